@@ -1,0 +1,119 @@
+// How often each user line runs, exactly: the interpreter's own line events in an iteration of its own.
+//
+// A line that spans several instructions groups ("line starts") gets one event for each; the line ran as often as the
+// most frequent of them. A call over several lines comes back to its first line that way without counting twice.
+#include <Python.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "recorder.h"
+
+namespace ridgeline::agent {
+
+namespace {
+
+struct Counts {
+  std::vector<std::string> roots;
+  std::vector<std::string> excluded;
+  std::unordered_map<const void*, bool> user_codes;
+  std::map<std::tuple<const void*, int, int>, std::uint64_t> lines;  ///< (code, line, instruction) → events
+  std::unordered_map<const void*, std::uint64_t> instances;
+};
+
+Counts& counts() {
+  static auto* instance = new Counts;
+  return *instance;
+}
+
+bool inside(const std::string& file, const std::vector<std::string>& folders) {
+  return std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
+    return file.size() > folder.size() && file.compare(0, folder.size(), folder) == 0 && file[folder.size()] == '/';
+  });
+}
+
+bool is_user_code(PyCodeObject* code) {
+  const auto [found, inserted] = counts().user_codes.try_emplace(code, false);
+  if (inserted) {
+    const char* file = PyUnicode_AsUTF8(code->co_filename);
+    found->second = file != nullptr && inside(file, counts().roots) && !inside(file, counts().excluded);
+    if (file == nullptr) {
+      PyErr_Clear();
+    }
+    known_objects().keep_code(code);
+  }
+  return found->second;
+}
+
+void count_module_call(PyFrameObject* frame) {
+  PyObject* locals = PyFrame_GetLocals(frame);
+  PyObject* self = locals == nullptr ? nullptr : PyMapping_GetItemString(locals, "self");
+  if (self != nullptr) {
+    known_objects().keep_instance(self);
+    ++counts().instances[self];
+  }
+  PyErr_Clear();
+  Py_XDECREF(self);
+  Py_XDECREF(locals);
+}
+
+int on_event(PyObject* /*unused*/, PyFrameObject* frame, int what, PyObject* /*argument*/) {
+  if (what != PyTrace_CALL && what != PyTrace_LINE) {
+    return 0;
+  }
+  PyCodeObject* code = PyFrame_GetCode(frame);
+  if (what == PyTrace_LINE) {
+    if (is_user_code(code)) {
+      ++counts().lines[{code, PyFrame_GetLineNumber(frame), PyFrame_GetLasti(frame)}];
+    }
+  } else if (code == state().module_call) {
+    count_module_call(frame);
+  }
+  if (what == PyTrace_CALL && !is_user_code(code)) {
+    PyObject_SetAttrString(reinterpret_cast<PyObject*>(frame), "f_trace_lines", Py_False);
+  }
+  Py_DECREF(code);
+  return 0;
+}
+
+}  // namespace
+
+void start_counting(std::vector<std::string> roots, std::vector<std::string> excluded) {
+  counts() = Counts{};
+  // A folder of the environment that holds the whole project excludes nothing.
+  excluded.erase(std::remove_if(excluded.begin(), excluded.end(),
+                                [&](const std::string& folder) {
+                                  return std::any_of(roots.begin(), roots.end(), [&](const std::string& root) {
+                                    return root == folder || inside(root, {folder});
+                                  });
+                                }),
+                 excluded.end());
+  counts().roots = std::move(roots);
+  counts().excluded = std::move(excluded);
+  PyEval_SetTrace(&on_event, nullptr);
+}
+
+void stop_counting() { PyEval_SetTrace(nullptr, nullptr); }
+
+std::vector<LineRuns> line_runs() {
+  std::vector<LineRuns> runs;
+  for (const auto& [key, count] : counts().lines) {
+    const auto& [code, line, instruction] = key;
+    if (!runs.empty() && runs.back().code == code && runs.back().line == static_cast<std::uint32_t>(line)) {
+      runs.back().count = std::max(runs.back().count, count);
+    } else {
+      runs.push_back({code, static_cast<std::uint32_t>(line), count});
+    }
+  }
+  return runs;
+}
+
+std::uint64_t instance_calls(const void* instance) {
+  const auto found = counts().instances.find(instance);
+  return found == counts().instances.end() ? 0 : found->second;
+}
+
+}  // namespace ridgeline::agent

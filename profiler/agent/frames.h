@@ -1,0 +1,40 @@
+// The Python frames of the calling thread, read without the GIL.
+//
+// The layout of an interpreter frame is internal to CPython, so there is one implementation per minor version,
+// frames_3NN.cpp; no other file may look inside a frame.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct _object;
+struct _ts;
+
+namespace ridgeline::agent {
+
+/// One frame: borrowed pointers that the frame itself keeps alive.
+struct RawFrame {
+  const void* code;       ///< PyCodeObject*
+  const void* instance;   ///< `self`, when the code is Module._call_impl; else null
+  std::int32_t instruction;  ///< byte offset into the code of the current instruction, never negative
+};
+
+inline bool operator==(const RawFrame& a, const RawFrame& b) {
+  return a.code == b.code && a.instance == b.instance && a.instruction == b.instruction;
+}
+
+/// The CPython minor version that this build can read, such as 11.
+extern const int kFramesMinor;
+
+/// Reads the frames of `thread`, innermost first, at most `capacity`; returns how many. `thread` must be the calling
+/// thread's own state, outside of the interpreter loop: inside a C call, so that no frame changes. No allocation,
+/// no lock, no GIL. `module_call` is the code object of torch.nn.Module._call_impl, or null.
+std::size_t read_frames(const _ts* thread, const void* module_call, RawFrame* frames, std::size_t capacity);
+
+/// The same, from a signal handler that may have interrupted the interpreter anywhere: every frame is copied by the
+/// kernel, so a stale pointer ends the walk instead of the process. Async-signal-safe. The pointers may be stale
+/// by the time they are used: check them before following them.
+std::size_t read_frames_interrupted(const _ts* thread, const void* module_call, RawFrame* frames,
+                                    std::size_t capacity);
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,226 @@
+// The Python module `_ridgeline_agent`: the control functions, for the runner.
+//
+// Built for one (torch version, C++ ABI, Python version), given by macros; importing it elsewhere raises ImportError.
+#include <Python.h>
+
+#include <algorithm>
+
+#include "recorder.h"
+
+#ifndef RIDGELINE_TORCH_VERSION
+#error "RIDGELINE_TORCH_VERSION must name the torch that this agent is built for"
+#endif
+
+namespace ridgeline::agent {
+
+namespace {
+
+PyObject* none() { Py_RETURN_NONE; }
+
+PyObject* py_attach_memory(PyObject*, PyObject*) {
+  attach_memory();
+  return PyBool_FromLong(state().tracking_memory ? 1 : 0);
+}
+PyObject* py_detach_memory(PyObject*, PyObject*) {
+  detach_memory();
+  return none();
+}
+PyObject* py_compact_memory(PyObject*, PyObject*) {
+  compact_memory();
+  return none();
+}
+PyObject* py_live_bytes(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(live_bytes()); }
+
+PyObject* py_set_stage(PyObject*, PyObject* argument) {
+  const long stage = PyLong_AsLong(argument);
+  if (stage < 0 || stage >= recording::kStageCount) {
+    PyErr_SetString(PyExc_ValueError, "set_stage: no such stage");
+    return nullptr;
+  }
+  state().stage = static_cast<recording::Stage>(stage);
+  return none();
+}
+
+PyObject* py_set_module_call(PyObject*, PyObject* code) {
+  if (!PyCode_Check(code)) {
+    PyErr_SetString(PyExc_TypeError, "set_module_call: expected a code object");
+    return nullptr;
+  }
+  known_objects().keep_code(code);
+  state().module_call = code;
+  return none();
+}
+
+PyObject* py_set_parameters(PyObject*, PyObject* list) {
+  if (!PyList_Check(list)) {
+    PyErr_SetString(PyExc_TypeError, "set_parameters: expected a list");
+    return nullptr;
+  }
+  return set_parameters(list) ? none() : nullptr;
+}
+
+PyObject* py_set_inputs(PyObject*, PyObject* list) {
+  if (!PyList_Check(list)) {
+    PyErr_SetString(PyExc_TypeError, "set_inputs: expected a list");
+    return nullptr;
+  }
+  return set_inputs(list) ? none() : nullptr;
+}
+
+PyObject* py_begin(PyObject*, PyObject*) {
+  begin_recording();
+  return none();
+}
+PyObject* py_iteration_begin(PyObject*, PyObject*) {
+  iteration_begin();
+  return none();
+}
+PyObject* py_iteration_end(PyObject*, PyObject*) {
+  iteration_end();
+  return none();
+}
+PyObject* py_end(PyObject*, PyObject*) {
+  end_recording();
+  return none();
+}
+
+PyObject* py_measure_op_cost(PyObject*, PyObject*) {
+  const OpCost cost = measure_op_cost();
+  const std::uint32_t depth = thread_buffer().stacks.depth(thread_buffer().stacks.current(state().module_call));
+  return Py_BuildValue("ddk", cost.inside, cost.outside, static_cast<unsigned long>(depth));
+}
+PyObject* py_measure_memory_cost(PyObject*, PyObject*) { return PyFloat_FromDouble(measure_memory_cost()); }
+
+PyObject* py_set_cost(PyObject*, PyObject* arguments) {
+  double* cost = state().cost;
+  if (PyArg_ParseTuple(arguments, "dddd", &cost[0], &cost[1], &cost[2], &cost[3]) == 0) {
+    return nullptr;
+  }
+  return none();
+}
+
+/// All module instances that stacks mention, as (address, type): an instance itself may be gone.
+PyObject* py_instances(PyObject*, PyObject*) {
+  PyObject* list = PyList_New(0);
+  for (const KnownObjects::Instance& instance : known_objects().instances()) {
+    PyObject* entry = Py_BuildValue("KO", reinterpret_cast<unsigned long long>(instance.address), instance.type);
+    if (list == nullptr || entry == nullptr || PyList_Append(list, entry) != 0) {
+      Py_XDECREF(entry);
+      Py_XDECREF(list);
+      return nullptr;
+    }
+    Py_DECREF(entry);
+  }
+  return list;
+}
+
+bool read_strings(PyObject* list, std::vector<std::string>& strings) {
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    const char* text = PyUnicode_AsUTF8(PyList_GET_ITEM(list, i));
+    if (text == nullptr) {
+      return false;
+    }
+    strings.emplace_back(text);
+  }
+  return true;
+}
+
+PyObject* py_start_counting(PyObject*, PyObject* arguments) {
+  PyObject* root_list = nullptr;
+  PyObject* excluded_list = nullptr;
+  std::vector<std::string> roots;
+  std::vector<std::string> excluded;
+  if (PyArg_ParseTuple(arguments, "O!O!", &PyList_Type, &root_list, &PyList_Type, &excluded_list) == 0 ||
+      !read_strings(root_list, roots) || !read_strings(excluded_list, excluded)) {
+    return nullptr;
+  }
+  start_counting(std::move(roots), std::move(excluded));
+  return none();
+}
+PyObject* py_stop_counting(PyObject*, PyObject*) {
+  stop_counting();
+  return none();
+}
+
+/// finish(instances) → bytes: instances as (type, name, file, line).
+PyObject* py_finish(PyObject*, PyObject* instance_list) {
+  if (!PyList_Check(instance_list)) {
+    PyErr_SetString(PyExc_TypeError, "finish: expected a list");
+    return nullptr;
+  }
+  std::vector<InstanceText> instances;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(instance_list); ++i) {
+    const char* type = nullptr;
+    const char* name = nullptr;
+    const char* file = nullptr;
+    unsigned int line = 0;
+    if (PyArg_ParseTuple(PyList_GET_ITEM(instance_list, i), "sssI", &type, &name, &file, &line) == 0) {
+      return nullptr;
+    }
+    instances.push_back({type, name, file, line});
+  }
+  const std::string bytes = write_recording(instances);
+  return PyBytes_FromStringAndSize(bytes.data(), static_cast<Py_ssize_t>(bytes.size()));
+}
+
+PyMethodDef kMethods[] = {
+    {"attach_memory", py_attach_memory, METH_NOARGS, "Observe the CPU allocator; false when that is not possible."},
+    {"detach_memory", py_detach_memory, METH_NOARGS, "Stop observing the CPU allocator."},
+    {"compact_memory", py_compact_memory, METH_NOARGS, "Forget the events of blocks that are gone."},
+    {"live_bytes", py_live_bytes, METH_NOARGS, "Bytes handed out and not returned since attach_memory."},
+    {"set_stage", py_set_stage, METH_O, "What the runner does now: recording::Stage."},
+    {"set_module_call", py_set_module_call, METH_O, "The code object of torch.nn.Module._call_impl."},
+    {"set_parameters", py_set_parameters, METH_O, "[(name, tensor, is_parameter)] of the models."},
+    {"set_inputs", py_set_inputs, METH_O, "[tensor] of the inputs."},
+    {"begin", py_begin, METH_NOARGS, "Begin a recording."},
+    {"iteration_begin", py_iteration_begin, METH_NOARGS, "Begin one iteration of the recording."},
+    {"iteration_end", py_iteration_end, METH_NOARGS, "End it."},
+    {"end", py_end, METH_NOARGS, "End the recording."},
+    {"measure_op_cost", py_measure_op_cost, METH_NOARGS, "(inside ns, outside ns, frames) of one op record."},
+    {"measure_memory_cost", py_measure_memory_cost, METH_NOARGS, "Nanoseconds per allocator event."},
+    {"set_cost", py_set_cost, METH_VARARGS, "The calibrated costs: recording::Cost."},
+    {"start_counting", py_start_counting, METH_VARARGS, "(roots, excluded): count line runs and module calls."},
+    {"stop_counting", py_stop_counting, METH_NOARGS, "Stop counting."},
+    {"instances", py_instances, METH_NOARGS, "(address, type) of module instances by number."},
+    {"finish", py_finish, METH_O, "The recording as bytes."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef kModule = {
+    PyModuleDef_HEAD_INIT, "_ridgeline_agent", "Records training steps.", -1, kMethods, nullptr, nullptr, nullptr,
+    nullptr};
+
+/// Refuses a torch or a Python other than the one this was built for. True when it is the one.
+bool matches_process() {
+  std::string version;
+  PyObject* torch = PyImport_ImportModule("torch");
+  PyObject* value = torch == nullptr ? nullptr : PyObject_GetAttrString(torch, "__version__");
+  PyObject* text = value == nullptr ? nullptr : PyObject_Str(value);
+  if (text != nullptr) {
+    version = PyUnicode_AsUTF8(text);
+  }
+  Py_XDECREF(text);
+  Py_XDECREF(value);
+  Py_XDECREF(torch);
+  if (PyErr_Occurred() != nullptr) {
+    return false;
+  }
+  if (version != RIDGELINE_TORCH_VERSION) {
+    PyErr_Format(PyExc_ImportError, "this Ridgeline agent is built for torch %s, and torch here is %s",
+                 RIDGELINE_TORCH_VERSION, version.c_str());
+    return false;
+  }
+  if ((Py_Version >> 16U) != (PY_VERSION_HEX >> 16U) || kFramesMinor != PY_MINOR_VERSION) {
+    PyErr_Format(PyExc_ImportError, "this Ridgeline agent is built for Python 3.%d", kFramesMinor);
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+}  // namespace ridgeline::agent
+
+extern "C" __attribute__((visibility("default"))) PyObject* PyInit__ridgeline_agent() {
+  return ridgeline::agent::matches_process() ? PyModule_Create(&ridgeline::agent::kModule) : nullptr;
+}

@@ -1,0 +1,197 @@
+// The record-function collector: forward ops, autograd nodes, and the named ranges of optimizers.
+//
+// LibTorch calls on_start and on_end on the thread that runs the op, mostly without the GIL. The time stamps are
+// taken last in on_start and first in on_end, so that our own work lies outside of the op's span.
+#include <ATen/record_function.h>
+#include <c10/core/CPUAllocator.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "clock.h"
+#include "recorder.h"
+
+namespace ridgeline::agent {
+
+namespace {
+
+at::CallbackHandle g_handle = 0;
+bool g_active = false;
+
+recording::Scope scope_of(const at::RecordFunction& function) {
+  switch (function.scope()) {
+    case at::RecordScope::BACKWARD_FUNCTION:
+      return recording::Scope::kBackward;
+    case at::RecordScope::USER_SCOPE:
+      return recording::Scope::kUser;
+    default:
+      return recording::Scope::kFunction;
+  }
+}
+
+void pause_since(ThreadBuffer& buffer, std::uint64_t start) {
+  if (Span* pause = buffer.pauses.append()) {
+    *pause = {start, now_ns()};
+  }
+}
+
+/// Gradients exist once backward has returned, and once more right before an optimizer consumes them.
+bool gradients_are_ready(const ThreadBuffer& buffer, recording::Scope scope, std::uint32_t node, const char* name) {
+  if (scope == recording::Scope::kUser) {
+    return std::strncmp(name, "Optimizer.step", 14) == 0;
+  }
+  return buffer.after_backward && scope == recording::Scope::kFunction && buffer.open.empty() &&
+         node != buffer.backward_node;
+}
+
+std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
+  ThreadBuffer& buffer = thread_buffer();
+  const AgentWork work(buffer);
+  if (buffer.open.size() == buffer.open.capacity()) {
+    return nullptr;  // nested deeper than we follow: the time stays with the enclosing op
+  }
+  const std::uint64_t entered = buffer.raw_samples.size() != 0 ? now_ns() : 0;
+  if (entered != 0) {
+    resolve_samples(buffer);
+    pause_since(buffer, entered);
+  }
+  const std::uint32_t node = buffer.stacks.current(state().module_call);
+  const recording::Scope scope = scope_of(function);
+  const char* name = function.name();
+  if (gradients_are_ready(buffer, scope, node, name)) {
+    const std::uint64_t start = now_ns();
+    mark_gradients();
+    buffer.after_backward = false;
+    pause_since(buffer, start);
+  }
+  if (scope == recording::Scope::kBackward && buffer.open.empty()) {
+    buffer.after_backward = true;
+    buffer.backward_node = node;
+  }
+  OpRecord* record = buffer.ops.append();
+  if (record == nullptr) {
+    return nullptr;
+  }
+  buffer.torch_id = function.threadId();
+  *record = {0,
+             0,
+             function.seqNr(),
+             function.forwardThreadId(),
+             buffer.names.intern(name),
+             node,
+             buffer.open.empty() ? recording::kNone : buffer.open.back().op,
+             scope};
+  buffer.open.push_back({&function, static_cast<std::uint32_t>(buffer.ops.size() - 1)});
+  buffer.in_function = scope == recording::Scope::kFunction ? 1 : 0;
+  record->start = now_ns();
+  return nullptr;
+}
+
+void on_end(const at::RecordFunction& function, at::ObserverContext* /*context*/) {
+  const std::uint64_t end = now_ns();
+  ThreadBuffer* buffer = existing_thread_buffer();
+  if (buffer == nullptr) {
+    return;
+  }
+  const AgentWork work(*buffer);
+  // Nearly always the innermost; not when its start was dropped, or when it ends on another thread than it began.
+  for (std::size_t i = buffer->open.size(); i-- > 0;) {
+    if (buffer->open[i].function != &function) {
+      continue;
+    }
+    if (buffer->raw_samples.size() != 0) {
+      resolve_samples(*buffer);
+      pause_since(*buffer, end);
+    }
+    for (std::size_t j = i; j < buffer->open.size(); ++j) {
+      buffer->ops[buffer->open[j].op].end = end;
+    }
+    buffer->open.resize(i);
+    buffer->in_function =
+        i > 0 && buffer->ops[buffer->open[i - 1].op].scope == recording::Scope::kFunction ? 1 : 0;
+    return;
+  }
+}
+
+double median(std::array<double, 15>& values) {
+  std::nth_element(values.begin(), values.begin() + 7, values.end());
+  return values[7];
+}
+
+}  // namespace
+
+void start_ops() {
+  if (!g_active) {
+    g_handle = at::addGlobalCallback(at::RecordFunctionCallback(&on_start, &on_end)
+                                         .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
+                                                  at::RecordScope::USER_SCOPE}));
+    g_active = true;
+    state().recording_ops = true;
+  }
+}
+
+void stop_ops() {
+  if (g_active) {
+    at::removeCallback(g_handle);
+    g_active = false;
+    state().recording_ops = false;
+  }
+}
+
+OpCost measure_op_cost() {
+  constexpr int kPerBatch = 400;
+  ThreadBuffer& buffer = thread_buffer();
+  const bool was_active = g_active;
+  start_ops();
+  std::array<double, 15> inside{};
+  std::array<double, 15> whole{};
+  const std::size_t first = buffer.ops.size();
+  for (std::size_t batch = 0; batch < inside.size(); ++batch) {
+    const std::uint64_t start = now_ns();
+    for (int i = 0; i < kPerBatch; ++i) {
+      RECORD_FUNCTION("ridgeline::calibration", c10::ArrayRef<const c10::IValue>{});
+    }
+    whole[batch] = static_cast<double>(now_ns() - start) / kPerBatch;
+    std::uint64_t spans = 0;
+    for (std::size_t op = first; op < buffer.ops.size(); ++op) {
+      spans += buffer.ops[op].end - buffer.ops[op].start;
+    }
+    inside[batch] = static_cast<double>(spans) / kPerBatch;
+    buffer.ops.truncate(first);
+  }
+  if (!was_active) {
+    stop_ops();
+  }
+  const double inside_ns = median(inside);
+  return {inside_ns, std::max(0.0, median(whole) - inside_ns)};
+}
+
+double measure_memory_cost() {
+  constexpr int kPerBatch = 400;
+  ThreadBuffer& buffer = thread_buffer();
+  const auto time_batch = [] {
+    c10::Allocator* allocator = c10::GetAllocator(c10::DeviceType::CPU);
+    const std::uint64_t start = now_ns();
+    for (int i = 0; i < kPerBatch; ++i) {
+      const c10::DataPtr block = allocator->allocate(256);
+    }
+    return static_cast<double>(now_ns() - start) / kPerBatch;
+  };
+  const bool was_tracking = state().tracking_memory;
+  const std::size_t kept = buffer.memory.size();
+  std::array<double, 15> cost{};
+  for (double& sample : cost) {
+    detach_memory();
+    const double bare = time_batch();
+    attach_memory();
+    sample = (time_batch() - bare) / 2;  // an allocation and a release are two events
+    buffer.memory.truncate(kept);
+  }
+  if (!was_tracking) {
+    detach_memory();
+  }
+  return std::max(0.0, median(cost));
+}
+
+}  // namespace ridgeline::agent

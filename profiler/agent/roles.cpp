@@ -1,0 +1,125 @@
+// Which blocks are parameters, buffers, gradients and inputs.
+#include <torch/csrc/autograd/python_variable.h>
+
+#include "clock.h"
+#include "recorder.h"
+
+namespace ridgeline::agent {
+
+namespace {
+
+struct TrackedParameter {
+  std::string name;
+  at::Tensor tensor;
+  bool is_parameter;
+};
+
+// Never destroyed: tensors must not be released after the interpreter is gone.
+std::vector<TrackedParameter>& tracked() {
+  static auto* list = new std::vector<TrackedParameter>;
+  return *list;
+}
+std::vector<const void*>& input_blocks() {
+  static auto* list = new std::vector<const void*>;
+  return *list;
+}
+std::vector<RoleRecord>& role_log() {
+  static auto* list = new std::vector<RoleRecord>;
+  return *list;
+}
+
+constexpr std::size_t kMaxRoles = 4U << 20U;
+
+/// The block behind a dense tensor on the CPU, else null.
+const void* block_of(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.has_storage() || !tensor.device().is_cpu()) {
+    return nullptr;
+  }
+  return tensor.storage().data();
+}
+
+void add_role(std::uint64_t time, const void* address, recording::Role kind, std::uint32_t parameter) {
+  if (address != nullptr && role_log().size() < kMaxRoles) {
+    role_log().push_back({time, address, parameter, kind});
+  }
+}
+
+/// Every block of a tensor: sparse gradients have two.
+template <typename Visit>
+void for_each_block(const at::Tensor& tensor, Visit visit) {
+  if (tensor.defined() && tensor.layout() == at::kSparse) {
+    visit(block_of(tensor._indices()));
+    visit(block_of(tensor._values()));
+  } else {
+    visit(block_of(tensor));
+  }
+}
+
+PyObject* item(PyObject* tuple, Py_ssize_t index) { return PyTuple_GET_ITEM(tuple, index); }
+
+}  // namespace
+
+bool set_parameters(PyObject* list) {
+  std::vector<TrackedParameter> parameters;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    PyObject* entry = PyList_GET_ITEM(list, i);
+    if (!PyTuple_Check(entry) || PyTuple_GET_SIZE(entry) != 3 || !PyUnicode_Check(item(entry, 0)) ||
+        !THPVariable_Check(item(entry, 1))) {
+      PyErr_SetString(PyExc_TypeError, "set_parameters: expected a list of (name, tensor, is_parameter)");
+      return false;
+    }
+    parameters.push_back(
+        {PyUnicode_AsUTF8(item(entry, 0)), THPVariable_Unpack(item(entry, 1)), item(entry, 2) == Py_True});
+  }
+  tracked() = std::move(parameters);
+  return true;
+}
+
+bool set_inputs(PyObject* list) {
+  std::vector<const void*> blocks;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    PyObject* tensor = PyList_GET_ITEM(list, i);
+    if (!THPVariable_Check(tensor)) {
+      PyErr_SetString(PyExc_TypeError, "set_inputs: expected a list of tensors");
+      return false;
+    }
+    for_each_block(THPVariable_Unpack(tensor), [&](const void* block) { blocks.push_back(block); });
+  }
+  input_blocks() = std::move(blocks);
+  return true;
+}
+
+void mark_gradients() {
+  const std::uint64_t time = now_ns();
+  for (std::uint32_t i = 0; i < tracked().size(); ++i) {
+    if (tracked()[i].is_parameter) {
+      for_each_block(tracked()[i].tensor.grad(),
+                     [&](const void* block) { add_role(time, block, recording::Role::kGradient, i); });
+    }
+  }
+}
+
+void mark_parameters_and_inputs() {
+  const std::uint64_t time = now_ns();
+  for (std::uint32_t i = 0; i < tracked().size(); ++i) {
+    const recording::Role kind =
+        tracked()[i].is_parameter ? recording::Role::kParameter : recording::Role::kBuffer;
+    for_each_block(tracked()[i].tensor, [&](const void* block) { add_role(time, block, kind, i); });
+  }
+  for (const void* block : input_blocks()) {
+    add_role(time, block, recording::Role::kInput, recording::kNone);
+  }
+}
+
+const std::vector<RoleRecord>& roles() { return role_log(); }
+void clear_roles() { role_log().clear(); }
+
+std::vector<Parameter> parameters() {
+  std::vector<Parameter> list;
+  for (const TrackedParameter& parameter : tracked()) {
+    list.push_back({parameter.name, block_of(parameter.tensor)});
+  }
+  return list;
+}
+
+}  // namespace ridgeline::agent

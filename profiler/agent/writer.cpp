@@ -1,0 +1,223 @@
+// Turns what the threads recorded into columns.
+#include <Python.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "protocol/recording_columns.h"
+#include "recorder.h"
+
+namespace ridgeline::agent {
+
+namespace {
+
+namespace rec = recording;
+
+std::string text_attribute(PyObject* object, const char* name) {
+  std::string text;
+  PyObject* value = PyObject_GetAttrString(object, name);
+  if (value != nullptr && PyUnicode_Check(value)) {
+    if (const char* utf8 = PyUnicode_AsUTF8(value)) {
+      text = utf8;
+    }
+  }
+  Py_XDECREF(value);
+  PyErr_Clear();
+  return text;
+}
+
+/// Everything below runs once per recording, with the GIL.
+class Writer {
+ public:
+  std::string write(const std::vector<InstanceText>& instances);
+
+ private:
+  std::uint32_t string(const std::string& text);
+  void add_objects(const std::vector<InstanceText>& instances);
+  void add_thread(const ThreadBuffer& buffer);
+  void add_memory();
+  void add_roles();
+  std::uint32_t node(const ThreadBuffer& buffer, std::uint32_t local);
+  void add_node(const StackNode& stack_node, std::uint32_t parent);
+
+  rec::Columns columns_;
+  std::unordered_map<std::string, std::uint32_t> strings_;
+  std::unordered_map<const void*, std::uint32_t> codes_;
+  std::unordered_map<const void*, std::uint32_t> instances_;
+  std::vector<std::vector<std::uint32_t>> nodes_;  ///< by thread, local node → written node + 1
+  std::vector<std::uint32_t> first_op_;            ///< by thread
+};
+
+std::uint32_t Writer::string(const std::string& text) {
+  const auto [found, inserted] = strings_.try_emplace(text, static_cast<std::uint32_t>(strings_.size()));
+  if (inserted) {
+    columns_.string_bytes.insert(columns_.string_bytes.end(), text.begin(), text.end());
+    columns_.string_ends.push_back(static_cast<std::uint32_t>(columns_.string_bytes.size()));
+  }
+  return found->second;
+}
+
+void Writer::add_objects(const std::vector<InstanceText>& instances) {
+  for (PyObject* code : known_objects().codes()) {
+    codes_.emplace(code, static_cast<std::uint32_t>(columns_.code_file.size()));
+    columns_.code_file.push_back(string(text_attribute(code, "co_filename")));
+    columns_.code_name.push_back(string(text_attribute(code, "co_name")));
+  }
+  for (const LineRuns& runs : line_runs()) {
+    columns_.run_code.push_back(codes_.at(runs.code));
+    columns_.run_line.push_back(runs.line);
+    columns_.run_count.push_back(runs.count);
+  }
+  const auto add_instance = [&](const InstanceText& text, std::uint64_t calls) {
+    columns_.instance_type.push_back(string(text.type));
+    columns_.instance_name.push_back(string(text.name));
+    columns_.instance_file.push_back(string(text.file));
+    columns_.instance_line.push_back(text.line);
+    columns_.instance_calls.push_back(calls);
+  };
+  add_instance({}, 0);
+  for (std::size_t i = 0; i < known_objects().instances().size(); ++i) {
+    const void* address = known_objects().instances()[i].address;
+    instances_.emplace(address, static_cast<std::uint32_t>(i + 1));
+    add_instance(i < instances.size() ? instances[i] : InstanceText{}, instance_calls(address));
+  }
+}
+
+void Writer::add_node(const StackNode& stack_node, std::uint32_t parent) {
+  auto* code = static_cast<PyCodeObject*>(const_cast<void*>(stack_node.frame.code));
+  const auto instance = instances_.find(stack_node.frame.instance);
+  const int line = PyCode_Addr2Line(code, stack_node.frame.instruction);
+  columns_.node_parent.push_back(parent);
+  columns_.node_code.push_back(codes_.at(code));
+  columns_.node_instruction.push_back(static_cast<std::uint32_t>(stack_node.frame.instruction));
+  columns_.node_line.push_back(line < 0 ? 0 : static_cast<std::uint32_t>(line));
+  columns_.node_instance.push_back(instance == instances_.end() ? 0 : instance->second);
+}
+
+/// The written number of a thread's node; a node is written when it is first needed, after its parent.
+std::uint32_t Writer::node(const ThreadBuffer& buffer, std::uint32_t local) {
+  std::vector<std::uint32_t>& written = nodes_[buffer.index];
+  written.resize(std::max<std::size_t>(written.size(), buffer.stacks.nodes().size()), 0);
+  std::vector<std::uint32_t> missing;
+  while (local != 0 && written[local] == 0) {
+    missing.push_back(local);
+    local = buffer.stacks.nodes()[local].parent;
+  }
+  std::uint32_t current = local == 0 ? 0 : written[local] - 1;
+  while (!missing.empty()) {
+    add_node(buffer.stacks.nodes()[missing.back()], current);
+    current = static_cast<std::uint32_t>(columns_.node_parent.size() - 1);
+    written[missing.back()] = current + 1;
+    missing.pop_back();
+  }
+  return current;
+}
+
+void Writer::add_thread(const ThreadBuffer& buffer) {
+  const auto thread = static_cast<std::uint16_t>(columns_.thread_torch_id.size());
+  columns_.thread_torch_id.push_back(buffer.torch_id);
+  const auto first = static_cast<std::uint32_t>(columns_.op_name.size());
+  first_op_[buffer.index] = first;
+  std::vector<std::uint32_t> names;
+  for (const std::string& name : buffer.names.names()) {
+    names.push_back(string(name));
+  }
+  for (const OpRecord& op : buffer.ops) {
+    columns_.op_thread.push_back(thread);
+    columns_.op_scope.push_back(static_cast<std::uint8_t>(op.scope));
+    columns_.op_name.push_back(names[op.name]);
+    columns_.op_node.push_back(node(buffer, op.node));
+    columns_.op_parent.push_back(op.parent == rec::kNone ? rec::kNone : op.parent + first);
+    columns_.op_start.push_back(op.start);
+    columns_.op_end.push_back(std::max(op.start, op.end));  // an op still open takes no time
+    columns_.op_sequence.push_back(op.sequence);
+    columns_.op_forward_thread.push_back(op.forward_thread);
+  }
+  columns_.loss[static_cast<std::size_t>(rec::Loss::kOps)] += buffer.ops.dropped();
+  columns_.loss[static_cast<std::size_t>(rec::Loss::kMemory)] += buffer.memory.dropped();
+  columns_.loss[static_cast<std::size_t>(rec::Loss::kSamples)] += buffer.samples.dropped();
+}
+
+void Writer::add_memory() {
+  struct Event {
+    const MemoryRecord* record;
+    const ThreadBuffer* buffer;
+  };
+  std::vector<Event> events;
+  for (const ThreadBuffer* buffer : all_thread_buffers()) {
+    for (const MemoryRecord& record : buffer->memory) {
+      events.push_back({&record, buffer});
+    }
+  }
+  std::stable_sort(events.begin(), events.end(),
+                   [](const Event& a, const Event& b) { return a.record->time < b.record->time; });
+  for (const Event& event : events) {
+    const MemoryRecord& record = *event.record;
+    columns_.memory_time.push_back(record.time);
+    columns_.memory_address.push_back(reinterpret_cast<std::uint64_t>(record.address));
+    columns_.memory_bytes.push_back(record.bytes);
+    columns_.memory_node.push_back(node(*event.buffer, record.node));
+    columns_.memory_op.push_back(record.op == rec::kNone ? rec::kNone : record.op + first_op_[record.thread]);
+    columns_.memory_stage.push_back(static_cast<std::uint8_t>(record.stage));
+    columns_.memory_thread.push_back(record.thread);
+  }
+}
+
+void Writer::add_roles() {
+  for (const RoleRecord& role : roles()) {
+    columns_.role_time.push_back(role.time);
+    columns_.role_address.push_back(reinterpret_cast<std::uint64_t>(role.address));
+    columns_.role_kind.push_back(static_cast<std::uint8_t>(role.kind));
+    columns_.role_parameter.push_back(role.parameter);
+  }
+  for (const Parameter& parameter : parameters()) {
+    columns_.parameter_name.push_back(string(parameter.name));
+    columns_.parameter_address.push_back(reinterpret_cast<std::uint64_t>(parameter.address));
+  }
+}
+
+std::string Writer::write(const std::vector<InstanceText>& instances) {
+  string("");
+  columns_.loss.assign(rec::kLossCount, 0);
+  columns_.cost.assign(state().cost, state().cost + rec::kCostCount);
+  add_objects(instances);
+  columns_.node_parent.push_back(0);
+  columns_.node_code.push_back(rec::kNone);
+  columns_.node_instruction.push_back(0);
+  columns_.node_line.push_back(0);
+  columns_.node_instance.push_back(0);
+
+  ThreadBuffer& main = thread_buffer();
+  std::vector<ThreadBuffer*> threads = all_thread_buffers();
+  nodes_.resize(threads.size());
+  first_op_.resize(threads.size(), 0);
+  add_thread(main);
+  for (const ThreadBuffer* buffer : threads) {
+    if (buffer != &main) {
+      add_thread(*buffer);
+    }
+  }
+  for (const Span& iteration : iterations()) {
+    columns_.iteration_start.push_back(iteration.start);
+    columns_.iteration_end.push_back(iteration.end);
+  }
+  for (const Span& pause : main.pauses) {
+    columns_.pause_start.push_back(pause.start);
+    columns_.pause_end.push_back(pause.end);
+  }
+  for (const Sample& sample : main.samples) {
+    columns_.sample_time.push_back(sample.time);
+    columns_.sample_node.push_back(node(main, sample.node));
+  }
+  add_memory();
+  add_roles();
+  return rec::serialise(columns_);
+}
+
+}  // namespace
+
+std::string write_recording(const std::vector<InstanceText>& instances) {
+  return Writer().write(instances);
+}
+
+}  // namespace ridgeline::agent

@@ -1,0 +1,77 @@
+"""Framed messages on a socket: the worker's end of the channel that protocol/worker_frame.h describes.
+
+A frame is `R` `L`, the version, the kind (1: JSON, 2: bytes), the length as four little-endian bytes, and the payload.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from typing import Any
+
+VERSION = 1
+_HEADER = struct.Struct("<2sBBI")
+_JSON, _BYTES = 1, 2
+_MAX_MESSAGE = 16 << 20
+_CHUNK = 1 << 20
+
+
+class ChannelClosed(Exception):
+    """The daemon is gone."""
+
+
+class Channel:
+    """One end of a socketpair. Not thread-safe."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._socket = end
+        self._descriptors: list[int] = []
+
+    @property
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def send(self, message: dict[str, Any]) -> None:
+        self._send_frame(_JSON, json.dumps(message).encode())
+
+    def send_bytes(self, payload: bytes) -> None:
+        """Sends any number of bytes as frames of at most 1 MiB."""
+        view = memoryview(payload)
+        for start in range(0, len(view), _CHUNK):
+            self._send_frame(_BYTES, view[start : start + _CHUNK])
+
+    def receive(self) -> dict[str, Any]:
+        """The next message; raises ChannelClosed at the end of the channel."""
+        magic, version, kind, length = _HEADER.unpack(self._receive_exactly(_HEADER.size))
+        if magic != b"RL" or version != VERSION or kind != _JSON or length > _MAX_MESSAGE:
+            raise ChannelClosed(f"not a message of version {VERSION}")
+        return json.loads(self._receive_exactly(length))
+
+    def take_descriptors(self) -> list[int]:
+        """File descriptors that came with the messages received so far; the caller owns them."""
+        taken, self._descriptors = self._descriptors, []
+        return taken
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _send_frame(self, kind: int, payload: bytes | memoryview) -> None:
+        try:
+            self._socket.sendall(_HEADER.pack(b"RL", VERSION, kind, len(payload)))
+            self._socket.sendall(payload)
+        except OSError as error:
+            raise ChannelClosed(str(error)) from None
+
+    def _receive_exactly(self, count: int) -> bytes:
+        parts = bytearray()
+        while len(parts) < count:
+            try:
+                data, descriptors, _, _ = socket.recv_fds(self._socket, count - len(parts), 8)
+            except OSError as error:
+                raise ChannelClosed(str(error)) from None
+            self._descriptors.extend(descriptors)
+            if not data:
+                raise ChannelClosed("end of the channel")
+            parts += data
+        return bytes(parts)

@@ -1,0 +1,139 @@
+"""The agent as the runner uses it: calibration, models, recordings."""
+
+from __future__ import annotations
+
+import ast
+import os
+from enum import IntEnum
+from typing import Any
+
+from ridgeline_runner.entry import tensors_in
+
+
+class Stage(IntEnum):
+    """recording::Stage of protocol/recording_format.h."""
+
+    LOAD = 0
+    MODEL = 1
+    INPUT = 2
+    PREPARE = 3
+    ITERATION = 4
+
+
+class Recorder:
+    """One per process. `agent` is the module `_ridgeline_agent`."""
+
+    def __init__(self, agent: Any, project_root: str) -> None:
+        import torch
+
+        self._agent = agent
+        self._root = project_root
+        self._names: dict[int, str] = {}
+        self._class_lines: dict[str, dict[str, int]] = {}
+        agent.set_module_call(torch.nn.Module._call_impl.__code__)
+        self._calibrate()
+
+    def _calibrate(self) -> None:
+        inside, shallow, shallow_frames = self._agent.measure_op_cost()
+        _, deep, deep_frames = _deeper(self._agent.measure_op_cost, 40)
+        per_frame = max(0.0, (deep - shallow) / max(1, deep_frames - shallow_frames))
+        outside = max(0.0, shallow - per_frame * shallow_frames)
+        self._agent.set_cost(inside, outside, per_frame, self._agent.measure_memory_cost())
+
+    def stage(self, stage: Stage) -> None:
+        self._agent.set_stage(int(stage))
+
+    def track_memory(self) -> bool:
+        return self._agent.attach_memory()
+
+    def stop_tracking_memory(self) -> None:
+        self._agent.detach_memory()
+
+    def forget_freed(self) -> None:
+        self._agent.compact_memory()
+
+    def set_models(self, positional: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        """Names every module instance, and tells the agent the parameters and buffers."""
+        models = dict(keywords) if keywords else {str(i): model for i, model in enumerate(positional)}
+        parameters = []
+        for key, model in models.items():
+            prefix = type(model).__name__ if len(models) == 1 else f"{type(model).__name__}[{key}]"
+            for path, module in model.named_modules():
+                self._names.setdefault(id(module), f"{prefix}.{path}" if path else prefix)
+            for path, parameter in model.named_parameters():
+                parameters.append((f"{prefix}.{path}", parameter, True))
+            for path, buffer in model.named_buffers():
+                parameters.append((f"{prefix}.{path}", buffer, False))
+        self._agent.set_parameters(parameters)
+
+    def record(self, step: Any, inputs: tuple[Any, ...], count: int) -> list[int]:
+        """Records `count` iterations; their times in nanoseconds, instrumented."""
+        from time import perf_counter_ns
+
+        agent = self._agent
+        agent.set_inputs(tensors_in(inputs))
+        agent.begin()
+        times = []
+        try:
+            for _ in range(count):
+                agent.iteration_begin()
+                start = perf_counter_ns()
+                step(*inputs)
+                times.append(perf_counter_ns() - start)
+                agent.iteration_end()
+        finally:
+            agent.end()
+        return times
+
+    def count(self, step: Any, inputs: tuple[Any, ...], excluded: list[str]) -> None:
+        """Runs one more iteration under the interpreter's trace hook: how often each user line and module runs."""
+        self._agent.start_counting([self._root], excluded)
+        try:
+            step(*inputs)
+        finally:
+            self._agent.stop_counting()
+
+    def finish(self) -> bytes:
+        """The recording, with the names of instances filled in."""
+        instances = [self._describe(address, kind) for address, kind in self._agent.instances()]
+        return self._agent.finish(instances)
+
+    def _describe(self, address: int, kind: type) -> tuple[str, str, str, int]:
+        code = getattr(getattr(kind, "forward", None), "__code__", None)
+        file = code.co_filename if code else ""
+        line = self._class_line(file, kind.__qualname__) or (code.co_firstlineno if code else 0)
+        return (kind.__qualname__, self._names.get(address, ""), file, line)
+
+    def _class_line(self, file: str, qualified_name: str) -> int | None:
+        if not file.startswith(self._root + os.sep):
+            return None
+        if file not in self._class_lines:
+            self._class_lines[file] = class_lines(file)
+        return self._class_lines[file].get(qualified_name)
+
+
+def _deeper(function: Any, frames: int) -> Any:
+    return function() if frames == 0 else _deeper(function, frames - 1)
+
+
+def class_lines(file: str) -> dict[str, int]:
+    """Qualified name → line of the `class` statement, for the classes of a file that are not inside functions."""
+    try:
+        with open(file, encoding="utf-8") as source:
+            tree = ast.parse(source.read())
+    except (OSError, SyntaxError, ValueError):
+        return {}
+    lines: dict[str, int] = {}
+
+    def visit(node: ast.AST, prefix: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ClassDef):
+                lines[prefix + child.name] = child.lineno
+                visit(child, f"{prefix}{child.name}.")
+            elif isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                visit(child, f"{prefix}{child.name}.<locals>.")
+            else:
+                visit(child, prefix)
+
+    visit(tree, "")
+    return lines

@@ -1,0 +1,150 @@
+"""The warm parent: holds torch and the agent imported, and forks a child for every run.
+
+It never runs an op and never touches CUDA, so that its children start with working thread pools. It owns no results:
+each child speaks to the daemon on a channel of its own.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+import select
+import signal
+import socket
+import sys
+import sysconfig
+from typing import Any
+
+from ridgeline_runner.channel import VERSION, Channel, ChannelClosed
+
+
+def environment() -> dict[str, Any]:
+    """What the daemon needs to know of this interpreter. Raises ImportError when there is no torch."""
+    import torch
+    from torch.utils import cpp_extension
+
+    return {
+        "python": platform.python_version(),
+        "pythonMinor": sys.version_info.minor,
+        "implementation": platform.python_implementation(),
+        "executable": sys.executable,
+        "torch": str(torch.__version__),
+        "cxx11Abi": bool(torch.compiled_with_cxx11_abi()),
+        "pythonTag": sysconfig.get_config_var("SOABI") or "",
+        "includeDirs": [*cpp_extension.include_paths(), sysconfig.get_paths()["include"]],
+        "libraryDirs": [os.path.join(os.path.dirname(torch.__file__), "lib")],
+        "environmentRoots": sorted({os.path.realpath(p) for p in _environment_roots()}),
+    }
+
+
+def _environment_roots() -> list[str]:
+    paths = sysconfig.get_paths()
+    return [sys.prefix, sys.base_prefix, paths["stdlib"], paths["purelib"], paths["platlib"]]
+
+
+def load_agent(path: str) -> Any:
+    """Imports the agent from the file; raises ImportError when it is not for this process."""
+    spec = importlib.util.spec_from_file_location("_ridgeline_agent", path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"cannot load {path}")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.modules["_ridgeline_agent"] = module
+    return module
+
+
+def serve(descriptor: int) -> int:
+    """Answers the daemon until it closes the channel. Returns the exit code of the process."""
+    os.set_inheritable(descriptor, False)
+    channel = Channel(socket.socket(fileno=descriptor))
+    try:
+        return _Parent(channel).run()
+    except ChannelClosed:
+        return 0
+
+
+class _Parent:
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._children: dict[int, int] = {}  # process id → run id
+        self._wake_read, self._wake_write = os.pipe()
+        for end in (self._wake_read, self._wake_write):
+            os.set_blocking(end, False)
+
+    def run(self) -> int:
+        try:
+            described = environment()
+        except Exception as error:  # noqa: BLE001 - whatever a broken torch raises is reported
+            self._channel.send(
+                {"type": "unusable", "version": VERSION, "message": f"{type(error).__name__}: {error}",
+                 "python": platform.python_version(), "executable": sys.executable}
+            )
+            return 1
+        self._channel.send({"type": "ready", "version": VERSION, "environment": described})
+        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        while True:
+            readable, _, _ = select.select([self._channel.fileno, self._wake_read], [], [])
+            if self._wake_read in readable:
+                os.read(self._wake_read, 4096)
+            self._reap()
+            if self._channel.fileno in readable:
+                self._handle(self._channel.receive())
+
+    def _handle(self, message: dict[str, Any]) -> None:
+        if message["type"] == "loadAgent":
+            self._load_agent(message["path"])
+        elif message["type"] == "run":
+            self._fork(message["id"], message["spec"], self._channel.take_descriptors())
+
+    def _load_agent(self, path: str) -> None:
+        try:
+            load_agent(path)
+            # The first optimizer of a process imports this, and it takes longer than most profiles.
+            import torch._dynamo  # noqa: F401
+        except Exception as error:  # noqa: BLE001
+            self._channel.send({"type": "agentRefused", "message": f"{type(error).__name__}: {error}"})
+        else:
+            self._channel.send({"type": "agentLoaded"})
+
+    def _fork(self, run: int, spec: dict[str, Any], descriptors: list[int]) -> None:
+        channel_end, output = descriptors
+        process = os.fork()
+        if process == 0:
+            self._become_child(spec, channel_end, output)
+        os.close(channel_end)
+        os.close(output)
+        try:
+            os.setpgid(process, process)
+        except OSError:
+            pass  # the child did it first
+        self._children[process] = run
+        self._channel.send({"type": "started", "id": run, "pid": process})
+
+    def _become_child(self, spec: dict[str, Any], channel_end: int, output: int) -> None:
+        """Runs one profile and leaves the process. Nothing of the parent's loop survives here."""
+        status = 70
+        try:
+            os.setpgid(0, 0)
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            self._channel.close()
+            os.close(self._wake_read)
+            os.close(self._wake_write)
+            for standard in (1, 2):
+                os.dup2(output, standard)
+            os.close(output)
+            from ridgeline_runner import session
+
+            status = session.run(spec, Channel(socket.socket(fileno=channel_end)))
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(status)
+
+    def _reap(self) -> None:
+        for process in list(self._children):
+            done, status = os.waitpid(process, os.WNOHANG)
+            if done:
+                self._channel.send({"type": "exited", "id": self._children.pop(process), "status": status})

@@ -1,0 +1,171 @@
+#include "protocol/recording.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace ridgeline::recording {
+
+namespace {
+
+template <typename T>
+bool all_below(std::span<const T> values, std::size_t bound) {
+  return std::ranges::all_of(values, [bound](T value) { return value < bound; });
+}
+
+bool all_below_or_none(std::span<const std::uint32_t> values, std::size_t bound) {
+  return std::ranges::all_of(values, [bound](std::uint32_t value) { return value < bound || value == kNone; });
+}
+
+template <typename... Spans>
+bool same_size(std::size_t size, const Spans&... spans) {
+  return ((spans.size() == size) && ...);
+}
+
+template <typename T>
+std::span<const T> view(const std::string& bytes, const DirectoryEntry& entry) {
+  return {reinterpret_cast<const T*>(bytes.data() + entry.offset), static_cast<std::size_t>(entry.count)};
+}
+
+/// Reads the directory; an empty result means that it is damaged.
+std::vector<DirectoryEntry> read_directory(const std::string& bytes, std::string& error) {
+  Header header{};
+  if (bytes.size() < sizeof(header)) {
+    error = "the recording is shorter than its header";
+    return {};
+  }
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0) {
+    error = "these bytes are not a recording";
+    return {};
+  }
+  if (header.version != kVersion) {
+    error = "the recording has version " + std::to_string(header.version) + ", and this daemon reads version " +
+            std::to_string(kVersion);
+    return {};
+  }
+  const std::size_t room = (bytes.size() - sizeof(header)) / sizeof(DirectoryEntry);
+  if (header.total_bytes != bytes.size() || header.column_count == 0 || header.column_count > room) {
+    error = "the recording is cut off";
+    return {};
+  }
+  std::vector<DirectoryEntry> directory(header.column_count);
+  std::memcpy(directory.data(), bytes.data() + sizeof(header), directory.size() * sizeof(DirectoryEntry));
+  return directory;
+}
+
+bool fits(const DirectoryEntry& entry, std::size_t element, std::size_t total) {
+  return entry.element_bytes == element && entry.offset % 8 == 0 && entry.offset <= total &&
+         entry.count <= (total - entry.offset) / element;
+}
+
+}  // namespace
+
+std::optional<Recording> Recording::parse(std::string bytes, std::string& error) {
+  Recording recording;
+  recording.bytes_ = std::make_shared<const std::string>(std::move(bytes));
+  const std::vector<DirectoryEntry> directory = read_directory(*recording.bytes_, error);
+  if (directory.empty()) {
+    return std::nullopt;
+  }
+  std::size_t found = 0;
+  std::size_t wanted = 0;
+  for (const DirectoryEntry& entry : directory) {
+#define RIDGELINE_COLUMN(name, number, type)                                                      \
+  if (entry.column == (number) && fits(entry, sizeof(type), recording.bytes_->size())) {           \
+    recording.name##_ = view<type>(*recording.bytes_, entry);                                      \
+    ++found;                                                                                       \
+  }
+    RIDGELINE_RECORDING_COLUMNS(RIDGELINE_COLUMN)
+#undef RIDGELINE_COLUMN
+  }
+#define RIDGELINE_COLUMN(name, number, type) ++wanted;
+  RIDGELINE_RECORDING_COLUMNS(RIDGELINE_COLUMN)
+#undef RIDGELINE_COLUMN
+  error = found == wanted ? recording.check() : "a column of the recording is missing or damaged";
+  if (!error.empty()) {
+    return std::nullopt;
+  }
+  return recording;
+}
+
+std::string_view Recording::string(std::uint32_t index) const {
+  const std::uint32_t begin = index == 0 ? 0 : string_ends_[index - 1];
+  return {reinterpret_cast<const char*>(string_bytes_.data()) + begin, string_ends_[index] - begin};
+}
+
+/// Why the columns do not fit together, or nothing.
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): one condition after the other
+std::string Recording::check() const {
+  const std::size_t strings = string_ends_.size();
+  const std::size_t nodes = node_parent_.size();
+  const std::size_t ops = op_name_.size();
+  if (strings == 0 || !std::ranges::is_sorted(string_ends_) || string_ends_.back() > string_bytes_.size()) {
+    return "the strings of the recording are damaged";
+  }
+  if (!same_size(code_file_.size(), code_name_) || !all_below(code_file_, strings) ||
+      !all_below(code_name_, strings) || !same_size(run_code_.size(), run_line_, run_count_) ||
+      !all_below(run_code_, code_file_.size())) {
+    return "the code objects of the recording are damaged";
+  }
+  const std::size_t instances = instance_type_.size();
+  if (instances == 0 || !same_size(instances, instance_name_, instance_file_, instance_line_, instance_calls_) ||
+      !all_below(instance_type_, strings) || !all_below(instance_name_, strings) ||
+      !all_below(instance_file_, strings)) {
+    return "the module instances of the recording are damaged";
+  }
+  if (nodes == 0 || !same_size(nodes, node_code_, node_instruction_, node_line_, node_instance_) ||
+      !all_below(node_instance_, instances) || !all_below(node_code_.subspan(1), code_file_.size())) {
+    return "the stacks of the recording are damaged";
+  }
+  for (std::size_t i = 1; i < nodes; ++i) {
+    if (node_parent_[i] >= i) {
+      return "the stacks of the recording are not a tree";
+    }
+  }
+  if (thread_torch_id_.empty() || iteration_start_.empty() || !same_size(iteration_start_.size(), iteration_end_)) {
+    return "the recording holds no iteration";
+  }
+  for (std::size_t i = 0; i < iteration_start_.size(); ++i) {
+    if (iteration_end_[i] < iteration_start_[i] || (i > 0 && iteration_start_[i] < iteration_end_[i - 1])) {
+      return "an iteration of the recording was not finished";
+    }
+  }
+  if (!same_size(ops, op_thread_, op_scope_, op_node_, op_parent_, op_start_, op_end_, op_sequence_,
+                 op_forward_thread_) ||
+      !all_below(op_thread_, thread_torch_id_.size()) || !all_below(op_scope_, 3) || !all_below(op_name_, strings) ||
+      !all_below(op_node_, nodes)) {
+    return "the ops of the recording are damaged";
+  }
+  for (std::size_t i = 0; i < ops; ++i) {
+    const std::uint32_t parent = op_parent_[i];
+    const bool first = i == 0 || op_thread_[i] != op_thread_[i - 1];
+    if (op_end_[i] < op_start_[i] || (!first && op_start_[i] < op_start_[i - 1]) ||
+        (i > 0 && op_thread_[i] < op_thread_[i - 1]) ||
+        (parent != kNone && (parent >= i || op_thread_[parent] != op_thread_[i]))) {
+      return "the ops of the recording are out of order";
+    }
+  }
+  if (!same_size(pause_start_.size(), pause_end_) || !same_size(sample_time_.size(), sample_node_) ||
+      !all_below(sample_node_, nodes)) {
+    return "the samples of the recording are damaged";
+  }
+  if (!same_size(memory_time_.size(), memory_address_, memory_bytes_, memory_node_, memory_op_, memory_stage_,
+                 memory_thread_) ||
+      !all_below(memory_node_, nodes) || !all_below_or_none(memory_op_, ops) ||
+      !all_below(memory_stage_, kStageCount) || !std::ranges::is_sorted(memory_time_)) {
+    return "the allocator events of the recording are damaged";
+  }
+  if (!same_size(role_time_.size(), role_address_, role_kind_, role_parameter_) ||
+      !all_below(role_kind_, kRoleCount) || !all_below_or_none(role_parameter_, parameter_name_.size()) ||
+      !same_size(parameter_name_.size(), parameter_address_) || !all_below(parameter_name_, strings)) {
+    return "the parameters of the recording are damaged";
+  }
+  if (cost_.size() != kCostCount || loss_.size() != kLossCount ||
+      !std::ranges::all_of(cost_, [](double cost) { return std::isfinite(cost) && cost >= 0; })) {
+    return "the calibration of the recording is damaged";
+  }
+  return {};
+}
+
+}  // namespace ridgeline::recording

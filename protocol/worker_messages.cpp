@@ -1,0 +1,119 @@
+#include "protocol/worker_messages.h"
+
+#include <nlohmann/json.hpp>
+
+namespace ridgeline::protocol {
+
+namespace {
+
+using nlohmann::json;
+
+WorkerEnvironment environment_from(const json& value) {
+  WorkerEnvironment environment;
+  value.at("python").get_to(environment.python);
+  value.at("pythonMinor").get_to(environment.python_minor);
+  value.at("implementation").get_to(environment.implementation);
+  value.at("executable").get_to(environment.executable);
+  value.at("torch").get_to(environment.torch);
+  value.at("cxx11Abi").get_to(environment.cxx11_abi);
+  value.at("pythonTag").get_to(environment.python_tag);
+  value.at("includeDirs").get_to(environment.include_dirs);
+  value.at("libraryDirs").get_to(environment.library_dirs);
+  value.at("environmentRoots").get_to(environment.environment_roots);
+  return environment;
+}
+
+Failure failure_from(const json& value) {
+  Failure failure;
+  value.at("kind").get_to(failure.kind);
+  value.at("stage").get_to(failure.stage);
+  value.at("message").get_to(failure.message);
+  for (const json& frame : value.at("frames")) {
+    failure.frames.push_back({frame.at("file").get<std::string>(), frame.at("line").get<int>(),
+                              frame.at("function").get<std::string>(), frame.at("text").get<std::string>()});
+  }
+  if (value.contains("batchSize")) {
+    failure.batch_size = value.at("batchSize").get<int>();
+  }
+  return failure;
+}
+
+RunResult result_from(const json& value) {
+  RunResult result;
+  value.at("batchSize").get_to(result.batch_size);
+  value.at("threads").get_to(result.threads);
+  for (const json& sample : value.at("samples")) {
+    SampledBatch batch;
+    sample.at("batchSize").get_to(batch.batch_size);
+    sample.at("warmupIterations").get_to(batch.warmup_iterations);
+    sample.at("timesNs").get_to(batch.times_ns);
+    result.samples.push_back(std::move(batch));
+  }
+  for (const json& skipped : value.at("skipped")) {
+    result.skipped.push_back(failure_from(skipped));
+  }
+  return result;
+}
+
+WorkerMessage message_from(const json& value) {
+  const auto type = value.at("type").get<std::string>();
+  if (type == "ready") {
+    return Ready{environment_from(value.at("environment"))};
+  }
+  if (type == "unusable") {
+    return Unusable{value.at("message").get<std::string>(), value.at("executable").get<std::string>()};
+  }
+  if (type == "agentLoaded") {
+    return AgentLoaded{};
+  }
+  if (type == "agentRefused") {
+    return AgentRefused{value.at("message").get<std::string>()};
+  }
+  if (type == "started") {
+    return Started{value.at("id").get<int>(), value.at("pid").get<int>()};
+  }
+  if (type == "exited") {
+    return Exited{value.at("id").get<int>(), value.at("status").get<int>()};
+  }
+  if (type == "progress") {
+    return Progress{value.at("stage").get<std::string>(), value.at("fraction").get<double>(),
+                    value.at("message").get<std::string>()};
+  }
+  if (type == "recording") {
+    return RecordingAnnounced{value.at("batchSize").get<int>(), value.at("bytes").get<std::uint64_t>()};
+  }
+  if (type == "failure") {
+    return failure_from(value);
+  }
+  if (type == "result") {
+    return result_from(value);
+  }
+  throw std::invalid_argument("no message is called \"" + type + "\"");
+}
+
+}  // namespace
+
+std::optional<WorkerMessage> parse_worker_message(std::string_view text, std::string& error) {
+  try {
+    return message_from(json::parse(text));
+  } catch (const std::exception& problem) {
+    error = problem.what();
+    return std::nullopt;
+  }
+}
+
+std::string load_agent_message(const std::string& path) {
+  return json{{"type", "loadAgent"}, {"path", path}}.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string run_message(int run, const RunSpec& spec) {
+  const json body = {{"entry", spec.entry},
+                     {"projectRoot", spec.project_root},
+                     {"batchSizes", spec.batch_sizes},
+                     {"timeBudgetSeconds", spec.time_budget_seconds},
+                     {"memoryLimitBytes", spec.memory_limit_bytes},
+                     {"environmentRoots", spec.environment_roots}};
+  return json{{"type", "run"}, {"id", run}, {"spec", body}}.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace ridgeline::protocol

@@ -1,0 +1,106 @@
+// The messages between the daemon and a worker, as values.
+//
+// On the control channel, to the warm parent: loadAgent, run. From it: ready or unusable; agentLoaded or agentRefused;
+// started, exited. On a run's own channel, from its child: progress, recording, and at last result or failure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace ridgeline::protocol {
+
+/// What the worker's interpreter is: enough to build an agent for it.
+struct WorkerEnvironment {
+  std::string python;
+  int python_minor = 0;
+  std::string implementation;
+  std::string executable;
+  std::string torch;
+  bool cxx11_abi = true;
+  std::string python_tag;
+  std::vector<std::string> include_dirs;
+  std::vector<std::string> library_dirs;
+  std::vector<std::string> environment_roots;
+};
+
+struct Ready {
+  WorkerEnvironment environment;
+};
+/// The interpreter cannot profile: no torch, most of the time.
+struct Unusable {
+  std::string message;
+  std::string executable;
+};
+struct AgentLoaded {};
+struct AgentRefused {
+  std::string message;
+};
+struct Started {
+  int run = 0;
+  int pid = 0;
+};
+struct Exited {
+  int run = 0;
+  int status = 0;  ///< as wait(2) gives it
+};
+struct Progress {
+  std::string stage;
+  double fraction = 0;
+  std::string message;
+};
+struct RecordingAnnounced {
+  int batch_size = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct TraceFrame {
+  std::string file;
+  int line = 0;
+  std::string function;
+  std::string text;
+};
+/// Something of the user's went wrong. `kind`: docs/errors.md.
+struct Failure {
+  std::string kind;
+  std::string stage;
+  std::string message;
+  std::vector<TraceFrame> frames;  ///< outermost first
+  std::optional<int> batch_size;
+};
+
+struct SampledBatch {
+  int batch_size = 0;
+  int warmup_iterations = 0;
+  std::vector<double> times_ns;
+};
+struct RunResult {
+  int batch_size = 0;
+  int threads = 0;
+  std::vector<SampledBatch> samples;
+  std::vector<Failure> skipped;
+};
+
+using WorkerMessage = std::variant<Ready, Unusable, AgentLoaded, AgentRefused, Started, Exited, Progress,
+                                   RecordingAnnounced, Failure, RunResult>;
+
+/// A message of the worker; nothing, with the reason in `error`, when it is not one. Never throws.
+std::optional<WorkerMessage> parse_worker_message(std::string_view json, std::string& error);
+
+/// What a run shall do.
+struct RunSpec {
+  std::string entry;         ///< absolute
+  std::string project_root;  ///< absolute
+  std::vector<int> batch_sizes;  ///< empty: chosen by the runner
+  double time_budget_seconds = 10;
+  std::uint64_t memory_limit_bytes = 0;
+  std::vector<std::string> environment_roots;
+};
+
+std::string load_agent_message(const std::string& path);
+std::string run_message(int run, const RunSpec& spec);
+
+}  // namespace ridgeline::protocol
