@@ -1,0 +1,171 @@
+#include "analysis/attribution.h"
+
+#include <limits>
+#include <unordered_map>
+
+namespace ridgeline::analysis {
+
+namespace {
+
+using recording::kNone;
+using recording::Scope;
+
+/// (forward thread, sequence number) → the last forward op that carried it.
+class ForwardOps {
+ public:
+  void add(std::uint64_t thread, std::int64_t sequence, std::uint32_t op) {
+    PerThread& ops = threads_[thread];
+    if (ops.by_sequence.empty()) {
+      ops.first = sequence;
+    }
+    if (sequence < ops.first || sequence - ops.first > kMaxSpan) {
+      return;
+    }
+    const auto index = static_cast<std::size_t>(sequence - ops.first);
+    if (index >= ops.by_sequence.size()) {
+      ops.by_sequence.resize(index + 1, kNone);
+    }
+    ops.by_sequence[index] = op;
+  }
+
+  std::uint32_t find(std::uint64_t thread, std::int64_t sequence) const {
+    const auto ops = threads_.find(thread);
+    if (ops == threads_.end() || sequence < ops->second.first) {
+      return kNone;
+    }
+    const auto index = static_cast<std::uint64_t>(sequence - ops->second.first);
+    return index < ops->second.by_sequence.size() ? ops->second.by_sequence[index] : kNone;
+  }
+
+ private:
+  /// Sequence numbers are dense; a jump this large is damage, and is not given memory.
+  static constexpr std::int64_t kMaxSpan = std::int64_t{1} << 26;
+  struct PerThread {
+    std::int64_t first = 0;
+    std::vector<std::uint32_t> by_sequence;
+  };
+  std::unordered_map<std::uint64_t, PerThread> threads_;
+};
+
+class Attributor {
+ public:
+  Attributor(const recording::Recording& recording, CallTree& tree) : recording_(recording), tree_(tree) {}
+
+  Attribution run() {
+    const std::size_t count = recording_.op_name().size();
+    result_.owner.resize(count);
+    result_.operation.resize(count);
+    result_.phase.resize(count);
+    result_.runs_python.resize(count);
+    node_of_.resize(count, kNone);
+    for (std::uint32_t op = 0; op < count; ++op) {
+      if (op > 0 && recording_.op_thread()[op] != recording_.op_thread()[op - 1]) {
+        last_node_ = kNone;
+      }
+      add(op);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void add(std::uint32_t op) {
+    const auto scope = static_cast<Scope>(recording_.op_scope()[op]);
+    const std::uint32_t parent = recording_.op_parent()[op];
+    result_.runs_python[op] = scope != Scope::kFunction;
+    if (scope == Scope::kBackward) {
+      add_backward_node(op);
+      last_node_ = op;
+      return;
+    }
+    node_of_[op] = parent == kNone ? kNone : node_of_[parent];
+    if (node_of_[op] != kNone) {
+      add_inside_node(op, node_of_[op]);
+    } else {
+      add_plain(op);
+    }
+    const std::uint64_t thread = recording_.thread_torch_id()[recording_.op_thread()[op]];
+    if (recording_.op_sequence()[op] >= 0) {
+      forward_.add(thread, recording_.op_sequence()[op], op);
+    }
+  }
+
+  void add_backward_node(std::uint32_t op) {
+    node_of_[op] = op;
+    result_.phase[op] = Phase::kBackward;
+    const std::int64_t sequence = recording_.op_sequence()[op];
+    std::uint32_t made_by =
+        sequence >= 0 ? forward_.find(recording_.op_forward_thread()[op], sequence) : kNone;
+    if (made_by == kNone) {
+      made_by = last_node_;
+    }
+    if (made_by == kNone) {
+      result_.owner[op] = tree_.of_stack(recording_.op_node()[op]);
+      result_.operation[op] = recording_.op_name()[op];
+    } else {
+      result_.owner[op] = result_.owner[made_by];
+      result_.operation[op] = result_.operation[made_by];
+    }
+  }
+
+  void add_inside_node(std::uint32_t op, std::uint32_t node) {
+    const std::uint32_t stack = recording_.op_node()[op];
+    const std::uint32_t outer = recording_.op_node()[node];
+    result_.phase[op] = Phase::kBackward;
+    result_.owner[op] = tree_.extend(result_.owner[node], stack, outer);
+    result_.operation[op] = stack == outer ? result_.operation[node] : own_operation(op);
+  }
+
+  void add_plain(std::uint32_t op) {
+    const TreeNode stack = tree_.of_stack(recording_.op_node()[op]);
+    result_.owner[op] = stack;
+    result_.operation[op] = own_operation(op);
+    const CallTree::Node& node = tree_[stack];
+    if (node.engine && last_node_ != kNone) {
+      // The engine itself, between two nodes: it adds up gradients.
+      result_.owner[op] = result_.owner[last_node_];
+      result_.operation[op] = result_.operation[last_node_];
+      result_.phase[op] = Phase::kBackward;
+    } else if (node.engine) {
+      result_.phase[op] = Phase::kBackward;
+    } else if (node.optimizer) {
+      result_.phase[op] = Phase::kOptimizer;
+    } else {
+      result_.phase[op] = node.data ? Phase::kData : Phase::kForward;
+    }
+  }
+
+  /// The outermost op that LibTorch's dispatcher opened: what the user called.
+  std::uint32_t own_operation(std::uint32_t op) const {
+    const std::uint32_t parent = recording_.op_parent()[op];
+    const bool nested = parent != kNone && !result_.runs_python[parent];
+    return nested ? result_.operation[parent] : recording_.op_name()[op];
+  }
+
+  const recording::Recording& recording_;
+  CallTree& tree_;
+  ForwardOps forward_;
+  std::vector<std::uint32_t> node_of_;  ///< innermost autograd node around each op
+  std::uint32_t last_node_ = kNone;     ///< autograd node that this thread ran last
+  Attribution result_;
+};
+
+}  // namespace
+
+Attribution attribute(const recording::Recording& recording, CallTree& tree) {
+  return Attributor(recording, tree).run();
+}
+
+Phase python_phase(const CallTree::Node& node) {
+  if (node.engine) {
+    return Phase::kBackward;
+  }
+  if (node.optimizer) {
+    return Phase::kOptimizer;
+  }
+  if (node.data) {
+    return Phase::kData;
+  }
+  return node.module ? Phase::kForward : Phase::kOther;
+}
+
+}  // namespace ridgeline::analysis

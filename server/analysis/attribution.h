@@ -1,0 +1,29 @@
+// Which stack owns each op: backward ops go to the forward op that made their autograd node.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/call_tree.h"
+#include "analysis/profile.h"
+#include "protocol/recording.h"
+
+namespace ridgeline::analysis {
+
+/// Per op of the recording, in its order.
+struct Attribution {
+  std::vector<TreeNode> owner;          ///< the stack that answers for the op
+  std::vector<std::uint32_t> operation; ///< name (string of the recording) of the operation that the user wrote
+  std::vector<Phase> phase;
+  std::vector<bool> runs_python;        ///< the op may run Python itself: an autograd node, a named range
+};
+
+/// Matching: a forward op carries the sequence number of the next autograd node on its thread; the last such op before
+/// the node is the one that made it. AccumulateGrad, and what the engine does between nodes, follow the node before.
+/// Ops inside a node keep the Python frames that they have beyond the node's own.
+Attribution attribute(const recording::Recording& recording, CallTree& tree);
+
+/// The phase of Python code that runs at a stack, outside of any op.
+Phase python_phase(const CallTree::Node& node);
+
+}  // namespace ridgeline::analysis

@@ -1,0 +1,29 @@
+// The hierarchical breakdown: the iteration, its module instances as they call each other, and their operations.
+#pragma once
+
+#include "analysis/call_tree.h"
+#include "analysis/memory.h"
+#include "analysis/profile.h"
+#include "analysis/timeline.h"
+#include "protocol/recording.h"
+
+namespace ridgeline::analysis {
+
+/// What the parts of the breakdown are made from. `scale` turns recorded into bare time.
+struct BreakdownInput {
+  const recording::Recording& recording;
+  const SourceScope& scope;
+  const CallTree& tree;
+  const Timeline& timeline;
+  const MemoryAnalysis& memory;
+  double scale = 1;
+};
+
+/// The root's time is the iteration's and its bytes are the peak's; every node is the sum of its children.
+Node build_breakdown(const BreakdownInput& input);
+
+/// Where a line is, for users.
+Location location_of(LineId line, const recording::Recording& recording, const CallTree& tree,
+                     const SourceScope& scope);
+
+}  // namespace ridgeline::analysis

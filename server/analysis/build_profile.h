@@ -1,0 +1,12 @@
+// From a run to a profile: the one door into the analysis.
+#pragma once
+
+#include "analysis/input.h"
+#include "analysis/profile.h"
+
+namespace ridgeline::analysis {
+
+/// Pure: no clock, no files. `input.runs` must hold the user's batch size, and every run at least one bare time.
+Profile build_profile(const RunInput& input);
+
+}  // namespace ridgeline::analysis

@@ -1,0 +1,37 @@
+// What a run produced: the material of a profile.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/profile.h"
+#include "protocol/recording.h"
+
+namespace ridgeline::analysis {
+
+/// Which source files are the user's: those under the project root that no environment holds.
+struct SourceScope {
+  std::string project_root;                    ///< absolute, without a trailing '/'
+  std::vector<std::string> environment_roots;  ///< virtual environments, the standard library, site-packages
+};
+
+/// One batch size, as the worker measured it.
+struct BatchRun {
+  int batch_size = 0;
+  int warmup_iterations = 0;
+  std::vector<double> times_ns;     ///< bare iterations
+  recording::Recording recording;
+};
+
+struct RunInput {
+  std::string entry_path;
+  SourceScope scope;
+  Environment environment;
+  std::uint64_t capacity_bytes = 0;
+  int batch_size = 0;               ///< the user's; one of `runs`
+  std::vector<BatchRun> runs;
+  std::vector<Skipped> skipped;
+};
+
+}  // namespace ridgeline::analysis

@@ -1,0 +1,344 @@
+#include "analysis/memory.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+namespace ridgeline::analysis {
+
+namespace {
+
+using recording::kNone;
+using recording::Recording;
+using recording::Role;
+using recording::Stage;
+
+constexpr std::uint64_t kForever = ~std::uint64_t{0};
+
+/// One allocation, from birth to death.
+struct Block {
+  std::uint32_t event = 0;            ///< that allocated it
+  std::uint64_t death = kForever;     ///< time
+  std::uint32_t death_event = kNone;
+  std::optional<Role> role;
+  std::uint32_t parameter = kNone;
+};
+
+struct Peak {
+  std::uint64_t bytes = 0;
+  std::uint32_t event = kNone;  ///< after which the peak stands; kNone: at the start of the iteration
+  std::size_t iteration = 0;
+};
+
+/// Replays the allocator: `visit(event, live_bytes)` after each event.
+class Replay {
+ public:
+  explicit Replay(const Recording& recording) : recording_(recording) {
+    live_.reserve(recording.memory_time().size() / 4 + 16);
+  }
+
+  template <typename Visit>
+  void run(Visit visit) {
+    for (std::uint32_t event = 0; event < recording_.memory_time().size(); ++event) {
+      const std::uint64_t address = recording_.memory_address()[event];
+      const std::uint64_t bytes = recording_.memory_bytes()[event];
+      if (bytes > 0) {
+        end_of(address, event);  // a release that was lost: the address cannot be handed out twice
+        live_[address] = static_cast<std::uint32_t>(blocks_.size());
+        blocks_.push_back({event, kForever, kNone, std::nullopt, kNone});
+        live_bytes_ += bytes;
+      } else {
+        end_of(address, event);  // of a block from before tracking: nothing
+      }
+      visit(event, live_bytes_);
+    }
+  }
+
+  /// The live block at an address, or null.
+  Block* at(std::uint64_t address) {
+    const auto found = live_.find(address);
+    return found == live_.end() ? nullptr : &blocks_[found->second];
+  }
+  std::vector<Block>& blocks() { return blocks_; }
+
+ private:
+  void end_of(std::uint64_t address, std::uint32_t event) {
+    const auto found = live_.find(address);
+    if (found == live_.end()) {
+      return;
+    }
+    Block& block = blocks_[found->second];
+    block.death = recording_.memory_time()[event];
+    block.death_event = event;
+    live_bytes_ -= recording_.memory_bytes()[block.event];
+    live_.erase(found);
+  }
+
+  const Recording& recording_;
+  std::unordered_map<std::uint64_t, std::uint32_t> live_;
+  std::vector<Block> blocks_;
+  std::uint64_t live_bytes_ = 0;
+};
+
+/// Follows the live bytes through the iterations. An iteration starts with what the event before it left.
+class PeakFinder {
+ public:
+  explicit PeakFinder(const Recording& recording) : recording_(recording) {}
+
+  /// Before an event changes anything; `live` is what stands until then.
+  void before(std::uint32_t event, std::uint64_t live) {
+    const std::uint64_t time = recording_.memory_time()[event];
+    const std::uint32_t previous = event == 0 ? kNone : event - 1;
+    while (iteration_ < recording_.iteration_end().size() && time > recording_.iteration_end()[iteration_]) {
+      enter(live, previous);
+      ++iteration_;
+      entered_ = false;
+    }
+    if (iteration_ < recording_.iteration_start().size() && time >= recording_.iteration_start()[iteration_]) {
+      enter(live, previous);
+    }
+  }
+  /// After the event.
+  void after(std::uint32_t event, std::uint64_t live) {
+    if (entered_) {
+      offer(live, event);
+    }
+  }
+  /// After the last event.
+  Peak finish(std::uint64_t live) {
+    const auto events = static_cast<std::uint32_t>(recording_.memory_time().size());
+    for (; iteration_ < recording_.iteration_end().size(); ++iteration_, entered_ = false) {
+      enter(live, events == 0 ? kNone : events - 1);
+    }
+    return peak_;
+  }
+
+ private:
+  void enter(std::uint64_t live, std::uint32_t previous_event) {
+    if (!entered_) {
+      entered_ = true;
+      offer(live, previous_event);
+    }
+  }
+  void offer(std::uint64_t live, std::uint32_t event) {
+    if (live > peak_.bytes) {
+      peak_ = {live, event, iteration_};
+    }
+  }
+
+  const Recording& recording_;
+  Peak peak_;
+  std::size_t iteration_ = 0;
+  bool entered_ = false;
+};
+
+class Analyser {
+ public:
+  Analyser(const Recording& recording, const Attribution& attribution, const CallTree& tree)
+      : recording_(recording), attribution_(attribution), tree_(tree), replay_(recording) {}
+
+  MemoryAnalysis run() {
+    replay();
+    start_ = recording_.iteration_start()[peak_.iteration];
+    end_ = recording_.iteration_end()[peak_.iteration];
+    find_backward_starts();
+    find_parameter_owners();
+    MemoryAnalysis result;
+    for (const Block& block : replay_.blocks()) {
+      const MemoryCost cost = classify(block);
+      if (alive_at_peak(block)) {
+        result.at_peak.push_back(cost);
+        result.peak_bytes += cost.bytes;
+      }
+      add_definitions(block, cost, result);
+    }
+    add_gradients(result);
+    return result;
+  }
+
+ private:
+  /// One pass: lives of blocks, roles, and the peak.
+  void replay() {
+    PeakFinder finder(recording_);
+    std::size_t role = 0;
+    std::uint64_t live = 0;
+    // Roles are noted between events: those up to an event's time speak of the blocks before it.
+    replay_.run([&](std::uint32_t event, std::uint64_t live_after) {
+      finder.before(event, live);
+      live = live_after;
+      finder.after(event, live);
+      const bool last = event + 1 == recording_.memory_time().size();
+      const std::uint64_t until = last ? kForever : recording_.memory_time()[event + 1];
+      while (role < recording_.role_time().size() && recording_.role_time()[role] < until) {
+        assign(role++);
+      }
+    });
+    peak_ = finder.finish(live);
+  }
+
+  void assign(std::size_t role) {
+    Block* block = replay_.at(recording_.role_address()[role]);
+    if (block == nullptr) {
+      return;
+    }
+    const auto kind = static_cast<Role>(recording_.role_kind()[role]);
+    const std::uint32_t parameter = recording_.role_parameter()[role];
+    if (!block->role.has_value() || kind < *block->role) {
+      block->role = kind;
+      block->parameter = parameter;
+    }
+    if (kind == Role::kGradient) {
+      gradient_log_.push_back({recording_.role_time()[role], parameter, block->event});
+    }
+  }
+
+  void find_backward_starts() {
+    for (std::size_t op = 0; op < recording_.op_scope().size(); ++op) {
+      if (static_cast<recording::Scope>(recording_.op_scope()[op]) == recording::Scope::kBackward) {
+        backward_starts_.push_back(recording_.op_start()[op]);
+      }
+    }
+    std::ranges::sort(backward_starts_);
+  }
+
+  void find_parameter_owners() {
+    for (const Block& block : replay_.blocks()) {
+      if ((block.role == Role::kParameter || block.role == Role::kBuffer) && block.parameter != kNone) {
+        parameter_owner_.try_emplace(block.parameter, owner_of(block));
+      }
+    }
+  }
+
+  TreeNode owner_of(const Block& block) const {
+    const std::uint32_t op = recording_.memory_op()[block.event];
+    const std::uint32_t stack = recording_.memory_node()[block.event];
+    if (op == kNone) {
+      return tree_.of_stack(stack);
+    }
+    const bool own_stack = stack != recording_.op_node()[op] && attribution_.phase[op] != Phase::kBackward;
+    return own_stack ? tree_.of_stack(stack) : attribution_.owner[op];
+  }
+
+  Phase phase_of(const Block& block) const {
+    const std::uint32_t op = recording_.memory_op()[block.event];
+    if (op != kNone && (attribution_.phase[op] == Phase::kBackward || !attribution_.runs_python[op])) {
+      return attribution_.phase[op];
+    }
+    const Phase phase = python_phase(tree_[tree_.of_stack(recording_.memory_node()[block.event])]);
+    return phase == Phase::kOther ? Phase::kForward : phase;
+  }
+
+  bool alive_at_peak(const Block& block) const {
+    const bool born = peak_.event != kNone && block.event <= peak_.event;
+    return born && (block.death_event == kNone || block.death_event > peak_.event);
+  }
+
+  /// When the forward pass that a block belongs to ended: at the first autograd node after it; never when none came.
+  std::uint64_t forward_end(std::uint64_t birth) const {
+    const auto next = std::ranges::upper_bound(backward_starts_, birth);
+    return next == backward_starts_.end() || *next > end_ ? kForever : *next;
+  }
+
+  bool outlives_forward(const Block& block) const {
+    const std::uint64_t forward = forward_end(recording_.memory_time()[block.event]);
+    return forward != kForever && block.death > forward;
+  }
+
+  Category category_of(const Block& block) const {
+    if (block.role.has_value()) {
+      switch (*block.role) {
+        case Role::kParameter:
+        case Role::kBuffer:
+          return Category::kWeights;
+        case Role::kGradient:
+          return Category::kGradients;
+        case Role::kInput:
+          return Category::kInputs;
+      }
+    }
+    const auto stage = static_cast<Stage>(recording_.memory_stage()[block.event]);
+    const Phase phase = phase_of(block);
+    if (stage == Stage::kInput || stage == Stage::kLoad || phase == Phase::kData) {
+      return Category::kInputs;
+    }
+    if (recording_.memory_time()[block.event] < start_) {
+      return stage == Stage::kModel ? Category::kWeights : Category::kOptimizerState;
+    }
+    if (phase == Phase::kOptimizer) {
+      return block.death > end_ ? Category::kOptimizerState : Category::kTemporaries;
+    }
+    return phase == Phase::kForward && outlives_forward(block) ? Category::kActivations : Category::kTemporaries;
+  }
+
+  MemoryCost classify(const Block& block) const {
+    MemoryCost cost{category_of(block), owner_of(block), block.parameter, recording_.memory_bytes()[block.event]};
+    if (cost.category == Category::kGradients) {
+      const auto owner = parameter_owner_.find(block.parameter);
+      cost.owner = owner == parameter_owner_.end() ? cost.owner : owner->second;
+    }
+    return cost;
+  }
+
+  void add_definitions(const Block& block, const MemoryCost& cost, MemoryAnalysis& result) const {
+    const std::uint64_t birth = recording_.memory_time()[block.event];
+    if (cost.category == Category::kActivations && birth >= start_ && birth <= end_) {
+      result.activations.push_back(cost);
+    }
+    if (cost.category == Category::kWeights && birth < start_) {
+      result.weights.push_back(cost);
+    }
+  }
+
+  void add_gradients(MemoryAnalysis& result) const {
+    std::unordered_map<std::uint32_t, std::uint32_t> event_of_parameter;
+    for (const GradientMark& mark : gradient_log_) {
+      if (mark.time >= start_ && mark.time <= end_ + kMarkSlackNs) {
+        event_of_parameter[mark.parameter] = mark.event;
+      }
+    }
+    for (const auto& [parameter, event] : event_of_parameter) {
+      const auto owner = parameter_owner_.find(parameter);
+      result.gradients.push_back({Category::kGradients, owner == parameter_owner_.end() ? 0 : owner->second, parameter,
+                                  recording_.memory_bytes()[event]});
+    }
+  }
+
+  struct GradientMark {
+    std::uint64_t time;
+    std::uint32_t parameter;
+    std::uint32_t event;
+  };
+  /// The agent notes the gradients right after it closes an iteration.
+  static constexpr std::uint64_t kMarkSlackNs = 50'000'000;
+
+  const Recording& recording_;
+  const Attribution& attribution_;
+  const CallTree& tree_;
+  Replay replay_;
+  Peak peak_;
+  std::uint64_t start_ = 0;
+  std::uint64_t end_ = 0;
+  std::vector<std::uint64_t> backward_starts_;
+  std::unordered_map<std::uint32_t, TreeNode> parameter_owner_;
+  std::vector<GradientMark> gradient_log_;
+};
+
+}  // namespace
+
+std::uint64_t peak_bytes(const Recording& recording) {
+  Replay replay(recording);
+  PeakFinder finder(recording);
+  std::uint64_t live = 0;
+  replay.run([&](std::uint32_t event, std::uint64_t live_after) {
+    finder.before(event, live);
+    live = live_after;
+    finder.after(event, live);
+  });
+  return finder.finish(live).bytes;
+}
+
+MemoryAnalysis analyse_memory(const Recording& recording, const Attribution& attribution, const CallTree& tree) {
+  return Analyser(recording, attribution, tree).run();
+}
+
+}  // namespace ridgeline::analysis

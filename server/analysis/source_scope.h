@@ -1,0 +1,30 @@
+// Which frames are the user's, and what a frame's file says about the phase of the step.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/input.h"
+#include "protocol/recording.h"
+
+namespace ridgeline::analysis {
+
+/// Whether `file` belongs to the user: under the project root, not in an environment, not in site-packages.
+bool is_user_file(std::string_view file, const SourceScope& scope);
+
+/// `file` relative to the project root when it is inside, else unchanged.
+std::string display_path(std::string_view file, const SourceScope& scope);
+
+/// What is known of one code object.
+struct CodeTraits {
+  bool user = false;
+  bool optimizer = false;     ///< torch.optim or torch.amp: the step of an optimizer, zero_grad, the scaler
+  bool data = false;          ///< torch.utils.data
+  bool engine = false;        ///< the call that runs the autograd engine
+};
+
+std::vector<CodeTraits> code_traits(const recording::Recording& recording, const SourceScope& scope);
+
+}  // namespace ridgeline::analysis

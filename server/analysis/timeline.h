@@ -1,0 +1,48 @@
+// The iteration thread's time, instant by instant, given to stacks.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/attribution.h"
+#include "analysis/call_tree.h"
+#include "protocol/recording.h"
+
+namespace ridgeline::analysis {
+
+/// Who owns a piece of time.
+struct CostKey {
+  TreeNode owner = 0;
+  TreeNode raw = 0;             ///< the stack that really ran, when it is another (backward); else `owner`
+  std::uint32_t operation = 0;  ///< string of the recording; 0 for Python
+  Phase phase = Phase::kOther;
+  bool tail = false;            ///< after the last op of the iteration
+  bool operator==(const CostKey&) const = default;
+};
+
+struct CostKeyHash {
+  std::size_t operator()(const CostKey& key) const;
+};
+
+struct Cost {
+  double ns = 0;             ///< of one iteration, the cost of recording taken out
+  std::uint64_t calls = 0;   ///< operations that began, over all the iterations used
+};
+
+struct Timeline {
+  std::unordered_map<CostKey, Cost, CostKeyHash> costs;
+  double total_ns = 0;          ///< of one iteration: the sum of `costs`
+  double recorded_ns = 0;       ///< of one iteration, as the clock saw it
+  int iterations = 0;           ///< how many were used
+};
+
+/// Gives every instant of the recorded iterations to exactly one owner. Uses the faster half of the iterations: what
+/// disturbs an iteration makes it longer. Between ops: a short gap goes to the next op's stack, a longer one to the
+/// stacks that the timer saw in it.
+Timeline build_timeline(const recording::Recording& recording, const Attribution& attribution, const CallTree& tree);
+
+/// Gaps shorter than this are not divided.
+inline constexpr double kShortGapNs = 200'000;
+
+}  // namespace ridgeline::analysis

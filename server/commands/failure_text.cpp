@@ -1,0 +1,98 @@
+#include "commands/failure_text.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <sstream>
+#include <string_view>
+
+#include "commands/profile.h"
+#include "report/units.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+constexpr std::array<std::string_view, 10> kMachineKinds = {
+    "interpreter",       "cache",         "no-torch",  "no-compiler",     "agent-build-failed",
+    "python-unsupported", "agent-refused", "resources", "worker-protocol", "allocator"};
+
+/// Frames of the user's project, or all of them when none is.
+std::vector<protocol::TraceFrame> user_frames(const std::vector<protocol::TraceFrame>& frames,
+                                              const std::string& project_root) {
+  std::vector<protocol::TraceFrame> own;
+  std::ranges::copy_if(frames, std::back_inserter(own), [&](const protocol::TraceFrame& frame) {
+    return frame.file.starts_with(project_root + "/") && frame.file.find("/site-packages/") == std::string::npos;
+  });
+  return own.empty() ? frames : own;
+}
+
+std::string relative(const std::string& file, const std::string& root) {
+  return file.starts_with(root + "/") ? file.substr(root.size() + 1) : file;
+}
+
+bool output_helps(const std::string& kind) {
+  return kind == "process-died" || kind == "timeout" || kind == "worker-died" || kind == "exit";
+}
+
+/// Each line made safe to print.
+std::string printable_lines(const std::string& text) {
+  std::istringstream lines(text);
+  std::string safe;
+  for (std::string line; std::getline(lines, line);) {
+    safe += report::printable(line) + "\n";
+  }
+  return safe;
+}
+
+std::string last_lines(const std::string& text, std::size_t count) {
+  std::size_t start = text.size();
+  while (count > 0 && start > 0) {
+    const std::size_t newline = start >= 2 ? text.rfind('\n', start - 2) : std::string::npos;
+    start = newline == std::string::npos ? 0 : newline + 1;
+    --count;
+  }
+  return text.substr(start);
+}
+
+}  // namespace
+
+std::string failure_text(const RunFailure& run, const std::string& project_root) {
+  const protocol::Failure& failure = run.failure;
+  const std::vector<protocol::TraceFrame> frames = user_frames(failure.frames, project_root);
+  std::string text;
+  if (!frames.empty()) {
+    text += relative(frames.back().file, project_root) + ":" + std::to_string(frames.back().line) + ": ";
+  }
+  text += "error: " + failure.message;
+  if (failure.batch_size.has_value()) {
+    text += " (batch size " + std::to_string(*failure.batch_size) + ")";
+  }
+  text += " [" + failure.kind + "]\n";
+  for (const protocol::TraceFrame& frame : frames) {
+    if (frame.function.empty()) {
+      continue;
+    }
+    text += "  " + relative(frame.file, project_root) + ":" + std::to_string(frame.line) + " in " + frame.function + "\n";
+    if (!frame.text.empty()) {
+      text += "    " + frame.text + "\n";
+    }
+  }
+  if (output_helps(failure.kind) && !run.output.empty()) {
+    text += "The process wrote last:\n" + last_lines(run.output, 20);
+    text += text.ends_with('\n') ? "" : "\n";
+  }
+  return printable_lines(text);
+}
+
+int exit_code_of(const protocol::Failure& failure) {
+  if (failure.kind == "cancelled") {
+    return kExitCancelled;
+  }
+  if (failure.kind == "entry-unreadable") {
+    return kExitUsage;
+  }
+  return std::ranges::find(kMachineKinds, failure.kind) != kMachineKinds.end() ? kExitEnvironment : kExitEntryFailed;
+}
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,26 @@
+// ridgeline: reads the command line and picks a command.
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <iostream>
+
+#include "commands/profile.h"
+
+int main(int argc, char** argv) {
+  try {
+    CLI::App app{"Ridgeline: what each line of a PyTorch training step costs, and what a batch size would bring."};
+    app.set_version_flag("--version", RIDGELINE_VERSION);
+    app.require_subcommand(1);
+    int exit_code = 0;
+    ridgeline::commands::add_profile_command(app, exit_code);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      const int code = app.exit(error);
+      return code == 0 ? 0 : 2;
+    }
+    return exit_code;
+  } catch (const std::exception& error) {
+    std::cerr << "ridgeline: " << error.what() << "\n";
+    return 70;
+  }
+}

@@ -1,0 +1,280 @@
+#include "report/units.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace ridgeline::report {
+namespace {
+
+constexpr std::string_view kUnknown = "–";
+constexpr char32_t kReplacement = 0xFFFD;
+
+struct Character {
+  char32_t code = kReplacement;
+  std::size_t bytes = 1;
+};
+
+/// The character at the front of `text`, which is not empty. Anything that is not UTF-8 is one byte of U+FFFD.
+Character first(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(0) < 0x80) return {byte(0), 1};
+  const std::size_t length = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : 2;
+  if (byte(0) < 0xC2 || byte(0) > 0xF4 || text.size() < length) return {};
+  char32_t code = byte(0) & (0x7FU >> length);
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0U) != 0x80U) return {};
+    code = (code << 6U) | (byte(i) & 0x3FU);
+  }
+  constexpr std::array<char32_t, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
+  if (code < kSmallest[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return {};
+  return {code, length};
+}
+
+using Range = std::pair<char32_t, char32_t>;
+
+template <std::size_t N>
+bool within(char32_t code, const std::array<Range, N>& ranges) {
+  return std::any_of(ranges.begin(), ranges.end(), [&](const Range& r) { return r.first <= code && code <= r.second; });
+}
+
+/// Controls, and the marks that can make a line read other than it is (Boucher and Anderson, "Trojan Source", 2021).
+bool is_unsafe(char32_t code) {
+  static constexpr std::array<Range, 8> kRanges = {{{0x00, 0x1F},
+                                                    {0x7F, 0x9F},
+                                                    {0x061C, 0x061C},
+                                                    {0x200E, 0x200F},
+                                                    {0x2028, 0x202E},
+                                                    {0x2060, 0x206F},
+                                                    {0xFEFF, 0xFEFF},
+                                                    {0xE0000, 0xE007F}}};
+  return within(code, kRanges);
+}
+
+/// The common part of Unicode's East Asian Width (UAX 11) and of its combining marks; a terminal may differ in rare
+/// ones.
+int columns_of(char32_t code) {
+  static constexpr std::array<Range, 13> kNone = {{{0x0300, 0x036F},
+                                                   {0x0483, 0x0489},
+                                                   {0x0591, 0x05BD},
+                                                   {0x0610, 0x061A},
+                                                   {0x064B, 0x065F},
+                                                   {0x0E34, 0x0E3A},
+                                                   {0x1AB0, 0x1AFF},
+                                                   {0x1DC0, 0x1DFF},
+                                                   {0x200B, 0x200D},
+                                                   {0x20D0, 0x20FF},
+                                                   {0xFE00, 0xFE0F},
+                                                   {0xFE20, 0xFE2F},
+                                                   {0xE0100, 0xE01EF}}};
+  static constexpr std::array<Range, 13> kTwo = {{{0x1100, 0x115F},
+                                                  {0x2E80, 0x303E},
+                                                  {0x3041, 0x4DBF},
+                                                  {0x4E00, 0xA4CF},
+                                                  {0xA960, 0xA97F},
+                                                  {0xAC00, 0xD7A3},
+                                                  {0xF900, 0xFAFF},
+                                                  {0xFE30, 0xFE6F},
+                                                  {0xFF00, 0xFF60},
+                                                  {0xFFE0, 0xFFE6},
+                                                  {0x1F300, 0x1F64F},
+                                                  {0x1F680, 0x1FAFF},
+                                                  {0x20000, 0x3FFFD}}};
+  if (code < 0x300) return 1;
+  return within(code, kNone) ? 0 : within(code, kTwo) ? 2 : 1;
+}
+
+struct Unit {
+  const char* name;
+  double next;  ///< how many of this make one of the next
+};
+
+/// Climbs to the first unit in which three digits are enough.
+template <std::size_t N>
+std::string in_units(double value, const std::array<Unit, N>& units) {
+  std::size_t i = 0;
+  for (; i + 1 < N && value >= 999.5; ++i) value /= units[i].next;
+  return figure(value) + " " + units[i].name;
+}
+
+}  // namespace
+
+std::string figure(double value) {
+  if (!std::isfinite(value)) return std::string(kUnknown);
+  if (value < 0) return "-" + figure(-value);
+  if (value >= 999500) return fmt::format("{:.3g}", value);
+  if (value >= 999.5) {
+    const double step = std::pow(10, std::floor(std::log10(value)) - 2);
+    return fmt::format("{:.0f}", std::round(value / step) * step);
+  }
+  return fmt::format("{:.{}f}", value, value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
+}
+
+std::string duration(double milliseconds) {
+  static constexpr std::array<Unit, 5> kUnits = {{{"µs", 1000}, {"ms", 1000}, {"s", 60}, {"min", 60}, {"h", 1}}};
+  if (!std::isfinite(milliseconds)) return std::string(kUnknown);
+  if (milliseconds == 0) return "0 ms";
+  if (milliseconds < 0) return "-" + duration(-milliseconds);
+  const double microseconds = milliseconds * 1000;
+  if (microseconds < 0.05) return "<0.1 µs";
+  if (microseconds < 0.95) return fmt::format("{:.1f} µs", microseconds);
+  return in_units(microseconds, kUnits);
+}
+
+std::string bytes(double count) {
+  static constexpr std::array<Unit, 5> kUnits = {
+      {{"KiB", 1024}, {"MiB", 1024}, {"GiB", 1024}, {"TiB", 1024}, {"PiB", 1}}};
+  if (!std::isfinite(count) || count < 0) return std::string(kUnknown);
+  if (count < 1023.5) return fmt::format("{:.0f} B", count);
+  return in_units(count / 1024, kUnits);
+}
+
+std::string share(double fraction) {
+  const double percent = fraction * 100;
+  if (!std::isfinite(percent)) return std::string(kUnknown);
+  if (percent < 0) return "-" + share(-fraction);
+  if (percent == 0) return "0 %";
+  if (percent < 0.05) return "<0.1 %";
+  if (percent >= 999.5) return ">999 %";
+  return fmt::format("{:.{}f} %", percent, percent < 9.95 ? 1 : 0);
+}
+
+std::string count(double value) {
+  if (value < 99999.5) return fmt::format("{:.0f}", value);
+  if (value < 999500) return fmt::format("{:.0f}k", value / 1e3);
+  return fmt::format("{:.1f}M", value / 1e6);
+}
+
+std::string bar(double fraction, int cells) {
+  static constexpr std::array<const char*, 8> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  if (!std::isfinite(fraction)) return {};
+  const auto eighths = static_cast<std::size_t>(std::lround(std::clamp(fraction, 0.0, 1.0) * cells * 8));
+  std::string blocks;
+  for (std::size_t i = 0; i < eighths / 8; ++i) blocks += "█";
+  return blocks + kEighths[eighths % 8];
+}
+
+std::string printable(std::string_view text) {
+  std::string safe;
+  safe.reserve(text.size());
+  while (!text.empty()) {
+    const Character character = first(text);
+    const bool blank = character.code == ' ' || (character.code >= '\t' && character.code <= '\r');
+    if (blank) {
+      safe += ' ';
+    } else if (character.code == kReplacement || is_unsafe(character.code)) {
+      safe += "\uFFFD";
+    } else {
+      safe += text.substr(0, character.bytes);
+    }
+    text.remove_prefix(character.bytes);
+  }
+  return safe;
+}
+
+int columns(std::string_view text) {
+  int sum = 0;
+  while (!text.empty()) {
+    const Character character = first(text);
+    sum += columns_of(character.code);
+    text.remove_prefix(character.bytes);
+  }
+  return sum;
+}
+
+std::string clip(std::string_view text, int width) {
+  if (columns(text) <= width) return std::string(text);
+  if (width <= 0) return {};
+  std::size_t end = 0;
+  for (int used = 1; end < text.size();) {
+    const Character character = first(text.substr(end));
+    used += columns_of(character.code);
+    if (used > width) break;
+    end += character.bytes;
+  }
+  while (end > 0 && text[end - 1] == ' ') --end;
+  return std::string(text.substr(0, end)) + "…";
+}
+
+std::string clip_front(std::string_view text, int width) {
+  int left_over = columns(text) - width;
+  if (left_over <= 0) return std::string(text);
+  if (width <= 0) return {};
+  for (left_over += 1; left_over > 0 && !text.empty();) {
+    const Character character = first(text);
+    left_over -= columns_of(character.code);
+    text.remove_prefix(character.bytes);
+  }
+  return "…" + std::string(text);
+}
+
+std::string left(std::string_view text, int width) {
+  return std::string(text).append(static_cast<std::size_t>(std::max(0, width - columns(text))), ' ');
+}
+
+std::string right(std::string_view text, int width) {
+  return std::string(static_cast<std::size_t>(std::max(0, width - columns(text))), ' ').append(text);
+}
+
+std::string Page::paint(std::string_view code, std::string_view text) const {
+  if (!color_ || text.find_first_not_of(' ') == std::string_view::npos) return std::string(text);
+  return fmt::format("{}{}\x1b[0m", code, text);
+}
+
+std::string Page::full_bar(double fraction, int cells, std::string_view track) const {
+  const std::string filled = bar(fraction, cells);
+  std::string rest;
+  for (int i = columns(filled); i < cells; ++i) rest += track;
+  return accent(filled) + dim(rest);
+}
+
+void Page::line(std::string_view content) {
+  text_ += content.substr(0, content.find_last_not_of(' ') + 1);
+  text_ += '\n';
+}
+
+void Page::flow(std::string start, int indent, const std::vector<Item>& items) {
+  int used = indent;
+  for (const Item& item : items) {
+    const int size = columns(item.word) + 1 + columns(item.value);
+    if (used > indent && used + 3 + size > width_) {
+      line(start);
+      start = left("", indent);
+      used = indent;
+    }
+    if (used > indent) start += dim(" · ");
+    used += size + (used > indent ? 3 : 0);
+    start += dim(item.word) + " " + item.value;
+  }
+  line(start);
+}
+
+void Page::prose(std::string_view label, std::string_view text, int indent) {
+  constexpr std::string_view kNoBreak = "\u00A0";
+  const auto emit = [&](std::string row) {
+    for (std::size_t at = 0; (at = row.find(kNoBreak)) != std::string::npos;) row.replace(at, kNoBreak.size(), " ");
+    line(row);
+  };
+  std::string row = "  " + bold(left(label, indent - 2));
+  int used = indent;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (word.empty()) continue;
+    const std::string fitting = clip(word, width_ - indent);
+    const bool follows = used > indent;
+    if (follows && used + 1 + columns(fitting) > width_) {
+      emit(std::exchange(row, left("", indent)));
+      used = indent;
+    }
+    row += (used > indent ? " " : "") + fitting;
+    used += columns(fitting) + (used > indent ? 1 : 0);
+  }
+  emit(std::move(row));
+}
+
+}  // namespace ridgeline::report

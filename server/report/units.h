@@ -1,0 +1,88 @@
+// Figures and foreign text as the cells of a terminal: one spelling of each unit for every report.
+//
+// No figure has more than three significant digits, save a count of bytes below one KiB. Text is UTF-8; widths are
+// terminal columns, not bytes.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ridgeline::report {
+
+/// A number without its unit: "0.42", "37.9", "1230", "1.23e+06". Not finite: "–".
+std::string figure(double value);
+
+/// "0.4 µs" to "2.78 h". A negative duration keeps its sign; not finite: "–".
+std::string duration(double milliseconds);
+
+/// "1023 B", "0.98 MiB", "1.84 GiB": binary units. Not finite or negative: "–".
+std::string bytes(double count);
+
+/// A fraction of one as "0 %", "<0.1 %", "0.4 %", "5.2 %", "36 %", ">999 %". Not finite: "–".
+std::string share(double fraction);
+
+/// A count that must stay narrow: "99999", then "100k", "2.5M".
+std::string count(double value);
+
+/// The filled part of a bar of `cells` columns in eighths of a cell; `fraction` is clamped to 0..1. It is as wide as
+/// its blocks; whoever draws it fills the rest.
+std::string bar(double fraction, int cells);
+
+/// Text from outside (names, source, messages) that is safe to print on one line: white space becomes a blank; control
+/// characters, escapes, marks that reorder text and invalid UTF-8 become U+FFFD.
+std::string printable(std::string_view text);
+
+/// Columns that printable text takes: wide characters count two, combining marks none.
+int columns(std::string_view text);
+
+/// Shortens printable text to at most `width` columns, with "…" where something is missing: at the end, or at the front
+/// (for paths, whose end says most).
+std::string clip(std::string_view text, int width);
+std::string clip_front(std::string_view text, int width);
+
+/// Fills with blanks up to `width`; longer text is left alone.
+std::string left(std::string_view text, int width);
+std::string right(std::string_view text, int width);
+
+/// A word and its figure, which no line break parts.
+struct Item {
+  std::string word;
+  std::string value;
+};
+
+/// A text that grows line by line, none wider than `width`. Colour is ANSI escapes, or none at all; text that is
+/// painted already must not be measured with `columns`.
+class Page {
+ public:
+  Page(int width, bool color) : width_(width), color_(color) {}
+
+  int width() const { return width_; }
+  std::string take() { return std::move(text_); }
+
+  std::string bold(std::string_view text) const { return paint("\x1b[1m", text); }
+  std::string dim(std::string_view text) const { return paint("\x1b[2m", text); }
+  std::string accent(std::string_view text) const { return paint("\x1b[36m", text); }
+
+  /// A bar of exactly `cells` columns, the rest of it filled with `track`.
+  std::string full_bar(double fraction, int cells, std::string_view track) const;
+
+  /// One line as it is, without the blanks at its end.
+  void line(std::string_view content = {});
+
+  /// `start`, which takes `indent` columns, then the items, on as many lines as they need.
+  void flow(std::string start, int indent, const std::vector<Item>& items);
+
+  /// The words of `text` from column `indent` on; `label` stands before them. A no-break space holds words together.
+  void prose(std::string_view label, std::string_view text, int indent);
+
+ private:
+  std::string paint(std::string_view code, std::string_view text) const;
+
+  int width_;
+  bool color_;
+  std::string text_;
+};
+
+}  // namespace ridgeline::report

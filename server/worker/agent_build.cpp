@@ -1,0 +1,215 @@
+#include "worker/agent_build.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "worker/cache.h"
+#include "worker/interpreter.h"
+
+namespace ridgeline::worker {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kAgentFile = "_ridgeline_agent.so";
+constexpr std::size_t kMaxLogBytes = 4096;
+
+std::string file_name_of(std::string text) {
+  for (char& character : text) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(character)) != 0 || character == '.' ||
+                       character == '-' || character == '+';
+    character = plain ? character : '_';
+  }
+  return text;
+}
+
+std::string find_compiler() {
+  const char* wanted = std::getenv("CXX");  // NOLINT(concurrency-mt-unsafe): never written
+  for (const std::string& name : {std::string(wanted == nullptr ? "" : wanted), std::string("c++"),
+                                  std::string("g++"), std::string("clang++")}) {
+    const std::string found = name.empty() ? "" : find_interpreter(name, "", "").path;
+    if (!found.empty()) {
+      return found;
+    }
+  }
+  return {};
+}
+
+std::string start_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMaxLogBytes, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
+  return text;
+}
+
+std::vector<std::string> compile_command(const std::string& compiler, const protocol::WorkerEnvironment& environment,
+                                         const std::string& sources) {
+  std::vector<std::string> command = {compiler,
+                                      "-std=c++17",
+                                      "-O2",
+                                      "-fPIC",
+                                      "-fvisibility=hidden",
+                                      std::string("-D_GLIBCXX_USE_CXX11_ABI=") + (environment.cxx11_abi ? "1" : "0"),
+                                      "-DRIDGELINE_TORCH_VERSION=\"" + environment.torch + "\"",
+                                      "-I" + sources};
+  for (const std::string& folder : environment.include_dirs) {
+    command.insert(command.end(), {"-isystem", folder});
+  }
+  return command;
+}
+
+}  // namespace
+
+std::string agent_path(const std::string& cache, const protocol::WorkerEnvironment& environment) {
+  const std::string name = "torch-" + environment.torch + "-" + environment.python_tag + "-abi" +
+                           (environment.cxx11_abi ? "1" : "0") + "-" + sources_hash();
+  return (fs::path(cache) / "agents" / file_name_of(name) / kAgentFile).string();
+}
+
+bool AgentBuilder::prepare(const protocol::WorkerEnvironment& environment, const std::string& sources,
+                           const std::string& cache) {
+  const std::string compiler = find_compiler();
+  if (compiler.empty()) {
+    fail("no-compiler",
+         "The agent must be built once for torch " + environment.torch +
+             ", and there is no C++ compiler. Install one (Debian: apt-get install g++) or set CXX.");
+    return false;
+  }
+  const fs::path agent = fs::path(sources) / "profiler" / "agent";
+  const std::string frames = "frames_3" + std::to_string(environment.python_minor) + ".cpp";
+  if (environment.implementation != "CPython" || !fs::exists(agent / frames)) {
+    fail("python-unsupported", "Ridgeline does not know the stack frames of " + environment.implementation + " " +
+                                   environment.python + " yet. Use CPython 3.11.");
+    return false;
+  }
+  target_ = agent_path(cache, environment);
+  temporary_ = fs::path(target_).parent_path().string() + "." + std::to_string(::getpid()) + ".build";
+  std::error_code problem;
+  fs::create_directories(temporary_, problem);
+  if (problem) {
+    fail("cache", "Cannot make " + temporary_ + ": " + problem.message());
+    return false;
+  }
+  link_ = {{compiler, "-shared", "-o", temporary_ + "/" + kAgentFile}, temporary_ + "/link.log"};
+  for (const fs::directory_entry& file : fs::directory_iterator(agent, problem)) {
+    const std::string name = file.path().filename().string();
+    if (file.path().extension() != ".cpp" || (name.starts_with("frames_") && name != frames)) {
+      continue;
+    }
+    const std::string object = temporary_ + "/" + file.path().stem().string() + ".o";
+    Job job{compile_command(compiler, environment, sources), object + ".log"};
+    job.command.insert(job.command.end(), {"-c", file.path().string(), "-o", object});
+    waiting_.push_back(std::move(job));
+    link_.command.push_back(object);
+  }
+  for (const std::string& folder : environment.library_dirs) {
+    link_.command.push_back("-L" + folder);
+  }
+  link_.command.insert(link_.command.end(), {"-ltorch_python", "-ltorch_cpu", "-lc10"});
+  return true;
+}
+
+void AgentBuilder::start(const protocol::WorkerEnvironment& environment, const std::string& sources,
+                         const std::string& cache, Handlers handlers) {
+  cancel();
+  handlers_ = std::move(handlers);
+  linking_ = false;
+  if (prepare(environment, sources, cache)) {
+    total_ = waiting_.size() + 1;
+    start_jobs();
+  }
+}
+
+void AgentBuilder::start_jobs() {
+  const std::size_t at_once = std::max(1U, std::thread::hardware_concurrency());
+  while (!waiting_.empty() && running_.size() < at_once) {
+    const Job job = std::move(waiting_.back());
+    waiting_.pop_back();
+    start_job(job);
+  }
+}
+
+void AgentBuilder::start_job(const Job& job) {
+  std::string error;
+  const Descriptor log(::creat(job.log.c_str(), 0600));
+  const pid_t process = spawn({job.command, temporary_, {{log.get(), 1}, {log.get(), 2}}}, error);
+  if (process == 0) {
+    fail("agent-build-failed", error);
+    return;
+  }
+  running_[process] = job.log;
+  reaper_.watch(process, [this, process, log_path = job.log](int status) { job_ended(process, log_path, status); });
+}
+
+void AgentBuilder::job_ended(pid_t process, const std::string& log, int status) {
+  running_.erase(process);
+  if (status != 0) {
+    fail("agent-build-failed", "The agent could not be built for this torch:\n" + start_of(log));
+    return;
+  }
+  const std::size_t left = waiting_.size() + running_.size() + (linking_ ? 0 : 1);
+  handlers_.progress(1 - static_cast<double>(left) / static_cast<double>(total_));
+  if (linking_) {
+    publish();
+  } else if (waiting_.empty() && running_.empty()) {
+    linking_ = true;
+    start_job(link_);
+  } else {
+    start_jobs();
+  }
+}
+
+void AgentBuilder::publish() {
+  const fs::path folder = fs::path(target_).parent_path();
+  std::error_code problem;
+  for (const fs::directory_entry& file : fs::directory_iterator(temporary_, problem)) {
+    if (file.path().filename() != kAgentFile) {
+      fs::remove(file.path(), problem);
+    }
+  }
+  fs::rename(temporary_, folder, problem);
+  if (problem && !fs::exists(target_)) {
+    // Somebody left a folder without an agent there.
+    fs::remove_all(folder, problem);
+    fs::rename(temporary_, folder, problem);
+  }
+  const std::string message = fs::exists(target_) ? "" : "Cannot put the agent at " + target_ + ": " + problem.message();
+  fs::remove_all(temporary_, problem);
+  const auto done = std::move(handlers_.done);
+  done(message.empty() ? "" : "cache", message);
+}
+
+void AgentBuilder::fail(const std::string& kind, const std::string& message) {
+  const auto done = std::move(handlers_.done);
+  cancel();
+  if (done) {
+    done(kind, message);
+  }
+}
+
+void AgentBuilder::cancel() {
+  for (const auto& [process, log] : running_) {
+    signal_group(process, SIGKILL);
+    reaper_.watch(process, [](int /*status*/) {});
+  }
+  running_.clear();
+  waiting_.clear();
+  handlers_ = {};
+  if (!temporary_.empty()) {
+    std::error_code problem;
+    fs::remove_all(temporary_, problem);
+    temporary_.clear();
+  }
+}
+
+}  // namespace ridgeline::worker

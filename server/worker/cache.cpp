@@ -1,0 +1,124 @@
+#include "worker/cache.h"
+
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include "worker/embedded_files.h"
+
+namespace ridgeline::worker {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string environment_variable(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): read once at start, never written
+  return value == nullptr ? "" : value;
+}
+
+std::string home_folder() {
+  const std::string home = environment_variable("HOME");
+  if (!home.empty()) {
+    return home;
+  }
+  const passwd* user = ::getpwuid(::getuid());  // NOLINT(concurrency-mt-unsafe): as above
+  return user == nullptr ? "" : user->pw_dir;
+}
+
+bool has_content(const fs::path& path, std::string_view content) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string present{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return file && present == content;
+}
+
+}  // namespace
+
+std::string cache_folder(std::string& error) {
+  std::string folder = environment_variable("RIDGELINE_CACHE");
+  if (folder.empty()) {
+    const std::string base = environment_variable("XDG_CACHE_HOME");
+    folder = (base.empty() ? home_folder() + "/.cache" : base) + "/ridgeline";
+  }
+  std::error_code problem;
+  folder = fs::absolute(folder, problem).string();
+  fs::create_directories(fs::path(folder).parent_path(), problem);
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+    error = "cannot make the cache folder " + folder + ": " + std::strerror(errno) +
+            ". Set RIDGELINE_CACHE to a folder that you can write to.";
+    return {};
+  }
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != ::geteuid() ||
+      (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    error = "the cache folder " + folder +
+            " is not yours alone: it must be a folder that you own and that nobody else can write to. Change that, or "
+            "set RIDGELINE_CACHE to another folder.";
+    return {};
+  }
+  return folder;
+}
+
+std::string sources_hash() {
+  std::uint64_t hash = 0xCBF29CE484222325ULL;  // FNV-1a, 64 bits
+  const auto add = [&hash](std::string_view text) {
+    for (const char character : text) {
+      hash = (hash ^ static_cast<std::uint8_t>(character)) * 0x100000001B3ULL;
+    }
+    hash = (hash ^ 0xFFU) * 0x100000001B3ULL;
+  };
+  for (const EmbeddedFile& file : embedded_files()) {
+    add(file.path);
+    add(file.content);
+  }
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) {
+    text.push_back(kDigits[(hash >> static_cast<unsigned>(shift)) & 0xFU]);
+  }
+  return text;
+}
+
+bool write_atomically(const std::string& path, const std::string& content, std::string& error) {
+  const std::string temporary = path + "." + std::to_string(::getpid()) + ".part";
+  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
+  file.write(content.data(), static_cast<std::streamsize>(content.size()));
+  file.close();
+  if (!file || ::rename(temporary.c_str(), path.c_str()) != 0) {
+    error = "cannot write " + path + ": " + std::strerror(errno);
+    ::unlink(temporary.c_str());
+    return false;
+  }
+  return true;
+}
+
+std::string unpack_sources(const std::string& cache, std::string& error) {
+  const fs::path root = fs::path(cache) / "sources" / sources_hash();
+  for (const EmbeddedFile& file : embedded_files()) {
+    const fs::path path = root / file.path;
+    if (has_content(path, file.content)) {
+      continue;
+    }
+    std::error_code problem;
+    fs::create_directories(path.parent_path(), problem);
+    if (problem) {
+      error = "cannot make " + path.parent_path().string() + ": " + problem.message();
+      return {};
+    }
+    if (!write_atomically(path.string(), std::string(file.content), error)) {
+      return {};
+    }
+  }
+  return root.string();
+}
+
+}  // namespace ridgeline::worker

@@ -1,0 +1,23 @@
+// The user's cache folder: agents that were built, and the sources that they are built from.
+#pragma once
+
+#include <string>
+
+namespace ridgeline::worker {
+
+/// $RIDGELINE_CACHE, else $XDG_CACHE_HOME/ridgeline, else ~/.cache/ridgeline. Makes it (0700) when missing. What lies
+/// there is loaded into the user's process, so a folder of another user, or one that others can write to, is refused:
+/// then, and when it cannot be made, the result is empty and `error` says what to do.
+std::string cache_folder(std::string& error);
+
+/// Puts the embedded sources into `cache`/sources/<hash> and returns that folder; files that are there already and
+/// right are left alone. Empty with `error` on failure.
+std::string unpack_sources(const std::string& cache, std::string& error);
+
+/// A short hash of the embedded sources: part of an agent's identity.
+std::string sources_hash();
+
+/// Writes a file so that readers see it whole or not at all.
+bool write_atomically(const std::string& path, const std::string& content, std::string& error);
+
+}  // namespace ridgeline::worker

@@ -1,0 +1,21 @@
+// Which Python runs the user's code.
+#pragma once
+
+#include <string>
+
+namespace ridgeline::worker {
+
+struct Interpreter {
+  std::string path;    ///< empty when none was found
+  std::string source;  ///< why this one, in words: "--python", "VIRTUAL_ENV", ".venv of the project", "PATH"
+};
+
+/// The wanted one when given; else the nearest `.venv` or `venv` from the entry's folder up to the project root; else
+/// VIRTUAL_ENV; else python3 on PATH. Looks at the file system and the environment only.
+Interpreter find_interpreter(const std::string& wanted, const std::string& entry, const std::string& project_root);
+
+/// The nearest folder above `entry` that looks like a project (.git, pyproject.toml, setup.py, setup.cfg, .venv), else
+/// the entry's own folder.
+std::string find_project_root(const std::string& entry);
+
+}  // namespace ridgeline::worker

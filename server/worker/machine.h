@@ -1,0 +1,16 @@
+// What this machine is: for the environment of a report and the limits of a worker.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ridgeline::worker {
+
+/// Bytes of memory that processes here may use in all: physical memory, or the control group's limit when that is less.
+std::uint64_t memory_capacity();
+/// Bytes that could be allocated now without pushing anything else out.
+std::uint64_t memory_available();
+/// The processor's name; "unknown processor" when the system does not say.
+std::string processor_name();
+
+}  // namespace ridgeline::worker

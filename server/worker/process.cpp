@@ -1,0 +1,164 @@
+#include "worker/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <cstring>
+
+namespace ridgeline::worker {
+
+namespace {
+
+/// Between fork and exec: only async-signal-safe calls. Never returns.
+[[noreturn]] void become(const SpawnOptions& options, char* const* arguments, int report, int null) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (int signal = 1; signal < NSIG; ++signal) {
+    ::signal(signal, SIG_DFL);
+  }
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  // Move everything out of the way of the numbers that are wanted, then into place.
+  int highest = 2;
+  for (const auto& [ours, theirs] : options.descriptors) {
+    highest = std::max(highest, theirs);
+  }
+  const int moved_report = ::fcntl(report, F_DUPFD_CLOEXEC, highest + 1);
+  int moved[8];
+  std::size_t count = 0;
+  for (const auto& [ours, theirs] : options.descriptors) {
+    if (count < std::size(moved)) {
+      moved[count++] = ::fcntl(ours, F_DUPFD_CLOEXEC, highest + 1);
+    }
+  }
+  ::dup2(null, 0);
+  for (std::size_t i = 0; i < count; ++i) {
+    ::dup2(moved[i], options.descriptors[i].second);
+  }
+  // Whatever else is open is close-on-exec by our own rule; libraries may not follow it.
+  ::close_range(static_cast<unsigned>(highest + 1), ~0U, CLOSE_RANGE_CLOEXEC);
+  if (options.folder.empty() || ::chdir(options.folder.c_str()) == 0) {
+    ::execvp(arguments[0], arguments);
+  }
+  const int problem = errno;
+  [[maybe_unused]] const ssize_t written = ::write(moved_report, &problem, sizeof(problem));
+  ::_exit(127);
+}
+
+}  // namespace
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  if (this != &other) {
+    reset();
+    fd_ = std::exchange(other.fd_, -1);
+  }
+  return *this;
+}
+
+void Descriptor::reset() {
+  if (fd_ >= 0) {
+    ::close(fd_);
+    fd_ = -1;
+  }
+}
+
+std::pair<Descriptor, Descriptor> socket_pair() {
+  int ends[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return {};
+  }
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+std::pair<Descriptor, Descriptor> pipe_pair() {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    return {};
+  }
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+pid_t spawn(const SpawnOptions& options, std::string& error) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : options.arguments) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));  // NOLINT(cppcoreguidelines-pro-type-const-cast): exec
+  }
+  arguments.push_back(nullptr);
+  auto [problem_read, problem_write] = pipe_pair();
+  const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  const pid_t child = problem_read.get() < 0 || null.get() < 0 ? -1 : ::fork();
+  if (child < 0) {
+    error = std::string("cannot start a process: ") + std::strerror(errno);
+    return 0;
+  }
+  if (child == 0) {
+    become(options, arguments.data(), problem_write.get(), null.get());
+  }
+  ::setpgid(child, child);
+  problem_write.reset();
+  int problem = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(problem_read.get(), &problem, sizeof(problem));
+  } while (got < 0 && errno == EINTR);
+  if (got == sizeof(problem)) {
+    ::waitpid(child, nullptr, 0);
+    error = "cannot run " + options.arguments[0] + ": " + std::strerror(problem);
+    return 0;
+  }
+  return child;
+}
+
+void signal_group(pid_t group, int signal) {
+  if (group > 1 && group != ::getpgrp()) {
+    ::kill(-group, signal);
+  }
+}
+
+Reaper::Reaper(boost::asio::io_context& loop) : signals_(loop, SIGCHLD) { wait_for_signal(); }
+
+void Reaper::watch(pid_t child, std::function<void(int)> handler) {
+  handlers_.insert_or_assign(child, std::move(handler));
+  // It may have ended before we listened. Not from here: the caller is not ready for its handler yet.
+  boost::asio::post(signals_.get_executor(), [this] { reap(); });
+}
+
+void Reaper::close() { signals_.cancel(); }
+
+void Reaper::wait_for_signal() {
+  signals_.async_wait([this](const boost::system::error_code& error, int /*signal*/) {
+    if (!error) {
+      reap();
+      wait_for_signal();
+    }
+  });
+}
+
+void Reaper::reap() {
+  std::vector<std::pair<std::function<void(int)>, int>> ended;
+  for (auto entry = handlers_.begin(); entry != handlers_.end();) {
+    int status = 0;
+    if (::waitpid(entry->first, &status, WNOHANG) == entry->first) {
+      ended.emplace_back(std::move(entry->second), status);
+      entry = handlers_.erase(entry);
+    } else {
+      ++entry;
+    }
+  }
+  for (auto& [handler, status] : ended) {
+    handler(status);
+  }
+}
+
+}  // namespace ridgeline::worker

@@ -1,0 +1,69 @@
+// Starting a process that we can always end: its own group, no inherited descriptors, dead when we are.
+#pragma once
+
+#include <sys/types.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ridgeline::worker {
+
+/// A file descriptor that is closed with its owner.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() { reset(); }
+
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+  void reset();
+
+ private:
+  int fd_ = -1;
+};
+
+struct SpawnOptions {
+  std::vector<std::string> arguments;             ///< [0] is the program, looked up on PATH
+  std::string folder;                             ///< working directory; empty: ours
+  std::vector<std::pair<int, int>> descriptors;   ///< (ours, theirs); 0 is /dev/null unless given; the rest is closed
+};
+
+/// Starts the program in a process group of its own. It gets SIGKILL when the calling thread ends: call it from the
+/// thread that lives as long as the daemon. On failure returns 0 and says why.
+pid_t spawn(const SpawnOptions& options, std::string& error);
+
+/// A connected pair of stream sockets, or a pipe (read end first), close-on-exec. Empty descriptors on failure.
+std::pair<Descriptor, Descriptor> socket_pair();
+std::pair<Descriptor, Descriptor> pipe_pair();
+
+/// Sends a signal to every process of a group that spawn() made. Never to ourselves.
+void signal_group(pid_t group, int signal);
+
+/// Reaps children. One per io_context, and it outlives the loop's last run; its handlers run on the loop.
+class Reaper {
+ public:
+  explicit Reaper(boost::asio::io_context& loop);
+  /// Calls `handler` once with the wait status when `child` has ended; a second call replaces the handler.
+  void watch(pid_t child, std::function<void(int status)> handler);
+  /// Stops listening for ends, so that the loop can run out of work.
+  void close();
+
+ private:
+  void wait_for_signal();
+  void reap();
+
+  boost::asio::signal_set signals_;
+  std::map<pid_t, std::function<void(int)>> handlers_;
+};
+
+}  // namespace ridgeline::worker

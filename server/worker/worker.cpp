@@ -1,0 +1,536 @@
+#include "worker/worker.h"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "worker/cache.h"
+
+namespace ridgeline::worker {
+
+namespace asio = boost::asio;
+using asio::local::stream_protocol;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr std::size_t kMaxOutputBytes = std::size_t{64} << 10U;
+constexpr milliseconds kTermGrace{100};
+constexpr milliseconds kKillGrace{80};
+
+/// How a process ended, in words.
+std::string describe_end(int status) {
+  if (WIFSIGNALED(status)) {
+    const int signal = WTERMSIG(status);
+    return std::string("was ended by signal ") + std::to_string(signal) + " (" + ::strsignal(signal) + ")" +
+           (signal == SIGKILL ? "; the system does that when memory runs out" : "");
+  }
+  return "ended by itself with exit code " + std::to_string(WEXITSTATUS(status));
+}
+
+/// A socket of ours from a descriptor. The loop owns the descriptor from then on.
+std::unique_ptr<stream_protocol::socket> adopt(asio::io_context& loop, Descriptor descriptor) {
+  return std::make_unique<stream_protocol::socket>(loop, stream_protocol(), descriptor.release());
+}
+
+/// Writes a small message with descriptors attached. The socket buffer of a fresh pair holds it whole.
+bool send_with_descriptors(int socket, const std::string& frame, const std::vector<int>& descriptors) {
+  iovec data{const_cast<char*>(frame.data()), frame.size()};  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(4 * sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  if (!descriptors.empty()) {
+    message.msg_control = control.data();
+    message.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+    std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size() * sizeof(int));
+  }
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(frame.size());
+}
+
+}  // namespace
+
+/// What a process writes to stdout and stderr: read for ever, so that it never blocks; only the end is kept.
+struct Worker::Capture : std::enable_shared_from_this<Worker::Capture> {
+  Capture(asio::io_context& loop, Descriptor end) : stream(loop, end.release()) {}
+
+  void read() {
+    stream.async_read_some(asio::buffer(chunk), [self = shared_from_this()](const auto& error, std::size_t count) {
+      if (error) {
+        return;
+      }
+      self->text.append(self->chunk.data(), count);
+      if (self->text.size() > 2 * kMaxOutputBytes) {
+        self->text.erase(0, self->text.size() - kMaxOutputBytes);
+      }
+      self->read();
+    });
+  }
+  std::string tail() {
+    // What still sits in the pipe counts too.
+    stream.non_blocking(true);
+    boost::system::error_code error;
+    while (true) {
+      const std::size_t count = stream.read_some(asio::buffer(chunk), error);
+      if (error || count == 0 || text.size() > 8 * kMaxOutputBytes) {
+        break;
+      }
+      text.append(chunk.data(), count);
+    }
+    return text.size() > kMaxOutputBytes ? text.substr(text.size() - kMaxOutputBytes) : text;
+  }
+
+  asio::posix::stream_descriptor stream;
+  std::array<char, 16384> chunk{};
+  std::string text;
+};
+
+struct Worker::Run {
+  int id = 0;
+  protocol::RunSpec spec;
+  RunLimits limits;
+  std::function<void(Event)> handler;
+  pid_t process = 0;
+  std::unique_ptr<stream_protocol::socket> channel;
+  std::shared_ptr<Capture> output;
+  protocol::FrameDecoder frames;
+  std::vector<char> buffer = std::vector<char>(std::size_t{256} << 10U);
+  std::string stage = "start";
+  bool channel_open = false;
+  std::optional<int> exit_status;
+  bool cancelled = false;
+  std::optional<protocol::Failure> failure;  ///< decided, told when the process is gone
+  std::optional<protocol::RunResult> result;
+  std::vector<RecordedBatch> recordings;
+  int incoming_batch = 0;
+  std::uint64_t incoming_left = 0;
+  std::uint64_t received = 0;
+  std::string incoming;
+};
+
+Worker::Worker(asio::io_context& loop, Reaper& reaper, WorkerOptions options)
+    : loop_(loop),
+      reaper_(reaper),
+      options_(std::move(options)),
+      builder_(reaper),
+      kill_timer_(loop),
+      limit_timer_(loop) {}
+
+Worker::~Worker() {
+  if (run_ && run_->process != 0) {
+    signal_group(run_->process, SIGKILL);
+  }
+  stop_parent();
+}
+
+void Worker::run(protocol::RunSpec spec, RunLimits limits, std::function<void(Event)> handler) {
+  run_ = std::make_unique<Run>();
+  run_->id = ++runs_;
+  run_->spec = std::move(spec);
+  run_->limits = limits;
+  run_->handler = std::move(handler);
+  limit_timer_.expires_after(limits.time);
+  limit_timer_.async_wait([this, id = run_->id](const auto& error) {
+    if (!error && run_ && run_->id == id) {
+      const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(run_->limits.time).count();
+      fail("timeout", run_->stage,
+           "The profile was stopped after " + std::to_string(seconds) + " s. Raise --time-limit if it needs longer.");
+    }
+  });
+  if (state_ == State::kWarm) {
+    start_run();
+  } else if (state_ == State::kStopped) {
+    start_parent();
+  }
+}
+
+void Worker::cancel() {
+  if (!run_) {
+    return;
+  }
+  // Not from here: the caller may be the run's own handler, in the middle of a step.
+  asio::post(loop_, [this, id = run_->id, alive = std::weak_ptr(alive_)] {
+    if (!alive.expired() && run_ && run_->id == id) {
+      run_->cancelled = true;
+      fail("cancelled", run_->stage, "The profile was cancelled.");
+    }
+  });
+}
+
+void Worker::progress(const std::string& stage, double fraction, const std::string& message) {
+  if (run_) {
+    run_->stage = stage;
+    run_->handler(protocol::Progress{stage, fraction, message});
+  }
+}
+
+// The warm parent -------------------------------------------------------------------------------------------------
+
+void Worker::start_parent() {
+  progress("start", 0, "Starting " + options_.interpreter);
+  std::string error;
+  sources_ = unpack_sources(options_.cache, error);
+  if (sources_.empty()) {
+    fail("cache", "start", error);
+    return;
+  }
+  auto [ours, theirs] = socket_pair();
+  auto [output_read, output_write] = pipe_pair();
+  if (ours.get() < 0 || output_read.get() < 0) {
+    fail("resources", "start", "The daemon has no file descriptors left for a worker.");
+    return;
+  }
+  constexpr int kChannel = 3;
+  parent_ = spawn({{options_.interpreter, sources_ + "/profiler/runner/ridgeline_runner", std::to_string(kChannel)},
+                   "/",
+                   {{theirs.get(), kChannel}, {output_write.get(), 1}, {output_write.get(), 2}}},
+                  error);
+  if (parent_ == 0) {
+    fail("interpreter", "start", error);
+    return;
+  }
+  state_ = State::kStarting;
+  ++generation_;
+  control_ = adopt(loop_, std::move(ours));
+  control_frames_ = {};
+  parent_output_ = std::make_shared<Capture>(loop_, std::move(output_read));
+  parent_output_->read();
+  reaper_.watch(parent_, [this](int status) { parent_ended(status); });
+  progress("start", 0, "Importing torch");
+  read_control();
+}
+
+void Worker::stop_parent() {
+  ++generation_;
+  builder_.cancel();
+  control_.reset();
+  if (parent_output_) {
+    parent_output_->stream.close();
+    parent_output_.reset();
+  }
+  if (parent_ != 0) {
+    signal_group(parent_, SIGKILL);
+    reaper_.watch(std::exchange(parent_, 0), [](int /*status*/) {});
+  }
+  state_ = State::kStopped;
+  environment_.reset();
+}
+
+void Worker::read_control() {
+  auto buffer = std::make_shared<std::array<char, 16384>>();
+  control_->async_read_some(asio::buffer(*buffer), [this, buffer, generation = generation_](const auto& error,
+                                                                                           std::size_t count) {
+    if (error || generation != generation_) {
+      return;  // the end of the process tells the rest
+    }
+    control_frames_.feed({buffer->data(), count});
+    while (auto next = control_frames_.next()) {
+      std::string problem;
+      std::optional<protocol::WorkerMessage> message;
+      if (const auto* frame = std::get_if<protocol::Frame>(&*next)) {
+        message = protocol::parse_worker_message(frame->payload, problem);
+      } else {
+        problem = std::get<protocol::FrameError>(*next).what;
+      }
+      if (!message.has_value()) {
+        stop_parent();
+        fail("worker-protocol", "start", "The worker broke the protocol: " + problem);
+        return;
+      }
+      handle_control(std::move(*message));
+      if (generation != generation_) {
+        return;
+      }
+    }
+    read_control();
+  });
+}
+
+void Worker::handle_control(protocol::WorkerMessage message) {
+  if (const auto* ready = std::get_if<protocol::Ready>(&message)) {
+    on_ready(*ready);
+  } else if (const auto* unusable = std::get_if<protocol::Unusable>(&message)) {
+    const std::string words = unusable->executable + " cannot import torch: " + unusable->message +
+                              ". Install torch there, or name another interpreter with --python.";
+    stop_parent();
+    fail("no-torch", "start", words);
+  } else if (std::get_if<protocol::AgentLoaded>(&message) != nullptr) {
+    state_ = State::kWarm;
+    if (run_) {
+      start_run();
+    }
+  } else if (const auto* refused = std::get_if<protocol::AgentRefused>(&message)) {
+    // A broken agent must not stay in the cache.
+    std::error_code problem;
+    std::filesystem::remove(agent_path(options_.cache, *environment_), problem);
+    const std::string words = refused->message;
+    stop_parent();
+    fail("agent-refused", "start", "The agent could not be loaded and is built anew next time: " + words);
+  } else if (const auto* started = std::get_if<protocol::Started>(&message)) {
+    if (run_ && run_->id == started->run) {
+      run_->process = started->pid;
+      if (run_->failure.has_value()) {
+        kill_run();
+      }
+    } else {
+      signal_group(started->pid, SIGKILL);  // of a run that was given up before it began
+    }
+  } else if (const auto* exited = std::get_if<protocol::Exited>(&message)) {
+    if (run_ && run_->id == exited->run) {
+      run_->exit_status = exited->status;
+      maybe_finish();
+    }
+  }
+}
+
+void Worker::on_ready(const protocol::Ready& ready) {
+  environment_ = ready.environment;
+  std::error_code problem;
+  if (std::filesystem::exists(agent_path(options_.cache, *environment_), problem)) {
+    load_agent();
+  } else {
+    build_agent();
+  }
+}
+
+void Worker::build_agent() {
+  state_ = State::kBuilding;
+  const std::string words = "Building the agent for torch " + environment_->torch + ", once";
+  progress("build", 0, words);
+  builder_.start(*environment_, sources_, options_.cache,
+                 {[this, words](double fraction) { progress("build", fraction, words); },
+                  [this](const std::string& kind, const std::string& message) {
+                    if (kind.empty()) {
+                      load_agent();
+                    } else {
+                      stop_parent();
+                      fail(kind, "build", message);
+                    }
+                  }});
+}
+
+void Worker::load_agent() {
+  state_ = State::kLoading;
+  progress("start", 0, "Loading the agent");
+  const std::string message = protocol::load_agent_message(agent_path(options_.cache, *environment_));
+  send_with_descriptors(control_->native_handle(), protocol::encode_message(message), {});
+}
+
+void Worker::parent_ended(int status) {
+  parent_ = 0;
+  const std::string output = parent_output_ ? parent_output_->tail() : "";
+  const bool was_warm = state_ == State::kWarm;
+  stop_parent();
+  if (!run_) {
+    return;
+  }
+  if (run_->process != 0) {
+    signal_group(run_->process, SIGKILL);
+    run_->exit_status = run_->exit_status.value_or(SIGKILL);
+  }
+  fail("worker-died", run_->stage,
+       std::string(was_warm ? "The worker " : "The interpreter ") + describe_end(status) +
+           (output.empty() ? "." : ". Its last words:\n" + output));
+}
+
+// A run -----------------------------------------------------------------------------------------------------------
+
+void Worker::start_run() {
+  if (run_->failure.has_value()) {
+    return;
+  }
+  auto [ours, theirs] = socket_pair();
+  auto [output_read, output_write] = pipe_pair();
+  if (ours.get() < 0 || output_read.get() < 0) {
+    fail("resources", "start", "The daemon has no file descriptors left for a run.");
+    return;
+  }
+  run_->spec.environment_roots = environment_->environment_roots;
+  const std::string message = protocol::encode_message(protocol::run_message(run_->id, run_->spec));
+  if (!send_with_descriptors(control_->native_handle(), message, {theirs.get(), output_write.get()})) {
+    fail("worker-died", "start", "The worker does not answer.");
+    return;
+  }
+  run_->channel = adopt(loop_, std::move(ours));
+  run_->channel_open = true;
+  run_->output = std::make_shared<Capture>(loop_, std::move(output_read));
+  run_->output->read();
+  read_channel();
+}
+
+void Worker::read_channel() {
+  run_->channel->async_read_some(
+      asio::buffer(run_->buffer), [this, id = run_->id](const auto& error, std::size_t count) {
+        if (error == asio::error::operation_aborted || !run_ || run_->id != id) {
+          return;
+        }
+        if (error) {
+          run_->channel_open = false;
+          maybe_finish();
+          return;
+        }
+        run_->frames.feed({run_->buffer.data(), count});
+        while (auto next = run_->frames.next()) {
+          if (const auto* frame = std::get_if<protocol::Frame>(&*next)) {
+            handle_channel(*frame);
+          } else {
+            fail("worker-protocol", run_->stage, std::get<protocol::FrameError>(*next).what + ".");
+          }
+          if (!run_ || run_->id != id || run_->failure.has_value()) {
+            break;
+          }
+        }
+        if (run_ && run_->id == id) {
+          read_channel();
+        }
+      });
+}
+
+void Worker::handle_channel(const protocol::Frame& frame) {
+  if (run_->failure.has_value()) {
+    return;
+  }
+  if (frame.kind == protocol::FrameKind::kBytes) {
+    add_recording_bytes(frame.payload);
+    return;
+  }
+  std::string problem;
+  auto message = protocol::parse_worker_message(frame.payload, problem);
+  if (!message.has_value()) {
+    fail("worker-protocol", run_->stage, "The worker broke the protocol: " + problem);
+    return;
+  }
+  handle_run_message(std::move(*message));
+}
+
+void Worker::handle_run_message(protocol::WorkerMessage message) {
+  if (const auto* step = std::get_if<protocol::Progress>(&message)) {
+    progress(step->stage, step->fraction, step->message);
+  } else if (const auto* announced = std::get_if<protocol::RecordingAnnounced>(&message)) {
+    run_->received += announced->bytes;
+    if (announced->bytes == 0 || run_->incoming_left != 0 || run_->received > run_->limits.recording_bytes) {
+      fail("recording-too-large", run_->stage,
+           "One iteration runs so many operations that its recording exceeds the limit of " +
+               std::to_string(run_->limits.recording_bytes >> 20U) + " MiB.");
+      return;
+    }
+    run_->incoming_batch = announced->batch_size;
+    run_->incoming_left = announced->bytes;
+    run_->incoming.clear();
+  } else if (auto* failure = std::get_if<protocol::Failure>(&message)) {
+    if (!run_->failure.has_value()) {
+      run_->failure = std::move(*failure);
+    }
+  } else if (auto* result = std::get_if<protocol::RunResult>(&message)) {
+    run_->result = std::move(*result);
+  }
+}
+
+void Worker::add_recording_bytes(const std::string& bytes) {
+  if (bytes.size() > run_->incoming_left) {
+    fail("worker-protocol", run_->stage, "The worker sent more of a recording than it announced.");
+    return;
+  }
+  run_->incoming += bytes;
+  run_->incoming_left -= bytes.size();
+  if (run_->incoming_left > 0) {
+    return;
+  }
+  std::string problem;
+  auto recording = recording::Recording::parse(std::move(run_->incoming), problem);
+  run_->incoming = {};
+  if (!recording.has_value()) {
+    fail("worker-protocol", run_->stage, "The worker sent a damaged recording: " + problem + ".");
+    return;
+  }
+  run_->recordings.push_back({run_->incoming_batch, std::move(*recording)});
+}
+
+/// Gives up the run: remembers why, and ends its processes.
+void Worker::fail(const std::string& kind, const std::string& stage, const std::string& message) {
+  if (!run_) {
+    return;
+  }
+  if (!run_->failure.has_value() || run_->cancelled) {
+    run_->failure = protocol::Failure{kind, stage, message, {}, std::nullopt};
+  }
+  if (state_ == State::kBuilding) {
+    stop_parent();  // a build is of no use to anyone else yet
+  }
+  if (run_->channel_open && !run_->exit_status.has_value()) {
+    kill_run();
+  } else {
+    maybe_finish();
+  }
+}
+
+void Worker::kill_run() {
+  // A process that is not forked yet is ended when `started` names it.
+  if (run_->process != 0) {
+    signal_group(run_->process, SIGTERM);
+  }
+  kill_timer_.expires_after(kTermGrace);
+  kill_timer_.async_wait([this, id = run_->id](const auto& error) {
+    if (error || !run_ || run_->id != id) {
+      return;
+    }
+    if (run_->process != 0) {
+      signal_group(run_->process, SIGKILL);
+    }
+    kill_timer_.expires_after(kKillGrace);
+    kill_timer_.async_wait([this, id](const auto& late) {
+      if (!late && run_ && run_->id == id) {
+        // It cannot be seen to end, in the kernel perhaps: the run ends without it.
+        run_->exit_status = SIGKILL;
+        maybe_finish();
+      }
+    });
+  });
+}
+
+/// A run is over when its process is gone and its channel is read to the end, or when it never began.
+void Worker::maybe_finish() {
+  const bool began = run_->channel != nullptr;
+  if (began && !run_->exit_status.has_value()) {
+    return;
+  }
+  if (began && run_->channel_open && !run_->failure.has_value()) {
+    return;  // the last messages are still on their way
+  }
+  if (run_->failure.has_value()) {
+    finish(std::move(*run_->failure));
+  } else if (run_->result.has_value() && *run_->exit_status == 0) {
+    finish(RunOutput{environment_.value_or(protocol::WorkerEnvironment{}), std::move(*run_->result),
+                     std::move(run_->recordings)});
+  } else {
+    finish(protocol::Failure{"process-died", run_->stage, "The profiled process " + describe_end(*run_->exit_status) + ".",
+                             {}, std::nullopt});
+  }
+}
+
+void Worker::finish(std::variant<RunOutput, protocol::Failure> outcome) {
+  const std::unique_ptr<Run> run = std::move(run_);
+  limit_timer_.cancel();
+  kill_timer_.cancel();
+  if (run->process != 0) {
+    signal_group(run->process, SIGKILL);  // what it left behind
+  }
+  std::string output = run->output ? run->output->tail() : "";
+  if (run->output) {
+    run->output->stream.close();
+  }
+  run->handler(Finished{std::move(outcome), std::move(output)});
+}
+
+}  // namespace ridgeline::worker

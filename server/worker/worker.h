@@ -1,0 +1,117 @@
+// A worker: the user's interpreter, warm, and the runs that it forks.
+//
+// All of it lives on one asio loop, the daemon's; no call blocks. What happens is told as events. Whatever the worker
+// does (crash, hang, write garbage, vanish), every run ends with exactly one Finished.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "protocol/recording.h"
+#include "protocol/worker_frame.h"
+#include "protocol/worker_messages.h"
+#include "worker/agent_build.h"
+#include "worker/process.h"
+
+namespace ridgeline::worker {
+
+struct RecordedBatch {
+  int batch_size = 0;
+  recording::Recording recording;
+};
+
+/// A run that measured what it was asked to.
+struct RunOutput {
+  protocol::WorkerEnvironment environment;
+  protocol::RunResult result;
+  std::vector<RecordedBatch> recordings;
+};
+
+/// The end of a run, and what user code wrote while it ran: the last 64 KiB.
+struct Finished {
+  std::variant<RunOutput, protocol::Failure> outcome;
+  std::string output;
+};
+
+using Event = std::variant<protocol::Progress, Finished>;
+
+struct WorkerOptions {
+  std::string interpreter;  ///< absolute
+  std::string cache;        ///< cache_folder()
+};
+
+struct RunLimits {
+  std::chrono::milliseconds time{std::chrono::minutes(10)};
+  std::uint64_t recording_bytes = std::uint64_t{2} << 30U;
+};
+
+/// One warm parent and at most one run at a time. Destroying it ends every process it made.
+class Worker {
+ public:
+  Worker(boost::asio::io_context& loop, Reaper& reaper, WorkerOptions options);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  /// Starts a run; starts the interpreter and builds the agent first where that is still to be done. `handler` gets
+  /// progress and then one Finished. Call only while no run is going on.
+  void run(protocol::RunSpec spec, RunLimits limits, std::function<void(Event)> handler);
+  /// Ends the run: SIGTERM to its process group at once, SIGKILL after 100 ms. Finished follows within 200 ms, as a
+  /// Failure of kind "cancelled". The warm parent survives a cancelled run. Nothing happens when there is no run.
+  void cancel();
+  bool running() const { return run_ != nullptr; }
+  pid_t parent_process() const { return parent_; }
+
+ private:
+  struct Run;
+  struct Capture;
+  enum class State { kStopped, kStarting, kBuilding, kLoading, kWarm };
+
+  void start_parent();
+  void stop_parent();
+  void read_control();
+  void handle_control(protocol::WorkerMessage message);
+  void on_ready(const protocol::Ready& ready);
+  void build_agent();
+  void load_agent();
+  void start_run();
+  void read_channel();
+  void handle_channel(const protocol::Frame& frame);
+  void handle_run_message(protocol::WorkerMessage message);
+  void add_recording_bytes(const std::string& bytes);
+  void parent_ended(int status);
+  void maybe_finish();
+  void finish(std::variant<RunOutput, protocol::Failure> outcome);
+  void fail(const std::string& kind, const std::string& stage, const std::string& message);
+  void kill_run();
+  void progress(const std::string& stage, double fraction, const std::string& message);
+
+  boost::asio::io_context& loop_;
+  Reaper& reaper_;
+  WorkerOptions options_;
+  AgentBuilder builder_;
+  State state_ = State::kStopped;
+  pid_t parent_ = 0;
+  int generation_ = 0;  ///< of the parent: late answers of an older one are ignored
+  std::string sources_;
+  std::optional<protocol::WorkerEnvironment> environment_;
+  std::unique_ptr<boost::asio::local::stream_protocol::socket> control_;
+  protocol::FrameDecoder control_frames_;
+  std::shared_ptr<Capture> parent_output_;
+  std::unique_ptr<Run> run_;
+  int runs_ = 0;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< watched by what is posted to the loop
+  boost::asio::steady_timer kill_timer_;
+  boost::asio::steady_timer limit_timer_;
+};
+
+}  // namespace ridgeline::worker
