@@ -9,8 +9,9 @@
 namespace ridgeline::agent {
 
 /// Owned and appended to by one thread; read by others only while that thread does not append.
-/// The whole capacity is reserved as address space when the log is first used, and backed by memory page by page as
-/// it fills, so appending neither locks nor calls the heap. At capacity, elements are counted and dropped.
+/// The whole capacity is reserved as address space, and made usable in steps of 4 MiB as it fills, so that appending
+/// neither locks nor calls the heap, and limits on the process's data (RLIMIT_DATA) see only what is used. At capacity,
+/// or when the system gives no more, elements are counted and dropped.
 template <typename T>
 class AppendLog {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -19,7 +20,7 @@ class AppendLog {
   explicit AppendLog(std::size_t capacity) : capacity_(capacity) {}
   ~AppendLog() {
     if (elements_ != nullptr) {
-      ::munmap(elements_, capacity_ * sizeof(T));
+      ::munmap(elements_, mapped_bytes());
     }
   }
   AppendLog(const AppendLog&) = delete;
@@ -28,8 +29,7 @@ class AppendLog {
   /// Maps the address space. Call before the first append; false when the system refuses.
   bool reserve() {
     if (elements_ == nullptr) {
-      void* mapped = ::mmap(nullptr, capacity_ * sizeof(T), PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      void* mapped = ::mmap(nullptr, mapped_bytes(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       elements_ = mapped == MAP_FAILED ? nullptr : static_cast<T*>(mapped);
     }
     return elements_ != nullptr;
@@ -37,11 +37,27 @@ class AppendLog {
 
   /// The new element, uninitialised, or null when the log is full.
   T* append() {
-    if (size_ >= capacity_ || elements_ == nullptr) {
+    if (size_ >= usable_ && !make_usable(size_ + 1)) {
       ++dropped_;
       return nullptr;
     }
     return &elements_[size_++];
+  }
+
+  /// Makes room for `count` elements in all, so that as many appends need no system call.
+  bool make_usable(std::size_t count) {
+    if (count <= usable_) {
+      return true;
+    }
+    if (elements_ == nullptr || count > capacity_) {
+      return false;
+    }
+    const std::size_t bytes = (count * sizeof(T) + kStepBytes - 1) / kStepBytes * kStepBytes;
+    if (::mprotect(elements_, bytes, PROT_READ | PROT_WRITE) != 0) {
+      return false;
+    }
+    usable_ = bytes / sizeof(T) < capacity_ ? bytes / sizeof(T) : capacity_;
+    return true;
   }
 
   void truncate(std::size_t size) {
@@ -54,11 +70,16 @@ class AppendLog {
   const T* begin() const { return elements_; }
   const T* end() const { return elements_ + size_; }
   std::size_t size() const { return size_; }
-  std::size_t room() const { return elements_ == nullptr ? 0 : capacity_ - size_; }
+  /// Appends that succeed for certain.
+  std::size_t room() const { return usable_ - size_; }
   std::size_t dropped() const { return dropped_; }
 
  private:
+  static constexpr std::size_t kStepBytes = std::size_t{4} << 20U;
+  std::size_t mapped_bytes() const { return (capacity_ * sizeof(T) + kStepBytes - 1) / kStepBytes * kStepBytes; }
+
   std::size_t capacity_;
+  std::size_t usable_ = 0;
   std::size_t size_ = 0;
   std::size_t dropped_ = 0;
   T* elements_ = nullptr;

@@ -96,6 +96,7 @@ std::unordered_map<const void*, MemoryRecord> live_blocks() {
 
 void attach_memory() {
   static auto* observer = new ObservingAllocator;
+  record_only_in_this_process();
   if (state().tracking_memory) {
     return;
   }

@@ -2,8 +2,9 @@
 //
 // Built for one (torch version, C++ ABI, Python version), given by macros; importing it elsewhere raises ImportError.
 #include <Python.h>
+#include <sys/prctl.h>
 
-#include <algorithm>
+#include <csignal>
 
 #include "recorder.h"
 
@@ -30,6 +31,11 @@ PyObject* py_compact_memory(PyObject*, PyObject*) {
   return none();
 }
 PyObject* py_live_bytes(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(live_bytes()); }
+
+PyObject* py_end_with_parent(PyObject*, PyObject*) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  return none();
+}
 
 PyObject* py_set_stage(PyObject*, PyObject* argument) {
   const long stage = PyLong_AsLong(argument);
@@ -168,6 +174,7 @@ PyMethodDef kMethods[] = {
     {"detach_memory", py_detach_memory, METH_NOARGS, "Stop observing the CPU allocator."},
     {"compact_memory", py_compact_memory, METH_NOARGS, "Forget the events of blocks that are gone."},
     {"live_bytes", py_live_bytes, METH_NOARGS, "Bytes handed out and not returned since attach_memory."},
+    {"end_with_parent", py_end_with_parent, METH_NOARGS, "The system ends this process when its parent ends."},
     {"set_stage", py_set_stage, METH_O, "What the runner does now: recording::Stage."},
     {"set_module_call", py_set_module_call, METH_O, "The code object of torch.nn.Module._call_impl."},
     {"set_parameters", py_set_parameters, METH_O, "[(name, tensor, is_parameter)] of the models."},

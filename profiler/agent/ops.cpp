@@ -46,6 +46,9 @@ bool gradients_are_ready(const ThreadBuffer& buffer, recording::Scope scope, std
 }
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
+  if (!state().recording_ops) {
+    return nullptr;  // a forked child
+  }
   ThreadBuffer& buffer = thread_buffer();
   const AgentWork work(buffer);
   if (buffer.open.size() == buffer.open.capacity()) {
@@ -123,11 +126,11 @@ double median(std::array<double, 15>& values) {
 
 void start_ops() {
   if (!g_active) {
+    state().recording_ops = true;
     g_handle = at::addGlobalCallback(at::RecordFunctionCallback(&on_start, &on_end)
                                          .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
                                                   at::RecordScope::USER_SCOPE}));
     g_active = true;
-    state().recording_ops = true;
   }
 }
 

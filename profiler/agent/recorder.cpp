@@ -1,5 +1,7 @@
 #include "recorder.h"
 
+#include <pthread.h>
+
 #include <cstring>
 #include <mutex>
 
@@ -70,6 +72,21 @@ ThreadBuffer::ThreadBuffer(std::uint16_t index)
   pauses.reserve();
 }
 
+namespace {
+
+/// A forked child, such as a data loader's worker, records nothing: its logs would never be read.
+void stop_in_child() {
+  state().tracking_memory = false;
+  state().recording_ops = false;
+}
+
+}  // namespace
+
+void record_only_in_this_process() {
+  static const int registered = ::pthread_atfork(nullptr, nullptr, &stop_in_child);
+  static_cast<void>(registered);
+}
+
 ThreadBuffer& thread_buffer() {
   if (t_buffer == nullptr) {
     const std::lock_guard lock(buffers_mutex());
@@ -114,6 +131,7 @@ void resolve_samples(ThreadBuffer& buffer) {
 }
 
 void begin_recording() {
+  record_only_in_this_process();
   compact_memory();
   for (ThreadBuffer* buffer : all_thread_buffers()) {
     buffer->ops.truncate(0);

@@ -196,6 +196,8 @@ struct Parameter {
 std::vector<Parameter> parameters();
 
 // recorder.cpp -------------------------------------------------------------------------------------------------
+/// From now on, processes that this one forks record nothing.
+void record_only_in_this_process();
 void begin_recording();
 void iteration_begin();
 void iteration_end();

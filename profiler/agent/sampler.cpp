@@ -21,6 +21,8 @@ namespace {
 
 constexpr long kIntervalNs = 1'000'000;
 constexpr std::size_t kMaxFramesPerSample = 1024;
+constexpr std::size_t kMaxPending = 1U << 16U;         ///< samples between two ops: a minute of them
+constexpr std::size_t kMaxPendingFrames = 1U << 18U;
 
 timer_t g_timer;
 bool g_running = false;
@@ -42,7 +44,7 @@ void on_timer(int /*signal*/, siginfo_t* /*info*/, void* /*context*/) {
   const int saved_errno = errno;
   ThreadBuffer* buffer = existing_thread_buffer();
   if (buffer == nullptr || buffer->busy != 0 || buffer->in_function != 0 ||
-      buffer->sampled_frames.room() < kMaxFramesPerSample) {
+      buffer->raw_samples.room() == 0 || buffer->sampled_frames.room() < kMaxFramesPerSample) {
     return;
   }
   const std::uint64_t start = now_ns();
@@ -74,8 +76,10 @@ bool start_sampler() {
   }
   ThreadBuffer& buffer = thread_buffer();
   g_thread = PyGILState_GetThisThreadState();
+  // The handler may not ask the system for memory: it finds room, or drops the sample.
   if (g_thread == nullptr || !buffer.samples.reserve() || !buffer.raw_samples.reserve() ||
-      !buffer.sampled_frames.reserve()) {
+      !buffer.sampled_frames.reserve() || !buffer.raw_samples.make_usable(kMaxPending) ||
+      !buffer.sampled_frames.make_usable(kMaxPendingFrames)) {
     return false;
   }
   struct sigaction action;

@@ -146,7 +146,8 @@ std::string share(double fraction) {
 std::string count(double value) {
   if (value < 99999.5) return fmt::format("{:.0f}", value);
   if (value < 999500) return fmt::format("{:.0f}k", value / 1e3);
-  return fmt::format("{:.1f}M", value / 1e6);
+  if (value < 999.5e6) return fmt::format("{:.{}f}M", value / 1e6, value < 9.95e6 ? 1 : 0);
+  return fmt::format("{:.0e}", value);
 }
 
 std::string bar(double fraction, int cells) {

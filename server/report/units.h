@@ -23,7 +23,7 @@ std::string bytes(double count);
 /// A fraction of one as "0 %", "<0.1 %", "0.4 %", "5.2 %", "36 %", ">999 %". Not finite: "–".
 std::string share(double fraction);
 
-/// A count that must stay narrow: "99999", then "100k", "2.5M".
+/// A count in at most five columns: "99999", then "100k", "2.5M", "1e+09".
 std::string count(double value);
 
 /// The filled part of a bar of `cells` columns in eighths of a cell; `fraction` is clamped to 0..1. It is as wide as

@@ -6,14 +6,17 @@ each child speaks to the daemon on a channel of its own.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import platform
+import resource
 import select
 import signal
 import socket
 import sys
 import sysconfig
+import traceback
 from typing import Any
 
 from ridgeline_runner.channel import VERSION, Channel, ChannelClosed
@@ -52,6 +55,12 @@ def load_agent(path: str) -> Any:
     spec.loader.exec_module(module)
     sys.modules["_ridgeline_agent"] = module
     return module
+
+
+def limit_memory(limit: int) -> None:
+    """Makes allocations beyond the limit fail, so that too large a batch is an error and not the end of the machine."""
+    if limit > 0:
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 
 def serve(descriptor: int) -> int:
@@ -135,12 +144,17 @@ class _Parent:
             for standard in (1, 2):
                 os.dup2(output, standard)
             os.close(output)
+            sys.modules["_ridgeline_agent"].end_with_parent()
+            limit_memory(spec.get("memoryLimitBytes", 0))
             from ridgeline_runner import session
 
             status = session.run(spec, Channel(socket.socket(fileno=channel_end)))
-            sys.stdout.flush()
-            sys.stderr.flush()
+        except BaseException:  # noqa: BLE001 - the process ends here; its last words are kept by the daemon
+            traceback.print_exc()
         finally:
+            with contextlib.suppress(Exception):
+                sys.stdout.flush()
+                sys.stderr.flush()
             os._exit(status)
 
     def _reap(self) -> None:

@@ -1,0 +1,41 @@
+# ridgeline_embed(<variable> <folder or file>...)
+# Sets <variable> to a C++ file, in the build folder, that defines ridgeline::worker::embedded_files() over the bytes
+# of the given files and of everything in the given folders. Paths are relative to the source folder and stay so in
+# the binary. The assembler reads the files, so their bytes may be anything and compiling takes no time.
+function(ridgeline_embed variable)
+  set(files)
+  foreach(entry IN LISTS ARGN)
+    if(IS_DIRECTORY "${CMAKE_SOURCE_DIR}/${entry}")
+      file(GLOB_RECURSE found CONFIGURE_DEPENDS RELATIVE "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/${entry}/*")
+      list(FILTER found EXCLUDE REGEX "/__pycache__/|/\\.|\\.pyc$|~$")
+      list(APPEND files ${found})
+    else()
+      list(APPEND files "${entry}")
+    endif()
+  endforeach()
+  list(SORT files)
+
+  set(data "")
+  set(symbols "")
+  set(entries "")
+  set(number 0)
+  foreach(file IN LISTS files)
+    set(symbol "ridgeline_embedded_${number}")
+    string(APPEND data
+      "    \".hidden ${symbol}, ${symbol}_size\\n\"\n"
+      "    \".global ${symbol}, ${symbol}_size\\n\"\n"
+      "    \"${symbol}: .incbin \\\"${CMAKE_SOURCE_DIR}/${file}\\\"\\n\"\n"
+      "    \"${symbol}_end: .balign 8\\n\"\n"
+      "    \"${symbol}_size: .quad ${symbol}_end - ${symbol}\\n\"\n")
+    string(APPEND symbols
+      "extern \"C\" const char ${symbol}[];\nextern \"C\" const std::uint64_t ${symbol}_size;\n")
+    string(APPEND entries "      {\"${file}\", {${symbol}, ${symbol}_size}},\n")
+    math(EXPR number "${number} + 1")
+  endforeach()
+
+  set(output "${CMAKE_BINARY_DIR}/generated/embedded_files.cpp")
+  configure_file("${CMAKE_SOURCE_DIR}/cmake/embedded_files.cpp.in" "${output}" @ONLY)
+  list(TRANSFORM files PREPEND "${CMAKE_SOURCE_DIR}/" OUTPUT_VARIABLE dependencies)
+  set_source_files_properties("${output}" PROPERTIES OBJECT_DEPENDS "${dependencies}")
+  set(${variable} "${output}" PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,59 @@
+# How every target of ours is compiled and linked.
+set(RIDGELINE_SANITIZE "" CACHE STRING "Sanitizers for -fsanitize=, such as address,undefined or thread")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")  # the sanitizers' build: line tables, and assertions stay
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE}")
+endif()
+
+add_library(ridgeline_options INTERFACE)
+target_include_directories(ridgeline_options INTERFACE "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/server")
+target_compile_definitions(ridgeline_options INTERFACE RIDGELINE_VERSION="${PROJECT_VERSION}")
+
+target_compile_options(ridgeline_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wold-style-cast -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # False alarms on `"literal" + std::string`: gcc.gnu.org/PR105651, fixed in 13.
+  target_compile_options(ridgeline_options INTERFACE -Wno-restrict)
+endif()
+
+# Hardening. Position independence is written out, because CMake's own switch does not pass -pie to the linker.
+target_compile_options(ridgeline_options INTERFACE -fPIE -fstack-protector-strong)
+target_link_options(ridgeline_options INTERFACE -pie -Wl,-z,relro,-z,now)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  target_compile_options(ridgeline_options INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+else()
+  target_compile_definitions(ridgeline_options INTERFACE _GLIBCXX_ASSERTIONS)
+endif()
+
+if(RIDGELINE_SANITIZE)
+  target_compile_options(ridgeline_options INTERFACE
+    -fsanitize=${RIDGELINE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
+    -Wno-maybe-uninitialized  # false alarms of GCC on instrumented code
+    -Wno-tsan)                # Asio's fences, which the thread sanitizer does not model
+  target_link_options(ridgeline_options INTERFACE -fsanitize=${RIDGELINE_SANITIZE})
+else()
+  # The sanitizers' own libraries need the shared libstdc++; everything else carries its own.
+  target_link_options(ridgeline_options INTERFACE -static-libstdc++ -static-libgcc)
+endif()
+
+# Names of the options a sanitizer reads from the environment, for tests: the first finding ends the run.
+set(RIDGELINE_TEST_ENVIRONMENT
+  "ASAN_OPTIONS=halt_on_error=1:detect_stack_use_after_return=1:strict_string_checks=1"
+  "UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1"
+  "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
+
+# Tests of a program that is shipped: it needs nothing but the C library, and the hardening is in it.
+function(ridgeline_ship target)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT RIDGELINE_SANITIZE)
+    add_test(NAME ${target}.stands_alone
+      COMMAND "${CMAKE_COMMAND}" -D "READELF=${CMAKE_READELF}" -D "BINARY=$<TARGET_FILE:${target}>"
+              -P "${CMAKE_SOURCE_DIR}/cmake/check_binary.cmake")
+  endif()
+endfunction()

@@ -1,0 +1,79 @@
+"""What the integration tests share: the real binary, the real interpreter, one cache, one profile per entry."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BINARY = Path(os.environ.get("RIDGELINE_BINARY", ROOT / "build" / "bin" / "ridgeline"))
+ENTRIES = ROOT / "tests" / "data" / "entries"
+
+
+def ridgeline(*arguments: str | Path, timeout: float = 900, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs the binary to its end."""
+    return subprocess.run(
+        [str(BINARY), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**os.environ, **environment},
+        check=False,
+    )
+
+
+def profile(entry: Path, *arguments: str, **environment: str) -> dict[str, Any]:
+    """The JSON report of an entry point; fails the test with the daemon's own words when there is none."""
+    done = ridgeline("profile", entry, "--python", sys.executable, "--format", "json", *arguments, **environment)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="session")
+def schema() -> dict[str, Any]:
+    return json.loads((ROOT / "protocol" / "report.schema.json").read_text())
+
+
+@pytest.fixture(scope="session")
+def example_report() -> Callable[[str], dict[str, Any]]:
+    """Reports of examples/, each profiled once."""
+    reports: dict[str, dict[str, Any]] = {}
+
+    def report(name: str) -> dict[str, Any]:
+        if name not in reports:
+            reports[name] = profile(ROOT / "examples" / name / "entry.py")
+        return reports[name]
+
+    return report
+
+
+def line_of(file: Path, mark: str) -> int:
+    """The number of the one line of a file that ends with the comment `# mark`."""
+    lines = [i for i, text in enumerate(file.read_text().splitlines(), 1) if text.rstrip().endswith(f"# {mark}")]
+    assert len(lines) == 1, f"{file} has {len(lines)} lines marked {mark}"
+    return lines[0]
+
+
+def line_cost(report: dict[str, Any], file: Path, mark: str) -> dict[str, Any]:
+    """The row of the report for the marked line."""
+    wanted = (str(file.relative_to(report["entry"]["projectRoot"])), line_of(file, mark))
+    rows = [row for row in report["lines"] if (row["file"], row["line"]) == wanted]
+    assert len(rows) == 1, f"no single row for {wanted}"
+    return rows[0]
+
+
+@pytest.fixture(scope="session")
+def agent() -> Path:
+    """The agent of this interpreter, from the cache; built by the first profile."""
+    profile(ENTRIES / "layers" / "entry.py", "--time-budget", "0.2")
+    cache = Path(os.environ.get("RIDGELINE_CACHE") or Path.home() / ".cache" / "ridgeline")
+    agents = sorted(cache.glob("agents/*/_ridgeline_agent.so"), key=lambda path: path.stat().st_mtime)
+    assert agents
+    return agents[-1]

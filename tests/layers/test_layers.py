@@ -1,0 +1,150 @@
+"""Who may include whom: the layers of docs/architecture.md, as tables, against every #include of ours."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# A layer (a folder, or a file) → the layers it may include besides itself. The longest matching name is the layer.
+MAY_INCLUDE = {
+    "protocol": [],
+    "protocol/recording_format.h": [],
+    "protocol/recording_columns.h": ["protocol/recording_format.h"],
+    "server/source": ["protocol"],
+    "server/analysis": ["protocol"],
+    "server/report": ["protocol", "server/analysis/profile.h"],  # what it renders: the value, not how it is made
+    "server/analysis/profile.h": [],
+    "server/worker": ["protocol"],
+    "server/transport": [],
+    "server/session": ["protocol", "server/transport"],
+    "server/methods": ["protocol", "server/session", "server/source", "server/analysis", "server/worker"],
+    "server/commands": ["protocol", "server"],
+    "server/main.cpp": ["server/commands"],
+    "profiler/agent": ["protocol/recording_format.h", "protocol/recording_columns.h"],
+}
+
+# Libraries with one home: (pattern of <...> or "..." includes, where it may stand).
+HOMES = [
+    (r"cupti.*\.h|cuda.*\.h", ["profiler/agent"]),
+    (r"torch/.*|ATen/.*|c10/.*", ["profiler/agent"]),
+    (r"Python\.h|frameobject\.h|internal/pycore_.*", ["profiler/agent"]),
+    (r"tree_sitter/.*", ["server/source"]),
+    (r"CLI/.*", ["server/commands", "server/main.cpp"]),
+    (r"sqlite3\.h", ["server/worker", "server/session", "server/methods", "server/commands"]),
+    # Pure layers: bytes in, values out.
+    (
+        r"boost/.*|thread|mutex|shared_mutex|condition_variable|future|fstream|unistd\.h|sys/.*|fcntl\.h",
+        ["server/worker", "server/transport", "server/session", "server/methods", "server/commands", "server/main.cpp"]
+        + ["profiler/agent"],
+    ),
+]
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
+
+
+def inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder + "/")
+
+
+def layer_of(path: str) -> str | None:
+    return max((layer for layer in MAY_INCLUDE if inside(path, layer)), key=len, default=None)
+
+
+def resolve(name: str, source: str, files: set[str]) -> str | None:
+    """The file of ours that the include names: from the root, from server/, or from the includer's own folder."""
+    candidates = [name, f"server/{name}", f"{source.rpartition('/')[0]}/{name}"]
+    return next((candidate for candidate in candidates if candidate in files), None)
+
+
+def allowed(source: str, target: str) -> bool:
+    layer = layer_of(source)
+    if layer is None:
+        return False
+    return any(inside(target, other) for other in [layer, *MAY_INCLUDE[layer]])
+
+
+def problems(sources: dict[str, str]) -> list[str]:
+    """Every include that the tables forbid, as `file: why`. `sources`: path → text of all files of ours."""
+    found = []
+    for source, text in sorted(sources.items()):
+        if layer_of(source) is None:
+            found.append(f"{source}: is in no layer of the table")
+            continue
+        for quoted, angled in INCLUDE.findall(text):
+            for pattern, homes in HOMES:
+                if re.fullmatch(pattern, quoted or angled) and not any(inside(source, home) for home in homes):
+                    found.append(f"{source}: <{quoted or angled}> belongs to {', '.join(homes)}")
+            if not quoted:
+                continue
+            target = resolve(quoted, source, set(sources))
+            if target is None:
+                found.append(f'{source}: "{quoted}" is no file of ours; libraries are included with <>')
+            elif not allowed(source, target):
+                found.append(f"{source}: may not include {target}")
+    return found
+
+
+def tree() -> dict[str, str]:
+    return {
+        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+        for folder in ("protocol", "server", "profiler")
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.suffix in {".h", ".cpp"}
+    }
+
+
+def test_every_include_is_allowed():
+    sources = tree()
+    assert sources, "found no sources: the check would pass on nothing"
+    assert problems(sources) == []
+
+
+def test_every_row_names_something_that_can_exist():
+    for layer, others in MAY_INCLUDE.items():
+        for name in [layer, *others]:
+            assert name in MAY_INCLUDE or name == "server", f"{name} is used in the table but has no row"
+
+
+# A source that includes something → what the checker must say; "" when it is fine.
+CASES = [
+    ("protocol/a.cpp", '#include "protocol/recording.h"', ""),
+    ("protocol/a.cpp", '#include "analysis/profile.h"', "may not include server/analysis/profile.h"),
+    ("protocol/recording_format.h", '#include "protocol/recording.h"', "may not include protocol/recording.h"),
+    ("server/analysis/a.cpp", '#include "analysis/profile.h"\n#include "protocol/recording.h"', ""),
+    ("server/analysis/a.cpp", '#include "report/text.h"', "may not include server/report/text.h"),
+    ("server/analysis/a.cpp", "#include <thread>", "belongs to"),
+    ("server/analysis/profile.h", '#include "analysis/ledger.h"', "may not include server/analysis/ledger.h"),
+    ("server/report/a.cpp", '#include "analysis/profile.h"', ""),
+    ("server/report/a.cpp", '#include "analysis/ledger.h"', "may not include server/analysis/ledger.h"),
+    ("server/worker/a.cpp", '#include "analysis/profile.h"', "may not include server/analysis/profile.h"),
+    ("server/commands/a.cpp", '#include "report/text.h"\n#include <boost/asio.hpp>', ""),
+    ("server/main.cpp", '#include "commands/profile.h"', ""),
+    ("server/main.cpp", '  #  include "report/text.h"', "may not include server/report/text.h"),
+    ("profiler/agent/a.cpp", '#include "b.h"\n#include <Python.h>', ""),
+    ("profiler/agent/a.cpp", '#include "protocol/recording_format.h"', ""),
+    ("profiler/agent/a.cpp", '#include "protocol/recording.h"', "may not include protocol/recording.h"),
+    ("server/source/a.cpp", '#include "../analysis/profile.h"', "is no file of ours"),
+    ("server/source/a.cpp", '#include "fmt/format.h"', "is no file of ours"),
+    ("server/methods/a.cpp", "#include <Python.h>", "belongs to profiler/agent"),
+    ("server/novelty/a.cpp", "", "is in no layer"),
+    ("server/worker/a.cpp", '// #include "analysis/profile.h"', ""),
+]
+HEADERS = [
+    "protocol/recording.h",
+    "protocol/recording_format.h",
+    "server/analysis/profile.h",
+    "server/analysis/ledger.h",
+    "server/report/text.h",
+    "server/commands/profile.h",
+    "profiler/agent/b.h",
+]
+
+
+@pytest.mark.parametrize(("source", "text", "expected"), CASES)
+def test_checker(source: str, text: str, expected: str):
+    found = "\n".join(problems({**dict.fromkeys(HEADERS, ""), source: text}))
+    assert expected in found if expected else found == ""

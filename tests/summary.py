@@ -1,0 +1,92 @@
+"""summary.py FOLDER: adds up what ./dev test left in FOLDER, and prints `N passed, N failed[, N skipped]` last.
+
+FOLDER/suites has a line per suite: name, exit status, and `tests` or `check`. A check is one test. A suite of tests
+has its results in FOLDER/<name>.xml (JUnit, by ctest or pytest); one without results, or that failed without a
+failed test, counts as a failed test. Exits with 1 when anything failed.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass
+class Tally:
+    passed: int = 0
+    failed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+
+def skip_reason(case: ElementTree.Element) -> str | None:
+    """Why a test was skipped, or None. ctest also calls a test skipped that it could not start: that is no skip."""
+    skipped = case.find("skipped")
+    if case.get("status") == "disabled":
+        return "disabled"
+    if skipped is None:
+        return None
+    reason = skipped.get("message") or ""
+    if case.get("status") != "notrun":
+        return reason
+    if not reason.startswith("SKIP_"):
+        return None
+    words = re.search(r": Skipped\n(.*)", case.findtext("system-out") or "")  # as GTEST_SKIP prints them
+    return words[1] if words else reason
+
+
+def add_case(tally: Tally, suite: str, case: ElementTree.Element) -> None:
+    group, test = case.get("classname", ""), case.get("name", "")
+    name = f"{suite}: {test}" if group == test else f"{suite}: {group} {test}"
+    reason = skip_reason(case)
+    if case.find("failure") is not None or case.find("error") is not None:
+        tally.failed.append(name)
+    elif reason is not None:
+        tally.skipped.append(f"{name} ({reason})")
+    elif case.get("status", "run") != "run":
+        tally.failed.append(f"{name} (was not run)")
+    else:
+        tally.passed += 1
+
+
+def add_tests(tally: Tally, suite: str, status: int, results: Path) -> None:
+    try:
+        cases = list(ElementTree.parse(results).iter("testcase"))
+    except (OSError, ElementTree.ParseError):
+        cases = []
+    failed_before = len(tally.failed)
+    for case in cases:
+        add_case(tally, suite, case)
+    if not cases:
+        tally.failed.append(f"{suite}: no test was run (exit status {status})")
+    elif status != 0 and len(tally.failed) == failed_before:
+        tally.failed.append(f"{suite}: stopped with exit status {status}")
+
+
+def summarise(folder: Path) -> Tally:
+    tally = Tally()
+    for line in (folder / "suites").read_text().splitlines():
+        suite, status, kind = line.split()
+        if kind == "tests":
+            add_tests(tally, suite, int(status), folder / f"{suite}.xml")
+        elif int(status) != 0:
+            tally.failed.append(suite)
+        else:
+            tally.passed += 1
+    return tally
+
+
+def main() -> int:
+    tally = summarise(Path(sys.argv[1]))
+    for word, names in (("skipped", tally.skipped), ("failed", tally.failed)):
+        for name in names:
+            print(f"{word}: {name}")
+    skipped = f", {len(tally.skipped)} skipped" if tally.skipped else ""
+    print(f"{tally.passed} passed, {len(tally.failed)} failed{skipped}")
+    return 1 if tally.failed or tally.passed == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,185 @@
+#include "report/text.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "expected.h"
+#include "report/units.h"
+#include "sample_profile.h"
+
+namespace ridgeline::report {
+namespace {
+
+using analysis::Node;
+using analysis::Profile;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string report(const Profile& profile, int width = 120, bool color = false) {
+  return text_report(profile, testing::resnet_source, {.width = width, .color = color});
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+/// Without the escapes, and without the blanks that an escape kept at the end of a line.
+std::string unpainted(const std::string& painted) {
+  std::string text;
+  for (std::string line : lines_of(painted)) {
+    for (std::size_t at = 0; (at = line.find('\x1b')) != std::string::npos;)
+      line.erase(at, line.find('m', at) - at + 1);
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+/// Every string, path and figure as a hostile or very large program would have it.
+Profile hostile_profile() {
+  Profile profile = testing::resnet_profile();
+  const std::string name = "\x1b]0;owned\a\u202Eモデル/" + std::string(90, 'x') + "\xFF\r\n";
+  profile.entry_path = profile.project_root + "/" + name + "/entry.py";
+  profile.environment.device = "cuda";
+  profile.environment.device_name = name;
+  profile.environment.torch = name;
+  profile.warnings = {name, name + " " + name};
+  profile.skipped = {{1 << 30, name, name + name + name + name + name}};
+  profile.iteration.ms = {9.99e8, 1, 9.99e9};
+  profile.samples_per_second = 9.87654e12;
+  profile.max_samples_per_second = 1e-3;
+  for (analysis::OtherCost& other : profile.other) other = {name, 1e8, std::uint64_t{1} << 62};
+  for (analysis::LineCost& line : profile.lines) {
+    line.location = {name, 4294967295U};
+    line.calls = 123456789;
+    line.total_ms = 1e9;
+  }
+  const auto rename = [&](auto& self, Node& node) -> void {
+    node.name = node.type = name;
+    node.location = {name, 7};
+    node.calls = 1U << 31U;
+    for (Node& child : node.children) self(self, child);
+  };
+  rename(rename, profile.breakdown);
+  return profile;
+}
+
+TEST(TextReport, IsAsExpected) {
+  testing::expect_file("resnet.80.txt", report(testing::resnet_profile(), 80));
+  testing::expect_file("resnet.120.txt", report(testing::resnet_profile(), 120));
+  testing::expect_file("minimal.80.txt", report(testing::minimal_profile(), 80));
+  testing::expect_file("minimal.120.txt", report(testing::minimal_profile(), 120));
+}
+
+TEST(TextReport, FitsEveryWidth) {
+  const SourceLines hostile = [](const auto&) { return "\x1b[2J日本語 = " + std::string(200, 'y'); };
+  for (int width = 80; width <= 140; ++width) {
+    for (const Profile& profile : {testing::resnet_profile(), testing::minimal_profile(), hostile_profile()}) {
+      for (const std::string& line : lines_of(text_report(profile, hostile, {.width = width}))) {
+        EXPECT_LE(columns(line), width) << line;
+        EXPECT_FALSE(line.ends_with(' ')) << line;
+        EXPECT_EQ(printable(line), line);
+      }
+    }
+  }
+}
+
+TEST(TextReport, TakesOtherWidthsAsTheNearest) {
+  const Profile profile = testing::resnet_profile();
+  EXPECT_EQ(report(profile, 0), report(profile, 80));
+  EXPECT_EQ(report(profile, 1000), report(profile, 140));
+}
+
+TEST(TextReport, ColoursWithoutChangingTheText) {
+  const std::string painted = report(testing::resnet_profile(), 100, true);
+  EXPECT_THAT(painted, HasSubstr("\x1b[1m"));
+  EXPECT_EQ(unpainted(painted), report(testing::resnet_profile(), 100));
+}
+
+TEST(TextReport, NamesTheEntryFromTheProject) {
+  Profile profile = testing::minimal_profile();
+  profile.entry_path = "/home/user/work/train/entry.py";
+  const auto path = [&](const std::string& root) {
+    profile.project_root = root;
+    const std::string text = report(profile);
+    return text.substr(0, text.find(" ·"));
+  };
+  EXPECT_EQ(path("/home/user/work"), "train/entry.py");
+  EXPECT_EQ(path("/home/user/work/train"), "train/entry.py");
+  EXPECT_EQ(path("/home/user/wo"), "/home/user/work/train/entry.py");
+  EXPECT_EQ(path(""), "/home/user/work/train/entry.py");
+}
+
+TEST(TextReport, FoldsSmallSiblingsWithTheirSum) {
+  Profile profile = testing::minimal_profile();
+  profile.iteration.ms = {100, 100, 100};
+  Node& root = profile.breakdown = testing::ResnetBuilder::node("iteration", "", {}, {});
+  for (const auto& [name, ms] : {std::pair{"large", 98.2}, {"small", 0.8}, {"smaller", 0.6}, {"smallest", 0.4}}) {
+    Node child = testing::ResnetBuilder::node(name, "", {}, {});
+    child.ms = ms;
+    testing::ResnetBuilder::add(root, child);
+  }
+  EXPECT_THAT(report(profile), HasSubstr("└─ … 3 more   1.80 ms   1.8 %"));
+  root.children.resize(2);
+  EXPECT_THAT(report(profile), HasSubstr("└─ small"));
+}
+
+TEST(TextReport, JoinsModulesThatOnlyWrapOne) {
+  Profile profile = testing::minimal_profile();
+  profile.iteration.ms = {100, 100, 100};
+  const auto wrap = [](const char* name, const char* type, Node child) {
+    Node outer = testing::ResnetBuilder::node(name, type, {}, {});
+    testing::ResnetBuilder::add(outer, std::move(child));
+    return outer;
+  };
+  Node operation = testing::ResnetBuilder::node("addmm", "", {}, {});
+  operation.ms = 100;
+  Node loss = operation;
+  loss.name = "loss";
+  profile.breakdown = wrap("iteration", "", wrap("wrapper", "Parallel", wrap("module", "Linear", operation)));
+  EXPECT_THAT(report(profile), HasSubstr("iteration › wrapper › module  Linear"));
+  EXPECT_THAT(report(profile), Not(HasSubstr("addmm")));
+}
+
+TEST(TextReport, AdvisesOnlyWithinWhatTheModelsAllow) {
+  Profile profile = testing::resnet_profile();
+  EXPECT_THAT(report(profile),
+              HasSubstr("A batch of 8 would give 1.06× the throughput and needs 1.18 GiB (extrapolated "
+                        "from batches of 2 to 6)."));
+  profile.time_samples.push_back({8, {1660, 1650, 1670}, 8});
+  EXPECT_THAT(report(profile), HasSubstr("needs 1.18 GiB.\n"));
+  profile.capacity_bytes = std::uint64_t{1} << 30;
+  EXPECT_THAT(report(profile), HasSubstr("A batch of 8 would need 1.18 GiB; this device has 1.00 GiB.\n"));
+  profile.capacity_bytes = 0;
+  profile.time_model->intercept = 1;
+  EXPECT_THAT(report(profile), HasSubstr("A batch of 8 would give hardly more throughput and needs 1.18 GiB."));
+
+  const std::vector<void (*)(Profile&)> unusable = {
+      [](Profile& p) { p.time_model.reset(); },     [](Profile& p) { p.memory_model.reset(); },
+      [](Profile& p) { p.time_model->slope = -1; }, [](Profile& p) { p.memory_model->slope = 0; },
+      [](Profile& p) { p.time_model->r2 = 0.5; },   [](Profile& p) { p.skipped[0].batch_size = 8; }};
+  for (const auto change : unusable) {
+    Profile changed = profile;
+    change(changed);
+    EXPECT_THAT(report(changed), Not(HasSubstr("A batch of")));
+  }
+}
+
+TEST(TextReport, ShowsALineWithoutItsSource) {
+  Profile profile = testing::resnet_profile();
+  EXPECT_THAT(text_report(profile, nullptr), HasSubstr("resnet.py:42"));
+  EXPECT_THAT(text_report(profile, [](const auto&) { return std::nullopt; }), HasSubstr("resnet.py:42"));
+}
+
+}  // namespace
+}  // namespace ridgeline::report
