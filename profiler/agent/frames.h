@@ -23,6 +23,17 @@ inline bool operator==(const RawFrame& a, const RawFrame& b) {
   return a.code == b.code && a.instance == b.instance && a.instruction == b.instruction;
 }
 
+/// Where the innermost frame of a thread stands. While an op is open on the thread, an equal mark means an equal stack.
+struct FrameMark {
+  const void* frame;
+  const void* instruction;
+};
+inline bool operator==(const FrameMark& a, const FrameMark& b) {
+  return a.frame == b.frame && a.instruction == b.instruction;
+}
+/// The calling thread's mark; contract as for read_frames.
+FrameMark innermost_frame(const _ts* thread);
+
 /// The CPython minor version that this build can read, such as 11.
 extern const int kFramesMinor;
 

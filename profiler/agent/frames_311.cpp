@@ -34,6 +34,11 @@ const void* self_of(const _PyInterpreterFrame& frame) {
 
 }  // namespace
 
+FrameMark innermost_frame(const PyThreadState* thread) {
+  const _PyInterpreterFrame* frame = thread->cframe == nullptr ? nullptr : thread->cframe->current_frame;
+  return {frame, frame == nullptr ? nullptr : static_cast<const void*>(frame->prev_instr)};
+}
+
 std::size_t read_frames(const PyThreadState* thread, const void* module_call, RawFrame* frames, std::size_t capacity) {
   if (thread->cframe == nullptr) {
     return 0;

@@ -19,16 +19,12 @@ namespace {
 c10::Allocator* g_real = nullptr;
 c10::DeleterFnPtr g_real_deleter = nullptr;
 
-/// The innermost op says the stack, unless that op may run Python itself.
 void locate(ThreadBuffer& buffer, MemoryRecord& record) {
   if (state().recording_ops && !buffer.open.empty()) {
     record.op = buffer.open.back().op;
-    if (buffer.in_function != 0) {
-      record.node = buffer.ops[record.op].node;
-      return;
-    }
   }
-  record.node = buffer.stacks.current(state().module_call);
+  FrameMark mark{};
+  record.node = current_stack(buffer, mark);
 }
 
 void note(const void* address, std::size_t bytes) {
@@ -38,7 +34,7 @@ void note(const void* address, std::size_t bytes) {
   if (record == nullptr) {
     return;
   }
-  *record = {now_ns(), address, bytes, 0, recording::kNone, state().stage, buffer.index};
+  *record = {ticks(), address, bytes, 0, recording::kNone, state().stage, buffer.index};
   if (bytes > 0) {
     locate(buffer, *record);
   }

@@ -92,7 +92,8 @@ PyObject* py_end(PyObject*, PyObject*) {
 
 PyObject* py_measure_op_cost(PyObject*, PyObject*) {
   const OpCost cost = measure_op_cost();
-  const std::uint32_t depth = thread_buffer().stacks.depth(thread_buffer().stacks.current(state().module_call));
+  FrameMark mark{};
+  const std::uint32_t depth = thread_buffer().stacks.depth(current_stack(thread_buffer(), mark));
   return Py_BuildValue("ddk", cost.inside, cost.outside, static_cast<unsigned long>(depth));
 }
 PyObject* py_measure_memory_cost(PyObject*, PyObject*) { return PyFloat_FromDouble(measure_memory_cost()); }

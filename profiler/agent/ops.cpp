@@ -32,7 +32,7 @@ recording::Scope scope_of(const at::RecordFunction& function) {
 
 void pause_since(ThreadBuffer& buffer, std::uint64_t start) {
   if (Span* pause = buffer.pauses.append()) {
-    *pause = {start, now_ns()};
+    *pause = {start, ticks()};
   }
 }
 
@@ -54,16 +54,17 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   if (buffer.open.size() == buffer.open.capacity()) {
     return nullptr;  // nested deeper than we follow: the time stays with the enclosing op
   }
-  const std::uint64_t entered = buffer.raw_samples.size() != 0 ? now_ns() : 0;
+  const std::uint64_t entered = buffer.raw_samples.size() != 0 ? ticks() : 0;
   if (entered != 0) {
     resolve_samples(buffer);
     pause_since(buffer, entered);
   }
-  const std::uint32_t node = buffer.stacks.current(state().module_call);
+  FrameMark mark{};
+  const std::uint32_t node = current_stack(buffer, mark);
   const recording::Scope scope = scope_of(function);
   const char* name = function.name();
   if (gradients_are_ready(buffer, scope, node, name)) {
-    const std::uint64_t start = now_ns();
+    const std::uint64_t start = ticks();
     mark_gradients();
     buffer.after_backward = false;
     pause_since(buffer, start);
@@ -85,14 +86,14 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
              node,
              buffer.open.empty() ? recording::kNone : buffer.open.back().op,
              scope};
-  buffer.open.push_back({&function, static_cast<std::uint32_t>(buffer.ops.size() - 1)});
+  buffer.open.push_back({&function, mark, static_cast<std::uint32_t>(buffer.ops.size() - 1)});
   buffer.in_function = scope == recording::Scope::kFunction ? 1 : 0;
-  record->start = now_ns();
+  record->start = ticks();
   return nullptr;
 }
 
 void on_end(const at::RecordFunction& function, at::ObserverContext* /*context*/) {
-  const std::uint64_t end = now_ns();
+  const std::uint64_t end = ticks();
   ThreadBuffer* buffer = existing_thread_buffer();
   if (buffer == nullptr) {
     return;
@@ -151,6 +152,7 @@ OpCost measure_op_cost() {
   std::array<double, 15> whole{};
   const std::size_t first = buffer.ops.size();
   for (std::size_t batch = 0; batch < inside.size(); ++batch) {
+    const std::uint64_t start_tick = ticks();
     const std::uint64_t start = now_ns();
     for (int i = 0; i < kPerBatch; ++i) {
       RECORD_FUNCTION("ridgeline::calibration", c10::ArrayRef<const c10::IValue>{});
@@ -160,7 +162,8 @@ OpCost measure_op_cost() {
     for (std::size_t op = first; op < buffer.ops.size(); ++op) {
       spans += buffer.ops[op].end - buffer.ops[op].start;
     }
-    inside[batch] = static_cast<double>(spans) / kPerBatch;
+    const auto elapsed = static_cast<double>(now_ns() - start);
+    inside[batch] = static_cast<double>(spans) / kPerBatch * elapsed / static_cast<double>(ticks() - start_tick);
     buffer.ops.truncate(first);
   }
   if (!was_active) {

@@ -20,6 +20,7 @@ constexpr std::size_t kMaxRawSamples = 1U << 16U;
 constexpr std::size_t kMaxSampledFrames = 1U << 20U;
 constexpr std::size_t kMaxNesting = 4096;
 constexpr std::size_t kRecentNames = 1024;
+constexpr std::size_t kReadyBytes = 16U << 20U;  ///< of the main logs, made usable before a recording begins
 
 std::mutex& buffers_mutex() {
   static auto* mutex = new std::mutex;
@@ -31,7 +32,10 @@ std::vector<std::unique_ptr<ThreadBuffer>>& buffers() {
   return *list;
 }
 
-thread_local ThreadBuffer* t_buffer = nullptr;
+// Initial-exec: the fastest access, and a pointer always fits into what the loader keeps for late libraries.
+[[gnu::tls_model("initial-exec")]] thread_local ThreadBuffer* t_buffer = nullptr;
+
+TickScale::Moment g_recording_start{};
 
 std::vector<Span>& iteration_spans() {
   static auto* spans = new std::vector<Span>;
@@ -40,22 +44,53 @@ std::vector<Span>& iteration_spans() {
 
 }  // namespace
 
-NameTable::NameTable() : recent_(kRecentNames), names_{""} {}
+NameTable::NameTable() : recent_(kRecentNames), names_{""}, slots_(1U << 10U) {}
+
+std::size_t NameTable::slot_of(const char* name, std::size_t length) const {
+  std::size_t hash = length;
+  for (std::size_t i = 0; i < length; ++i) {
+    hash = (hash ^ static_cast<unsigned char>(name[i])) * 0x100000001B3ULL;
+  }
+  std::size_t slot = (hash ^ (hash >> 32U)) & (slots_.size() - 1);
+  while (slots_[slot] != 0) {
+    const std::string& present = names_[slots_[slot]];
+    if (present.size() == length && std::memcmp(present.data(), name, length) == 0) {
+      break;
+    }
+    slot = (slot + 1) & (slots_.size() - 1);
+  }
+  return slot;
+}
 
 std::uint32_t NameTable::intern(const char* name) {
-  Recent& recent = recent_[(reinterpret_cast<std::size_t>(name) >> 3U) % kRecentNames];
-  if (recent.pointer == name && std::strcmp(names_[recent.name].c_str(), name) == 0) {
-    return recent.name;
+  const auto pointer = reinterpret_cast<std::size_t>(name);
+  Recent& recent = recent_[((pointer >> 4U) ^ (pointer >> 14U)) % kRecentNames];
+  if (recent.pointer != name || std::strcmp(names_[recent.name].c_str(), name) != 0) {
+    recent = {name, look_up(name)};
   }
-  std::uint32_t index = 1;
-  while (index < names_.size() && names_[index] != name) {
-    ++index;
+  return recent.name;
+}
+
+std::uint32_t NameTable::look_up(const char* name) {
+  const std::size_t length = std::strlen(name);
+  const std::size_t slot = slot_of(name, length);
+  if (slots_[slot] != 0) {
+    return slots_[slot];
   }
-  if (index == names_.size()) {
-    names_.emplace_back(name);
+  const auto index = static_cast<std::uint32_t>(names_.size());
+  names_.emplace_back(name, length);
+  slots_[slot] = index;
+  if (names_.size() * 2 > slots_.size()) {
+    grow();
   }
-  recent = {name, index};
   return index;
+}
+
+void NameTable::grow() {
+  slots_.assign(slots_.size() * 2, 0);
+  for (std::uint32_t index = 1; index < names_.size(); ++index) {
+    slots_[slot_of(names_[index].data(), names_[index].size())] = index;
+  }
 }
 
 ThreadBuffer::ThreadBuffer(std::uint16_t index)
@@ -107,6 +142,19 @@ std::vector<ThreadBuffer*> all_thread_buffers() {
   return all;
 }
 
+std::uint32_t current_stack(ThreadBuffer& buffer, FrameMark& mark) {
+  const PyThreadState* thread = PyGILState_GetThisThreadState();
+  if (thread == nullptr) {
+    mark = {nullptr, nullptr};
+    return 0;
+  }
+  mark = innermost_frame(thread);
+  if (!buffer.open.empty() && buffer.open.back().mark == mark) {
+    return buffer.ops[buffer.open.back().op].node;
+  }
+  return buffer.stacks.current(thread, state().module_call);
+}
+
 State& state() {
   static State instance;
   return instance;
@@ -143,6 +191,10 @@ void begin_recording() {
     buffer->after_backward = false;
   }
   iteration_spans().clear();
+  ThreadBuffer& main = thread_buffer();
+  main.ops.make_usable(kReadyBytes / sizeof(OpRecord));
+  main.memory.make_usable(main.memory.size() + kReadyBytes / sizeof(MemoryRecord));
+  g_recording_start = TickScale::now();
   clear_roles();
   mark_parameters_and_inputs();
   start_ops();
@@ -151,11 +203,11 @@ void begin_recording() {
 void iteration_begin() {
   mark_gradients();
   start_sampler();
-  iteration_spans().push_back({now_ns(), 0});
+  iteration_spans().push_back({ticks(), 0});
 }
 
 void iteration_end() {
-  const std::uint64_t end = now_ns();
+  const std::uint64_t end = ticks();
   stop_sampler();
   ThreadBuffer& buffer = thread_buffer();
   const AgentWork work(buffer);
@@ -167,6 +219,8 @@ void iteration_end() {
 }
 
 void end_recording() { stop_ops(); }
+
+TickScale::Moment recording_start() { return g_recording_start; }
 
 const std::vector<Span>& iterations() { return iteration_spans(); }
 

@@ -14,11 +14,13 @@
 #include <vector>
 
 #include "append_log.h"
+#include "clock.h"
 #include "protocol/recording_format.h"
 #include "stacks.h"
 
 namespace ridgeline::agent {
 
+/// Times in all records are ticks (clock.h).
 struct OpRecord {
   std::uint64_t start;
   std::uint64_t end;  ///< 0 while the op runs
@@ -64,7 +66,8 @@ struct Sample {
   std::uint32_t node;
 };
 
-/// Names of ops as numbers, by content; a pointer that was seen before is compared, not hashed.
+/// Names of ops as numbers, by content. LibTorch hands out the same pointer for the same operator nearly always: a
+/// pointer that was seen before is only compared.
 class NameTable {
  public:
   NameTable();
@@ -76,8 +79,13 @@ class NameTable {
     const char* pointer = nullptr;
     std::uint32_t name = 0;
   };
+  std::uint32_t look_up(const char* name);
+  void grow();
+  std::size_t slot_of(const char* name, std::size_t length) const;
+
   std::vector<Recent> recent_;
   std::vector<std::string> names_;
+  std::vector<std::uint32_t> slots_;  ///< open addressing; 0 is an empty slot
 };
 
 struct ThreadBuffer {
@@ -85,6 +93,7 @@ struct ThreadBuffer {
 
   struct OpenOp {
     const void* function;  ///< the at::RecordFunction, unique while it is open
+    FrameMark mark;        ///< of the Python stack that opened it
     std::uint32_t op;
   };
 
@@ -105,6 +114,10 @@ struct ThreadBuffer {
   volatile std::sig_atomic_t busy = 0;        ///< inside the agent
   volatile std::sig_atomic_t in_function = 0;  ///< the innermost open op runs no Python
 };
+
+/// Node of the calling thread's Python stack: the innermost open op's where it has not moved since, else by a walk.
+/// 0 where the thread runs no Python.
+std::uint32_t current_stack(ThreadBuffer& buffer, FrameMark& mark);
 
 /// The calling thread's buffer, made at first use (that takes a lock and the heap).
 ThreadBuffer& thread_buffer();
@@ -203,6 +216,7 @@ void iteration_begin();
 void iteration_end();
 void end_recording();
 const std::vector<Span>& iterations();
+TickScale::Moment recording_start();
 
 // writer.cpp ---------------------------------------------------------------------------------------------------
 struct InstanceText {

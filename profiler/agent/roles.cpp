@@ -90,7 +90,7 @@ bool set_inputs(PyObject* list) {
 }
 
 void mark_gradients() {
-  const std::uint64_t time = now_ns();
+  const std::uint64_t time = ticks();
   for (std::uint32_t i = 0; i < tracked().size(); ++i) {
     if (tracked()[i].is_parameter) {
       for_each_block(tracked()[i].tensor.grad(),
@@ -100,7 +100,7 @@ void mark_gradients() {
 }
 
 void mark_parameters_and_inputs() {
-  const std::uint64_t time = now_ns();
+  const std::uint64_t time = ticks();
   for (std::uint32_t i = 0; i < tracked().size(); ++i) {
     const recording::Role kind =
         tracked()[i].is_parameter ? recording::Role::kParameter : recording::Role::kBuffer;

@@ -47,7 +47,7 @@ void on_timer(int /*signal*/, siginfo_t* /*info*/, void* /*context*/) {
       buffer->raw_samples.room() == 0 || buffer->sampled_frames.room() < kMaxFramesPerSample) {
     return;
   }
-  const std::uint64_t start = now_ns();
+  const std::uint64_t start = ticks();
   const auto first = static_cast<std::uint32_t>(buffer->sampled_frames.size());
   RawFrame* frames = &buffer->sampled_frames[first];
   const std::size_t count = read_frames_interrupted(g_thread, state().module_call, frames, kMaxFramesPerSample);
@@ -62,7 +62,7 @@ void on_timer(int /*signal*/, siginfo_t* /*info*/, void* /*context*/) {
     }
   }
   if (RawSample* kept = buffer->raw_samples.append()) {
-    sample.cost.end = now_ns();
+    sample.cost.end = ticks();
     *kept = sample;
   }
   errno = saved_errno;

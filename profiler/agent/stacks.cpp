@@ -56,11 +56,7 @@ StackTrie::StackTrie() : slots_(1U << 12U) {
   previous_nodes_.reserve(kMaxFrames);
 }
 
-std::uint32_t StackTrie::current(const void* module_call) {
-  const PyThreadState* thread = PyGILState_GetThisThreadState();
-  if (thread == nullptr) {
-    return 0;
-  }
+std::uint32_t StackTrie::current(const PyThreadState* thread, const void* module_call) {
   const std::size_t count = read_frames(thread, module_call, scratch_.data(), scratch_.size());
   // The part shared with the previous stack needs no look-up.
   std::size_t shared = 0;

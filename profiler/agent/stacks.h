@@ -47,9 +47,9 @@ class StackTrie {
  public:
   StackTrie();
 
-  /// Node of the calling thread's present Python stack; 0 when it runs no Python. `module_call` as in frames.h.
+  /// Node of the calling thread's present Python stack; `thread` is its state. `module_call` as in frames.h.
   /// Takes the GIL for objects never seen before, once each.
-  std::uint32_t current(const void* module_call);
+  std::uint32_t current(const _ts* thread, const void* module_call);
 
   /// Node of a stack read in a signal handler, innermost first; call it outside of the handler. Frames whose code
   /// object is gone end the stack there.

@@ -41,6 +41,7 @@ class Writer {
   void add_node(const StackNode& stack_node, std::uint32_t parent);
 
   rec::Columns columns_;
+  const TickScale scale_{recording_start(), TickScale::now()};
   std::unordered_map<std::string, std::uint32_t> strings_;
   std::unordered_map<const void*, std::uint32_t> codes_;
   std::unordered_map<const void*, std::uint32_t> instances_;
@@ -128,8 +129,8 @@ void Writer::add_thread(const ThreadBuffer& buffer) {
     columns_.op_name.push_back(names[op.name]);
     columns_.op_node.push_back(node(buffer, op.node));
     columns_.op_parent.push_back(op.parent == rec::kNone ? rec::kNone : op.parent + first);
-    columns_.op_start.push_back(op.start);
-    columns_.op_end.push_back(std::max(op.start, op.end));  // an op still open takes no time
+    columns_.op_start.push_back(scale_.ns(op.start));
+    columns_.op_end.push_back(scale_.ns(std::max(op.start, op.end)));  // an op still open takes no time
     columns_.op_sequence.push_back(op.sequence);
     columns_.op_forward_thread.push_back(op.forward_thread);
   }
@@ -153,7 +154,7 @@ void Writer::add_memory() {
                    [](const Event& a, const Event& b) { return a.record->time < b.record->time; });
   for (const Event& event : events) {
     const MemoryRecord& record = *event.record;
-    columns_.memory_time.push_back(record.time);
+    columns_.memory_time.push_back(scale_.ns(record.time));
     columns_.memory_address.push_back(reinterpret_cast<std::uint64_t>(record.address));
     columns_.memory_bytes.push_back(record.bytes);
     columns_.memory_node.push_back(node(*event.buffer, record.node));
@@ -165,7 +166,7 @@ void Writer::add_memory() {
 
 void Writer::add_roles() {
   for (const RoleRecord& role : roles()) {
-    columns_.role_time.push_back(role.time);
+    columns_.role_time.push_back(scale_.ns(role.time));
     columns_.role_address.push_back(reinterpret_cast<std::uint64_t>(role.address));
     columns_.role_kind.push_back(static_cast<std::uint8_t>(role.kind));
     columns_.role_parameter.push_back(role.parameter);
@@ -198,15 +199,15 @@ std::string Writer::write(const std::vector<InstanceText>& instances) {
     }
   }
   for (const Span& iteration : iterations()) {
-    columns_.iteration_start.push_back(iteration.start);
-    columns_.iteration_end.push_back(iteration.end);
+    columns_.iteration_start.push_back(scale_.ns(iteration.start));
+    columns_.iteration_end.push_back(scale_.ns(iteration.end));
   }
   for (const Span& pause : main.pauses) {
-    columns_.pause_start.push_back(pause.start);
-    columns_.pause_end.push_back(pause.end);
+    columns_.pause_start.push_back(scale_.ns(pause.start));
+    columns_.pause_end.push_back(scale_.ns(pause.end));
   }
   for (const Sample& sample : main.samples) {
-    columns_.sample_time.push_back(sample.time);
+    columns_.sample_time.push_back(scale_.ns(sample.time));
     columns_.sample_node.push_back(node(main, sample.node));
   }
   add_memory();

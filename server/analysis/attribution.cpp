@@ -1,6 +1,7 @@
 #include "analysis/attribution.h"
 
-#include <limits>
+#include <algorithm>
+#include <numeric>
 #include <unordered_map>
 
 namespace ridgeline::analysis {
@@ -58,23 +59,35 @@ class Attributor {
     result_.phase.resize(count);
     result_.runs_python.resize(count);
     node_of_.resize(count, kNone);
-    for (std::uint32_t op = 0; op < count; ++op) {
-      if (op > 0 && recording_.op_thread()[op] != recording_.op_thread()[op - 1]) {
-        last_node_ = kNone;
-      }
+    last_nodes_.resize(recording_.thread_torch_id().size(), kNone);
+    for (const std::uint32_t op : by_time()) {
       add(op);
     }
     return std::move(result_);
   }
 
  private:
+  /// All ops by start time: a node may run on another thread than its forward op, of a lower or a higher number. The
+  /// columns hold one thread after the other, and parents before children, which this keeps.
+  std::vector<std::uint32_t> by_time() const {
+    std::vector<std::uint32_t> order(recording_.op_name().size());
+    std::iota(order.begin(), order.end(), 0U);
+    const auto start = [this](std::uint32_t op) { return recording_.op_start()[op]; };
+    if (!std::ranges::is_sorted(order, {}, start)) {
+      std::ranges::stable_sort(order, {}, start);
+    }
+    return order;
+  }
+
+  std::uint32_t& last_node(std::uint32_t op) { return last_nodes_[recording_.op_thread()[op]]; }
+
   void add(std::uint32_t op) {
     const auto scope = static_cast<Scope>(recording_.op_scope()[op]);
     const std::uint32_t parent = recording_.op_parent()[op];
     result_.runs_python[op] = scope != Scope::kFunction;
     if (scope == Scope::kBackward) {
       add_backward_node(op);
-      last_node_ = op;
+      last_node(op) = op;
       return;
     }
     node_of_[op] = parent == kNone ? kNone : node_of_[parent];
@@ -96,7 +109,7 @@ class Attributor {
     std::uint32_t made_by =
         sequence >= 0 ? forward_.find(recording_.op_forward_thread()[op], sequence) : kNone;
     if (made_by == kNone) {
-      made_by = last_node_;
+      made_by = last_node(op);
     }
     if (made_by == kNone) {
       result_.owner[op] = tree_.of_stack(recording_.op_node()[op]);
@@ -120,10 +133,10 @@ class Attributor {
     result_.owner[op] = stack;
     result_.operation[op] = own_operation(op);
     const CallTree::Node& node = tree_[stack];
-    if (node.engine && last_node_ != kNone) {
+    if (node.engine && last_node(op) != kNone) {
       // The engine itself, between two nodes: it adds up gradients.
-      result_.owner[op] = result_.owner[last_node_];
-      result_.operation[op] = result_.operation[last_node_];
+      result_.owner[op] = result_.owner[last_node(op)];
+      result_.operation[op] = result_.operation[last_node(op)];
       result_.phase[op] = Phase::kBackward;
     } else if (node.engine) {
       result_.phase[op] = Phase::kBackward;
@@ -144,8 +157,8 @@ class Attributor {
   const recording::Recording& recording_;
   CallTree& tree_;
   ForwardOps forward_;
-  std::vector<std::uint32_t> node_of_;  ///< innermost autograd node around each op
-  std::uint32_t last_node_ = kNone;     ///< autograd node that this thread ran last
+  std::vector<std::uint32_t> node_of_;     ///< innermost autograd node around each op
+  std::vector<std::uint32_t> last_nodes_;  ///< by thread: the autograd node that it ran last
   Attribution result_;
 };
 

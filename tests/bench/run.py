@@ -1,0 +1,160 @@
+"""`./dev bench [NAME...]`: runs the benchmarks and prints their tables as Markdown, ready for docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+BINARY = Path(os.environ.get("RIDGELINE_BINARY", ROOT / "build" / "bin" / "ridgeline"))
+ANALYSIS = Path(os.environ.get("RIDGELINE_BENCH", ROOT / "build" / "bin" / "ridgeline_bench"))
+
+
+def table(head: list[str], rows: list[list[str]]) -> None:
+    print("| " + " | ".join(head) + " |")
+    print("|---" + "|---:" * (len(head) - 1) + "|")
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+    print(flush=True)
+
+
+def run_json(*command: str | Path) -> Any:
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    return json.loads(done.stdout)
+
+
+def profile_json(entry: Path, *options: str) -> Any:
+    return run_json(BINARY, "profile", entry, "--python", sys.executable, "--format", "json", *options)
+
+
+def newest_agent() -> Path:
+    profile_json(ROOT / "examples" / "mlp" / "entry.py", "--time-budget", "0.2")
+    cache = Path(os.environ.get("RIDGELINE_CACHE") or Path.home() / ".cache" / "ridgeline")
+    return max(cache.glob("agents/*/_ridgeline_agent.so"), key=lambda path: path.stat().st_mtime)
+
+
+def bench_overhead(rounds: int) -> None:
+    """Recording against the bare step and against torch.profiler."""
+    agent = newest_agent()
+    for step, title in (
+        ("resnet50", "ResNet-50, 224×224, batch 4"),
+        ("lstm_cell", "LSTM cell, 64 steps, hidden 32, batch 4"),
+    ):
+        print(f"### Overhead: {title}\n")
+        result = run_json(sys.executable, HERE / "overhead.py", step, agent, str(rounds))
+        table(
+            ["way", "ms per iteration", "ratio to bare", "middle half"],
+            [
+                [way, f"{row['ms']:.2f}", f"{row['ratio']:.3f}", f"{row['low']:.3f} – {row['high']:.3f}"]
+                for way, row in result.items()
+            ],
+        )
+        added = {way: row["ratio"] - 1 for way, row in result.items()}
+        full = added["torch.profiler, stacks and memory"]
+        print(f"The agent adds {added['agent, all'] / full:.2f} of what torch.profiler with stacks and memory adds.\n")
+
+
+def bench_analysis(rounds: int) -> None:
+    """A recording of a million ops becomes a profile."""
+    print("### Analysis of a recording of 1 M ops\n")
+    runs = [run_json(ANALYSIS) for _ in range(rounds)]
+    table(
+        ["", "median", "worst"],
+        [
+            ["seconds", f"{median(r['seconds'] for r in runs):.2f}", f"{max(r['seconds'] for r in runs):.2f}"],
+            [
+                "peak memory of the process, MiB",
+                f"{median(r['peakBytes'] for r in runs) / 2**20:.0f}",
+                f"{max(r['peakBytes'] for r in runs) / 2**20:.0f}",
+            ],
+            ["of that, the recording, MiB", f"{runs[0]['recordingBytes'] / 2**20:.0f}", ""],
+        ],
+    )
+
+
+def seconds(command: list[str | Path]) -> float:
+    start = time.perf_counter()
+    subprocess.run([str(part) for part in command], check=True, capture_output=True)
+    return time.perf_counter() - start
+
+
+def bench_profile(rounds: int) -> None:
+    """A whole profile against the bare iterations that it timed, beside the import of torch."""
+    print("### A whole profile of each example\n")
+    rows = []
+    newest_agent()  # not built while the clock runs
+    imports = [sys.executable, "-c", "import torch, torch._dynamo"]
+    for name in sorted(path.parent.name for path in (ROOT / "examples").glob("*/entry.py")):
+        ratios, walls, bares = [], [], []
+        for _ in range(rounds):
+            importing = seconds(imports)
+            start = time.perf_counter()
+            report = profile_json(ROOT / "examples" / name / "entry.py")
+            wall = time.perf_counter() - start - importing
+            bare = sum(s["timeMs"] * s["iterations"] for s in report["models"]["time"]["samples"]) / 1000
+            walls.append(wall)
+            bares.append(bare)
+            ratios.append(wall / bare)
+        rows.append([name, f"{median(bares):.2f}", f"{median(walls):.2f}", f"{median(ratios):.2f}"])
+    table(["example", "bare iterations, s", "profile without the import of torch, s", "ratio"], rows)
+
+
+def bench_cancel(rounds: int) -> None:
+    """From SIGINT to the end of the daemon, at every stage."""
+    print("### Cancel\n")
+    entry = ROOT / "examples" / "resnet50" / "entry.py"
+    rows = []
+    for stage in ("Importing torch", "Recording batch size", "Timing the bare step"):
+        times = []
+        for _ in range(rounds):
+            process = subprocess.Popen(
+                [BINARY, "profile", entry, "--python", sys.executable], stderr=subprocess.PIPE, text=True
+            )
+            assert process.stderr is not None
+            next(line for line in process.stderr if line.startswith(stage))
+            time.sleep(0.05)
+            start = time.perf_counter()
+            process.send_signal(signal.SIGINT)
+            process.wait()
+            times.append(1000 * (time.perf_counter() - start))
+        rows.append([stage, f"{median(times):.0f}", f"{max(times):.0f}"])
+    table(["stage", "median ms", "worst ms"], rows)
+
+
+BENCHMARKS: dict[str, tuple[Callable[[int], None], int]] = {
+    "overhead": (bench_overhead, 15),
+    "analysis": (bench_analysis, 5),
+    "profile": (bench_profile, 3),
+    "cancel": (bench_cancel, 5),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; all by default")
+    parser.add_argument("--rounds", type=int, help="rounds of each benchmark, in place of its own number")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"no benchmark is called {unknown[0]}")
+    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}\n")
+    for name in arguments.names or BENCHMARKS:
+        benchmark, rounds = BENCHMARKS[name]
+        benchmark(arguments.rounds or rounds)
+
+
+if __name__ == "__main__":
+    main()
