@@ -147,7 +147,7 @@ std::string Recording::check() const {
     }
   }
   if (!same_size(pause_start_.size(), pause_end_) || !same_size(sample_time_.size(), sample_node_) ||
-      !all_below(sample_node_, nodes)) {
+      !all_below(sample_node_, nodes) || !std::ranges::is_sorted(sample_time_)) {
     return "the samples of the recording are damaged";
   }
   if (!same_size(memory_time_.size(), memory_address_, memory_bytes_, memory_node_, memory_op_, memory_stage_,

@@ -8,6 +8,11 @@ namespace {
 
 using nlohmann::json;
 
+/// The elements of an array; throws when the field is missing or anything else.
+const json::array_t& array_at(const json& value, const char* name) {
+  return value.at(name).get_ref<const json::array_t&>();
+}
+
 WorkerEnvironment environment_from(const json& value) {
   WorkerEnvironment environment;
   value.at("python").get_to(environment.python);
@@ -28,7 +33,7 @@ Failure failure_from(const json& value) {
   value.at("kind").get_to(failure.kind);
   value.at("stage").get_to(failure.stage);
   value.at("message").get_to(failure.message);
-  for (const json& frame : value.at("frames")) {
+  for (const json& frame : array_at(value, "frames")) {
     failure.frames.push_back({frame.at("file").get<std::string>(), frame.at("line").get<int>(),
                               frame.at("function").get<std::string>(), frame.at("text").get<std::string>()});
   }
@@ -42,14 +47,14 @@ RunResult result_from(const json& value) {
   RunResult result;
   value.at("batchSize").get_to(result.batch_size);
   value.at("threads").get_to(result.threads);
-  for (const json& sample : value.at("samples")) {
+  for (const json& sample : array_at(value, "samples")) {
     SampledBatch batch;
     sample.at("batchSize").get_to(batch.batch_size);
     sample.at("warmupIterations").get_to(batch.warmup_iterations);
     sample.at("timesNs").get_to(batch.times_ns);
     result.samples.push_back(std::move(batch));
   }
-  for (const json& skipped : value.at("skipped")) {
+  for (const json& skipped : array_at(value, "skipped")) {
     result.skipped.push_back(failure_from(skipped));
   }
   return result;

@@ -218,7 +218,10 @@ void iteration_end() {
   }
 }
 
-void end_recording() { stop_ops(); }
+void end_recording() {
+  stop_sampler();  // the last iteration may have ended by an exception
+  stop_ops();
+}
 
 TickScale::Moment recording_start() { return g_recording_start; }
 

@@ -1,6 +1,8 @@
 // Which blocks are parameters, buffers, gradients and inputs.
 #include <torch/csrc/autograd/python_variable.h>
 
+#include <mutex>
+
 #include "clock.h"
 #include "recorder.h"
 
@@ -26,6 +28,12 @@ std::vector<const void*>& input_blocks() {
 std::vector<RoleRecord>& role_log() {
   static auto* list = new std::vector<RoleRecord>;
   return *list;
+}
+
+/// Gradients are noted by whichever thread runs the optimizer.
+std::mutex& role_mutex() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
 }
 
 constexpr std::size_t kMaxRoles = 4U << 20U;
@@ -90,6 +98,7 @@ bool set_inputs(PyObject* list) {
 }
 
 void mark_gradients() {
+  const std::lock_guard lock(role_mutex());
   const std::uint64_t time = ticks();
   for (std::uint32_t i = 0; i < tracked().size(); ++i) {
     if (tracked()[i].is_parameter) {
@@ -100,6 +109,7 @@ void mark_gradients() {
 }
 
 void mark_parameters_and_inputs() {
+  const std::lock_guard lock(role_mutex());
   const std::uint64_t time = ticks();
   for (std::uint32_t i = 0; i < tracked().size(); ++i) {
     const recording::Role kind =

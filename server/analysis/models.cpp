@@ -81,8 +81,12 @@ double student_t95(int degrees) {
       12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
       2.120,  2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
   const int row = std::max(degrees, 1);
+  if (row <= 30) {
+    return kTable[static_cast<std::size_t>(row - 1)];
+  }
   // Beyond the table: the first terms of the expansion in 1/degrees around the normal quantile.
-  return row <= 30 ? kTable[static_cast<std::size_t>(row - 1)] : 1.95996 + 2.3722 / row + 2.8224 / (row * row);
+  const double inverse = 1.0 / row;
+  return 1.95996 + (2.3722 + 2.8224 * inverse) * inverse;
 }
 
 }  // namespace ridgeline::analysis

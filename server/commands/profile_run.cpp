@@ -71,10 +71,7 @@ analysis::Profile analyse(worker::RunOutput output, const std::string& entry, co
   input.batch_size = output.result.batch_size;
   for (protocol::SampledBatch& sample : output.result.samples) {
     const auto recorded = std::ranges::find(output.recordings, sample.batch_size, &worker::RecordedBatch::batch_size);
-    if (recorded != output.recordings.end() && !sample.times_ns.empty()) {
-      input.runs.push_back(
-          {sample.batch_size, sample.warmup_iterations, std::move(sample.times_ns), recorded->recording});
-    }
+    input.runs.push_back({sample.batch_size, sample.warmup_iterations, std::move(sample.times_ns), recorded->recording});
   }
   for (const protocol::Failure& skipped : output.result.skipped) {
     input.skipped.push_back({skipped.batch_size.value_or(0), skipped.kind, skipped.message});

@@ -42,12 +42,14 @@ namespace {
       moved[count++] = ::fcntl(ours, F_DUPFD_CLOEXEC, highest + 1);
     }
   }
-  ::dup2(null, 0);
+  for (int standard = 0; standard <= 2; ++standard) {
+    ::dup2(null, standard);
+  }
+  // Whatever else is open is close-on-exec by our own rule; libraries may not follow it. The copies made next are not.
+  ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
   for (std::size_t i = 0; i < count; ++i) {
     ::dup2(moved[i], options.descriptors[i].second);
   }
-  // Whatever else is open is close-on-exec by our own rule; libraries may not follow it.
-  ::close_range(static_cast<unsigned>(highest + 1), ~0U, CLOSE_RANGE_CLOEXEC);
   if (options.folder.empty() || ::chdir(options.folder.c_str()) == 0) {
     ::execvp(arguments[0], arguments);
   }
@@ -146,18 +148,18 @@ void Reaper::wait_for_signal() {
 }
 
 void Reaper::reap() {
-  std::vector<std::pair<std::function<void(int)>, int>> ended;
+  // One at a time: a handler may replace the handler of a child that has ended as well.
   for (auto entry = handlers_.begin(); entry != handlers_.end();) {
+    const pid_t child = entry->first;
     int status = 0;
-    if (::waitpid(entry->first, &status, WNOHANG) == entry->first) {
-      ended.emplace_back(std::move(entry->second), status);
-      entry = handlers_.erase(entry);
-    } else {
+    if (::waitpid(child, &status, WNOHANG) != child) {
       ++entry;
+      continue;
     }
-  }
-  for (auto& [handler, status] : ended) {
+    const std::function<void(int)> handler = std::move(entry->second);
+    handlers_.erase(entry);
     handler(status);
+    entry = handlers_.upper_bound(child);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
@@ -57,6 +58,18 @@ bool send_with_descriptors(int socket, const std::string& frame, const std::vect
     std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size() * sizeof(int));
   }
   return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(frame.size());
+}
+
+/// Whether every batch size of the result was timed and recorded, the user's among them.
+bool is_complete(const protocol::RunResult& result, const std::vector<RecordedBatch>& recordings) {
+  const auto whole = [&](const protocol::SampledBatch& sample) {
+    return sample.batch_size > 0 && !sample.times_ns.empty() &&
+           std::ranges::all_of(sample.times_ns, [](double ns) { return ns > 0; }) &&
+           std::ranges::find(recordings, sample.batch_size, &RecordedBatch::batch_size) != recordings.end();
+  };
+  return std::ranges::all_of(result.samples, whole) &&
+         std::ranges::find(result.samples, result.batch_size, &protocol::SampledBatch::batch_size) !=
+             result.samples.end();
 }
 
 }  // namespace
@@ -337,8 +350,8 @@ void Worker::parent_ended(int status) {
   }
   if (run_->process != 0) {
     signal_group(run_->process, SIGKILL);
-    run_->exit_status = run_->exit_status.value_or(SIGKILL);
   }
+  run_->exit_status = run_->exit_status.value_or(SIGKILL);  // nobody is left who could tell it
   fail("worker-died", run_->stage,
        std::string(was_warm ? "The worker " : "The interpreter ") + describe_end(status) +
            (output.empty() ? "." : ". Its last words:\n" + output));
@@ -468,7 +481,7 @@ void Worker::fail(const std::string& kind, const std::string& stage, const std::
   if (state_ == State::kBuilding) {
     stop_parent();  // a build is of no use to anyone else yet
   }
-  if (run_->channel_open && !run_->exit_status.has_value()) {
+  if (run_->channel != nullptr && !run_->exit_status.has_value()) {
     kill_run();
   } else {
     maybe_finish();
@@ -510,6 +523,9 @@ void Worker::maybe_finish() {
   }
   if (run_->failure.has_value()) {
     finish(std::move(*run_->failure));
+  } else if (run_->result.has_value() && *run_->exit_status == 0 && !is_complete(*run_->result, run_->recordings)) {
+    finish(protocol::Failure{"worker-protocol", run_->stage, "The worker sent a result without its measurements.", {},
+                             std::nullopt});
   } else if (run_->result.has_value() && *run_->exit_status == 0) {
     finish(RunOutput{environment_.value_or(protocol::WorkerEnvironment{}), std::move(*run_->result),
                      std::move(run_->recordings)});

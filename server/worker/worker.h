@@ -29,7 +29,8 @@ struct RecordedBatch {
   recording::Recording recording;
 };
 
-/// A run that measured what it was asked to.
+/// A run that measured what it was asked to: the user's batch size is among the samples, every sample has bare times
+/// and a recording.
 struct RunOutput {
   protocol::WorkerEnvironment environment;
   protocol::RunResult result;

@@ -13,7 +13,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from conftest import BINARY, ENTRIES, ridgeline
+from conftest import BINARY, ENTRIES, ROOT, ridgeline
 
 GOOD = (ENTRIES / "layers" / "entry.py").read_text()
 
@@ -110,7 +110,8 @@ def test_a_memory_limit_is_kept(tmp_path: Path) -> None:
                      "--memory-limit", "1GiB")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
-    assert [(s["batchSize"], s["kind"]) for s in report["skipped"]] == [(512, "out-of-memory")]
+    assert {(s["batchSize"], s["kind"]) for s in report["skipped"]} == {(512, "out-of-memory"), (384, "out-of-memory")}
+    assert [s["batchSize"] for s in report["models"]["time"]["samples"]] == [128, 192, 256]
     assert report["memory"]["capacityBytes"] == 1 << 30
 
 
@@ -206,3 +207,26 @@ def test_a_missing_entry_is_a_usage_error(tmp_path: Path) -> None:
     done = ridgeline("profile", tmp_path / "none.py")
     assert done.returncode == 2
     assert "none.py" in done.stderr
+
+
+def test_batch_sizes_that_fail_are_replaced(tmp_path: Path) -> None:
+    entry = tmp_path / "entry.py"
+    entry.write_text(GOOD.replace("        optimizer.zero_grad()", "        assert 256 <= len(x) < 512, 'not this one'\n"
+                                  "        optimizer.zero_grad()"))
+    done = ridgeline("profile", entry, "--python", sys.executable, "--format", "json", "--time-budget", "0.2")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert [s["batchSize"] for s in report["skipped"]] == [128, 512, 192, 64]
+    assert [s["batchSize"] for s in report["models"]["time"]["samples"]] == [256, 257, 384]
+
+
+def test_an_agent_for_another_torch_is_refused(agent: Path) -> None:
+    script = (
+        f"import sys; sys.path.insert(0, {str(ROOT / 'profiler' / 'runner')!r})\n"
+        "import torch; torch.__version__ = '9.9.9'\n"
+        "from ridgeline_runner import warm\n"
+        f"warm.load_agent({str(agent)!r})\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "is built for torch" in done.stderr and "9.9.9" in done.stderr

@@ -26,6 +26,7 @@ _WARMUP_SECONDS = 5.0
 _RECORDED_SECONDS = 1.0
 _MIN_RECORDED, _MAX_RECORDED = 3, 30
 _MIN_TIMED = 6
+_SAMPLED_SIZES = 3
 _WANTED_HALF_WIDTH = 0.01
 _BURST_SECONDS = 0.05
 
@@ -83,16 +84,17 @@ class _Session:
         self.stage = "prepare"
         step = entry.iteration(positional, keywords)
 
-        sizes = spec.get("batchSizes") or default_batch_sizes(entry.batch_size)
-        if entry.batch_size not in sizes:
-            sizes = [entry.batch_size, *sizes]
-        # The user's own first: if that one fails, the profile fails.
-        ordered = [entry.batch_size, *(size for size in sizes if size != entry.batch_size)]
+        # The user's own batch size first: if that one fails, the profile fails.
+        wanted = [size for size in spec.get("batchSizes") or [] if size != entry.batch_size]
+        candidates = [entry.batch_size, *(wanted or batch_size_candidates(entry.batch_size))]
+        enough = len(candidates) if wanted else _SAMPLED_SIZES
         sampled: list[Sampled] = []
         skipped: list[dict[str, Any]] = []
-        for index, size in enumerate(ordered):
-            share = index / len(ordered)
-            self._progress("record", 0.05 + 0.45 * share, f"Recording batch size {size}")
+        for size in candidates:
+            if len(sampled) == enough:
+                break
+            done = min(1.0, len(sampled) / min(enough, _SAMPLED_SIZES))
+            self._progress("record", 0.05 + 0.45 * done, f"Recording batch size {size}")
             try:
                 sampled.append(self._record(recorder, entry, step, size, size == entry.batch_size))
             except Exception as error:
@@ -218,6 +220,8 @@ class _Session:
         self._channel.send({"type": "progress", "stage": stage, "fraction": fraction, "message": message})
 
 
-def default_batch_sizes(chosen: int) -> list[int]:
-    """The user's batch size, half of it and twice it; three different sizes in any case."""
-    return sorted({max(1, chosen // 2), chosen, chosen * 2, *([4 * chosen] if chosen == 1 else [])})
+def batch_size_candidates(chosen: int) -> list[int]:
+    """Other batch sizes to try, until there are enough: half, twice, then what lies between and below."""
+    sizes = [chosen // 2, chosen * 2, chosen * 3 // 2, chosen * 3 // 4, chosen // 4, chosen + 1, chosen + 2]
+    unique = dict.fromkeys(size for size in sizes if size >= 1 and size != chosen)
+    return list(unique)

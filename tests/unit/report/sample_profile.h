@@ -14,26 +14,30 @@
 
 namespace ridgeline::report::testing {
 
-/// The lines of examples/resnet50 that `resnet_profile` names.
+inline constexpr const char* kEntry = "examples/resnet50/entry.py";
+inline constexpr const char* kModel = "examples/resnet50/resnet.py";
+inline constexpr const char* kTraining = "training/step.py";  ///< not below the entry file's folder
+
+/// The lines of the user's files that `resnet_profile` names.
 inline std::optional<std::string> resnet_source(const analysis::Location& location) {
   static const std::map<std::pair<std::string, std::uint32_t>, std::string> kLines = {
-      {{"resnet.py", 23}, "        self.conv1 = nn.Conv2d(in_channels, width, kernel_size=1, bias=False)"},
-      {{"resnet.py", 25},
+      {{kModel, 23}, "        self.conv1 = nn.Conv2d(in_channels, width, kernel_size=1, bias=False)"},
+      {{kModel, 25},
        "        self.conv2 = nn.Conv2d(width, width, kernel_size=3, stride=stride, padding=1, bias=False)"},
-      {{"resnet.py", 27}, "        self.conv3 = nn.Conv2d(width, out_channels, kernel_size=1, bias=False)"},
-      {{"resnet.py", 38}, "        out = self.conv1(x)"},
-      {{"resnet.py", 39}, "        out = self.bn1(out)"},
-      {{"resnet.py", 40}, "        out = self.relu(out)"},
-      {{"resnet.py", 42}, "        out = self.conv2(out)"},
-      {{"resnet.py", 43}, "        out = self.bn2(out)"},
-      {{"resnet.py", 46}, "        out = self.conv3(out)"},
-      {{"resnet.py", 47}, "        out = self.bn3(out)"},
-      {{"resnet.py", 49}, "        shortcut = self.shortcut(x)"},
-      {{"resnet.py", 79}, "        x = self.conv1(images)"},
-      {{"resnet.py", 80}, "        x = self.bn1(x)"},
-      {{"resnet.py", 82}, "        x = self.maxpool(x)"},
-      {{"entry.py", 34}, "        optimizer.zero_grad()"},
-      {{"entry.py", 38}, "        optimizer.step()"}};
+      {{kModel, 27}, "        self.conv3 = nn.Conv2d(width, out_channels, kernel_size=1, bias=False)"},
+      {{kModel, 38}, "        out = self.conv1(x)"},
+      {{kModel, 39}, "        out = self.bn1(out)"},
+      {{kModel, 40}, "        out = self.relu(out)"},
+      {{kModel, 42}, "        out = self.conv2(out)"},
+      {{kModel, 43}, "        out = self.bn2(out)"},
+      {{kModel, 46}, "        out = self.conv3(out)"},
+      {{kModel, 47}, "        out = self.bn3(out)"},
+      {{kModel, 49}, "        shortcut = self.shortcut(x)"},
+      {{kModel, 79}, "        x = self.conv1(images)"},
+      {{kModel, 80}, "        x = self.bn1(x)"},
+      {{kModel, 82}, "        x = self.maxpool(x)"},
+      {{kEntry, 34}, "        optimizer.zero_grad()"},
+      {{kTraining, 12}, "    optimizer.step()"}};
   const auto found = kLines.find({location.file, location.line});
   return found == kLines.end() ? std::nullopt : std::optional(found->second);
 }
@@ -55,7 +59,7 @@ class ResnetBuilder {
   }
 
   Node network() {
-    Node model = node("ResNet", "ResNet", {"entry.py", 35}, {"resnet.py", 54});
+    Node model = node("ResNet", "ResNet", {kEntry, 35}, {kModel, 54});
     add(model, module("conv1", "Conv2d", "convolution", 79, {52.3, 4 * 112 * 112 * 64 * 4, 37632}));
     add(model, module("bn1", "BatchNorm2d", "batch_norm", 80, {13.9, 4 * 112 * 112 * 64 * 4, 512}));
     add(model, module("relu", "ReLU", "relu_", 81, {5.93, 0, 0}));
@@ -70,8 +74,8 @@ class ResnetBuilder {
     return sorted(model);
   }
 
-  Node step(const std::string& name, std::size_t phase, std::uint32_t line, double ms) {
-    Node leaf = node(name, "", {"entry.py", line}, {});
+  Node step(const std::string& name, std::size_t phase, analysis::Location location, double ms) {
+    Node leaf = node(name, "", std::move(location), {});
     spend(leaf, ms, phase == kForward ? 0.6 : 0, phase);
     book(leaf.location, leaf, 1);
     return leaf;
@@ -138,17 +142,29 @@ class ResnetBuilder {
 
   Node module(const std::string& name, const std::string& type, const std::string& operation, std::uint32_t line,
               Cost cost) {
-    Node made = node(name, type, {"resnet.py", line}, {});
-    Node leaf = node(operation, "", {"resnet.py", line}, {});
+    Node made = node(name, type, {kModel, line}, {});
+    Node leaf = node(operation, "", {kModel, line}, {});
     spend(leaf, cost.ms, 0.34, kForward);
-    leaf.peak_bytes = cost.activations + 3 * cost.weights;
     book(leaf.location, leaf, 1, cost);
     add(made, std::move(leaf));
+    hold(made, "activations", cost.activations);
+    hold(made, "weights", cost.weights);
+    hold(made, "gradients", cost.weights);
+    hold(made, "optimizer state", cost.weights);
     return made;
   }
 
+  /// As analysis does it: memory is in leaves without time.
+  static void hold(Node& module, const std::string& what, std::uint64_t bytes) {
+    if (bytes == 0) return;
+    Node leaf = node(what, "", module.location, {});
+    leaf.calls = 0;
+    leaf.peak_bytes = bytes;
+    add(module, std::move(leaf));
+  }
+
   Node block(int index, double ms, std::uint64_t unit, std::uint64_t weights) {
-    Node made = node(std::to_string(index), "Bottleneck", {}, {"resnet.py", 9});
+    Node made = node(std::to_string(index), "Bottleneck", {}, {kModel, 9});
     const double rest = index == 0 ? 0.78 : 1;
     const auto cost = [&](double time, std::uint64_t units, std::uint64_t quarters) {
       return Cost{time * rest * ms, units * unit, quarters * weights};
@@ -166,7 +182,7 @@ class ResnetBuilder {
   }
 
   Node layer(std::uint64_t number, std::uint32_t line, const std::vector<double>& times, std::uint64_t weights) {
-    Node made = node("layer" + std::to_string(number), "Sequential", {"resnet.py", line}, {});
+    Node made = node("layer" + std::to_string(number), "Sequential", {kModel, line}, {});
     const std::uint64_t unit = std::uint64_t{3211264} >> (number - 1);
     for (std::size_t i = 0; i < times.size(); ++i) {
       add(made, block(static_cast<int>(i), times[i], unit, weights));
@@ -195,8 +211,8 @@ inline analysis::Profile resnet_profile() {
   using Builder = ResnetBuilder;
   Builder builder;
   analysis::Profile profile;
-  profile.entry_path = "/home/user/examples/resnet50/entry.py";
-  profile.project_root = "/home/user/examples/resnet50";
+  profile.entry_path = "/home/user/work/examples/resnet50/entry.py";
+  profile.project_root = "/home/user/work";
   profile.batch_size = 4;
   profile.environment = {"3.11.2", "2.13.0+cpu", "cpu", "AMD EPYC 9V74 80-Core Processor", 2};
 
@@ -208,9 +224,9 @@ inline analysis::Profile resnet_profile() {
   analysis::Node& root = profile.breakdown;
   root = Builder::node("iteration", "", {}, {});
   Builder::add(root, builder.network());
-  Builder::add(root, builder.step("optimizer.step", Builder::kOptimizer, 38, 24.6));
-  Builder::add(root, builder.step("CrossEntropyLoss", Builder::kForward, 36, 0.62));
-  Builder::add(root, builder.step("optimizer.zero_grad", Builder::kOther, 34, 0.34));
+  Builder::add(root, builder.step("optimizer.step", Builder::kOptimizer, {kTraining, 12}, 24.6));
+  Builder::add(root, builder.step("CrossEntropyLoss", Builder::kForward, {kEntry, 36}, 0.62));
+  Builder::add(root, builder.step("optimizer.zero_grad", Builder::kOther, {kEntry, 34}, 0.34));
   analysis::Node rest = Builder::node("outside of modules", "", {}, {});
   for (const analysis::OtherCost& other : profile.other) {
     rest.ms += other.ms;

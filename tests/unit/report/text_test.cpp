@@ -125,13 +125,51 @@ TEST(TextReport, FoldsSmallSiblingsWithTheirSum) {
   profile.iteration.ms = {100, 100, 100};
   Node& root = profile.breakdown = testing::ResnetBuilder::node("iteration", "", {}, {});
   for (const auto& [name, ms] : {std::pair{"large", 98.2}, {"small", 0.8}, {"smaller", 0.6}, {"smallest", 0.4}}) {
-    Node child = testing::ResnetBuilder::node(name, "", {}, {});
+    Node child = testing::ResnetBuilder::node(name, "Linear", {}, {});
     child.ms = ms;
     testing::ResnetBuilder::add(root, child);
   }
   EXPECT_THAT(report(profile), HasSubstr("└─ … 3 more   1.80 ms   1.8 %"));
   root.children.resize(2);
   EXPECT_THAT(report(profile), HasSubstr("└─ small"));
+}
+
+/// A module's row and what is below it, of an iteration of 100 ms that is all in this module.
+std::string tree_of(const std::vector<std::pair<double, std::uint64_t>>& leaves) {
+  Profile profile = testing::minimal_profile();
+  profile.iteration.ms = {100, 100, 100};
+  Node module = testing::ResnetBuilder::node("module", "Linear", {}, {});
+  for (const auto& [ms, bytes] : leaves) {
+    Node leaf = testing::ResnetBuilder::node("leaf" + std::to_string(module.children.size()), "", {}, {});
+    leaf.ms = ms;
+    leaf.peak_bytes = bytes;
+    testing::ResnetBuilder::add(module, leaf);
+  }
+  profile.breakdown = testing::ResnetBuilder::node("iteration", "", {}, {});
+  testing::ResnetBuilder::add(profile.breakdown, module);
+  const std::string text = report(profile);
+  return text.substr(text.find("module  Linear"));
+}
+
+TEST(TextReport, OpensNoModuleForOneOperationAndItsMemory) {
+  for (const auto& leaves :
+       {std::vector<std::pair<double, std::uint64_t>>{{100, 0}, {0, 4000}, {0, 2000}}, {{94, 0}, {6, 0}, {0, 4000}}}) {
+    EXPECT_THAT(tree_of(leaves), Not(HasSubstr("leaf")));
+    EXPECT_THAT(tree_of(leaves), Not(HasSubstr("…")));
+  }
+}
+
+TEST(TextReport, GivesNoRowToMemoryWithoutTime) {
+  const std::string shown = tree_of({{60, 0}, {40, 0}, {0, 4000}});
+  EXPECT_THAT(shown, HasSubstr("└─ leaf1"));
+  EXPECT_THAT(shown, Not(HasSubstr("leaf2")));
+  EXPECT_THAT(shown, Not(HasSubstr("…")));
+}
+
+TEST(TextReport, SumsMemoryWithoutTimeUpWithTheRest) {
+  const std::string shown = tree_of({{60, 0}, {38.4, 0}, {0.8, 0}, {0.8, 0}, {0, 4096}, {0, 1024}});
+  EXPECT_THAT(shown, HasSubstr("└─ … 4 more"));
+  EXPECT_THAT(shown, HasSubstr("5.00 KiB\n"));
 }
 
 TEST(TextReport, JoinsModulesThatOnlyWrapOne) {

@@ -1,0 +1,50 @@
+// The lines of a report for a terminal, none wider than the page.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ridgeline::report {
+
+/// A word and its figure, which no line break parts.
+struct Item {
+  std::string word;
+  std::string value;
+};
+
+/// A text that grows line by line, none wider than `width`. Colour is ANSI escapes, or none at all; text that is
+/// painted already must not be measured with `columns`.
+class Page {
+ public:
+  Page(int width, bool color) : width_(width), color_(color) {}
+
+  int width() const { return width_; }
+  std::string take() { return std::move(text_); }
+
+  std::string bold(std::string_view text) const { return paint("\x1b[1m", text); }
+  std::string dim(std::string_view text) const { return paint("\x1b[2m", text); }
+  std::string accent(std::string_view text) const { return paint("\x1b[36m", text); }
+
+  /// A bar of exactly `cells` columns, the rest of it filled with `track`.
+  std::string full_bar(double fraction, int cells, std::string_view track) const;
+
+  /// One line as it is, without the blanks at its end.
+  void line(std::string_view content = {});
+
+  /// `start`, which takes `indent` columns, then the items, on as many lines as they need.
+  void flow(std::string start, int indent, const std::vector<Item>& items);
+
+  /// The words of `text` from column `indent` on; `label` stands before them. A no-break space holds words together.
+  void prose(std::string_view label, std::string_view text, int indent);
+
+ private:
+  std::string paint(std::string_view code, std::string_view text) const;
+
+  int width_;
+  bool color_;
+  std::string text_;
+};
+
+}  // namespace ridgeline::report

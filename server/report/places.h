@@ -1,0 +1,30 @@
+// How the text report names files: as short as a reader of the entry file needs.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "analysis/profile.h"
+
+namespace ridgeline::report {
+
+/// A file below the entry file's folder is named from there, any other as in the profile: from the project root, or
+/// absolute outside of it. No two of the profile's files get one name. All names are printable.
+class Places {
+ public:
+  explicit Places(const analysis::Profile& profile);
+
+  /// "resnet.py:42"; empty for no place.
+  std::string name(const analysis::Location& location) const;
+
+ private:
+  std::string root_;             ///< of the project, ends with '/'; or empty
+  std::string folder_;           ///< the entry file's, absolute, ends with '/'; or empty
+  std::set<std::string> files_;  ///< that own lines, as in the profile
+};
+
+/// The entry file from the project root, with the root's own name where it lies right in it; absolute outside of the
+/// project.
+std::string entry_name(const analysis::Profile& profile);
+
+}  // namespace ridgeline::report

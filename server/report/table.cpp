@@ -1,0 +1,63 @@
+#include "report/table.h"
+
+#include <algorithm>
+
+#include "report/units.h"
+#include "report/wording.h"
+
+namespace ridgeline::report {
+namespace {
+
+constexpr int kFigures = 2 + 8 + 2 + 6 + 2 + 2 + 8;  // time, share and memory with their gaps; the bar comes on top
+
+std::string first_column(const Page& page, const Row& row, int width) {
+  const int room = width - columns(row.lead);
+  const std::string name = clip(row.name, room);
+  const int note_room = room - columns(name) - 2;
+  const std::string note = note_room >= std::min(6, columns(row.note)) ? clip(row.note, note_room) : "";
+  const std::string plain = row.lead + name + (note.empty() ? "" : "  " + note);
+  const std::string painted =
+      page.dim(row.lead) + (row.secondary ? page.dim(name) : name) + (note.empty() ? "" : "  " + page.dim(note));
+  return painted + left("", width - columns(plain));
+}
+
+}  // namespace
+
+int Table::natural() const {
+  int width = columns(name_heading);
+  for (const Row& row : rows) {
+    const int note = row.note.empty() ? 0 : 2 + columns(row.note);
+    width = std::max(width, columns(row.lead) + columns(row.name) + note);
+  }
+  return width;
+}
+
+Layout layout_for(int width) { return {.wide = width >= 108, .total = width >= 126, .bar = width / 12}; }
+
+void line_up(Layout& layout, const std::vector<Table>& tables, int width) {
+  if (!layout.wide) return;
+  int tail = 0;
+  for (const Table& table : tables) {
+    layout.name = std::max(layout.name, table.natural());
+    tail = std::max(tail, table.tail_width);
+  }
+  layout.name = std::min(layout.name, width - 2 - kFigures - layout.bar - 2 - tail);
+}
+
+void print(Page& page, const Table& table, const Layout& layout, double iteration_ms) {
+  const int tail = table.tail_width > 0 ? 2 + table.tail_width : 0;
+  const int room = page.width() - 2 - kFigures - layout.bar - tail;
+  const int name_width = layout.name > 0 ? layout.name : std::min(room, table.natural());
+  page.line();
+  page.line("  " + page.bold(left(table.name_heading, name_width) + right(table.time_heading, 10) + "   SHARE  " +
+                             left("", layout.bar) + right("MEMORY", 10) + "  " + table.tail_heading));
+  for (const Row& row : table.rows) {
+    const double part = ratio(row.ms, iteration_ms);
+    page.line("  " + first_column(page, row, name_width) + right(duration(row.ms), 10) + right(share(part), 8) + "  " +
+              page.full_bar(part, layout.bar, " ") + right(bytes(row.bytes), 10) + "  " + row.tail);
+    const int indent = 2 + columns(row.lead);
+    if (!row.below.empty()) page.flow(left("", indent), indent, row.below);
+  }
+}
+
+}  // namespace ridgeline::report

@@ -1,0 +1,26 @@
+#include "report/wording.h"
+
+#include <cstddef>
+
+#include <fmt/format.h>
+
+#include "report/units.h"
+
+namespace ridgeline::report {
+
+double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+std::string plural(double count, std::string_view noun) {
+  return fmt::format("{} {}{}", report::count(count), noun, count == 1 ? "" : "s");
+}
+
+std::vector<Item> phases(const analysis::ByPhase& by_phase, const std::function<std::string(double)>& format,
+                         double least) {
+  std::vector<Item> items;
+  for (std::size_t i = 0; i < by_phase.size(); ++i) {
+    if (by_phase[i] > least) items.push_back({analysis::kPhaseNames[i], format(by_phase[i])});
+  }
+  return items;
+}
+
+}  // namespace ridgeline::report

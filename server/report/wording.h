@@ -1,0 +1,26 @@
+// Words and proportions that the parts of the text report share.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/profile.h"
+#include "report/page.h"
+
+namespace ridgeline::report {
+
+inline constexpr double kNegligible = 0.005;  ///< of the iteration or of the peak: not worth a row
+
+/// 0 where there is no whole.
+double ratio(double part, double whole);
+
+/// "1 call", "16 calls", "100k calls".
+std::string plural(double count, std::string_view noun);
+
+/// The phases that take more than `least` milliseconds, as `format` writes their time.
+std::vector<Item> phases(const analysis::ByPhase& by_phase, const std::function<std::string(double)>& format,
+                         double least);
+
+}  // namespace ridgeline::report

@@ -1,0 +1,236 @@
+#include "analysis/attribution.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/analysis/analysed.h"
+
+namespace ridgeline::analysis {
+namespace {
+
+using testing::Analysed;
+using testing::kEngine;
+using testing::kLibrary;
+using testing::kLoader;
+using testing::kNone;
+using testing::kOptimizer;
+using testing::RecordingBuilder;
+using testing::Scope;
+
+/// A step whose model lines are model.py:10, :20 ... called from train.py:3; backward is called at train.py:7.
+struct Step : RecordingBuilder {
+  Step() { iteration(0, 1'000'000); }
+  std::uint32_t model(std::uint32_t line) {
+    return stack({{"train.py", "step", 3}, {"model.py", "forward", line}, kLibrary});
+  }
+  std::uint32_t engine = stack({{"train.py", "step", 7}, {"/env/torch/_tensor.py", "backward", 500}, kEngine});
+};
+
+TEST(Attribution, GivesBackwardToTheForwardLine) {
+  Step step;
+  step.op({"aten::linear", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
+  step.op({"aten::relu", step.model(20), 10, 20, kNone, Scope::kFunction, 6});
+  const auto relu = step.backward("ReluBackward0", step.engine, 30, 40, 6);
+  const auto linear = step.backward("AddmmBackward0", step.engine, 40, 50, 5);
+  const auto mm = step.op({"aten::mm", step.engine, 41, 45, linear});
+  const Analysed analysed(step);
+  EXPECT_EQ(analysed.owner_lines(relu), "train.py:3 model.py:20");
+  EXPECT_EQ(analysed.owner_lines(linear), "train.py:3 model.py:10");
+  EXPECT_EQ(analysed.owner(mm), "model.py:10");
+  EXPECT_EQ(analysed.operation(relu), "aten::relu");
+  EXPECT_EQ(analysed.operation(mm), "aten::linear");
+  EXPECT_EQ(analysed.phase(mm), Phase::kBackward);
+  EXPECT_EQ(analysed.phase(0), Phase::kForward);
+}
+
+TEST(Attribution, TakesTheLastForwardOpWithTheNumber) {
+  Step step;
+  step.op({"aten::view", step.model(10), 0, 10, kNone, Scope::kFunction, 5});  // makes no node: 5 is used again
+  step.op({"aten::linear", step.model(20), 10, 20, kNone, Scope::kFunction, 5});
+  const auto node = step.backward("AddmmBackward0", step.engine, 30, 40, 5);
+  EXPECT_EQ(Analysed(step).owner(node), "model.py:20");
+}
+
+TEST(Attribution, NamesTheOutermostOpOfTheUser) {
+  Step step;
+  const auto linear = step.op({"aten::linear", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
+  const auto addmm = step.op({"aten::addmm", step.model(10), 2, 8, linear, Scope::kFunction, 5});
+  const auto node = step.backward("AddmmBackward0", step.engine, 30, 40, 5);
+  const Analysed analysed(step);
+  EXPECT_EQ(analysed.operation(addmm), "aten::linear");
+  EXPECT_EQ(analysed.operation(node), "aten::linear");
+}
+
+TEST(Attribution, GivesAccumulateGradToTheNodeBefore) {
+  Step step;
+  step.op({"aten::linear", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
+  step.op({"aten::relu", step.model(20), 10, 20, kNone, Scope::kFunction, 6});
+  step.backward("ReluBackward0", step.engine, 30, 40, 6);
+  step.backward("AddmmBackward0", step.engine, 40, 50, 5);
+  const auto accumulate = step.backward("torch::autograd::AccumulateGrad", step.engine, 50, 60, -1);
+  const auto second = step.backward("torch::autograd::AccumulateGrad", step.engine, 60, 70, -1);
+  const Analysed analysed(step);
+  EXPECT_EQ(analysed.owner(accumulate), "model.py:10");
+  EXPECT_EQ(analysed.owner(second), "model.py:10");
+}
+
+TEST(Attribution, GivesOpsOfTheEngineBetweenNodesToTheNodeBefore) {
+  Step step;
+  step.op({"aten::linear", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
+  const auto first = step.op({"aten::ones_like", step.engine, 25, 29});
+  step.backward("AddmmBackward0", step.engine, 30, 40, 5);
+  const auto add = step.op({"aten::add", step.engine, 45, 50});
+  const Analysed analysed(step);
+  EXPECT_EQ(analysed.owner(first), "train.py:7");
+  EXPECT_EQ(analysed.phase(first), Phase::kBackward);
+  EXPECT_EQ(analysed.owner(add), "model.py:10");
+  EXPECT_EQ(analysed.operation(add), "aten::linear");
+  EXPECT_EQ(analysed.phase(add), Phase::kBackward);
+}
+
+TEST(Attribution, KeepsTheFramesOfACustomFunctionsBackward) {
+  Step step;
+  step.op({"Swish", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
+  const auto node = step.backward("SwishBackward", step.engine, 30, 60, 5);
+  const auto own = step.child(step.engine, {"swish.py", "backward", 44});
+  const auto sigmoid = step.op({"aten::sigmoid", own, 35, 40, node});
+  const auto inner = step.op({"aten::exp", own, 36, 38, sigmoid});
+  const Analysed analysed(step);
+  EXPECT_EQ(analysed.owner_lines(sigmoid), "train.py:3 model.py:10 swish.py:44");
+  EXPECT_EQ(analysed.operation(sigmoid), "aten::sigmoid");
+  EXPECT_EQ(analysed.operation(inner), "aten::sigmoid");
+  EXPECT_EQ(analysed.phase(sigmoid), Phase::kBackward);
+}
+
+TEST(Attribution, FollowsRecomputationToItsOwnForward) {
+  Step step;
+  step.op({"CheckpointFunction", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
+  const auto outer = step.backward("CheckpointFunctionBackward", step.engine, 30, 90, 5);
+  const auto again = step.child(step.engine, {"model.py", "block", 50});
+  const auto linear = step.op({"aten::linear", again, 35, 40, outer, Scope::kFunction, 6});
+  const auto inner_engine = step.child(step.engine, kEngine);
+  const auto node = step.op({"AddmmBackward0", inner_engine, 50, 80, outer, Scope::kBackward, 6, 1});
+  const auto mm = step.op({"aten::mm", inner_engine, 55, 60, node});
+  const Analysed analysed(step);
+  EXPECT_EQ(analysed.owner_lines(linear), "train.py:3 model.py:10 model.py:50");
+  EXPECT_EQ(analysed.owner_lines(node), "train.py:3 model.py:10 model.py:50");
+  EXPECT_EQ(analysed.owner(mm), "model.py:50");
+  EXPECT_EQ(analysed.operation(mm), "aten::linear");
+}
+
+TEST(Attribution, MatchesBackwardOnAnotherThread) {
+  Step step;
+  step.op({"aten::linear", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
+  const auto device = step.thread(9);
+  const auto node = step.op({"AddmmBackward0", 0, 30, 40, kNone, Scope::kBackward, 5, 1, device});
+  const auto mm = step.op({"aten::mm", 0, 31, 39, node, Scope::kFunction, -1, 0, device});
+  const Analysed analysed(step);
+  EXPECT_EQ(analysed.owner(node), "model.py:10");
+  EXPECT_EQ(analysed.owner(mm), "model.py:10");
+}
+
+TEST(Attribution, MatchesForwardOfAnotherThread) {
+  Step step;
+  const auto helper = step.thread(9);
+  const auto node = step.op({"AddmmBackward0", step.engine, 30, 40, kNone, Scope::kBackward, 5, 9});
+  const auto accumulate = step.backward("torch::autograd::AccumulateGrad", step.engine, 40, 50, -1);
+  step.op({"aten::linear", step.at("helper.py", 4), 0, 10, kNone, Scope::kFunction, 5, 0, helper});
+  const Analysed analysed(step);
+  EXPECT_EQ(analysed.owner(node), "helper.py:4");
+  EXPECT_EQ(analysed.owner(accumulate), "helper.py:4");
+}
+
+TEST(Attribution, KeepsThreadsWithTheSameNumbersApart) {
+  Step step;
+  step.op({"aten::linear", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
+  const auto other = step.op({"AddmmBackward0", step.engine, 30, 40, kNone, Scope::kBackward, 5, 9});
+  const auto helper = step.thread(9);
+  step.op({"aten::mm", step.at("helper.py", 4), 5, 10, kNone, Scope::kFunction, 5, 0, helper});
+  EXPECT_EQ(Analysed(step).owner(other), "helper.py:4");
+}
+
+TEST(Attribution, LeavesAnUnmatchedNodeOnItsOwnLine) {
+  Step step;
+  const auto node = step.backward("AddmmBackward0", step.engine, 30, 40, 77);
+  const auto mm = step.op({"aten::mm", step.engine, 31, 39, node});
+  const Analysed analysed(step);
+  EXPECT_EQ(analysed.owner(node), "train.py:7");
+  EXPECT_EQ(analysed.owner(mm), "train.py:7");
+  EXPECT_EQ(analysed.operation(node), "AddmmBackward0");
+  EXPECT_EQ(analysed.phase(node), Phase::kBackward);
+}
+
+TEST(Attribution, SurvivesSequenceNumbersThatJump) {
+  Step step;
+  step.op({"aten::linear", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
+  step.op({"aten::relu", step.model(20), 10, 20, kNone, Scope::kFunction, std::int64_t{1} << 62});
+  step.op({"aten::tanh", step.model(30), 20, 30, kNone, Scope::kFunction, 2});
+  const auto jump = step.backward("ReluBackward0", step.engine, 40, 50, std::int64_t{1} << 62);
+  const auto node = step.backward("AddmmBackward0", step.engine, 50, 60, 5);
+  const Analysed analysed(step);
+  EXPECT_EQ(analysed.owner(jump), "train.py:7");
+  EXPECT_EQ(analysed.owner(node), "model.py:10");
+}
+
+TEST(Attribution, TellsPhasesByFile) {
+  Step step;
+  const auto loader = step.op({"aten::stack", step.stack({{"train.py", "step", 2}, kLoader}), 0, 5});
+  const auto forward = step.op({"aten::linear", step.model(10), 5, 10});
+  const auto loss = step.op({"aten::mse_loss", step.at("train.py", 5), 10, 15});
+  const auto adam = step.op({"aten::add_", step.stack({{"train.py", "step", 9}, kOptimizer}), 20, 25});
+  const auto own = step.op({"aten::copy_", step.stack({{"data.py", "__iter__", 9}}), 25, 26});
+  const Analysed analysed(step);
+  EXPECT_EQ(analysed.phase(loader), Phase::kData);
+  EXPECT_EQ(analysed.phase(forward), Phase::kForward);
+  EXPECT_EQ(analysed.phase(loss), Phase::kForward);
+  EXPECT_EQ(analysed.phase(adam), Phase::kOptimizer);
+  EXPECT_EQ(analysed.phase(own), Phase::kForward);
+  EXPECT_EQ(analysed.owner(adam), "train.py:9");
+  EXPECT_EQ(analysed.owner(loader), "train.py:2");
+}
+
+TEST(Attribution, NamesOpsInsideANamedRangeByThemselves) {
+  Step step;
+  const auto optimizer = step.stack({{"train.py", "step", 9}, kOptimizer});
+  const auto range = step.op({"Optimizer.step#SGD.step", optimizer, 20, 40, kNone, Scope::kUser});
+  const auto add = step.op({"aten::add_", optimizer, 25, 30, range});
+  const Analysed analysed(step);
+  EXPECT_EQ(analysed.operation(add), "aten::add_");
+  EXPECT_EQ(analysed.phase(range), Phase::kOptimizer);
+  EXPECT_TRUE(analysed.attribution.runs_python[range]);
+  EXPECT_FALSE(analysed.attribution.runs_python[add]);
+}
+
+TEST(PythonPhase, ComesFromTheFramesOutside) {
+  Step step;
+  const auto net = step.instance("Net", "");
+  const auto in_module = step.stack({{"train.py", "step", 3}, {"model.py", "forward", 10, net}});
+  const auto hook = step.child(step.engine, {"train.py", "hook", 30});
+  const auto optimizer = step.stack({{"train.py", "step", 9}, kOptimizer, {"train.py", "closure", 12}});
+  const auto loader = step.stack({{"train.py", "step", 2}, kLoader, {"data.py", "__getitem__", 12}});
+  const Analysed analysed(step);
+  const auto phase = [&](std::uint32_t stack) { return python_phase(analysed.tree[analysed.tree.of_stack(stack)]); };
+  EXPECT_EQ(phase(in_module), Phase::kForward);
+  EXPECT_EQ(phase(hook), Phase::kBackward);
+  EXPECT_EQ(phase(optimizer), Phase::kOptimizer);
+  EXPECT_EQ(phase(loader), Phase::kData);
+  EXPECT_EQ(phase(step.at("train.py", 3)), Phase::kOther);
+  EXPECT_EQ(python_phase(analysed.tree[0]), Phase::kOther);
+}
+
+TEST(CallTree, ExtendsOnlyByFramesBeyondTheOuterStack) {
+  Step step;
+  const auto own = step.child(step.engine, {"swish.py", "backward", 44});
+  const auto model = step.model(10);
+  const auto recording = step.build();
+  CallTree tree(recording, testing::project_scope());
+  const TreeNode base = tree.of_stack(model);
+  EXPECT_EQ(tree.extend(base, step.engine, step.engine), base);
+  EXPECT_EQ(tree.extend(base, model, own), base);  // not an extension of it
+  const TreeNode extended = tree.extend(base, own, step.engine);
+  EXPECT_EQ(tree[extended].parent, base);
+  EXPECT_EQ(tree[extended].depth, tree[base].depth + 1);
+  EXPECT_EQ(tree.extend(base, own, step.engine), extended);
+}
+
+}  // namespace
+}  // namespace ridgeline::analysis

@@ -1,0 +1,237 @@
+#include "protocol/worker_messages.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace ridgeline::protocol {
+namespace {
+
+using nlohmann::json;
+
+const json kEnvironment = {{"python", "3.11.9"},
+                           {"pythonMinor", 11},
+                           {"implementation", "CPython"},
+                           {"executable", "/env/bin/python"},
+                           {"torch", "2.5.1+cpu"},
+                           {"cxx11Abi", false},
+                           {"pythonTag", "cpython-311-x86_64-linux-gnu"},
+                           {"includeDirs", {"/env/include"}},
+                           {"libraryDirs", {"/env/lib"}},
+                           {"environmentRoots", {"/env", "/usr/lib/python3.11"}}};
+
+const json kFailure = {{"type", "failure"},
+                       {"kind", "user-exception"},
+                       {"stage", "warmup"},
+                       {"message", "ZeroDivisionError: division by zero"},
+                       {"frames", {{{"file", "a.py"}, {"line", 3}, {"function", "f"}, {"text", "1 / 0"}}}},
+                       {"batchSize", 64}};
+
+const json kResult = {{"type", "result"},
+                      {"batchSize", 32},
+                      {"threads", 2},
+                      {"samples", {{{"batchSize", 32}, {"warmupIterations", 3}, {"timesNs", {1.5e6, 2e6}}}}},
+                      {"skipped",
+                       {{{"kind", "out-of-memory"},
+                         {"stage", "sample"},
+                         {"message", "it did not fit"},
+                         {"frames", json::array()},
+                         {"batchSize", 64}}}}};
+
+/// One valid message of each kind.
+const std::vector<json> kAll = {{{"type", "ready"}, {"environment", kEnvironment}},
+                                {{"type", "unusable"}, {"message", "no torch"}, {"executable", "/bin/python3"}},
+                                {{"type", "agentLoaded"}},
+                                {{"type", "agentRefused"}, {"message", "undefined symbol"}},
+                                {{"type", "started"}, {"id", 7}, {"pid", 4321}},
+                                {{"type", "exited"}, {"id", 7}, {"status", 9}},
+                                {{"type", "progress"}, {"stage", "sample"}, {"fraction", 0.5}, {"message", "batch 8"}},
+                                {{"type", "recording"}, {"batchSize", 32}, {"bytes", 1ULL << 33U}},
+                                kFailure,
+                                kResult};
+
+template <typename T>
+T parse_as(const json& message) {
+  std::string error;
+  const auto parsed = parse_worker_message(message.dump(), error);
+  if (!parsed.has_value() || !std::holds_alternative<T>(*parsed)) {
+    ADD_FAILURE() << message.dump() << ": " << error;
+    return {};
+  }
+  return std::get<T>(*parsed);
+}
+
+void expect_refused(std::string_view text) {
+  std::string error;
+  EXPECT_FALSE(parse_worker_message(text, error).has_value()) << text.substr(0, 200);
+  EXPECT_FALSE(error.empty()) << text.substr(0, 200);
+}
+
+TEST(WorkerMessages, ReadReady) {
+  const WorkerEnvironment environment = parse_as<Ready>(kAll[0]).environment;
+  EXPECT_EQ(environment.python, "3.11.9");
+  EXPECT_EQ(environment.python_minor, 11);
+  EXPECT_EQ(environment.torch, "2.5.1+cpu");
+  EXPECT_FALSE(environment.cxx11_abi);
+  EXPECT_EQ(environment.environment_roots.size(), 2U);
+}
+
+TEST(WorkerMessages, ReadWhatTheWarmParentSays) {
+  EXPECT_EQ(parse_as<Unusable>(kAll[1]).executable, "/bin/python3");
+  parse_as<AgentLoaded>(kAll[2]);
+  EXPECT_EQ(parse_as<AgentRefused>(kAll[3]).message, "undefined symbol");
+  EXPECT_EQ(parse_as<Started>(kAll[4]).run, 7);
+  EXPECT_EQ(parse_as<Started>(kAll[4]).pid, 4321);
+  EXPECT_EQ(parse_as<Exited>(kAll[5]).status, 9);
+}
+
+TEST(WorkerMessages, ReadProgressAndRecording) {
+  EXPECT_EQ(parse_as<Progress>(kAll[6]).fraction, 0.5);
+  EXPECT_EQ(parse_as<RecordingAnnounced>(kAll[7]).bytes, std::uint64_t{1} << 33U);
+}
+
+TEST(WorkerMessages, ReadAFailureWithItsFrames) {
+  const Failure failure = parse_as<Failure>(kFailure);
+  EXPECT_EQ(failure.kind, "user-exception");
+  EXPECT_EQ(failure.batch_size, 64);
+  ASSERT_EQ(failure.frames.size(), 1U);
+  EXPECT_EQ(failure.frames[0].file, "a.py");
+  EXPECT_EQ(failure.frames[0].line, 3);
+  EXPECT_EQ(failure.frames[0].text, "1 / 0");
+}
+
+TEST(WorkerMessages, ReadAFailureWithoutABatchSize) {
+  json failure = kFailure;
+  failure.erase("batchSize");
+  EXPECT_FALSE(parse_as<Failure>(failure).batch_size.has_value());
+}
+
+TEST(WorkerMessages, ReadAResult) {
+  const RunResult result = parse_as<RunResult>(kResult);
+  EXPECT_EQ(result.batch_size, 32);
+  ASSERT_EQ(result.samples.size(), 1U);
+  EXPECT_EQ(result.samples[0].times_ns, (std::vector<double>{1.5e6, 2e6}));
+  ASSERT_EQ(result.skipped.size(), 1U);
+  EXPECT_EQ(result.skipped[0].batch_size, 64);
+}
+
+TEST(WorkerMessages, IgnoreFieldsTheyDoNotKnow) {
+  json message = kAll[4];
+  message["newer"] = {1, 2, 3};
+  EXPECT_EQ(parse_as<Started>(message).pid, 4321);
+}
+
+TEST(WorkerMessages, AreRefusedWithoutAField) {
+  for (const json& message : kAll) {
+    for (const auto& [name, value] : message.items()) {
+      json damaged = message;
+      damaged.erase(name);
+      if (name != "batchSize" || message.at("type") != "failure") {
+        expect_refused(damaged.dump());
+      }
+    }
+  }
+  for (const auto& [name, value] : kEnvironment.items()) {
+    json damaged = kAll[0];
+    damaged["environment"].erase(name);
+    expect_refused(damaged.dump());
+  }
+}
+
+/// Swaps every value, at any depth, for one of another type: refused or read, but never thrown out of.
+void swap_types(const json& message, const json::json_pointer& at) {
+  const json& value = message.at(at);
+  for (const json& other : {json(nullptr), json(true), json(1.5), json(-1), json("text"), json::array({1}),
+                            json::object({{"a", 1}})}) {
+    json damaged = message;
+    damaged.at(at) = other;
+    std::string error;
+    const bool accepted = parse_worker_message(damaged.dump(), error).has_value();
+    const bool numbers = value.is_number() && (other.is_number() || other.is_boolean());
+    if (!numbers && other.type() != value.type()) {
+      EXPECT_FALSE(accepted) << damaged.dump();
+    }
+  }
+  if (value.is_structured()) {
+    for (const auto& [name, child] : value.items()) {
+      swap_types(message, at / json::json_pointer("/" + name));
+    }
+  }
+}
+
+TEST(WorkerMessages, AreRefusedWithAnotherType) {
+  for (const json& message : kAll) {
+    for (const auto& [name, value] : message.items()) {
+      swap_types(message, json::json_pointer("/" + name));
+    }
+  }
+}
+
+TEST(WorkerMessages, AreRefusedUnderAnUnknownName) {
+  expect_refused(R"({"type":"selfDestruct"})");
+  expect_refused(R"({"type":"Ready"})");
+  expect_refused(R"({})");
+}
+
+TEST(WorkerMessages, AreRefusedWhenTheyAreNotJson) {
+  for (const std::string_view text : {"", " ", "{", "nul", "\"ready\"", "[]", "42", "{\"type\":}", "{\"type\":\"ready\"}x",
+                                      "\xff\xfe", "{\"type\":\"\xc3\x28\"}"}) {
+    expect_refused(text);
+  }
+  expect_refused(std::string_view("\0\0\0", 3));
+}
+
+TEST(WorkerMessages, AreRefusedAtEveryCut) {
+  const std::string whole = kResult.dump();
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    expect_refused(std::string_view(whole).substr(0, length));
+  }
+}
+
+TEST(WorkerMessages, SurviveDepthAndSize) {
+  expect_refused(std::string(2'000'000, '['));
+  std::string deep(500'000, '[');
+  deep.append(500'000, ']');
+  expect_refused(deep);
+  expect_refused(R"({"type":"progress","stage":"s","message":"m","fraction":)" + deep + "}");
+  json large = kAll[6];
+  large["message"] = std::string(4'000'000, 'x');
+  EXPECT_EQ(parse_as<Progress>(large).message.size(), 4'000'000U);
+}
+
+TEST(WorkerMessages, SurviveNumbersOutOfRange) {
+  for (const char* number : {"1e400", "-1e400", "99999999999999999999999999", "1e300", "-1", "2147483648", "0.5"}) {
+    std::string error;
+    const std::string text = std::string(R"({"type":"started","id":1,"pid":)") + number + "}";
+    parse_worker_message(text, error);
+    const std::string bytes = std::string(R"({"type":"recording","batchSize":1,"bytes":)") + number + "}";
+    parse_worker_message(bytes, error);
+  }
+}
+
+TEST(LoadAgentMessage, SurvivesAnyPath) {
+  EXPECT_EQ(json::parse(load_agent_message("/cache/a b/\"x\".so")).at("path"), "/cache/a b/\"x\".so");
+  EXPECT_EQ(json::parse(load_agent_message("/cache/\xff.so")).at("type"), "loadAgent");
+}
+
+TEST(RunMessage, HoldsTheSpec) {
+  RunSpec spec;
+  spec.entry = "/project/entry.py";
+  spec.project_root = "/project";
+  spec.batch_sizes = {8, 16};
+  spec.time_budget_seconds = 2.5;
+  spec.memory_limit_bytes = std::uint64_t{1} << 40U;
+  spec.environment_roots = {"/env"};
+  const json message = json::parse(run_message(3, spec));
+  EXPECT_EQ(message.at("type"), "run");
+  EXPECT_EQ(message.at("id"), 3);
+  EXPECT_EQ(message.at("spec").at("entry"), "/project/entry.py");
+  EXPECT_EQ(message.at("spec").at("batchSizes"), json({8, 16}));
+  EXPECT_EQ(message.at("spec").at("timeBudgetSeconds"), 2.5);
+  EXPECT_EQ(message.at("spec").at("memoryLimitBytes"), std::uint64_t{1} << 40U);
+  EXPECT_EQ(message.at("spec").at("environmentRoots"), json({"/env"}));
+}
+
+}  // namespace
+}  // namespace ridgeline::protocol

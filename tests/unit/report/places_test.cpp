@@ -1,0 +1,56 @@
+#include "report/places.h"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace ridgeline::report {
+namespace {
+
+struct Project {
+  std::string entry;
+  std::string root;
+  std::vector<std::string> files{};
+};
+
+std::string name(const std::string& file, const Project& project) {
+  analysis::Profile profile;
+  profile.entry_path = project.entry;
+  profile.project_root = project.root;
+  for (const std::string& owner : project.files) profile.lines.emplace_back().location = {owner, 1};
+  return Places(profile).name({file, 42});
+}
+
+TEST(Places, AreNamedFromTheEntrysFolder) {
+  const Project project = {"/work/examples/resnet50/entry.py", "/work"};
+  EXPECT_EQ(name("examples/resnet50/entry.py", project), "entry.py:42");
+  EXPECT_EQ(name("examples/resnet50/blocks/conv.py", project), "blocks/conv.py:42");
+}
+
+TEST(Places, AreNamedFromTheProjectElsewhere) {
+  const Project project = {"/work/examples/resnet50/entry.py", "/work"};
+  EXPECT_EQ(name("training/step.py", project), "training/step.py:42");
+  EXPECT_EQ(name("examples/resnet50x/step.py", project), "examples/resnet50x/step.py:42");
+  EXPECT_EQ(name("/usr/lib/python3/abc.py", project), "/usr/lib/python3/abc.py:42");
+  EXPECT_EQ(name("", project), "");
+}
+
+TEST(Places, AreNamedFromAnEntryInOrOutsideOfTheRoot) {
+  EXPECT_EQ(name("models/a.py", {"/work/entry.py", "/work"}), "models/a.py:42");
+  EXPECT_EQ(name("models/a.py", {"/work/entry.py", "/work/"}), "models/a.py:42");
+  EXPECT_EQ(name("/runs/7/a.py", {"/runs/7/entry.py", "/work"}), "a.py:42");
+  EXPECT_EQ(name("models/a.py", {"", ""}), "models/a.py:42");
+}
+
+TEST(Places, KeepApartWhatWouldGetOneName) {
+  const std::vector<std::string> files = {"utils.py", "train/utils.py"};
+  EXPECT_EQ(name("utils.py", {"/work/train/entry.py", "/work", files}), "utils.py:42");
+  EXPECT_EQ(name("train/utils.py", {"/work/train/entry.py", "/work", files}), "train/utils.py:42");
+  EXPECT_EQ(name("train/utils.py", {"/work/train/entry.py", "/work", {"train/utils.py"}}), "utils.py:42");
+}
+
+TEST(Places, ArePrintable) { EXPECT_EQ(name("a\x1b.py", {"/work/entry.py", "/work"}), "a\uFFFD.py:42"); }
+
+}  // namespace
+}  // namespace ridgeline::report

@@ -1,0 +1,243 @@
+// Building the agent with compilers that are scripts: what happens when they fail, hang or are missing.
+#include "worker/agent_build.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "tests/unit/worker/places.h"
+#include "worker/cache.h"
+
+namespace ridgeline::worker {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using testing::TemporaryFolder;
+using testing::Variable;
+
+protocol::WorkerEnvironment environment() {
+  protocol::WorkerEnvironment environment;
+  environment.python = "3.11.9";
+  environment.python_minor = 11;
+  environment.implementation = "CPython";
+  environment.torch = "2.5.1+cpu/odd name";
+  environment.python_tag = "cpython-311";
+  environment.include_dirs = {"/env/include"};
+  environment.library_dirs = {"/env/lib"};
+  return environment;
+}
+
+class AgentBuild : public ::testing::Test {
+ protected:
+  AgentBuild() {
+    std::string error;
+    sources_ = unpack_sources(cache_.path().string(), error);
+  }
+
+  /// Makes the script the compiler. It finds the file it shall write after -o, in $output.
+  void compiler(const std::string& script) {
+    const std::string find_output =
+        "#!/bin/sh\nfor word; do [ \"$last\" = -o ] && output=$word; last=$word; done\n";
+    compiler_.emplace("CXX", folder_.program("compiler", find_output + script).string());
+  }
+
+  void start(const protocol::WorkerEnvironment& wanted = environment()) {
+    builder_.start(wanted, sources_, cache_.path().string(),
+                   {[this](double fraction) { fractions_.push_back(fraction); },
+                    [this](const std::string& kind, const std::string& message) {
+                      ++done_;
+                      kind_ = kind;
+                      message_ = message;
+                    }});
+  }
+  void finish() {
+    ASSERT_TRUE(testing::run_until(loop_, [this] { return done_ > 0; }));
+    expect_nothing_left();
+    EXPECT_EQ(done_, 1);
+  }
+  void expect_nothing_left() {
+    EXPECT_TRUE(testing::run_until(loop_, [] { return testing::living_children().empty(); }));
+    if (fs::exists(cache_ / "agents")) {
+      for (const fs::directory_entry& entry : fs::directory_iterator(cache_ / "agents")) {
+        EXPECT_NE(entry.path().extension(), ".build") << entry.path();
+      }
+    }
+  }
+  bool agent_exists() const { return fs::exists(agent_path(cache_.path().string(), environment())); }
+
+  TemporaryFolder folder_;
+  TemporaryFolder cache_;
+  std::string sources_;
+  std::optional<Variable> compiler_;
+  boost::asio::io_context loop_;
+  Reaper reaper_{loop_};
+  AgentBuilder builder_{reaper_};
+  std::vector<double> fractions_;
+  int done_ = 0;
+  std::string kind_;
+  std::string message_;
+};
+
+TEST_F(AgentBuild, PublishesWhatTheCompilerMade) {
+  compiler("echo \"$*\" > \"$output\"\n");
+  start();
+  finish();
+  EXPECT_EQ(kind_, "") << message_;
+  const std::string agent = agent_path(cache_.path().string(), environment());
+  const std::string link = testing::content_of(agent);
+  EXPECT_THAT(link, HasSubstr("-shared"));
+  EXPECT_THAT(link, HasSubstr("frames_311.o"));
+  EXPECT_THAT(link, HasSubstr("-L/env/lib"));
+  EXPECT_EQ(fs::path(agent).parent_path().parent_path(), cache_ / "agents") << "no folder from an odd version";
+  EXPECT_EQ(std::distance(fs::directory_iterator(fs::path(agent).parent_path()), fs::directory_iterator()), 1);
+  EXPECT_TRUE(std::ranges::is_sorted(fractions_));
+  EXPECT_EQ(fractions_.back(), 1);
+}
+
+TEST_F(AgentBuild, PassesTheAbiAndTheIncludes) {
+  compiler("case \"$*\" in *frames_311.cpp*) echo \"$*\" > " + (folder_ / "words").string() +
+           ";; esac; : > \"$output\"\n");
+  start();
+  finish();
+  const std::string words = testing::content_of(folder_ / "words");
+  EXPECT_THAT(words, HasSubstr("-std=c++17"));
+  EXPECT_THAT(words, HasSubstr("-D_GLIBCXX_USE_CXX11_ABI=1"));
+  EXPECT_THAT(words, HasSubstr("-isystem /env/include"));
+}
+
+TEST_F(AgentBuild, SaysThatThereIsNoCompiler) {
+  const Variable none("CXX", std::nullopt);
+  const Variable path("PATH", folder_.path().string());
+  start();
+  EXPECT_EQ(done_, 1);
+  EXPECT_EQ(kind_, "no-compiler");
+  EXPECT_THAT(message_, HasSubstr("CXX"));
+  expect_nothing_left();
+}
+
+TEST_F(AgentBuild, PassesOnTheWordsOfACompilerThatFails) {
+  compiler("echo 'fatal error: torch/extension.h: No such file' >&2; exit 1\n");
+  start();
+  finish();
+  EXPECT_EQ(kind_, "agent-build-failed");
+  EXPECT_THAT(message_, HasSubstr("fatal error: torch/extension.h: No such file"));
+  EXPECT_FALSE(agent_exists());
+}
+
+TEST_F(AgentBuild, FailsWhenOnlyTheLinkerDoes) {
+  compiler("case \"$*\" in *-shared*) echo 'cannot find -ltorch_cpu' >&2; exit 1;; esac; : > \"$output\"\n");
+  start();
+  finish();
+  EXPECT_EQ(kind_, "agent-build-failed");
+  EXPECT_THAT(message_, HasSubstr("cannot find -ltorch_cpu"));
+  EXPECT_FALSE(agent_exists());
+}
+
+TEST_F(AgentBuild, FailsWhenTheCompilerIsKilled) {
+  compiler("kill -9 $$\n");
+  start();
+  finish();
+  EXPECT_EQ(kind_, "agent-build-failed");
+}
+
+TEST_F(AgentBuild, FailsWhenTheCompilerWritesNothing) {
+  compiler("exit 0\n");
+  start();
+  finish();
+  EXPECT_EQ(kind_, "cache");
+  EXPECT_FALSE(agent_exists());
+}
+
+/// The compilers end at the same moment, the first in vain.
+TEST_F(AgentBuild, FailsOnceWhenCompilersEndTogether) {
+  compiler("mkdir " + (folder_ / "first").string() + " 2>/dev/null && exit 1; : > \"$output\"\n");
+  start();
+  ASSERT_TRUE(testing::eventually([] { return testing::living_children().empty(); }));
+  finish();
+  EXPECT_EQ(kind_, "agent-build-failed");
+}
+
+TEST_F(AgentBuild, KeepsALongLogShort) {
+  compiler("yes 'error: again' | head -100000 >&2; exit 1\n");
+  start();
+  finish();
+  EXPECT_LT(message_.size(), 8192U);
+  EXPECT_THAT(message_, HasSubstr("error: again"));
+}
+
+TEST_F(AgentBuild, LeavesNothingWhenItIsCancelled) {
+  compiler("echo $$ > " + (folder_ / "compiler.pid").string() + "; sleep 1000 & wait\n");
+  start();
+  ASSERT_TRUE(testing::run_until(loop_, [this] {
+    return testing::process_in(folder_ / "compiler.pid").has_value();
+  }));
+  builder_.cancel();
+  expect_nothing_left();
+  EXPECT_TRUE(testing::is_gone(*testing::process_in(folder_ / "compiler.pid")));
+  EXPECT_EQ(done_, 0);
+  builder_.cancel();  // safe at any time
+}
+
+TEST_F(AgentBuild, BuildsAgainAfterItWasCancelled) {
+  compiler("sleep 1000\n");
+  start();
+  builder_.cancel();
+  compiler(": > \"$output\"\n");
+  start();
+  finish();
+  EXPECT_EQ(kind_, "") << message_;
+  EXPECT_TRUE(agent_exists());
+}
+
+TEST_F(AgentBuild, TakesTheAgentThatAnotherDaemonPublishedMeanwhile) {
+  const fs::path agent = agent_path(cache_.path().string(), environment());
+  compiler("case \"$*\" in *-shared*) mkdir -p '" + agent.parent_path().string() + "'; echo theirs > '" +
+           agent.string() + "';; esac; echo ours > \"$output\"\n");
+  start();
+  finish();
+  EXPECT_EQ(kind_, "") << message_;
+  EXPECT_EQ(testing::content_of(agent), "theirs\n");
+}
+
+TEST_F(AgentBuild, ReplacesAFolderWithoutAnAgent) {
+  const fs::path agent = agent_path(cache_.path().string(), environment());
+  fs::create_directories(agent.parent_path());
+  std::ofstream(agent.parent_path() / "rubbish") << "rubbish";
+  compiler(": > \"$output\"\n");
+  start();
+  finish();
+  EXPECT_EQ(kind_, "") << message_;
+  EXPECT_TRUE(agent_exists());
+}
+
+TEST_F(AgentBuild, RefusesAPythonItDoesNotKnow) {
+  compiler(": > \"$output\"\n");
+  protocol::WorkerEnvironment old = environment();
+  old.python_minor = 6;
+  start(old);
+  EXPECT_EQ(kind_, "python-unsupported");
+  protocol::WorkerEnvironment other = environment();
+  other.implementation = "PyPy";
+  start(other);
+  EXPECT_EQ(kind_, "python-unsupported");
+  EXPECT_THAT(message_, HasSubstr("PyPy"));
+  expect_nothing_left();
+}
+
+TEST(AgentPath, DiffersByWhatAnAgentIsBuiltFor) {
+  const protocol::WorkerEnvironment base = environment();
+  protocol::WorkerEnvironment other = base;
+  other.torch = "2.5.1+cu121";
+  EXPECT_NE(agent_path("/cache", base), agent_path("/cache", other));
+  other = base;
+  other.cxx11_abi = !base.cxx11_abi;
+  EXPECT_NE(agent_path("/cache", base), agent_path("/cache", other));
+  other = base;
+  other.python_tag = "cpython-312";
+  EXPECT_NE(agent_path("/cache", base), agent_path("/cache", other));
+  EXPECT_EQ(agent_path("/cache", base), agent_path("/cache", environment()));
+}
+
+}  // namespace
+}  // namespace ridgeline::worker

@@ -1,0 +1,137 @@
+#include "worker/cache.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/unit/worker/places.h"
+#include "worker/embedded_files.h"
+
+namespace ridgeline::worker {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using testing::content_of;
+using testing::TemporaryFolder;
+using testing::Variable;
+
+std::string cache_in(const fs::path& folder, std::string& error) {
+  const Variable cache("RIDGELINE_CACHE", folder.string());
+  return cache_folder(error);
+}
+
+void expect_refused(const fs::path& folder, const std::string& words) {
+  std::string error;
+  EXPECT_EQ(cache_in(folder, error), "");
+  EXPECT_THAT(error, HasSubstr(words));
+  EXPECT_THAT(error, HasSubstr(folder.string()));
+  EXPECT_THAT(error, HasSubstr("RIDGELINE_CACHE"));  // what to do
+}
+
+TEST(CacheFolder, IsMadeForUsAlone) {
+  const TemporaryFolder folder;
+  std::string error;
+  EXPECT_EQ(cache_in(folder / "a/b/cache", error), (folder / "a/b/cache").string());
+  EXPECT_EQ(fs::status(folder / "a/b/cache").permissions(), fs::perms::owner_all);
+  EXPECT_EQ(cache_in(folder / "a/b/cache", error), (folder / "a/b/cache").string());
+  EXPECT_EQ(error, "");
+}
+
+TEST(CacheFolder, FollowsTheUsualVariables) {
+  const TemporaryFolder folder;
+  const Variable none("RIDGELINE_CACHE", std::nullopt);
+  const Variable home("HOME", (folder / "home").string());
+  std::string error;
+  {
+    const Variable base("XDG_CACHE_HOME", (folder / "xdg").string());
+    EXPECT_EQ(cache_folder(error), (folder / "xdg/ridgeline").string());
+  }
+  const Variable base("XDG_CACHE_HOME", std::nullopt);
+  EXPECT_EQ(cache_folder(error), (folder / "home/.cache/ridgeline").string());
+}
+
+TEST(CacheFolder, IsRefusedWhenOthersCanWriteToIt) {
+  const TemporaryFolder folder;
+  for (const fs::perms others : {fs::perms::others_write, fs::perms::group_write}) {
+    fs::create_directories(folder / "cache");
+    fs::permissions(folder / "cache", fs::perms::owner_all | others);
+    expect_refused(folder / "cache", "not yours alone");
+  }
+}
+
+TEST(CacheFolder, IsRefusedWhenItBelongsToSomebodyElse) {
+  const TemporaryFolder folder;
+  fs::create_directories(folder / "cache");
+  if (::chown((folder / "cache").c_str(), 12345, 12345) != 0) {
+    GTEST_SKIP() << "only root can give a folder away";
+  }
+  expect_refused(folder / "cache", "not yours alone");
+}
+
+TEST(CacheFolder, IsRefusedWhenItIsAFile) {
+  const TemporaryFolder folder;
+  expect_refused(folder.file("cache", ""), "not yours alone");
+}
+
+TEST(CacheFolder, SaysWhyItCannotBeMade) {
+  const TemporaryFolder folder;
+  folder.file("file", "");
+  expect_refused(folder / "file/cache", "Not a directory");
+}
+
+TEST(UnpackSources, WritesEveryEmbeddedFile) {
+  const TemporaryFolder cache;
+  std::string error;
+  const fs::path root = unpack_sources(cache.path().string(), error);
+  ASSERT_NE(root, "") << error;
+  ASSERT_FALSE(embedded_files().empty());
+  for (const EmbeddedFile& file : embedded_files()) {
+    EXPECT_EQ(content_of(root / file.path), file.content) << file.path;
+  }
+  EXPECT_THAT(root.string(), HasSubstr(sources_hash()));
+}
+
+TEST(UnpackSources, RepairsAndKeeps) {
+  const TemporaryFolder cache;
+  std::string error;
+  const fs::path root = unpack_sources(cache.path().string(), error);
+  const EmbeddedFile& damaged = embedded_files().front();
+  const EmbeddedFile& missing = embedded_files().back();
+  const EmbeddedFile& good = embedded_files()[1];
+  const auto written = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  fs::last_write_time(root / good.path, written);
+  std::ofstream(root / damaged.path, std::ios::app) << "damage";
+  fs::remove(root / missing.path);
+  EXPECT_EQ(unpack_sources(cache.path().string(), error), root);
+  EXPECT_EQ(content_of(root / damaged.path), damaged.content);
+  EXPECT_EQ(content_of(root / missing.path), missing.content);
+  EXPECT_EQ(fs::last_write_time(root / good.path), written) << "what is right is left alone";
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root)) {
+    EXPECT_NE(entry.path().extension(), ".part") << entry.path();
+  }
+}
+
+TEST(UnpackSources, SaysWhyItCannot) {
+  const TemporaryFolder folder;
+  std::string error;
+  EXPECT_EQ(unpack_sources(folder.file("cache", "").string(), error), "");
+  EXPECT_THAT(error, HasSubstr((folder / "cache").string()));
+}
+
+TEST(WriteAtomically, ReplacesAFileWhole) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("file", "old and longer").string();
+  std::string error;
+  EXPECT_TRUE(write_atomically(path, std::string("new\0bytes", 9), error)) << error;
+  EXPECT_EQ(content_of(path), std::string("new\0bytes", 9));
+  EXPECT_FALSE(write_atomically((folder / "missing/file").string(), "", error));
+  EXPECT_THAT(error, HasSubstr("missing/file"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1);
+}
+
+TEST(SourcesHash, IsStable) {
+  EXPECT_EQ(sources_hash().size(), 16U);
+  EXPECT_EQ(sources_hash(), sources_hash());
+}
+
+}  // namespace
+}  // namespace ridgeline::worker

@@ -1,0 +1,249 @@
+// Runs of a worker, with children that do anything but what they should.
+#include <gmock/gmock.h>
+
+#include <boost/asio/post.hpp>
+
+#include "tests/unit/worker/rogue.h"
+
+namespace ridgeline::worker {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+class WorkerRun : public testing::RogueTest {
+ protected:
+  /// A worker that answers every run with this body of `child(run)`.
+  void child(std::string_view body) {
+    script("def child(run):\n" + std::string(body) + "warm()\nwhile True:\n    fork_run(child)\n");
+  }
+  void cancel_when_noted(std::string_view name) {
+    begin();
+    process_ = noted(name);
+    worker_->cancel();
+  }
+  pid_t process_ = 0;
+};
+
+TEST_F(WorkerRun, GivesWhatAGoodChildMeasured) {
+  child("    print('hello from the user', flush=True)\n    good(run)\n");
+  begin();
+  const Finished& finished = finish();
+  const auto* output = std::get_if<RunOutput>(&finished.outcome);
+  ASSERT_NE(output, nullptr) << failure_of(finished).message;
+  EXPECT_EQ(output->environment.torch, "0.0.0");
+  EXPECT_EQ(output->result.batch_size, 32);
+  ASSERT_EQ(output->recordings.size(), 1U);
+  EXPECT_EQ(output->recordings[0].batch_size, 32);
+  EXPECT_EQ(output->recordings[0].recording.string(1), "a.py");
+  EXPECT_EQ(finished.output, "hello from the user\n");
+  EXPECT_THAT(stages_, Contains("record"));
+}
+
+TEST_F(WorkerRun, ForksTheNextOneFromTheSameParent) {
+  child("    good(run)\n");
+  begin();
+  EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome));
+  const pid_t parent = worker_->parent_process();
+  begin();
+  EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome));
+  EXPECT_EQ(worker_->parent_process(), parent);
+}
+
+TEST_F(WorkerRun, KeepsTheEndOfWhatTheChildWrote) {
+  child("    sys.stdout.write('x' * 3_000_000 + 'the end')\n    sys.stdout.flush()\n    good(run)\n");
+  begin();
+  const Finished& finished = finish();
+  EXPECT_TRUE(std::holds_alternative<RunOutput>(finished.outcome));
+  EXPECT_EQ(finished.output.size(), std::size_t{64} << 10U);
+  EXPECT_TRUE(finished.output.ends_with("the end"));
+}
+
+TEST_F(WorkerRun, PassesOnTheFailureOfTheUsersCode) {
+  child("    send(run, type='failure', kind='user-exception', stage='warmup', message='boom',\n"
+        "         frames=[dict(file='/project/entry.py', line=3, function='f', text='1 / 0')])\n    os._exit(1)\n");
+  const protocol::Failure failure = run_to_failure();
+  EXPECT_EQ(failure.kind, "user-exception");
+  EXPECT_EQ(failure.stage, "warmup");
+  ASSERT_EQ(failure.frames.size(), 1U);
+  EXPECT_EQ(failure.frames[0].line, 3);
+}
+
+TEST_F(WorkerRun, TellsHowAChildEnded) {
+  child("    os._exit(7)\n");
+  const protocol::Failure code = run_to_failure();
+  EXPECT_EQ(code.kind, "process-died");
+  EXPECT_THAT(code.message, HasSubstr("exit code 7"));
+  child("    os.kill(os.getpid(), signal.SIGKILL)\n");
+  const protocol::Failure signal = run_to_failure();
+  EXPECT_EQ(signal.kind, "process-died");
+  EXPECT_THAT(signal.message, HasSubstr("memory"));
+}
+
+TEST_F(WorkerRun, DoesNotBelieveAResultOfAChildThatFailed) {
+  child("    good(run)\n    os._exit(1)\n");
+  EXPECT_EQ(run_to_failure().kind, "process-died");
+}
+
+TEST_F(WorkerRun, RefusesAResultWithoutItsRecording) {
+  child("    send(run, type='result', batchSize=32, threads=2, skipped=[],\n"
+        "         samples=[dict(batchSize=32, warmupIterations=1, timesNs=[1e6])])\n");
+  EXPECT_EQ(run_to_failure().kind, "worker-protocol");
+}
+
+TEST_F(WorkerRun, RefusesGarbage) {
+  child("    run.sendall(b'Segmentation fault, core dumped')\n    hang()\n");
+  EXPECT_EQ(run_to_failure().kind, "worker-protocol");
+  expect_gone(noted("child"));
+}
+
+TEST_F(WorkerRun, RefusesAFrameThatIsTooLarge) {
+  child("    run.sendall(struct.pack('<2sBBI', b'RL', 1, 2, 0xFFFFFFFF))\n    hang()\n");
+  EXPECT_EQ(run_to_failure().kind, "worker-protocol");
+}
+
+TEST_F(WorkerRun, RefusesMoreOfARecordingThanWasAnnounced) {
+  child("    send(run, type='recording', batchSize=32, bytes=4)\n    run.sendall(frame(2, b'12345'))\n    hang()\n");
+  EXPECT_EQ(run_to_failure().kind, "worker-protocol");
+  child("    run.sendall(frame(2, b'never announced'))\n    hang()\n");
+  EXPECT_EQ(run_to_failure().kind, "worker-protocol");
+}
+
+TEST_F(WorkerRun, RefusesADamagedRecording) {
+  child("    send(run, type='recording', batchSize=32, bytes=5)\n    run.sendall(frame(2, b'12345'))\n    hang()\n");
+  const protocol::Failure failure = run_to_failure();
+  EXPECT_EQ(failure.kind, "worker-protocol");
+  EXPECT_THAT(failure.message, HasSubstr("recording"));
+}
+
+TEST_F(WorkerRun, RefusesRecordingsBeyondTheLimit) {
+  for (const char* bytes : {"1 << 62", "(1 << 64) - 1", "11"}) {
+    child("    send(run, type='recording', batchSize=32, bytes=" + std::string(bytes) + ")\n    hang()\n");
+    RunLimits limits;
+    limits.recording_bytes = 10;
+    EXPECT_EQ(run_to_failure(limits).kind, "recording-too-large") << bytes;
+  }
+}
+
+/// One that writes without end and does not listen: it is killed all the same.
+TEST_F(WorkerRun, EndsAChildThatFloodsTheChannelAndIgnoresSignals) {
+  child("    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n    while True:\n        run.sendall(b'garbage' * 1000)\n");
+  EXPECT_EQ(run_to_failure().kind, "worker-protocol");
+  expect_gone(noted("child"));
+}
+
+TEST_F(WorkerRun, CancelEndsAChildThatHangs) {
+  child("    note('hanging')\n    hang()\n");
+  cancel_when_noted("hanging");
+  EXPECT_EQ(failure_of(finish()).kind, "cancelled");
+  expect_gone(process_);
+}
+
+TEST_F(WorkerRun, CancelEndsAChildThatIgnoresSignals) {
+  child("    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n    note('hanging')\n    hang()\n");
+  cancel_when_noted("hanging");
+  EXPECT_EQ(failure_of(finish()).kind, "cancelled");
+  expect_gone(process_);
+}
+
+TEST_F(WorkerRun, CancelEndsWhatAChildStarted) {
+  child("    if os.fork() == 0:\n        note('grandchild')\n        hang()\n    hang()\n");
+  cancel_when_noted("grandchild");
+  EXPECT_EQ(failure_of(finish()).kind, "cancelled");
+  expect_gone(process_);
+}
+
+TEST_F(WorkerRun, CancelEndsAChildThatClosedItsChannel) {
+  child("    run.close()\n    note('closed')\n    hang()\n");
+  cancel_when_noted("closed");
+  EXPECT_EQ(failure_of(finish()).kind, "cancelled");
+  expect_gone(process_);
+}
+
+TEST_F(WorkerRun, TimeLimitEndsAChildThatClosedItsChannel) {
+  child("    run.close()\n    hang()\n");
+  EXPECT_EQ(run_to_failure({std::chrono::milliseconds(1000)}).kind, "timeout");
+  expect_gone(noted("child"));
+}
+
+TEST_F(WorkerRun, StaysCancelledWhateverTheChildSaysThen) {
+  child("    signal.signal(signal.SIGTERM, lambda *_: (run.sendall(b'garbage' * 100), os._exit(1)))\n"
+        "    note('hanging')\n    hang()\n");
+  cancel_when_noted("hanging");
+  EXPECT_EQ(failure_of(finish()).kind, "cancelled");
+}
+
+TEST_F(WorkerRun, CancelCountsWhenTheChildHasFailedAlready) {
+  child("    send(run, type='failure', kind='user-exception', stage='warmup', message='boom', frames=[])\n"
+        "    note('failed')\n    hang()\n");
+  cancel_when_noted("failed");
+  EXPECT_EQ(failure_of(finish()).kind, "cancelled");
+  expect_gone(process_);
+}
+
+TEST_F(WorkerRun, TheParentSurvivesACancelledRun) {
+  child("    if not os.path.exists(FOLDER + '/first'):\n        note('first')\n        hang()\n    good(run)\n");
+  cancel_when_noted("first");
+  EXPECT_EQ(failure_of(finish()).kind, "cancelled");
+  const pid_t parent = worker_->parent_process();
+  begin();
+  EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome)) << failure_of(finished_.back()).message;
+  EXPECT_EQ(worker_->parent_process(), parent);
+}
+
+TEST_F(WorkerRun, EndsTheChildOfAParentThatDies) {
+  script("def child(run):\n    note('running')\n    os.kill(os.getppid(), signal.SIGKILL)\n    hang()\n"
+         "warm()\nfork_run(child)\n");
+  const protocol::Failure failure = run_to_failure();
+  EXPECT_EQ(failure.kind, "worker-died");
+  EXPECT_THAT(failure.message, HasSubstr("signal 9"));
+  expect_gone(noted("running"));
+}
+
+TEST_F(WorkerRun, RefusesAParentThatBreaksTheProtocol) {
+  script("def child(run):\n    note('running')\n    hang()\n"
+         "def break_protocol(*_):\n    channel.sendall(b'garbage!' * 10)\n    hang()\n"
+         "signal.signal(signal.SIGUSR1, break_protocol)\nnote('parent')\nwarm()\nfork_run(child)\n");
+  begin();
+  const pid_t child = noted("running");
+  ::kill(noted("parent"), SIGUSR1);
+  EXPECT_EQ(failure_of(finish()).kind, "worker-protocol");
+  expect_gone(child);
+}
+
+TEST_F(WorkerRun, EndsWhenTheParentNeverForks) {
+  script("warm()\nreceive()\nnote('asked')\nhang()\n");
+  cancel_when_noted("asked");
+  EXPECT_EQ(failure_of(finish()).kind, "cancelled");
+}
+
+TEST_F(WorkerRun, LeavesNoProcessWhenTheWorkerIsDestroyed) {
+  child("    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n    note('running')\n    hang()\n");
+  begin();
+  const pid_t process = noted("running");
+  const pid_t parent = worker_->parent_process();
+  // The parent tells who its child is before it waits for it.
+  ASSERT_TRUE(testing::run_until(loop_, [&] { return testing::state_of(parent).state == 'S'; }));
+  loop_.poll();
+  worker_.reset();
+  expect_gone(process);
+  expect_gone(parent);
+  loop_.poll();
+  EXPECT_TRUE(finished_.empty());
+}
+
+TEST_F(WorkerRun, MayBeDestroyedByItsOwnHandler) {
+  child("    good(run)\n");
+  bool ended = false;
+  worker_->run({"/project/entry.py", "/project", {32}, 1, 0, {}}, {}, [&](const Event& event) {
+    if (std::holds_alternative<Finished>(event)) {
+      ended = true;
+      boost::asio::post(loop_, [this] { worker_.reset(); });
+    }
+  });
+  EXPECT_TRUE(testing::run_until(loop_, [&] { return ended && !worker_.has_value(); }));
+  loop_.poll();
+}
+
+}  // namespace
+}  // namespace ridgeline::worker
