@@ -108,9 +108,20 @@ class Builder {
       return;
     }
     if (parent == 0 && (key.phase == Phase::kOptimizer || key.phase == Phase::kData)) {
-      parent = leaf(0, kPhaseNames[static_cast<std::size_t>(key.phase)], frame.self_line);
+      parent = group(key.phase, frame.self_line, cost.ns);
     }
     add_to(leaf(parent, key.operation == 0 ? "Python" : operation_name(key.operation), frame.self_line), key, cost);
+  }
+
+  /// Work of a phase outside of modules; its place is the line that costs the most.
+  std::uint32_t group(Phase phase, LineId line, double ns) {
+    const std::uint32_t part = leaf(0, kPhaseNames[static_cast<std::size_t>(phase)], 0);
+    double& most = group_ns_[part];
+    if (line != 0 && ns > most) {
+      most = ns;
+      parts_[part].line = line;
+    }
+    return part;
   }
 
   void add_to(std::uint32_t part, const CostKey& key, const Cost& cost) {
@@ -122,6 +133,9 @@ class Builder {
   void add_memory(const MemoryCost& cost) {
     const bool of_parameter = cost.category == Category::kWeights || cost.category == Category::kGradients;
     std::uint32_t parent = of_parameter ? holder_of(cost.parameter) : part_of(cost.owner);
+    if (cost.category == Category::kOptimizerState && parent == 0) {
+      parent = group(Phase::kOptimizer, input_.tree[cost.owner].self_line, 0);
+    }
     const std::string name = category_name(cost.category);
     LineId line = parent == 0 ? 0 : parts_[parent].line;
     if (!of_parameter && parent != 0) {
@@ -203,6 +217,7 @@ class Builder {
   std::vector<std::uint32_t> part_of_;                     ///< by stack
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> modules_;
   std::map<std::tuple<std::uint32_t, std::string, LineId>, std::uint32_t> leaves_;
+  std::unordered_map<std::uint32_t, double> group_ns_;     ///< most of one owner, by group
   std::unordered_map<std::string, std::uint32_t> by_name_;  ///< module's full name → its first part
 };
 

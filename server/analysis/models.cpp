@@ -33,7 +33,12 @@ std::optional<Line> fit_line(std::span<const Point> points) {
     residual += error * error;
   }
   line.r2 = sum_yy > 0 ? std::clamp(1 - residual / sum_yy, 0.0, 1.0) : 1;
-  line.residual_sd = line.count > 2 ? std::sqrt(residual / (line.count - 2)) : 0;
+  if (line.count > 2) {
+    line.residual_sd = std::sqrt(residual / (line.count - 2));
+    const double reach = student_t95(line.count - 2) * line.residual_sd;
+    line.slope_half_width = reach / std::sqrt(line.sum_squares_x);
+    line.intercept_half_width = reach * std::sqrt(1.0 / line.count + line.mean_x * line.mean_x / line.sum_squares_x);
+  }
   return line;
 }
 

@@ -94,6 +94,9 @@ struct Line {
   double slope = 0;
   double intercept = 0;
   double r2 = 0;
+  /// Half of the 95 % confidence interval of each coefficient; absent with two points, which leave nothing to judge by.
+  std::optional<double> slope_half_width;
+  std::optional<double> intercept_half_width;
   double residual_sd = 0;   ///< with n - 2 degrees of freedom; 0 when n is 2
   double mean_x = 0;
   double sum_squares_x = 0; ///< Σ (x - mean)²

@@ -69,11 +69,16 @@ Json memory_json(const Profile& profile) {
           {"byCategory", std::move(categories)}};
 }
 
-/// The four figures of a fitted line, named with `unit`; null each when there is no line.
+/// The figures of a fitted line, named with `unit`; null each when there is no line.
 Json fit_json(const std::optional<analysis::Line>& line, const std::string& unit) {
   const auto figure = [&](double analysis::Line::*field) { return line ? number(*line.*field) : Json(nullptr); };
+  const auto width = [&](std::optional<double> analysis::Line::*field) {
+    return line && (*line.*field).has_value() ? number(*(*line.*field)) : Json(nullptr);
+  };
   return {{"slope" + unit, figure(&analysis::Line::slope)},
+          {"slopeHalfWidth" + unit, width(&analysis::Line::slope_half_width)},
           {"intercept" + unit, figure(&analysis::Line::intercept)},
+          {"interceptHalfWidth" + unit, width(&analysis::Line::intercept_half_width)},
           {"r2", figure(&analysis::Line::r2)},
           {"residual" + unit, figure(&analysis::Line::residual_sd)}};
 }

@@ -122,7 +122,7 @@ struct Worker::Run {
   std::string stage = "start";
   bool channel_open = false;
   std::optional<int> exit_status;
-  bool cancelled = false;
+  bool ending = false;  ///< its processes were told to end
   std::optional<protocol::Failure> failure;  ///< decided, told when the process is gone
   std::optional<protocol::RunResult> result;
   std::vector<RecordedBatch> recordings;
@@ -154,8 +154,11 @@ void Worker::run(protocol::RunSpec spec, RunLimits limits, std::function<void(Ev
   run_->limits = limits;
   run_->handler = std::move(handler);
   limit_timer_.expires_after(limits.time);
-  limit_timer_.async_wait([this, id = run_->id](const auto& error) {
-    if (!error && run_ && run_->id == id) {
+  limit_timer_.async_wait([this, id = run_->id, alive = std::weak_ptr(alive_)](const auto& error) {
+    if (!error && !alive.expired() && run_ && run_->id == id) {
+      if (state_ != State::kWarm) {
+        stop_parent();  // it hangs in its start: the next run begins with a fresh one
+      }
       const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(run_->limits.time).count();
       fail("timeout", run_->stage,
            "The profile was stopped after " + std::to_string(seconds) + " s. Raise --time-limit if it needs longer.");
@@ -175,7 +178,6 @@ void Worker::cancel() {
   // Not from here: the caller may be the run's own handler, in the middle of a step.
   asio::post(loop_, [this, id = run_->id, alive = std::weak_ptr(alive_)] {
     if (!alive.expired() && run_ && run_->id == id) {
-      run_->cancelled = true;
       fail("cancelled", run_->stage, "The profile was cancelled.");
     }
   });
@@ -219,7 +221,14 @@ void Worker::start_parent() {
   control_frames_ = {};
   parent_output_ = std::make_shared<Capture>(loop_, std::move(output_read));
   parent_output_->read();
-  reaper_.watch(parent_, [this](int status) { parent_ended(status); });
+  reaper_.watch(parent_, [this, generation = generation_, alive = std::weak_ptr(alive_)](int status) {
+    // Behind what was read from the control channel already and waits for its turn.
+    asio::post(loop_, [this, generation, alive, status] {
+      if (!alive.expired() && generation == generation_) {
+        parent_ended(status);
+      }
+    });
+  });
   progress("start", 0, "Importing torch");
   read_control();
 }
@@ -242,32 +251,71 @@ void Worker::stop_parent() {
 
 void Worker::read_control() {
   auto buffer = std::make_shared<std::array<char, 16384>>();
-  control_->async_read_some(asio::buffer(*buffer), [this, buffer, generation = generation_](const auto& error,
-                                                                                           std::size_t count) {
-    if (error || generation != generation_) {
-      return;  // the end of the process tells the rest
+  control_->async_read_some(
+      asio::buffer(*buffer), [this, buffer, generation = generation_, alive = std::weak_ptr(alive_)](
+                                 const auto& error, std::size_t count) {
+        if (error || alive.expired() || generation != generation_) {
+          return;  // the end of the process tells the rest
+        }
+        handle_control_bytes({buffer->data(), count});
+        if (generation == generation_) {
+          read_control();
+        }
+      });
+}
+
+/// What the parent wrote and nobody has read yet.
+void Worker::read_rest_of_control() {
+  std::array<char, 16384> buffer{};
+  boost::system::error_code error;
+  control_->non_blocking(true, error);
+  for (const int generation = generation_; generation == generation_;) {
+    const std::size_t count = control_->read_some(asio::buffer(buffer), error);
+    if (error) {
+      return;
     }
-    control_frames_.feed({buffer->data(), count});
-    while (auto next = control_frames_.next()) {
-      std::string problem;
-      std::optional<protocol::WorkerMessage> message;
-      if (const auto* frame = std::get_if<protocol::Frame>(&*next)) {
-        message = protocol::parse_worker_message(frame->payload, problem);
-      } else {
-        problem = std::get<protocol::FrameError>(*next).what;
-      }
-      if (!message.has_value()) {
-        stop_parent();
-        fail("worker-protocol", "start", "The worker broke the protocol: " + problem);
-        return;
-      }
-      handle_control(std::move(*message));
-      if (generation != generation_) {
-        return;
-      }
+    handle_control_bytes({buffer.data(), count});
+  }
+}
+
+void Worker::handle_control_bytes(std::string_view bytes) {
+  control_frames_.feed(bytes);
+  const int generation = generation_;
+  while (auto next = control_frames_.next()) {
+    std::string problem;
+    std::optional<protocol::WorkerMessage> message;
+    if (const auto* frame = std::get_if<protocol::Frame>(&*next)) {
+      message = protocol::parse_worker_message(frame->payload, problem);
+    } else {
+      problem = std::get<protocol::FrameError>(*next).what;
     }
-    read_control();
-  });
+    if (message.has_value() && !is_expected(*message)) {
+      message.reset();
+      problem = "it sent a message that nobody waited for";
+    }
+    if (!message.has_value()) {
+      stop_parent();
+      fail("worker-protocol", run_ ? run_->stage : "start", "The worker broke the protocol: " + problem + ".");
+      return;
+    }
+    handle_control(std::move(*message));
+    if (generation != generation_) {
+      return;
+    }
+  }
+}
+
+/// Whether the parent may say this now.
+bool Worker::is_expected(const protocol::WorkerMessage& message) const {
+  if (std::holds_alternative<protocol::Ready>(message) || std::holds_alternative<protocol::Unusable>(message)) {
+    return state_ == State::kStarting;
+  }
+  if (std::holds_alternative<protocol::AgentLoaded>(message) ||
+      std::holds_alternative<protocol::AgentRefused>(message)) {
+    return state_ == State::kLoading;
+  }
+  return state_ == State::kWarm &&
+         (std::holds_alternative<protocol::Started>(message) || std::holds_alternative<protocol::Exited>(message));
 }
 
 void Worker::handle_control(protocol::WorkerMessage message) {
@@ -342,8 +390,13 @@ void Worker::load_agent() {
 
 void Worker::parent_ended(int status) {
   parent_ = 0;
-  const std::string output = parent_output_ ? parent_output_->tail() : "";
   const bool was_warm = state_ == State::kWarm;
+  const int generation = generation_;
+  read_rest_of_control();
+  if (generation != generation_) {
+    return;  // its last message told why
+  }
+  const std::string output = parent_output_ ? parent_output_->tail() : "";
   stop_parent();
   if (!run_) {
     return;
@@ -384,8 +437,9 @@ void Worker::start_run() {
 
 void Worker::read_channel() {
   run_->channel->async_read_some(
-      asio::buffer(run_->buffer), [this, id = run_->id](const auto& error, std::size_t count) {
-        if (error == asio::error::operation_aborted || !run_ || run_->id != id) {
+      asio::buffer(run_->buffer),
+      [this, id = run_->id, alive = std::weak_ptr(alive_)](const auto& error, std::size_t count) {
+        if (error == asio::error::operation_aborted || alive.expired() || !run_ || run_->id != id) {
           return;
         }
         if (error) {
@@ -470,40 +524,41 @@ void Worker::add_recording_bytes(const std::string& bytes) {
   run_->recordings.push_back({run_->incoming_batch, std::move(*recording)});
 }
 
-/// Gives up the run: remembers why, and ends its processes.
+/// Gives up the run: remembers why, and ends its processes. The first reason stands, unless the user cancels.
 void Worker::fail(const std::string& kind, const std::string& stage, const std::string& message) {
   if (!run_) {
     return;
   }
-  if (!run_->failure.has_value() || run_->cancelled) {
+  if (!run_->failure.has_value() || kind == "cancelled") {
     run_->failure = protocol::Failure{kind, stage, message, {}, std::nullopt};
   }
   if (state_ == State::kBuilding) {
     stop_parent();  // a build is of no use to anyone else yet
   }
-  if (run_->channel != nullptr && !run_->exit_status.has_value()) {
-    kill_run();
-  } else {
+  if (run_->channel == nullptr || run_->exit_status.has_value()) {
     maybe_finish();
+  } else if (!run_->ending) {  // else its time is running already
+    kill_run();
   }
 }
 
 void Worker::kill_run() {
+  run_->ending = true;
   // A process that is not forked yet is ended when `started` names it.
   if (run_->process != 0) {
     signal_group(run_->process, SIGTERM);
   }
   kill_timer_.expires_after(kTermGrace);
-  kill_timer_.async_wait([this, id = run_->id](const auto& error) {
-    if (error || !run_ || run_->id != id) {
+  kill_timer_.async_wait([this, id = run_->id, alive = std::weak_ptr(alive_)](const auto& error) {
+    if (error || alive.expired() || !run_ || run_->id != id) {
       return;
     }
     if (run_->process != 0) {
       signal_group(run_->process, SIGKILL);
     }
     kill_timer_.expires_after(kKillGrace);
-    kill_timer_.async_wait([this, id](const auto& late) {
-      if (!late && run_ && run_->id == id) {
+    kill_timer_.async_wait([this, id, alive](const auto& late) {
+      if (!late && !alive.expired() && run_ && run_->id == id) {
         // It cannot be seen to end, in the kernel perhaps: the run ends without it.
         run_->exit_status = SIGKILL;
         maybe_finish();

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -80,6 +81,9 @@ class Worker {
   void start_parent();
   void stop_parent();
   void read_control();
+  void read_rest_of_control();
+  void handle_control_bytes(std::string_view bytes);
+  bool is_expected(const protocol::WorkerMessage& message) const;
   void handle_control(protocol::WorkerMessage message);
   void on_ready(const protocol::Ready& ready);
   void build_agent();

@@ -51,9 +51,7 @@ struct Network : RecordingBuilder {
 
   Network() { iteration(0, 20 * kMs); }
   std::uint32_t in(std::uint32_t block) {
-    return stack({{"train.py", "step", 3},
-                  {"model.py", "forward", 20, net},
-                  {"block.py", "forward", 9, block}});
+    return stack({{"train.py", "step", 3}, {"model.py", "forward", 20, net}, {"block.py", "forward", 9, block}});
   }
 };
 
@@ -193,7 +191,7 @@ TEST(Breakdown, HoldsWhatNoModuleOwnsAtTheRoot) {
   network.role(0, 0xC0, Role::kParameter, 0);
   network.columns.iteration_start[0] = 1;
   const Analysed analysed(network);
-  EXPECT_EQ(find_node(analysed.breakdown, "optimizer state")->peak_bytes, 8U);
+  EXPECT_EQ(find_node(analysed.breakdown, "optimizer/optimizer state")->peak_bytes, 8U);
   EXPECT_EQ(find_node(analysed.breakdown, "inputs")->peak_bytes, 16U);
   EXPECT_EQ(find_node(analysed.breakdown, "weights")->peak_bytes, 32U);
 }

@@ -84,7 +84,8 @@ TEST(BuildProfile, ClosesOverLinesOtherItemsAndPhases) {
 }
 
 TEST(BuildProfile, FitsTimeAndMemoryAgainstTheBatchSize) {
-  const Profile profile = build_profile(input_of({run_of(64, 18, 7400), run_of(16, 6, 2600), run_of(32, 10, 4200)}, 32));
+  const Profile profile =
+      build_profile(input_of({run_of(64, 18, 7400), run_of(16, 6, 2600), run_of(32, 10, 4200)}, 32));
   ASSERT_TRUE(profile.time_model.has_value());
   EXPECT_NEAR(profile.time_model->slope, 0.25, 1e-9);
   EXPECT_NEAR(profile.time_model->intercept, 2, 1e-9);
@@ -134,9 +135,7 @@ std::vector<std::string> warnings_of(RecordingBuilder builder, std::vector<doubl
   return build_profile(input_of({{32, 3, std::move(bare_ms), builder.build()}}, 32)).warnings;
 }
 
-TEST(Warnings, AreAbsentFromAGoodRun) {
-  EXPECT_THAT(warnings_of(recorded(), {10, 10.1, 9.9, 10, 10, 10}), IsEmpty());
-}
+TEST(Warnings, AreAbsentFromAGoodRun) { EXPECT_THAT(warnings_of(recorded(), {10, 10.1, 9.9, 10, 10, 10}), IsEmpty()); }
 
 TEST(Warnings, TellWhatTheRecordingLost) {
   RecordingBuilder builder = recorded();

@@ -7,8 +7,8 @@
 namespace ridgeline::analysis {
 namespace {
 
-using ::testing::ElementsAre;
 using testing::Analysed;
+using ::testing::ElementsAre;
 using testing::kEngine;
 using testing::kLibrary;
 using testing::kLoader;
@@ -95,10 +95,10 @@ TEST(Lines, NameWhatNoLineOwns) {
   builder.op({"aten::d", builder.stack({kEngine}), 21 * kMs, 26 * kMs});
   builder.op({"aten::e", builder.at("a.py", 1), 30 * kMs, 58 * kMs});
   builder.sample(28 * kMs, 0);
-  EXPECT_THAT(other_names(Analysed(builder)),
-              ElementsAre("operations outside user lines", "data loading outside user lines",
-                          "optimizer outside user lines", "autograd outside user lines", "Python outside user lines",
-                          "end of the iteration"));
+  EXPECT_THAT(
+      other_names(Analysed(builder)),
+      ElementsAre("operations outside user lines", "data loading outside user lines", "optimizer outside user lines",
+                  "autograd outside user lines", "Python outside user lines", "end of the iteration"));
 }
 
 TEST(Lines, NameMemoryThatNoLineOwns) {

@@ -7,17 +7,17 @@
 namespace ridgeline::analysis {
 namespace {
 
-using ::testing::Pair;
-using ::testing::UnorderedElementsAre;
 using testing::Analysed;
 using testing::kEngine;
 using testing::kLoader;
 using testing::kNone;
 using testing::kOptimizer;
+using ::testing::Pair;
 using testing::RecordingBuilder;
 using testing::Role;
 using testing::Scope;
 using testing::Stage;
+using ::testing::UnorderedElementsAre;
 
 TEST(Peak, IsTheMostThatWasAliveAtOnce) {
   RecordingBuilder builder;
@@ -142,9 +142,9 @@ TEST(Categories, CountTheLastGradientOfAParameterOnce) {
 
 TEST(Categories, TellOptimizerStateOldAndNew) {
   Step step;
-  step.allocate({50, 0xA0, 100, step.optimizer, kNone, Stage::kIteration});            // an earlier step made it
-  step.allocate({60, 0xB0, 10, step.at("train.py", 2), kNone, Stage::kPrepare});       // ... or the user's own code
-  step.allocate({1810, 0xC0, 200, step.optimizer, step.optimizer_op});                 // stays: state
+  step.allocate({50, 0xA0, 100, step.optimizer, kNone, Stage::kIteration});                // an earlier step made it
+  step.allocate({60, 0xB0, 10, step.at("train.py", 2), kNone, Stage::kPrepare});           // ... or the user's own code
+  step.allocate({1810, 0xC0, 200, step.optimizer, step.optimizer_op});                     // stays: state
   step.allocate({1820, 0xD0, 30, step.optimizer, step.optimizer_op}).release(1890, 0xD0);  // scratch
   EXPECT_THAT(Analysed(step).peak_by_category(),
               UnorderedElementsAre(Pair("optimizerState", 310U), Pair("temporaries", 30U)));

@@ -112,7 +112,8 @@ TEST(StudentT, FallsToTheNormalQuantile) {
   EXPECT_EQ(student_t95(0), student_t95(1));
 }
 
-/// Order statistics of the 95 % interval, 1-based, from exact binomial sums: the largest r with P(Bin(n,½) < r) ≤ 2.5 %.
+/// Order statistics of the 95 % interval, 1-based, from exact binomial sums: the largest r with P(Bin(n,½) < r) ≤ 2.5
+/// %.
 struct Ranks {
   int count;
   double low;

@@ -67,7 +67,8 @@ class RecordingBuilder {
 
   RecordingBuilder() {
     text("");
-    columns.node_parent = columns.node_code = columns.node_instruction = columns.node_line = columns.node_instance = {0};
+    columns.node_parent = columns.node_code = columns.node_instruction = columns.node_line =
+        columns.node_instance = {0};
     columns.thread_torch_id = {1};
     columns.cost.resize(recording::kCostCount);
     columns.loss.resize(recording::kLossCount);

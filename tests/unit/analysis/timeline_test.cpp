@@ -7,17 +7,17 @@
 namespace ridgeline::analysis {
 namespace {
 
-using ::testing::DoubleEq;
-using ::testing::Pair;
-using ::testing::UnorderedElementsAre;
 using recording::Cost;
 using testing::Analysed;
+using ::testing::DoubleEq;
 using testing::kEngine;
 using testing::kLoader;
 using testing::kNone;
 using testing::kOptimizer;
+using ::testing::Pair;
 using testing::RecordingBuilder;
 using testing::Scope;
+using ::testing::UnorderedElementsAre;
 
 constexpr std::uint64_t kUs = 1000;
 constexpr std::uint64_t kMs = 1000 * kUs;
@@ -70,7 +70,7 @@ TEST(Timeline, DividesALongGapAtTheMidpointsOfItsSamples) {
   builder.sample(18 * kMs, builder.at("a.py", 5));  // 17 to 19
   builder.op({"aten::b", builder.at("a.py", 2), 19 * kMs, 20 * kMs});
   EXPECT_THAT(Analysed(builder).ns_by_line(), UnorderedElementsAre(Pair("a.py:1", 10e6), Pair("a.py:5", DoubleEq(6e6)),
-                                                                  Pair("a.py:6", DoubleEq(3e6)), Pair("a.py:2", 1e6)));
+                                                                   Pair("a.py:6", DoubleEq(3e6)), Pair("a.py:2", 1e6)));
 }
 
 TEST(Timeline, NamesTheTail) {
@@ -241,7 +241,7 @@ TEST(Timeline, GivesANodeAndTheGapBeforeItToTheForwardLine) {
 TEST(Timeline, DividesANodeBySamplesOfItsOwnPython) {
   BackwardNode builder;
   builder.sample(4 * kMs, builder.child(builder.engine, {"swish.py", "backward", 44}));  // 2 to 6
-  builder.sample(8 * kMs, builder.engine);                                              // 6 to 12
+  builder.sample(8 * kMs, builder.engine);                                               // 6 to 12
   const Analysed analysed(builder);
   EXPECT_THAT(analysed.ns_by_line(Phase::kBackward),
               UnorderedElementsAre(Pair("swish.py:44", DoubleEq(4e6)), Pair("model.py:5", DoubleEq(7e6))));

@@ -19,9 +19,9 @@ namespace {
 /// Touches every value that a reader could.
 std::uint64_t read_all(const Recording& recording) {
   std::uint64_t sum = 0;
-#define RIDGELINE_COLUMN(name, number, type)       \
-  for (const type value : recording.name()) {      \
-    sum += value > 0 ? 1U : 0U;                    \
+#define RIDGELINE_COLUMN(name, number, type)  \
+  for (const type value : recording.name()) { \
+    sum += value > 0 ? 1U : 0U;               \
   }
   RIDGELINE_RECORDING_COLUMNS(RIDGELINE_COLUMN)
 #undef RIDGELINE_COLUMN

@@ -60,7 +60,7 @@ TEST(Recording, GivesBackEveryColumn) {
   const auto recording = parse(bytes);
   ASSERT_TRUE(recording.has_value());
   EXPECT_EQ(recording->size_bytes(), bytes.size());
-#define RIDGELINE_COLUMN(name, number, type)                                                         \
+#define RIDGELINE_COLUMN(name, number, type)                                                               \
   EXPECT_EQ(std::vector<type>(recording->name().begin(), recording->name().end()), columns.name) << #name; \
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(recording->name().data()) % alignof(type), 0U) << #name;
   RIDGELINE_RECORDING_COLUMNS(RIDGELINE_COLUMN)
@@ -237,17 +237,45 @@ TEST(Recording, ChecksTheCalibration) {
 /// One entry too few in a column whose neighbours go with it.
 TEST(Recording, ChecksThatColumnsGoTogether) {
 #define SHORTER(name) [](Columns& columns) { columns.name.pop_back(); }
-  for (const std::function<void(Columns&)>& change : std::vector<std::function<void(Columns&)>>{
-           SHORTER(code_name),        SHORTER(run_line),       SHORTER(run_count),      SHORTER(instance_type),
-           SHORTER(instance_name),    SHORTER(instance_file),  SHORTER(instance_line),  SHORTER(instance_calls),
-           SHORTER(node_code),        SHORTER(node_line),      SHORTER(node_instance),  SHORTER(node_instruction),
-           SHORTER(iteration_start),  SHORTER(op_thread),      SHORTER(op_scope),       SHORTER(op_node),
-           SHORTER(op_parent),        SHORTER(op_start),       SHORTER(op_end),         SHORTER(op_sequence),
-           SHORTER(op_forward_thread), SHORTER(pause_end),     SHORTER(sample_time),    SHORTER(sample_node),
-           SHORTER(memory_time),      SHORTER(memory_address), SHORTER(memory_bytes),   SHORTER(memory_node),
-           SHORTER(memory_op),        SHORTER(memory_stage),   SHORTER(memory_thread),  SHORTER(role_time),
-           SHORTER(role_address),     SHORTER(role_kind),      SHORTER(role_parameter), SHORTER(parameter_address),
-           SHORTER(cost),             SHORTER(loss)}) {
+  for (const std::function<void(Columns&)>& change :
+       std::vector<std::function<void(Columns&)>>{SHORTER(code_name),
+                                                  SHORTER(run_line),
+                                                  SHORTER(run_count),
+                                                  SHORTER(instance_type),
+                                                  SHORTER(instance_name),
+                                                  SHORTER(instance_file),
+                                                  SHORTER(instance_line),
+                                                  SHORTER(instance_calls),
+                                                  SHORTER(node_code),
+                                                  SHORTER(node_line),
+                                                  SHORTER(node_instance),
+                                                  SHORTER(node_instruction),
+                                                  SHORTER(iteration_start),
+                                                  SHORTER(op_thread),
+                                                  SHORTER(op_scope),
+                                                  SHORTER(op_node),
+                                                  SHORTER(op_parent),
+                                                  SHORTER(op_start),
+                                                  SHORTER(op_end),
+                                                  SHORTER(op_sequence),
+                                                  SHORTER(op_forward_thread),
+                                                  SHORTER(pause_end),
+                                                  SHORTER(sample_time),
+                                                  SHORTER(sample_node),
+                                                  SHORTER(memory_time),
+                                                  SHORTER(memory_address),
+                                                  SHORTER(memory_bytes),
+                                                  SHORTER(memory_node),
+                                                  SHORTER(memory_op),
+                                                  SHORTER(memory_stage),
+                                                  SHORTER(memory_thread),
+                                                  SHORTER(role_time),
+                                                  SHORTER(role_address),
+                                                  SHORTER(role_kind),
+                                                  SHORTER(role_parameter),
+                                                  SHORTER(parameter_address),
+                                                  SHORTER(cost),
+                                                  SHORTER(loss)}) {
     expect_refused("", change);
     Columns columns = small_columns();
     change(columns);

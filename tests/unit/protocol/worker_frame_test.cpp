@@ -16,7 +16,9 @@ std::string header(std::uint8_t kind, std::uint32_t length, std::uint8_t version
   return bytes;
 }
 
-std::string chunk(const std::string& payload) { return header(2, static_cast<std::uint32_t>(payload.size())) + payload; }
+std::string chunk(const std::string& payload) {
+  return header(2, static_cast<std::uint32_t>(payload.size())) + payload;
+}
 
 /// What a decoder gives for these pieces: payloads, and "error: ..." at the end when there is one.
 std::vector<std::string> decode(const std::vector<std::string>& pieces) {

@@ -142,8 +142,8 @@ TEST(WorkerMessages, AreRefusedWithoutAField) {
 /// Swaps every value, at any depth, for one of another type: refused or read, but never thrown out of.
 void swap_types(const json& message, const json::json_pointer& at) {
   const json& value = message.at(at);
-  for (const json& other : {json(nullptr), json(true), json(1.5), json(-1), json("text"), json::array({1}),
-                            json::object({{"a", 1}})}) {
+  for (const json& other :
+       {json(nullptr), json(true), json(1.5), json(-1), json("text"), json::array({1}), json::object({{"a", 1}})}) {
     json damaged = message;
     damaged.at(at) = other;
     std::string error;
@@ -175,8 +175,8 @@ TEST(WorkerMessages, AreRefusedUnderAnUnknownName) {
 }
 
 TEST(WorkerMessages, AreRefusedWhenTheyAreNotJson) {
-  for (const std::string_view text : {"", " ", "{", "nul", "\"ready\"", "[]", "42", "{\"type\":}", "{\"type\":\"ready\"}x",
-                                      "\xff\xfe", "{\"type\":\"\xc3\x28\"}"}) {
+  for (const std::string_view text : {"", " ", "{", "nul", "\"ready\"", "[]", "42", "{\"type\":}",
+                                      "{\"type\":\"ready\"}x", "\xff\xfe", "{\"type\":\"\xc3\x28\"}"}) {
     expect_refused(text);
   }
   expect_refused(std::string_view("\0\0\0", 3));

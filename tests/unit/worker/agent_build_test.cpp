@@ -37,8 +37,7 @@ class AgentBuild : public ::testing::Test {
 
   /// Makes the script the compiler. It finds the file it shall write after -o, in $output.
   void compiler(const std::string& script) {
-    const std::string find_output =
-        "#!/bin/sh\nfor word; do [ \"$last\" = -o ] && output=$word; last=$word; done\n";
+    const std::string find_output = "#!/bin/sh\nfor word; do [ \"$last\" = -o ] && output=$word; last=$word; done\n";
     compiler_.emplace("CXX", folder_.program("compiler", find_output + script).string());
   }
 
@@ -169,9 +168,7 @@ TEST_F(AgentBuild, KeepsALongLogShort) {
 TEST_F(AgentBuild, LeavesNothingWhenItIsCancelled) {
   compiler("echo $$ > " + (folder_ / "compiler.pid").string() + "; sleep 1000 & wait\n");
   start();
-  ASSERT_TRUE(testing::run_until(loop_, [this] {
-    return testing::process_in(folder_ / "compiler.pid").has_value();
-  }));
+  ASSERT_TRUE(testing::run_until(loop_, [this] { return testing::process_in(folder_ / "compiler.pid").has_value(); }));
   builder_.cancel();
   expect_nothing_left();
   EXPECT_TRUE(testing::is_gone(*testing::process_in(folder_ / "compiler.pid")));

@@ -9,8 +9,8 @@ namespace ridgeline::worker {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::HasSubstr;
 using testing::content_of;
+using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 using testing::Variable;
 

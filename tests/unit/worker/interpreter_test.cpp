@@ -46,7 +46,7 @@ TEST(FindInterpreter, DoesNotReplaceAWantedOneThatIsMissing) {
   project.program("project/.venv/bin/python");
   EXPECT_EQ(project.find(project.folder / "none").path, "");
   EXPECT_EQ(project.find(project.folder.file("plain", "")).path, "");  // not a program
-  EXPECT_EQ(project.find(project.folder.path().string()).path, "");   // a folder
+  EXPECT_EQ(project.find(project.folder.path().string()).path, "");    // a folder
 }
 
 TEST(FindInterpreter, TakesTheNearestEnvironmentOfTheProject) {

@@ -77,10 +77,11 @@ TEST(Spawn, FindsProgramsOnThePath) { EXPECT_EQ(wait_for(start({{"true"}, "", {}
 
 TEST(Spawn, SaysWhichProgramIsMissing) {
   std::string error;
+  const std::vector<pid_t> before = testing::children("Z");
   EXPECT_EQ(spawn({{"/no/such/program"}, "", {}}, error), 0);
   EXPECT_THAT(error, HasSubstr("/no/such/program"));
   EXPECT_THAT(error, HasSubstr("No such file"));
-  EXPECT_TRUE(testing::children("Z").empty());
+  EXPECT_EQ(testing::children("Z"), before);
 }
 
 TEST(Spawn, SaysWhatIsWrongWithAProgram) {
@@ -110,7 +111,7 @@ TEST(Spawn, PutsDescriptorsAtTheirNumbersAndLeavesNothingElseOpen) {
   const std::string channel_path = folder.file("channel", "").string();
   const Descriptor errors(::open(error_path.c_str(), O_WRONLY | O_CLOEXEC));
   const Descriptor channel(::open(channel_path.c_str(), O_RDWR | O_CLOEXEC));
-  const Descriptor leaked(::open("/dev/zero", O_RDONLY));           // NOLINT: some library forgot O_CLOEXEC
+  const Descriptor leaked(::open("/dev/zero", O_RDONLY));  // NOLINT: some library forgot O_CLOEXEC
   const Descriptor high(::fcntl(leaked.get(), F_DUPFD, 200));
   const auto found = descriptors_of_child({{}, "", {{errors.get(), 2}, {channel.get(), 7}}});
   EXPECT_THAT(found, ElementsAre(Pair(0, "/dev/null"), Pair(1, HasSubstr("pipe:")), Pair(2, error_path),
@@ -127,8 +128,7 @@ TEST(Spawn, SwapsDescriptorsThatTradePlaces) {
   const TemporaryFolder folder;
   const Descriptor first(::open(folder.file("first", "1").c_str(), O_RDONLY | O_CLOEXEC));
   const Descriptor second(::open(folder.file("second", "2").c_str(), O_RDONLY | O_CLOEXEC));
-  const std::string command =
-      "cat <&" + std::to_string(first.get()) + "; cat <&" + std::to_string(second.get());
+  const std::string command = "cat <&" + std::to_string(first.get()) + "; cat <&" + std::to_string(second.get());
   EXPECT_EQ(output_of(command, {{}, "", {{first.get(), second.get()}, {second.get(), first.get()}}}), "21");
 }
 

@@ -1,6 +1,13 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "tests/unit/worker/places.h"
 #include "worker/process.h"
 
@@ -15,8 +22,11 @@ class ReaperTest : public ::testing::Test {
     EXPECT_NE(process, 0) << error;
     return process;
   }
-  bool wait_for_zombies(std::size_t count) {
-    return testing::eventually([&] { return testing::children("Z").size() == count; });
+  /// Waits until they have ended, and does not reap them.
+  bool wait_for_ends(std::initializer_list<pid_t> processes) {
+    return testing::eventually([&] {
+      return std::ranges::all_of(processes, [](pid_t process) { return testing::state_of(process).state == 'Z'; });
+    });
   }
 
   boost::asio::io_context loop_;
@@ -41,13 +51,13 @@ TEST_F(ReaperTest, TellsTheStatusOfEachChildOnce) {
 
 TEST_F(ReaperTest, SeesAChildThatEndedBeforeItWasWatched) {
   const pid_t process = start("exit 5");
-  ASSERT_TRUE(wait_for_zombies(1));
+  ASSERT_TRUE(wait_for_ends({process}));
   std::optional<int> status;
   reaper_.watch(process, [&](int ended) { status = ended; });
   EXPECT_FALSE(status.has_value()) << "the caller is not ready for its handler yet";
   ASSERT_TRUE(testing::run_until(loop_, [&] { return status.has_value(); }));
   EXPECT_EQ(WEXITSTATUS(*status), 5);
-  EXPECT_TRUE(testing::children("Z").empty());
+  EXPECT_EQ(testing::state_of(process).state, 'X') << "it was reaped";
 }
 
 TEST_F(ReaperTest, CallsOnlyTheLastHandler) {
@@ -65,7 +75,7 @@ TEST_F(ReaperTest, CallsOnlyTheLastHandler) {
 TEST_F(ReaperTest, HandlerMayReplaceTheOneOfAChildThatHasEndedToo) {
   const pid_t first = start("exit 0");
   const pid_t second = start("exit 0");
-  ASSERT_TRUE(wait_for_zombies(2));
+  ASSERT_TRUE(wait_for_ends({first, second}));
   int told = 0;
   int replaced = 0;
   const auto give_up_on = [&](pid_t other) {
@@ -90,7 +100,7 @@ TEST_F(ReaperTest, LetsTheLoopEndOnceItIsClosed) {
 TEST_F(ReaperTest, LeavesOtherChildrenToTheirOwners) {
   const pid_t ours = start("exit 0");
   const pid_t theirs = start("exit 9");
-  ASSERT_TRUE(wait_for_zombies(2));
+  ASSERT_TRUE(wait_for_ends({ours, theirs}));
   bool ended = false;
   reaper_.watch(ours, [&](int) { ended = true; });
   ASSERT_TRUE(testing::run_until(loop_, [&] { return ended; }));

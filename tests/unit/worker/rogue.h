@@ -104,8 +104,7 @@ class RogueTest : public ::testing::Test {
     if (python().empty()) {
       GTEST_SKIP() << "there is no python3 to write a rogue interpreter in";
     }
-    std::ofstream(folder_ / "recording", std::ios::binary)
-        << recording::serialise(recording::testing::small_columns());
+    std::ofstream(folder_ / "recording", std::ios::binary) << recording::serialise(recording::testing::small_columns());
     protocol::WorkerEnvironment environment;
     environment.torch = "0.0.0";
     environment.python_tag = "rogue";
@@ -127,9 +126,7 @@ class RogueTest : public ::testing::Test {
     interpreter(folder_.program("interpreter", "#!" + python() + " -IS\nFOLDER = '" + folder_.path().string() + "'" +
                                                    std::string(kPrelude) + std::string(body)));
   }
-  void shell(std::string_view body) {
-    interpreter(folder_.program("interpreter", "#!/bin/sh\n" + std::string(body)));
-  }
+  void shell(std::string_view body) { interpreter(folder_.program("interpreter", "#!/bin/sh\n" + std::string(body))); }
 
   void begin(RunLimits limits = {}) {
     ++runs_;

@@ -60,8 +60,9 @@ TEST_F(WorkerRun, KeepsTheEndOfWhatTheChildWrote) {
 }
 
 TEST_F(WorkerRun, PassesOnTheFailureOfTheUsersCode) {
-  child("    send(run, type='failure', kind='user-exception', stage='warmup', message='boom',\n"
-        "         frames=[dict(file='/project/entry.py', line=3, function='f', text='1 / 0')])\n    os._exit(1)\n");
+  child(
+      "    send(run, type='failure', kind='user-exception', stage='warmup', message='boom',\n"
+      "         frames=[dict(file='/project/entry.py', line=3, function='f', text='1 / 0')])\n    os._exit(1)\n");
   const protocol::Failure failure = run_to_failure();
   EXPECT_EQ(failure.kind, "user-exception");
   EXPECT_EQ(failure.stage, "warmup");
@@ -86,8 +87,9 @@ TEST_F(WorkerRun, DoesNotBelieveAResultOfAChildThatFailed) {
 }
 
 TEST_F(WorkerRun, RefusesAResultWithoutItsRecording) {
-  child("    send(run, type='result', batchSize=32, threads=2, skipped=[],\n"
-        "         samples=[dict(batchSize=32, warmupIterations=1, timesNs=[1e6])])\n");
+  child(
+      "    send(run, type='result', batchSize=32, threads=2, skipped=[],\n"
+      "         samples=[dict(batchSize=32, warmupIterations=1, timesNs=[1e6])])\n");
   EXPECT_EQ(run_to_failure().kind, "worker-protocol");
 }
 
@@ -155,7 +157,10 @@ TEST_F(WorkerRun, CancelEndsWhatAChildStarted) {
 
 TEST_F(WorkerRun, CancelEndsAChildThatClosedItsChannel) {
   child("    run.close()\n    note('closed')\n    hang()\n");
-  cancel_when_noted("closed");
+  begin();
+  process_ = noted("closed");
+  loop_.poll();  // sees the end of the channel
+  worker_->cancel();
   EXPECT_EQ(failure_of(finish()).kind, "cancelled");
   expect_gone(process_);
 }
@@ -167,15 +172,17 @@ TEST_F(WorkerRun, TimeLimitEndsAChildThatClosedItsChannel) {
 }
 
 TEST_F(WorkerRun, StaysCancelledWhateverTheChildSaysThen) {
-  child("    signal.signal(signal.SIGTERM, lambda *_: (run.sendall(b'garbage' * 100), os._exit(1)))\n"
-        "    note('hanging')\n    hang()\n");
+  child(
+      "    signal.signal(signal.SIGTERM, lambda *_: (run.sendall(b'garbage' * 100), os._exit(1)))\n"
+      "    note('hanging')\n    hang()\n");
   cancel_when_noted("hanging");
   EXPECT_EQ(failure_of(finish()).kind, "cancelled");
 }
 
 TEST_F(WorkerRun, CancelCountsWhenTheChildHasFailedAlready) {
-  child("    send(run, type='failure', kind='user-exception', stage='warmup', message='boom', frames=[])\n"
-        "    note('failed')\n    hang()\n");
+  child(
+      "    send(run, type='failure', kind='user-exception', stage='warmup', message='boom', frames=[])\n"
+      "    note('failed')\n    hang()\n");
   cancel_when_noted("failed");
   EXPECT_EQ(failure_of(finish()).kind, "cancelled");
   expect_gone(process_);
@@ -192,8 +199,9 @@ TEST_F(WorkerRun, TheParentSurvivesACancelledRun) {
 }
 
 TEST_F(WorkerRun, EndsTheChildOfAParentThatDies) {
-  script("def child(run):\n    note('running')\n    os.kill(os.getppid(), signal.SIGKILL)\n    hang()\n"
-         "warm()\nfork_run(child)\n");
+  script(
+      "def child(run):\n    note('running')\n    os.kill(os.getppid(), signal.SIGKILL)\n    hang()\n"
+      "warm()\nfork_run(child)\n");
   const protocol::Failure failure = run_to_failure();
   EXPECT_EQ(failure.kind, "worker-died");
   EXPECT_THAT(failure.message, HasSubstr("signal 9"));
@@ -201,9 +209,10 @@ TEST_F(WorkerRun, EndsTheChildOfAParentThatDies) {
 }
 
 TEST_F(WorkerRun, RefusesAParentThatBreaksTheProtocol) {
-  script("def child(run):\n    note('running')\n    hang()\n"
-         "def break_protocol(*_):\n    channel.sendall(b'garbage!' * 10)\n    hang()\n"
-         "signal.signal(signal.SIGUSR1, break_protocol)\nnote('parent')\nwarm()\nfork_run(child)\n");
+  script(
+      "def child(run):\n    note('running')\n    hang()\n"
+      "def break_protocol(*_):\n    channel.sendall(b'garbage!' * 10)\n    hang()\n"
+      "signal.signal(signal.SIGUSR1, break_protocol)\nnote('parent')\nwarm()\nfork_run(child)\n");
   begin();
   const pid_t child = noted("running");
   ::kill(noted("parent"), SIGUSR1);
@@ -232,7 +241,7 @@ TEST_F(WorkerRun, LeavesNoProcessWhenTheWorkerIsDestroyed) {
   EXPECT_TRUE(finished_.empty());
 }
 
-TEST_F(WorkerRun, MayBeDestroyedByItsOwnHandler) {
+TEST_F(WorkerRun, MayBeDestroyedRightAfterItsEnd) {
   child("    good(run)\n");
   bool ended = false;
   worker_->run({"/project/entry.py", "/project", {32}, 1, 0, {}}, {}, [&](const Event& event) {

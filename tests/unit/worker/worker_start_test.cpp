@@ -104,8 +104,8 @@ TEST_F(WorkerStart, ForgetsAnAgentThatTheInterpreterRefuses) {
 }
 
 TEST_F(WorkerStart, EndsWithTheWordsOfTheCompiler) {
-  const testing::Variable compiler(
-      "CXX", folder_.program("compiler", "#!/bin/sh\necho 'error: no' >&2; exit 1\n").string());
+  const testing::Variable compiler("CXX",
+                                   folder_.program("compiler", "#!/bin/sh\necho 'error: no' >&2; exit 1\n").string());
   script("ready(torch='1.0.0')\nhang()\n");
   const protocol::Failure failure = run_to_failure();
   EXPECT_EQ(failure.kind, "agent-build-failed");
@@ -159,7 +159,9 @@ TEST_F(WorkerStart, BeginsAnewAfterATimeout) {
 }
 
 TEST_F(WorkerStart, BeginsAnewAfterAnInterpreterDied) {
-  script("if not os.path.exists(FOLDER + '/first'):\n    note('first')\n    sys.exit(1)\nwarm()\nfork_run(good)\nhang()\n");
+  script(
+      "if not os.path.exists(FOLDER + '/first'):\n    note('first')\n    "
+      "sys.exit(1)\nwarm()\nfork_run(good)\nhang()\n");
   EXPECT_EQ(run_to_failure().kind, "worker-died");
   begin();
   EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome)) << failure_of(finished_.back()).message;
