@@ -71,10 +71,10 @@ std::optional<Recording> Recording::parse(std::string bytes, std::string& error)
   std::size_t found = 0;
   std::size_t wanted = 0;
   for (const DirectoryEntry& entry : directory) {
-#define RIDGELINE_COLUMN(name, number, type)                                                      \
-  if (entry.column == (number) && fits(entry, sizeof(type), recording.bytes_->size())) {           \
-    recording.name##_ = view<type>(*recording.bytes_, entry);                                      \
-    ++found;                                                                                       \
+#define RIDGELINE_COLUMN(name, number, type)                                             \
+  if (entry.column == (number) && fits(entry, sizeof(type), recording.bytes_->size())) { \
+    recording.name##_ = view<type>(*recording.bytes_, entry);                            \
+    ++found;                                                                             \
   }
     RIDGELINE_RECORDING_COLUMNS(RIDGELINE_COLUMN)
 #undef RIDGELINE_COLUMN
@@ -103,9 +103,8 @@ std::string Recording::check() const {
   if (strings == 0 || !std::ranges::is_sorted(string_ends_) || string_ends_.back() > string_bytes_.size()) {
     return "the strings of the recording are damaged";
   }
-  if (!same_size(code_file_.size(), code_name_) || !all_below(code_file_, strings) ||
-      !all_below(code_name_, strings) || !same_size(run_code_.size(), run_line_, run_count_) ||
-      !all_below(run_code_, code_file_.size())) {
+  if (!same_size(code_file_.size(), code_name_) || !all_below(code_file_, strings) || !all_below(code_name_, strings) ||
+      !same_size(run_code_.size(), run_line_, run_count_) || !all_below(run_code_, code_file_.size())) {
     return "the code objects of the recording are damaged";
   }
   const std::size_t instances = instance_type_.size();
@@ -156,8 +155,8 @@ std::string Recording::check() const {
       !all_below(memory_stage_, kStageCount) || !std::ranges::is_sorted(memory_time_)) {
     return "the allocator events of the recording are damaged";
   }
-  if (!same_size(role_time_.size(), role_address_, role_kind_, role_parameter_) ||
-      !all_below(role_kind_, kRoleCount) || !all_below_or_none(role_parameter_, parameter_name_.size()) ||
+  if (!same_size(role_time_.size(), role_address_, role_kind_, role_parameter_) || !all_below(role_kind_, kRoleCount) ||
+      !all_below_or_none(role_parameter_, parameter_name_.size()) ||
       !same_size(parameter_name_.size(), parameter_address_) || !all_below(parameter_name_, strings)) {
     return "the parameters of the recording are damaged";
   }

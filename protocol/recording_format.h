@@ -123,10 +123,10 @@ inline constexpr std::uint8_t kRoleCount = 4;
 
 /// Indices into the column `cost`, calibrated when the agent starts.
 enum class Cost : std::uint8_t {
-  kInsideOp = 0,    ///< inside the span of every op
-  kOutsideOp = 1,   ///< around the span of every op, in what encloses it
-  kPerFrame = 2,    ///< around the span, per Python frame on its stack
-  kPerMemory = 3,   ///< per allocator event
+  kInsideOp = 0,   ///< inside the span of every op
+  kOutsideOp = 1,  ///< around the span of every op, in what encloses it
+  kPerFrame = 2,   ///< around the span, per Python frame on its stack
+  kPerMemory = 3,  ///< per allocator event
 };
 inline constexpr std::size_t kCostCount = 4;
 

@@ -92,8 +92,8 @@ std::optional<WorkerMessage> parse_worker_message(std::string_view json, std::st
 
 /// What a run shall do.
 struct RunSpec {
-  std::string entry;         ///< absolute
-  std::string project_root;  ///< absolute
+  std::string entry;             ///< absolute
+  std::string project_root;      ///< absolute
   std::vector<int> batch_sizes;  ///< empty: chosen by the runner
   double time_budget_seconds = 10;
   std::uint64_t memory_limit_bytes = 0;

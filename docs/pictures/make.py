@@ -20,8 +20,14 @@ from PIL import Image, ImageDraw, ImageFont
 FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSansMono{}.ttf"
 SIZE, LINE, MARGIN = 15, 19, 14
 PAPER, INK, DIM = (22, 24, 29), (216, 220, 228), (128, 134, 148)
-COLORS = {31: (240, 113, 120), 32: (120, 200, 140), 33: (229, 192, 123), 34: (97, 175, 239), 35: (198, 120, 221),
-          36: (86, 182, 194)}
+COLORS = {
+    31: (240, 113, 120),
+    32: (120, 200, 140),
+    33: (229, 192, 123),
+    34: (97, 175, 239),
+    35: (198, 120, 221),
+    36: (86, 182, 194),
+}
 
 
 def screen_of(command: list[str], columns: int) -> str:

@@ -83,9 +83,7 @@ class Decoder(nn.Module):
 class GNMT(nn.Module):
     """The whole model, trained with teacher forcing; 160,665,150 parameters by default."""
 
-    def __init__(
-        self, vocabulary_size: int = 32_317, hidden_size: int = 1024, dropout: float = 0.2
-    ) -> None:
+    def __init__(self, vocabulary_size: int = 32_317, hidden_size: int = 1024, dropout: float = 0.2) -> None:
         super().__init__()
         self.embedding = nn.Embedding(vocabulary_size, hidden_size)
         self.encoder = Encoder(hidden_size, dropout)

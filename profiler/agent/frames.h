@@ -14,8 +14,8 @@ namespace ridgeline::agent {
 
 /// One frame: borrowed pointers that the frame itself keeps alive.
 struct RawFrame {
-  const void* code;       ///< PyCodeObject*
-  const void* instance;   ///< `self`, when the code is Module._call_impl; else null
+  const void* code;          ///< PyCodeObject*
+  const void* instance;      ///< `self`, when the code is Module._call_impl; else null
   std::int32_t instruction;  ///< byte offset into the code of the current instruction, never negative
 };
 
@@ -45,7 +45,6 @@ std::size_t read_frames(const _ts* thread, const void* module_call, RawFrame* fr
 /// The same, from a signal handler that may have interrupted the interpreter anywhere: every frame is copied by the
 /// kernel, so a stale pointer ends the walk instead of the process. Async-signal-safe. The pointers may be stale
 /// by the time they are used: check them before following them.
-std::size_t read_frames_interrupted(const _ts* thread, const void* module_call, RawFrame* frames,
-                                    std::size_t capacity);
+std::size_t read_frames_interrupted(const _ts* thread, const void* module_call, RawFrame* frames, std::size_t capacity);
 
 }  // namespace ridgeline::agent

@@ -194,9 +194,15 @@ PyMethodDef kMethods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyModuleDef kModule = {
-    PyModuleDef_HEAD_INIT, "_ridgeline_agent", "Records training steps.", -1, kMethods, nullptr, nullptr, nullptr,
-    nullptr};
+PyModuleDef kModule = {PyModuleDef_HEAD_INIT,
+                       "_ridgeline_agent",
+                       "Records training steps.",
+                       -1,
+                       kMethods,
+                       nullptr,
+                       nullptr,
+                       nullptr,
+                       nullptr};
 
 /// Refuses a torch or a Python other than the one this was built for. True when it is the one.
 bool matches_process() {

@@ -112,8 +112,7 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* /*context*/
       buffer->ops[buffer->open[j].op].end = end;
     }
     buffer->open.resize(i);
-    buffer->in_function =
-        i > 0 && buffer->ops[buffer->open[i - 1].op].scope == recording::Scope::kFunction ? 1 : 0;
+    buffer->in_function = i > 0 && buffer->ops[buffer->open[i - 1].op].scope == recording::Scope::kFunction ? 1 : 0;
     return;
   }
 }
@@ -128,9 +127,9 @@ double median(std::array<double, 15>& values) {
 void start_ops() {
   if (!g_active) {
     state().recording_ops = true;
-    g_handle = at::addGlobalCallback(at::RecordFunctionCallback(&on_start, &on_end)
-                                         .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
-                                                  at::RecordScope::USER_SCOPE}));
+    g_handle = at::addGlobalCallback(
+        at::RecordFunctionCallback(&on_start, &on_end)
+            .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE}));
     g_active = true;
   }
 }

@@ -111,7 +111,7 @@ struct ThreadBuffer {
   std::uint32_t backward_node = 0;
   bool after_backward = false;
   /// Written by the thread, read by the signal handler that interrupts it.
-  volatile std::sig_atomic_t busy = 0;        ///< inside the agent
+  volatile std::sig_atomic_t busy = 0;         ///< inside the agent
   volatile std::sig_atomic_t in_function = 0;  ///< the innermost open op runs no Python
 };
 

@@ -112,8 +112,7 @@ void mark_parameters_and_inputs() {
   const std::lock_guard lock(role_mutex());
   const std::uint64_t time = ticks();
   for (std::uint32_t i = 0; i < tracked().size(); ++i) {
-    const recording::Role kind =
-        tracked()[i].is_parameter ? recording::Role::kParameter : recording::Role::kBuffer;
+    const recording::Role kind = tracked()[i].is_parameter ? recording::Role::kParameter : recording::Role::kBuffer;
     for_each_block(tracked()[i].tensor, [&](const void* block) { add_role(time, block, kind, i); });
   }
   for (const void* block : input_blocks()) {

@@ -21,7 +21,7 @@ namespace {
 
 constexpr long kIntervalNs = 1'000'000;
 constexpr std::size_t kMaxFramesPerSample = 1024;
-constexpr std::size_t kMaxPending = 1U << 16U;         ///< samples between two ops: a minute of them
+constexpr std::size_t kMaxPending = 1U << 16U;  ///< samples between two ops: a minute of them
 constexpr std::size_t kMaxPendingFrames = 1U << 18U;
 
 timer_t g_timer;
@@ -43,8 +43,8 @@ bool same_frames(const RawFrame* a, const RawFrame* b, std::size_t count) {
 void on_timer(int /*signal*/, siginfo_t* /*info*/, void* /*context*/) {
   const int saved_errno = errno;
   ThreadBuffer* buffer = existing_thread_buffer();
-  if (buffer == nullptr || buffer->busy != 0 || buffer->in_function != 0 ||
-      buffer->raw_samples.room() == 0 || buffer->sampled_frames.room() < kMaxFramesPerSample) {
+  if (buffer == nullptr || buffer->busy != 0 || buffer->in_function != 0 || buffer->raw_samples.room() == 0 ||
+      buffer->sampled_frames.room() < kMaxFramesPerSample) {
     return;
   }
   const std::uint64_t start = ticks();

@@ -217,8 +217,6 @@ std::string Writer::write(const std::vector<InstanceText>& instances) {
 
 }  // namespace
 
-std::string write_recording(const std::vector<InstanceText>& instances) {
-  return Writer().write(instances);
-}
+std::string write_recording(const std::vector<InstanceText>& instances) { return Writer().write(instances); }
 
 }  // namespace ridgeline::agent

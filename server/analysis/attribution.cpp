@@ -106,8 +106,7 @@ class Attributor {
     node_of_[op] = op;
     result_.phase[op] = Phase::kBackward;
     const std::int64_t sequence = recording_.op_sequence()[op];
-    std::uint32_t made_by =
-        sequence >= 0 ? forward_.find(recording_.op_forward_thread()[op], sequence) : kNone;
+    std::uint32_t made_by = sequence >= 0 ? forward_.find(recording_.op_forward_thread()[op], sequence) : kNone;
     if (made_by == kNone) {
       made_by = last_node(op);
     }

@@ -33,8 +33,8 @@ class Builder {
   struct Part {
     std::uint32_t parent = 0;
     std::uint32_t instance = 0;
-    std::string name;          ///< of a group or a leaf
-    LineId line = 0;           ///< where it is called
+    std::string name;  ///< of a group or a leaf
+    LineId line = 0;   ///< where it is called
     std::uint64_t calls = 0;
     ByPhase ms{};
     std::uint64_t bytes = 0;
@@ -213,11 +213,11 @@ class Builder {
   }
 
   const BreakdownInput& input_;
-  std::vector<Part> parts_;                                ///< 0 is the iteration
-  std::vector<std::uint32_t> part_of_;                     ///< by stack
+  std::vector<Part> parts_;             ///< 0 is the iteration
+  std::vector<std::uint32_t> part_of_;  ///< by stack
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> modules_;
   std::map<std::tuple<std::uint32_t, std::string, LineId>, std::uint32_t> leaves_;
-  std::unordered_map<std::uint32_t, double> group_ns_;     ///< most of one owner, by group
+  std::unordered_map<std::uint32_t, double> group_ns_;      ///< most of one owner, by group
   std::unordered_map<std::string, std::uint32_t> by_name_;  ///< module's full name → its first part
 };
 

@@ -86,7 +86,8 @@ Profile build_profile(const RunInput& input) {
   profile.iteration.ms = bare_time_ms(run);
   profile.iteration.iterations = static_cast<int>(run.times_ns.size());
   profile.iteration.warmup_iterations = run.warmup_iterations;
-  profile.samples_per_second = profile.iteration.ms.value > 0 ? 1000.0 * input.batch_size / profile.iteration.ms.value : 0;
+  profile.samples_per_second =
+      profile.iteration.ms.value > 0 ? 1000.0 * input.batch_size / profile.iteration.ms.value : 0;
   profile.scale = timeline.total_ns > 0 ? profile.iteration.ms.value * kNsPerMs / timeline.total_ns : 1;
   profile.recording_overhead =
       profile.iteration.ms.value > 0 ? timeline.recorded_ns / (profile.iteration.ms.value * kNsPerMs) - 1 : 0;

@@ -30,7 +30,7 @@ class CallTree {
     LineId self_line = 0;        ///< of the innermost user frame, this one included
     std::uint32_t instance = 0;  ///< module whose call this frame is, else 0
     std::uint32_t depth = 0;
-    bool optimizer = false;      ///< this frame or one outside of it
+    bool optimizer = false;  ///< this frame or one outside of it
     bool data = false;
     bool engine = false;
     bool module = false;

@@ -20,7 +20,7 @@ struct SourceScope {
 struct BatchRun {
   int batch_size = 0;
   int warmup_iterations = 0;
-  std::vector<double> times_ns;     ///< bare iterations
+  std::vector<double> times_ns;  ///< bare iterations
   recording::Recording recording;
 };
 
@@ -29,7 +29,7 @@ struct RunInput {
   SourceScope scope;
   Environment environment;
   std::uint64_t capacity_bytes = 0;
-  int batch_size = 0;               ///< the user's; one of `runs`
+  int batch_size = 0;  ///< the user's; one of `runs`
   std::vector<BatchRun> runs;
   std::vector<Skipped> skipped;
 };

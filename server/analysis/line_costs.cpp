@@ -139,8 +139,8 @@ class Builder {
   }
 
   const BreakdownInput& input_;
-  std::vector<LineCost> costs_;          ///< by line
-  std::vector<std::uint32_t> seen_;      ///< by line, the stamp of the cost that last counted it
+  std::vector<LineCost> costs_;      ///< by line
+  std::vector<std::uint32_t> seen_;  ///< by line, the stamp of the cost that last counted it
   std::uint32_t stamp_ = 0;
   std::map<std::string, OtherCost> other_;
 };

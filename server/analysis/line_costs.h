@@ -8,9 +8,9 @@
 namespace ridgeline::analysis {
 
 struct LineTable {
-  std::vector<LineCost> lines;    ///< most self time first
+  std::vector<LineCost> lines;  ///< most self time first
   std::vector<OtherCost> other;
-  double user_ms = 0;             ///< sum of the lines' self times
+  double user_ms = 0;  ///< sum of the lines' self times
 };
 
 /// Σ self of the lines + Σ of the other items = the iteration; Σ peak bytes of both = the peak.

@@ -17,8 +17,8 @@ constexpr std::uint64_t kForever = ~std::uint64_t{0};
 
 /// One allocation, from birth to death.
 struct Block {
-  std::uint32_t event = 0;            ///< that allocated it
-  std::uint64_t death = kForever;     ///< time
+  std::uint32_t event = 0;         ///< that allocated it
+  std::uint64_t death = kForever;  ///< time
   std::uint32_t death_event = kNone;
   std::optional<Role> role;
   std::uint32_t parameter = kNone;

@@ -14,17 +14,17 @@ namespace ridgeline::analysis {
 /// Bytes that share a category and a stack.
 struct MemoryCost {
   Category category = Category::kTemporaries;
-  TreeNode owner = 0;                              ///< stack that allocated; for gradients, that of the parameter
-  std::uint32_t parameter = recording::kNone;      ///< of weights and gradients
+  TreeNode owner = 0;                          ///< stack that allocated; for gradients, that of the parameter
+  std::uint32_t parameter = recording::kNone;  ///< of weights and gradients
   std::uint64_t bytes = 0;
 };
 
 struct MemoryAnalysis {
   std::uint64_t peak_bytes = 0;
-  std::vector<MemoryCost> at_peak;        ///< one entry per block; sums to peak_bytes
-  std::vector<MemoryCost> activations;    ///< blocks of forward that were alive when forward ended
-  std::vector<MemoryCost> weights;        ///< parameters and buffers
-  std::vector<MemoryCost> gradients;      ///< last gradient of each parameter in the iteration
+  std::vector<MemoryCost> at_peak;      ///< one entry per block; sums to peak_bytes
+  std::vector<MemoryCost> activations;  ///< blocks of forward that were alive when forward ended
+  std::vector<MemoryCost> weights;      ///< parameters and buffers
+  std::vector<MemoryCost> gradients;    ///< last gradient of each parameter in the iteration
 };
 
 /// The peak over the recorded iterations, in bytes. Linear in the number of events.

@@ -48,8 +48,7 @@ Prediction predict(const Line& line, double x) {
   prediction.y.low = prediction.y.high = prediction.y.value;
   if (line.count > 2) {
     const double distance = x - line.mean_x;
-    const double spread =
-        line.residual_sd * std::sqrt(1 + 1.0 / line.count + distance * distance / line.sum_squares_x);
+    const double spread = line.residual_sd * std::sqrt(1 + 1.0 / line.count + distance * distance / line.sum_squares_x);
     const double half = student_t95(line.count - 2) * spread;
     prediction.y.low -= half;
     prediction.y.high += half;

@@ -21,8 +21,8 @@ inline constexpr std::array<const char*, kPhaseCount> kPhaseNames = {"forward", 
 enum class Category : std::uint8_t { kWeights, kGradients, kOptimizerState, kActivations, kInputs, kTemporaries };
 inline constexpr std::size_t kCategoryCount = 6;
 /// As the JSON report spells them.
-inline constexpr std::array<const char*, kCategoryCount> kCategoryNames = {
-    "weights", "gradients", "optimizerState", "activations", "inputs", "temporaries"};
+inline constexpr std::array<const char*, kCategoryCount> kCategoryNames = {"weights",     "gradients", "optimizerState",
+                                                                           "activations", "inputs",    "temporaries"};
 
 using ByPhase = std::array<double, kPhaseCount>;
 using ByCategory = std::array<std::uint64_t, kCategoryCount>;
@@ -45,16 +45,16 @@ struct Measured {
 struct Environment {
   std::string python;
   std::string torch;
-  std::string device;       ///< "cpu" or "cuda"
+  std::string device;  ///< "cpu" or "cuda"
   std::string device_name;
   int threads = 0;
 };
 
 struct IterationTime {
   Measured ms;
-  int iterations = 0;         ///< timed, uninstrumented
+  int iterations = 0;  ///< timed, uninstrumented
   int warmup_iterations = 0;
-  ByPhase by_phase{};         ///< sums to ms.value
+  ByPhase by_phase{};  ///< sums to ms.value
 };
 
 struct LineCost {
@@ -62,11 +62,11 @@ struct LineCost {
   std::optional<std::uint64_t> calls;  ///< how often the line ran; absent when only the timer saw it
   double self_ms = 0;
   double total_ms = 0;
-  ByPhase self_by_phase{};             ///< sums to self_ms
-  std::uint64_t weights_bytes = 0;     ///< parameters and buffers that the line created
-  std::uint64_t gradients_bytes = 0;   ///< gradients of those, at the peak
-  std::uint64_t activations_bytes = 0; ///< allocated by the line in forward and alive when forward ended
-  std::uint64_t peak_bytes = 0;        ///< alive at the peak instant
+  ByPhase self_by_phase{};              ///< sums to self_ms
+  std::uint64_t weights_bytes = 0;      ///< parameters and buffers that the line created
+  std::uint64_t gradients_bytes = 0;    ///< gradients of those, at the peak
+  std::uint64_t activations_bytes = 0;  ///< allocated by the line in forward and alive when forward ended
+  std::uint64_t peak_bytes = 0;         ///< alive at the peak instant
 };
 
 /// Time and memory that no user line can own.
@@ -78,15 +78,15 @@ struct OtherCost {
 
 /// A node of the breakdown: the iteration, a module instance, or an operation.
 struct Node {
-  std::string name;               ///< "layer3", "conv2d", "optimizer"
-  std::string type;               ///< class of a module, else empty
-  Location location;              ///< the line that called it
-  Location definition;            ///< where the module's class is defined
-  std::uint64_t calls = 0;        ///< how often a module was called or an operation ran
-  double ms = 0;                  ///< with everything inside
-  ByPhase by_phase{};             ///< sums to ms
-  std::uint64_t peak_bytes = 0;   ///< alive at the peak, with everything inside
-  std::vector<Node> children;     ///< most time first; their sums are this node's
+  std::string name;              ///< "layer3", "conv2d", "optimizer"
+  std::string type;              ///< class of a module, else empty
+  Location location;             ///< the line that called it
+  Location definition;           ///< where the module's class is defined
+  std::uint64_t calls = 0;       ///< how often a module was called or an operation ran
+  double ms = 0;                 ///< with everything inside
+  ByPhase by_phase{};            ///< sums to ms
+  std::uint64_t peak_bytes = 0;  ///< alive at the peak, with everything inside
+  std::vector<Node> children;    ///< most time first; their sums are this node's
 };
 
 /// Least squares line through (batch size, value).
@@ -94,13 +94,13 @@ struct Line {
   double slope = 0;
   double intercept = 0;
   double r2 = 0;
+  double residual_sd = 0;  ///< with n - 2 degrees of freedom; 0 when n is 2
+  double mean_x = 0;
+  double sum_squares_x = 0;  ///< Σ (x - mean)²
+  int count = 0;
   /// Half of the 95 % confidence interval of each coefficient; absent with two points, which leave nothing to judge by.
   std::optional<double> slope_half_width;
   std::optional<double> intercept_half_width;
-  double residual_sd = 0;   ///< with n - 2 degrees of freedom; 0 when n is 2
-  double mean_x = 0;
-  double sum_squares_x = 0; ///< Σ (x - mean)²
-  int count = 0;
 };
 
 struct TimeSample {
@@ -122,8 +122,8 @@ struct Skipped {
 };
 
 struct Profile {
-  std::string entry_path;     ///< absolute, real
-  std::string project_root;   ///< absolute, real
+  std::string entry_path;    ///< absolute, real
+  std::string project_root;  ///< absolute, real
   int batch_size = 0;
   Environment environment;
   IterationTime iteration;
@@ -131,19 +131,19 @@ struct Profile {
   std::optional<double> max_samples_per_second;  ///< 1/slope; absent when time does not grow with the batch
   std::uint64_t peak_bytes = 0;
   std::uint64_t capacity_bytes = 0;
-  ByCategory by_category{};                      ///< sums to peak_bytes
-  std::optional<Line> time_model;                ///< milliseconds
-  std::optional<Line> memory_model;              ///< bytes
-  std::vector<TimeSample> time_samples;          ///< by batch size
+  ByCategory by_category{};              ///< sums to peak_bytes
+  std::optional<Line> time_model;        ///< milliseconds
+  std::optional<Line> memory_model;      ///< bytes
+  std::vector<TimeSample> time_samples;  ///< by batch size
   std::vector<MemorySample> memory_samples;
   std::vector<Skipped> skipped;
-  std::vector<LineCost> lines;                   ///< most self time first
+  std::vector<LineCost> lines;  ///< most self time first
   std::vector<OtherCost> other;
-  double scale = 1;                              ///< bare iteration / recorded iteration after the cost was taken out
-  double recording_overhead = 0;                 ///< recorded iteration / bare iteration - 1
-  double user_line_share = 0;                    ///< part of the iteration that user lines own, 0 to 1
+  double scale = 1;               ///< bare iteration / recorded iteration after the cost was taken out
+  double recording_overhead = 0;  ///< recorded iteration / bare iteration - 1
+  double user_line_share = 0;     ///< part of the iteration that user lines own, 0 to 1
   int recorded_iterations = 0;
-  std::vector<std::string> warnings;             ///< what a reader of the figures must know
+  std::vector<std::string> warnings;  ///< what a reader of the figures must know
   Node breakdown;
 };
 

@@ -60,8 +60,8 @@ class Builder {
         pause_sweep_(pause_starts_),
         memory_sweep_(memory_times_),
         sample_sweep_(recording.sample_time()) {
-    main_ops_ = static_cast<std::uint32_t>(
-        std::ranges::upper_bound(recording.op_thread(), std::uint16_t{0}) - recording.op_thread().begin());
+    main_ops_ = static_cast<std::uint32_t>(std::ranges::upper_bound(recording.op_thread(), std::uint16_t{0}) -
+                                           recording.op_thread().begin());
   }
 
   Timeline run() {
@@ -119,9 +119,9 @@ class Builder {
     cursor_ = iteration.start;
     debt_ns_ = 0;
     open_.clear();
-    const auto first = static_cast<std::uint32_t>(
-        std::ranges::lower_bound(recording_.op_start().first(main_ops_), iteration.start) -
-        recording_.op_start().begin());
+    const auto first =
+        static_cast<std::uint32_t>(std::ranges::lower_bound(recording_.op_start().first(main_ops_), iteration.start) -
+                                   recording_.op_start().begin());
     for (std::uint32_t op = first; op < main_ops_ && recording_.op_start()[op] < iteration.end; ++op) {
       close_until(recording_.op_parent()[op]);
       begin(op, iteration.end);
@@ -172,8 +172,8 @@ class Builder {
     const TreeNode owner = attribution_.owner[op];
     const bool moved = attribution_.phase[op] == Phase::kBackward;
     const bool python = static_cast<recording::Scope>(recording_.op_scope()[op]) == recording::Scope::kUser;
-    return {owner, moved ? tree_.of_stack(recording_.op_node()[op]) : owner,
-            python ? 0 : attribution_.operation[op], attribution_.phase[op], false};
+    return {owner, moved ? tree_.of_stack(recording_.op_node()[op]) : owner, python ? 0 : attribution_.operation[op],
+            attribution_.phase[op], false};
   }
 
   /// Length of [cursor, end) less what recording cost in it; moves the cursor.
@@ -226,8 +226,7 @@ class Builder {
     std::uint64_t from = begin;
     for (std::size_t i = samples.first; i < samples.second; ++i) {
       const std::uint64_t time = recording_.sample_time()[i];
-      const std::uint64_t to =
-          i + 1 < samples.second ? time + (recording_.sample_time()[i + 1] - time) / 2 : end;
+      const std::uint64_t to = i + 1 < samples.second ? time + (recording_.sample_time()[i + 1] - time) / 2 : end;
       result_.costs[key_of_sample(recording_.sample_node()[i], context)].ns +=
           static_cast<double>(to - from) * per_wall;
       from = to;

@@ -17,7 +17,7 @@ struct CostKey {
   TreeNode raw = 0;             ///< the stack that really ran, when it is another (backward); else `owner`
   std::uint32_t operation = 0;  ///< string of the recording; 0 for Python
   Phase phase = Phase::kOther;
-  bool tail = false;            ///< after the last op of the iteration
+  bool tail = false;  ///< after the last op of the iteration
   bool operator==(const CostKey&) const = default;
 };
 
@@ -26,15 +26,15 @@ struct CostKeyHash {
 };
 
 struct Cost {
-  double ns = 0;             ///< of one iteration, the cost of recording taken out
-  std::uint64_t calls = 0;   ///< operations that began, over all the iterations used
+  double ns = 0;            ///< of one iteration, the cost of recording taken out
+  std::uint64_t calls = 0;  ///< operations that began, over all the iterations used
 };
 
 struct Timeline {
   std::unordered_map<CostKey, Cost, CostKeyHash> costs;
-  double total_ns = 0;          ///< of one iteration: the sum of `costs`
-  double recorded_ns = 0;       ///< of one iteration, as the clock saw it
-  int iterations = 0;           ///< how many were used
+  double total_ns = 0;     ///< of one iteration: the sum of `costs`
+  double recorded_ns = 0;  ///< of one iteration, as the clock saw it
+  int iterations = 0;      ///< how many were used
 };
 
 /// Gives every instant of the recorded iterations to exactly one owner. Uses the faster half of the iterations: what

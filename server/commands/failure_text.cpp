@@ -14,7 +14,7 @@ namespace ridgeline::commands {
 namespace {
 
 constexpr std::array<std::string_view, 10> kMachineKinds = {
-    "interpreter",       "cache",         "no-torch",  "no-compiler",     "agent-build-failed",
+    "interpreter",        "cache",         "no-torch",  "no-compiler",     "agent-build-failed",
     "python-unsupported", "agent-refused", "resources", "worker-protocol", "allocator"};
 
 /// Frames of the user's project, or all of them when none is.
@@ -73,7 +73,8 @@ std::string failure_text(const RunFailure& run, const std::string& project_root)
     if (frame.function.empty()) {
       continue;
     }
-    text += "  " + relative(frame.file, project_root) + ":" + std::to_string(frame.line) + " in " + frame.function + "\n";
+    text +=
+        "  " + relative(frame.file, project_root) + ":" + std::to_string(frame.line) + " in " + frame.function + "\n";
     if (!frame.text.empty()) {
       text += "    " + frame.text + "\n";
     }

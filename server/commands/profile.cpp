@@ -79,7 +79,8 @@ std::string render(const analysis::Profile& profile, const Options& options) {
   text.width = terminal_width();
   text.color = options.output.empty() && wants_color();
   auto files = std::make_shared<SourceFiles>(profile.project_root);
-  return report::text_report(profile, [files](const analysis::Location& place) { return (*files)(place); }, text);
+  return report::text_report(
+      profile, [files](const analysis::Location& place) { return (*files)(place); }, text);
 }
 
 int write_out(const std::string& text, const std::string& path) {
@@ -97,8 +98,7 @@ int write_out(const std::string& text, const std::string& path) {
 
 int run(const Options& options) {
   ProgressLine progress;
-  const auto outcome =
-      run_profile(options.request, [&](const protocol::Progress& step) { progress.show(step); });
+  const auto outcome = run_profile(options.request, [&](const protocol::Progress& step) { progress.show(step); });
   progress.clear();
   if (const auto* failed = std::get_if<RunFailure>(&outcome)) {
     std::string root = options.request.project_root;
@@ -130,7 +130,8 @@ void add_profile_command(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(0.1, 86400.0));
   command->add_option("--time-limit", options->time_limit, "Seconds after which the profile is stopped")
       ->check(CLI::Range(1, 86400));
-  command->add_option("--memory-limit", options->request.memory_limit_bytes, "Bytes that the step may use, such as 8GiB")
+  command
+      ->add_option("--memory-limit", options->request.memory_limit_bytes, "Bytes that the step may use, such as 8GiB")
       ->transform(CLI::AsSizeValue(false));
   command->callback([options, &exit_code] {
     options->request.time_limit = std::chrono::seconds(options->time_limit);

@@ -71,7 +71,8 @@ analysis::Profile analyse(worker::RunOutput output, const std::string& entry, co
   input.batch_size = output.result.batch_size;
   for (protocol::SampledBatch& sample : output.result.samples) {
     const auto recorded = std::ranges::find(output.recordings, sample.batch_size, &worker::RecordedBatch::batch_size);
-    input.runs.push_back({sample.batch_size, sample.warmup_iterations, std::move(sample.times_ns), recorded->recording});
+    input.runs.push_back(
+        {sample.batch_size, sample.warmup_iterations, std::move(sample.times_ns), recorded->recording});
   }
   for (const protocol::Failure& skipped : output.result.skipped) {
     input.skipped.push_back({skipped.batch_size.value_or(0), skipped.kind, skipped.message});
@@ -89,8 +90,7 @@ std::variant<analysis::Profile, RunFailure> run_profile(
   }
   protocol::RunSpec spec;
   spec.entry = entry;
-  spec.project_root =
-      request.project_root.empty() ? worker::find_project_root(entry) : real_path(request.project_root);
+  spec.project_root = request.project_root.empty() ? worker::find_project_root(entry) : real_path(request.project_root);
   if (spec.project_root.empty()) {
     return failure("entry-unreadable", "There is no folder " + request.project_root + ".");
   }

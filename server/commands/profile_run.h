@@ -14,10 +14,10 @@
 namespace ridgeline::commands {
 
 struct ProfileRequest {
-  std::string entry;               ///< as the user wrote it
-  std::vector<int> batch_sizes;    ///< empty: chosen
-  std::string python;              ///< empty: found
-  std::string project_root;        ///< empty: found
+  std::string entry;             ///< as the user wrote it
+  std::vector<int> batch_sizes;  ///< empty: chosen
+  std::string python;            ///< empty: found
+  std::string project_root;      ///< empty: found
   double time_budget_seconds = 10;
   std::chrono::seconds time_limit{600};
   std::uint64_t memory_limit_bytes = 0;  ///< 0: what is available

@@ -32,7 +32,8 @@ ProgressLine::~ProgressLine() { clear(); }
 void ProgressLine::show(const protocol::Progress& progress) {
   if (terminal_) {
     const int percent = static_cast<int>(std::lround(100 * std::clamp(progress.fraction, 0.0, 1.0)));
-    std::cerr << "\r\033[K" << track(progress.fraction) << ' ' << percent << " %  " << report::printable(progress.message) << std::flush;
+    std::cerr << "\r\033[K" << track(progress.fraction) << ' ' << percent << " %  "
+              << report::printable(progress.message) << std::flush;
     shown_ = true;
   } else if (progress.message != last_) {
     std::cerr << report::printable(progress.message) << "\n";

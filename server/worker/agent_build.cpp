@@ -34,8 +34,8 @@ std::string file_name_of(std::string text) {
 
 std::string find_compiler() {
   const char* wanted = std::getenv("CXX");  // NOLINT(concurrency-mt-unsafe): never written
-  for (const std::string& name : {std::string(wanted == nullptr ? "" : wanted), std::string("c++"),
-                                  std::string("g++"), std::string("clang++")}) {
+  for (const std::string& name :
+       {std::string(wanted == nullptr ? "" : wanted), std::string("c++"), std::string("g++"), std::string("clang++")}) {
     const std::string found = name.empty() ? "" : find_interpreter(name, "", "").path;
     if (!found.empty()) {
       return found;
@@ -80,9 +80,8 @@ bool AgentBuilder::prepare(const protocol::WorkerEnvironment& environment, const
                            const std::string& cache) {
   const std::string compiler = find_compiler();
   if (compiler.empty()) {
-    fail("no-compiler",
-         "The agent must be built once for torch " + environment.torch +
-             ", and there is no C++ compiler. Install one (Debian: apt-get install g++) or set CXX.");
+    fail("no-compiler", "The agent must be built once for torch " + environment.torch +
+                            ", and there is no C++ compiler. Install one (Debian: apt-get install g++) or set CXX.");
     return false;
   }
   const fs::path agent = fs::path(sources) / "profiler" / "agent";
@@ -183,7 +182,8 @@ void AgentBuilder::publish() {
     fs::remove_all(folder, problem);
     fs::rename(temporary_, folder, problem);
   }
-  const std::string message = fs::exists(target_) ? "" : "Cannot put the agent at " + target_ + ": " + problem.message();
+  const std::string message =
+      fs::exists(target_) ? "" : "Cannot put the agent at " + target_ + ": " + problem.message();
   fs::remove_all(temporary_, problem);
   const auto done = std::move(handlers_.done);
   done(message.empty() ? "" : "cache", message);

@@ -58,8 +58,8 @@ class AgentBuilder {
   std::map<pid_t, std::string> running_;
   std::size_t total_ = 0;
   bool linking_ = false;
-  std::string target_;      ///< the agent's path
-  std::string temporary_;   ///< folder of the build
+  std::string target_;     ///< the agent's path
+  std::string temporary_;  ///< folder of the build
 };
 
 }  // namespace ridgeline::worker

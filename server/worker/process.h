@@ -33,9 +33,9 @@ class Descriptor {
 };
 
 struct SpawnOptions {
-  std::vector<std::string> arguments;             ///< [0] is the program, looked up on PATH
-  std::string folder;                             ///< working directory; empty: ours
-  std::vector<std::pair<int, int>> descriptors;   ///< (ours, theirs); 0, 1, 2: else /dev/null; the rest is closed
+  std::vector<std::string> arguments;            ///< [0] is the program, looked up on PATH
+  std::string folder;                            ///< working directory; empty: ours
+  std::vector<std::pair<int, int>> descriptors;  ///< (ours, theirs); 0, 1, 2: else /dev/null; the rest is closed
 };
 
 /// Starts the program in a process group of its own. It gets SIGKILL when the calling thread ends: call it from the

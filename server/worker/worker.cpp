@@ -122,7 +122,7 @@ struct Worker::Run {
   std::string stage = "start";
   bool channel_open = false;
   std::optional<int> exit_status;
-  bool ending = false;  ///< its processes were told to end
+  bool ending = false;                       ///< its processes were told to end
   std::optional<protocol::Failure> failure;  ///< decided, told when the process is gone
   std::optional<protocol::RunResult> result;
   std::vector<RecordedBatch> recordings;
@@ -252,8 +252,8 @@ void Worker::stop_parent() {
 void Worker::read_control() {
   auto buffer = std::make_shared<std::array<char, 16384>>();
   control_->async_read_some(
-      asio::buffer(*buffer), [this, buffer, generation = generation_, alive = std::weak_ptr(alive_)](
-                                 const auto& error, std::size_t count) {
+      asio::buffer(*buffer),
+      [this, buffer, generation = generation_, alive = std::weak_ptr(alive_)](const auto& error, std::size_t count) {
         if (error || alive.expired() || generation != generation_) {
           return;  // the end of the process tells the rest
         }
@@ -436,32 +436,31 @@ void Worker::start_run() {
 }
 
 void Worker::read_channel() {
-  run_->channel->async_read_some(
-      asio::buffer(run_->buffer),
-      [this, id = run_->id, alive = std::weak_ptr(alive_)](const auto& error, std::size_t count) {
-        if (error == asio::error::operation_aborted || alive.expired() || !run_ || run_->id != id) {
-          return;
-        }
-        if (error) {
-          run_->channel_open = false;
-          maybe_finish();
-          return;
-        }
-        run_->frames.feed({run_->buffer.data(), count});
-        while (auto next = run_->frames.next()) {
-          if (const auto* frame = std::get_if<protocol::Frame>(&*next)) {
-            handle_channel(*frame);
-          } else {
-            fail("worker-protocol", run_->stage, std::get<protocol::FrameError>(*next).what + ".");
-          }
-          if (!run_ || run_->id != id || run_->failure.has_value()) {
-            break;
-          }
-        }
-        if (run_ && run_->id == id) {
-          read_channel();
-        }
-      });
+  run_->channel->async_read_some(asio::buffer(run_->buffer), [this, id = run_->id, alive = std::weak_ptr(alive_)](
+                                                                 const auto& error, std::size_t count) {
+    if (error == asio::error::operation_aborted || alive.expired() || !run_ || run_->id != id) {
+      return;
+    }
+    if (error) {
+      run_->channel_open = false;
+      maybe_finish();
+      return;
+    }
+    run_->frames.feed({run_->buffer.data(), count});
+    while (auto next = run_->frames.next()) {
+      if (const auto* frame = std::get_if<protocol::Frame>(&*next)) {
+        handle_channel(*frame);
+      } else {
+        fail("worker-protocol", run_->stage, std::get<protocol::FrameError>(*next).what + ".");
+      }
+      if (!run_ || run_->id != id || run_->failure.has_value()) {
+        break;
+      }
+    }
+    if (run_ && run_->id == id) {
+      read_channel();
+    }
+  });
 }
 
 void Worker::handle_channel(const protocol::Frame& frame) {
@@ -579,14 +578,17 @@ void Worker::maybe_finish() {
   if (run_->failure.has_value()) {
     finish(std::move(*run_->failure));
   } else if (run_->result.has_value() && *run_->exit_status == 0 && !is_complete(*run_->result, run_->recordings)) {
-    finish(protocol::Failure{"worker-protocol", run_->stage, "The worker sent a result without its measurements.", {},
-                             std::nullopt});
+    finish(protocol::Failure{
+        "worker-protocol", run_->stage, "The worker sent a result without its measurements.", {}, std::nullopt});
   } else if (run_->result.has_value() && *run_->exit_status == 0) {
     finish(RunOutput{environment_.value_or(protocol::WorkerEnvironment{}), std::move(*run_->result),
                      std::move(run_->recordings)});
   } else {
-    finish(protocol::Failure{"process-died", run_->stage, "The profiled process " + describe_end(*run_->exit_status) + ".",
-                             {}, std::nullopt});
+    finish(protocol::Failure{"process-died",
+                             run_->stage,
+                             "The profiled process " + describe_end(*run_->exit_status) + ".",
+                             {},
+                             std::nullopt});
   }
 }
 

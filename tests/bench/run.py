@@ -150,7 +150,8 @@ def main() -> None:
     unknown = [name for name in arguments.names if name not in BENCHMARKS]
     if unknown:
         parser.error(f"no benchmark is called {unknown[0]}")
-    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}\n")
+    processor = platform.processor() or platform.machine()
+    print(f"{processor}, {os.cpu_count()} processors, Python {platform.python_version()}\n")
     for name in arguments.names or BENCHMARKS:
         benchmark, rounds = BENCHMARKS[name]
         benchmark(arguments.rounds or rounds)

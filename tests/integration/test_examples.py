@@ -99,6 +99,8 @@ def test_resnet_separates_its_layers_and_places_them(example_report: Reports) ->
 def test_resnet_counts_its_calls(example_report: Reports) -> None:
     report = example_report("resnet50")
     source = (ROOT / "examples" / "resnet50" / "resnet.py").read_text().splitlines()
-    calls = {source[row["line"] - 1].strip(): row["calls"] for row in report["lines"] if row["file"].endswith("resnet.py")}
+    calls = {
+        source[row["line"] - 1].strip(): row["calls"] for row in report["lines"] if row["file"].endswith("resnet.py")
+    }
     assert calls["out = self.conv2(out)"] == 16
     assert calls["x = self.conv1(images)"] == 1

@@ -52,7 +52,11 @@ def write(folder: Path, **changes: str) -> Path:
 
 MISTAKES = {
     "missing provider": ("import torch\n", "provider-missing", "model_provider"),
-    "misspelt provider": (GOOD.replace("def input_provider", "def inputs_provider"), "provider-missing", "Did you mean"),
+    "misspelt provider": (
+        GOOD.replace("def input_provider", "def inputs_provider"),
+        "provider-missing",
+        "Did you mean",
+    ),
     "no default": (GOOD.replace("batch_size=256", "batch_size"), "batch-size-missing", "batch_size"),
     "zero": (GOOD.replace("batch_size=256", "batch_size=0"), "batch-size-invalid", "positive integer"),
     "bare tensor": (GOOD.replace("256),)", "256))"), "wrong-inputs", "bare tensor"),
@@ -92,10 +96,24 @@ def test_an_exception_shows_the_users_line_and_not_ours(tmp_path: Path) -> None:
 
 def test_out_of_memory_at_another_batch_size_is_an_observation(tmp_path: Path) -> None:
     entry = tmp_path / "entry.py"
-    entry.write_text(GOOD.replace("return (torch.randn(batch_size, 256),)",
-                                  "return (torch.randn(batch_size, 256 if batch_size < 1000 else 1 << 40),)"))
-    done = ridgeline("profile", entry, "--python", sys.executable, "--format", "json", "--time-budget", "0.2",
-                     "--batch-sizes", "64,128,1000")
+    entry.write_text(
+        GOOD.replace(
+            "return (torch.randn(batch_size, 256),)",
+            "return (torch.randn(batch_size, 256 if batch_size < 1000 else 1 << 40),)",
+        )
+    )
+    done = ridgeline(
+        "profile",
+        entry,
+        "--python",
+        sys.executable,
+        "--format",
+        "json",
+        "--time-budget",
+        "0.2",
+        "--batch-sizes",
+        "64,128,1000",
+    )
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert [(s["batchSize"], s["kind"]) for s in report["skipped"]] == [(1000, "out-of-memory")]
@@ -104,10 +122,24 @@ def test_out_of_memory_at_another_batch_size_is_an_observation(tmp_path: Path) -
 
 def test_a_memory_limit_is_kept(tmp_path: Path) -> None:
     entry = tmp_path / "entry.py"
-    entry.write_text(GOOD.replace("return (torch.randn(batch_size, 256),)",
-                                  "return (torch.randn(batch_size, 256 if batch_size < 300 else 1 << 20),)"))
-    done = ridgeline("profile", entry, "--python", sys.executable, "--format", "json", "--time-budget", "0.2",
-                     "--memory-limit", "1GiB")
+    entry.write_text(
+        GOOD.replace(
+            "return (torch.randn(batch_size, 256),)",
+            "return (torch.randn(batch_size, 256 if batch_size < 300 else 1 << 20),)",
+        )
+    )
+    done = ridgeline(
+        "profile",
+        entry,
+        "--python",
+        sys.executable,
+        "--format",
+        "json",
+        "--time-budget",
+        "0.2",
+        "--memory-limit",
+        "1GiB",
+    )
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert {(s["batchSize"], s["kind"]) for s in report["skipped"]} == {(512, "out-of-memory"), (384, "out-of-memory")}
@@ -157,7 +189,10 @@ def test_cancel_at_every_stage(stage: str, tmp_path: Path) -> None:
     mark = f"mark-{uuid.uuid4()}"
     process = subprocess.Popen(
         [BINARY, "profile", entry, "--python", sys.executable, "--batch-sizes", "256,512"],
-        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env={**os.environ, "MARK": mark},
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "MARK": mark},
     )
     assert process.stderr is not None
     for line in process.stderr:
@@ -176,7 +211,10 @@ def test_killing_the_daemon_leaves_no_process(tmp_path: Path) -> None:
     mark = f"mark-{uuid.uuid4()}"
     process = subprocess.Popen(
         [BINARY, "profile", entry, "--python", sys.executable],
-        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env={**os.environ, "MARK": mark},
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "MARK": mark},
     )
     assert process.stderr is not None
     for line in process.stderr:
@@ -189,7 +227,7 @@ def test_killing_the_daemon_leaves_no_process(tmp_path: Path) -> None:
 
 def test_no_torch_is_said_plainly(tmp_path: Path) -> None:
     python = tmp_path / "python"
-    python.write_text(f"#!/bin/sh\nexec {sys.executable} -S \"$@\"\n")  # -S: no site-packages
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')  # -S: no site-packages
     python.chmod(0o755)
     done = ridgeline("profile", ENTRIES / "layers" / "entry.py", "--python", python)
     assert done.returncode == 3
@@ -197,8 +235,15 @@ def test_no_torch_is_said_plainly(tmp_path: Path) -> None:
 
 
 def test_no_compiler_is_said_plainly(tmp_path: Path) -> None:
-    done = ridgeline("profile", ENTRIES / "layers" / "entry.py", "--python", sys.executable,
-                     RIDGELINE_CACHE=str(tmp_path / "cache"), PATH=str(tmp_path), CXX="")
+    done = ridgeline(
+        "profile",
+        ENTRIES / "layers" / "entry.py",
+        "--python",
+        sys.executable,
+        RIDGELINE_CACHE=str(tmp_path / "cache"),
+        PATH=str(tmp_path),
+        CXX="",
+    )
     assert done.returncode == 3
     assert "[no-compiler]" in done.stderr and "g++" in done.stderr
 
@@ -211,8 +256,12 @@ def test_a_missing_entry_is_a_usage_error(tmp_path: Path) -> None:
 
 def test_batch_sizes_that_fail_are_replaced(tmp_path: Path) -> None:
     entry = tmp_path / "entry.py"
-    entry.write_text(GOOD.replace("        optimizer.zero_grad()", "        assert 256 <= len(x) < 512, 'not this one'\n"
-                                  "        optimizer.zero_grad()"))
+    entry.write_text(
+        GOOD.replace(
+            "        optimizer.zero_grad()",
+            "        assert 256 <= len(x) < 512, 'not this one'\n        optimizer.zero_grad()",
+        )
+    )
     done = ridgeline("profile", entry, "--python", sys.executable, "--format", "json", "--time-budget", "0.2")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)

@@ -66,8 +66,7 @@ class EntryPoint:
             raise self._wrong(
                 self.model_provider,
                 "wrong-model",
-                "must return a torch.nn.Module, or a tuple, list or dict of them, and returned "
-                + _describe(returned),
+                "must return a torch.nn.Module, or a tuple, list or dict of them, and returned " + _describe(returned),
             )
         return positional, keywords
 

@@ -86,8 +86,13 @@ class _Parent:
             described = environment()
         except Exception as error:  # noqa: BLE001 - whatever a broken torch raises is reported
             self._channel.send(
-                {"type": "unusable", "version": VERSION, "message": f"{type(error).__name__}: {error}",
-                 "python": platform.python_version(), "executable": sys.executable}
+                {
+                    "type": "unusable",
+                    "version": VERSION,
+                    "message": f"{type(error).__name__}: {error}",
+                    "python": platform.python_version(),
+                    "executable": sys.executable,
+                }
             )
             return 1
         self._channel.send({"type": "ready", "version": VERSION, "environment": described})

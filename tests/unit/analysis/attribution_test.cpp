@@ -207,13 +207,14 @@ TEST(PythonPhase, ComesFromTheFramesOutside) {
   const auto hook = step.child(step.engine, {"train.py", "hook", 30});
   const auto optimizer = step.stack({{"train.py", "step", 9}, kOptimizer, {"train.py", "closure", 12}});
   const auto loader = step.stack({{"train.py", "step", 2}, kLoader, {"data.py", "__getitem__", 12}});
+  const auto plain = step.at("train.py", 3);
   const Analysed analysed(step);
   const auto phase = [&](std::uint32_t stack) { return python_phase(analysed.tree[analysed.tree.of_stack(stack)]); };
   EXPECT_EQ(phase(in_module), Phase::kForward);
   EXPECT_EQ(phase(hook), Phase::kBackward);
   EXPECT_EQ(phase(optimizer), Phase::kOptimizer);
   EXPECT_EQ(phase(loader), Phase::kData);
-  EXPECT_EQ(phase(step.at("train.py", 3)), Phase::kOther);
+  EXPECT_EQ(phase(plain), Phase::kOther);
   EXPECT_EQ(python_phase(analysed.tree[0]), Phase::kOther);
 }
 

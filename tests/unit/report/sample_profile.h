@@ -194,8 +194,8 @@ class ResnetBuilder {
 };
 
 inline void add_models(analysis::Profile& profile) {
-  profile.time_model = analysis::Line{195.4, 96.2, 0.9987, 6.1, 4, 10, 5};
-  profile.memory_model = analysis::Line{118.3e6, 318.4e6, 0.9912, 14.2e6, 4, 10, 5};
+  profile.time_model = analysis::Line{195.4, 96.2, 0.9987, 6.1, 4, 10, 5, 6.1, 26.0};
+  profile.memory_model = analysis::Line{118.3e6, 318.4e6, 0.9912, 14.2e6, 4, 10, 5, 14.3e6, 60.6e6};
   profile.time_samples = {{2, {486.1, 482.0, 491.3}, 14},
                           {3, {684.2, 679.8, 690.1}, 12},
                           {4, {0, 0, 0}, 21},

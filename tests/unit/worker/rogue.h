@@ -33,6 +33,9 @@ def note(name):
     with open(FOLDER + '/' + name + '.part', 'w') as file:
         file.write(str(os.getpid()))
     os.rename(FOLDER + '/' + name + '.part', FOLDER + '/' + name)
+def wait_for(name):
+    while not os.path.exists(FOLDER + '/' + name):
+        time.sleep(0.001)
 def hang():
     while True:
         time.sleep(1000)
@@ -68,6 +71,7 @@ def fork_run(child):
     except OSError:
         pass
     send(channel, type='started', id=message['id'], pid=process)
+    note('told')
     _, status = os.waitpid(process, 0)
     send(channel, type='exited', id=message['id'], status=status)
 def good(run):

@@ -200,7 +200,8 @@ TEST_F(WorkerRun, TheParentSurvivesACancelledRun) {
 
 TEST_F(WorkerRun, EndsTheChildOfAParentThatDies) {
   script(
-      "def child(run):\n    note('running')\n    os.kill(os.getppid(), signal.SIGKILL)\n    hang()\n"
+      "def child(run):\n    note('running')\n    wait_for('told')\n    os.kill(os.getppid(), signal.SIGKILL)\n    "
+      "hang()\n"
       "warm()\nfork_run(child)\n");
   const protocol::Failure failure = run_to_failure();
   EXPECT_EQ(failure.kind, "worker-died");
@@ -215,6 +216,7 @@ TEST_F(WorkerRun, RefusesAParentThatBreaksTheProtocol) {
       "signal.signal(signal.SIGUSR1, break_protocol)\nnote('parent')\nwarm()\nfork_run(child)\n");
   begin();
   const pid_t child = noted("running");
+  noted("told");
   ::kill(noted("parent"), SIGUSR1);
   EXPECT_EQ(failure_of(finish()).kind, "worker-protocol");
   expect_gone(child);
@@ -231,8 +233,7 @@ TEST_F(WorkerRun, LeavesNoProcessWhenTheWorkerIsDestroyed) {
   begin();
   const pid_t process = noted("running");
   const pid_t parent = worker_->parent_process();
-  // The parent tells who its child is before it waits for it.
-  ASSERT_TRUE(testing::run_until(loop_, [&] { return testing::state_of(parent).state == 'S'; }));
+  noted("told");
   loop_.poll();
   worker_.reset();
   expect_gone(process);
