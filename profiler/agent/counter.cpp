@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "counter.h"
 #include "recorder.h"
 
 namespace ridgeline::agent {

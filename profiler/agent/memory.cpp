@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "clock.h"
+#include "memory.h"
 #include "recorder.h"
 
 namespace ridgeline::agent {

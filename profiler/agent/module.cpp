@@ -6,7 +6,12 @@
 
 #include <csignal>
 
+#include "counter.h"
+#include "memory.h"
+#include "ops.h"
 #include "recorder.h"
+#include "roles.h"
+#include "writer.h"
 
 #ifndef RIDGELINE_TORCH_VERSION
 #error "RIDGELINE_TORCH_VERSION must name the torch that this agent is built for"

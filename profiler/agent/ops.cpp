@@ -10,7 +10,10 @@
 #include <cstring>
 
 #include "clock.h"
+#include "memory.h"
+#include "ops.h"
 #include "recorder.h"
+#include "roles.h"
 
 namespace ridgeline::agent {
 

@@ -1,8 +1,11 @@
 #include "recorder.h"
+#include "memory.h"
+#include "ops.h"
+#include "roles.h"
+#include "sampler.h"
 
 #include <pthread.h>
 
-#include <cstring>
 #include <mutex>
 
 #include "clock.h"
@@ -19,7 +22,6 @@ constexpr std::size_t kMaxSamples = 4U << 20U;
 constexpr std::size_t kMaxRawSamples = 1U << 16U;
 constexpr std::size_t kMaxSampledFrames = 1U << 20U;
 constexpr std::size_t kMaxNesting = 4096;
-constexpr std::size_t kRecentNames = 1024;
 constexpr std::size_t kReadyBytes = 16U << 20U;  ///< of the main logs, made usable before a recording begins
 
 std::mutex& buffers_mutex() {
@@ -43,55 +45,6 @@ std::vector<Span>& iteration_spans() {
 }
 
 }  // namespace
-
-NameTable::NameTable() : recent_(kRecentNames), names_{""}, slots_(1U << 10U) {}
-
-std::size_t NameTable::slot_of(const char* name, std::size_t length) const {
-  std::size_t hash = length;
-  for (std::size_t i = 0; i < length; ++i) {
-    hash = (hash ^ static_cast<unsigned char>(name[i])) * 0x100000001B3ULL;
-  }
-  std::size_t slot = (hash ^ (hash >> 32U)) & (slots_.size() - 1);
-  while (slots_[slot] != 0) {
-    const std::string& present = names_[slots_[slot]];
-    if (present.size() == length && std::memcmp(present.data(), name, length) == 0) {
-      break;
-    }
-    slot = (slot + 1) & (slots_.size() - 1);
-  }
-  return slot;
-}
-
-std::uint32_t NameTable::intern(const char* name) {
-  const auto pointer = reinterpret_cast<std::size_t>(name);
-  Recent& recent = recent_[((pointer >> 4U) ^ (pointer >> 14U)) % kRecentNames];
-  if (recent.pointer != name || std::strcmp(names_[recent.name].c_str(), name) != 0) {
-    recent = {name, look_up(name)};
-  }
-  return recent.name;
-}
-
-std::uint32_t NameTable::look_up(const char* name) {
-  const std::size_t length = std::strlen(name);
-  const std::size_t slot = slot_of(name, length);
-  if (slots_[slot] != 0) {
-    return slots_[slot];
-  }
-  const auto index = static_cast<std::uint32_t>(names_.size());
-  names_.emplace_back(name, length);
-  slots_[slot] = index;
-  if (names_.size() * 2 > slots_.size()) {
-    grow();
-  }
-  return index;
-}
-
-void NameTable::grow() {
-  slots_.assign(slots_.size() * 2, 0);
-  for (std::uint32_t index = 1; index < names_.size(); ++index) {
-    slots_[slot_of(names_[index].data(), names_[index].size())] = index;
-  }
-}
 
 ThreadBuffer::ThreadBuffer(std::uint16_t index)
     : index(index),

@@ -15,6 +15,7 @@
 
 #include "append_log.h"
 #include "clock.h"
+#include "names.h"
 #include "protocol/recording_format.h"
 #include "stacks.h"
 
@@ -64,28 +65,6 @@ struct RawSample {
 struct Sample {
   std::uint64_t time;
   std::uint32_t node;
-};
-
-/// Names of ops as numbers, by content. LibTorch hands out the same pointer for the same operator nearly always: a
-/// pointer that was seen before is only compared.
-class NameTable {
- public:
-  NameTable();
-  std::uint32_t intern(const char* name);
-  const std::vector<std::string>& names() const { return names_; }
-
- private:
-  struct Recent {
-    const char* pointer = nullptr;
-    std::uint32_t name = 0;
-  };
-  std::uint32_t look_up(const char* name);
-  void grow();
-  std::size_t slot_of(const char* name, std::size_t length) const;
-
-  std::vector<Recent> recent_;
-  std::vector<std::string> names_;
-  std::vector<std::uint32_t> slots_;  ///< open addressing; 0 is an empty slot
 };
 
 struct ThreadBuffer {
@@ -151,64 +130,6 @@ State& state();
 /// Turns what the signal handler left on this thread into samples.
 void resolve_samples(ThreadBuffer& buffer);
 
-// memory.cpp ---------------------------------------------------------------------------------------------------
-/// Puts the observing allocator in front of LibTorch's CPU allocator, or takes it away. Idempotent.
-void attach_memory();
-void detach_memory();
-/// Forgets the allocator events of blocks that are gone.
-void compact_memory();
-/// Bytes handed out and not returned since attach_memory(). Call after compact_memory() or at any control point.
-std::uint64_t live_bytes();
-
-// ops.cpp ------------------------------------------------------------------------------------------------------
-void start_ops();
-void stop_ops();
-/// Measures the cost of one op record at the present stack depth, ns: inside the span, outside of it.
-struct OpCost {
-  double inside;
-  double outside;
-};
-OpCost measure_op_cost();
-double measure_memory_cost();
-
-// sampler.cpp --------------------------------------------------------------------------------------------------
-/// Samples the Python frames of the calling thread every millisecond of wall time while no op runs.
-/// False when the system has no timer for us; then nothing is sampled.
-bool start_sampler();
-void stop_sampler();
-
-// counter.cpp --------------------------------------------------------------------------------------------------
-struct LineRuns {
-  const void* code;
-  std::uint32_t line;
-  std::uint64_t count;
-};
-/// Counts line runs of user code and module calls on the calling thread, by the interpreter's trace hook, between
-/// these two. `roots` are the folders of user code; `excluded` those inside them that are not. Slow: not for timed
-/// or recorded iterations.
-void start_counting(std::vector<std::string> roots, std::vector<std::string> excluded);
-void stop_counting();
-std::vector<LineRuns> line_runs();
-std::uint64_t instance_calls(const void* instance);
-
-// roles.cpp ----------------------------------------------------------------------------------------------------
-/// The parameters and buffers of the models: a Python list of (name, tensor, is_parameter).
-/// Returns false with a Python exception set when the list is not that.
-bool set_parameters(PyObject* list);
-/// Inputs: a Python list of tensors.
-bool set_inputs(PyObject* list);
-/// Notes which blocks hold gradients now. No GIL needed.
-void mark_gradients();
-void mark_parameters_and_inputs();
-const std::vector<RoleRecord>& roles();
-void clear_roles();
-struct Parameter {
-  std::string name;
-  const void* address;
-};
-std::vector<Parameter> parameters();
-
-// recorder.cpp -------------------------------------------------------------------------------------------------
 /// From now on, processes that this one forks record nothing.
 void record_only_in_this_process();
 void begin_recording();
@@ -217,15 +138,5 @@ void iteration_end();
 void end_recording();
 const std::vector<Span>& iterations();
 TickScale::Moment recording_start();
-
-// writer.cpp ---------------------------------------------------------------------------------------------------
-struct InstanceText {
-  std::string type;
-  std::string name;
-  std::string file;
-  std::uint32_t line = 0;
-};
-/// The recording as bytes. `instances` in the order of known_objects().instances().
-std::string write_recording(const std::vector<InstanceText>& instances);
 
 }  // namespace ridgeline::agent

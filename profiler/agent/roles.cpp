@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "recorder.h"
+#include "roles.h"
 
 namespace ridgeline::agent {
 

@@ -14,6 +14,7 @@
 
 #include "clock.h"
 #include "recorder.h"
+#include "sampler.h"
 
 namespace ridgeline::agent {
 

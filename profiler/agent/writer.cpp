@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "counter.h"
 #include "protocol/recording_columns.h"
 #include "recorder.h"
+#include "roles.h"
+#include "writer.h"
 
 namespace ridgeline::agent {
 

@@ -1,0 +1,11 @@
+// The controls of the timer that shows what Python does between ops.
+#pragma once
+
+namespace ridgeline::agent {
+
+/// Samples the Python frames of the calling thread every millisecond of wall time while no op runs.
+/// False when the system has no timer for us; then nothing is sampled.
+bool start_sampler();
+void stop_sampler();
+
+}  // namespace ridgeline::agent
