@@ -155,7 +155,8 @@ std::string Recording::check() const {
       !all_below(memory_stage_, kStageCount) || !std::ranges::is_sorted(memory_time_)) {
     return "the allocator events of the recording are damaged";
   }
-  if (!same_size(role_time_.size(), role_address_, role_kind_, role_parameter_) || !all_below(role_kind_, kRoleCount) ||
+  if (!same_size(role_time_.size(), role_address_, role_kind_, role_parameter_) ||
+      !std::ranges::is_sorted(role_time_) || !all_below(role_kind_, kRoleCount) ||
       !all_below_or_none(role_parameter_, parameter_name_.size()) ||
       !same_size(parameter_name_.size(), parameter_address_) || !all_below(parameter_name_, strings)) {
     return "the parameters of the recording are damaged";

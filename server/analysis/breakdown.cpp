@@ -197,7 +197,11 @@ class Builder {
       node.definition = {display_path(file, input_.scope), input_.recording.instance_line()[part.instance]};
     }
     for (const std::uint32_t child : part.children) {
-      node.children.push_back(make_node(child));
+      Node made = make_node(child);
+      if (made.ms <= 0 && made.peak_bytes == 0 && made.calls == 0) {
+        continue;
+      }
+      node.children.push_back(std::move(made));
       for (std::size_t phase = 0; phase < kPhaseCount; ++phase) {
         node.by_phase[phase] += node.children.back().by_phase[phase];
       }

@@ -131,8 +131,10 @@ class Builder {
              std::tie(a.self_ms, a.total_ms, b.location.file, b.location.line);
     });
     for (auto& [name, cost] : other_) {
-      cost.name = name;
-      table.other.push_back(cost);
+      if (cost.ms > 0 || cost.peak_bytes > 0) {
+        cost.name = name;
+        table.other.push_back(cost);
+      }
     }
     std::ranges::sort(table.other, std::greater{}, &OtherCost::ms);
     return table;

@@ -1,6 +1,7 @@
 #include "analysis/memory.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <unordered_map>
 
@@ -289,17 +290,25 @@ class Analyser {
     }
   }
 
+  /// The last gradient of each parameter; a sparse one has several blocks, noted at one time.
   void add_gradients(MemoryAnalysis& result) const {
-    std::unordered_map<std::uint32_t, std::uint32_t> event_of_parameter;
+    std::map<std::uint32_t, std::vector<GradientMark>> last;
     for (const GradientMark& mark : gradient_log_) {
-      if (mark.time >= start_ && mark.time <= end_ + kMarkSlackNs) {
-        event_of_parameter[mark.parameter] = mark.event;
+      if (mark.time < start_ || mark.time > end_ + kMarkSlackNs) {
+        continue;
       }
+      std::vector<GradientMark>& marks = last[mark.parameter];
+      if (!marks.empty() && marks.front().time != mark.time) {
+        marks.clear();
+      }
+      marks.push_back(mark);
     }
-    for (const auto& [parameter, event] : event_of_parameter) {
+    for (const auto& [parameter, marks] : last) {
       const auto owner = parameter_owner_.find(parameter);
-      result.gradients.push_back({Category::kGradients, owner == parameter_owner_.end() ? 0 : owner->second, parameter,
-                                  recording_.memory_bytes()[event]});
+      for (const GradientMark& mark : marks) {
+        result.gradients.push_back({Category::kGradients, owner == parameter_owner_.end() ? 0 : owner->second,
+                                    parameter, recording_.memory_bytes()[mark.event]});
+      }
     }
   }
 

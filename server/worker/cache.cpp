@@ -36,6 +36,10 @@ std::string home_folder() {
 }
 
 bool has_content(const fs::path& path, std::string_view content) {
+  std::error_code problem;
+  if (!fs::is_regular_file(path, problem)) {
+    return false;  // to read a folder throws
+  }
   std::ifstream file(path, std::ios::binary);
   const std::string present{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   return file && present == content;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
@@ -120,6 +121,33 @@ pid_t spawn(const SpawnOptions& options, std::string& error) {
     return 0;
   }
   return child;
+}
+
+bool send_with_descriptors(int socket, const std::string& text, const std::vector<int>& descriptors) {
+  iovec data{const_cast<char*>(text.data()), text.size()};  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(4 * sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  if (!descriptors.empty()) {
+    message.msg_control = control.data();
+    message.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+    std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size() * sizeof(int));
+  }
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
+}
+
+std::string describe_end(int status) {
+  if (WIFSIGNALED(status)) {
+    const int signal = WTERMSIG(status);
+    return std::string("was ended by signal ") + std::to_string(signal) + " (" + ::strsignal(signal) + ")" +
+           (signal == SIGKILL ? "; the system does that when memory runs out" : "");
+  }
+  return "ended by itself with exit code " + std::to_string(WEXITSTATUS(status));
 }
 
 void signal_group(pid_t group, int signal) {

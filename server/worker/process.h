@@ -46,6 +46,13 @@ pid_t spawn(const SpawnOptions& options, std::string& error);
 std::pair<Descriptor, Descriptor> socket_pair();
 std::pair<Descriptor, Descriptor> pipe_pair();
 
+/// Writes a small message with descriptors attached, at most four, on a socket of socket_pair(). Its buffer holds the
+/// message whole; false when the other end is gone.
+bool send_with_descriptors(int socket, const std::string& message, const std::vector<int>& descriptors);
+
+/// How a process ended, in words, from its wait(2) status: "was ended by signal 9 (Killed)".
+std::string describe_end(int status);
+
 /// Sends a signal to every process of a group that spawn() made. Never to ourselves.
 void signal_group(pid_t group, int signal);
 

@@ -1,14 +1,11 @@
 #include "worker/worker.h"
 
 #include <signal.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
-#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -22,42 +19,12 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr std::size_t kMaxOutputBytes = std::size_t{64} << 10U;
 constexpr milliseconds kTermGrace{100};
 constexpr milliseconds kKillGrace{80};
-
-/// How a process ended, in words.
-std::string describe_end(int status) {
-  if (WIFSIGNALED(status)) {
-    const int signal = WTERMSIG(status);
-    return std::string("was ended by signal ") + std::to_string(signal) + " (" + ::strsignal(signal) + ")" +
-           (signal == SIGKILL ? "; the system does that when memory runs out" : "");
-  }
-  return "ended by itself with exit code " + std::to_string(WEXITSTATUS(status));
-}
 
 /// A socket of ours from a descriptor. The loop owns the descriptor from then on.
 std::unique_ptr<stream_protocol::socket> adopt(asio::io_context& loop, Descriptor descriptor) {
   return std::make_unique<stream_protocol::socket>(loop, stream_protocol(), descriptor.release());
-}
-
-/// Writes a small message with descriptors attached. The socket buffer of a fresh pair holds it whole.
-bool send_with_descriptors(int socket, const std::string& frame, const std::vector<int>& descriptors) {
-  iovec data{const_cast<char*>(frame.data()), frame.size()};  // NOLINT(cppcoreguidelines-pro-type-const-cast)
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(4 * sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  if (!descriptors.empty()) {
-    message.msg_control = control.data();
-    message.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
-    std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size() * sizeof(int));
-  }
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(frame.size());
 }
 
 /// Whether every batch size of the result was timed and recorded, the user's among them.
@@ -74,41 +41,6 @@ bool is_complete(const protocol::RunResult& result, const std::vector<RecordedBa
 
 }  // namespace
 
-/// What a process writes to stdout and stderr: read for ever, so that it never blocks; only the end is kept.
-struct Worker::Capture : std::enable_shared_from_this<Worker::Capture> {
-  Capture(asio::io_context& loop, Descriptor end) : stream(loop, end.release()) {}
-
-  void read() {
-    stream.async_read_some(asio::buffer(chunk), [self = shared_from_this()](const auto& error, std::size_t count) {
-      if (error) {
-        return;
-      }
-      self->text.append(self->chunk.data(), count);
-      if (self->text.size() > 2 * kMaxOutputBytes) {
-        self->text.erase(0, self->text.size() - kMaxOutputBytes);
-      }
-      self->read();
-    });
-  }
-  std::string tail() {
-    // What still sits in the pipe counts too.
-    stream.non_blocking(true);
-    boost::system::error_code error;
-    while (true) {
-      const std::size_t count = stream.read_some(asio::buffer(chunk), error);
-      if (error || count == 0 || text.size() > 8 * kMaxOutputBytes) {
-        break;
-      }
-      text.append(chunk.data(), count);
-    }
-    return text.size() > kMaxOutputBytes ? text.substr(text.size() - kMaxOutputBytes) : text;
-  }
-
-  asio::posix::stream_descriptor stream;
-  std::array<char, 16384> chunk{};
-  std::string text;
-};
-
 struct Worker::Run {
   int id = 0;
   protocol::RunSpec spec;
@@ -116,7 +48,7 @@ struct Worker::Run {
   std::function<void(Event)> handler;
   pid_t process = 0;
   std::unique_ptr<stream_protocol::socket> channel;
-  std::shared_ptr<Capture> output;
+  std::shared_ptr<OutputCapture> output;
   protocol::FrameDecoder frames;
   std::vector<char> buffer = std::vector<char>(std::size_t{256} << 10U);
   std::string stage = "start";
@@ -219,8 +151,8 @@ void Worker::start_parent() {
   ++generation_;
   control_ = adopt(loop_, std::move(ours));
   control_frames_ = {};
-  parent_output_ = std::make_shared<Capture>(loop_, std::move(output_read));
-  parent_output_->read();
+  parent_output_ = std::make_shared<OutputCapture>(loop_, std::move(output_read));
+  parent_output_->start();
   reaper_.watch(parent_, [this, generation = generation_, alive = std::weak_ptr(alive_)](int status) {
     // Behind what was read from the control channel already and waits for its turn.
     asio::post(loop_, [this, generation, alive, status] {
@@ -238,7 +170,7 @@ void Worker::stop_parent() {
   builder_.cancel();
   control_.reset();
   if (parent_output_) {
-    parent_output_->stream.close();
+    parent_output_->close();
     parent_output_.reset();
   }
   if (parent_ != 0) {
@@ -430,8 +362,8 @@ void Worker::start_run() {
   }
   run_->channel = adopt(loop_, std::move(ours));
   run_->channel_open = true;
-  run_->output = std::make_shared<Capture>(loop_, std::move(output_read));
-  run_->output->read();
+  run_->output = std::make_shared<OutputCapture>(loop_, std::move(output_read));
+  run_->output->start();
   read_channel();
 }
 
@@ -601,7 +533,7 @@ void Worker::finish(std::variant<RunOutput, protocol::Failure> outcome) {
   }
   std::string output = run->output ? run->output->tail() : "";
   if (run->output) {
-    run->output->stream.close();
+    run->output->close();
   }
   run->handler(Finished{std::move(outcome), std::move(output)});
 }

@@ -6,7 +6,6 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <functional>
@@ -21,6 +20,7 @@
 #include "protocol/worker_frame.h"
 #include "protocol/worker_messages.h"
 #include "worker/agent_build.h"
+#include "worker/output_capture.h"
 #include "worker/process.h"
 
 namespace ridgeline::worker {
@@ -75,7 +75,6 @@ class Worker {
 
  private:
   struct Run;
-  struct Capture;
   enum class State { kStopped, kStarting, kBuilding, kLoading, kWarm };
 
   void start_parent();
@@ -111,7 +110,7 @@ class Worker {
   std::optional<protocol::WorkerEnvironment> environment_;
   std::unique_ptr<boost::asio::local::stream_protocol::socket> control_;
   protocol::FrameDecoder control_frames_;
-  std::shared_ptr<Capture> parent_output_;
+  std::shared_ptr<OutputCapture> parent_output_;
   std::unique_ptr<Run> run_;
   int runs_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< watched by what is posted to the loop

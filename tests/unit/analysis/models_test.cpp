@@ -112,8 +112,7 @@ TEST(StudentT, FallsToTheNormalQuantile) {
   EXPECT_EQ(student_t95(0), student_t95(1));
 }
 
-/// Order statistics of the 95 % interval, 1-based, from exact binomial sums: the largest r with P(Bin(n,½) < r) ≤ 2.5
-/// %.
+/// Order statistics of the 95 % interval, 1-based: the largest r with P(Bin(n, 1/2) < r) <= 2.5 %, in exact sums.
 struct Ranks {
   int count;
   double low;

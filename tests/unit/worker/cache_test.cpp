@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
+#include <iterator>
+
 #include "tests/unit/worker/places.h"
 #include "worker/embedded_files.h"
 
@@ -115,6 +118,16 @@ TEST(UnpackSources, SaysWhyItCannot) {
   std::string error;
   EXPECT_EQ(unpack_sources(folder.file("cache", "").string(), error), "");
   EXPECT_THAT(error, HasSubstr((folder / "cache").string()));
+}
+
+TEST(UnpackSources, SaysThatAFolderStandsInTheWay) {
+  const TemporaryFolder cache;
+  std::string error;
+  const fs::path root = unpack_sources(cache.path().string(), error);
+  fs::remove(root / embedded_files().front().path);
+  fs::create_directories(root / embedded_files().front().path);
+  EXPECT_EQ(unpack_sources(cache.path().string(), error), "");
+  EXPECT_THAT(error, HasSubstr("directory"));
 }
 
 TEST(WriteAtomically, ReplacesAFileWhole) {
