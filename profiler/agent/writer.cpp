@@ -168,7 +168,11 @@ void Writer::add_memory() {
 }
 
 void Writer::add_roles() {
-  for (const RoleRecord& role : roles()) {
+  // Threads note roles in turns, but each reads its own processor's counter.
+  std::vector<RoleRecord> sorted = roles();
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const RoleRecord& a, const RoleRecord& b) { return a.time < b.time; });
+  for (const RoleRecord& role : sorted) {
     columns_.role_time.push_back(scale_.ns(role.time));
     columns_.role_address.push_back(reinterpret_cast<std::uint64_t>(role.address));
     columns_.role_kind.push_back(static_cast<std::uint8_t>(role.kind));

@@ -36,7 +36,7 @@ std::string find_compiler() {
   const char* wanted = std::getenv("CXX");  // NOLINT(concurrency-mt-unsafe): never written
   for (const std::string& name :
        {std::string(wanted == nullptr ? "" : wanted), std::string("c++"), std::string("g++"), std::string("clang++")}) {
-    const std::string found = name.empty() ? "" : find_interpreter(name, "", "").path;
+    std::string found = name.empty() ? "" : find_interpreter(name, "", "").path;
     if (!found.empty()) {
       return found;
     }

@@ -27,7 +27,7 @@ std::string environment_variable(const char* name) {
 }
 
 std::string home_folder() {
-  const std::string home = environment_variable("HOME");
+  std::string home = environment_variable("HOME");
   if (!home.empty()) {
     return home;
   }

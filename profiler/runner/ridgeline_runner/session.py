@@ -222,6 +222,6 @@ class _Session:
 
 def batch_size_candidates(chosen: int) -> list[int]:
     """Other batch sizes to try, until there are enough: half, twice, then what lies between and below."""
-    sizes = [chosen // 2, chosen * 2, chosen * 3 // 2, chosen * 3 // 4, chosen // 4, chosen + 1, chosen + 2]
+    sizes = [chosen // 2, chosen * 2, chosen * 3 // 2, chosen * 3 // 4, chosen // 4, chosen + 1, chosen + 2, chosen * 4]
     unique = dict.fromkeys(size for size in sizes if size >= 1 and size != chosen)
     return list(unique)

@@ -45,7 +45,7 @@ struct Analysed {
     std::string lines_text;
     for (TreeNode node = attribution.owner[op]; node != 0; node = tree[node].parent) {
       if (tree[node].line != 0) {
-        lines_text = place(tree[node].line) + (lines_text.empty() ? "" : " ") + lines_text;
+        lines_text.insert(0, place(tree[node].line).append(lines_text.empty() ? "" : " "));
       }
     }
     return lines_text;

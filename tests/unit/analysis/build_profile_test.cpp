@@ -128,7 +128,7 @@ TEST(BuildProfile, PassesOnWhatItDoesNotMeasure) {
   EXPECT_EQ(profile.skipped[0].batch_size, 128);
 }
 
-std::vector<std::string> warnings_of(RecordingBuilder builder, std::vector<double> bare_ms) {
+std::vector<std::string> warnings_of(const RecordingBuilder& builder, std::vector<double> bare_ms) {
   for (double& time : bare_ms) {
     time *= 1e6;
   }

@@ -222,7 +222,7 @@ class RecordingBuilder {
     std::uint32_t code;
     std::uint32_t line;
     std::uint32_t instance;
-    auto operator<=>(const Key&) const = default;
+    auto operator<=>(const Key&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm of clang-tidy 14
   };
 
   template <typename T>

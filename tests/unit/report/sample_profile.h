@@ -60,10 +60,10 @@ class ResnetBuilder {
 
   Node network() {
     Node model = node("ResNet", "ResNet", {kEntry, 35}, {kModel, 54});
-    add(model, module("conv1", "Conv2d", "convolution", 79, {52.3, 4 * 112 * 112 * 64 * 4, 37632}));
-    add(model, module("bn1", "BatchNorm2d", "batch_norm", 80, {13.9, 4 * 112 * 112 * 64 * 4, 512}));
+    add(model, module("conv1", "Conv2d", "convolution", 79, {52.3, 4UL * 112 * 112 * 64 * 4, 37632}));
+    add(model, module("bn1", "BatchNorm2d", "batch_norm", 80, {13.9, 4UL * 112 * 112 * 64 * 4, 512}));
     add(model, module("relu", "ReLU", "relu_", 81, {5.93, 0, 0}));
-    add(model, module("maxpool", "MaxPool2d", "max_pool2d", 82, {12.4, 4 * 56 * 56 * 64 * 12, 0}));
+    add(model, module("maxpool", "MaxPool2d", "max_pool2d", 82, {12.4, 4UL * 56 * 56 * 64 * 12, 0}));
     add(model, layer(1, 84, {56.1, 45.8, 45.9}, 69632));
     add(model, layer(2, 85, {66.2, 44.3, 43.9, 44.1}, 280064));
     add(model, layer(3, 86, {70.4, 38.2, 38.4, 38.1, 38.3, 38.2}, 1114112));

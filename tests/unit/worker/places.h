@@ -53,7 +53,7 @@ class TemporaryFolder {
     return path_ / name;
   }
   fs::path program(std::string_view name, std::string_view script) const {
-    const fs::path path = file(name, script);
+    fs::path path = file(name, script);
     ::chmod(path.c_str(), 0755);
     return path;
   }
@@ -144,11 +144,14 @@ inline bool is_gone(pid_t process) {
   return state == 'X' || state == 'Z';
 }
 
+/// The process number that a text begins with; 0 when it begins with none.
+inline pid_t number_in(const std::string& text) { return static_cast<pid_t>(std::strtol(text.c_str(), nullptr, 10)); }
+
 /// Our own children that are in one of these states ("Z": ended and not reaped).
 inline std::vector<pid_t> children(std::string_view states) {
   std::vector<pid_t> found;
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {
-    const auto process = static_cast<pid_t>(std::atol(entry.path().filename().c_str()));
+    const auto process = number_in(entry.path().filename().string());
     if (process > 0) {
       const ProcessState state = state_of(process);
       if (state.parent == ::getpid() && states.find(state.state) != std::string_view::npos) {
@@ -162,7 +165,7 @@ inline std::vector<pid_t> living_children() { return children("RSDTtI"); }
 
 /// The process number that a script wrote into a file, when it is there.
 inline std::optional<pid_t> process_in(const fs::path& path) {
-  const auto process = static_cast<pid_t>(std::atol(content_of(path).c_str()));
+  const auto process = number_in(content_of(path));
   return process > 0 ? std::optional(process) : std::nullopt;
 }
 

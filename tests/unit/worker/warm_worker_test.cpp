@@ -137,7 +137,7 @@ TEST_F(WarmWorker, IsStartedAnewWhenItDied) {
   signal_group(parent, 9);
   const Finished second = run();
   // The run that meets the corpse may fail; the next one must not.
-  if (kind_of(second) != "") {
+  if (!kind_of(second).empty()) {
     EXPECT_EQ(kind_of(second).substr(0, 11), "worker-died");
     EXPECT_EQ(kind_of(run()), "");
   }

@@ -1,0 +1,91 @@
+"""The runner's own decisions: when a step is warm, how well its time is known, what an entry point may return."""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
+
+import torch
+from ridgeline_runner import timing
+from ridgeline_runner.entry import tensors_in
+from ridgeline_runner.failure import is_out_of_memory
+from ridgeline_runner.recorder import class_lines
+from ridgeline_runner.session import batch_size_candidates
+
+
+@pytest.mark.parametrize(
+    ("times", "warm"),
+    [
+        ([], False),
+        ([5, 5], False),
+        ([90, 50, 50], True),
+        ([90, 50, 60], False),
+        ([90, 50, 60, 51, 52], True),
+        ([10, 10, 10], True),
+    ],
+)
+def test_warm_when_the_last_two_are_near_the_fastest(times: list[int], warm: bool) -> None:
+    assert timing.is_warm(times) is warm
+
+
+@pytest.mark.parametrize(("count", "ranks"), [(5, None), (6, (0, 5)), (9, (1, 7)), (20, (5, 14))])
+def test_interval_of_the_median_by_ranks(count: int, ranks: tuple[int, int] | None) -> None:
+    assert timing.median_interval_ranks(count) == ranks
+
+
+def test_interval_of_the_median_holds_it_as_often_as_it_says() -> None:
+    generator = random.Random(1)
+    held = 0
+    for _ in range(2000):
+        values = sorted(generator.expovariate(1) for _ in range(15))
+        low, high = timing.median_interval_ranks(15) or (0, 0)
+        held += values[low] <= math.log(2) <= values[high]
+    assert held / 2000 >= 0.95
+
+
+def test_width_is_infinite_while_unknown() -> None:
+    assert timing.relative_half_width([1.0, 1.0]) == math.inf
+    assert timing.relative_half_width([1.0] * 6) == 0
+
+
+@pytest.mark.parametrize("chosen", [1, 2, 3, 64])
+def test_batch_size_candidates_are_other_positive_sizes(chosen: int) -> None:
+    sizes = batch_size_candidates(chosen)
+    assert len(set(sizes)) == len(sizes) >= 3
+    assert all(size >= 1 and size != chosen for size in sizes)
+
+
+def test_tensors_are_found_in_nested_inputs() -> None:
+    @dataclass
+    class Batch:
+        x: torch.Tensor
+        more: dict[str, list[torch.Tensor]]
+
+    one, two, three = torch.zeros(1), torch.zeros(2), torch.zeros(3)
+    assert tensors_in((one, Batch(two, {"a": [three]}), 7, "text")) == [one, two, three]
+    endless: list[object] = []
+    endless.append(endless)
+    assert tensors_in(endless) == []
+
+
+def test_out_of_memory_is_told_from_other_errors() -> None:
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(1 << 60)
+    assert is_out_of_memory(caught.value)
+    assert is_out_of_memory(MemoryError())
+    assert not is_out_of_memory(RuntimeError("shapes do not match"))
+
+
+def test_class_lines_know_nested_and_local_classes(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text("class A:\n    class B:\n        pass\n\n\ndef make():\n    class C:\n        pass\n")
+    assert class_lines(str(file)) == {"A": 1, "A.B": 2, "make.<locals>.C": 7}
+    file.write_text("class (:\n")
+    assert class_lines(str(file)) == {}
