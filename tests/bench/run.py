@@ -64,6 +64,8 @@ def bench_overhead(rounds: int) -> None:
         )
         added = {way: row["ratio"] - 1 for way, row in result.items()}
         full = added["torch.profiler, stacks and memory"]
+        if full < 0.1:
+            continue  # less than the noise of a busy machine: a ratio of the two would say nothing
         print(f"The agent adds {added['agent, all'] / full:.2f} of what torch.profiler with stacks and memory adds.\n")
 
 
