@@ -85,7 +85,7 @@ class _Session:
         step = entry.iteration(positional, keywords)
 
         # The user's own batch size first: if that one fails, the profile fails.
-        wanted = [size for size in spec.get("batchSizes") or [] if size != entry.batch_size]
+        wanted = [size for size in dict.fromkeys(spec.get("batchSizes") or []) if size != entry.batch_size]
         candidates = [entry.batch_size, *(wanted or batch_size_candidates(entry.batch_size))]
         enough = len(candidates) if wanted else _SAMPLED_SIZES
         sampled: list[Sampled] = []
