@@ -20,7 +20,7 @@ namespace ridgeline::agent {
 
 namespace {
 
-constexpr long kIntervalNs = 1'000'000;
+constexpr long kIntervalNs = 500'000;
 constexpr std::size_t kMaxFramesPerSample = 1024;
 constexpr std::size_t kMaxPending = 1U << 16U;  ///< samples between two ops: a minute of them
 constexpr std::size_t kMaxPendingFrames = 1U << 18U;
@@ -103,7 +103,9 @@ bool start_sampler() {
     ::sigaction(signal_number(), &g_previous, nullptr);
     return false;
   }
-  const itimerspec interval{{0, kIntervalNs}, {0, kIntervalNs}};
+  // A random phase for every iteration: a step repeats itself, and a timer in step with it would always see the same.
+  const auto phase = static_cast<long>(ticks() * 0x9E3779B97F4A7C15ULL >> 44U) % kIntervalNs + 1;
+  const itimerspec interval{{0, kIntervalNs}, {0, phase}};
   g_running = ::timer_settime(g_timer, 0, &interval, nullptr) == 0;
   return g_running;
 }

@@ -3,8 +3,8 @@
 
 namespace ridgeline::agent {
 
-/// Samples the Python frames of the calling thread every millisecond of wall time while no op runs.
-/// False when the system has no timer for us; then nothing is sampled.
+/// Samples the Python frames of the calling thread every half millisecond of wall time, from a random moment on, while
+/// no op runs. False when the system has no timer for us; then nothing is sampled.
 bool start_sampler();
 void stop_sampler();
 

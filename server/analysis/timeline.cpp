@@ -16,13 +16,15 @@ struct Span {
   std::uint64_t end;
 };
 
-/// The faster half of the iterations, at least one, in order of time.
+/// The third of the iterations whose durations lie in the middle, at least one, in order of time.
 std::vector<std::size_t> chosen_iterations(const Recording& recording) {
   std::vector<std::size_t> order(recording.iteration_start().size());
   std::iota(order.begin(), order.end(), 0);
   const auto length = [&](std::size_t i) { return recording.iteration_end()[i] - recording.iteration_start()[i]; };
   std::ranges::stable_sort(order, {}, length);
-  order.resize((order.size() + 1) / 2);
+  const std::size_t outside = order.size() / 3;
+  order.erase(order.end() - static_cast<std::ptrdiff_t>(outside), order.end());
+  order.erase(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(outside));
   std::ranges::sort(order);
   return order;
 }
@@ -130,9 +132,12 @@ class Builder {
     add_gap(iteration.end, kNone, 0);
   }
 
+  /// What recording costs, in nanoseconds.
+  double price(recording::Cost kind) const { return recording_.cost()[static_cast<std::size_t>(kind)]; }
+
   double outside_cost(std::uint32_t op) const {
     const std::uint32_t depth = tree_[tree_.of_stack(recording_.op_node()[op])].depth;
-    return recording_.cost()[1] + recording_.cost()[2] * depth;
+    return price(recording::Cost::kOutsideOp) + price(recording::Cost::kPerFrame) * depth;
   }
 
   /// Half of the cost around an op's span falls before it, half after it; likewise inside of it.
@@ -147,7 +152,7 @@ class Builder {
     }
     const std::uint64_t end = std::clamp(recording_.op_end()[op], start, std::max(start, limit));
     open_.push_back({op, end});
-    debt_ns_ = recording_.cost()[0] / 2;
+    debt_ns_ = price(recording::Cost::kInsideOp) / 2;
     if (operation_begins(op)) {
       ++result_.costs[key_of(op)].calls;
     }
@@ -162,7 +167,7 @@ class Builder {
   void close_until(std::uint32_t parent) {
     while (!open_.empty() && open_.back().op != parent) {
       const Open closing = open_.back();
-      add_inside(std::max(cursor_, closing.end), recording_.cost()[0] / 2);
+      add_inside(std::max(cursor_, closing.end), price(recording::Cost::kInsideOp) / 2);
       open_.pop_back();
       debt_ns_ = outside_cost(closing.op) / 2;
     }
@@ -180,7 +185,7 @@ class Builder {
   double take(std::uint64_t end, double further_debt) {
     double ns = static_cast<double>(end - cursor_) - debt_ns_ - further_debt;
     const auto [first_event, last_event] = memory_sweep_.take_before(end);
-    ns -= static_cast<double>(last_event - first_event) * recording_.cost()[3];
+    ns -= static_cast<double>(last_event - first_event) * price(recording::Cost::kPerMemory);
     const auto [first_pause, last_pause] = pause_sweep_.take_before(end);
     for (std::size_t i = first_pause; i < last_pause; ++i) {
       ns -= static_cast<double>(std::min(pauses_[i].end, end) - pauses_[i].start);

@@ -37,9 +37,9 @@ struct Timeline {
   int iterations = 0;      ///< how many were used
 };
 
-/// Gives every instant of the recorded iterations to exactly one owner. Uses the faster half of the iterations: what
-/// disturbs an iteration makes it longer. Between ops: a short gap goes to the next op's stack, a longer one to the
-/// stacks that the timer saw in it.
+/// Gives every instant of the recorded iterations to exactly one owner. Uses the third of the iterations whose
+/// durations lie in the middle, as the bare time is a median too. Between ops: a short gap goes to the next op's stack,
+/// a longer one to the stacks that the timer saw in it.
 Timeline build_timeline(const recording::Recording& recording, const Attribution& attribution, const CallTree& tree);
 
 /// Gaps shorter than this are not divided.
