@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 import uuid
 from pathlib import Path
 
 import pytest
-from conftest import BINARY, ENTRIES, ROOT, ridgeline
+from conftest import BINARY, ENTRIES, ROOT, profile, ridgeline
 
 GOOD = (ENTRIES / "layers" / "entry.py").read_text()
 
@@ -36,18 +34,6 @@ def assert_all_gone(mark: str) -> None:
     while processes_with(mark) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert processes_with(mark) == []
-
-
-def write(folder: Path, **changes: str) -> Path:
-    """The good entry with its functions replaced."""
-    text = GOOD
-    for name, body in changes.items():
-        start = text.index(f"def {name}")
-        end = text.find("\ndef ", start)
-        text = text[:start] + textwrap.dedent(body).strip() + "\n\n" + (text[end:] if end != -1 else "")
-    entry = folder / "entry.py"
-    entry.write_text(text)
-    return entry
 
 
 MISTAKES = {
@@ -102,20 +88,7 @@ def test_out_of_memory_at_another_batch_size_is_an_observation(tmp_path: Path) -
             "return (torch.randn(batch_size, 256 if batch_size < 1000 else 1 << 40),)",
         )
     )
-    done = ridgeline(
-        "profile",
-        entry,
-        "--python",
-        sys.executable,
-        "--format",
-        "json",
-        "--time-budget",
-        "0.2",
-        "--batch-sizes",
-        "64,128,1000",
-    )
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
+    report = profile(entry, "--time-budget", "0.2", "--batch-sizes", "64,128,1000")
     assert [(s["batchSize"], s["kind"]) for s in report["skipped"]] == [(1000, "out-of-memory")]
     assert [s["batchSize"] for s in report["models"]["time"]["samples"]] == [64, 128, 256]
 
@@ -128,20 +101,7 @@ def test_a_memory_limit_is_kept(tmp_path: Path) -> None:
             "return (torch.randn(batch_size, 256 if batch_size < 300 else 1 << 20),)",
         )
     )
-    done = ridgeline(
-        "profile",
-        entry,
-        "--python",
-        sys.executable,
-        "--format",
-        "json",
-        "--time-budget",
-        "0.2",
-        "--memory-limit",
-        "1GiB",
-    )
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
+    report = profile(entry, "--time-budget", "0.2", "--memory-limit", "1GiB")
     assert {(s["batchSize"], s["kind"]) for s in report["skipped"]} == {(512, "out-of-memory"), (384, "out-of-memory")}
     assert [s["batchSize"] for s in report["models"]["time"]["samples"]] == [128, 192, 256]
     assert report["memory"]["capacityBytes"] == 1 << 30
@@ -262,9 +222,7 @@ def test_batch_sizes_that_fail_are_replaced(tmp_path: Path) -> None:
             "        assert 256 <= len(x) < 512, 'not this one'\n        optimizer.zero_grad()",
         )
     )
-    done = ridgeline("profile", entry, "--python", sys.executable, "--format", "json", "--time-budget", "0.2")
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
+    report = profile(entry, "--time-budget", "0.2")
     assert [s["batchSize"] for s in report["skipped"]] == [128, 512, 192, 64]
     assert [s["batchSize"] for s in report["models"]["time"]["samples"]] == [256, 257, 384]
 

@@ -12,43 +12,43 @@ bool is_user(std::string_view file, std::string root, std::vector<std::string> e
 }
 
 TEST(UserFile, LiesUnderTheRoot) {
-  EXPECT_TRUE(is_user("/root/train.py", "/root"));
-  EXPECT_TRUE(is_user("/root/models/deep/net.py", "/root"));
-  EXPECT_FALSE(is_user("/elsewhere/train.py", "/root"));
-  EXPECT_FALSE(is_user("<frozen importlib._bootstrap>", "/root"));
-  EXPECT_FALSE(is_user("", "/root"));
+  EXPECT_TRUE(is_user("/base/train.py", "/base"));
+  EXPECT_TRUE(is_user("/base/models/deep/net.py", "/base"));
+  EXPECT_FALSE(is_user("/elsewhere/train.py", "/base"));
+  EXPECT_FALSE(is_user("<frozen importlib._bootstrap>", "/base"));
+  EXPECT_FALSE(is_user("", "/base"));
 }
 
 TEST(UserFile, IsNotFoundByACommonPrefix) {
-  EXPECT_FALSE(is_user("/rootother/train.py", "/root"));
-  EXPECT_FALSE(is_user("/root", "/root"));
-  EXPECT_TRUE(is_user("/root/envother/train.py", "/root", {"/root/env"}));
+  EXPECT_FALSE(is_user("/baseother/train.py", "/base"));
+  EXPECT_FALSE(is_user("/base", "/base"));
+  EXPECT_TRUE(is_user("/base/envother/train.py", "/base", {"/base/env"}));
 }
 
 TEST(UserFile, IsNotInstalledCode) {
-  EXPECT_FALSE(is_user("/root/lib/python3.11/site-packages/torch/nn/modules/linear.py", "/root"));
-  EXPECT_FALSE(is_user("/root/lib/python3/dist-packages/numpy/core.py", "/root"));
-  EXPECT_TRUE(is_user("/root/site-packages.py", "/root"));
+  EXPECT_FALSE(is_user("/base/lib/python3.11/site-packages/torch/nn/modules/linear.py", "/base"));
+  EXPECT_FALSE(is_user("/base/lib/python3/dist-packages/numpy/core.py", "/base"));
+  EXPECT_TRUE(is_user("/base/site-packages.py", "/base"));
 }
 
 TEST(UserFile, IsNotInAnEnvironmentInsideTheProject) {
-  EXPECT_FALSE(is_user("/root/.venv/lib/python3.11/json/decoder.py", "/root", {"/root/.venv"}));
-  EXPECT_TRUE(is_user("/root/train.py", "/root", {"/root/.venv"}));
+  EXPECT_FALSE(is_user("/base/.venv/lib/python3.11/json/decoder.py", "/base", {"/base/.venv"}));
+  EXPECT_TRUE(is_user("/base/train.py", "/base", {"/base/.venv"}));
 }
 
 TEST(UserFile, MayLieInAProjectInsideAnEnvironment) {
-  EXPECT_TRUE(is_user("/opt/conda/work/train.py", "/opt/conda/work", {"/opt/conda"}));
+  EXPECT_TRUE(is_user("/opt/conda/project/train.py", "/opt/conda/project", {"/opt/conda"}));
   EXPECT_TRUE(is_user("/opt/conda/train.py", "/opt/conda", {"/opt/conda"}));
-  EXPECT_FALSE(is_user("/opt/conda/lib/python3.11/json.py", "/opt/conda/work", {"/opt/conda"}));
+  EXPECT_FALSE(is_user("/opt/conda/lib/python3.11/json.py", "/opt/conda/project", {"/opt/conda"}));
   EXPECT_FALSE(is_user("/opt/conda/lib/python3.11/json.py", "/opt/conda", {"/opt/conda", "/opt/conda/lib/python3.11"}));
 }
 
-TEST(UserFile, NeedsARoot) { EXPECT_FALSE(is_user("/root/train.py", "")); }
+TEST(UserFile, NeedsARoot) { EXPECT_FALSE(is_user("/base/train.py", "")); }
 
 TEST(DisplayPath, IsRelativeInsideTheProjectOnly) {
-  const SourceScope scope{"/root", {}};
-  EXPECT_EQ(display_path("/root/models/net.py", scope), "models/net.py");
-  EXPECT_EQ(display_path("/rootother/net.py", scope), "/rootother/net.py");
+  const SourceScope scope{"/base", {}};
+  EXPECT_EQ(display_path("/base/models/net.py", scope), "models/net.py");
+  EXPECT_EQ(display_path("/baseother/net.py", scope), "/baseother/net.py");
   EXPECT_EQ(display_path("/env/torch/optim/sgd.py", scope), "/env/torch/optim/sgd.py");
 }
 

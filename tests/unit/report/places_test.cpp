@@ -23,13 +23,13 @@ std::string name(const std::string& file, const Project& project) {
 }
 
 TEST(Places, AreNamedFromTheEntrysFolder) {
-  const Project project = {"/work/examples/resnet50/entry.py", "/work"};
+  const Project project = {"/tree/examples/resnet50/entry.py", "/tree"};
   EXPECT_EQ(name("examples/resnet50/entry.py", project), "entry.py:42");
   EXPECT_EQ(name("examples/resnet50/blocks/conv.py", project), "blocks/conv.py:42");
 }
 
 TEST(Places, AreNamedFromTheProjectElsewhere) {
-  const Project project = {"/work/examples/resnet50/entry.py", "/work"};
+  const Project project = {"/tree/examples/resnet50/entry.py", "/tree"};
   EXPECT_EQ(name("training/step.py", project), "training/step.py:42");
   EXPECT_EQ(name("examples/resnet50x/step.py", project), "examples/resnet50x/step.py:42");
   EXPECT_EQ(name("/usr/lib/python3/abc.py", project), "/usr/lib/python3/abc.py:42");
@@ -37,20 +37,20 @@ TEST(Places, AreNamedFromTheProjectElsewhere) {
 }
 
 TEST(Places, AreNamedFromAnEntryInOrOutsideOfTheRoot) {
-  EXPECT_EQ(name("models/a.py", {"/work/entry.py", "/work"}), "models/a.py:42");
-  EXPECT_EQ(name("models/a.py", {"/work/entry.py", "/work/"}), "models/a.py:42");
-  EXPECT_EQ(name("/runs/7/a.py", {"/runs/7/entry.py", "/work"}), "a.py:42");
+  EXPECT_EQ(name("models/a.py", {"/tree/entry.py", "/tree"}), "models/a.py:42");
+  EXPECT_EQ(name("models/a.py", {"/tree/entry.py", "/tree/"}), "models/a.py:42");
+  EXPECT_EQ(name("/runs/7/a.py", {"/runs/7/entry.py", "/tree"}), "a.py:42");
   EXPECT_EQ(name("models/a.py", {"", ""}), "models/a.py:42");
 }
 
 TEST(Places, KeepApartWhatWouldGetOneName) {
   const std::vector<std::string> files = {"utils.py", "train/utils.py"};
-  EXPECT_EQ(name("utils.py", {"/work/train/entry.py", "/work", files}), "utils.py:42");
-  EXPECT_EQ(name("train/utils.py", {"/work/train/entry.py", "/work", files}), "train/utils.py:42");
-  EXPECT_EQ(name("train/utils.py", {"/work/train/entry.py", "/work", {"train/utils.py"}}), "utils.py:42");
+  EXPECT_EQ(name("utils.py", {"/tree/train/entry.py", "/tree", files}), "utils.py:42");
+  EXPECT_EQ(name("train/utils.py", {"/tree/train/entry.py", "/tree", files}), "train/utils.py:42");
+  EXPECT_EQ(name("train/utils.py", {"/tree/train/entry.py", "/tree", {"train/utils.py"}}), "utils.py:42");
 }
 
-TEST(Places, ArePrintable) { EXPECT_EQ(name("a\x1b.py", {"/work/entry.py", "/work"}), "a\uFFFD.py:42"); }
+TEST(Places, ArePrintable) { EXPECT_EQ(name("a\x1b.py", {"/tree/entry.py", "/tree"}), "a\uFFFD.py:42"); }
 
 }  // namespace
 }  // namespace ridgeline::report

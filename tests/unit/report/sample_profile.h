@@ -211,8 +211,8 @@ inline analysis::Profile resnet_profile() {
   using Builder = ResnetBuilder;
   Builder builder;
   analysis::Profile profile;
-  profile.entry_path = "/home/user/work/examples/resnet50/entry.py";
-  profile.project_root = "/home/user/work";
+  profile.entry_path = "/home/user/project/examples/resnet50/entry.py";
+  profile.project_root = "/home/user/project";
   profile.batch_size = 4;
   profile.environment = {"3.11.2", "2.13.0+cpu", "cpu", "AMD EPYC 9V74 80-Core Processor", 2};
 

@@ -109,16 +109,16 @@ TEST(TextReport, ColoursWithoutChangingTheText) {
 
 TEST(TextReport, NamesTheEntryFromTheProject) {
   Profile profile = testing::minimal_profile();
-  profile.entry_path = "/home/user/work/train/entry.py";
+  profile.entry_path = "/home/user/project/train/entry.py";
   const auto path = [&](const std::string& root) {
     profile.project_root = root;
     const std::string text = report(profile);
     return text.substr(0, text.find(" ·"));
   };
-  EXPECT_EQ(path("/home/user/work"), "train/entry.py");
-  EXPECT_EQ(path("/home/user/work/train"), "train/entry.py");
-  EXPECT_EQ(path("/home/user/wo"), "/home/user/work/train/entry.py");
-  EXPECT_EQ(path(""), "/home/user/work/train/entry.py");
+  EXPECT_EQ(path("/home/user/project"), "train/entry.py");
+  EXPECT_EQ(path("/home/user/project/train"), "train/entry.py");
+  EXPECT_EQ(path("/home/user/wo"), "/home/user/project/train/entry.py");
+  EXPECT_EQ(path(""), "/home/user/project/train/entry.py");
 }
 
 TEST(TextReport, FoldsSmallSiblingsWithTheirSum) {
