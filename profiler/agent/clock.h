@@ -46,7 +46,6 @@ class TickScale {
   /// `last` must be at least a few milliseconds after `first` for the rate to be good.
   TickScale(Moment first, Moment last);
   std::uint64_t ns(std::uint64_t tick) const;
-  double ns_per_tick() const { return rate_; }
 
  private:
   Moment first_;

@@ -130,12 +130,4 @@ void compact_memory() {
   }
 }
 
-std::uint64_t live_bytes() {
-  std::uint64_t total = 0;
-  for (const auto& [address, record] : live_blocks()) {
-    total += record.bytes;
-  }
-  return total;
-}
-
 }  // namespace ridgeline::agent

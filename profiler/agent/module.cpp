@@ -35,7 +35,6 @@ PyObject* py_compact_memory(PyObject*, PyObject*) {
   compact_memory();
   return none();
 }
-PyObject* py_live_bytes(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(live_bytes()); }
 
 PyObject* py_end_with_parent(PyObject*, PyObject*) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -179,7 +178,6 @@ PyMethodDef kMethods[] = {
     {"attach_memory", py_attach_memory, METH_NOARGS, "Observe the CPU allocator; false when that is not possible."},
     {"detach_memory", py_detach_memory, METH_NOARGS, "Stop observing the CPU allocator."},
     {"compact_memory", py_compact_memory, METH_NOARGS, "Forget the events of blocks that are gone."},
-    {"live_bytes", py_live_bytes, METH_NOARGS, "Bytes handed out and not returned since attach_memory."},
     {"end_with_parent", py_end_with_parent, METH_NOARGS, "The system ends this process when its parent ends."},
     {"set_stage", py_set_stage, METH_O, "What the runner does now: recording::Stage."},
     {"set_module_call", py_set_module_call, METH_O, "The code object of torch.nn.Module._call_impl."},

@@ -37,7 +37,6 @@ class Sampled:
 
     batch_size: int
     warmup_iterations: int = 0
-    recorded_ns: list[int] = field(default_factory=list)
     times_ns: list[int] = field(default_factory=list)
     estimate_ns: int = 0
 
@@ -112,7 +111,6 @@ class _Session:
                     {
                         "batchSize": s.batch_size,
                         "warmupIterations": s.warmup_iterations,
-                        "recordedNs": s.recorded_ns,
                         "timesNs": s.times_ns,
                     }
                     for s in sampled
@@ -138,7 +136,7 @@ class _Session:
         if chosen:
             wanted = math.ceil(_RECORDED_SECONDS * 1e9 / max(1, sampled.estimate_ns))
             count = min(_MAX_RECORDED, max(_MIN_RECORDED, wanted))
-        sampled.recorded_ns = recorder.record(step, inputs, count)
+        recorder.record(step, inputs, count)
         if chosen:
             recorder.count(step, inputs, self._spec["environmentRoots"])
         self.stage = "report"
