@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "analysis/source_scope.h"
 #include "commands/profile.h"
 #include "report/units.h"
 
@@ -22,13 +23,9 @@ std::vector<protocol::TraceFrame> user_frames(const std::vector<protocol::TraceF
                                               const std::string& project_root) {
   std::vector<protocol::TraceFrame> own;
   std::ranges::copy_if(frames, std::back_inserter(own), [&](const protocol::TraceFrame& frame) {
-    return frame.file.starts_with(project_root + "/") && frame.file.find("/site-packages/") == std::string::npos;
+    return analysis::is_user_file(frame.file, {project_root, {}});
   });
   return own.empty() ? frames : own;
-}
-
-std::string relative(const std::string& file, const std::string& root) {
-  return file.starts_with(root + "/") ? file.substr(root.size() + 1) : file;
 }
 
 bool output_helps(const std::string& kind) {
@@ -62,7 +59,8 @@ std::string failure_text(const RunFailure& run, const std::string& project_root)
   const std::vector<protocol::TraceFrame> frames = user_frames(failure.frames, project_root);
   std::string text;
   if (!frames.empty()) {
-    text += relative(frames.back().file, project_root) + ":" + std::to_string(frames.back().line) + ": ";
+    text += analysis::display_path(frames.back().file, {project_root, {}}) + ":" + std::to_string(frames.back().line) +
+            ": ";
   }
   text += "error: " + failure.message;
   if (failure.batch_size.has_value()) {
@@ -73,8 +71,8 @@ std::string failure_text(const RunFailure& run, const std::string& project_root)
     if (frame.function.empty()) {
       continue;
     }
-    text +=
-        "  " + relative(frame.file, project_root) + ":" + std::to_string(frame.line) + " in " + frame.function + "\n";
+    text += "  " + analysis::display_path(frame.file, {project_root, {}}) + ":" + std::to_string(frame.line) + " in " +
+            frame.function + "\n";
     if (!frame.text.empty()) {
       text += "    " + frame.text + "\n";
     }
