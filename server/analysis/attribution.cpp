@@ -122,8 +122,10 @@ class Attributor {
   void add_inside_node(std::uint32_t op, std::uint32_t node) {
     const std::uint32_t stack = recording_.op_node()[op];
     const std::uint32_t outer = recording_.op_node()[node];
-    result_.phase[op] = Phase::kBackward;
-    result_.owner[op] = tree_.extend(result_.owner[node], stack, outer);
+    const bool again = tree_[tree_.of_stack(stack)].recomputation;
+    result_.phase[op] = again ? Phase::kRecomputation : Phase::kBackward;
+    result_.owner[op] =
+        again ? tree_.rejoin(result_.owner[node], stack, outer) : tree_.extend(result_.owner[node], stack, outer);
     result_.operation[op] = stack == outer ? result_.operation[node] : own_operation(op);
   }
 
@@ -169,7 +171,7 @@ Attribution attribute(const recording::Recording& recording, CallTree& tree) {
 
 Phase python_phase(const CallTree::Node& node) {
   if (node.engine) {
-    return Phase::kBackward;
+    return node.recomputation ? Phase::kRecomputation : Phase::kBackward;
   }
   if (node.optimizer) {
     return Phase::kOptimizer;

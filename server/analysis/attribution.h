@@ -20,8 +20,12 @@ struct Attribution {
 
 /// Matching: a forward op carries the sequence number of the next autograd node on its thread; the last such op before
 /// the node is the one that made it. AccumulateGrad, and what the engine does between nodes, follow the node before.
-/// Ops inside a node keep the Python frames that they have beyond the node's own.
+/// Ops inside a node keep the Python frames that they have beyond the node's own; those of a recomputation stand where
+/// the forward stood.
 Attribution attribute(const recording::Recording& recording, CallTree& tree);
+
+/// Whether the engine runs the phase: its stacks stand for another one, of forward.
+inline bool in_backward(Phase phase) { return phase == Phase::kBackward || phase == Phase::kRecomputation; }
 
 /// The phase of Python code that runs at a stack, outside of any op.
 Phase python_phase(const CallTree::Node& node);

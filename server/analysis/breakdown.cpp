@@ -33,9 +33,9 @@ class Builder {
   struct Part {
     std::uint32_t parent = 0;
     std::uint32_t instance = 0;
-    std::string name;  ///< of a group or a leaf
-    LineId line = 0;   ///< where it is called
-    std::uint64_t calls = 0;
+    std::string name;         ///< of a group or a leaf
+    LineId line = 0;          ///< where it is called
+    std::uint64_t calls = 0;  ///< of a module: in one iteration; of an operation: in all that were used
     ByPhase ms{};
     std::uint64_t bytes = 0;
     std::vector<std::uint32_t> children;
@@ -126,7 +126,7 @@ class Builder {
 
   void add_to(std::uint32_t part, const CostKey& key, const Cost& cost) {
     parts_[part].ms[static_cast<std::size_t>(key.phase)] += cost.ns * input_.scale / 1e6;
-    parts_[part].calls += cost.calls / static_cast<std::uint64_t>(std::max(1, input_.timeline.iterations));
+    parts_[part].calls += cost.calls;
   }
 
   /// Weights and their gradients belong to the module that holds the parameter; other blocks to their stack.
@@ -187,7 +187,8 @@ class Builder {
     const Part& part = parts_[index];
     Node node;
     node.name = index == 0 ? "iteration" : (part.instance == 0 ? part.name : module_name(part));
-    node.calls = part.calls;
+    const auto iterations = static_cast<std::uint64_t>(std::max(1, input_.timeline.iterations));
+    node.calls = part.instance == 0 ? (part.calls + iterations / 2) / iterations : part.calls;
     node.by_phase = part.ms;
     node.peak_bytes = part.bytes;
     node.location = location_of(part.line, input_.recording, input_.tree, input_.scope);

@@ -46,6 +46,8 @@ TreeNode CallTree::child(TreeNode parent, std::uint32_t recorded) {
     node.self_line = traits.user ? node.line : node.self_line;
     node.optimizer = node.optimizer || traits.optimizer;
     node.data = node.data || traits.data;
+    node.checkpoint = traits.checkpoint;
+    node.recomputation = !traits.engine && (node.recomputation || (node.engine && traits.checkpoint));
     node.engine = node.engine || traits.engine;
     node.module = node.module || key.instance != 0;
     nodes_.push_back(node);
@@ -75,6 +77,25 @@ TreeNode CallTree::extend(TreeNode base, std::uint32_t recorded, std::uint32_t o
   }
   cached->second = node;
   return node;
+}
+
+TreeNode CallTree::rejoin(TreeNode base, std::uint32_t recorded, std::uint32_t outer) {
+  const TreeNode call = outermost_checkpoint(base);
+  // The recomputation begins at the first frame from the engine on that recomputes.
+  std::uint32_t entry = recorded;
+  while (entry != 0 && nodes_[nodes_[of_stack_[entry]].parent].recomputation) {
+    entry = recording_.node_parent()[entry];
+  }
+  return call == 0 ? extend(base, recorded, outer)
+                   : extend(nodes_[call].parent, recorded, recording_.node_parent()[entry]);
+}
+
+TreeNode CallTree::outermost_checkpoint(TreeNode node) const {
+  TreeNode found = 0;
+  for (; node != 0; node = nodes_[node].parent) {
+    found = nodes_[node].checkpoint ? node : found;
+  }
+  return found;
 }
 
 LineId CallTree::intern_line(std::uint32_t file, std::uint32_t line) {

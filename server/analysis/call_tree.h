@@ -34,6 +34,8 @@ class CallTree {
     bool data = false;
     bool engine = false;
     bool module = false;
+    bool checkpoint = false;     ///< this frame itself is one of torch.utils.checkpoint
+    bool recomputation = false;  ///< a checkpoint runs its forward again, for the innermost engine outside of it
   };
 
   /// The node of a stack of the recording.
@@ -41,6 +43,10 @@ class CallTree {
   /// The node of `base` with the frames of `recorded` beyond `outer` on top; `base` itself when `outer` is not a
   /// stack that `recorded` extends.
   TreeNode extend(TreeNode base, std::uint32_t recorded, std::uint32_t outer);
+  /// The node of a recomputation, as if it ran where the forward did: the frames of `base`, a stack of the checkpoint's
+  /// forward, outside of its checkpoint, and on top those of `recorded` from its own checkpoint on. As `extend` when
+  /// `base` is no such stack.
+  TreeNode rejoin(TreeNode base, std::uint32_t recorded, std::uint32_t outer);
 
   const Node& operator[](TreeNode node) const { return nodes_[node]; }
   std::size_t size() const { return nodes_.size(); }
@@ -63,6 +69,8 @@ class CallTree {
   };
 
   TreeNode child(TreeNode parent, std::uint32_t recorded);
+  /// The frame of torch.utils.checkpoint nearest to the root among `node` and its parents; 0 when there is none.
+  TreeNode outermost_checkpoint(TreeNode node) const;
   LineId intern_line(std::uint32_t file, std::uint32_t line);
 
   const recording::Recording& recording_;

@@ -60,6 +60,7 @@ class Builder {
     }
     switch (key.phase) {
       case Phase::kBackward:
+      case Phase::kRecomputation:
         return "autograd outside user lines";
       case Phase::kOptimizer:
         return "optimizer outside user lines";

@@ -216,13 +216,13 @@ class Analyser {
     if (op == kNone) {
       return tree_.of_stack(stack);
     }
-    const bool own_stack = stack != recording_.op_node()[op] && attribution_.phase[op] != Phase::kBackward;
+    const bool own_stack = stack != recording_.op_node()[op] && !in_backward(attribution_.phase[op]);
     return own_stack ? tree_.of_stack(stack) : attribution_.owner[op];
   }
 
   Phase phase_of(const Block& block) const {
     const std::uint32_t op = recording_.memory_op()[block.event];
-    if (op != kNone && (attribution_.phase[op] == Phase::kBackward || !attribution_.runs_python[op])) {
+    if (op != kNone && (in_backward(attribution_.phase[op]) || !attribution_.runs_python[op])) {
       return attribution_.phase[op];
     }
     const Phase phase = python_phase(tree_[tree_.of_stack(recording_.memory_node()[block.event])]);
@@ -268,7 +268,8 @@ class Analyser {
     if (phase == Phase::kOptimizer) {
       return block.death > end_ ? Category::kOptimizerState : Category::kTemporaries;
     }
-    return phase == Phase::kForward && outlives_forward(block) ? Category::kActivations : Category::kTemporaries;
+    const bool kept = phase == Phase::kForward || phase == Phase::kRecomputation;
+    return kept && outlives_forward(block) ? Category::kActivations : Category::kTemporaries;
   }
 
   MemoryCost classify(const Block& block) const {
@@ -282,7 +283,8 @@ class Analyser {
 
   void add_definitions(const Block& block, const MemoryCost& cost, MemoryAnalysis& result) const {
     const std::uint64_t birth = recording_.memory_time()[block.event];
-    if (cost.category == Category::kActivations && birth >= start_ && birth <= end_) {
+    if (cost.category == Category::kActivations && birth >= start_ && birth <= end_ &&
+        phase_of(block) == Phase::kForward) {
       result.activations.push_back(cost);
     }
     if (cost.category == Category::kWeights && birth < start_) {

@@ -13,10 +13,11 @@
 
 namespace ridgeline::analysis {
 
-enum class Phase : std::uint8_t { kForward, kBackward, kOptimizer, kData, kOther };
-inline constexpr std::size_t kPhaseCount = 5;
-inline constexpr std::array<const char*, kPhaseCount> kPhaseNames = {"forward", "backward", "optimizer", "data",
-                                                                     "other"};
+/// Recomputation is forward work that runs again during backward: activation checkpointing.
+enum class Phase : std::uint8_t { kForward, kBackward, kRecomputation, kOptimizer, kData, kOther };
+inline constexpr std::size_t kPhaseCount = 6;
+inline constexpr std::array<const char*, kPhaseCount> kPhaseNames = {"forward",   "backward", "recomputation",
+                                                                     "optimizer", "data",     "other"};
 
 enum class Category : std::uint8_t { kWeights, kGradients, kOptimizerState, kActivations, kInputs, kTemporaries };
 inline constexpr std::size_t kCategoryCount = 6;

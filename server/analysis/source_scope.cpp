@@ -41,6 +41,7 @@ std::vector<CodeTraits> code_traits(const recording::Recording& recording, const
     trait.optimizer = has(file, "/torch/optim/") || file.ends_with("/torch/amp/grad_scaler.py");
     trait.data = has(file, "/torch/utils/data/");
     trait.engine = name == "_engine_run_backward" && file.ends_with("/torch/autograd/graph.py");
+    trait.checkpoint = file.ends_with("/torch/utils/checkpoint.py");
     traits.push_back(trait);
   }
   return traits;

@@ -147,7 +147,7 @@ class Builder {
     if (open_.empty()) {
       add_gap(start, op, half_outside);
     } else {
-      add_inside(start, half_outside);
+      add_inside(start, op, half_outside);
       limit = open_.back().end;
     }
     const std::uint64_t end = std::clamp(recording_.op_end()[op], start, std::max(start, limit));
@@ -167,7 +167,7 @@ class Builder {
   void close_until(std::uint32_t parent) {
     while (!open_.empty() && open_.back().op != parent) {
       const Open closing = open_.back();
-      add_inside(std::max(cursor_, closing.end), price(recording::Cost::kInsideOp) / 2);
+      add_inside(std::max(cursor_, closing.end), kNone, price(recording::Cost::kInsideOp) / 2);
       open_.pop_back();
       debt_ns_ = outside_cost(closing.op) / 2;
     }
@@ -175,7 +175,7 @@ class Builder {
 
   CostKey key_of(std::uint32_t op) const {
     const TreeNode owner = attribution_.owner[op];
-    const bool moved = attribution_.phase[op] == Phase::kBackward;
+    const bool moved = in_backward(attribution_.phase[op]);
     const bool python = static_cast<recording::Scope>(recording_.op_scope()[op]) == recording::Scope::kUser;
     return {owner, moved ? tree_.of_stack(recording_.op_node()[op]) : owner, python ? 0 : attribution_.operation[op],
             attribution_.phase[op], false};
@@ -195,14 +195,20 @@ class Builder {
     return std::max(0.0, ns);
   }
 
-  /// Time inside the innermost open op, outside of the ops within it.
-  void add_inside(std::uint64_t end, double further_debt) {
+  /// Time inside the innermost open op, outside of the ops within it; `next` is the op within it that ends the time.
+  void add_inside(std::uint64_t end, std::uint32_t next, double further_debt) {
     const std::uint32_t op = open_.back().op;
     const std::uint64_t begin = cursor_;
     const double ns = take(end, further_debt);
     const auto samples = sample_sweep_.take_before(end);
     if (attribution_.runs_python[op] && ns >= kShortGapNs && samples.first < samples.second) {
       divide(begin, end, ns, samples, op);
+    } else if (next != kNone && attribution_.runs_python[op] &&
+               recording_.op_node()[next] != recording_.op_node()[op]) {
+      // Python frames stand between the two: their time is the next op's line's, as outside of ops.
+      CostKey key = key_of(next);
+      key.operation = 0;
+      result_.costs[key].ns += ns;
     } else {
       result_.costs[key_of(op)].ns += ns;
     }
@@ -240,11 +246,12 @@ class Builder {
 
   CostKey key_of_sample(std::uint32_t stack, std::uint32_t context) const {
     const TreeNode node = tree_.of_stack(stack);
-    if (!open_.empty() && attribution_.phase[context] == Phase::kBackward) {
+    if (!open_.empty() && in_backward(attribution_.phase[context])) {
       // Python inside an autograd node: a custom backward or a hook.
       const CostKey inside = key_of(context);
       const bool own = tree_[node].self_line != tree_[tree_.of_stack(recording_.op_node()[context])].self_line;
-      return {own ? node : inside.owner, node, 0, Phase::kBackward, false};
+      const Phase phase = tree_[node].recomputation ? Phase::kRecomputation : Phase::kBackward;
+      return {own ? node : inside.owner, node, 0, phase, false};
     }
     return {node, node, 0, python_phase(tree_[node]), false};
   }

@@ -17,22 +17,26 @@ namespace {
 
 using analysis::Profile;
 
-/// Calls, forward, backward and, with room for it, total. A line that works in another phase, or only
-/// holds memory, says that instead.
+/// Calls, forward, backward, recomputation where the step has any and, with room for it, total. A line that works in
+/// another phase, or only holds memory, says that instead.
 std::string line_tail(const Page& page, const analysis::LineCost& line, const Layout& layout) {
-  const double forward = line.self_by_phase[static_cast<std::size_t>(analysis::Phase::kForward)];
-  const double backward = line.self_by_phase[static_cast<std::size_t>(analysis::Phase::kBackward)];
+  const auto in = [&](analysis::Phase phase) { return line.self_by_phase[static_cast<std::size_t>(phase)]; };
+  const double forward = in(analysis::Phase::kForward);
+  const double backward = in(analysis::Phase::kBackward);
+  const double recomputed = in(analysis::Phase::kRecomputation);
   std::string tail = right(line.calls ? count(static_cast<double>(*line.calls)) : "–", 5);
+  const int width = layout.recomputed ? 32 : 20;
   if (line.self_ms <= 0) {
     const bool made_weights = line.weights_bytes >= line.activations_bytes;
-    tail += page.dim(right(made_weights ? "holds weights" : "holds activations", 20));
-  } else if (forward + backward >= line.self_ms / 2) {
+    tail += page.dim(right(made_weights ? "holds weights" : "holds activations", width));
+  } else if (forward + backward + recomputed >= line.self_ms / 2) {
     const auto part = [&](double ms) { return ms > 0 ? duration(ms) : "–"; };
     tail += right(part(forward), 10) + right(part(backward), 10);
+    if (layout.recomputed) tail += right(part(recomputed), 12);
   } else {
     const auto largest = std::max_element(line.self_by_phase.begin(), line.self_by_phase.end());
     const auto phase = static_cast<std::size_t>(largest - line.self_by_phase.begin());
-    tail += page.dim(right(fmt::format("in {}", analysis::kPhaseNames[phase]), 20));
+    tail += page.dim(right(fmt::format("in {}", analysis::kPhaseNames[phase]), width));
   }
   return layout.total ? tail + right(duration(line.total_ms), 10) : tail;
 }
@@ -104,6 +108,7 @@ Table line_table(const Page& page, const Profile& profile, const Places& places,
   rest.ms = std::max(0.0, rest.ms);
   if (folded > 0) table.rows.push_back(std::move(rest));
   if (layout.wide) table.tail_heading = "CALLS   FORWARD  BACKWARD";
+  if (layout.wide && layout.recomputed) table.tail_heading += "  RECOMPUTED";
   if (layout.total) table.tail_heading += "     TOTAL";
   table.tail_width = columns(table.tail_heading);
   return table;

@@ -34,7 +34,8 @@ struct Table {
 /// The widths that both tables share. `name` is 0 where each table has its own.
 struct Layout {
   bool wide = false;
-  bool total = false;  ///< a column for the total of a line
+  bool total = false;       ///< a column for the total of a line
+  bool recomputed = false;  ///< a column for recomputation
   int bar = 0;
   int name = 0;
 };

@@ -93,6 +93,8 @@ void key_figures(Page& page, const Profile& profile) {
 
 void tables(Page& page, const Profile& profile, const SourceLines& source, const TextOptions& options) {
   Layout layout = layout_for(page.width());
+  constexpr auto kRecomputation = static_cast<std::size_t>(analysis::Phase::kRecomputation);
+  layout.recomputed = profile.iteration.by_phase[kRecomputation] > kNegligible * profile.iteration.ms.value;
   const Places places(profile);
   const std::vector<Table> all = {breakdown_table(page, profile, places, options),
                                   line_table(page, profile, places, source, options, layout), other_table(profile)};

@@ -13,6 +13,7 @@ import pytest
 from conftest import ROOT
 
 EXAMPLES = sorted(path.parent.name for path in (ROOT / "examples").glob("*/entry.py"))
+PHASES = ("forward", "backward", "recomputation", "optimizer", "data", "other")
 Reports = Callable[[str], dict[str, Any]]
 
 
@@ -34,7 +35,7 @@ def test_lines_and_other_items_add_up_to_the_iteration(name: str, example_report
 def test_phases_of_each_line_add_up_to_its_self_time(name: str, example_report: Reports) -> None:
     for line in example_report(name)["lines"]:
         time = line["timeMs"]
-        phases = sum(time[phase] for phase in ("forward", "backward", "optimizer", "data", "other"))
+        phases = sum(time[phase] for phase in PHASES)
         assert phases == pytest.approx(time["self"], rel=1e-9, abs=1e-9)
         assert time["total"] >= time["self"] * (1 - 1e-9)
 

@@ -8,11 +8,13 @@ namespace ridgeline::analysis {
 namespace {
 
 using testing::Analysed;
+using testing::kCheckpoint;
 using testing::kEngine;
 using testing::kLibrary;
 using testing::kLoader;
 using testing::kNone;
 using testing::kOptimizer;
+using testing::kUnpackHook;
 using testing::RecordingBuilder;
 using testing::Scope;
 
@@ -40,6 +42,63 @@ TEST(Attribution, GivesBackwardToTheForwardLine) {
   EXPECT_EQ(analysed.operation(mm), "aten::linear");
   EXPECT_EQ(analysed.phase(mm), Phase::kBackward);
   EXPECT_EQ(analysed.phase(0), Phase::kForward);
+}
+
+/// net.py:24 checkpoints a block of the lines block.py:12 and :13; backward runs the block again.
+struct Checkpointed : Step {
+  std::uint32_t block(std::uint32_t line) {
+    return stack({{"train.py", "step", 3}, {"net.py", "forward", 24}, kCheckpoint, {"block.py", "forward", line}});
+  }
+  std::uint32_t again(std::uint32_t line) {
+    return stack({{"train.py", "step", 7},
+                  {"/env/torch/_tensor.py", "backward", 500},
+                  kEngine,
+                  kUnpackHook,
+                  {"block.py", "forward", line}});
+  }
+};
+
+TEST(Attribution, PutsRecomputationWhereTheForwardStood) {
+  Checkpointed step;
+  step.op({"aten::linear", step.block(12), 0, 10, kNone, Scope::kFunction, 5});
+  step.op({"aten::gelu", step.block(13), 10, 20, kNone, Scope::kFunction, 6});
+  const auto node = step.backward("GeluBackward0", step.engine, 30, 60, 6);
+  const auto linear = step.op({"aten::linear", step.again(12), 31, 40, node, Scope::kFunction, 9});
+  const auto gradient = step.op({"aten::gelu_backward", step.engine, 50, 60, node});
+  const Analysed analysed(step);
+  EXPECT_EQ(analysed.phase(linear), Phase::kRecomputation);
+  EXPECT_EQ(analysed.owner_lines(linear), "train.py:3 net.py:24 block.py:12");
+  EXPECT_EQ(analysed.operation(linear), "aten::linear");
+  EXPECT_EQ(analysed.phase(gradient), Phase::kBackward);
+  EXPECT_EQ(analysed.owner(gradient), "block.py:13");
+}
+
+TEST(Attribution, TellsTheBackwardOfARecomputationFromIt) {
+  // Reentrant: the checkpoint's node runs the block again and then an engine of its own over it.
+  Checkpointed step;
+  const auto inner = step.stack({{"train.py", "step", 7},
+                                 {"/env/torch/_tensor.py", "backward", 500},
+                                 kEngine,
+                                 kUnpackHook,
+                                 {"/env/torch/autograd/__init__.py", "backward", 350},
+                                 kEngine});
+  step.op({"CheckpointFunction", step.block(12), 0, 10, kNone, Scope::kFunction, 5});
+  const auto node = step.backward("CheckpointFunctionBackward", step.engine, 30, 60, 5);
+  const auto linear = step.op({"aten::linear", step.again(12), 31, 40, node, Scope::kFunction, 9});
+  const auto nested = step.backward("AddmmBackward0", inner, 41, 50, 9, node);
+  const auto mm = step.op({"aten::mm", inner, 42, 49, nested});
+  const Analysed analysed(step);
+  EXPECT_EQ(analysed.phase(linear), Phase::kRecomputation);
+  EXPECT_EQ(analysed.phase(mm), Phase::kBackward);
+  EXPECT_EQ(analysed.owner_lines(mm), "train.py:3 net.py:24 block.py:12");
+}
+
+TEST(Attribution, KeepsARecomputationOfAnUnknownCheckpointUnderItsNode) {
+  Checkpointed step;
+  step.op({"aten::gelu", step.model(10), 0, 10, kNone, Scope::kFunction, 6});
+  const auto node = step.backward("GeluBackward0", step.engine, 30, 60, 6);
+  const auto linear = step.op({"aten::linear", step.again(12), 31, 40, node});
+  EXPECT_EQ(Analysed(step).owner_lines(linear), "train.py:3 model.py:10 block.py:12");
 }
 
 TEST(Attribution, TakesTheLastForwardOpWithTheNumber) {

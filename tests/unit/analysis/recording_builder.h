@@ -33,6 +33,8 @@ struct Frame {
 };
 
 inline constexpr Frame kEngine{"/env/site-packages/torch/autograd/graph.py", "_engine_run_backward", 800};
+inline constexpr Frame kCheckpoint{"/env/site-packages/torch/utils/checkpoint.py", "checkpoint", 480};
+inline constexpr Frame kUnpackHook{"/env/site-packages/torch/utils/checkpoint.py", "unpack_hook", 900};
 inline constexpr Frame kOptimizer{"/env/site-packages/torch/optim/sgd.py", "step", 100};
 inline constexpr Frame kLoader{"/env/site-packages/torch/utils/data/dataloader.py", "__next__", 600};
 inline constexpr Frame kLibrary{"/env/site-packages/torch/nn/functional.py", "linear", 20};
@@ -154,8 +156,8 @@ class RecordingBuilder {
   }
   /// An autograd node of the forward op with this sequence number on thread 0.
   std::uint32_t backward(std::string_view name, std::uint32_t stack, std::uint64_t start, std::uint64_t end,
-                         std::int64_t sequence) {
-    return op({name, stack, start, end, kNone, Scope::kBackward, sequence, 1});
+                         std::int64_t sequence, std::uint32_t parent = kNone) {
+    return op({name, stack, start, end, parent, Scope::kBackward, sequence, 1});
   }
 
   RecordingBuilder& sample(std::uint64_t time, std::uint32_t stack) {

@@ -247,6 +247,19 @@ TEST(Timeline, DividesANodeBySamplesOfItsOwnPython) {
               UnorderedElementsAre(Pair("swish.py:44", DoubleEq(4e6)), Pair("model.py:5", DoubleEq(7e6))));
 }
 
+TEST(Timeline, GivesAShortGapOfPythonInsideANodeToTheNextOp) {
+  RecordingBuilder builder;
+  const auto forward = builder.stack({{"train.py", "step", 3}, {"model.py", "forward", 5}});
+  const auto engine = builder.stack({{"train.py", "step", 7}, kEngine});
+  builder.iteration(0, 400 * kUs);
+  builder.op({"Swish", forward, 0, 100 * kUs, kNone, Scope::kFunction, 5});
+  const auto node = builder.backward("SwishBackward", engine, 100 * kUs, 400 * kUs, 5);
+  builder.op({"aten::mul", builder.child(engine, {"swish.py", "backward", 44}), 150 * kUs, 250 * kUs, node});
+  builder.op({"aten::add", engine, 300 * kUs, 400 * kUs, node});  // the node's own
+  EXPECT_THAT(Analysed(builder).ns_by_line(Phase::kBackward),
+              UnorderedElementsAre(Pair("swish.py:44", DoubleEq(150e3)), Pair("model.py:5", DoubleEq(150e3))));
+}
+
 TEST(Timeline, DoesNotDivideAnOpOfTheDispatcher) {
   RecordingBuilder builder;
   builder.iteration(0, 10 * kMs);
