@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "code_objects.h"
 #include "counter.h"
 #include "recorder.h"
 
@@ -39,11 +40,8 @@ bool inside(const std::string& file, const std::vector<std::string>& folders) {
 bool is_user_code(PyCodeObject* code) {
   const auto [found, inserted] = counts().user_codes.try_emplace(code, false);
   if (inserted) {
-    const char* file = PyUnicode_AsUTF8(code->co_filename);
-    found->second = file != nullptr && inside(file, counts().roots) && !inside(file, counts().excluded);
-    if (file == nullptr) {
-      PyErr_Clear();
-    }
+    const std::string file = source_file(reinterpret_cast<PyObject*>(code));
+    found->second = inside(file, counts().roots) && !inside(file, counts().excluded);
     known_objects().keep_code(code);
   }
   return found->second;

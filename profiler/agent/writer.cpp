@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "code_objects.h"
 #include "counter.h"
 #include "protocol/recording_columns.h"
 #include "recorder.h"
@@ -15,19 +16,6 @@ namespace ridgeline::agent {
 namespace {
 
 namespace rec = recording;
-
-std::string text_attribute(PyObject* object, const char* name) {
-  std::string text;
-  PyObject* value = PyObject_GetAttrString(object, name);
-  if (value != nullptr && PyUnicode_Check(value)) {
-    if (const char* utf8 = PyUnicode_AsUTF8(value)) {
-      text = utf8;
-    }
-  }
-  Py_XDECREF(value);
-  PyErr_Clear();
-  return text;
-}
 
 /// Everything below runs once per recording, with the GIL.
 class Writer {
@@ -64,7 +52,7 @@ std::uint32_t Writer::string(const std::string& text) {
 void Writer::add_objects(const std::vector<InstanceText>& instances) {
   for (PyObject* code : known_objects().codes()) {
     codes_.emplace(code, static_cast<std::uint32_t>(columns_.code_file.size()));
-    columns_.code_file.push_back(string(text_attribute(code, "co_filename")));
+    columns_.code_file.push_back(string(source_file(code)));
     columns_.code_name.push_back(string(text_attribute(code, "co_name")));
   }
   for (const LineRuns& runs : line_runs()) {

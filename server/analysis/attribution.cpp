@@ -58,6 +58,7 @@ class Attributor {
     result_.operation.resize(count);
     result_.phase.resize(count);
     result_.runs_python.resize(count);
+    result_.begins.resize(count);
     node_of_.resize(count, kNone);
     last_nodes_.resize(recording_.thread_torch_id().size(), kNone);
     for (const std::uint32_t op : by_time()) {
@@ -84,7 +85,7 @@ class Attributor {
   void add(std::uint32_t op) {
     const auto scope = static_cast<Scope>(recording_.op_scope()[op]);
     const std::uint32_t parent = recording_.op_parent()[op];
-    result_.runs_python[op] = scope != Scope::kFunction;
+    result_.runs_python[op] = scope != Scope::kFunction || !is_dispatched(op);
     if (scope == Scope::kBackward) {
       add_backward_node(op);
       last_node(op) = op;
@@ -126,20 +127,27 @@ class Attributor {
     result_.phase[op] = again ? Phase::kRecomputation : Phase::kBackward;
     result_.owner[op] =
         again ? tree_.rejoin(result_.owner[node], stack, outer) : tree_.extend(result_.owner[node], stack, outer);
-    result_.operation[op] = stack == outer ? result_.operation[node] : own_operation(op);
+    if (stack == outer) {
+      result_.operation[op] = result_.operation[node];
+    } else {
+      name(op);
+      result_.begins[op] = result_.begins[op] && again;
+    }
   }
 
   void add_plain(std::uint32_t op) {
     const TreeNode stack = tree_.of_stack(recording_.op_node()[op]);
     result_.owner[op] = stack;
-    result_.operation[op] = own_operation(op);
+    name(op);
     const CallTree::Node& node = tree_[stack];
     if (node.engine && last_node(op) != kNone) {
       // The engine itself, between two nodes: it adds up gradients.
       result_.owner[op] = result_.owner[last_node(op)];
       result_.operation[op] = result_.operation[last_node(op)];
+      result_.begins[op] = false;
       result_.phase[op] = Phase::kBackward;
     } else if (node.engine) {
+      result_.begins[op] = false;
       result_.phase[op] = Phase::kBackward;
     } else if (node.optimizer) {
       result_.phase[op] = Phase::kOptimizer;
@@ -148,11 +156,25 @@ class Attributor {
     }
   }
 
-  /// The outermost op that LibTorch's dispatcher opened: what the user called.
-  std::uint32_t own_operation(std::uint32_t op) const {
+  /// What the user called is the outermost op that is no mere frame around others.
+  void name(std::uint32_t op) {
     const std::uint32_t parent = recording_.op_parent()[op];
-    const bool nested = parent != kNone && !result_.runs_python[parent];
-    return nested ? result_.operation[parent] : recording_.op_name()[op];
+    const bool inside = parent != kNone && static_cast<Scope>(recording_.op_scope()[parent]) == Scope::kFunction &&
+                        result_.operation[parent] != 0;
+    result_.begins[op] = !inside && !is_frame(op);
+    result_.operation[op] = inside ? result_.operation[parent] : (result_.begins[op] ? recording_.op_name()[op] : 0);
+  }
+
+  /// Ops of LibTorch's dispatcher are called "aten::add"; what Python opens, such as an autograd Function, is not.
+  bool is_dispatched(std::uint32_t op) const {
+    return recording_.string(recording_.op_name()[op]).find("::") != std::string_view::npos;
+  }
+
+  /// A range that the user named, or the frame that torch.compile puts around what it made.
+  bool is_frame(std::uint32_t op) const {
+    const std::string_view text = recording_.string(recording_.op_name()[op]);
+    return static_cast<Scope>(recording_.op_scope()[op]) == Scope::kUser || text == "CompiledFunction" ||
+           text.starts_with("Torch-Compiled Region");
   }
 
   const recording::Recording& recording_;

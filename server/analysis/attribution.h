@@ -13,9 +13,10 @@ namespace ridgeline::analysis {
 /// Per op of the recording, in its order.
 struct Attribution {
   std::vector<TreeNode> owner;           ///< the stack that answers for the op
-  std::vector<std::uint32_t> operation;  ///< name (string of the recording) of the operation that the user wrote
+  std::vector<std::uint32_t> operation;  ///< string of the recording: the operation that the user wrote; 0 for Python
   std::vector<Phase> phase;
-  std::vector<bool> runs_python;  ///< the op may run Python itself: an autograd node, a named range
+  std::vector<bool> runs_python;  ///< may run Python itself: an autograd node or Function, a named range
+  std::vector<bool> begins;       ///< an operation of the user's starts with it
 };
 
 /// Matching: a forward op carries the sequence number of the next autograd node on its thread; the last such op before

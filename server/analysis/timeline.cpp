@@ -153,15 +153,9 @@ class Builder {
     const std::uint64_t end = std::clamp(recording_.op_end()[op], start, std::max(start, limit));
     open_.push_back({op, end});
     debt_ns_ = price(recording::Cost::kInsideOp) / 2;
-    if (operation_begins(op)) {
+    if (attribution_.begins[op]) {
       ++result_.costs[key_of(op)].calls;
     }
-  }
-
-  bool operation_begins(std::uint32_t op) const {
-    const std::uint32_t parent = recording_.op_parent()[op];
-    return attribution_.phase[op] != Phase::kBackward && !attribution_.runs_python[op] &&
-           (parent == kNone || attribution_.runs_python[parent]);
   }
 
   void close_until(std::uint32_t parent) {
@@ -176,8 +170,7 @@ class Builder {
   CostKey key_of(std::uint32_t op) const {
     const TreeNode owner = attribution_.owner[op];
     const bool moved = in_backward(attribution_.phase[op]);
-    const bool python = static_cast<recording::Scope>(recording_.op_scope()[op]) == recording::Scope::kUser;
-    return {owner, moved ? tree_.of_stack(recording_.op_node()[op]) : owner, python ? 0 : attribution_.operation[op],
+    return {owner, moved ? tree_.of_stack(recording_.op_node()[op]) : owner, attribution_.operation[op],
             attribution_.phase[op], false};
   }
 

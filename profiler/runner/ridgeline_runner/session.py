@@ -19,7 +19,7 @@ from ridgeline_runner import timing
 from ridgeline_runner.channel import Channel, ChannelClosed
 from ridgeline_runner.entry import EntryPoint, load
 from ridgeline_runner.failure import Failure, describe, is_out_of_memory
-from ridgeline_runner.recorder import Recorder, Stage
+from ridgeline_runner.recorder import Recorder, Stage, name_compiled_kernels
 
 _MAX_WARMUP = 20
 _WARMUP_SECONDS = 5.0
@@ -72,6 +72,7 @@ class _Session:
         recorder = Recorder(agent, spec["projectRoot"])
         if not recorder.track_memory():
             raise Failure("allocator", "LibTorch's CPU allocator cannot be observed: another tool has replaced it.")
+        name_compiled_kernels()
         recorder.stage(Stage.LOAD)
         self._progress("load", 0.0, "Loading the entry point")
         entry = EntryPoint.of(load(spec["entry"], spec["projectRoot"]), spec["entry"])

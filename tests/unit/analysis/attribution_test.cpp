@@ -119,6 +119,32 @@ TEST(Attribution, NamesTheOutermostOpOfTheUser) {
   EXPECT_EQ(analysed.operation(node), "aten::linear");
 }
 
+TEST(Attribution, LooksIntoTheFrameOfACompiledGraph) {
+  Step step;
+  const auto region = step.op({"Torch-Compiled Region: 0/0", step.model(10), 0, 100});
+  const auto function = step.op({"CompiledFunction", step.model(10), 5, 95, region});
+  const auto kernel = step.op({"graph_0_cpp_fused_relu_0", step.model(10), 10, 40, function});
+  const auto mm = step.op({"aten::mm", step.model(10), 40, 90, function});
+  const Analysed analysed(step);
+  EXPECT_EQ(analysed.operation(region), "");
+  EXPECT_EQ(analysed.operation(function), "");
+  EXPECT_EQ(analysed.operation(kernel), "graph_0_cpp_fused_relu_0");
+  EXPECT_EQ(analysed.operation(mm), "aten::mm");
+  EXPECT_TRUE(analysed.attribution.begins[mm]);
+  EXPECT_FALSE(analysed.attribution.begins[region]);
+}
+
+TEST(Attribution, KnowsThatAnAutogradFunctionRunsPython) {
+  Step step;
+  const auto function = step.op({"Swish", step.model(10), 0, 100});
+  const auto mul = step.op({"aten::mul", step.child(step.model(10), {"swish.py", "forward", 8}), 10, 40, function});
+  const Analysed analysed(step);
+  EXPECT_TRUE(analysed.attribution.runs_python[function]);
+  EXPECT_EQ(analysed.operation(mul), "Swish");
+  EXPECT_EQ(analysed.owner(mul), "swish.py:8");
+  EXPECT_FALSE(analysed.attribution.begins[mul]);
+}
+
 TEST(Attribution, GivesAccumulateGradToTheNodeBefore) {
   Step step;
   step.op({"aten::linear", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
