@@ -112,7 +112,14 @@ enum class Column : std::uint32_t {
 };
 
 /// Kind of an op: at::RecordScope, reduced to what matters here.
-enum class Scope : std::uint8_t { kFunction = 0, kBackward = 1, kUser = 2 };
+enum class Scope : std::uint8_t {
+  kFunction = 0,  ///< of LibTorch's dispatcher: runs no Python
+  kBackward = 1,  ///< a node of the autograd graph; and, around it, the node with its hooks: that has no sequence
+  kUser = 2,      ///< a range that Python named
+  kScript = 3,    ///< a function of TorchScript, or a part of one
+  kPython = 4,    ///< an operation that Python opened: an autograd Function, a graph of torch.compile
+};
+inline constexpr std::uint64_t kScopeCount = 5;
 
 /// What the runner was doing when a block was allocated.
 enum class Stage : std::uint8_t { kLoad = 0, kModel = 1, kInput = 2, kPrepare = 3, kIteration = 4 };

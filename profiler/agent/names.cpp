@@ -7,10 +7,18 @@ namespace ridgeline::agent {
 namespace {
 
 constexpr std::size_t kRecentNames = 1024;
+constexpr char kEngine[] = "autograd::engine::evaluate_function";  // torch/csrc/autograd/engine.cpp
+
+recording::Scope scope_of_function(const char* name) {
+  if (std::strncmp(name, kEngine, sizeof(kEngine) - 1) == 0) {
+    return recording::Scope::kBackward;
+  }
+  return std::strstr(name, "::") != nullptr ? recording::Scope::kFunction : recording::Scope::kPython;
+}
 
 }  // namespace
 
-NameTable::NameTable() : recent_(kRecentNames), names_{""}, slots_(1U << 10U) {}
+NameTable::NameTable() : recent_(kRecentNames), names_{""}, scopes_{recording::Scope::kPython}, slots_(1U << 10U) {}
 
 std::size_t NameTable::slot_of(const char* name, std::size_t length) const {
   std::size_t hash = length;
@@ -45,6 +53,7 @@ std::uint32_t NameTable::look_up(const char* name) {
   }
   const auto index = static_cast<std::uint32_t>(names_.size());
   names_.emplace_back(name, length);
+  scopes_.push_back(scope_of_function(name));
   slots_[slot] = index;
   if (names_.size() * 2 > slots_.size()) {
     grow();

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "protocol/recording_format.h"
+
 namespace ridgeline::agent {
 
 /// By content. Used by one thread. LibTorch hands out the same pointer for the same operator nearly always: a
@@ -15,6 +17,9 @@ class NameTable {
   NameTable();
   std::uint32_t intern(const char* name);
   const std::vector<std::string>& names() const { return names_; }
+  /// What LibTorch records as a function, by its name: "aten::add" is an operator, what Python opens has none of "::",
+  /// and the engine has a name of its own for a node together with its hooks.
+  recording::Scope function_scope(std::uint32_t name) const { return scopes_[name]; }
 
  private:
   struct Recent {
@@ -27,6 +32,7 @@ class NameTable {
 
   std::vector<Recent> recent_;
   std::vector<std::string> names_;
+  std::vector<recording::Scope> scopes_;
   std::vector<std::uint32_t> slots_;  ///< open addressing; 0 is an empty slot
 };
 

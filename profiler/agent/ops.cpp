@@ -22,14 +22,16 @@ namespace {
 at::CallbackHandle g_handle = 0;
 bool g_active = false;
 
-recording::Scope scope_of(const at::RecordFunction& function) {
+recording::Scope scope_of(const at::RecordFunction& function, recording::Scope by_name) {
   switch (function.scope()) {
     case at::RecordScope::BACKWARD_FUNCTION:
       return recording::Scope::kBackward;
     case at::RecordScope::USER_SCOPE:
       return recording::Scope::kUser;
+    case at::RecordScope::TORCHSCRIPT_FUNCTION:
+      return recording::Scope::kScript;
     default:
-      return recording::Scope::kFunction;
+      return by_name;
   }
 }
 
@@ -44,7 +46,7 @@ bool gradients_are_ready(const ThreadBuffer& buffer, recording::Scope scope, std
   if (scope == recording::Scope::kUser) {
     return std::strncmp(name, "Optimizer.step", 14) == 0;
   }
-  return buffer.after_backward && scope == recording::Scope::kFunction && buffer.open.empty() &&
+  return buffer.after_backward && scope != recording::Scope::kBackward && buffer.open.empty() &&
          node != buffer.backward_node;
 }
 
@@ -64,12 +66,13 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   }
   FrameMark mark{};
   const std::uint32_t node = current_stack(buffer, mark);
-  const recording::Scope scope = scope_of(function);
   const char* name = function.name();
+  const std::uint32_t name_index = buffer.names.intern(name);
+  const recording::Scope scope = scope_of(function, buffer.names.function_scope(name_index));
   if (gradients_are_ready(buffer, scope, node, name)) {
     const std::uint64_t start = ticks();
-    mark_gradients();
     buffer.after_backward = false;
+    mark_gradients();
     pause_since(buffer, start);
   }
   if (scope == recording::Scope::kBackward && buffer.open.empty()) {
@@ -85,7 +88,7 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
              0,
              function.seqNr(),
              function.forwardThreadId(),
-             buffer.names.intern(name),
+             name_index,
              node,
              buffer.open.empty() ? recording::kNone : buffer.open.back().op,
              scope};
@@ -130,9 +133,9 @@ double median(std::array<double, 15>& values) {
 void start_ops() {
   if (!g_active) {
     state().recording_ops = true;
-    g_handle = at::addGlobalCallback(
-        at::RecordFunctionCallback(&on_start, &on_end)
-            .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE}));
+    g_handle = at::addGlobalCallback(at::RecordFunctionCallback(&on_start, &on_end)
+                                         .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
+                                                  at::RecordScope::USER_SCOPE, at::RecordScope::TORCHSCRIPT_FUNCTION}));
     g_active = true;
   }
 }

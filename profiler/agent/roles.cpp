@@ -1,4 +1,5 @@
 // Which blocks are parameters, buffers, gradients and inputs.
+#include <ATen/SparseTensorImpl.h>
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <mutex>
@@ -53,12 +54,14 @@ void add_role(std::uint64_t time, const void* address, recording::Role kind, std
   }
 }
 
-/// Every block of a tensor: sparse gradients have two.
+/// Every block of a tensor: sparse gradients have two. Asks the tensor itself, not the dispatcher: an op here would be
+/// recorded, in the middle of the recording of another.
 template <typename Visit>
 void for_each_block(const at::Tensor& tensor, Visit visit) {
   if (tensor.defined() && tensor.layout() == at::kSparse) {
-    visit(block_of(tensor._indices()));
-    visit(block_of(tensor._values()));
+    const auto* sparse = static_cast<const at::SparseTensorImpl*>(tensor.unsafeGetTensorImpl());
+    visit(block_of(sparse->indices()));
+    visit(block_of(sparse->values()));
   } else {
     visit(block_of(tensor));
   }

@@ -60,7 +60,10 @@ class Attributor {
     result_.runs_python.resize(count);
     result_.begins.resize(count);
     node_of_.resize(count, kNone);
+    script_part_.resize(count, kNone);
+    part_is_known_.resize(count);
     last_nodes_.resize(recording_.thread_torch_id().size(), kNone);
+    find_hooked_nodes();
     for (const std::uint32_t op : by_time()) {
       add(op);
     }
@@ -68,6 +71,18 @@ class Attributor {
   }
 
  private:
+  /// The engine opens one op for a node with its hooks, and inside of it the node.
+  void find_hooked_nodes() {
+    hooked_node_.resize(recording_.op_name().size(), kNone);
+    for (std::uint32_t op = 0; op < hooked_node_.size(); ++op) {
+      const std::uint32_t parent = recording_.op_parent()[op];
+      if (scope_of(op) == Scope::kBackward && parent != kNone && scope_of(parent) == Scope::kBackward &&
+          recording_.op_sequence()[parent] < 0 && recording_.op_node()[parent] == recording_.op_node()[op]) {
+        hooked_node_[parent] = op;
+      }
+    }
+  }
+
   /// All ops by start time: a node may run on another thread than its forward op, of a lower or a higher number. The
   /// columns hold one thread after the other, and parents before children, which this keeps.
   std::vector<std::uint32_t> by_time() const {
@@ -83,9 +98,9 @@ class Attributor {
   std::uint32_t& last_node(std::uint32_t op) { return last_nodes_[recording_.op_thread()[op]]; }
 
   void add(std::uint32_t op) {
-    const auto scope = static_cast<Scope>(recording_.op_scope()[op]);
+    const Scope scope = scope_of(op);
     const std::uint32_t parent = recording_.op_parent()[op];
-    result_.runs_python[op] = scope != Scope::kFunction || !is_dispatched(op);
+    result_.runs_python[op] = scope != Scope::kFunction;
     if (scope == Scope::kBackward) {
       add_backward_node(op);
       last_node(op) = op;
@@ -97,17 +112,15 @@ class Attributor {
     } else {
       add_plain(op);
     }
-    const std::uint64_t thread = recording_.thread_torch_id()[recording_.op_thread()[op]];
-    if (recording_.op_sequence()[op] >= 0) {
-      forward_.add(thread, recording_.op_sequence()[op], op);
-    }
+    note_sequence(op);
   }
 
   void add_backward_node(std::uint32_t op) {
     node_of_[op] = op;
     result_.phase[op] = Phase::kBackward;
-    const std::int64_t sequence = recording_.op_sequence()[op];
-    std::uint32_t made_by = sequence >= 0 ? forward_.find(recording_.op_forward_thread()[op], sequence) : kNone;
+    const std::uint32_t node = hooked_node_[op] == kNone ? op : hooked_node_[op];
+    const std::int64_t sequence = recording_.op_sequence()[node];
+    std::uint32_t made_by = sequence >= 0 ? forward_.find(recording_.op_forward_thread()[node], sequence) : kNone;
     if (made_by == kNone) {
       made_by = last_node(op);
     }
@@ -159,29 +172,50 @@ class Attributor {
   /// What the user called is the outermost op that is no mere frame around others.
   void name(std::uint32_t op) {
     const std::uint32_t parent = recording_.op_parent()[op];
-    const bool inside = parent != kNone && static_cast<Scope>(recording_.op_scope()[parent]) == Scope::kFunction &&
-                        result_.operation[parent] != 0;
+    const bool inside = parent != kNone && scope_of(parent) != Scope::kBackward && result_.operation[parent] != 0;
     result_.begins[op] = !inside && !is_frame(op);
     result_.operation[op] = inside ? result_.operation[parent] : (result_.begins[op] ? recording_.op_name()[op] : 0);
   }
 
-  /// Ops of LibTorch's dispatcher are called "aten::add"; what Python opens, such as an autograd Function, is not.
-  bool is_dispatched(std::uint32_t op) const {
-    return recording_.string(recording_.op_name()[op]).find("::") != std::string_view::npos;
-  }
-
-  /// A range that the user named, or the frame that torch.compile puts around what it made.
+  /// A range that the user named, a function of TorchScript, or what torch.compile puts around its graphs.
   bool is_frame(std::uint32_t op) const {
     const std::string_view text = recording_.string(recording_.op_name()[op]);
-    return static_cast<Scope>(recording_.op_scope()[op]) == Scope::kUser || text == "CompiledFunction" ||
+    return scope_of(op) == Scope::kUser || scope_of(op) == Scope::kScript || text == "CompiledFunction" ||
            text.starts_with("Torch-Compiled Region");
+  }
+
+  Scope scope_of(std::uint32_t op) const { return static_cast<Scope>(recording_.op_scope()[op]); }
+
+  /// Tells which op made the autograd node of a sequence number. An op carries the number of the node it may make. A
+  /// differentiable part of TorchScript makes its node before its ops run, which make none: they carry the next one.
+  void note_sequence(std::uint32_t op) {
+    const std::uint32_t parent = recording_.op_parent()[op];
+    const std::uint32_t part = parent == kNone ? kNone : script_part_[parent];
+    const bool opens_part =
+        scope_of(op) == Scope::kScript && recording_.string(recording_.op_name()[op]) == kScriptPart;
+    script_part_[op] = opens_part ? op : part;
+    const std::int64_t sequence = recording_.op_sequence()[op];
+    if (sequence < 0) {
+      return;
+    }
+    const std::uint64_t thread = recording_.thread_torch_id()[recording_.op_thread()[op]];
+    if (part == kNone) {
+      forward_.add(thread, sequence, op);
+    } else if (!part_is_known_[part]) {
+      forward_.add(thread, sequence - 1, part);
+      part_is_known_[part] = true;
+    }
   }
 
   const recording::Recording& recording_;
   CallTree& tree_;
   ForwardOps forward_;
-  std::vector<std::uint32_t> node_of_;     ///< innermost autograd node around each op
-  std::vector<std::uint32_t> last_nodes_;  ///< by thread: the autograd node that it ran last
+  static constexpr std::string_view kScriptPart = "<forward op>";
+  std::vector<std::uint32_t> script_part_;  ///< by op: the differentiable part of TorchScript around it
+  std::vector<bool> part_is_known_;         ///< by op that is such a part: its node's number is
+  std::vector<std::uint32_t> hooked_node_;  ///< by op that holds a node with its hooks: the node
+  std::vector<std::uint32_t> node_of_;      ///< innermost autograd node around each op
+  std::vector<std::uint32_t> last_nodes_;   ///< by thread: the autograd node that it ran last
   Attribution result_;
 };
 

@@ -121,9 +121,9 @@ TEST(Attribution, NamesTheOutermostOpOfTheUser) {
 
 TEST(Attribution, LooksIntoTheFrameOfACompiledGraph) {
   Step step;
-  const auto region = step.op({"Torch-Compiled Region: 0/0", step.model(10), 0, 100});
-  const auto function = step.op({"CompiledFunction", step.model(10), 5, 95, region});
-  const auto kernel = step.op({"graph_0_cpp_fused_relu_0", step.model(10), 10, 40, function});
+  const auto region = step.op({"Torch-Compiled Region: 0/0", step.model(10), 0, 100, kNone, Scope::kPython});
+  const auto function = step.op({"CompiledFunction", step.model(10), 5, 95, region, Scope::kPython});
+  const auto kernel = step.op({"graph_0_cpp_fused_relu_0", step.model(10), 10, 40, function, Scope::kPython});
   const auto mm = step.op({"aten::mm", step.model(10), 40, 90, function});
   const Analysed analysed(step);
   EXPECT_EQ(analysed.operation(region), "");
@@ -136,13 +136,29 @@ TEST(Attribution, LooksIntoTheFrameOfACompiledGraph) {
 
 TEST(Attribution, KnowsThatAnAutogradFunctionRunsPython) {
   Step step;
-  const auto function = step.op({"Swish", step.model(10), 0, 100});
+  const auto function = step.op({"Swish", step.model(10), 0, 100, kNone, Scope::kPython});
   const auto mul = step.op({"aten::mul", step.child(step.model(10), {"swish.py", "forward", 8}), 10, 40, function});
   const Analysed analysed(step);
   EXPECT_TRUE(analysed.attribution.runs_python[function]);
   EXPECT_EQ(analysed.operation(mul), "Swish");
   EXPECT_EQ(analysed.owner(mul), "swish.py:8");
   EXPECT_FALSE(analysed.attribution.begins[mul]);
+}
+
+TEST(Attribution, FindsThePartOfAScriptThatMadeANode) {
+  Step step;
+  const auto gate = step.op({"gate", step.model(10), 0, 20, kNone, Scope::kScript});
+  const auto first = step.op({"<forward op>", step.model(10), 5, 20, gate, Scope::kScript});
+  step.op({"aten::sigmoid", step.model(10), 6, 19, first, Scope::kFunction, 27});
+  const auto tower = step.op({"<forward op>", step.model(20), 20, 40, kNone, Scope::kScript});
+  const auto linear = step.op({"aten::linear", step.model(20), 21, 39, tower, Scope::kFunction, 28});
+  const auto of_tower = step.backward("DifferentiableGraphBackward", step.engine, 50, 60, 27);
+  const auto of_gate = step.backward("DifferentiableGraphBackward", step.engine, 60, 70, 26);
+  const Analysed analysed(step);
+  EXPECT_EQ(analysed.owner(of_tower), "model.py:20");
+  EXPECT_EQ(analysed.owner(of_gate), "model.py:10");
+  EXPECT_EQ(analysed.operation(gate), "");
+  EXPECT_EQ(analysed.operation(linear), "aten::linear");
 }
 
 TEST(Attribution, GivesAccumulateGradToTheNodeBefore) {
@@ -156,6 +172,23 @@ TEST(Attribution, GivesAccumulateGradToTheNodeBefore) {
   const Analysed analysed(step);
   EXPECT_EQ(analysed.owner(accumulate), "model.py:10");
   EXPECT_EQ(analysed.owner(second), "model.py:10");
+}
+
+TEST(Attribution, GivesANodeWithItsHooksToTheForwardLineOfTheNode) {
+  Step step;
+  step.op({"aten::linear", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
+  step.op({"aten::relu", step.model(20), 10, 20, kNone, Scope::kFunction, 6});
+  step.backward("ReluBackward0", step.engine, 30, 40, 6);
+  const auto whole = step.backward("autograd::engine::evaluate_function: AddmmBackward0", step.engine, 40, 90, -1);
+  const auto hook = step.op({"aten::mul", step.child(step.engine, {"train.py", "hook", 40}), 41, 50, whole});
+  const auto node = step.backward("AddmmBackward0", step.engine, 50, 80, 5, whole);
+  const auto add = step.op({"aten::add", step.engine, 81, 90, whole});
+  const Analysed analysed(step);
+  EXPECT_EQ(analysed.owner(whole), "model.py:10");
+  EXPECT_EQ(analysed.owner(node), "model.py:10");
+  EXPECT_EQ(analysed.owner(add), "model.py:10");
+  EXPECT_EQ(analysed.owner_lines(hook), "train.py:3 model.py:10 train.py:40");
+  EXPECT_EQ(analysed.phase(hook), Phase::kBackward);
 }
 
 TEST(Attribution, GivesOpsOfTheEngineBetweenNodesToTheNodeBefore) {

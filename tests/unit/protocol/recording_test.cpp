@@ -191,7 +191,7 @@ TEST(Recording, ChecksEveryIndexIntoAnotherColumn) {
   expect_refused("tree", [](Columns& columns) { columns.node_parent[1] = 2; });
   expect_refused("tree", [](Columns& columns) { columns.node_parent[2] = kNone; });
   expect_refused("ops", [](Columns& columns) { columns.op_thread[2] = 2; });
-  expect_refused("ops", [](Columns& columns) { columns.op_scope[1] = 3; });
+  expect_refused("ops", [](Columns& columns) { columns.op_scope[1] = kScopeCount; });
   expect_refused("ops", [](Columns& columns) { columns.op_name[1] = 3; });
   expect_refused("ops", [](Columns& columns) { columns.op_node[1] = 3; });
   expect_refused("samples", [](Columns& columns) { columns.sample_node[0] = 3; });
