@@ -38,7 +38,8 @@ std::vector<CodeTraits> code_traits(const recording::Recording& recording, const
     const std::string_view name = recording.string(recording.code_name()[code]);
     CodeTraits trait;
     trait.user = is_user_file(file, scope);
-    trait.optimizer = has(file, "/torch/optim/") || file.ends_with("/torch/amp/grad_scaler.py");
+    trait.optimizer = has(file, "/torch/optim/") || file.ends_with("/torch/amp/grad_scaler.py") ||
+                      file.ends_with("/torch/nn/utils/clip_grad.py");
     trait.data = has(file, "/torch/utils/data/");
     trait.engine = name == "_engine_run_backward" && file.ends_with("/torch/autograd/graph.py");
     trait.checkpoint = file.ends_with("/torch/utils/checkpoint.py");

@@ -20,7 +20,7 @@ std::string display_path(std::string_view file, const SourceScope& scope);
 /// What is known of one code object.
 struct CodeTraits {
   bool user = false;
-  bool optimizer = false;   ///< torch.optim or torch.amp: the step of an optimizer, zero_grad, the scaler
+  bool optimizer = false;   ///< the step of an optimizer, zero_grad, the gradient scaler, clipping
   bool data = false;        ///< torch.utils.data
   bool engine = false;      ///< the call that runs the autograd engine
   bool checkpoint = false;  ///< torch.utils.checkpoint

@@ -52,7 +52,7 @@ class Sweep {
 
 class Builder {
  public:
-  Builder(const Recording& recording, const Attribution& attribution, const CallTree& tree)
+  Builder(const Recording& recording, const Attribution& attribution, CallTree& tree)
       : recording_(recording),
         attribution_(attribution),
         tree_(tree),
@@ -237,21 +237,22 @@ class Builder {
     }
   }
 
-  CostKey key_of_sample(std::uint32_t stack, std::uint32_t context) const {
+  /// `context` is the op that the sample was taken in, or that ended the gap it was taken in.
+  CostKey key_of_sample(std::uint32_t stack, std::uint32_t context) {
     const TreeNode node = tree_.of_stack(stack);
-    if (!open_.empty() && in_backward(attribution_.phase[context])) {
-      // Python inside an autograd node: a custom backward or a hook.
-      const CostKey inside = key_of(context);
-      const bool own = tree_[node].self_line != tree_[tree_.of_stack(recording_.op_node()[context])].self_line;
-      const Phase phase = tree_[node].recomputation ? Phase::kRecomputation : Phase::kBackward;
-      return {own ? node : inside.owner, node, 0, phase, false};
+    if (open_.empty() || !in_backward(attribution_.phase[context])) {
+      return {node, node, 0, python_phase(tree_[node]), false};
     }
-    return {node, node, 0, python_phase(tree_[node]), false};
+    // Python inside an autograd node, such as a custom backward: it stands where ops of its own would.
+    const TreeNode owner = attribution_.owner[context];
+    const std::uint32_t outer = recording_.op_node()[context];
+    return tree_[node].recomputation ? CostKey{tree_.rejoin(owner, stack, outer), node, 0, Phase::kRecomputation, false}
+                                     : CostKey{tree_.extend(owner, stack, outer), node, 0, Phase::kBackward, false};
   }
 
   const Recording& recording_;
   const Attribution& attribution_;
-  const CallTree& tree_;
+  CallTree& tree_;
   std::vector<Span> pauses_;
   std::vector<std::uint64_t> pause_starts_;
   std::vector<std::uint64_t> memory_times_;
@@ -275,7 +276,7 @@ std::size_t CostKeyHash::operator()(const CostKey& key) const {
   return static_cast<std::size_t>((hash ^ (hash >> 29U)) * 0xBF58476D1CE4E5B9ULL);
 }
 
-Timeline build_timeline(const Recording& recording, const Attribution& attribution, const CallTree& tree) {
+Timeline build_timeline(const Recording& recording, const Attribution& attribution, CallTree& tree) {
   return Builder(recording, attribution, tree).run();
 }
 

@@ -39,8 +39,9 @@ struct Timeline {
 
 /// Gives every instant of the recorded iterations to exactly one owner. Uses the third of the iterations whose
 /// durations lie in the middle, as the bare time is a median too. Between ops: a short gap goes to the next op's stack,
-/// a longer one to the stacks that the timer saw in it.
-Timeline build_timeline(const recording::Recording& recording, const Attribution& attribution, const CallTree& tree);
+/// a longer one to the stacks that the timer saw in it; those of backward are added to the tree as `attribute` adds
+/// ops'.
+Timeline build_timeline(const recording::Recording& recording, const Attribution& attribution, CallTree& tree);
 
 /// Gaps shorter than this are not divided.
 inline constexpr double kShortGapNs = 200'000;

@@ -77,7 +77,7 @@ def test_accumulated_evaluation_makes_no_backward(lines: Lines) -> None:
 
 
 def test_mixed_precision_belongs_to_the_optimizer(lines: Lines) -> None:
-    for mark in ("unscale", "step"):
+    for mark in ("unscale", "clip", "step"):
         assert self_time(lines(mark), "optimizer") > 0.9
 
 
