@@ -76,11 +76,14 @@ FigureRow figure_row(const char* label, const std::optional<Estimate>& estimate,
                      const std::function<std::string(double)>& format, const std::string& unit = {}) {
   if (!estimate) return {label, "unknown", "", ""};
   const auto& interval = estimate->interval;
-  return {label, format(estimate->value) + unit,
-          !interval        ? "unknown"
-          : interval->high ? format(interval->low) + " to " + format(*interval->high)
-                           : format(interval->low) + " or more",
-          ""};
+  std::string range = "unknown";
+  if (interval && !interval->high) {
+    range = format(interval->low) + " or more";
+  } else if (interval) {
+    range = interval->low > 0 ? format(interval->low) + " to " + format(*interval->high)
+                              : "up to " + format(*interval->high);
+  }
+  return {label, format(estimate->value) + unit, std::move(range), ""};
 }
 
 std::vector<FigureRow> figure_rows(const Answer& answer, const BatchPrediction& batch) {
@@ -139,8 +142,8 @@ std::string obstacle_words(const Answer& answer) {
     case Obstacle::kTooLittleMemory: {
       const int least = answer.least ? answer.least->batch_size : 0;
       const double needs = answer.least && answer.least->peak_bytes ? answer.least->peak_bytes->value : 0;
-      return fmt::format("{} does not do: a batch of {} needs {}{}.", bytes(wanted), least, bytes(needs),
-                         least > 1 ? ", and what another needs is not known" : "");
+      return fmt::format("No batch size is known to need at most {}: a batch of {} needs {}{}.", bytes(wanted), least,
+                         bytes(needs), least > 1 ? ", and what others need is not known" : " already");
     }
     case Obstacle::kTimeUnknown:
       return fmt::format(
