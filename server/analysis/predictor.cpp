@@ -113,11 +113,11 @@ void answer_throughput(const Predictor& predictor, double wanted, Answer& answer
     return;
   }
   const Range range = credible(*predictor.time, sampled_range(predictor));
-  const bool falls = predictor.time->intercept < 0;  // throughput with the batch size
-  const auto enough = [&](int size) { return throughput_at(predictor, size) >= wanted; };
-  const int found = falls && !enough(range.low) ? range.high + 1 : first_where(range, enough);
-  if (found <= range.high) {
-    answer.batch = predict_batch(predictor, falls ? range.low : found);
+  // With a negative intercept throughput falls with the batch size: the first is the best. Else it grows.
+  const Range candidates = predictor.time->intercept < 0 ? Range{range.low, range.low} : range;
+  const int found = first_where(candidates, [&](int size) { return throughput_at(predictor, size) >= wanted; });
+  if (found <= candidates.high) {
+    answer.batch = predict_batch(predictor, found);
   } else {
     answer.obstacle = predictor.time->slope > 0 ? Obstacle::kTooFast : Obstacle::kTimeUnknown;
   }

@@ -97,7 +97,10 @@ Check check_interpreter(const Findings& found, const ProfileRequest& request) {
   const std::string where = path + " (" + found.interpreter.source + ")";
   const protocol::WorkerEnvironment* environment = found.environment();
   if (environment == nullptr && found.failure() != nullptr && !found.failed_with("cache")) {
-    return {CheckStatus::kFail, name, where + ": " + found.failure()->message, kOtherPython};
+    const std::string words = found.failed_with("timeout")
+                                  ? "did not start within " + std::to_string(request.time_limit.count()) + " s"
+                                  : found.failure()->message;
+    return {CheckStatus::kFail, name, where + ": " + words, kOtherPython};
   }
   if (found.failed_with("python-unsupported")) {
     return {CheckStatus::kFail, name, where + ": " + found.failure()->message, kOtherPython};
@@ -127,10 +130,8 @@ Check check_agent(const Findings& found) {
       std::ranges::any_of(kEarlier, [&](std::string_view kind) { return found.failed_with(kind); })) {
     return not_tried(name, "it needs an interpreter with torch, and the cache folder");
   }
-  const std::string path = worker::agent_path(found.cache, *environment);
   if (found.agent_loaded()) {
-    return {CheckStatus::kOk, name, std::string(found.built ? "built now" : "in the cache") + ", and loads: " + path,
-            ""};
+    return {CheckStatus::kOk, name, std::string(found.built ? "built now" : "in the cache") + ", and loads", ""};
   }
   std::string fix;
   if (found.failed_with("agent-build-failed")) {
@@ -220,7 +221,7 @@ Check check_cache(const Findings& found) {
 }
 
 Check check_profiles(const Findings& found) {
-  const std::string name = "stored profiles";
+  const std::string name = "profiles";
   if (found.cache.empty()) {
     return not_tried(name, "the cache folder is needed");
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -14,9 +16,25 @@ namespace ridgeline::report {
 namespace {
 
 constexpr int kName = 8;       // where the names begin
-constexpr int kText = 22;      // where the words begin
+constexpr int kText = 21;      // where the words begin
 constexpr int kMaxLines = 12;  // of one check
 constexpr std::array<const char*, 3> kStatusNames = {"ok", "note", "FAIL"};
+
+/// The words from kText on. A path is not cut, however long: it must be there to be copied.
+void wrap(Page& page, std::string row, std::string_view text) {
+  int used = kText;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (used > kText && used + 1 + columns(word) > page.width()) {
+      page.line(std::exchange(row, left("", kText)));
+      used = kText;
+    }
+    row.append(used > kText ? " " : "").append(word);
+    used += columns(word) + (used > kText ? 1 : 0);
+  }
+  page.line(row);
+}
 
 }  // namespace
 
@@ -25,8 +43,8 @@ std::string text_checks(const std::vector<Check>& checks, const TextOptions& opt
   const int room = kMaxLines * (page.width() - kText);
   for (const Check& check : checks) {
     const std::string status = left(kStatusNames[static_cast<std::size_t>(check.status)], kName - 2);
-    page.prose(status + check.name, clip(printable(check.found), room), kText);
-    if (!check.fix.empty()) page.prose("", clip("Fix: " + printable(check.fix), room), kText);
+    wrap(page, "  " + page.bold(left(status + check.name, kText - 2)), clip(printable(check.found), room));
+    if (!check.fix.empty()) wrap(page, left("", kText), clip("Fix: " + printable(check.fix), room));
   }
   const auto failed = std::count_if(checks.begin(), checks.end(),
                                     [](const Check& check) { return check.status == CheckStatus::kFail; });

@@ -168,7 +168,10 @@ std::string text_prediction(const Answer& answer, const analysis::Profile& profi
                             const TextOptions& options) {
   Page page(std::clamp(options.width, 80, 140), options.color);
   title(page, profile, origin);
-  if (const std::string words = sentence(answer); !words.empty()) page.prose("", words, 2);
+  if (const std::string words = sentence(answer); !words.empty()) {
+    page.prose("", words, 2);
+    page.line();
+  }
   if (answer.batch) figures(page, answer, *answer.batch);
   if (const std::string words = obstacle_words(answer); !words.empty()) page.prose("", words, 2);
   for (const analysis::Skipped& failed : answer.failed) {

@@ -42,19 +42,17 @@ const json kResult = {{"type", "result"},
                       {"importedFilesComplete", true}};
 
 /// One valid message of each kind.
-const std::vector<json> kAll = {{{"type", "ready"}, {"environment", kEnvironment}},
-                                {{"type", "unusable"},
-                                 {"message", "no torch"},
-                                 {"python", "3.11.9"},
-                                 {"executable", "/bin/python3"}},
-                                {{"type", "agentLoaded"}},
-                                {{"type", "agentRefused"}, {"message", "undefined symbol"}},
-                                {{"type", "started"}, {"id", 7}, {"pid", 4321}},
-                                {{"type", "exited"}, {"id", 7}, {"status", 9}},
-                                {{"type", "progress"}, {"stage", "sample"}, {"fraction", 0.5}, {"message", "batch 8"}},
-                                {{"type", "recording"}, {"batchSize", 32}, {"bytes", 1ULL << 33U}},
-                                kFailure,
-                                kResult};
+const std::vector<json> kAll = {
+    {{"type", "ready"}, {"environment", kEnvironment}},
+    {{"type", "unusable"}, {"message", "no torch"}, {"python", "3.11.9"}, {"executable", "/bin/python3"}},
+    {{"type", "agentLoaded"}},
+    {{"type", "agentRefused"}, {"message", "undefined symbol"}},
+    {{"type", "started"}, {"id", 7}, {"pid", 4321}},
+    {{"type", "exited"}, {"id", 7}, {"status", 9}},
+    {{"type", "progress"}, {"stage", "sample"}, {"fraction", 0.5}, {"message", "batch 8"}},
+    {{"type", "recording"}, {"batchSize", 32}, {"bytes", 1ULL << 33U}},
+    kFailure,
+    kResult};
 
 template <typename T>
 T parse_as(const json& message) {

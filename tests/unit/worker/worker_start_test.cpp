@@ -80,7 +80,9 @@ TEST_F(WorkerStart, RefusesASecondGreeting) {
 }
 
 TEST_F(WorkerStart, TellsThatThereIsNoTorch) {
-  script("send(channel, type='unusable', message='ModuleNotFoundError: torch', python='3.11.9', executable='/rogue')\nhang()\n");
+  script(
+      "send(channel, type='unusable', message='ModuleNotFoundError: torch', python='3.11.9', "
+      "executable='/rogue')\nhang()\n");
   const protocol::Failure failure = run_to_failure();
   EXPECT_EQ(failure.kind, "no-torch");
   EXPECT_THAT(failure.message, HasSubstr("ModuleNotFoundError: torch"));
