@@ -3,8 +3,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <iostream>
+
+#include <fmt/format.h>
 
 #include "commands/exit_codes.h"
 #include "worker/cache.h"
@@ -29,6 +32,16 @@ bool wants_color() {
 
 }  // namespace
 
+CLI::Validator number_in(double low, double high) {
+  const std::string words = fmt::format("a number from {} to {}", low, high);
+  return {[=](const std::string& text) {
+            double value = std::nan("");
+            const bool good = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
+            return good ? std::string() : text + " is not " + words;
+          },
+          words};
+}
+
 void add_place_options(CLI::App& command, const std::shared_ptr<ProfileRequest>& request) {
   command.add_option("--python", request->python, "Interpreter that has torch and the model's packages");
   command.add_option("--project-root", request->project_root, "Folder whose lines are the user's");
@@ -49,7 +62,7 @@ void add_profile_options(CLI::App& command, const std::shared_ptr<ProfileRequest
       ->check(CLI::Range(1, 1 << 24));
   add_place_options(command, request);
   command.add_option("--time-budget", request->time_budget_seconds, "Seconds for timing the bare step")
-      ->check(CLI::Range(0.1, 86400.0));
+      ->check(number_in(0.1, 86400));
   add_time_limit_option(command, request);
   command.add_option("--memory-limit", request->memory_limit_bytes, "Bytes that the step may use, such as 8GiB")
       ->transform(CLI::AsSizeValue(false));

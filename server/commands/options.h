@@ -10,6 +10,9 @@
 
 namespace ridgeline::commands {
 
+/// A number from `low` to `high`. CLI::Range lets pass what is no number at all.
+CLI::Validator number_in(double low, double high);
+
 /// --python and --project-root: where the user's code runs, and what of it is theirs.
 void add_place_options(CLI::App& command, const std::shared_ptr<ProfileRequest>& request);
 

@@ -71,7 +71,7 @@ void add_predict_command(CLI::App& app, int& exit_code) {
   question->add_option("--batch-size", options->batch_size, "What this batch size gives and needs")
       ->check(CLI::Range(1, analysis::kMaxBatchSize));
   question->add_option("--throughput", options->throughput, "The smallest batch size with so many samples per second")
-      ->check(CLI::Range(1e-9, 1e12));
+      ->check(number_in(1e-9, 1e12));
   question->add_option("--memory", options->memory_bytes, "The largest batch size that needs at most so much, as 8GiB")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import resource
 import signal
@@ -55,7 +56,7 @@ def test_all_is_well(agent: Path, tmp_path: Path) -> None:
     entry.write_text("raise SystemExit('doctor runs nothing of the user')\n")
     found = doctor(entry, "--python", sys.executable, expected=0)
     assert sys.executable in found["interpreter"][1] and "(--python)" in found["interpreter"][1]
-    assert "%d.%d.%d" % sys.version_info[:3] in found["interpreter"][1]
+    assert platform.python_version() in found["interpreter"][1]
     assert re.match(r"\d+\.\d+\.\d+", found["torch"][1])
     assert found["agent"] == ("ok", "in the cache, and loads")
     assert re.search(r"\d+\.\d+", found["compiler"][1])
@@ -105,7 +106,7 @@ def test_python_without_torch(tmp_path: Path) -> None:
     python.chmod(0o755)
     found = doctor("--python", python)
     assert failures(found) == ["torch"]
-    assert "%d.%d.%d" % sys.version_info[:3] in found["interpreter"][1]
+    assert platform.python_version() in found["interpreter"][1]
     assert "No module named 'torch'" in found["torch"][1] and "--python" in found["torch"][1]
 
 
