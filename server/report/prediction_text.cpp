@@ -32,7 +32,8 @@ std::string age(std::int64_t seconds) {
   };
   static constexpr Unit kUnits[] = {{"day", 86400}, {"hour", 3600}, {"minute", 60}, {"second", 1}};
   for (const Unit& unit : kUnits) {
-    if (seconds >= unit.seconds) return plural(static_cast<double>(seconds / unit.seconds), unit.name);
+    const std::int64_t count = seconds / unit.seconds;
+    if (count > 0) return plural(static_cast<double>(count), unit.name);
   }
   return plural(1, "second");
 }
