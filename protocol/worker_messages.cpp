@@ -8,6 +8,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::size_t kMaxImportedFiles = 4096;
+
 /// The elements of an array; throws when the field is missing or anything else.
 const json::array_t& array_at(const json& value, const char* name) {
   return value.at(name).get_ref<const json::array_t&>();
@@ -57,6 +59,11 @@ RunResult result_from(const json& value) {
   for (const json& skipped : array_at(value, "skipped")) {
     result.skipped.push_back(failure_from(skipped));
   }
+  if (array_at(value, "importedFiles").size() > kMaxImportedFiles) {
+    throw std::invalid_argument("too many imported files");
+  }
+  value.at("importedFiles").get_to(result.imported_files);
+  value.at("importedFilesComplete").get_to(result.imported_files_complete);
   return result;
 }
 
@@ -66,7 +73,8 @@ WorkerMessage message_from(const json& value) {
     return Ready{environment_from(value.at("environment"))};
   }
   if (type == "unusable") {
-    return Unusable{value.at("message").get<std::string>(), value.at("executable").get<std::string>()};
+    return Unusable{value.at("message").get<std::string>(), value.at("python").get<std::string>(),
+                    value.at("executable").get<std::string>()};
   }
   if (type == "agentLoaded") {
     return AgentLoaded{};

@@ -33,6 +33,7 @@ struct Ready {
 /// The interpreter cannot profile: no torch, most of the time.
 struct Unusable {
   std::string message;
+  std::string python;  ///< its version
   std::string executable;
 };
 struct AgentLoaded {};
@@ -82,6 +83,9 @@ struct RunResult {
   int threads = 0;
   std::vector<SampledBatch> samples;
   std::vector<Failure> skipped;
+  /// The user's own files that were imported, the entry file first, and the one that tells torch's version.
+  std::vector<std::string> imported_files;
+  bool imported_files_complete = false;  ///< there was no file that could not be named
 };
 
 using WorkerMessage = std::variant<Ready, Unusable, AgentLoaded, AgentRefused, Started, Exited, Progress,

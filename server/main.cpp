@@ -3,6 +3,8 @@
 #include <exception>
 #include <iostream>
 
+#include "commands/doctor.h"
+#include "commands/predict.h"
 #include "commands/profile.h"
 
 int main(int argc, char** argv) {
@@ -12,6 +14,8 @@ int main(int argc, char** argv) {
     app.require_subcommand(1);
     int exit_code = 0;
     ridgeline::commands::add_profile_command(app, exit_code);
+    ridgeline::commands::add_predict_command(app, exit_code);
+    ridgeline::commands::add_doctor_command(app, exit_code);
     try {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -123,6 +123,7 @@ struct Skipped {
 };
 
 struct Profile {
+  std::string id;            ///< under which it is kept; empty: it is not
   std::string entry_path;    ///< absolute, real
   std::string project_root;  ///< absolute, real
   int batch_size = 0;

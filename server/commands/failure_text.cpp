@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "analysis/source_scope.h"
-#include "commands/profile.h"
+#include "commands/exit_codes.h"
 #include "report/units.h"
 
 namespace ridgeline::commands {

@@ -1,36 +1,21 @@
 #include "commands/profile.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "commands/failure_text.h"
-#include "commands/profile_run.h"
-#include "commands/progress_line.h"
+#include "commands/exit_codes.h"
+#include "commands/options.h"
+#include "commands/profile_now.h"
 #include "report/json.h"
 #include "report/text.h"
-#include "worker/cache.h"
-#include "worker/interpreter.h"
 
 namespace ridgeline::commands {
 
 namespace {
-
-struct Options {
-  ProfileRequest request;
-  std::string format = "text";
-  std::string output;
-  int time_limit = 600;
-};
 
 /// Lines of the user's files, each file read once. The files may have changed since: then the text is of today.
 class SourceFiles {
@@ -57,86 +42,34 @@ class SourceFiles {
   std::map<std::string, std::vector<std::string>> files_;
 };
 
-int terminal_width() {
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    return size.ws_col;
-  }
-  return report::TextOptions{}.width;
-}
-
-bool wants_color() {
-  // https://no-color.org
-  const char* no_color = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe): never written
-  return ::isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0');
-}
-
-std::string render(const analysis::Profile& profile, const Options& options) {
-  if (options.format == "json") {
+std::string render(const analysis::Profile& profile, const Output& output) {
+  if (output.format == "json") {
     return report::json_report(profile);
   }
-  report::TextOptions text;
-  text.width = terminal_width();
-  text.color = options.output.empty() && wants_color();
   auto files = std::make_shared<SourceFiles>(profile.project_root);
   return report::text_report(
-      profile, [files](const analysis::Location& place) { return (*files)(place); }, text);
+      profile, [files](const analysis::Location& place) { return (*files)(place); }, text_options(output));
 }
 
-int write_out(const std::string& text, const std::string& path) {
-  if (path.empty()) {
-    std::cout << text << std::flush;
-    return std::cout ? kExitOk : kExitEnvironment;
+int run(const ProfileRequest& request, const Output& output) {
+  int exit_code = kExitOk;
+  const std::optional<Target> target = find_target_or_say(request, exit_code);
+  if (!target.has_value()) {
+    return exit_code;
   }
-  std::string error;
-  if (!worker::write_atomically(path, text, error)) {
-    std::cerr << "ridgeline: " << error << "\n";
-    return kExitEnvironment;
-  }
-  return kExitOk;
-}
-
-int run(const Options& options) {
-  ProgressLine progress;
-  const auto outcome = run_profile(options.request, [&](const protocol::Progress& step) { progress.show(step); });
-  progress.clear();
-  if (const auto* failed = std::get_if<RunFailure>(&outcome)) {
-    std::string root = options.request.project_root;
-    std::error_code problem;
-    const auto entry = std::filesystem::canonical(options.request.entry, problem);
-    if (root.empty() && !problem) {
-      root = worker::find_project_root(entry.string());
-    }
-    std::cerr << failure_text(*failed, root);
-    return exit_code_of(failed->failure);
-  }
-  return write_out(render(std::get<analysis::Profile>(outcome), options), options.output);
+  const std::optional<analysis::Profile> profile = profile_now(request, *target, exit_code);
+  return profile.has_value() ? write_out(render(*profile, output), output) : exit_code;
 }
 
 }  // namespace
 
 void add_profile_command(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto request = std::make_shared<ProfileRequest>();
+  auto output = std::make_shared<Output>();
   CLI::App* command = app.add_subcommand("profile", "Profile an entry point and print the report.");
-  command->add_option("ENTRY", options->request.entry, "Python file that defines the three providers")->required();
-  command->add_option("--batch-sizes", options->request.batch_sizes, "Batch sizes to sample, such as 8,16,32")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 24));
-  command->add_option("--python", options->request.python, "Interpreter that has torch and the model's packages");
-  command->add_option("--project-root", options->request.project_root, "Folder whose lines are the user's");
-  command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));
-  command->add_option("--output", options->output, "File to write the report to");
-  command->add_option("--time-budget", options->request.time_budget_seconds, "Seconds for timing the bare step")
-      ->check(CLI::Range(0.1, 86400.0));
-  command->add_option("--time-limit", options->time_limit, "Seconds after which the profile is stopped")
-      ->check(CLI::Range(1, 86400));
-  command
-      ->add_option("--memory-limit", options->request.memory_limit_bytes, "Bytes that the step may use, such as 8GiB")
-      ->transform(CLI::AsSizeValue(false));
-  command->callback([options, &exit_code] {
-    options->request.time_limit = std::chrono::seconds(options->time_limit);
-    exit_code = run(*options);
-  });
+  add_profile_options(*command, request);
+  add_output_options(*command, output);
+  command->callback([request, output, &exit_code] { exit_code = run(*request, *output); });
 }
 
 }  // namespace ridgeline::commands

@@ -1,14 +1,11 @@
 #include "commands/profile_run.h"
 
-#include <signal.h>
-
 #include <algorithm>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <filesystem>
 #include <utility>
 
 #include "analysis/build_profile.h"
+#include "commands/worker_run.h"
 #include "worker/cache.h"
 #include "worker/interpreter.h"
 #include "worker/machine.h"
@@ -18,11 +15,13 @@ namespace ridgeline::commands {
 
 namespace {
 
-namespace asio = boost::asio;
 namespace fs = std::filesystem;
 
 /// Part of the available memory that a profile may take before an allocation fails: the rest keeps the machine alive.
 constexpr double kMemoryShare = 0.95;
+
+/// What the step runs on.
+constexpr const char* kDevice = "cpu";
 
 RunFailure failure(const std::string& kind, const std::string& message) {
   return {{kind, "start", message, {}, std::nullopt}, ""};
@@ -34,38 +33,12 @@ std::string real_path(const std::string& path) {
   return problem ? "" : real.string();
 }
 
-worker::Finished run_worker(const worker::WorkerOptions& options, const protocol::RunSpec& spec,
-                            worker::RunLimits limits, const std::function<void(const protocol::Progress&)>& progress) {
-  asio::io_context loop;
-  worker::Reaper reaper(loop);
-  worker::Worker worker(loop, reaper, options);
-  asio::signal_set interrupts(loop, SIGINT, SIGTERM);
-  interrupts.async_wait([&worker](const auto& error, int /*signal*/) {
-    if (!error) {
-      worker.cancel();
-    }
-  });
-  std::optional<worker::Finished> finished;
-  worker.run(spec, limits, [&](worker::Event event) {
-    if (const auto* step = std::get_if<protocol::Progress>(&event)) {
-      progress(*step);
-    } else {
-      finished = std::move(std::get<worker::Finished>(event));
-      loop.stop();
-    }
-  });
-  if (!finished.has_value()) {
-    loop.run();
-  }
-  return std::move(*finished);
-}
-
 analysis::Profile analyse(worker::RunOutput output, const std::string& entry, const protocol::RunSpec& spec,
                           std::uint64_t capacity) {
   analysis::RunInput input;
   input.entry_path = entry;
   input.scope = {spec.project_root, output.environment.environment_roots};
-  input.environment = {output.environment.python, output.environment.torch, "cpu", worker::processor_name(),
+  input.environment = {output.environment.python, output.environment.torch, kDevice, worker::processor_name(),
                        output.result.threads};
   input.capacity_bytes = capacity;
   input.batch_size = output.result.batch_size;
@@ -82,41 +55,55 @@ analysis::Profile analyse(worker::RunOutput output, const std::string& entry, co
 
 }  // namespace
 
-std::variant<analysis::Profile, RunFailure> run_profile(
-    const ProfileRequest& request, const std::function<void(const protocol::Progress&)>& progress) {
-  const std::string entry = real_path(request.entry);
-  if (entry.empty() || !fs::is_regular_file(entry)) {
+std::variant<Target, RunFailure> find_target(const ProfileRequest& request) {
+  Target target;
+  target.device = kDevice;
+  target.entry = real_path(request.entry);
+  if (target.entry.empty() || !fs::is_regular_file(target.entry)) {
     return failure("entry-unreadable", "There is no file " + request.entry + ".");
   }
-  protocol::RunSpec spec;
-  spec.entry = entry;
-  spec.project_root = request.project_root.empty() ? worker::find_project_root(entry) : real_path(request.project_root);
-  if (spec.project_root.empty()) {
+  target.project_root =
+      request.project_root.empty() ? worker::find_project_root(target.entry) : real_path(request.project_root);
+  if (target.project_root.empty()) {
     return failure("entry-unreadable", "There is no folder " + request.project_root + ".");
   }
-  const worker::Interpreter interpreter = worker::find_interpreter(request.python, entry, spec.project_root);
-  if (interpreter.path.empty()) {
+  target.interpreter = worker::find_interpreter(request.python, target.entry, target.project_root);
+  if (target.interpreter.path.empty()) {
     return failure("interpreter", request.python.empty() ? "There is no python3 on PATH. Name one with --python."
                                                          : "There is no interpreter " + request.python + ".");
   }
   std::string error;
-  const std::string cache = worker::cache_folder(error);
-  if (cache.empty()) {
+  target.cache = worker::cache_folder(error);
+  if (target.cache.empty()) {
     return failure("cache", error);
   }
+  return target;
+}
+
+std::variant<ProfileRun, RunFailure> run_profile(const ProfileRequest& request, const Target& target,
+                                                 const std::function<void(const protocol::Progress&)>& progress) {
+  ProfileRun run;
+  run.began = std::chrono::system_clock::now();
+  protocol::RunSpec spec;
+  spec.entry = target.entry;
+  spec.project_root = target.project_root;
   spec.batch_sizes = request.batch_sizes;
   spec.time_budget_seconds = request.time_budget_seconds;
   const std::uint64_t limit = request.memory_limit_bytes;
   spec.memory_limit_bytes =
       limit != 0 ? limit : static_cast<std::uint64_t>(kMemoryShare * static_cast<double>(worker::memory_available()));
   const worker::RunLimits limits{request.time_limit};
-  worker::Finished finished = run_worker({interpreter.path, cache}, spec, limits, progress);
+  worker::Finished finished = run_worker({target.interpreter.path, target.cache}, spec, limits, progress);
   if (auto* failed = std::get_if<protocol::Failure>(&finished.outcome)) {
     return RunFailure{std::move(*failed), std::move(finished.output)};
   }
   progress({"analyse", 1, "Analysing"});
+  auto& output = std::get<worker::RunOutput>(finished.outcome);
+  run.imported_files = std::move(output.result.imported_files);
+  run.imported_files_complete = output.result.imported_files_complete;
   const std::uint64_t capacity = limit != 0 ? std::min(limit, worker::memory_capacity()) : worker::memory_capacity();
-  return analyse(std::move(std::get<worker::RunOutput>(finished.outcome)), entry, spec, capacity);
+  run.profile = analyse(std::move(output), target.entry, spec, capacity);
+  return run;
 }
 
 }  // namespace ridgeline::commands

@@ -10,6 +10,7 @@
 
 #include "analysis/profile.h"
 #include "protocol/worker_messages.h"
+#include "worker/interpreter.h"
 
 namespace ridgeline::commands {
 
@@ -23,14 +24,34 @@ struct ProfileRequest {
   std::uint64_t memory_limit_bytes = 0;  ///< 0: what is available
 };
 
+/// Where a request leads on this machine.
+struct Target {
+  std::string entry;         ///< real path
+  std::string project_root;  ///< real path
+  worker::Interpreter interpreter;
+  std::string cache;   ///< the user's cache folder
+  std::string device;  ///< that the step runs on: "cpu"
+};
+
 /// A failure, with what the profiled process wrote last.
 struct RunFailure {
   protocol::Failure failure;
   std::string output;
 };
 
+/// A profile, and what tells later whether it still holds.
+struct ProfileRun {
+  analysis::Profile profile;
+  std::chrono::system_clock::time_point began;  ///< before anything of the user's was read
+  std::vector<std::string> imported_files;      ///< as protocol::RunResult has them
+  bool imported_files_complete = false;
+};
+
+/// The entry file, the project, the interpreter and the cache; or which of them is missing. Starts nothing.
+std::variant<Target, RunFailure> find_target(const ProfileRequest& request);
+
 /// Runs to the end on a loop of its own; SIGINT and SIGTERM cancel.
-std::variant<analysis::Profile, RunFailure> run_profile(const ProfileRequest& request,
-                                                        const std::function<void(const protocol::Progress&)>& progress);
+std::variant<ProfileRun, RunFailure> run_profile(const ProfileRequest& request, const Target& target,
+                                                 const std::function<void(const protocol::Progress&)>& progress);
 
 }  // namespace ridgeline::commands

@@ -150,6 +150,7 @@ Json closure_json(const Profile& profile) {
 Json to_json(const Profile& profile) {
   Json entry = {{"path", profile.entry_path}, {"projectRoot", profile.project_root}, {"batchSize", profile.batch_size}};
   return {{"version", 1},
+          {"id", profile.id.empty() ? Json(nullptr) : Json(profile.id)},
           {"environment", environment_json(profile.environment)},
           {"entry", std::move(entry)},
           {"iteration", iteration_json(profile.iteration)},

@@ -35,13 +35,9 @@ std::string unbroken(std::string text) {
 // ---- The head: what was profiled, and its key figures.
 
 void title(Page& page, const Profile& profile) {
-  const analysis::Environment& environment = profile.environment;
-  const std::string detail =
-      environment.device == "cpu" ? plural(environment.threads, "thread") : printable(environment.device_name);
-  const std::string rest =
-      clip(fmt::format(" · batch {} · {}{} · torch {}", profile.batch_size, printable(environment.device),
-                       detail.empty() ? "" : " (" + detail + ")", printable(environment.torch)),
-           page.width() - 20);
+  const std::string rest = clip(fmt::format(" · batch {} · {} · torch {}", profile.batch_size,
+                                            device_words(profile.environment), printable(profile.environment.torch)),
+                                page.width() - 20);
   const std::string path = clip_front(entry_name(profile), page.width() - columns(rest));
   page.line(page.bold(path) + page.dim(rest));
   page.line();

@@ -14,6 +14,12 @@ std::string plural(double count, std::string_view noun) {
   return fmt::format("{} {}{}", report::count(count), noun, count == 1 ? "" : "s");
 }
 
+std::string device_words(const analysis::Environment& environment) {
+  const std::string detail =
+      environment.device == "cpu" ? plural(environment.threads, "thread") : printable(environment.device_name);
+  return printable(environment.device) + (detail.empty() ? "" : " (" + detail + ")");
+}
+
 std::vector<Item> phases(const analysis::ByPhase& by_phase, const std::function<std::string(double)>& format,
                          double least) {
   std::vector<Item> items;

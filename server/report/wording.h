@@ -19,6 +19,9 @@ double ratio(double part, double whole);
 /// "1 call", "16 calls", "100k calls".
 std::string plural(double count, std::string_view noun);
 
+/// "cpu (2 threads)", "cuda (NVIDIA H200)".
+std::string device_words(const analysis::Environment& environment);
+
 /// The phases that take more than `least` milliseconds, as `format` writes their time.
 std::vector<Item> phases(const analysis::ByPhase& by_phase, const std::function<std::string(double)>& format,
                          double least);

@@ -32,18 +32,6 @@ std::string file_name_of(std::string text) {
   return text;
 }
 
-std::string find_compiler() {
-  const char* wanted = std::getenv("CXX");  // NOLINT(concurrency-mt-unsafe): never written
-  for (const std::string& name :
-       {std::string(wanted == nullptr ? "" : wanted), std::string("c++"), std::string("g++"), std::string("clang++")}) {
-    std::string found = name.empty() ? "" : find_interpreter(name, "", "").path;
-    if (!found.empty()) {
-      return found;
-    }
-  }
-  return {};
-}
-
 std::string start_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(kMaxLogBytes, '\0');
@@ -74,6 +62,18 @@ std::string agent_path(const std::string& cache, const protocol::WorkerEnvironme
   const std::string name = "torch-" + environment.torch + "-" + environment.python_tag + "-abi" +
                            (environment.cxx11_abi ? "1" : "0") + "-" + sources_hash();
   return (fs::path(cache) / "agents" / file_name_of(name) / kAgentFile).string();
+}
+
+std::string find_compiler() {
+  const char* wanted = std::getenv("CXX");  // NOLINT(concurrency-mt-unsafe): never written
+  for (const std::string& name :
+       {std::string(wanted == nullptr ? "" : wanted), std::string("c++"), std::string("g++"), std::string("clang++")}) {
+    std::string found = name.empty() ? "" : find_interpreter(name, "", "").path;
+    if (!found.empty()) {
+      return found;
+    }
+  }
+  return {};
 }
 
 bool AgentBuilder::prepare(const protocol::WorkerEnvironment& environment, const std::string& sources,

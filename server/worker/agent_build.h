@@ -17,6 +17,9 @@ namespace ridgeline::worker {
 /// Where the agent for an environment lies, whether it is there or not.
 std::string agent_path(const std::string& cache, const protocol::WorkerEnvironment& environment);
 
+/// The C++ compiler that would build an agent: CXX, c++, g++ or clang++, as found on PATH. Empty when there is none.
+std::string find_compiler();
+
 /// Builds an agent with the user's compiler, one process per source file, as many at once as there are processors.
 /// Lives on the loop; one build at a time.
 class AgentBuilder {

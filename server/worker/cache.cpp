@@ -13,6 +13,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "store/content_hash.h"
 #include "worker/embedded_files.h"
 
 namespace ridgeline::worker {
@@ -73,23 +74,14 @@ std::string cache_folder(std::string& error) {
 }
 
 std::string sources_hash() {
-  std::uint64_t hash = 0xCBF29CE484222325ULL;  // FNV-1a, 64 bits
-  const auto add = [&hash](std::string_view text) {
-    for (const char character : text) {
-      hash = (hash ^ static_cast<std::uint8_t>(character)) * 0x100000001B3ULL;
-    }
-    hash = (hash ^ 0xFFU) * 0x100000001B3ULL;
-  };
+  store::ContentHash hash;
   for (const EmbeddedFile& file : embedded_files()) {
-    add(file.path);
-    add(file.content);
+    hash.add(file.path);
+    hash.end_part();
+    hash.add(file.content);
+    hash.end_part();
   }
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (int shift = 60; shift >= 0; shift -= 4) {
-    text.push_back(kDigits[(hash >> static_cast<unsigned>(shift)) & 0xFU]);
-  }
-  return text;
+  return hash.text();
 }
 
 bool write_atomically(const std::string& path, const std::string& content, std::string& error) {

@@ -1,6 +1,9 @@
 #include "worker/machine.h"
 
+#include <sched.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <sstream>
@@ -54,6 +57,31 @@ std::string processor_name() {
     }
   }
   return "unknown processor";
+}
+
+int processor_count() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  return ::sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+std::optional<std::vector<std::string>> nvidia_gpus() {
+  namespace fs = std::filesystem;
+  std::error_code problem;
+  if (!fs::exists("/proc/driver/nvidia/version", problem)) {
+    return std::nullopt;
+  }
+  std::vector<std::string> models;
+  for (const fs::directory_entry& gpu : fs::directory_iterator("/proc/driver/nvidia/gpus", problem)) {
+    std::ifstream file(gpu.path() / "information");
+    for (std::string line; std::getline(file, line);) {
+      const std::size_t start = line.find_first_not_of(" \t", 6);
+      if (line.starts_with("Model:") && start != std::string::npos) {
+        models.push_back(line.substr(start));
+      }
+    }
+  }
+  return models;
 }
 
 }  // namespace ridgeline::worker

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace ridgeline::worker {
 
@@ -12,5 +14,9 @@ std::uint64_t memory_capacity();
 std::uint64_t memory_available();
 /// The processor's name; "unknown processor" when the system does not say.
 std::string processor_name();
+/// Processors that this process may run on.
+int processor_count();
+/// The models of the NVIDIA GPUs that the kernel's driver names; nothing when there is no such driver.
+std::optional<std::vector<std::string>> nvidia_gpus();
 
 }  // namespace ridgeline::worker

@@ -43,7 +43,7 @@ bool is_complete(const protocol::RunResult& result, const std::vector<RecordedBa
 
 struct Worker::Run {
   int id = 0;
-  protocol::RunSpec spec;
+  std::optional<protocol::RunSpec> spec;  ///< absent: only warm up
   RunLimits limits;
   std::function<void(Event)> handler;
   pid_t process = 0;
@@ -56,6 +56,7 @@ struct Worker::Run {
   std::optional<int> exit_status;
   bool ending = false;                       ///< its processes were told to end
   std::optional<protocol::Failure> failure;  ///< decided, told when the process is gone
+  std::optional<protocol::WorkerEnvironment> environment;
   std::optional<protocol::RunResult> result;
   std::vector<RecordedBatch> recordings;
   int incoming_batch = 0;
@@ -80,11 +81,20 @@ Worker::~Worker() {
 }
 
 void Worker::run(protocol::RunSpec spec, RunLimits limits, std::function<void(Event)> handler) {
+  begin(std::move(spec), limits, std::move(handler));
+}
+
+void Worker::warm_up(RunLimits limits, std::function<void(Event)> handler) {
+  begin(std::nullopt, limits, std::move(handler));
+}
+
+void Worker::begin(std::optional<protocol::RunSpec> spec, RunLimits limits, std::function<void(Event)> handler) {
   run_ = std::make_unique<Run>();
   run_->id = ++runs_;
   run_->spec = std::move(spec);
   run_->limits = limits;
   run_->handler = std::move(handler);
+  run_->environment = environment_;
   limit_timer_.expires_after(limits.time);
   limit_timer_.async_wait([this, id = run_->id, alive = std::weak_ptr(alive_)](const auto& error) {
     if (!error && !alive.expired() && run_ && run_->id == id) {
@@ -256,6 +266,11 @@ void Worker::handle_control(protocol::WorkerMessage message) {
   } else if (const auto* unusable = std::get_if<protocol::Unusable>(&message)) {
     const std::string words = unusable->executable + " cannot import torch: " + unusable->message +
                               ". Install torch there, or name another interpreter with --python.";
+    if (run_) {
+      run_->environment.emplace();
+      run_->environment->python = unusable->python;
+      run_->environment->executable = unusable->executable;
+    }
     stop_parent();
     fail("no-torch", "start", words);
   } else if (std::get_if<protocol::AgentLoaded>(&message) != nullptr) {
@@ -289,6 +304,9 @@ void Worker::handle_control(protocol::WorkerMessage message) {
 
 void Worker::on_ready(const protocol::Ready& ready) {
   environment_ = ready.environment;
+  if (run_) {
+    run_->environment = environment_;
+  }
   std::error_code problem;
   if (std::filesystem::exists(agent_path(options_.cache, *environment_), problem)) {
     load_agent();
@@ -348,14 +366,18 @@ void Worker::start_run() {
   if (run_->failure.has_value()) {
     return;
   }
+  if (!run_->spec.has_value()) {
+    finish(Warm{});
+    return;
+  }
   auto [ours, theirs] = socket_pair();
   auto [output_read, output_write] = pipe_pair();
   if (ours.get() < 0 || output_read.get() < 0) {
     fail("resources", "start", "The daemon has no file descriptors left for a run.");
     return;
   }
-  run_->spec.environment_roots = environment_->environment_roots;
-  const std::string message = protocol::encode_message(protocol::run_message(run_->id, run_->spec));
+  run_->spec->environment_roots = environment_->environment_roots;
+  const std::string message = protocol::encode_message(protocol::run_message(run_->id, *run_->spec));
   if (!send_with_descriptors(control_->native_handle(), message, {theirs.get(), output_write.get()})) {
     fail("worker-died", "start", "The worker does not answer.");
     return;
@@ -524,7 +546,7 @@ void Worker::maybe_finish() {
   }
 }
 
-void Worker::finish(std::variant<RunOutput, protocol::Failure> outcome) {
+void Worker::finish(std::variant<RunOutput, Warm, protocol::Failure> outcome) {
   const std::unique_ptr<Run> run = std::move(run_);
   limit_timer_.cancel();
   kill_timer_.cancel();
@@ -535,7 +557,7 @@ void Worker::finish(std::variant<RunOutput, protocol::Failure> outcome) {
   if (run->output) {
     run->output->close();
   }
-  run->handler(Finished{std::move(outcome), std::move(output)});
+  run->handler(Finished{std::move(outcome), std::move(output), std::move(run->environment)});
 }
 
 }  // namespace ridgeline::worker

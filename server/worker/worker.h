@@ -38,10 +38,15 @@ struct RunOutput {
   std::vector<RecordedBatch> recordings;
 };
 
+/// The worker is warm: torch and the agent are loaded.
+struct Warm {};
+
 /// The end of a run, and what user code wrote while it ran: the last 64 KiB.
 struct Finished {
-  std::variant<RunOutput, protocol::Failure> outcome;
+  std::variant<RunOutput, Warm, protocol::Failure> outcome;
   std::string output;
+  /// What the interpreter told of itself, also before a failure. Without torch, only its Python is known.
+  std::optional<protocol::WorkerEnvironment> environment;
 };
 
 using Event = std::variant<protocol::Progress, Finished>;
@@ -67,6 +72,8 @@ class Worker {
   /// Starts a run; starts the interpreter and builds the agent first where that is still to be done. `handler` gets
   /// progress and then one Finished. Call only while no run is going on.
   void run(protocol::RunSpec spec, RunLimits limits, std::function<void(Event)> handler);
+  /// Does all that comes before a run, and runs nothing of the user's. Finished holds Warm, or what went wrong.
+  void warm_up(RunLimits limits, std::function<void(Event)> handler);
   /// Ends the run: SIGTERM to its process group at once, SIGKILL after 100 ms. Finished follows within 200 ms, as a
   /// Failure of kind "cancelled". The warm parent survives a cancelled run. Nothing happens when there is no run.
   void cancel();
@@ -77,6 +84,7 @@ class Worker {
   struct Run;
   enum class State { kStopped, kStarting, kBuilding, kLoading, kWarm };
 
+  void begin(std::optional<protocol::RunSpec> spec, RunLimits limits, std::function<void(Event)> handler);
   void start_parent();
   void stop_parent();
   void read_control();
@@ -94,7 +102,7 @@ class Worker {
   void add_recording_bytes(const std::string& bytes);
   void parent_ended(int status);
   void maybe_finish();
-  void finish(std::variant<RunOutput, protocol::Failure> outcome);
+  void finish(std::variant<RunOutput, Warm, protocol::Failure> outcome);
   void fail(const std::string& kind, const std::string& stage, const std::string& message);
   void kill_run();
   void progress(const std::string& stage, double fraction, const std::string& message);

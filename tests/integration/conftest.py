@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
 
 ROOT = Path(__file__).resolve().parents[2]
 BINARY = Path(os.environ.get("RIDGELINE_BINARY", ROOT / "build" / "bin" / "ridgeline"))
@@ -39,6 +41,14 @@ def profile(entry: Path, *arguments: str, **environment: str) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def schema() -> dict[str, Any]:
     return json.loads((ROOT / "protocol" / "report.schema.json").read_text())
+
+
+def prediction_validator() -> Draft202012Validator:
+    """For protocol/prediction.schema.json, which refers to the report's schema."""
+    names = ("prediction.schema.json", "report.schema.json")
+    schemas = [json.loads((ROOT / "protocol" / name).read_text()) for name in names]
+    registry = Registry().with_resources((each["$id"], Resource.from_contents(each)) for each in schemas)
+    return Draft202012Validator(schemas[0], registry=registry)
 
 
 @pytest.fixture(scope="session")

@@ -67,6 +67,8 @@ def test_sample_closes() -> None:
 
 BROKEN: dict[str, Callable[[Report], object]] = {
     "no version": lambda r: r.pop("version"),
+    "no id": lambda r: r.pop("id"),
+    "an id of another form": lambda r: r.update(id="7"),
     "another version": lambda r: r.update(version=2),
     "an unknown field": lambda r: r.update(extra=1),
     "an unknown field deep inside": lambda r: r["breakdown"]["children"][0]["byPhaseMs"].update(idle=0),

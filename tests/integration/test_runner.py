@@ -7,10 +7,12 @@ import random
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
 import torch
 from ridgeline_runner import timing
@@ -18,6 +20,7 @@ from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.failure import is_out_of_memory
 from ridgeline_runner.recorder import class_lines
 from ridgeline_runner.session import batch_size_candidates
+from ridgeline_runner.sources import imported_files
 
 
 @pytest.mark.parametrize(
@@ -89,3 +92,45 @@ def test_class_lines_know_nested_and_local_classes(tmp_path: Path) -> None:
     assert class_lines(str(file)) == {"A": 1, "A.B": 2, "make.<locals>.C": 7}
     file.write_text("class (:\n")
     assert class_lines(str(file)) == {}
+
+
+def imported(monkeypatch: pytest.MonkeyPatch, root: Path, *files: Path, roots: tuple[Path, ...] = ()) -> list[str]:
+    """The files that a run would name if its modules were these; torch's version left out."""
+    for i, file in enumerate(files):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+        module = ModuleType(f"module{i}")
+        module.__file__ = str(file)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    environments = [sys.prefix, sys.base_prefix, str(ROOT), *map(str, roots)]
+    found, complete = imported_files(str(root), environments, str(root / "entry.py"))
+    assert complete and found[-1] == torch.version.__file__
+    return found[:-1]
+
+
+def test_imported_files_are_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    own = [root / "entry.py", root / "model.py", tmp_path / "sibling" / "layers.py"]
+    others = [root / ".venv" / "lib" / "package.py", tmp_path / "lib" / "site-packages" / "package.py"]
+    found = imported(monkeypatch, root, *own, *others, roots=(root / ".venv",))
+    assert found == [str(path) for path in own]
+
+
+def test_an_environment_that_holds_the_whole_project_says_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own = [tmp_path / "project" / "entry.py", tmp_path / "project" / "model.py"]
+    found = imported(monkeypatch, tmp_path / "project", *own, roots=(tmp_path,))
+    assert found == [str(path) for path in own]
+
+
+def test_imported_files_that_cannot_be_named_are_missed_aloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    entry = tmp_path / "entry.py"
+    entry.touch()
+    bad = ModuleType("bad")
+    bad.__file__ = str(tmp_path / "caf\udce9.py")
+    Path(bad.__file__).touch()
+    monkeypatch.setitem(sys.modules, "bad", bad)
+    found, complete = imported_files(str(tmp_path), [sys.prefix, sys.base_prefix, str(ROOT)], str(entry))
+    assert not complete
+    assert found == [str(entry), torch.version.__file__]

@@ -16,9 +16,13 @@ MAY_INCLUDE = {
     "protocol/recording_columns.h": ["protocol/recording_format.h"],
     "server/source": ["protocol"],
     "server/analysis": ["protocol"],
-    "server/report": ["protocol", "server/analysis/profile.h"],  # what it renders: the value, not how it is made
+    # What it renders: values, not how they are made.
+    "server/report": ["protocol", "server/analysis/profile.h", "server/analysis/prediction.h"],
     "server/analysis/profile.h": [],
-    "server/worker": ["protocol"],
+    "server/analysis/prediction.h": ["server/analysis/profile.h"],
+    "server/store": [],
+    "server/store/content_hash.h": [],
+    "server/worker": ["protocol", "server/store/content_hash.h"],
     "server/transport": [],
     "server/session": ["protocol", "server/transport"],
     "server/methods": ["protocol", "server/session", "server/source", "server/analysis", "server/worker"],
@@ -34,12 +38,12 @@ HOMES = [
     (r"Python\.h|frameobject\.h|internal/pycore_.*", ["profiler/agent"]),
     (r"tree_sitter/.*", ["server/source"]),
     (r"CLI/.*", ["server/commands", "server/main.cpp"]),
-    (r"sqlite3\.h", ["server/worker", "server/session", "server/methods", "server/commands"]),
+    (r"sqlite3\.h", ["server/store"]),
     # Pure layers: bytes in, values out.
     (
         r"boost/.*|thread|mutex|shared_mutex|condition_variable|future|fstream|unistd\.h|sys/.*|fcntl\.h",
-        ["server/worker", "server/transport", "server/session", "server/methods", "server/commands", "server/main.cpp"]
-        + ["profiler/agent"],
+        ["server/store", "server/worker", "server/transport", "server/session", "server/methods", "server/commands"]
+        + ["server/main.cpp", "profiler/agent"],
     ),
 ]
 
@@ -121,6 +125,10 @@ CASES = [
     ("server/report/a.cpp", '#include "analysis/profile.h"', ""),
     ("server/report/a.cpp", '#include "analysis/ledger.h"', "may not include server/analysis/ledger.h"),
     ("server/worker/a.cpp", '#include "analysis/profile.h"', "may not include server/analysis/profile.h"),
+    ("server/worker/a.cpp", '#include "store/content_hash.h"', ""),
+    ("server/worker/a.cpp", '#include "store/profile_store.h"', "may not include server/store/profile_store.h"),
+    ("server/worker/a.cpp", "#include <sqlite3.h>", "belongs to server/store"),
+    ("server/store/a.cpp", '#include "analysis/profile.h"', "may not include server/analysis/profile.h"),
     ("server/commands/a.cpp", '#include "report/text.h"\n#include <boost/asio.hpp>', ""),
     ("server/main.cpp", '#include "commands/profile.h"', ""),
     ("server/main.cpp", '  #  include "report/text.h"', "may not include server/report/text.h"),
@@ -139,6 +147,8 @@ HEADERS = [
     "server/analysis/profile.h",
     "server/analysis/ledger.h",
     "server/report/text.h",
+    "server/store/content_hash.h",
+    "server/store/profile_store.h",
     "server/commands/profile.h",
     "profiler/agent/b.h",
 ]

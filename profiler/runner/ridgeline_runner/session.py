@@ -20,6 +20,7 @@ from ridgeline_runner.channel import Channel, ChannelClosed
 from ridgeline_runner.entry import EntryPoint, load
 from ridgeline_runner.failure import Failure, describe, is_out_of_memory
 from ridgeline_runner.recorder import Recorder, Stage, name_compiled_kernels
+from ridgeline_runner.sources import imported_files
 
 _MAX_WARMUP = 20
 _WARMUP_SECONDS = 5.0
@@ -103,6 +104,7 @@ class _Session:
                 skipped.append(self._skip(error, size))
         recorder.stop_tracking_memory()
         self._time(entry, step, sampled, skipped)
+        files, complete = imported_files(spec["projectRoot"], spec["environmentRoots"], spec["entry"])
         self._channel.send(
             {
                 "type": "result",
@@ -117,6 +119,8 @@ class _Session:
                     for s in sampled
                 ],
                 "skipped": skipped,
+                "importedFiles": files,
+                "importedFilesComplete": complete,
             }
         )
 

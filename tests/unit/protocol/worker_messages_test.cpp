@@ -37,19 +37,22 @@ const json kResult = {{"type", "result"},
                          {"stage", "sample"},
                          {"message", "it did not fit"},
                          {"frames", json::array()},
-                         {"batchSize", 64}}}}};
+                         {"batchSize", 64}}}},
+                      {"importedFiles", {"/project/entry.py", "/project/model.py"}},
+                      {"importedFilesComplete", true}};
 
 /// One valid message of each kind.
-const std::vector<json> kAll = {{{"type", "ready"}, {"environment", kEnvironment}},
-                                {{"type", "unusable"}, {"message", "no torch"}, {"executable", "/bin/python3"}},
-                                {{"type", "agentLoaded"}},
-                                {{"type", "agentRefused"}, {"message", "undefined symbol"}},
-                                {{"type", "started"}, {"id", 7}, {"pid", 4321}},
-                                {{"type", "exited"}, {"id", 7}, {"status", 9}},
-                                {{"type", "progress"}, {"stage", "sample"}, {"fraction", 0.5}, {"message", "batch 8"}},
-                                {{"type", "recording"}, {"batchSize", 32}, {"bytes", 1ULL << 33U}},
-                                kFailure,
-                                kResult};
+const std::vector<json> kAll = {
+    {{"type", "ready"}, {"environment", kEnvironment}},
+    {{"type", "unusable"}, {"message", "no torch"}, {"python", "3.11.9"}, {"executable", "/bin/python3"}},
+    {{"type", "agentLoaded"}},
+    {{"type", "agentRefused"}, {"message", "undefined symbol"}},
+    {{"type", "started"}, {"id", 7}, {"pid", 4321}},
+    {{"type", "exited"}, {"id", 7}, {"status", 9}},
+    {{"type", "progress"}, {"stage", "sample"}, {"fraction", 0.5}, {"message", "batch 8"}},
+    {{"type", "recording"}, {"batchSize", 32}, {"bytes", 1ULL << 33U}},
+    kFailure,
+    kResult};
 
 template <typename T>
 T parse_as(const json& message) {
@@ -79,6 +82,7 @@ TEST(WorkerMessages, ReadReady) {
 
 TEST(WorkerMessages, ReadWhatTheWarmParentSays) {
   EXPECT_EQ(parse_as<Unusable>(kAll[1]).executable, "/bin/python3");
+  EXPECT_EQ(parse_as<Unusable>(kAll[1]).python, "3.11.9");
   parse_as<AgentLoaded>(kAll[2]);
   EXPECT_EQ(parse_as<AgentRefused>(kAll[3]).message, "undefined symbol");
   EXPECT_EQ(parse_as<Started>(kAll[4]).run, 7);
@@ -114,6 +118,16 @@ TEST(WorkerMessages, ReadAResult) {
   EXPECT_EQ(result.samples[0].times_ns, (std::vector<double>{1.5e6, 2e6}));
   ASSERT_EQ(result.skipped.size(), 1U);
   EXPECT_EQ(result.skipped[0].batch_size, 64);
+  EXPECT_EQ(result.imported_files, (std::vector<std::string>{"/project/entry.py", "/project/model.py"}));
+  EXPECT_TRUE(result.imported_files_complete);
+}
+
+TEST(WorkerMessages, BoundTheImportedFiles) {
+  json result = kResult;
+  result["importedFiles"] = std::vector<std::string>(4096, "/a.py");
+  EXPECT_EQ(parse_as<RunResult>(result).imported_files.size(), 4096U);
+  result["importedFiles"].push_back("/b.py");
+  expect_refused(result.dump());
 }
 
 TEST(WorkerMessages, IgnoreFieldsTheyDoNotKnow) {

@@ -59,6 +59,7 @@ TEST(JsonReport, KeepsEveryDigit) {
 
 TEST(JsonReport, WritesNullForWhatIsAbsent) {
   const Json report = to_json(testing::minimal_profile());
+  EXPECT_TRUE(report["id"].is_null());
   EXPECT_TRUE(report["throughput"]["maxSamplesPerSecond"].is_null());
   EXPECT_TRUE(report["models"]["time"]["slopeMs"].is_null());
   EXPECT_TRUE(report["models"]["memory"]["residualBytes"].is_null());

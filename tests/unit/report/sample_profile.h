@@ -211,6 +211,7 @@ inline analysis::Profile resnet_profile() {
   using Builder = ResnetBuilder;
   Builder builder;
   analysis::Profile profile;
+  profile.id = "0123456789abcdef";
   profile.entry_path = "/home/user/project/examples/resnet50/entry.py";
   profile.project_root = "/home/user/project";
   profile.batch_size = 4;

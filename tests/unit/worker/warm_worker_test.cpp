@@ -1,5 +1,6 @@
 // A worker with a real interpreter and a real torch: what stays warm between runs. ./dev test names the interpreter in
 // RIDGELINE_PYTHON; without it these tests are skipped.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -90,6 +91,37 @@ class WarmWorker : public testing::Test {
 std::string kind_of(const Finished& finished) {
   const auto* failure = std::get_if<protocol::Failure>(&finished.outcome);
   return failure == nullptr ? "" : failure->kind + ": " + failure->message;
+}
+
+TEST_F(WarmWorker, IsWarmedUpWithoutRunningAnything) {
+  std::optional<Finished> finished;
+  worker_->warm_up(RunLimits{}, [&](Event event) {
+    if (auto* end = std::get_if<Finished>(&event)) {
+      finished = std::move(*end);
+      loop_.stop();
+    } else {
+      EXPECT_THAT(std::get<protocol::Progress>(event).stage, testing::AnyOf("start", "build"));
+    }
+  });
+  loop_.run();
+  EXPECT_TRUE(std::holds_alternative<Warm>(finished->outcome)) << kind_of(*finished);
+  EXPECT_FALSE(finished->environment->torch.empty());
+  EXPECT_FALSE(worker_->running());
+  const pid_t parent = worker_->parent_process();
+  EXPECT_EQ(kind_of(run()), "");
+  EXPECT_EQ(worker_->parent_process(), parent);
+}
+
+TEST_F(WarmWorker, TellsTheFilesThatTheUserImported) {
+  std::ofstream(folder_ / "neighbour.py") << "x = 1\n";
+  std::ofstream(folder_ / "entry.py") << "import json, neighbour\n" << kEntry;
+  const Finished finished = run();
+  ASSERT_EQ(kind_of(finished), "");
+  const protocol::RunResult& result = std::get<RunOutput>(finished.outcome).result;
+  EXPECT_TRUE(result.imported_files_complete);
+  EXPECT_THAT(result.imported_files,
+              testing::ElementsAre((folder_ / "entry.py").string(), (folder_ / "neighbour.py").string(),
+                                   testing::EndsWith("/torch/version.py")));
 }
 
 TEST_F(WarmWorker, SecondRunIsForkedFromTheSameParent) {

@@ -80,7 +80,9 @@ TEST_F(WorkerStart, RefusesASecondGreeting) {
 }
 
 TEST_F(WorkerStart, TellsThatThereIsNoTorch) {
-  script("send(channel, type='unusable', message='ModuleNotFoundError: torch', executable='/rogue')\nhang()\n");
+  script(
+      "send(channel, type='unusable', message='ModuleNotFoundError: torch', python='3.11.9', "
+      "executable='/rogue')\nhang()\n");
   const protocol::Failure failure = run_to_failure();
   EXPECT_EQ(failure.kind, "no-torch");
   EXPECT_THAT(failure.message, HasSubstr("ModuleNotFoundError: torch"));
@@ -89,7 +91,7 @@ TEST_F(WorkerStart, TellsThatThereIsNoTorch) {
 
 /// It speaks and ends before the daemon looks: its words count, not its end.
 TEST_F(WorkerStart, HearsWhatAnInterpreterSaidBeforeItEnded) {
-  script("send(channel, type='unusable', message='no torch', executable='/rogue')\nsys.exit(1)\n");
+  script("send(channel, type='unusable', message='no torch', python='3.11.9', executable='/rogue')\nsys.exit(1)\n");
   begin();
   ASSERT_TRUE(testing::eventually([] { return testing::living_children().empty(); }));
   EXPECT_EQ(failure_of(finish()).kind, "no-torch");

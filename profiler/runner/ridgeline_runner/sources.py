@@ -1,0 +1,52 @@
+"""Which files of the user's a run has imported: a profile stands for as long as they do not change."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+
+_MAX_FILES = 4096
+_MAX_PATH = 4096
+_RUNNER = os.path.dirname(os.path.abspath(__file__))
+
+
+def imported_files(project_root: str, environment_roots: list[str], entry: str) -> tuple[list[str], bool]:
+    """The entry file, the files of sys.modules that no environment holds, and the one that tells torch's version.
+
+    False with them when there are more than 4096, or a path that is too long or no UTF-8: then some are missing.
+    """
+    roots = [root for root in environment_roots if not _holds(root, project_root)]
+    # torch compiles modules into a cache of its own; they follow from the user's files.
+    files = dict.fromkeys([entry, *_files_of(name for name in list(sys.modules) if not _is_of_torch(name))])
+    own = [path for path in files if not _is_of_environment(os.path.realpath(path), roots)]
+    own += _files_of(["torch.version"])
+    named = [path for path in own if _can_be_named(path)]
+    return named[:_MAX_FILES], len(own) == len(named) <= _MAX_FILES
+
+
+def _files_of(names: Iterable[str]) -> list[str]:
+    files = (getattr(sys.modules.get(name), "__file__", None) for name in names)
+    return [os.path.abspath(file) for file in files if isinstance(file, str) and os.path.isfile(file)]
+
+
+def _is_of_torch(name: str) -> bool:
+    return name.partition(".")[0] == "torch"
+
+
+def _is_of_environment(path: str, roots: list[str]) -> bool:
+    if "/site-packages/" in path or "/dist-packages/" in path:
+        return True
+    agent = getattr(sys.modules.get("_ridgeline_agent"), "__file__", None)
+    return path == agent or any(_holds(root, path) for root in [_RUNNER, *roots])
+
+
+def _holds(folder: str, path: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _can_be_named(path: str) -> bool:
+    try:
+        return len(path.encode()) <= _MAX_PATH
+    except UnicodeEncodeError:
+        return False

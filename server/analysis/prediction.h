@@ -1,0 +1,72 @@
+// What another batch size would bring: one question about a profile's models and its answer, as values.
+//
+// Definitions: docs/measurement.md, "Models against batch size". Times are milliseconds, memory is bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "analysis/profile.h"
+
+namespace ridgeline::analysis {
+
+/// What is given; the rest is asked for.
+enum class Quantity : std::uint8_t { kBatchSize, kThroughput, kMemory };
+
+struct Question {
+  Quantity quantity = Quantity::kBatchSize;
+  double value = 0;  ///< samples; samples per second; bytes
+};
+
+/// The 95 % prediction interval of one new observation.
+struct Interval {
+  double low = 0;
+  std::optional<double> high;  ///< absent: no bound
+};
+
+struct Estimate {
+  double value = 0;
+  std::optional<Interval> interval;  ///< absent: unknown, as two points leave nothing to judge by
+};
+
+/// What the profile saw at a batch size that it sampled.
+struct Measurement {
+  Measured ms;
+  double samples_per_second = 0;
+  std::uint64_t peak_bytes = 0;
+};
+
+/// What the models say of one batch size. A figure that they cannot give is absent.
+struct BatchPrediction {
+  int batch_size = 0;
+  std::optional<Estimate> samples_per_second;
+  std::optional<Estimate> ms;
+  std::optional<Estimate> peak_bytes;
+  bool extrapolated = false;  ///< outside of the sampled batch sizes
+  std::optional<bool> fits;   ///< the peak into the capacity; absent when one of them is unknown
+  std::optional<Measurement> measured;
+};
+
+/// Why there is no batch size for an answer, or a figure of it is missing.
+enum class Obstacle : std::uint8_t {
+  kNone,
+  kTooFewSizes,      ///< fewer than two batch sizes were sampled: there is no line
+  kTooFast,          ///< no batch size gives that throughput
+  kTooLittleMemory,  ///< `least` needs more, and nothing is known to need less
+  kTimeUnknown,      ///< the time line cannot be believed there: see predict_batch()
+  kMemoryUnknown     ///< likewise
+};
+
+struct Answer {
+  Question question;
+  std::optional<BatchPrediction> batch;
+  Obstacle obstacle = Obstacle::kNone;
+  std::optional<double> max_samples_per_second;  ///< that the time line can give; absent when it has no bound
+  std::optional<BatchPrediction> least;          ///< with kTooLittleMemory: the batch size that needs least
+  std::uint64_t capacity_bytes = 0;              ///< 0: unknown
+  std::vector<int> sampled;                      ///< batch sizes, ascending
+  std::vector<Skipped> failed;  ///< batch sizes, up to the answer's, that ran out of memory in the profile
+};
+
+}  // namespace ridgeline::analysis

@@ -1,0 +1,280 @@
+#include "commands/doctor.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "commands/exit_codes.h"
+#include "commands/failure_text.h"
+#include "commands/options.h"
+#include "commands/progress_line.h"
+#include "commands/worker_run.h"
+#include "report/checks.h"
+#include "report/units.h"
+#include "store/profile_store.h"
+#include "worker/agent_build.h"
+#include "worker/cache.h"
+#include "worker/interpreter.h"
+#include "worker/machine.h"
+#include "worker/program_output.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+namespace fs = std::filesystem;
+using report::Check;
+using report::CheckStatus;
+
+constexpr const char* kOtherCache = "Set RIDGELINE_CACHE to a folder of your own.";
+constexpr const char* kOtherPython = "Name another interpreter with --python.";
+
+/// What was tried: all that several checks look at.
+struct Findings {
+  worker::Interpreter interpreter;
+  std::string cache;  ///< empty: `cache_error` says why
+  std::string cache_error;
+  std::optional<worker::Finished> warmed;  ///< absent: not tried, for want of an interpreter or a cache
+  bool built = false;                      ///< the agent was built just now
+
+  const protocol::Failure* failure() const {
+    return warmed.has_value() ? std::get_if<protocol::Failure>(&warmed->outcome) : nullptr;
+  }
+  bool failed_with(std::string_view kind) const { return failure() != nullptr && failure()->kind == kind; }
+  /// What the interpreter said of itself; null when it did not come to that.
+  const protocol::WorkerEnvironment* environment() const {
+    return warmed.has_value() && warmed->environment.has_value() ? &*warmed->environment : nullptr;
+  }
+  bool agent_loaded() const { return warmed.has_value() && failure() == nullptr; }
+};
+
+Findings look(const ProfileRequest& request) {
+  Findings found;
+  std::error_code problem;
+  const fs::path entry = request.entry.empty() ? fs::current_path(problem) / "entry.py" : fs::canonical(request.entry);
+  const std::string root = request.project_root.empty() ? worker::find_project_root(entry.string())
+                                                        : fs::canonical(request.project_root, problem).string();
+  found.interpreter = worker::find_interpreter(request.python, entry.string(), root);
+  found.cache = worker::cache_folder(found.cache_error);
+  if (!found.interpreter.path.empty() && !found.cache.empty()) {
+    ProgressLine line;
+    found.warmed = run_worker({found.interpreter.path, found.cache}, std::nullopt,
+                              worker::RunLimits{request.time_limit}, [&](const protocol::Progress& step) {
+                                found.built |= step.stage == "build";
+                                line.show(step);
+                              });
+  }
+  return found;
+}
+
+/// Nothing is known of what could not be tried.
+Check not_tried(const std::string& name, const std::string& why) {
+  return {CheckStatus::kNote, name, "not checked: " + why, ""};
+}
+
+Check check_interpreter(const Findings& found, const ProfileRequest& request) {
+  const std::string name = "interpreter";
+  const std::string& path = found.interpreter.path;
+  if (path.empty()) {
+    return {CheckStatus::kFail, name,
+            request.python.empty() ? "none: no .venv or venv in the project, no VIRTUAL_ENV, no python3 on PATH"
+                                   : "there is no interpreter " + request.python,
+            request.python.empty() ? "Install Python with torch, or name an interpreter with --python." : kOtherPython};
+  }
+  const std::string where = path + " (" + found.interpreter.source + ")";
+  const protocol::WorkerEnvironment* environment = found.environment();
+  if (environment == nullptr && found.failure() != nullptr && !found.failed_with("cache")) {
+    const std::string words = found.failed_with("timeout")
+                                  ? "did not start within " + std::to_string(request.time_limit.count()) + " s"
+                                  : found.failure()->message;
+    return {CheckStatus::kFail, name, where + ": " + words, kOtherPython};
+  }
+  if (found.failed_with("python-unsupported")) {
+    return {CheckStatus::kFail, name, where + ": " + found.failure()->message, kOtherPython};
+  }
+  if (environment == nullptr) {
+    return {CheckStatus::kNote, name, where + ", not started: the cache folder is needed for that", ""};
+  }
+  return {CheckStatus::kOk, name, where + ": Python " + environment->python, ""};
+}
+
+Check check_torch(const Findings& found) {
+  const protocol::WorkerEnvironment* environment = found.environment();
+  if (environment == nullptr) {
+    return not_tried("torch", "no interpreter was started");
+  }
+  if (found.failed_with("no-torch") || found.failed_with("torch-unsupported")) {
+    return {CheckStatus::kFail, "torch", found.failure()->message, ""};
+  }
+  return {CheckStatus::kOk, "torch", environment->torch, ""};
+}
+
+Check check_agent(const Findings& found) {
+  static constexpr std::array<std::string_view, 3> kEarlier = {"no-torch", "torch-unsupported", "python-unsupported"};
+  const std::string name = "agent";
+  const protocol::WorkerEnvironment* environment = found.environment();
+  if (environment == nullptr ||
+      std::ranges::any_of(kEarlier, [&](std::string_view kind) { return found.failed_with(kind); })) {
+    return not_tried(name, "it needs an interpreter with torch, and the cache folder");
+  }
+  if (found.agent_loaded()) {
+    return {CheckStatus::kOk, name, std::string(found.built ? "built now" : "in the cache") + ", and loads", ""};
+  }
+  std::string fix;
+  if (found.failed_with("agent-build-failed")) {
+    fix = "Use another compiler: set CXX. It must know C++17 and fit torch's libraries.";
+  } else if (found.failed_with("agent-refused")) {
+    fix = "Run this again: the agent is built anew.";
+  }
+  return {CheckStatus::kFail, name, found.failure()->message, fix};
+}
+
+Check check_compiler(const Findings& found) {
+  const std::string name = "compiler";
+  // What is built needs none until torch changes.
+  const CheckStatus missing = found.agent_loaded() ? CheckStatus::kNote : CheckStatus::kFail;
+  const char* const fix = "Install one (Debian: apt-get install g++), or set CXX.";
+  const std::string path = worker::find_compiler();
+  if (path.empty()) {
+    return {missing, name, "there is no C++ compiler; the agent is built with one, once for each torch", fix};
+  }
+  const std::optional<std::string> version = worker::first_line_of({path, "--version"}, std::chrono::seconds(20));
+  if (!version.has_value()) {
+    return {missing, name, path + " does not run", fix};
+  }
+  return {CheckStatus::kOk, name, path + ": " + *version, ""};
+}
+
+std::vector<Check> check_devices() {
+  const std::string processor = worker::processor_name() + ", " + std::to_string(worker::processor_count()) +
+                                " cores, " + report::bytes(static_cast<double>(worker::memory_capacity())) +
+                                " of memory, " + report::bytes(static_cast<double>(worker::memory_available())) +
+                                " of it available";
+  const std::optional<std::vector<std::string>> gpus = worker::nvidia_gpus();
+  std::string words = "no NVIDIA driver here";
+  if (gpus.has_value()) {
+    words = gpus->empty() ? "an NVIDIA driver without a GPU" : "NVIDIA:";
+    for (const std::string& model : *gpus) {
+      words += " " + model;
+    }
+  }
+  return {{CheckStatus::kOk, "processor", processor, ""},
+          {CheckStatus::kNote, "gpu", words + "; this version profiles on the processor", ""}};
+}
+
+/// Why nothing can be written into the folder; empty when it can.
+std::string write_problem(const std::string& folder) {
+  std::string name = folder + "/doctor-XXXXXX";
+  const int file = ::mkstemp(name.data());
+  const bool written = file >= 0 && ::write(file, "ridgeline\n", 10) == 10;
+  std::string problem = written ? "" : std::strerror(errno);
+  if (file >= 0) {
+    ::close(file);
+    ::unlink(name.c_str());
+  }
+  return problem;
+}
+
+double folder_bytes(const fs::path& folder) {
+  double sum = 0;
+  std::error_code problem;
+  for (fs::recursive_directory_iterator file(folder, problem), end; !problem && file != end; file.increment(problem)) {
+    std::error_code unreadable;
+    if (file->is_regular_file(unreadable) && !file->is_symlink(unreadable)) {
+      const std::uintmax_t size = file->file_size(unreadable);
+      sum += unreadable ? 0 : static_cast<double>(size);
+    }
+  }
+  return sum;
+}
+
+Check check_cache(const Findings& found) {
+  if (found.cache.empty()) {
+    return {CheckStatus::kFail, "cache", found.cache_error, ""};
+  }
+  if (const std::string problem = write_problem(found.cache); !problem.empty()) {
+    return {CheckStatus::kFail, "cache", found.cache + " cannot be written to: " + problem, kOtherCache};
+  }
+  if (found.failed_with("cache")) {
+    return {CheckStatus::kFail, "cache", found.failure()->message, kOtherCache};
+  }
+  std::error_code problem;
+  const fs::space_info space = fs::space(found.cache, problem);
+  const std::string agents = report::bytes(folder_bytes(fs::path(found.cache) / "agents"));
+  return {CheckStatus::kOk, "cache",
+          found.cache + ", writable; agents " + agents + ", " +
+              (problem ? "free space unknown" : report::bytes(static_cast<double>(space.available)) + " free"),
+          ""};
+}
+
+Check check_profiles(const Findings& found) {
+  const std::string name = "profiles";
+  if (found.cache.empty()) {
+    return not_tried(name, "the cache folder is needed");
+  }
+  store::ProfileStore store;
+  std::string notice;
+  std::string error;
+  if (!store.open(found.cache, notice, error)) {
+    return {CheckStatus::kFail, name, error, "Move that file away: the profiles in it are lost, and nothing else."};
+  }
+  const store::StoreTotals totals = store.totals(error);
+  if (!error.empty()) {
+    return {CheckStatus::kFail, name, error, ""};
+  }
+  const std::string words =
+      std::to_string(totals.profiles) + ", " + report::bytes(static_cast<double>(totals.bytes)) + " together";
+  return {notice.empty() ? CheckStatus::kOk : CheckStatus::kNote, name, notice.empty() ? words : words + "; " + notice,
+          ""};
+}
+
+int run(const ProfileRequest& request) {
+  std::error_code problem;
+  if (!request.entry.empty() && !fs::is_regular_file(request.entry, problem)) {
+    const protocol::Failure missing{
+        "entry-unreadable", "start", "There is no file " + request.entry + ".", {}, std::nullopt};
+    std::cerr << failure_text({missing, ""}, "");
+    return kExitUsage;
+  }
+  const Findings found = look(request);
+  if (found.failed_with("cancelled")) {
+    std::cerr << "error: cancelled [cancelled]\n";
+    return kExitCancelled;
+  }
+  std::vector<Check> checks = {check_interpreter(found, request), check_torch(found), check_agent(found),
+                               check_compiler(found)};
+  for (Check& device : check_devices()) {
+    checks.push_back(std::move(device));
+  }
+  checks.push_back(check_cache(found));
+  checks.push_back(check_profiles(found));
+  const int written = write_out(report::text_checks(checks, text_options({})), {});
+  const bool failed = std::ranges::find(checks, CheckStatus::kFail, &Check::status) != checks.end();
+  return failed ? kExitEnvironment : written;
+}
+
+}  // namespace
+
+void add_doctor_command(CLI::App& app, int& exit_code) {
+  auto request = std::make_shared<ProfileRequest>();
+  CLI::App* command = app.add_subcommand("doctor", "Check what a profile needs, with the fix for what is missing.");
+  command->add_option("ENTRY", request->entry, "Entry point that would be profiled; else the current folder counts");
+  add_place_options(*command, request);
+  add_time_limit_option(*command, request);
+  command->callback([request, &exit_code] { exit_code = run(*request); });
+}
+
+}  // namespace ridgeline::commands

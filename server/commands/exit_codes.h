@@ -1,0 +1,12 @@
+// Exit codes of all commands: docs/errors.md.
+#pragma once
+
+namespace ridgeline::commands {
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitEntryFailed = 1;  ///< the user's code
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitEnvironment = 3;  ///< the interpreter, torch, the compiler, the cache
+inline constexpr int kExitCancelled = 130;
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,38 @@
+// Options that several commands have, each defined once.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "commands/profile_run.h"
+#include "report/text.h"
+
+namespace ridgeline::commands {
+
+/// A number from `low` to `high`. CLI::Range lets pass what is no number at all.
+CLI::Validator number_in(double low, double high);
+
+/// --python and --project-root: where the user's code runs, and what of it is theirs.
+void add_place_options(CLI::App& command, const std::shared_ptr<ProfileRequest>& request);
+
+/// --time-limit.
+void add_time_limit_option(CLI::App& command, const std::shared_ptr<ProfileRequest>& request);
+
+/// All that says what to profile and how: ENTRY, the place, and the limits of a profile.
+void add_profile_options(CLI::App& command, const std::shared_ptr<ProfileRequest>& request);
+
+/// --format and --output: how an answer is written, and where to.
+struct Output {
+  std::string format = "text";
+  std::string file;  ///< empty: standard output
+};
+void add_output_options(CLI::App& command, const std::shared_ptr<Output>& output);
+
+/// The terminal's width, and colour where it is wanted.
+report::TextOptions text_options(const Output& output);
+
+/// Writes the answer out. The exit code.
+int write_out(const std::string& text, const Output& output);
+
+}  // namespace ridgeline::commands

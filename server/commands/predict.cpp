@@ -1,0 +1,84 @@
+#include "commands/predict.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "analysis/predictor.h"
+#include "commands/exit_codes.h"
+#include "commands/kept_profiles.h"
+#include "commands/options.h"
+#include "commands/profile_now.h"
+#include "report/prediction.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+struct Options {
+  std::shared_ptr<ProfileRequest> request = std::make_shared<ProfileRequest>();
+  std::shared_ptr<Output> output = std::make_shared<Output>();
+  int batch_size = 0;              ///< 0: not asked for
+  double throughput = 0;           ///< likewise
+  std::uint64_t memory_bytes = 0;  ///< likewise
+
+  analysis::Question question() const {
+    if (batch_size > 0) {
+      return {analysis::Quantity::kBatchSize, static_cast<double>(batch_size)};
+    }
+    if (throughput > 0) {
+      return {analysis::Quantity::kThroughput, throughput};
+    }
+    return {analysis::Quantity::kMemory, static_cast<double>(memory_bytes)};
+  }
+};
+
+int run(const Options& options) {
+  int exit_code = kExitOk;
+  const std::optional<Target> target = find_target_or_say(*options.request, exit_code);
+  if (!target.has_value()) {
+    return exit_code;
+  }
+  std::string warning;
+  std::optional<KeptAnswer> kept = find_kept_profile(*options.request, *target, warning);
+  warn(warning);
+  const bool stored = kept.has_value();
+  const std::int64_t now = seconds_since_1970(std::chrono::system_clock::now());
+  if (!stored) {
+    std::optional<analysis::Profile> made = profile_now(*options.request, *target, exit_code);
+    if (!made.has_value()) {
+      return exit_code;
+    }
+    kept = KeptAnswer{std::move(*made), now};
+  }
+  const analysis::Answer answer = analysis::answer(analysis::make_predictor(kept->profile), options.question());
+  const report::Origin origin{stored, kept->created_s, std::max(std::int64_t{0}, now - kept->created_s)};
+  return write_out(options.output->format == "json"
+                       ? report::json_prediction(answer, kept->profile, origin)
+                       : report::text_prediction(answer, kept->profile, origin, text_options(*options.output)),
+                   *options.output);
+}
+
+}  // namespace
+
+void add_predict_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("predict", "Predict throughput and memory at another batch size.");
+  CLI::Option_group* question = command->add_option_group("Question", "What to predict: exactly one");
+  question->add_option("--batch-size", options->batch_size, "What this batch size gives and needs")
+      ->check(CLI::Range(1, analysis::kMaxBatchSize));
+  question->add_option("--throughput", options->throughput, "The smallest batch size with so many samples per second")
+      ->check(number_in(1e-9, 1e12));
+  question->add_option("--memory", options->memory_bytes, "The largest batch size that needs at most so much, as 8GiB")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber);
+  question->require_option(1);
+  add_profile_options(*command, options->request);
+  add_output_options(*command, options->output);
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace ridgeline::commands

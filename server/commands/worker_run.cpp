@@ -1,0 +1,45 @@
+#include "commands/worker_run.h"
+
+#include <signal.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <utility>
+#include <variant>
+
+namespace ridgeline::commands {
+
+namespace asio = boost::asio;
+
+worker::Finished run_worker(const worker::WorkerOptions& options, const std::optional<protocol::RunSpec>& spec,
+                            worker::RunLimits limits, const std::function<void(const protocol::Progress&)>& progress) {
+  asio::io_context loop;
+  worker::Reaper reaper(loop);
+  worker::Worker worker(loop, reaper, options);
+  asio::signal_set interrupts(loop, SIGINT, SIGTERM);
+  interrupts.async_wait([&worker](const auto& error, int /*signal*/) {
+    if (!error) {
+      worker.cancel();
+    }
+  });
+  std::optional<worker::Finished> finished;
+  const auto handle = [&](worker::Event event) {
+    if (const auto* step = std::get_if<protocol::Progress>(&event)) {
+      progress(*step);
+    } else {
+      finished = std::move(std::get<worker::Finished>(event));
+      loop.stop();
+    }
+  };
+  if (spec.has_value()) {
+    worker.run(*spec, limits, handle);
+  } else {
+    worker.warm_up(limits, handle);
+  }
+  if (!finished.has_value()) {
+    loop.run();
+  }
+  return std::move(*finished);
+}
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,29 @@
+// The answer of `ridgeline predict`, for a terminal or as JSON.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "analysis/prediction.h"
+#include "analysis/profile.h"
+#include "report/text.h"
+
+namespace ridgeline::report {
+
+/// Where the profile behind an answer comes from.
+struct Origin {
+  bool stored = false;         ///< kept from an earlier run; else made for this answer
+  std::int64_t created_s = 0;  ///< seconds since 1970
+  std::int64_t age_s = 0;
+};
+
+/// What the figures are of, the answer, and what to know about it. Of `options`: width and colour. Every character
+/// that comes from the user's machine is made printable. Ends with a newline.
+std::string text_prediction(const analysis::Answer& answer, const analysis::Profile& profile, const Origin& origin,
+                            const TextOptions& options = {});
+
+/// What protocol/prediction.schema.json describes: indented, in valid UTF-8, with a newline at its end. Nothing is
+/// rounded. Of `profile` its identity and environment are written.
+std::string json_prediction(const analysis::Answer& answer, const analysis::Profile& profile, const Origin& origin);
+
+}  // namespace ridgeline::report

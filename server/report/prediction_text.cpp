@@ -1,0 +1,185 @@
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "report/page.h"
+#include "report/places.h"
+#include "report/prediction.h"
+#include "report/units.h"
+#include "report/wording.h"
+
+namespace ridgeline::report {
+namespace {
+
+using analysis::Answer;
+using analysis::BatchPrediction;
+using analysis::Estimate;
+using analysis::Obstacle;
+using analysis::Quantity;
+
+constexpr int kText = 15;  // where text begins beside a label at the margin
+
+/// "12 minutes", in the largest unit that has one.
+std::string age(std::int64_t seconds) {
+  struct Unit {
+    const char* name;
+    std::int64_t seconds;
+  };
+  static constexpr Unit kUnits[] = {{"day", 86400}, {"hour", 3600}, {"minute", 60}, {"second", 1}};
+  for (const Unit& unit : kUnits) {
+    const std::int64_t count = seconds / unit.seconds;
+    if (count > 0) return plural(static_cast<double>(count), unit.name);
+  }
+  return plural(1, "second");
+}
+
+std::string sampled_words(const Answer& answer) {
+  if (answer.sampled.empty()) return "no batches";
+  if (answer.sampled.size() == 1) return fmt::format("a batch of {}", answer.sampled.front());
+  return fmt::format("batches of {} to {}", answer.sampled.front(), answer.sampled.back());
+}
+
+void title(Page& page, const analysis::Profile& profile, const Origin& origin) {
+  const std::string rest =
+      clip(fmt::format(" · {} · torch {} · {}", device_words(profile.environment), printable(profile.environment.torch),
+                       origin.stored ? "from the profile of " + age(origin.age_s) + " ago" : "profiled now"),
+           page.width() - 20);
+  page.line(page.bold(clip_front(entry_name(profile), page.width() - columns(rest))) + page.dim(rest));
+  page.line();
+}
+
+/// The sentence that answers what was asked for.
+std::string sentence(const Answer& answer) {
+  if (!answer.batch) return {};
+  const int size = answer.batch->batch_size;
+  if (answer.question.quantity == Quantity::kThroughput) {
+    return fmt::format("A batch of {} is the smallest that gives {} samples/s.", size, figure(answer.question.value));
+  }
+  if (answer.question.quantity == Quantity::kMemory && answer.obstacle == Obstacle::kNone) {
+    return fmt::format("A batch of {} is the largest that needs at most {}.", size, bytes(answer.question.value));
+  }
+  return {};
+}
+
+struct FigureRow {
+  const char* label;
+  std::string value;
+  std::string interval;
+  std::string note;
+};
+
+FigureRow figure_row(const char* label, const std::optional<Estimate>& estimate,
+                     const std::function<std::string(double)>& format, const std::string& unit = {}) {
+  if (!estimate) return {label, "unknown", "", ""};
+  const auto& interval = estimate->interval;
+  std::string range = "unknown";
+  if (interval && !interval->high) {
+    range = format(interval->low) + " or more";
+  } else if (interval) {
+    range = interval->low > 0 ? format(interval->low) + " to " + format(*interval->high)
+                              : "up to " + format(*interval->high);
+  }
+  return {label, format(estimate->value) + unit, std::move(range), ""};
+}
+
+std::vector<FigureRow> figure_rows(const Answer& answer, const BatchPrediction& batch) {
+  FigureRow rate = figure_row("throughput", batch.samples_per_second, figure, " samples/s");
+  if (const auto maximum = answer.max_samples_per_second; maximum && batch.samples_per_second) {
+    rate.note = share(ratio(batch.samples_per_second->value, *maximum)) + " of the maximum " + figure(*maximum);
+  }
+  FigureRow memory = figure_row("peak memory", batch.peak_bytes, bytes);
+  if (batch.fits) {
+    const auto capacity = static_cast<double>(answer.capacity_bytes);
+    memory.note = fmt::format("{} of {}: {}", share(ratio(batch.peak_bytes->value, capacity)), bytes(capacity),
+                              *batch.fits ? "fits" : "does not fit");
+  }
+  return {std::move(rate), figure_row("iteration", batch.ms, duration), std::move(memory)};
+}
+
+void figures(Page& page, const Answer& answer, const BatchPrediction& batch) {
+  const std::vector<FigureRow> rows = figure_rows(answer, batch);
+  int value_width = 14;
+  int interval_width = 13;
+  for (const FigureRow& row : rows) {
+    value_width = std::max(value_width, columns(row.value));
+    interval_width = std::max(interval_width, columns(row.interval));
+  }
+  const auto row = [&](std::string_view label, std::string_view value, std::string_view interval,
+                       std::string_view note) {
+    page.line("  " + page.bold(left(label, kText - 2)) + right(value, value_width) + "  " +
+              left(interval, interval_width) + "  " + page.dim(note));
+  };
+  page.line(left("", kText + value_width + 2) + page.dim("95 % INTERVAL"));
+  row("batch size", std::to_string(batch.batch_size), "",
+      batch.extrapolated ? "extrapolated (from " + sampled_words(answer) + ")" : "");
+  for (const FigureRow& line : rows) row(line.label, line.value, line.interval, line.note);
+  if (batch.measured) {
+    page.prose("measured",
+               fmt::format("{} samples/s, {}, {}: the profile sampled this batch size",
+                           figure(batch.measured->samples_per_second), duration(batch.measured->ms.value),
+                           bytes(static_cast<double>(batch.measured->peak_bytes))),
+               kText);
+  }
+}
+
+std::string obstacle_words(const Answer& answer) {
+  const double wanted = answer.question.value;
+  switch (answer.obstacle) {
+    case Obstacle::kNone:
+      return {};
+    case Obstacle::kTooFewSizes:
+      return fmt::format("The profile sampled {} only, and two are needed for a line. Name more with --batch-sizes.",
+                         sampled_words(answer));
+    case Obstacle::kTooFast:
+      return fmt::format("No batch size gives {} samples/s{}.", figure(wanted),
+                         answer.max_samples_per_second
+                             ? ": the maximum is " + figure(*answer.max_samples_per_second) + " samples/s"
+                             : "");
+    case Obstacle::kTooLittleMemory: {
+      const int least = answer.least ? answer.least->batch_size : 0;
+      const double needs = answer.least && answer.least->peak_bytes ? answer.least->peak_bytes->value : 0;
+      return fmt::format("No batch size is known to need at most {}: a batch of {} needs {}{}.", bytes(wanted), least,
+                         bytes(needs), least > 1 ? ", and what others need is not known" : " already");
+    }
+    case Obstacle::kTimeUnknown:
+      return fmt::format(
+          "The time is known for {} only: the line through their times does not grow from a fixed cost, so it says "
+          "nothing beyond them{}. Sample more with --batch-sizes, or measure longer with --time-budget.",
+          sampled_words(answer),
+          answer.question.quantity == Quantity::kThroughput
+              ? fmt::format(", and none of them gives {} samples/s", figure(wanted))
+              : "");
+    case Obstacle::kMemoryUnknown:
+      return fmt::format(
+          "The memory is known for {} only: the line through their peaks does not grow from a fixed need, so it says "
+          "nothing beyond them. Sample more with --batch-sizes.",
+          sampled_words(answer));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string text_prediction(const Answer& answer, const analysis::Profile& profile, const Origin& origin,
+                            const TextOptions& options) {
+  Page page(std::clamp(options.width, 80, 140), options.color);
+  title(page, profile, origin);
+  if (const std::string words = sentence(answer); !words.empty()) {
+    page.prose("", words, 2);
+    page.line();
+  }
+  if (answer.batch) figures(page, answer, *answer.batch);
+  if (const std::string words = obstacle_words(answer); !words.empty()) page.prose("", words, 2);
+  for (const analysis::Skipped& failed : answer.failed) {
+    page.prose("failed", fmt::format("batch {}, in the profile: {}", failed.batch_size, printable(failed.message)),
+               kText);
+  }
+  return page.take();
+}
+
+}  // namespace ridgeline::report

@@ -1,0 +1,85 @@
+// Profiles that were made, kept in one SQLite file in the user's cache folder: newest first, bounded, never trusted.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/database.h"
+#include "store/fingerprint.h"
+
+namespace ridgeline::store {
+
+/// What two profiles have in common that can stand for each other. Compared as bytes.
+struct ProfileKey {
+  std::string entry;                     ///< real path
+  std::string project_root;              ///< real path
+  std::string interpreter;               ///< absolute
+  std::string device;                    ///< that was asked for
+  std::string machine;                   ///< the processor's name: a home folder may be shared by several machines
+  std::uint64_t memory_limit_bytes = 0;  ///< that was asked for; 0: none
+  std::string version;                   ///< of Ridgeline
+};
+
+/// A kept profile, without its report.
+struct KeptProfile {
+  std::string id;
+  std::int64_t created_s = 0;  ///< seconds since 1970
+  std::string torch;
+  Fingerprint fingerprint;
+};
+
+/// How much is kept at most. What was not used for the longest goes first.
+struct StoreBounds {
+  std::int64_t profiles = 256;
+  std::int64_t bytes = std::int64_t{128} << 20;  ///< of reports, fingerprints and paths
+};
+
+struct StoreTotals {
+  std::int64_t profiles = 0;
+  std::int64_t bytes = 0;
+};
+
+/// A random name for a profile: sixteen hexadecimal digits.
+std::string new_profile_id();
+
+/// One connection; several processes may have one each. A call that fails says why in `error` and changes nothing.
+/// A damaged file is moved aside as soon as it is noticed, and the store begins anew. Not thread-safe.
+class ProfileStore {
+ public:
+  explicit ProfileStore(const StoreBounds& bounds = {}) : bounds_(bounds) {}
+
+  /// Opens `folder`/profiles.sqlite, or makes it. False with `error` when it cannot be used, or belongs to a newer
+  /// Ridgeline or to another program: then it is left alone. `notice` says when a damaged file was moved aside.
+  bool open(const std::string& folder, std::string& notice, std::string& error);
+
+  /// Keeps a report. False with `error` when it cannot be: also when it alone is larger than the bound.
+  bool add(const ProfileKey& key, const KeptProfile& profile, const std::string& report, std::string& error);
+
+  /// Profiles with that key, newest first: at most 16.
+  std::vector<KeptProfile> find(const ProfileKey& key, std::string& error);
+
+  /// The report of a profile, which counts as its use; nothing when it is not kept any more.
+  std::optional<std::string> report(const std::string& id, std::string& error);
+
+  void remove(const std::string& id, std::string& error);
+
+  StoreTotals totals(std::string& error);
+
+ private:
+  bool prepare(std::string& error);
+  bool make_tables();
+  bool is_sound();
+  bool insert(const ProfileKey& key, const KeptProfile& profile, const std::string& report, std::int64_t bytes);
+  void read_marks(std::int64_t number, Fingerprint& fingerprint);
+  bool explain(const std::string& what, std::string& error);
+  std::string move_aside();
+
+  StoreBounds bounds_;
+  std::string folder_;
+  std::string path_;
+  Database database_;
+};
+
+}  // namespace ridgeline::store

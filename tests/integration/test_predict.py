@@ -1,0 +1,177 @@
+"""`ridgeline predict`: from a stored profile while it holds, from a new one else, and answers that agree."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ENTRIES, prediction_validator, profile, ridgeline
+
+MODEL = """import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(64, 64)
+
+    def forward(self, x):
+        return self.layer(x)
+"""
+ENTRY = """import torch
+from model import Net
+
+
+def model_provider():
+    return Net()
+
+
+def input_provider(batch_size=64):
+    return (torch.randn(batch_size, 64),)
+
+
+def iteration_provider(model):
+    def iteration(x):
+        model(x).sum().backward()
+
+    return iteration
+"""
+SHORT = ("--time-budget", "0.1", "--python", sys.executable)
+
+
+def predict(entry: Path, *question: str) -> dict[str, Any]:
+    done = ridgeline("predict", entry, *question, *SHORT, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert list(prediction_validator().iter_errors(answer)) == []
+    return answer
+
+
+@pytest.fixture
+def entry(tmp_path: Path) -> Path:
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "entry.py").write_text(ENTRY)
+    return tmp_path / "entry.py"
+
+
+def test_the_stored_profile_answers_until_a_file_of_it_changes(entry: Path) -> None:
+    report = profile(entry, "--time-budget", "0.1")
+    assert report["id"]
+    first = predict(entry, "--batch-size", "64")
+    assert first["profile"]["stored"] and first["profile"]["id"] == report["id"]
+    assert first["limits"]["sampledBatchSizes"] == [32, 64, 128]
+
+    (entry.parent / "unrelated.py").write_text("x = 1\n")
+    (entry.parent / "model.py").write_text(MODEL)  # touched, the same
+    assert predict(entry, "--batch-size", "64")["profile"]["id"] == report["id"]
+    # What another profile would be asked for is not answered from this one.
+    assert not predict(entry, "--batch-size", "64", "--batch-sizes", "16,96")["profile"]["stored"]
+    assert predict(entry, "--batch-size", "64", "--batch-sizes", "16")["profile"]["stored"]
+
+    (entry.parent / "model.py").write_text(MODEL.replace("Linear(64, 64)", "Linear(64, 65)"))
+    module = predict(entry, "--batch-size", "64")
+    assert not module["profile"]["stored"]
+    assert predict(entry, "--batch-size", "64")["profile"]["id"] == module["profile"]["id"]
+
+    entry.write_text(ENTRY.replace("batch_size=64", "batch_size=48"))
+    changed = predict(entry, "--batch-size", "48")
+    assert not changed["profile"]["stored"] and changed["entry"]["batchSize"] == 48
+    assert changed["answer"]["measured"] is not None
+
+    # Back as it was: what was kept for it holds again.
+    entry.write_text(ENTRY)
+    (entry.parent / "model.py").write_text(MODEL)
+    assert predict(entry, "--batch-size", "64")["profile"]["stored"]
+
+
+def test_answers_agree_with_the_samples_and_with_each_other() -> None:
+    entry = ENTRIES / "layers" / "entry.py"
+    report = profile(entry, "--time-budget", "0.2", "--batch-sizes", "64,512,1024")
+    times = {s["batchSize"]: s["timeMs"] for s in report["models"]["time"]["samples"]}
+    peaks = {s["batchSize"]: s["peakBytes"] for s in report["models"]["memory"]["samples"]}
+    assert sorted(times) == [64, 256, 512, 1024]
+    for size in times:
+        found = predict(entry, "--batch-size", str(size))
+        answer = found["answer"]
+        assert found["profile"]["stored"] and not answer["extrapolated"] and answer["fits"]
+        assert answer["measured"]["timeMs"] == times[size]
+        assert answer["measured"]["peakBytes"] == peaks[size]
+        for figure, measured in (("timeMs", times[size]), ("peakBytes", peaks[size])):
+            low, high = answer[figure]["interval"]["low"], answer[figure]["interval"]["high"]
+            # The interval is of a new observation, so it holds what was fitted; but for the last digits.
+            assert low * 0.999 <= measured <= high * 1.001, (size, figure)
+    beyond = predict(entry, "--batch-size", "2048")["answer"]
+    assert beyond["extrapolated"] and beyond["measured"] is None
+    memory = predict(entry, "--memory", str(int(beyond["peakBytes"]["value"]) + 1))["answer"]
+    assert memory["batchSize"] == 2048
+    # The line through noisy times may fall; then nothing beyond the samples is told, and nothing is to be inverted.
+    if beyond["samplesPerSecond"] is not None:
+        back = predict(
+            entry, "--throughput", repr(predict(entry, "--batch-size", "700")["answer"]["samplesPerSecond"]["value"])
+        )
+        assert back["answer"]["batchSize"] <= 700
+
+
+def test_text_says_where_it_comes_from_and_what_it_is(entry: Path) -> None:
+    done = ridgeline("predict", entry, "--batch-size", "1000", *SHORT)
+    assert done.returncode == 0, done.stderr
+    assert "profiled now" in done.stdout
+    assert "extrapolated (from batches of 32 to 128)" in done.stdout
+    done = ridgeline("predict", entry, "--memory", "1KiB", *SHORT)
+    assert done.returncode == 0, done.stderr
+    assert "from the profile of" in done.stdout
+    assert "No batch size is known to need at most 1.00 KiB" in done.stdout
+
+
+def test_a_file_that_changes_during_the_run_makes_the_profile_of_no_use_later(entry: Path) -> None:
+    entry.write_text(ENTRY + "\nopen(__file__, 'a').write('# more\\n')\n")
+    first = predict(entry, "--batch-size", "64")
+    assert not first["profile"]["stored"] and first["profile"]["id"]
+    assert not predict(entry, "--batch-size", "64")["profile"]["stored"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        [],
+        ["--batch-size", "4", "--memory", "1GiB"],
+        ["--batch-size", "0"],
+        ["--batch-size", "99999999"],
+        ["--batch-size", "many"],
+        ["--throughput", "-1"],
+        ["--throughput", "inf"],
+        ["--throughput", "nan"],
+        ["--memory", "0"],
+        ["--memory", "8 cats"],
+    ],
+)
+def test_a_question_must_be_one_and_make_sense(question: list[str], entry: Path) -> None:
+    done = ridgeline("predict", entry, *question)
+    assert done.returncode == 2
+    assert "--" in done.stderr and done.stdout == ""
+
+
+def test_a_failed_profile_is_told_as_ever(entry: Path) -> None:
+    entry.write_text("import no_such_module\n")
+    done = ridgeline("predict", entry, "--batch-size", "4", *SHORT)
+    assert done.returncode == 1
+    assert "[import-error]" in done.stderr and done.stdout == ""
+
+
+def test_profile_and_predict_have_the_same_options() -> None:
+    def options(command: str) -> set[str]:
+        text = subprocess.run(
+            [*ridgeline_command(), command, "--help"], capture_output=True, text=True, check=True
+        ).stdout
+        return {word.split(",")[0] for line in text.splitlines() for word in line.split()[:1] if word.startswith("--")}
+
+    assert options("predict") - options("profile") == {"--batch-size", "--throughput", "--memory"}
+    assert options("profile") <= options("predict")
+
+
+def ridgeline_command() -> list[str]:
+    return [str(ridgeline.__globals__["BINARY"])]

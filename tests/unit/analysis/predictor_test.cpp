@@ -1,0 +1,225 @@
+#include "analysis/predictor.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace ridgeline::analysis {
+namespace {
+
+struct Sample {
+  int batch_size;
+  double ms;
+  std::uint64_t peak_bytes;
+};
+
+Predictor predictor_of(const std::vector<Sample>& samples, std::uint64_t capacity = 0) {
+  Profile profile;
+  profile.capacity_bytes = capacity;
+  for (const Sample& sample : samples) {
+    profile.time_samples.push_back({sample.batch_size, {sample.ms, sample.ms * 0.99, sample.ms * 1.01}, 20});
+    profile.memory_samples.push_back({sample.batch_size, sample.peak_bytes});
+  }
+  return make_predictor(profile);
+}
+
+/// R(B) = 2 B + 10 ms, M(B) = 100 B + 1000 bytes.
+Predictor exact(std::uint64_t capacity = 0) {
+  return predictor_of({{4, 18, 1400}, {8, 26, 1800}, {16, 42, 2600}}, capacity);
+}
+
+Answer ask(const Predictor& predictor, Quantity quantity, double value) { return answer(predictor, {quantity, value}); }
+
+TEST(PredictBatch, FollowsTheLines) {
+  const BatchPrediction batch = predict_batch(exact(), 32);
+  EXPECT_NEAR(batch.ms->value, 74, 1e-9);
+  EXPECT_NEAR(batch.samples_per_second->value, 1000 * 32 / 74.0, 1e-6);
+  EXPECT_NEAR(batch.peak_bytes->value, 4200, 1e-6);
+  EXPECT_TRUE(batch.extrapolated);
+  EXPECT_FALSE(batch.fits.has_value());
+  EXPECT_FALSE(batch.measured.has_value());
+}
+
+TEST(PredictBatch, AgreesWithTheSamplesWithinItsIntervals) {
+  const std::vector<Sample> samples = {{4, 18.4, 1500}, {8, 25.5, 1750}, {16, 42.2, 2700}, {24, 58.1, 3400}};
+  const Predictor predictor = predictor_of(samples);
+  for (const Sample& sample : samples) {
+    const BatchPrediction batch = predict_batch(predictor, sample.batch_size);
+    EXPECT_FALSE(batch.extrapolated);
+    EXPECT_LE(batch.ms->interval->low, sample.ms);
+    EXPECT_GE(*batch.ms->interval->high, sample.ms);
+    const double rate = 1000.0 * sample.batch_size / sample.ms;
+    EXPECT_LE(batch.samples_per_second->interval->low, rate);
+    EXPECT_GE(batch.samples_per_second->interval->high.value_or(INFINITY), rate);
+    EXPECT_LE(batch.peak_bytes->interval->low, static_cast<double>(sample.peak_bytes));
+    EXPECT_GE(*batch.peak_bytes->interval->high, static_cast<double>(sample.peak_bytes));
+    ASSERT_TRUE(batch.measured.has_value());
+    EXPECT_EQ(batch.measured->ms.value, sample.ms);
+    EXPECT_EQ(batch.measured->peak_bytes, sample.peak_bytes);
+    EXPECT_DOUBLE_EQ(batch.measured->samples_per_second, rate);
+  }
+}
+
+TEST(PredictBatch, OfTwoSizesHasNoIntervals) {
+  const BatchPrediction batch = predict_batch(predictor_of({{4, 18, 1400}, {8, 26, 1800}}), 6);
+  EXPECT_NEAR(batch.ms->value, 22, 1e-9);
+  EXPECT_FALSE(batch.ms->interval.has_value());
+  EXPECT_FALSE(batch.samples_per_second->interval.has_value());
+  EXPECT_FALSE(batch.peak_bytes->interval.has_value());
+}
+
+TEST(PredictBatch, AnIntervalThatReachesZeroLeavesThroughputWithoutABound) {
+  const BatchPrediction batch = predict_batch(predictor_of({{4, 10, 100}, {8, 30, 200}, {16, 32, 400}}), 4);
+  EXPECT_EQ(batch.ms->interval->low, 0);
+  EXPECT_FALSE(batch.samples_per_second->interval->high.has_value());
+  EXPECT_GT(batch.samples_per_second->interval->low, 0);
+  EXPECT_LT(batch.samples_per_second->interval->low, batch.samples_per_second->value);
+}
+
+TEST(PredictBatch, SaysWhetherItFits) {
+  EXPECT_EQ(predict_batch(exact(4250), 32).fits, true);
+  EXPECT_EQ(predict_batch(exact(4250), 33).fits, false);
+}
+
+// With a negative intercept the line falls to nothing below the samples; one that does not grow falls beyond them.
+TEST(PredictBatch, AsksALineOnlyWhereItCanBeBelieved) {
+  const Predictor negative = predictor_of({{4, 6, 100}, {8, 14, 300}, {16, 30, 700}});
+  EXPECT_NEAR(predict_batch(negative, 4).ms->value, 6, 1e-9);
+  EXPECT_FALSE(predict_batch(negative, 3).ms.has_value());
+  EXPECT_FALSE(predict_batch(negative, 3).samples_per_second.has_value());
+  EXPECT_FALSE(predict_batch(negative, 3).peak_bytes.has_value());
+  EXPECT_NEAR(predict_batch(negative, 100).ms->value, 198, 1e-9);
+
+  const Predictor falling = predictor_of({{4, 30, 700}, {8, 28, 690}, {16, 24, 670}});
+  EXPECT_NEAR(predict_batch(falling, 12).ms->value, 26, 1e-9);
+  for (const int outside : {1, 3, 17, kMaxBatchSize}) {
+    EXPECT_FALSE(predict_batch(falling, outside).ms.has_value()) << outside;
+    EXPECT_FALSE(predict_batch(falling, outside).peak_bytes.has_value()) << outside;
+  }
+}
+
+TEST(AnswerBatchSize, IsThePrediction) {
+  const Answer found = ask(exact(), Quantity::kBatchSize, 64);
+  ASSERT_TRUE(found.batch.has_value());
+  EXPECT_EQ(found.batch->batch_size, 64);
+  EXPECT_EQ(found.obstacle, Obstacle::kNone);
+  EXPECT_NEAR(*found.max_samples_per_second, 500, 1e-9);
+  EXPECT_EQ(found.sampled, (std::vector<int>{4, 8, 16}));
+}
+
+TEST(AnswerBatchSize, OfOneSampledSizeIsWhatWasMeasuredThere) {
+  const Predictor one = predictor_of({{8, 26, 1800}});
+  const Answer there = ask(one, Quantity::kBatchSize, 8);
+  EXPECT_EQ(there.obstacle, Obstacle::kTooFewSizes);
+  ASSERT_TRUE(there.batch.has_value());
+  EXPECT_EQ(there.batch->measured->peak_bytes, 1800U);
+  EXPECT_FALSE(ask(one, Quantity::kBatchSize, 9).batch.has_value());
+  EXPECT_EQ(ask(one, Quantity::kThroughput, 1).obstacle, Obstacle::kTooFewSizes);
+  EXPECT_EQ(ask(one, Quantity::kMemory, 1e9).obstacle, Obstacle::kTooFewSizes);
+}
+
+TEST(AnswerThroughput, GoesThereAndBack) {
+  const Predictor predictor = exact();
+  for (const int size : {1, 2, 5, 16, 63, 1000, 99999}) {
+    const double rate = predict_batch(predictor, size).samples_per_second->value;
+    const Answer found = ask(predictor, Quantity::kThroughput, rate);
+    ASSERT_TRUE(found.batch.has_value()) << size;
+    EXPECT_EQ(found.batch->batch_size, size);
+    EXPECT_GE(found.batch->samples_per_second->value, rate);
+  }
+}
+
+TEST(AnswerThroughput, IsTheSmallestThatIsEnough) {
+  // 100 samples/s: B / (2 B + 10 ms) >= 0.1, so B >= 1.25.
+  EXPECT_EQ(ask(exact(), Quantity::kThroughput, 100).batch->batch_size, 2);
+}
+
+TEST(AnswerThroughput, HasAMaximum) {
+  for (const double wanted : {500.0, 501.0, 1e12}) {
+    const Answer found = ask(exact(), Quantity::kThroughput, wanted);
+    EXPECT_EQ(found.obstacle, Obstacle::kTooFast) << wanted;
+    EXPECT_FALSE(found.batch.has_value());
+    EXPECT_NEAR(*found.max_samples_per_second, 500, 1e-9);
+  }
+  EXPECT_TRUE(ask(exact(), Quantity::kThroughput, 499.9).batch.has_value());
+}
+
+TEST(AnswerThroughput, FallsWithTheBatchWhereTheInterceptIsNegative) {
+  // R(B) = 2 B - 2 ms: 667 samples/s at the smallest sampled size, 500 in the limit.
+  const Predictor negative = predictor_of({{4, 6, 100}, {8, 14, 300}, {16, 30, 700}});
+  EXPECT_EQ(ask(negative, Quantity::kThroughput, 600).batch->batch_size, 4);
+  const Answer too_fast = ask(negative, Quantity::kThroughput, 700);
+  EXPECT_EQ(too_fast.obstacle, Obstacle::kTooFast);
+  EXPECT_NEAR(*too_fast.max_samples_per_second, 1000 * 4 / 6.0, 1e-6);
+}
+
+TEST(AnswerThroughput, KnowsOnlyTheSampledSizesWhereTimeDoesNotGrow) {
+  const Predictor flat = predictor_of({{4, 20, 100}, {8, 20, 200}, {16, 20, 400}});
+  EXPECT_EQ(ask(flat, Quantity::kThroughput, 500).batch->batch_size, 10);
+  const Answer beyond = ask(flat, Quantity::kThroughput, 801);
+  EXPECT_EQ(beyond.obstacle, Obstacle::kTimeUnknown);
+  EXPECT_FALSE(beyond.batch.has_value());
+  EXPECT_FALSE(beyond.max_samples_per_second.has_value());
+}
+
+TEST(AnswerMemory, GoesThereAndBack) {
+  const Predictor predictor = exact();
+  for (const int size : {1, 2, 5, 16, 63, 99999}) {
+    const double bytes = predict_batch(predictor, size).peak_bytes->value;
+    EXPECT_EQ(ask(predictor, Quantity::kMemory, bytes).batch->batch_size, size);
+    EXPECT_EQ(ask(predictor, Quantity::kMemory, bytes + 99).batch->batch_size, size);
+  }
+}
+
+TEST(AnswerMemory, SaysWhatTheLeastNeeds) {
+  const Answer found = ask(exact(), Quantity::kMemory, 1050);
+  EXPECT_EQ(found.obstacle, Obstacle::kTooLittleMemory);
+  EXPECT_FALSE(found.batch.has_value());
+  EXPECT_EQ(found.least->batch_size, 1);
+  EXPECT_NEAR(found.least->peak_bytes->value, 1100, 1e-6);
+}
+
+TEST(AnswerMemory, StaysWithinTheSamplesWhereItDoesNotGrow) {
+  const Predictor falling = predictor_of({{4, 10, 700}, {8, 20, 690}, {16, 40, 670}});
+  const Answer enough = ask(falling, Quantity::kMemory, 680);
+  EXPECT_EQ(enough.batch->batch_size, 16);
+  EXPECT_EQ(enough.obstacle, Obstacle::kMemoryUnknown);
+  const Answer too_little = ask(falling, Quantity::kMemory, 600);
+  EXPECT_EQ(too_little.obstacle, Obstacle::kTooLittleMemory);
+  EXPECT_EQ(too_little.least->batch_size, 16);
+}
+
+TEST(AnswerMemory, IsBoundedHoweverMuchThereIs) {
+  EXPECT_EQ(ask(exact(), Quantity::kMemory, 1e18).batch->batch_size, kMaxBatchSize);
+}
+
+TEST(Answer, NamesTheSizesThatRanOutOfMemoryUpToItsOwn) {
+  Predictor predictor = exact();
+  predictor.skipped = {{32, "out-of-memory", "a"}, {128, "out-of-memory", "b"}, {2, "exception", "c"}};
+  const Answer found = ask(predictor, Quantity::kBatchSize, 64);
+  ASSERT_EQ(found.failed.size(), 1U);
+  EXPECT_EQ(found.failed[0].batch_size, 32);
+}
+
+TEST(Answer, SurvivesSamplesWithoutSense) {
+  for (const auto& samples : std::vector<std::vector<Sample>>{{},
+                                                              {{1, 0, 0}, {1, 0, 0}},
+                                                              {{1, 1e-300, 0}, {2, 1e300, 1}},
+                                                              {{1, 1e300, ~0ULL}, {2, 1e-300, 0}},
+                                                              {{kMaxBatchSize, 1, 1}, {1, 1, 1}}}) {
+    const Predictor predictor = predictor_of(samples, 1);
+    for (const double value : {1.0, 2.0, 16777216.0}) {
+      for (const Quantity quantity : {Quantity::kBatchSize, Quantity::kThroughput, Quantity::kMemory}) {
+        const Answer found = ask(predictor, quantity, value);
+        if (found.batch.has_value() && found.batch->ms.has_value()) {
+          EXPECT_GT(found.batch->ms->value, 0);
+        }
+        EXPECT_TRUE(found.batch.has_value() || found.obstacle != Obstacle::kNone);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ridgeline::analysis

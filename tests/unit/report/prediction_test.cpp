@@ -1,0 +1,100 @@
+#include "report/prediction.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "analysis/predictor.h"
+#include "expected.h"
+#include "report/units.h"
+#include "sample_profile.h"
+
+namespace ridgeline::report {
+namespace {
+
+using analysis::Quantity;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr Origin kStored{true, 1'763'715'767, 12 * 60};
+
+std::string text(const analysis::Profile& profile, Quantity quantity, double value, const Origin& origin = kStored) {
+  const analysis::Answer answer = analysis::answer(analysis::make_predictor(profile), {quantity, value});
+  return text_prediction(answer, profile, origin);
+}
+
+nlohmann::json json(const analysis::Profile& profile, Quantity quantity, double value) {
+  const analysis::Answer answer = analysis::answer(analysis::make_predictor(profile), {quantity, value});
+  return nlohmann::json::parse(json_prediction(answer, profile, kStored));
+}
+
+TEST(TextPrediction, IsAsExpected) {
+  const analysis::Profile profile = testing::resnet_profile();
+  testing::expect_file(
+      "prediction.txt",
+      text(profile, Quantity::kBatchSize, 4) + text(profile, Quantity::kThroughput, 5) +
+          text(profile, Quantity::kThroughput, 50) + text(profile, Quantity::kMemory, 8.0 * (1ULL << 30U)) +
+          text(profile, Quantity::kMemory, 1 << 20U) + text(testing::minimal_profile(), Quantity::kBatchSize, 64));
+}
+
+TEST(TextPrediction, SaysWhereItComesFrom) {
+  const analysis::Profile profile = testing::resnet_profile();
+  const auto said = [&](std::int64_t age) { return text(profile, Quantity::kBatchSize, 4, {true, 0, age}); };
+  EXPECT_THAT(text(profile, Quantity::kBatchSize, 4, {false, 0, 0}), HasSubstr("profiled now"));
+  EXPECT_THAT(said(0), HasSubstr("from the profile of 1 second ago"));
+  EXPECT_THAT(said(59), HasSubstr("59 seconds ago"));
+  EXPECT_THAT(said(60), HasSubstr("1 minute ago"));
+  EXPECT_THAT(said(7199), HasSubstr("1 hour ago"));
+  EXPECT_THAT(said(86400 * 3), HasSubstr("3 days ago"));
+}
+
+TEST(TextPrediction, SaysThatAnIntervalIsUnknown) {
+  analysis::Profile profile = testing::resnet_profile();
+  profile.time_samples.resize(2);
+  profile.memory_samples.resize(2);
+  EXPECT_THAT(text(profile, Quantity::kBatchSize, 5), HasSubstr("unknown"));
+}
+
+TEST(TextPrediction, NamesWhatRanOutOfMemory) {
+  EXPECT_THAT(text(testing::resnet_profile(), Quantity::kBatchSize, 64), HasSubstr("batch 64, in the profile: "));
+  EXPECT_THAT(text(testing::resnet_profile(), Quantity::kBatchSize, 63), Not(HasSubstr("in the profile: ")));
+}
+
+TEST(TextPrediction, KeepsToThePage) {
+  analysis::Profile profile = testing::resnet_profile();
+  profile.entry_path = "/" + std::string(300, 'x') + "/entry.py";
+  profile.environment.torch = "2.13.0\x1b[31m" + std::string(100, 'y');
+  std::istringstream lines(text(profile, Quantity::kMemory, 1e18) + text(profile, Quantity::kThroughput, 1e9));
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(columns(line), 100) << line;
+    EXPECT_EQ(line.find('\x1b'), std::string::npos);
+  }
+}
+
+TEST(JsonPrediction, IsWhatTheSchemaTestReads) {
+  const analysis::Profile profile = testing::resnet_profile();
+  const analysis::Predictor predictor = analysis::make_predictor(profile);
+  const auto written = [&](Quantity quantity, double value) {
+    return json_prediction(analysis::answer(predictor, {quantity, value}), profile, kStored);
+  };
+  testing::expect_file("prediction.json", written(Quantity::kBatchSize, 4));
+  testing::expect_file("prediction-none.json", written(Quantity::kMemory, 1 << 20U));
+}
+
+TEST(JsonPrediction, WritesNullForWhatIsUnknown) {
+  const nlohmann::json report = json(testing::minimal_profile(), Quantity::kBatchSize, 64);
+  EXPECT_TRUE(report["answer"].is_null());
+  EXPECT_EQ(report["obstacle"], "tooFewSizes");
+  EXPECT_TRUE(report["profile"]["id"].is_null());
+  EXPECT_TRUE(report["limits"]["maxSamplesPerSecond"].is_null());
+  const nlohmann::json there = json(testing::minimal_profile(), Quantity::kBatchSize, 32);
+  EXPECT_TRUE(there["answer"]["timeMs"].is_null());
+  EXPECT_EQ(there["answer"]["measured"]["peakBytes"], 5000);
+}
+
+}  // namespace
+}  // namespace ridgeline::report

@@ -1,0 +1,117 @@
+#include "report/read_report.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "report/json.h"
+#include "sample_profile.h"
+
+namespace ridgeline::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+analysis::Profile kept_profile() {
+  analysis::Profile profile = testing::resnet_profile();
+  profile.id = "00112233445566ff";
+  return profile;
+}
+
+void expect_refused(const std::string& text) {
+  std::string error;
+  EXPECT_FALSE(read_report(text, error).has_value()) << text.substr(0, 300);
+  EXPECT_NE(error, "");
+}
+
+TEST(ReadReport, GivesBackWhatWasWritten) {
+  const analysis::Profile profile = kept_profile();
+  std::string error;
+  const auto read = read_report(json_report(profile), error);
+  ASSERT_TRUE(read.has_value()) << error;
+  EXPECT_EQ(read->id, profile.id);
+  EXPECT_EQ(read->entry_path, profile.entry_path);
+  EXPECT_EQ(read->project_root, profile.project_root);
+  EXPECT_EQ(read->batch_size, profile.batch_size);
+  EXPECT_EQ(read->capacity_bytes, profile.capacity_bytes);
+  EXPECT_EQ(read->environment.torch, profile.environment.torch);
+  EXPECT_EQ(read->environment.threads, profile.environment.threads);
+  ASSERT_EQ(read->time_samples.size(), profile.time_samples.size());
+  for (std::size_t i = 0; i < profile.time_samples.size(); ++i) {
+    EXPECT_EQ(read->time_samples[i].batch_size, profile.time_samples[i].batch_size);
+    EXPECT_EQ(read->time_samples[i].ms.value, profile.time_samples[i].ms.value);
+    EXPECT_EQ(read->time_samples[i].ms.low, profile.time_samples[i].ms.low);
+    EXPECT_EQ(read->time_samples[i].ms.high, profile.time_samples[i].ms.high);
+    EXPECT_EQ(read->time_samples[i].iterations, profile.time_samples[i].iterations);
+    EXPECT_EQ(read->memory_samples[i].peak_bytes, profile.memory_samples[i].peak_bytes);
+  }
+  ASSERT_EQ(read->skipped.size(), profile.skipped.size());
+  EXPECT_EQ(read->skipped[0].kind, profile.skipped[0].kind);
+}
+
+TEST(ReadReport, RefusesWhatIsNoReport) {
+  for (const char* text : {"", "{", "[]", "null", "{}", "{\"version\": 1}"}) {
+    expect_refused(text);
+  }
+  expect_refused(std::string(1'000'000, '['));
+}
+
+/// Each value that is read, made wrong in every way that its type allows.
+TEST(ReadReport, RefusesEveryFieldThatIsWrong) {
+  const Json good = Json::parse(json_report(kept_profile()));
+  for (const char* place : {"/version",
+                            "/id",
+                            "/environment/python",
+                            "/environment/torch",
+                            "/environment/device",
+                            "/environment/deviceName",
+                            "/environment/threads",
+                            "/entry/path",
+                            "/entry/projectRoot",
+                            "/entry/batchSize",
+                            "/memory/capacityBytes",
+                            "/models/time/samples",
+                            "/models/time/samples/0/batchSize",
+                            "/models/time/samples/0/timeMs",
+                            "/models/time/samples/0/lowMs",
+                            "/models/time/samples/0/highMs",
+                            "/models/time/samples/0/iterations",
+                            "/models/memory/samples",
+                            "/models/memory/samples/0/batchSize",
+                            "/models/memory/samples/0/peakBytes",
+                            "/skipped",
+                            "/skipped/0/batchSize",
+                            "/skipped/0/kind",
+                            "/skipped/0/message"}) {
+    const Json::json_pointer at(place);
+    for (const Json& wrong : {Json(nullptr), Json(-1), Json::object({{"a", 1}}), Json(true)}) {
+      Json damaged = good;
+      damaged[at] = wrong;
+      expect_refused(damaged.dump());
+    }
+  }
+}
+
+TEST(ReadReport, RefusesFiguresOutOfRange) {
+  const Json good = Json::parse(json_report(kept_profile()));
+  const auto with = [&](const char* place, const Json& value) {
+    Json damaged = good;
+    damaged[Json::json_pointer(place)] = value;
+    return damaged.dump();
+  };
+  expect_refused(with("/models/time/samples/0/timeMs", 0));
+  expect_refused(with("/models/time/samples/0/lowMs", 1e9));
+  expect_refused(with("/models/time/samples/0/highMs", 0));
+  expect_refused(with("/models/time/samples/0/batchSize", 0));
+  expect_refused(with("/models/time/samples/0/batchSize", 1 << 25));
+  expect_refused(with("/models/time/samples/0/batchSize", 1.5));
+  expect_refused(with("/models/time/samples", Json::array()));
+  expect_refused(with("/models/memory/samples", Json::array()));
+  expect_refused(with("/skipped", Json(std::vector<int>(2000, 1))));
+  expect_refused(with("/version", 2));
+}
+
+}  // namespace
+}  // namespace ridgeline::report

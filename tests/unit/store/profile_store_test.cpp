@@ -1,0 +1,299 @@
+#include "store/profile_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <set>
+
+#include "tests/unit/worker/places.h"
+
+namespace ridgeline::store {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using worker::testing::content_of;
+using worker::testing::TemporaryFolder;
+
+ProfileKey key(const std::string& entry = "/project/entry.py") {
+  return {entry, "/project", "/env/bin/python", "cpu", "a processor", 0, "0.1.0-abc"};
+}
+
+KeptProfile kept(const std::string& id, Fingerprint fingerprint = {}) {
+  return {id, 1'700'000'000, "2.13.0", std::move(fingerprint)};
+}
+
+class ProfileStoreTest : public ::testing::Test {
+ protected:
+  ProfileStore open(const StoreBounds& bounds = {}) {
+    ProfileStore store(bounds);
+    error_.clear();
+    EXPECT_TRUE(store.open(folder_.path().string(), notice_, error_)) << error_;
+    return store;
+  }
+  void add(ProfileStore& store, const std::string& id, const std::string& report = "{}",
+           const ProfileKey& under = key()) {
+    EXPECT_TRUE(store.add(under, kept(id), report, error_)) << error_;
+  }
+  std::vector<std::string> ids(ProfileStore& store, const ProfileKey& under = key()) {
+    std::vector<std::string> found;
+    for (const KeptProfile& profile : store.find(under, error_)) {
+      found.push_back(profile.id);
+    }
+    return found;
+  }
+  std::string file() const { return (folder_ / "profiles.sqlite").string(); }
+  /// As another program, or a damage, would: with no part of ours.
+  void run_sql(const char* sql) const {
+    sqlite3* connection = nullptr;
+    ASSERT_EQ(sqlite3_open(file().c_str(), &connection), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(connection, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(connection);
+    sqlite3_close(connection);
+  }
+  void expect_refused(const std::string& words) {
+    ProfileStore store;
+    std::string error;
+    EXPECT_FALSE(store.open(folder_.path().string(), notice_, error));
+    EXPECT_THAT(error, HasSubstr(words));
+    EXPECT_THAT(error, HasSubstr(file()));
+    // What cannot be opened answers, and does nothing.
+    EXPECT_FALSE(store.add(key(), kept("a"), "{}", error));
+    EXPECT_THAT(store.find(key(), error), IsEmpty());
+  }
+
+  TemporaryFolder folder_;
+  std::string notice_;
+  std::string error_;
+};
+
+TEST_F(ProfileStoreTest, KeepsWhatItWasGiven) {
+  const Fingerprint fingerprint{{{"/project/entry.py", 12, "aa"}, {"/project/it's \"model\".py", 7, "bb"}}, true};
+  {
+    ProfileStore store = open();
+    EXPECT_TRUE(store.add(key(), kept("one", fingerprint), "{\"a\": 1}", error_)) << error_;
+  }
+  ProfileStore store = open();
+  const std::vector<KeptProfile> found = store.find(key(), error_);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].id, "one");
+  EXPECT_EQ(found[0].created_s, 1'700'000'000);
+  EXPECT_EQ(found[0].torch, "2.13.0");
+  EXPECT_TRUE(found[0].fingerprint.whole);
+  EXPECT_EQ(found[0].fingerprint.files, fingerprint.files);
+  EXPECT_EQ(store.report("one", error_), "{\"a\": 1}");
+  EXPECT_EQ(store.report("two", error_), std::nullopt);
+  EXPECT_EQ(error_, "");
+  EXPECT_EQ(notice_, "");
+}
+
+TEST_F(ProfileStoreTest, IsForTheUserAlone) {
+  ProfileStore store = open();
+  add(store, "one");
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    EXPECT_EQ(entry.status().permissions(), std::filesystem::perms::owner_read | std::filesystem::perms::owner_write)
+        << entry.path();
+  }
+}
+
+TEST_F(ProfileStoreTest, FindsTheNewestFirstUnderTheWholeKey) {
+  ProfileStore store = open();
+  for (const char* id : {"one", "two", "three"}) {
+    add(store, id);
+  }
+  EXPECT_THAT(ids(store), ElementsAre("three", "two", "one"));
+  using Change = void (*)(ProfileKey&);
+  for (const Change change :
+       {Change([](ProfileKey& other) { other.entry += "x"; }),
+        Change([](ProfileKey& other) { other.project_root = "/"; }),
+        Change([](ProfileKey& other) { other.interpreter = "/python"; }),
+        Change([](ProfileKey& other) { other.device = "cuda"; }), Change([](ProfileKey& other) { other.machine = ""; }),
+        Change([](ProfileKey& other) { other.memory_limit_bytes = 1; }),
+        Change([](ProfileKey& other) { other.version = "0.2.0"; }),
+        Change([](ProfileKey& other) { other.entry = "' OR '1' = '1"; })}) {
+    ProfileKey other = key();
+    change(other);
+    EXPECT_THAT(ids(store, other), IsEmpty());
+  }
+}
+
+TEST_F(ProfileStoreTest, RemovesOneWithItsFiles) {
+  ProfileStore store = open();
+  EXPECT_TRUE(store.add(key(), kept("one", {{{"/a.py", 1, "aa"}}, true}), "{}", error_));
+  add(store, "two");
+  store.remove("one", error_);
+  EXPECT_THAT(ids(store), ElementsAre("two"));
+  Database database;
+  ASSERT_TRUE(database.open(file()));
+  EXPECT_EQ(database.number("SELECT COUNT(*) FROM files"), 0);
+}
+
+TEST_F(ProfileStoreTest, DropsWhatWasNotUsedForTheLongestBeyondTheNumber) {
+  ProfileStore store = open({3, 1 << 20});
+  for (const char* id : {"one", "two", "three"}) {
+    add(store, id);
+  }
+  EXPECT_TRUE(store.report("one", error_).has_value());  // used now
+  add(store, "four");
+  EXPECT_THAT(ids(store), ElementsAre("four", "three", "one"));
+}
+
+TEST_F(ProfileStoreTest, IsBoundedInBytes) {
+  ProfileStore store = open({100, 10'000});
+  for (const char* id : {"one", "two", "three"}) {
+    add(store, id, std::string(4000, 'x'));
+  }
+  EXPECT_THAT(ids(store), ElementsAre("three", "two"));
+  EXPECT_LE(store.totals(error_).bytes, 10'000);
+  EXPECT_FALSE(store.add(key(), kept("four"), std::string(10'001, 'x'), error_));
+  EXPECT_THAT(error_, HasSubstr("larger than all that is kept"));
+  EXPECT_EQ(store.totals(error_).profiles, 2);
+}
+
+TEST_F(ProfileStoreTest, ItsFileStaysBounded) {
+  ProfileStore store = open({100, 1 << 20});
+  for (int i = 0; i < 60; ++i) {
+    add(store, std::to_string(i), std::string(100'000, 'x'));
+  }
+  EXPECT_EQ(store.totals(error_).profiles, 10);
+  EXPECT_LT(std::filesystem::file_size(file()), 3U << 20U);
+}
+
+TEST_F(ProfileStoreTest, MovesAsideWhatIsNoDatabase) {
+  folder_.file("profiles.sqlite", "certainly no database, but as long as a header would be: " + std::string(200, '.'));
+  ProfileStore store = open();
+  EXPECT_THAT(notice_, HasSubstr("damaged"));
+  EXPECT_THAT(content_of(folder_ / "profiles.sqlite.damaged"), HasSubstr("certainly no database"));
+  add(store, "one");
+  EXPECT_THAT(ids(store), ElementsAre("one"));
+}
+
+TEST_F(ProfileStoreTest, BeginsAnewWhenPagesAreDamaged) {
+  {
+    ProfileStore store = open();
+    for (int i = 0; i < 20; ++i) {
+      add(store, std::to_string(i), std::string(20'000, 'x'));
+    }
+  }
+  const auto size = std::filesystem::file_size(file());
+  {
+    std::fstream damaged(file(), std::ios::in | std::ios::out | std::ios::binary);
+    damaged.seekp(8192);
+    damaged << std::string(size - 8192, '\xA5');
+  }
+  ProfileStore store;
+  std::string error;
+  store.open(folder_.path().string(), notice_, error);
+  // Wherever it is noticed, it is said, and what is added afterwards is kept.
+  store.find(key(), error);
+  EXPECT_THAT(notice_ + error, HasSubstr("damaged"));
+  EXPECT_TRUE(store.add(key(), kept("new"), "{}", error)) << error;
+  EXPECT_EQ(store.report("new", error), "{}");
+  EXPECT_TRUE(std::filesystem::exists(file() + ".damaged"));
+}
+
+TEST_F(ProfileStoreTest, AddsAfterADamageThatItMeetsWhileAdding) {
+  {
+    ProfileStore store = open();
+    add(store, "one");
+  }
+  std::filesystem::resize_file(file(), 5000);  // cut
+  ProfileStore store;
+  std::string error;
+  store.open(folder_.path().string(), notice_, error);
+  EXPECT_TRUE(store.add(key(), kept("new"), "{}", error)) << error;
+  EXPECT_EQ(store.report("new", error), "{}");
+}
+
+TEST_F(ProfileStoreTest, LeavesTheDatabaseOfAnotherProgramAlone) {
+  run_sql("CREATE TABLE recipes (name TEXT); INSERT INTO recipes VALUES ('soup')");
+  const std::string before = content_of(file());
+  expect_refused("another program");
+  EXPECT_EQ(content_of(file()), before);
+}
+
+TEST_F(ProfileStoreTest, LeavesTheDatabaseOfANewerVersionAlone) {
+  {
+    ProfileStore store = open();
+    add(store, "one");
+  }
+  run_sql("PRAGMA user_version = 99");
+  expect_refused("newer Ridgeline");
+  run_sql("PRAGMA user_version = 1");
+  ProfileStore store = open();
+  EXPECT_THAT(ids(store), ElementsAre("one"));
+}
+
+TEST_F(ProfileStoreTest, RefusesAFolderOrALinkInItsPlace) {
+  std::filesystem::create_directory(file());
+  expect_refused("cannot be used");
+  std::filesystem::remove(file());
+  std::filesystem::create_symlink(folder_ / "elsewhere", file());
+  expect_refused("cannot be used");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "elsewhere"));
+}
+
+TEST_F(ProfileStoreTest, SaysThatTheDiskIsFull) {
+  ProfileStore store = open();
+  add(store, "one");
+  // A limit on the size of files fails writes as a full disk does.
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto ignored = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{100'000, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  std::string error;
+  const bool added = store.add(key(), kept("two"), std::string(1 << 20, 'x'), error);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, ignored);
+  EXPECT_FALSE(added);
+  EXPECT_THAT(error, HasSubstr("cannot be written"));
+  EXPECT_THAT(ids(store), ElementsAre("one"));
+  add(store, "three");
+  EXPECT_THAT(ids(store), ElementsAre("three", "one"));
+}
+
+TEST_F(ProfileStoreTest, SeveralProcessesAddAtOnce) {
+  constexpr int kProcesses = 4;
+  constexpr int kEach = 25;
+  std::vector<pid_t> children;
+  for (int process = 0; process < kProcesses; ++process) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      std::string notice;
+      std::string error;
+      ProfileStore store;
+      bool good = store.open(folder_.path().string(), notice, error);  // they make the tables at once, too
+      for (int i = 0; good && i < kEach; ++i) {
+        good = store.add(key(), kept(std::to_string(process) + "-" + std::to_string(i)), "{}", error);
+      }
+      ::_exit(good ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  ProfileStore store = open();
+  EXPECT_EQ(store.totals(error_).profiles, kProcesses * kEach);
+}
+
+TEST(NewProfileId, IsOfItsOwnAndHexadecimal) {
+  std::set<std::string> ids;
+  for (int i = 0; i < 100; ++i) {
+    const std::string id = new_profile_id();
+    EXPECT_EQ(id.size(), 16U);
+    EXPECT_EQ(id.find_first_not_of("0123456789abcdef"), std::string::npos);
+    ids.insert(id);
+  }
+  EXPECT_EQ(ids.size(), 100U);
+}
+
+}  // namespace
+}  // namespace ridgeline::store
