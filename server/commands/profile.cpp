@@ -122,6 +122,8 @@ void add_profile_command(CLI::App& app, int& exit_code) {
   command->add_option("--batch-sizes", options->request.batch_sizes, "Batch sizes to sample, such as 8,16,32")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 24));
+  command->add_option("--device", options->request.device, "cpu: run on the CPU also what asks for CUDA")
+      ->check(CLI::IsMember({"cpu"}));
   command->add_option("--python", options->request.python, "Interpreter that has torch and the model's packages");
   command->add_option("--project-root", options->request.project_root, "Folder whose lines are the user's");
   command->add_option("--format", options->format, "text or json")->check(CLI::IsMember({"text", "json"}));

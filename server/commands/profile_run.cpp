@@ -65,8 +65,9 @@ analysis::Profile analyse(worker::RunOutput output, const std::string& entry, co
   analysis::RunInput input;
   input.entry_path = entry;
   input.scope = {spec.project_root, output.environment.environment_roots};
-  input.environment = {output.environment.python, output.environment.torch, "cpu", worker::processor_name(),
-                       output.result.threads};
+  input.environment = {output.environment.python, output.environment.torch, "cpu",
+                       worker::processor_name(),  output.result.threads,    output.result.in_place_of};
+  input.warnings = std::move(output.result.warnings);
   input.capacity_bytes = capacity;
   input.batch_size = output.result.batch_size;
   for (protocol::SampledBatch& sample : output.result.samples) {
@@ -105,6 +106,7 @@ std::variant<analysis::Profile, RunFailure> run_profile(
     return failure("cache", error);
   }
   spec.batch_sizes = request.batch_sizes;
+  spec.device = request.device;
   spec.time_budget_seconds = request.time_budget_seconds;
   const std::uint64_t limit = request.memory_limit_bytes;
   spec.memory_limit_bytes =

@@ -36,12 +36,15 @@ std::string unbroken(std::string text) {
 
 void title(Page& page, const Profile& profile) {
   const analysis::Environment& environment = profile.environment;
-  const std::string detail =
-      environment.device == "cpu" ? plural(environment.threads, "thread") : printable(environment.device_name);
-  const std::string rest =
-      clip(fmt::format(" · batch {} · {}{} · torch {}", profile.batch_size, printable(environment.device),
-                       detail.empty() ? "" : " (" + detail + ")", printable(environment.torch)),
-           page.width() - 20);
+  const bool stands_in = !environment.in_place_of.empty();
+  const std::string device =
+      printable(environment.device + (stands_in ? " in place of " + environment.in_place_of : ""));
+  const std::string detail = stands_in                     ? ""
+                             : environment.device == "cpu" ? plural(environment.threads, "thread")
+                                                           : printable(environment.device_name);
+  const std::string rest = clip(fmt::format(" · batch {} · {}{} · torch {}", profile.batch_size, device,
+                                            detail.empty() ? "" : " (" + detail + ")", printable(environment.torch)),
+                                page.width() - 20);
   const std::string path = clip_front(entry_name(profile), page.width() - columns(rest));
   page.line(page.bold(path) + page.dim(rest));
   page.line();

@@ -21,16 +21,10 @@ from ridgeline_runner.device_names import CPU, USE, asked_by_torch, cpu
 Make = Callable[[Any], Callable[..., Any]]
 """Makes the replacement of a function from the original."""
 
-_installed = False
-
-
-def installed() -> bool:
-    return _installed
-
 
 def in_place_of() -> str:
     """The device that the CPU stood in for: "cuda" once the code put something there, else empty."""
-    return "cuda" if _installed and USE.cuda else ""
+    return "cuda" if USE.cuda else ""
 
 
 def warnings() -> list[str]:
@@ -47,8 +41,7 @@ def warnings() -> list[str]:
 
 def install() -> None:
     """Replaces what names a device, for the rest of this process. Call before any operation and any CUDA call."""
-    global _installed
-    _installed = True
+    USE.in_effect = True
     _hide_devices()
     _replace_tensor_methods()
     _replace_constructors()

@@ -13,8 +13,9 @@ CPU = torch.device("cpu")
 
 @dataclass
 class Use:
-    """What the code wanted of CUDA. Asking whether there is any does not count."""
+    """Whether `--device cpu` is in effect, and what the code wanted of CUDA. Asking whether there is any is no use."""
 
+    in_effect: bool = False
     cuda: bool = False
     half_autocast: bool = False
 

@@ -82,7 +82,7 @@ def good(run):
     send(run, type='recording', batchSize=32, bytes=len(recording))
     half = len(recording) // 2
     run.sendall(frame(2, recording[:half]) + frame(2, recording[half:]))
-    send(run, type='result', batchSize=32, threads=2, skipped=[],
+    send(run, type='result', batchSize=32, threads=2, inPlaceOf='', warnings=[], skipped=[],
          samples=[dict(batchSize=32, warmupIterations=1, timesNs=[1e6])])
 )";
 
