@@ -38,7 +38,7 @@ def install() -> None:
 
 
 def class_like(original: type, make: Function) -> Any:
-    """A class to stand in the place of `original`: `make(original, ...)` makes its instances, and `original`'s count."""
+    """A class in the place of `original`: `make(original, ...)` makes its instances, and those of `original` count."""
 
     class Meta(type(original)):
         def __instancecheck__(cls, instance: Any) -> bool:
@@ -151,8 +151,8 @@ def _refuse(what: str) -> Function:
     return refuse
 
 
-# What torch asks for itself, and what it tells CUDA's generators when the user seeds the CPU's; None: as everyone, since
-# it asks for the user (torch.random.fork_rng, compiled `.cuda()`).
+# What torch asks for itself, and what it tells CUDA's generators when the user seeds the CPU's. None: it gets what
+# everyone gets, since it asks for the user (torch.random.fork_rng, compiled `.cuda()`).
 _TO_TORCH: dict[str, Any] = {
     "is_available": lambda: False,
     "is_initialized": lambda: False,
