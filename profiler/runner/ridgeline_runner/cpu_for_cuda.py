@@ -14,6 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.jit._builtins
+import torch.utils._device
 
 from ridgeline_runner import cuda_functions
 from ridgeline_runner.device_names import CPU, USE, asked_by_torch, cpu

@@ -34,6 +34,8 @@ def install() -> None:
         for name, function in functions.items():
             if hasattr(module, name):
                 setattr(module, name, _by_caller(function, getattr(module, name), name))
+    if hasattr(torch, "accelerator"):  # compiled code waits with it
+        torch.accelerator.synchronize = _waiting(torch.accelerator.synchronize)
     _replace_classes(homes)
 
 
@@ -181,6 +183,15 @@ def _seed(seed: int) -> None:
 
 def _synchronize(device: Any = None) -> None:
     USE.cuda = True
+
+
+def _waiting(original: Function) -> Function:
+    @functools.wraps(original)
+    def synchronize(device: Any = None, /) -> None:
+        if cpu(device) is not CPU:
+            original(device)
+
+    return synchronize
 
 
 def _pages(name: str) -> int:
