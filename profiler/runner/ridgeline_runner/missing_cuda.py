@@ -37,7 +37,7 @@ def advice() -> str:
 def _comes_from_cuda(error: BaseException) -> bool:
     """Raised inside torch.cuda, or by a statement that speaks of CUDA or ends the program because of it."""
     frames = traceback.extract_tb(error.__traceback__)
-    while frames and os.path.basename(frames[-1].filename) == "_sitebuiltins.py":  # exit() and quit()
+    while frames and "_sitebuiltins" in frames[-1].filename:  # exit() and quit()
         frames.pop()
     if not frames:
         return False
