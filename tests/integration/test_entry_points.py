@@ -50,7 +50,12 @@ def skyline_iteration_provider(block, wide):
 if __name__ == "__main__":
     raise AssertionError("a profile is not the main program")
 """,
-    "my project/blocks.py": "from torch import nn\nclass Block(nn.Linear):\n    def __init__(self, n): super().__init__(n, n)\n",
+    "my project/blocks.py": """
+import torch
+class Block(torch.nn.Linear):
+    def __init__(self, n):
+        super().__init__(n, n)
+""",
     "my project/layers/__init__.py": "",
     "my project/layers/wide.py": "from blocks import Block\nclass Wide(Block):\n    pass\n",
     "my project/data/width.txt": "8\n",

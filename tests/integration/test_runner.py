@@ -13,7 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
 
 import torch
-from ridgeline_runner import timing
+from ridgeline_runner import timing, warm
 from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.failure import is_out_of_memory
 from ridgeline_runner.recorder import class_lines
@@ -89,3 +89,7 @@ def test_class_lines_know_nested_and_local_classes(tmp_path: Path) -> None:
     assert class_lines(str(file)) == {"A": 1, "A.B": 2, "make.<locals>.C": 7}
     file.write_text("class (:\n")
     assert class_lines(str(file)) == {}
+
+
+def test_the_runner_is_never_the_users_code() -> None:
+    assert str(Path(warm.__file__).resolve().parent) in warm.environment()["environmentRoots"]

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch._dynamo  # builds on the classes of torch.cuda, which must be the originals then
 import torch.jit._builtins
 import torch.utils._device
 

@@ -160,8 +160,9 @@ _TO_TORCH: dict[str, Any] = {
     "is_initialized": lambda: False,
     "device_count": lambda: 0,
     **dict.fromkeys(("manual_seed", "manual_seed_all", "seed", "seed_all"), lambda *_: None),
-    **dict.fromkeys(("get_rng_state", "set_rng_state", "current_device"), None),
+    **dict.fromkeys(("get_rng_state", "set_rng_state", "current_device", "synchronize"), None),
 }
+_CONSTANT = ("is_available", "is_initialized", "device_count", "current_device")
 
 
 def _by_caller(ours: Function, original: Any, name: str) -> Function:
@@ -173,7 +174,7 @@ def _by_caller(ours: Function, original: Any, name: str) -> Function:
     def ask(*args: Any, **kwargs: Any) -> Any:
         return (to_torch if asked_by_torch() else ours)(*args, **kwargs)
 
-    ask._dynamo_marked_constant = name in _TO_TORCH  # type: ignore[attr-defined]  # the compiler asks once
+    ask._dynamo_marked_constant = name in _CONSTANT  # type: ignore[attr-defined]  # the compiler asks once
     return functools.update_wrapper(ask, original)
 
 
