@@ -88,6 +88,17 @@ int write_out(const std::string& text, const std::string& path) {
     std::cout << text << std::flush;
     return std::cout ? kExitOk : kExitEnvironment;
   }
+  std::error_code problem;
+  if (std::filesystem::exists(path, problem) && !std::filesystem::is_regular_file(path, problem)) {
+    // A device or a pipe, such as /dev/null, must not be replaced by a file.
+    std::ofstream file(path, std::ios::binary);
+    file << text << std::flush;
+    if (!file) {
+      std::cerr << "ridgeline: cannot write " << path << "\n";
+      return kExitEnvironment;
+    }
+    return kExitOk;
+  }
   std::string error;
   if (!worker::write_atomically(path, text, error)) {
     std::cerr << "ridgeline: " << error << "\n";
