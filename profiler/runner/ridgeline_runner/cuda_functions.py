@@ -148,7 +148,7 @@ def _answer_of(function: Callable[[], Any]) -> Function:
 
 def _refuse(what: str) -> Function:
     def refuse(*_: Any, **__: Any) -> Any:
-        raise Failure("no-cuda", f"{what} cannot run on the CPU, and `--device cpu` has nothing to put in their place.")
+        raise Failure("no-cuda", f"{what} cannot run on the CPU: `--device cpu` has no stand-in for this.")
 
     return refuse
 
