@@ -49,6 +49,8 @@ RunResult result_from(const json& value) {
   RunResult result;
   value.at("batchSize").get_to(result.batch_size);
   value.at("threads").get_to(result.threads);
+  value.at("inPlaceOf").get_to(result.in_place_of);
+  value.at("warnings").get_to(result.warnings);
   for (const json& sample : array_at(value, "samples")) {
     SampledBatch batch;
     sample.at("batchSize").get_to(batch.batch_size);
@@ -123,6 +125,7 @@ std::string run_message(int run, const RunSpec& spec) {
   const json body = {{"entry", spec.entry},
                      {"projectRoot", spec.project_root},
                      {"batchSizes", spec.batch_sizes},
+                     {"device", spec.device},
                      {"timeBudgetSeconds", spec.time_budget_seconds},
                      {"memoryLimitBytes", spec.memory_limit_bytes},
                      {"environmentRoots", spec.environment_roots}};

@@ -81,6 +81,8 @@ struct SampledBatch {
 struct RunResult {
   int batch_size = 0;
   int threads = 0;
+  std::string in_place_of;            ///< device that the code asked for and the CPU stood in for; mostly empty
+  std::vector<std::string> warnings;  ///< what a reader of the figures must know
   std::vector<SampledBatch> samples;
   std::vector<Failure> skipped;
   /// The user's own files that were imported, the entry file first, and the one that tells torch's version.
@@ -102,6 +104,7 @@ struct RunSpec {
   double time_budget_seconds = 10;
   std::uint64_t memory_limit_bytes = 0;
   std::vector<std::string> environment_roots;
+  std::string device{};  ///< "cpu": also where the code asks for CUDA; empty: what the code asks for
 };
 
 std::string load_agent_message(const std::string& path);

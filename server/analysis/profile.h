@@ -49,6 +49,8 @@ struct Environment {
   std::string device;  ///< "cpu" or "cuda"
   std::string device_name;
   int threads = 0;
+  std::string
+      in_place_of;  ///< device that the code asked for and `device` stood in for; empty: it got what it asked for
 };
 
 struct IterationTime {

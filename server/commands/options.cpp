@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 
 #include <fmt/format.h>
@@ -60,6 +62,8 @@ void add_profile_options(CLI::App& command, const std::shared_ptr<ProfileRequest
   command.add_option("--batch-sizes", request->batch_sizes, "Batch sizes to sample, such as 8,16,32")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 24));
+  command.add_option("--device", request->device, "cpu: run on the CPU also what asks for CUDA")
+      ->check(CLI::IsMember({"cpu"}));
   add_place_options(command, request);
   command.add_option("--time-budget", request->time_budget_seconds, "Seconds for timing the bare step")
       ->check(number_in(0.1, 86400));
@@ -84,6 +88,17 @@ int write_out(const std::string& text, const Output& output) {
   if (output.file.empty()) {
     std::cout << text << std::flush;
     return std::cout ? kExitOk : kExitEnvironment;
+  }
+  std::error_code problem;
+  if (std::filesystem::exists(output.file, problem) && !std::filesystem::is_regular_file(output.file, problem)) {
+    // A device or a pipe, such as /dev/null, must not be replaced by a file.
+    std::ofstream file(output.file, std::ios::binary);
+    file << text << std::flush;
+    if (!file) {
+      std::cerr << "ridgeline: cannot write " << output.file << "\n";
+      return kExitEnvironment;
+    }
+    return kExitOk;
   }
   std::string error;
   if (!worker::write_atomically(output.file, text, error)) {

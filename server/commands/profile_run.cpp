@@ -22,6 +22,8 @@ constexpr double kMemoryShare = 0.95;
 
 /// What the step runs on.
 constexpr const char* kDevice = "cpu";
+/// Code may take another path where it is told that there is CUDA: such a profile is kept apart.
+constexpr const char* kInPlaceOfCuda = "cpu in place of cuda";
 
 RunFailure failure(const std::string& kind, const std::string& message) {
   return {{kind, "start", message, {}, std::nullopt}, ""};
@@ -38,8 +40,9 @@ analysis::Profile analyse(worker::RunOutput output, const std::string& entry, co
   analysis::RunInput input;
   input.entry_path = entry;
   input.scope = {spec.project_root, output.environment.environment_roots};
-  input.environment = {output.environment.python, output.environment.torch, kDevice, worker::processor_name(),
-                       output.result.threads};
+  input.environment = {output.environment.python, output.environment.torch, kDevice,
+                       worker::processor_name(),  output.result.threads,    output.result.in_place_of};
+  input.warnings = std::move(output.result.warnings);
   input.capacity_bytes = capacity;
   input.batch_size = output.result.batch_size;
   for (protocol::SampledBatch& sample : output.result.samples) {
@@ -57,7 +60,7 @@ analysis::Profile analyse(worker::RunOutput output, const std::string& entry, co
 
 std::variant<Target, RunFailure> find_target(const ProfileRequest& request) {
   Target target;
-  target.device = kDevice;
+  target.device = request.device.empty() ? kDevice : kInPlaceOfCuda;
   target.entry = real_path(request.entry);
   if (target.entry.empty() || !fs::is_regular_file(target.entry)) {
     return failure("entry-unreadable", "There is no file " + request.entry + ".");
@@ -88,6 +91,7 @@ std::variant<ProfileRun, RunFailure> run_profile(const ProfileRequest& request, 
   spec.entry = target.entry;
   spec.project_root = target.project_root;
   spec.batch_sizes = request.batch_sizes;
+  spec.device = request.device;
   spec.time_budget_seconds = request.time_budget_seconds;
   const std::uint64_t limit = request.memory_limit_bytes;
   spec.memory_limit_bytes =

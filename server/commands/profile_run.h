@@ -17,6 +17,7 @@ namespace ridgeline::commands {
 struct ProfileRequest {
   std::string entry;             ///< as the user wrote it
   std::vector<int> batch_sizes;  ///< empty: chosen
+  std::string device;            ///< "cpu": also where the code asks for CUDA; empty: what the code asks for
   std::string python;            ///< empty: found
   std::string project_root;      ///< empty: found
   double time_budget_seconds = 10;
@@ -30,7 +31,7 @@ struct Target {
   std::string project_root;  ///< real path
   worker::Interpreter interpreter;
   std::string cache;   ///< the user's cache folder
-  std::string device;  ///< that the step runs on: "cpu"
+  std::string device;  ///< that the step runs on: "cpu", "cpu in place of cuda"
 };
 
 /// A failure, with what the profiled process wrote last.

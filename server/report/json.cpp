@@ -43,11 +43,9 @@ Json location_json(const Location& location) {
 }
 
 Json environment_json(const analysis::Environment& environment) {
-  return {{"python", environment.python},
-          {"torch", environment.torch},
-          {"device", environment.device},
-          {"deviceName", environment.device_name},
-          {"threads", environment.threads}};
+  return {{"python", environment.python},   {"torch", environment.torch},
+          {"device", environment.device},   {"deviceName", environment.device_name},
+          {"threads", environment.threads}, {"inPlaceOf", environment.in_place_of}};
 }
 
 Json iteration_json(const analysis::IterationTime& iteration) {

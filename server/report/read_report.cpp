@@ -40,9 +40,9 @@ const json::array_t& array(const json& object, const char* name) {
 }
 
 analysis::Environment environment_from(const json& object) {
-  return {object.at("python").get<std::string>(), object.at("torch").get<std::string>(),
-          object.at("device").get<std::string>(), object.at("deviceName").get<std::string>(),
-          integer<int>(object, "threads", 0, 1U << 20U)};
+  return {object.at("python").get<std::string>(),        object.at("torch").get<std::string>(),
+          object.at("device").get<std::string>(),        object.at("deviceName").get<std::string>(),
+          integer<int>(object, "threads", 0, 1U << 20U), object.at("inPlaceOf").get<std::string>()};
 }
 
 analysis::TimeSample time_sample(const json& object) {

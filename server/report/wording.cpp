@@ -15,6 +15,9 @@ std::string plural(double count, std::string_view noun) {
 }
 
 std::string device_words(const analysis::Environment& environment) {
+  if (!environment.in_place_of.empty()) {
+    return printable(environment.device + " in place of " + environment.in_place_of);
+  }
   const std::string detail =
       environment.device == "cpu" ? plural(environment.threads, "thread") : printable(environment.device_name);
   return printable(environment.device) + (detail.empty() ? "" : " (" + detail + ")");

@@ -227,6 +227,18 @@ def test_batch_sizes_that_fail_are_replaced(tmp_path: Path) -> None:
     assert [s["batchSize"] for s in report["models"]["time"]["samples"]] == [256, 257, 384]
 
 
+def test_a_report_goes_into_a_pipe_and_does_not_replace_it(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
+        entry = ENTRIES / "layers" / "entry.py"
+        arguments = ("--time-budget", "0.1", "--batch-sizes", "64", "--output", pipe)
+        done = ridgeline("profile", entry, "--python", sys.executable, *arguments)
+        assert done.returncode == 0, done.stderr
+        assert reader.stdout is not None and "throughput" in reader.stdout.read()
+    assert pipe.is_fifo()
+
+
 def test_an_agent_for_another_torch_is_refused(agent: Path) -> None:
     script = (
         f"import sys; sys.path.insert(0, {str(ROOT / 'profiler' / 'runner')!r})\n"

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
 import torch
-from ridgeline_runner import timing
+from ridgeline_runner import timing, warm
 from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.failure import is_out_of_memory
 from ridgeline_runner.recorder import class_lines
@@ -134,3 +134,7 @@ def test_imported_files_that_cannot_be_named_are_missed_aloud(monkeypatch: pytes
     found, complete = imported_files(str(tmp_path), [sys.prefix, sys.base_prefix, str(ROOT)], str(entry))
     assert not complete
     assert found == [str(entry), torch.version.__file__]
+
+
+def test_the_runner_is_never_the_users_code() -> None:
+    assert str(Path(warm.__file__).resolve().parent) in warm.environment()["environmentRoots"]

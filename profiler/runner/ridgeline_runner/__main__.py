@@ -3,12 +3,9 @@
 import os
 import sys
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[0] = os.path.dirname(_HERE)
+if __name__ == "__main__":  # not in a process that multiprocessing spawns, which runs this file again
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    from ridgeline_runner import warm
 
-from ridgeline_runner import warm  # noqa: E402
-
-sys.path.pop(0)
-
-if __name__ == "__main__":
+    sys.path.pop(0)
     sys.exit(warm.serve(int(sys.argv[1])))

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import difflib
+import importlib
 import importlib.util
 import inspect
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
+from itertools import islice
 from types import ModuleType
 from typing import Any
 
@@ -20,12 +27,18 @@ NAMES = ("model_provider", "input_provider", "iteration_provider")
 
 def load(path: str, project_root: str) -> ModuleType:
     """Runs the entry file as a module, with its own folder and then the project root first on the path."""
-    folder = os.path.dirname(path)
-    sys.path[:0] = [folder] if folder == project_root else [folder, project_root]
+    folder, file = os.path.split(path)
+    name = _module_name(os.path.splitext(file)[0], path)
+    package = _package_of(path)
+    sys.path[:0] = dict.fromkeys([folder, project_root, *([package.parent] if package else [])])
     sys.argv = [path]
     sys.dont_write_bytecode = True
     os.chdir(folder)
-    name = os.path.splitext(os.path.basename(path))[0]
+    if package:
+        importlib.import_module(package.name)
+        name = f"{package.name}.{name}"
+        if name in sys.modules:
+            return sys.modules[name]  # the package imports it
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise Failure("entry-unreadable", f"{path} is not a Python file.")
@@ -33,6 +46,65 @@ def load(path: str, project_root: str) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def _module_name(stem: str, path: str) -> str:
+    """The file's name, but where that is an installed module's, which keeps its name also for the entry file."""
+    if not stem.isidentifier():
+        return re.sub(r"\W", "_", stem)
+    if stem not in sys.modules:
+        installed = importlib.util.find_spec(stem)
+        if installed is None or installed.origin is None or installed.origin == path:
+            return stem
+        sys.meta_path.insert(0, _Installed(stem, installed))
+    return f"{stem}_entry"
+
+
+@dataclass(frozen=True)
+class _Installed:
+    """Finds one module where it is installed, whatever lies in the entry file's folder."""
+
+    name: str
+    spec: ModuleSpec
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        return self.spec if name == self.name else None
+
+
+@dataclass(frozen=True)
+class _Package:
+    """A dotted name, and the folder that it is found in."""
+
+    name: str
+    parent: str
+
+
+def _package_of(path: str) -> _Package | None:
+    """The package that the entry file's relative imports are about; None when it has none."""
+    try:
+        with open(path, "rb") as source:
+            tree = ast.parse(source.read())
+    except (SyntaxError, ValueError):
+        return None  # loading it says what is wrong
+    relative = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level > 0]
+    if not relative:
+        return None
+    names: list[str] = []
+    folder = os.path.dirname(path)
+    while os.path.isfile(os.path.join(folder, "__init__.py")):
+        folder, name = os.path.split(folder)
+        names.insert(0, name)
+    outside = [node for node in relative if node.level > len(names)]
+    if outside:
+        imported = "." * outside[0].level + (outside[0].module or "")
+        raise Failure(
+            "import-error",
+            f"`from {imported} import` needs a package around the entry file: put an empty __init__.py into "
+            f"{os.path.basename(folder) or folder}, or import without the dots.",
+            file=path,
+            line=outside[0].lineno,
+        )
+    return _Package(".".join(names), folder)
 
 
 @dataclass(frozen=True)
@@ -112,23 +184,48 @@ class EntryPoint:
         )
 
 
-def tensors_in(value: Any, depth: int = 0) -> list[Any]:
-    """Every tensor in nested tuples, lists, dicts and objects with fields, to a bounded depth."""
+def tensors_in(value: Any) -> list[Any]:
+    """Every tensor in nested containers and objects with fields, each once, in order. Looks at 100 000 values."""
     import torch
 
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if depth > 8:
-        return []
+    found: list[Any] = []
+    seen: set[int] = set()
+    waiting = [value]
+    while waiting and len(seen) < _MAX_VALUES:
+        item = waiting.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        children: list[Any] = []
+        with contextlib.suppress(Exception):  # classes of the user's may do anything when they are asked
+            if isinstance(item, torch.Tensor):
+                found.append(item)
+            children = list(islice(_children(item), _MAX_VALUES))
+        waiting.extend(reversed(children))
+    return found
+
+
+_MAX_VALUES = 100_000
+_LEAVES = (str, bytes, bytearray, int, float, complex, type(None), type, ModuleType)
+
+
+def _children(value: Any) -> Iterable[Any]:
+    """What a container holds, and the fields of an object: those of its dictionary and of its slots."""
+    if isinstance(value, _LEAVES):
+        return
     if isinstance(value, dict):
-        children: Any = value.values()
-    elif isinstance(value, (tuple, list, set)):
-        children = value
-    elif hasattr(value, "__dict__") and not isinstance(value, (type, ModuleType)):
-        children = vars(value).values()
-    else:
-        return []
-    return [tensor for child in children for tensor in tensors_in(child, depth + 1)]
+        yield from dict.values(value)
+    elif isinstance(value, (tuple, list, set, frozenset, deque)):
+        yield from value
+    elif hasattr(value, "__tensor_flatten__"):  # a tensor made of tensors
+        yield from (getattr(value, name) for name in value.__tensor_flatten__()[0])
+        return
+    yield from getattr(value, "__dict__", {}).values()
+    for kind in type(value).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if hasattr(value, name):
+                yield getattr(value, name)
 
 
 def _find(module: ModuleType, name: str, path: str) -> Callable[..., Any]:

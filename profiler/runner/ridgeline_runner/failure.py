@@ -7,6 +7,8 @@ import traceback
 from types import TracebackType
 from typing import Any
 
+from ridgeline_runner import missing_cuda
+
 _RUNNER = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -25,11 +27,12 @@ class Failure(Exception):
 
 def describe(error: BaseException, stage: str, batch_size: int | None = None) -> dict[str, Any]:
     """The error as a message for the daemon. The frames of the runner are left out."""
+    kind = kind_of(error)
     message: dict[str, Any] = {
         "type": "failure",
-        "kind": kind_of(error),
+        "kind": kind,
         "stage": stage,
-        "message": _words(error),
+        "message": _words(error, kind),
         "exception": type(error).__name__,
         "frames": _frames(error.__traceback__),
     }
@@ -53,6 +56,8 @@ def kind_of(error: BaseException) -> str:
         return "syntax-error"
     if isinstance(error, ImportError):
         return "import-error"
+    if missing_cuda.is_the_cause(error):
+        return "no-cuda"
     if isinstance(error, SystemExit):
         return "exit"
     return "exception"
@@ -67,9 +72,12 @@ def is_out_of_memory(error: BaseException) -> bool:
     )
 
 
-def _words(error: BaseException) -> str:
+def _words(error: BaseException, kind: str) -> str:
     text = str(error) or type(error).__name__
-    return text if isinstance(error, Failure) else f"{type(error).__name__}: {text}"[:8192]
+    if isinstance(error, Failure):
+        return text
+    words = f"{type(error).__name__}: {text}"[:8192]
+    return f"{words.rstrip('. ')}. {missing_cuda.advice()}" if kind == "no-cuda" else words
 
 
 def _frames(trace: TracebackType | None) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ridgeline_runner import timing
+from ridgeline_runner import cpu_for_cuda, timing
 from ridgeline_runner.channel import Channel, ChannelClosed
 from ridgeline_runner.entry import EntryPoint, load
 from ridgeline_runner.failure import Failure, describe, is_out_of_memory
@@ -69,6 +69,8 @@ class _Session:
         import torch
 
         spec = self._spec
+        if spec.get("device") == "cpu":
+            cpu_for_cuda.install()
         agent = sys.modules["_ridgeline_agent"]
         recorder = Recorder(agent, spec["projectRoot"])
         if not recorder.track_memory():
@@ -110,6 +112,8 @@ class _Session:
                 "type": "result",
                 "batchSize": entry.batch_size,
                 "threads": torch.get_num_threads(),
+                "inPlaceOf": cpu_for_cuda.in_place_of(),
+                "warnings": cpu_for_cuda.warnings(),
                 "samples": [
                     {
                         "batchSize": s.batch_size,

@@ -43,7 +43,8 @@ def environment() -> dict[str, Any]:
 
 def _environment_roots() -> list[str]:
     paths = sysconfig.get_paths()
-    return [sys.prefix, sys.base_prefix, paths["stdlib"], paths["purelib"], paths["platlib"]]
+    runner = os.path.dirname(os.path.abspath(__file__))
+    return [sys.prefix, sys.base_prefix, paths["stdlib"], paths["purelib"], paths["platlib"], runner]
 
 
 def load_agent(path: str) -> Any:

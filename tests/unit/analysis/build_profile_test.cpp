@@ -116,13 +116,17 @@ TEST(BuildProfile, HasNoGreatestThroughputWhereTimeDoesNotGrow) {
 
 TEST(BuildProfile, PassesOnWhatItDoesNotMeasure) {
   RunInput input = input_of({run_of(32, 10)}, 32);
-  input.environment = {"3.11.9", "2.5.1", "cpu", "Some Processor", 2};
+  input.environment = {"3.11.9", "2.5.1", "cpu", "Some Processor", 2, "cuda"};
+  input.warnings = {"of the worker"};
   input.capacity_bytes = 1 << 30;
   input.skipped = {{128, "out-of-memory", "it did not fit"}};
   const Profile profile = build_profile(input);
   EXPECT_EQ(profile.entry_path, "/project/entry.py");
   EXPECT_EQ(profile.project_root, "/project");
   EXPECT_EQ(profile.environment.torch, "2.5.1");
+  EXPECT_EQ(profile.environment.in_place_of, "cuda");
+  ASSERT_FALSE(profile.warnings.empty());
+  EXPECT_EQ(profile.warnings[0], "of the worker");
   EXPECT_EQ(profile.capacity_bytes, std::uint64_t{1} << 30);
   ASSERT_EQ(profile.skipped.size(), 1U);
   EXPECT_EQ(profile.skipped[0].batch_size, 128);

@@ -31,6 +31,8 @@ const json kFailure = {{"type", "failure"},
 const json kResult = {{"type", "result"},
                       {"batchSize", 32},
                       {"threads", 2},
+                      {"inPlaceOf", "cuda"},
+                      {"warnings", {"slow"}},
                       {"samples", {{{"batchSize", 32}, {"warmupIterations", 3}, {"timesNs", {1.5e6, 2e6}}}}},
                       {"skipped",
                        {{{"kind", "out-of-memory"},
@@ -114,6 +116,8 @@ TEST(WorkerMessages, ReadAFailureWithoutABatchSize) {
 TEST(WorkerMessages, ReadAResult) {
   const RunResult result = parse_as<RunResult>(kResult);
   EXPECT_EQ(result.batch_size, 32);
+  EXPECT_EQ(result.in_place_of, "cuda");
+  EXPECT_EQ(result.warnings, std::vector<std::string>{"slow"});
   ASSERT_EQ(result.samples.size(), 1U);
   EXPECT_EQ(result.samples[0].times_ns, (std::vector<double>{1.5e6, 2e6}));
   ASSERT_EQ(result.skipped.size(), 1U);
@@ -237,12 +241,14 @@ TEST(RunMessage, HoldsTheSpec) {
   spec.time_budget_seconds = 2.5;
   spec.memory_limit_bytes = std::uint64_t{1} << 40U;
   spec.environment_roots = {"/env"};
+  spec.device = "cpu";
   const json message = json::parse(run_message(3, spec));
   EXPECT_EQ(message.at("type"), "run");
   EXPECT_EQ(message.at("id"), 3);
   EXPECT_EQ(message.at("spec").at("entry"), "/project/entry.py");
   EXPECT_EQ(message.at("spec").at("batchSizes"), json({8, 16}));
   EXPECT_EQ(message.at("spec").at("timeBudgetSeconds"), 2.5);
+  EXPECT_EQ(message.at("spec").at("device"), "cpu");
   EXPECT_EQ(message.at("spec").at("memoryLimitBytes"), std::uint64_t{1} << 40U);
   EXPECT_EQ(message.at("spec").at("environmentRoots"), json({"/env"}));
 }

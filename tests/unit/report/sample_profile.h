@@ -215,7 +215,7 @@ inline analysis::Profile resnet_profile() {
   profile.entry_path = "/home/user/project/examples/resnet50/entry.py";
   profile.project_root = "/home/user/project";
   profile.batch_size = 4;
-  profile.environment = {"3.11.2", "2.13.0+cpu", "cpu", "AMD EPYC 9V74 80-Core Processor", 2};
+  profile.environment = {"3.11.2", "2.13.0+cpu", "cpu", "AMD EPYC 9V74 80-Core Processor", 2, ""};
 
   profile.other = {{"Python between operations, outside of lines", 5.21, 0},
                    {"autograd engine, idle", 3.44, 0},
@@ -266,7 +266,7 @@ inline analysis::Profile minimal_profile() {
   analysis::Profile profile;
   profile.entry_path = "/tmp/entry.py";
   profile.batch_size = 32;
-  profile.environment = {"3.12.4", "2.13.0", "cuda", "NVIDIA H200", 16};
+  profile.environment = {"3.12.4", "2.13.0", "cuda", "NVIDIA H200", 16, ""};
   profile.iteration = {{0.0842, 0.0842, 0.0842}, 3, 1, {0.0842, 0, 0, 0, 0}};
   profile.samples_per_second = 380047.5;
   profile.peak_bytes = 5000;

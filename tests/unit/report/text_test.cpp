@@ -82,6 +82,12 @@ TEST(TextReport, IsAsExpected) {
   testing::expect_file("minimal.120.txt", report(testing::minimal_profile(), 120));
 }
 
+TEST(TextReport, SaysWhatTheDeviceStandsInFor) {
+  Profile profile = testing::resnet_profile();
+  profile.environment.in_place_of = "cuda";
+  EXPECT_THAT(lines_of(report(profile, 80))[0], HasSubstr(" · cpu in place of cuda · torch 2.13.0+cpu"));
+}
+
 TEST(TextReport, FitsEveryWidth) {
   const SourceLines hostile = [](const auto&) { return "\x1b[2J日本語 = " + std::string(200, 'y'); };
   for (int width = 80; width <= 140; ++width) {

@@ -88,7 +88,7 @@ TEST_F(WorkerRun, DoesNotBelieveAResultOfAChildThatFailed) {
 
 TEST_F(WorkerRun, RefusesAResultWithoutItsRecording) {
   child(
-      "    send(run, type='result', batchSize=32, threads=2, skipped=[], importedFiles=[], "
+      "    send(run, type='result', batchSize=32, threads=2, inPlaceOf='', warnings=[], skipped=[], importedFiles=[], "
       "importedFilesComplete=True,\n"
       "         samples=[dict(batchSize=32, warmupIterations=1, timesNs=[1e6])])\n");
   EXPECT_EQ(run_to_failure().kind, "worker-protocol");
