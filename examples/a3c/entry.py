@@ -1,6 +1,6 @@
 """An actor-critic learner (A3C, Mnih et al., ICML 2016), its environments stepped side by side instead of in threads.
 
-Shapes: observations (N, 4, 84, 84), the last four frames of N environments; 6 actions; 686,295 parameters. An iteration
+Shapes: observations (N, 4, 84, 84), the last four frames of N environments; 6 actions; 677,943 parameters. An iteration
 plays 5 steps without gradients, then learns from them. The environments are synthetic: each shows a ball on a noisy
 field, and rewards the action that is the column that the ball is in.
 """

@@ -35,7 +35,7 @@ def input_provider(batch_size: int = 2) -> tuple[Tensor, Tensor, Tensor]:
 
 def iteration_provider(model: nn.Module) -> Callable[[Tensor, Tensor, Tensor], None]:
     loss_function = nn.CrossEntropyLoss()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, fused=True)
 
     def iteration(tokens: Tensor, masked: Tensor, labels: Tensor) -> None:
         optimizer.zero_grad()

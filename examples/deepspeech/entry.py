@@ -1,7 +1,7 @@
 """Deep Speech 2 training (Amodei et al., ICML 2016), with synthetic speech of fixed length.
 
 Shapes: spectrograms (N, 1, 161, 100), a second in steps of 10 ms (the paper's are several times as long); transcripts
-(N, 15) of 28 characters, and a blank; 41,186,432 parameters.
+(N, 15) of 28 characters, and a blank; 41,187,904 parameters.
 """
 
 from collections.abc import Callable

@@ -33,7 +33,7 @@ def input_provider(batch_size: int = 4) -> tuple[Tensor, Tensor]:
 
 def iteration_provider(model: nn.Module) -> Callable[[Tensor, Tensor], None]:
     loss_function = nn.CrossEntropyLoss(label_smoothing=0.1)
-    optimizer = torch.optim.Adam(model.parameters(), lr=WIDTH**-0.5, betas=(0.9, 0.98), eps=1e-9)
+    optimizer = torch.optim.Adam(model.parameters(), lr=WIDTH**-0.5, betas=(0.9, 0.98), eps=1e-9, foreach=True)
     # Equation 3: the rate rises for WARMUP_STEPS, then falls with the root of the step.
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min((step + 1) ** -0.5, (step + 1) * WARMUP_STEPS**-1.5)

@@ -29,10 +29,13 @@ class VGG11(nn.Module):
         self.initialize()
 
     def initialize(self) -> None:
-        """As in He et al. (ICCV 2015), with which the network trains without a shallower one to start from."""
+        """Convolutions as in He et al. (ICCV 2015): the network trains without a shallower one to start from."""
         for module in self.modules():
-            if isinstance(module, (nn.Conv2d, nn.Linear)):
+            if isinstance(module, nn.Conv2d):
                 nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+                nn.init.zeros_(module.bias)
+            elif isinstance(module, nn.Linear):
+                nn.init.normal_(module.weight, std=0.01)
                 nn.init.zeros_(module.bias)
 
     def forward(self, images: Tensor) -> Tensor:
