@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, RandomSampler
 
 Batches = Iterator[tuple[Tensor, Tensor]]
-DATASET = StoredImages(count=512, stored_size=256, size=32, num_classes=10)
+DATASET = StoredImages(count=128, stored_size=256, size=32, num_classes=10)
 
 
 def device() -> torch.device:
