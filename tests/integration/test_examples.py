@@ -202,7 +202,7 @@ def test_the_call_of_a_compiled_model_has_its_cost_and_what_is_inside(example_re
     (compiled,) = [node for node in report["breakdown"]["children"] if node["type"] == "OptimizedModule"]
     assert compiled["location"] == {"file": call["file"], "line": call["line"]}
     assert call["calls"] == compiled["calls"] == 1
-    assert call["timeMs"]["total"] == pytest.approx(compiled["timeMs"], rel=0.01)
+    assert call["timeMs"]["total"] == pytest.approx(compiled["timeMs"], rel=0.02)
     assert {"mm", "convolution_backward"} <= {node["name"] for node in nodes_below(compiled)}
 
 
