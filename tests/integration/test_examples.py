@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,10 @@ from conftest import ROOT
 EXAMPLES = sorted(path.parent.name for path in (ROOT / "examples").glob("*/entry.py"))
 PHASES = ("forward", "backward", "recomputation", "optimizer", "data", "other")
 Reports = Callable[[str], dict[str, Any]]
+
+# A loader's workers hand their batches over in shared memory, which is not the allocator's, though torch.profiler
+# counts it: the batch in use, and those that arrived early. An image (3, 32, 32) of floats, and its label.
+SHARED_SAMPLE_BYTES = {"dataloader": 3 * 32 * 32 * 4 + 8}
 
 
 @pytest.fixture(params=EXAMPLES)
@@ -68,14 +73,21 @@ def test_breakdown_nodes_are_the_sum_of_their_children(name: str, example_report
 
 
 def test_peak_is_what_another_observer_counts(name: str, example_report: Reports) -> None:
-    report = example_report(name)
+    samples = example_report(name)["models"]["memory"]["samples"]
+    peaks = {sample["batchSize"]: sample["peakBytes"] for sample in samples}
     entry = ROOT / "examples" / name / "entry.py"
     observer = Path(__file__).with_name("observe_peak.py")
-    for sample in report["models"]["memory"]["samples"]:
-        counted = subprocess.run(
-            [sys.executable, observer, entry, str(sample["batchSize"])], capture_output=True, text=True, check=True
-        )
-        assert sample["peakBytes"] == int(counted.stdout.split()[-1]), f"batch size {sample['batchSize']}"
+    done = subprocess.run(
+        [sys.executable, observer, entry, *map(str, peaks)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    counted = dict(zip(peaks, map(int, done.stdout.splitlines()[-1].split()), strict=True))
+    if name in SHARED_SAMPLE_BYTES:
+        for size, peak in peaks.items():
+            batches = (counted[size] - peak) / (size * SHARED_SAMPLE_BYTES[name])
+            assert batches in range(1, 5), f"batch size {size}"
+    else:
+        assert counted == peaks
 
 
 def test_three_batch_sizes_are_sampled_the_users_among_them(name: str, example_report: Reports) -> None:
@@ -105,3 +117,110 @@ def test_resnet_counts_its_calls(example_report: Reports) -> None:
     }
     assert calls["out = self.conv2(out)"] == 16
     assert calls["x = self.conv1(images)"] == 1
+
+
+def line(report: dict[str, Any], name: str, file: str, text: str) -> dict[str, Any]:
+    """The row of the one line of examples/NAME/FILE that reads `text`."""
+    source = [row.strip() for row in (ROOT / "examples" / name / file).read_text().splitlines()]
+    assert source.count(text) == 1, f"{text!r} is there {source.count(text)} times"
+    wanted = (f"examples/{name}/{file}", source.index(text) + 1)
+    (row,) = [row for row in report["lines"] if (row["file"], row["line"]) == wanted]
+    return row
+
+
+def nodes_below(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for child in node["children"]:
+        yield child
+        yield from nodes_below(child)
+
+
+@pytest.mark.parametrize(
+    ("name", "models"),
+    [
+        ("dcgan", {"Generator[0]": 1, "Discriminator[1]": 3}),
+        # The critic sees real, fake and mixed images in each of five updates, and the generator's once.
+        ("wgan", {"Generator[generator]": 6, "Critic[critic]": 16}),
+    ],
+)
+def test_both_models_of_a_gan_are_in_the_breakdown(name: str, models: dict[str, int], example_report: Reports) -> None:
+    nodes = {node["name"]: node for node in example_report(name)["breakdown"]["children"]}
+    for model, calls in models.items():
+        assert nodes[model]["type"] == model.split("[")[0]
+        assert nodes[model]["calls"] == calls
+        assert {"forward", "backward"} <= {phase for phase, ms in nodes[model]["byPhaseMs"].items() if ms > 0}
+        assert all(child["name"] for child in nodes[model]["children"] if child["type"])
+
+
+def test_every_backward_of_an_accumulated_step_is_counted(example_report: Reports) -> None:
+    report = example_report("lstm_accumulate")
+    row = functools.partial(line, report, "lstm_accumulate", "entry.py")
+    backward = row("(share * loss).backward()")
+    assert backward["calls"] == 4
+    forward = [
+        row("embedded = self.dropout(self.embedding(tokens))"),
+        row("hidden, _ = self.lstm(embedded)"),
+        row("return self.classifier(self.dropout(hidden))"),
+        row("loss = loss_function(logits.flatten(0, 1), micro_batch[:, 1:].flatten())"),
+    ]
+    assert all(line["calls"] == 4 and line["timeMs"]["backward"] > 0 for line in forward)
+    # What ran under the four calls is the backward phase, and lies on the lines that made its nodes.
+    all_of_it = report["iteration"]["byPhaseMs"]["backward"]
+    assert all_of_it <= backward["timeMs"]["total"] * (1 + 1e-9)
+    assert sum(line["timeMs"]["backward"] for line in forward) >= 0.95 * all_of_it
+
+
+def test_recomputed_blocks_are_on_their_forward_lines(example_report: Reports) -> None:
+    report = example_report("checkpointed")
+    (model,) = [node for node in report["breakdown"]["children"] if node["type"] == "VisionTransformer"]
+    blocks = {node["name"]: node["calls"] for node in model["children"] if node["type"] == "Block"}
+    # Every second block runs again in backward.
+    assert blocks == {f"blocks.{i}": 2 if i % 2 else 1 for i in range(12)}
+    row = functools.partial(line, report, "checkpointed")
+    for text in (
+        "qkv = self.qkv(x).unflatten(-1, (3, self.heads, -1))",
+        "mixed = functional.scaled_dot_product_attention(query, key, value)",
+        "x = x + self.attention(self.norm1(x))",
+        "return x + self.mlp(self.norm2(x))",
+    ):
+        assert row("vit.py", text)["calls"] == 12 + 6
+    # The line that starts backward has it all in its total, and next to nothing for itself.
+    backward = row("entry.py", "loss.backward()")["timeMs"]
+    assert backward["self"] < 0.05 * backward["total"]
+
+
+def test_waiting_for_data_is_on_the_line_that_waits(example_report: Reports) -> None:
+    report = example_report("dataloader")
+    wait = line(report, "dataloader", "entry.py", "images, labels = next(batches)")
+    assert wait["calls"] == 1
+    assert wait["timeMs"]["data"] > 0
+    assert wait["timeMs"]["data"] == pytest.approx(report["iteration"]["byPhaseMs"]["data"], rel=0.01)
+    assert wait["timeMs"]["data"] >= 0.95 * wait["timeMs"]["self"]
+
+
+def test_the_call_of_a_compiled_model_has_its_cost_and_what_is_inside(example_report: Reports) -> None:
+    report = example_report("compiled")
+    call = line(report, "compiled", "entry.py", "logits = compiled(images)")
+    (compiled,) = [node for node in report["breakdown"]["children"] if node["type"] == "OptimizedModule"]
+    assert compiled["location"] == {"file": call["file"], "line": call["line"]}
+    assert call["calls"] == compiled["calls"] == 1
+    assert call["timeMs"]["total"] == pytest.approx(compiled["timeMs"], rel=0.02)
+    assert {"mm", "convolution_backward"} <= {node["name"] for node in nodes_below(compiled)}
+
+
+@pytest.mark.xfail(strict=True, reason="the region that torch.compile annotates hides the operations in it")
+def test_a_compiled_forward_shows_its_operations(example_report: Reports) -> None:
+    (compiled,) = [
+        node for node in example_report("compiled")["breakdown"]["children"] if node["type"] == "OptimizedModule"
+    ]
+    assert any("convolution" in node["name"] and node["byPhaseMs"]["forward"] > 0 for node in nodes_below(compiled))
+
+
+def test_a_functions_own_backward_is_on_its_lines(example_report: Reports) -> None:
+    row = functools.partial(line, example_report("custom_function"), "custom_function", "efficientnet.py")
+    forward = row("return x * torch.sigmoid(x)")
+    assert forward["calls"] == 49
+    assert forward["timeMs"]["forward"] > 0
+    for text in ("sigmoid = torch.sigmoid(x)", "return gradient * sigmoid * (1 + x * (1 - sigmoid))"):
+        backward = row(text)
+        assert backward["calls"] == 49
+        assert backward["timeMs"]["backward"] == pytest.approx(backward["timeMs"]["self"], rel=0.01)
