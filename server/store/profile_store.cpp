@@ -97,10 +97,12 @@ bool ProfileStore::open(const std::string& folder, std::string& notice, std::str
 /// Whose file it is, the settings of the connection, and tables where there are none. False with code() set, or with
 /// `error`.
 bool ProfileStore::prepare(std::string& error) {
+  // In one view of the file: another process may be making the tables.
+  database_.execute("BEGIN");
   const std::int64_t application = database_.number("PRAGMA application_id");
   const std::int64_t version = database_.number("PRAGMA user_version");
   const std::int64_t tables = database_.number("SELECT COUNT(*) FROM sqlite_schema");
-  if (database_.failed()) {
+  if (!database_.execute("COMMIT")) {
     return false;
   }
   if (application != kApplication && tables > 0) {

@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -158,7 +159,12 @@ def test_a_cache_that_cannot_be_used(broken: str, tmp_path: Path) -> None:
     assert sys.executable in found["interpreter"][1]
 
 
-def test_a_cache_that_cannot_be_written_to(agent: Path) -> None:
+def test_a_cache_that_cannot_be_written_to(agent: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"  # its own: torch wants temporary files, so the agent is refused and removed
+    shutil.copytree(agent.parents[1], cache / "agents")
+    cache.chmod(0o700)
+    environment = {**os.environ, "RIDGELINE_CACHE": str(cache)}
+
     def no_file_may_grow() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
@@ -167,6 +173,7 @@ def test_a_cache_that_cannot_be_written_to(agent: Path) -> None:
         [BINARY, "doctor", "--python", sys.executable],
         capture_output=True,
         text=True,
+        env=environment,
         preexec_fn=no_file_may_grow,
         restore_signals=False,
         check=False,

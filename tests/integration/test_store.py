@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -25,7 +26,7 @@ def cache(agent: Path, tmp_path: Path) -> Path:
     """A cache of its own that holds the agent already."""
     folder = tmp_path / "cache"
     folder.mkdir(mode=0o700)
-    (folder / "agents").symlink_to(agent.parents[1])
+    shutil.copytree(agent.parents[1], folder / "agents")
     return folder
 
 

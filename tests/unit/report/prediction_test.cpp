@@ -20,7 +20,7 @@ using analysis::Quantity;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr Origin kStored{true, 1'763'715'767, 12 * 60};
+constexpr Origin kStored{true, 1'763'715'767, 720};
 
 std::string text(const analysis::Profile& profile, Quantity quantity, double value, const Origin& origin = kStored) {
   const analysis::Answer answer = analysis::answer(analysis::make_predictor(profile), {quantity, value});
@@ -49,7 +49,7 @@ TEST(TextPrediction, SaysWhereItComesFrom) {
   EXPECT_THAT(said(59), HasSubstr("59 seconds ago"));
   EXPECT_THAT(said(60), HasSubstr("1 minute ago"));
   EXPECT_THAT(said(7199), HasSubstr("1 hour ago"));
-  EXPECT_THAT(said(86400 * 3), HasSubstr("3 days ago"));
+  EXPECT_THAT(said(259'200), HasSubstr("3 days ago"));
 }
 
 TEST(TextPrediction, SaysThatAnIntervalIsUnknown) {

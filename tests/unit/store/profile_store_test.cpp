@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include <iostream>
 #include <set>
 
 #include "tests/unit/worker/places.h"
@@ -271,6 +272,7 @@ TEST_F(ProfileStoreTest, SeveralProcessesAddAtOnce) {
       for (int i = 0; good && i < kEach; ++i) {
         good = store.add(key(), kept(std::to_string(process) + "-" + std::to_string(i)), "{}", error);
       }
+      std::cerr << error;
       ::_exit(good ? 0 : 1);
     }
     children.push_back(child);
