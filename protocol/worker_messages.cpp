@@ -57,6 +57,13 @@ RunResult result_from(const json& value) {
   for (const json& skipped : array_at(value, "skipped")) {
     result.skipped.push_back(failure_from(skipped));
   }
+  if (value.contains("warnings")) {
+    for (const json& warning : array_at(value, "warnings")) {
+      if (result.warnings.size() < kMaxWarnings) {
+        result.warnings.push_back(warning.get<std::string>().substr(0, kMaxWarningBytes));
+      }
+    }
+  }
   return result;
 }
 
@@ -78,7 +85,7 @@ WorkerMessage message_from(const json& value) {
     return Started{value.at("id").get<int>(), value.at("pid").get<int>()};
   }
   if (type == "exited") {
-    return Exited{value.at("id").get<int>(), value.at("status").get<int>()};
+    return Exited{value.at("id").get<int>(), value.at("status").get<int>(), value.value("tooMany", "")};
   }
   if (type == "progress") {
     return Progress{value.at("stage").get<std::string>(), value.at("fraction").get<double>(),

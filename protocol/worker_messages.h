@@ -4,6 +4,7 @@
 // started, exited. On a run's own channel, from its child: progress, recording, and at last result or failure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -45,7 +46,8 @@ struct Started {
 };
 struct Exited {
   int run = 0;
-  int status = 0;  ///< as wait(2) gives it
+  int status = 0;        ///< as wait(2) gives it
+  std::string too_many;  ///< of what the run had too many, when the parent ended it for that
 };
 struct Progress {
   std::string stage;
@@ -82,7 +84,10 @@ struct RunResult {
   int threads = 0;
   std::vector<SampledBatch> samples;
   std::vector<Failure> skipped;
+  std::vector<std::string> warnings;  ///< what a reader of the figures must know; at most kMaxWarnings
 };
+inline constexpr std::size_t kMaxWarnings = 16;
+inline constexpr std::size_t kMaxWarningBytes = 4096;
 
 using WorkerMessage = std::variant<Ready, Unusable, AgentLoaded, AgentRefused, Started, Exited, Progress,
                                    RecordingAnnounced, Failure, RunResult>;

@@ -1,10 +1,13 @@
 #include "commands/profile_run.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -26,6 +29,33 @@ constexpr double kMemoryShare = 0.95;
 
 RunFailure failure(const std::string& kind, const std::string& message) {
   return {{kind, "start", message, {}, std::nullopt}, ""};
+}
+
+/// An entry point is a page of code; a file of another kind must not become a long wait.
+constexpr std::uintmax_t kMaxEntryBytes = std::uintmax_t{16} << 20U;
+
+/// Why the file cannot be an entry point; empty when it can.
+std::string entry_problem(const std::string& path) {
+  std::error_code problem;
+  const fs::file_status status = fs::status(path, problem);
+  if (status.type() == fs::file_type::not_found) {
+    return "There is no file " + path + ".";
+  }
+  if (fs::is_directory(status)) {
+    return path + " is a folder. Name the file in it that defines the providers.";
+  }
+  if (problem || ::access(path.c_str(), R_OK) != 0) {
+    return path + " cannot be read: " + (problem ? problem.message() : std::strerror(errno)) + ".";
+  }
+  if (!fs::is_regular_file(status)) {
+    return path + " is no regular file.";
+  }
+  const std::uintmax_t size = fs::file_size(path, problem);
+  if (problem || size > kMaxEntryBytes) {
+    return path + " is " + std::to_string(size >> 20U) + " MiB long. An entry point is a Python file of at most " +
+           std::to_string(kMaxEntryBytes >> 20U) + " MiB; keep data in files of their own.";
+  }
+  return {};
 }
 
 std::string real_path(const std::string& path) {
@@ -77,6 +107,7 @@ analysis::Profile analyse(worker::RunOutput output, const std::string& entry, co
   for (const protocol::Failure& skipped : output.result.skipped) {
     input.skipped.push_back({skipped.batch_size.value_or(0), skipped.kind, skipped.message});
   }
+  input.warnings = std::move(output.result.warnings);
   return analysis::build_profile(input);
 }
 
@@ -84,10 +115,10 @@ analysis::Profile analyse(worker::RunOutput output, const std::string& entry, co
 
 std::variant<analysis::Profile, RunFailure> run_profile(
     const ProfileRequest& request, const std::function<void(const protocol::Progress&)>& progress) {
-  const std::string entry = real_path(request.entry);
-  if (entry.empty() || !fs::is_regular_file(entry)) {
-    return failure("entry-unreadable", "There is no file " + request.entry + ".");
+  if (const std::string problem = entry_problem(request.entry); !problem.empty()) {
+    return failure("entry-unreadable", problem);
   }
+  const std::string entry = real_path(request.entry);
   protocol::RunSpec spec;
   spec.entry = entry;
   spec.project_root = request.project_root.empty() ? worker::find_project_root(entry) : real_path(request.project_root);
