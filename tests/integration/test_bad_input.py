@@ -288,25 +288,25 @@ ENDS = {
         "import time\nwhile True: time.sleep(1)  # here\n",
         "timeout",
         ("12 s", "Loading the entry point", "--time-limit"),
-        ("--time-limit", "12"),
+        options=("--time-limit", "12"),
     ),
     "hangs in the model": Bad(
         entry(model="import threading\nthreading.Lock().acquire(); threading.Event().wait()  # here"),
         "timeout",
         ("Building the model", "in model_provider"),
-        ("--time-limit", "12"),
+        options=("--time-limit", "12"),
     ),
     "hangs in the inputs": Bad(
         entry(top="import queue", inputs="queue.Queue().get()  # here"),
         "timeout",
         ("Recording batch size 4", "in input_provider"),
-        ("--time-limit", "12"),
+        options=("--time-limit", "12"),
     ),
     "hangs in the step": Bad(
         entry(step="while True: pass  # here"),
         "timeout",
         ("Recording batch size 4", "in iteration"),
-        ("--time-limit", "12"),
+        options=("--time-limit", "12"),
     ),
     "hangs in its words": Bad(
         entry(
@@ -315,7 +315,7 @@ ENDS = {
         ),
         "timeout",
         ("in __str__",),
-        ("--time-limit", "12"),
+        options=("--time-limit", "12"),
     ),
     "flood": Bad(
         entry(top="for _ in range(3000): os.write(1, b'x' * 100_000); os.write(2, b'y')\nos._exit(9)"),
@@ -332,16 +332,16 @@ HOSTILE = {
             "time.sleep(1000)"
         ),
         "too-many-processes",
-        ("more than 1024 processes",),
+        ("more than 512 processes",),
     ),
     "threads": Bad(
         entry(
             top="import threading\nthreading.stack_size(65536)",
-            step="for _ in range(20000): threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n"
+            step="for _ in range(10000): threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n"
             "time.sleep(1000)",
         ),
         "too-many-processes",
-        ("16384 threads",),
+        ("8192 threads",),
     ),
     "children that flee": Bad(
         entry(
