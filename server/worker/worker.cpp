@@ -83,6 +83,11 @@ Worker::~Worker() {
   if (run_ && run_->process != 0) {
     signal_group(run_->process, SIGKILL);
   }
+  if (state_ == State::kWarm && parent_ != 0) {
+    // It ends by itself when its channel closes, and ends first whatever user code started.
+    control_.reset();
+    ends_within(parent_, kPartingGrace);
+  }
   stop_parent();
 }
 
@@ -175,7 +180,6 @@ void Worker::start_parent() {
 }
 
 void Worker::stop_parent() {
-  const bool warm = state_ == State::kWarm;
   ++generation_;
   builder_.cancel();
   control_.reset();
@@ -184,10 +188,7 @@ void Worker::stop_parent() {
     parent_output_.reset();
   }
   if (parent_ != 0) {
-    // A warm one ends by itself, now that its channel is closed, and ends first whatever user code started.
-    if (!warm || !ends_within(parent_, kPartingGrace)) {
-      signal_group(parent_, SIGKILL);
-    }
+    signal_group(parent_, SIGKILL);
     reaper_.watch(std::exchange(parent_, 0), [](int /*status*/) {});
   }
   state_ = State::kStopped;

@@ -42,16 +42,6 @@ def test_a_memory_limit_is_kept(tmp_path: Path) -> None:
     assert report["memory"]["capacityBytes"] == 1 << 30
 
 
-def test_a_step_that_never_ends_is_stopped(tmp_path: Path) -> None:
-    entry = tmp_path / "entry.py"
-    entry.write_text(GOOD.replace("optimizer.step()", "while True: pass"))
-    mark = f"mark-{uuid.uuid4()}"
-    done = ridgeline("profile", entry, "--python", sys.executable, "--time-limit", "8", MARK=mark)
-    assert done.returncode == 1
-    assert "[timeout]" in done.stderr
-    assert_all_gone(mark)
-
-
 def test_a_process_that_ignores_sigterm_and_leaves_children_is_ended(tmp_path: Path) -> None:
     entry = tmp_path / "entry.py"
     entry.write_text(
@@ -63,15 +53,6 @@ def test_a_process_that_ignores_sigterm_and_leaves_children_is_ended(tmp_path: P
     assert done.returncode == 1
     assert "[timeout]" in done.stderr and "stuck" in done.stderr
     assert_all_gone(mark)
-
-
-def test_a_flood_of_output_is_bounded(tmp_path: Path) -> None:
-    entry = tmp_path / "entry.py"
-    entry.write_text("import os\nfor _ in range(3000): os.write(1, b'x' * 100_000)\nos._exit(9)\n")
-    done = ridgeline("profile", entry, "--python", sys.executable)
-    assert done.returncode == 1
-    assert "exit code 9" in done.stderr
-    assert len(done.stderr) < 200_000
 
 
 STAGES = ["Importing torch", "Loading the entry point", "Recording batch size", "Timing the bare step"]
@@ -102,7 +83,8 @@ def test_cancel_at_every_stage(stage: str, tmp_path: Path) -> None:
 
 def test_killing_the_daemon_leaves_no_process(tmp_path: Path) -> None:
     entry = tmp_path / "entry.py"
-    entry.write_text(GOOD.replace("optimizer.step()", "while True: pass"))
+    flee = "import os\n        if os.fork() == 0: os.setsid()\n        while True: pass"
+    entry.write_text(GOOD.replace("optimizer.step()", flee))
     mark = f"mark-{uuid.uuid4()}"
     process = subprocess.Popen(
         [BINARY, "profile", entry, "--python", sys.executable],
@@ -118,35 +100,6 @@ def test_killing_the_daemon_leaves_no_process(tmp_path: Path) -> None:
             break
     process.wait()
     assert_all_gone(mark)
-
-
-def test_no_torch_is_said_plainly(tmp_path: Path) -> None:
-    python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')  # -S: no site-packages
-    python.chmod(0o755)
-    done = ridgeline("profile", ENTRIES / "layers" / "entry.py", "--python", python)
-    assert done.returncode == 3
-    assert "[no-torch]" in done.stderr and "--python" in done.stderr
-
-
-def test_no_compiler_is_said_plainly(tmp_path: Path) -> None:
-    done = ridgeline(
-        "profile",
-        ENTRIES / "layers" / "entry.py",
-        "--python",
-        sys.executable,
-        RIDGELINE_CACHE=str(tmp_path / "cache"),
-        PATH=str(tmp_path),
-        CXX="",
-    )
-    assert done.returncode == 3
-    assert "[no-compiler]" in done.stderr and "g++" in done.stderr
-
-
-def test_a_missing_entry_is_a_usage_error(tmp_path: Path) -> None:
-    done = ridgeline("profile", tmp_path / "none.py")
-    assert done.returncode == 2
-    assert "none.py" in done.stderr
 
 
 def test_batch_sizes_that_fail_are_replaced(tmp_path: Path) -> None:

@@ -114,6 +114,15 @@ TEST(WorkerMessages, ReadAResult) {
   EXPECT_EQ(result.samples[0].times_ns, (std::vector<double>{1.5e6, 2e6}));
   ASSERT_EQ(result.skipped.size(), 1U);
   EXPECT_EQ(result.skipped[0].batch_size, 64);
+  EXPECT_TRUE(result.warnings.empty());
+}
+
+TEST(WorkerMessages, WarningsAreBounded) {
+  json many = kResult;
+  many["warnings"] = std::vector<std::string>(1000, std::string(100'000, 'x'));
+  const RunResult result = parse_as<RunResult>(many);
+  EXPECT_EQ(result.warnings.size(), kMaxWarnings);
+  EXPECT_EQ(result.warnings[0].size(), kMaxWarningBytes);
 }
 
 TEST(WorkerMessages, IgnoreFieldsTheyDoNotKnow) {
