@@ -16,7 +16,9 @@ _HEADER = struct.Struct("<2sBBI")
 _JSON, _BYTES = 1, 2
 _MAX_MESSAGE = 16 << 20
 _CHUNK = 1 << 20
-_encode = json.JSONEncoder().encode  # user code may replace what a module holds
+# User code may replace what a module or a class holds.
+_encode = json.JSONEncoder().encode
+_send_all = socket.socket.sendall
 
 
 class ChannelClosed(Exception):
@@ -63,8 +65,8 @@ class Channel:
         if getpid() != self._process:
             raise ChannelClosed("this process is a copy that user code made of the one that the channel belongs to")
         try:
-            self._socket.sendall(_HEADER.pack(b"RL", VERSION, kind, len(payload)))
-            self._socket.sendall(payload)
+            _send_all(self._socket, _HEADER.pack(b"RL", VERSION, kind, len(payload)))
+            _send_all(self._socket, payload)
         except OSError as error:
             raise ChannelClosed(str(error)) from None
 

@@ -197,10 +197,16 @@ def _generations(module: ModuleType, name: str) -> dict[str, Any]:
 
 
 def _definitions(path: str, *, functions_only: bool) -> dict[str, list[int]]:
-    """Name → the lines of the top-level statements of the file that define or assign it."""
+    """Name → the lines of the top-level statements of the file that define or assign it.
+
+    Nothing when the file cannot be read any more: its code has run, and may have done anything.
+    """
     lines: dict[str, list[int]] = {}
-    with open(path, "rb") as source:
-        tree = ast.parse(source.read())
+    try:
+        with open(path, "rb") as source:
+            tree = ast.parse(source.read())
+    except (OSError, SyntaxError, ValueError):
+        return {}
     for statement in tree.body:
         names: list[str] = []
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
