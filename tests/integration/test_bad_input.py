@@ -10,10 +10,12 @@ import concurrent.futures
 import json
 import os
 import re
+import signal
 import socket
 import struct
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -289,43 +291,29 @@ ENDS = {
     "killed as when memory runs out": Bad(
         entry(step="os.kill(os.getpid(), 9)"), "process-died", ("memory", "smaller batch size", "--memory-limit")
     ),
-    "hangs at import": Bad(
-        "import time\nwhile True: time.sleep(1)  # here\n",
+    "hangs": Bad(
+        entry(step="while True: time.sleep(1)  # here"),
         "timeout",
-        ("12 s", "Loading the entry point", "--time-limit"),
-        options=("--time-limit", "12"),
-    ),
-    "hangs in the model": Bad(
-        entry(model="import threading\nthreading.Lock().acquire(); threading.Event().wait()  # here"),
-        "timeout",
-        ("Building the model", "in model_provider"),
-        options=("--time-limit", "12"),
-    ),
-    "hangs in the inputs": Bad(
-        entry(top="import queue", inputs="queue.Queue().get()  # here"),
-        "timeout",
-        ("Recording batch size 4", "in input_provider"),
-        options=("--time-limit", "12"),
-    ),
-    "hangs in the step": Bad(
-        entry(step="while True: pass  # here"),
-        "timeout",
-        ("Recording batch size 4", "in iteration"),
-        options=("--time-limit", "12"),
-    ),
-    "hangs in its words": Bad(
-        entry(
-            top="class Evil(Exception):\n    def __str__(self):\n        while True: time.sleep(1)  # here",
-            step="raise Evil",
-        ),
-        "timeout",
-        ("in __str__",),
-        options=("--time-limit", "12"),
+        ("after 25 s", "Recording batch size 4", "--time-limit"),
+        ("in iteration",),
+        options=("--time-limit", "25"),
     ),
     "flood": Bad(
         entry(top="for _ in range(3000): os.write(1, b'x' * 100_000); os.write(2, b'y')\nos._exit(9)"),
         "process-died",
         ("exit code 9",),
+    ),
+}
+
+# Function that hangs → the entry point; its marked line writes a dot first.
+HANGS = {
+    "<module>": "import os, time\nwhile True: os.write(1, b'.'); time.sleep(1)  # here\n",
+    "model_provider": entry(model="import threading\nos.write(1, b'.'); threading.Event().wait()  # here"),
+    "input_provider": entry(top="import queue", inputs="os.write(1, b'.'); queue.Queue().get()  # here"),
+    "iteration": entry(step="while True: os.write(1, b'.')  # here"),
+    "__str__": entry(
+        top="class Evil(Exception):\n    def __str__(self):\n        while True: os.write(1, b'.')  # here",
+        step="raise Evil",
     ),
 }
 
@@ -459,8 +447,8 @@ class Runner:
         assert self._control.receive()["type"] == "agentLoaded"
         self._ours = ours
 
-    def last_message(self, folder: Path) -> dict[str, Any]:
-        """Profiles the folder's entry point: the result, or the failure."""
+    def start(self, folder: Path, output: int) -> socket.socket:
+        """Starts to profile the folder's entry point; the channel of the run."""
         spec = {
             "entry": str(folder / "entry.py"),
             "projectRoot": str(folder),
@@ -471,19 +459,31 @@ class Runner:
         }
         ours, theirs = socket.socketpair()
         message = json.dumps({"type": "run", "id": 1, "spec": spec}).encode()
-        with open(os.devnull, "wb") as output:
-            header = struct.pack("<2sBBI", b"RL", 1, 1, len(message))
-            socket.send_fds(self._ours, [header + message], [theirs.fileno(), output.fileno()])
+        header = struct.pack("<2sBBI", b"RL", 1, 1, len(message))
+        socket.send_fds(self._ours, [header + message], [theirs.fileno(), output])
         theirs.close()
+        return ours
+
+    def last_message(self, folder: Path) -> dict[str, Any]:
+        """Profiles the folder's entry point: the result, or the failure."""
         last: dict[str, Any] = {}
-        with ours.makefile("rb") as stream:
+        with open(os.devnull, "wb") as output:
+            channel = self.start(folder, output.fileno())
+        with channel, channel.makefile("rb") as stream:
             while header := stream.read(8):
                 kind, length = header[3], int.from_bytes(header[4:], "little")
                 payload = stream.read(length)
                 if kind == 1:
                     last = json.loads(payload)
-        assert [self._control.receive()["type"] for _ in range(2)] == ["started", "exited"]
+        self.process()
         return last
+
+    def process(self, end: signal.Signals | None = None) -> None:
+        """Waits for the end of the process of the run that was started, and may tell it to end."""
+        started = self._control.receive()
+        if end is not None:
+            os.kill(started["pid"], end)
+        assert (started["type"], self._control.receive()["type"]) == ("started", "exited")
 
     def end(self) -> None:
         self._control.close()
@@ -515,6 +515,19 @@ def test_the_runner_says_what_is_wrong(name: str, runner: Runner, tmp_path: Path
     assert line is None or line in own[-2:]
     assert not any("ridgeline_runner" in frame["file"] for frame in message["frames"])
     assert content(folder) == before
+
+
+@pytest.mark.parametrize("function", HANGS)
+def test_the_runner_says_where_it_hangs(function: str, runner: Runner, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    bad = Bad(HANGS[function], "timeout")
+    write(bad, folder)
+    with open(tmp_path / "output", "w+b") as output, runner.start(folder, output.fileno()):
+        while b"." not in (tmp_path / "output").read_bytes():
+            time.sleep(0.01)
+        runner.process(end=signal.SIGTERM)
+    dump = (tmp_path / "output").read_text().rpartition("Stack (most recent call first):\n")[2]
+    assert f'  File "{folder}/entry.py", line {marked_line(bad)} in {function}\n' in dump
 
 
 @dataclass(frozen=True)
