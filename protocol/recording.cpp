@@ -132,8 +132,8 @@ std::string Recording::check() const {
   }
   if (!same_size(ops, op_thread_, op_scope_, op_node_, op_parent_, op_start_, op_end_, op_sequence_,
                  op_forward_thread_) ||
-      !all_below(op_thread_, thread_torch_id_.size()) || !all_below(op_scope_, kScopeCount) || !all_below(op_name_, strings) ||
-      !all_below(op_node_, nodes)) {
+      !all_below(op_thread_, thread_torch_id_.size()) || !all_below(op_scope_, kScopeCount) ||
+      !all_below(op_name_, strings) || !all_below(op_node_, nodes)) {
     return "the ops of the recording are damaged";
   }
   for (std::size_t i = 0; i < ops; ++i) {

@@ -50,7 +50,6 @@ RunResult result_from(const json& value) {
   value.at("batchSize").get_to(result.batch_size);
   value.at("threads").get_to(result.threads);
   value.at("inPlaceOf").get_to(result.in_place_of);
-  value.at("warnings").get_to(result.warnings);
   for (const json& sample : array_at(value, "samples")) {
     SampledBatch batch;
     sample.at("batchSize").get_to(batch.batch_size);
@@ -66,6 +65,11 @@ RunResult result_from(const json& value) {
   }
   value.at("importedFiles").get_to(result.imported_files);
   value.at("importedFilesComplete").get_to(result.imported_files_complete);
+  for (const json& warning : array_at(value, "warnings")) {
+    if (result.warnings.size() < kMaxWarnings) {
+      result.warnings.push_back(warning.get<std::string>().substr(0, kMaxWarningBytes));
+    }
+  }
   return result;
 }
 
@@ -88,7 +92,7 @@ WorkerMessage message_from(const json& value) {
     return Started{value.at("id").get<int>(), value.at("pid").get<int>()};
   }
   if (type == "exited") {
-    return Exited{value.at("id").get<int>(), value.at("status").get<int>()};
+    return Exited{value.at("id").get<int>(), value.at("status").get<int>(), value.value("tooMany", "")};
   }
   if (type == "progress") {
     return Progress{value.at("stage").get<std::string>(), value.at("fraction").get<double>(),

@@ -4,6 +4,7 @@
 // started, exited. On a run's own channel, from its child: progress, recording, and at last result or failure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -46,7 +47,8 @@ struct Started {
 };
 struct Exited {
   int run = 0;
-  int status = 0;  ///< as wait(2) gives it
+  int status = 0;        ///< as wait(2) gives it
+  std::string too_many;  ///< of what the run had too many, when the parent ended it for that
 };
 struct Progress {
   std::string stage;
@@ -82,13 +84,15 @@ struct RunResult {
   int batch_size = 0;
   int threads = 0;
   std::string in_place_of;            ///< device that the code asked for and the CPU stood in for; mostly empty
-  std::vector<std::string> warnings;  ///< what a reader of the figures must know
+  std::vector<std::string> warnings;  ///< what a reader of the figures must know; at most kMaxWarnings
   std::vector<SampledBatch> samples;
   std::vector<Failure> skipped;
   /// The user's own files that were imported, the entry file first, and the one that tells torch's version.
   std::vector<std::string> imported_files;
   bool imported_files_complete = false;  ///< there was no file that could not be named
 };
+inline constexpr std::size_t kMaxWarnings = 16;
+inline constexpr std::size_t kMaxWarningBytes = 4096;
 
 using WorkerMessage = std::variant<Ready, Unusable, AgentLoaded, AgentRefused, Started, Exited, Progress,
                                    RecordingAnnounced, Failure, RunResult>;

@@ -41,6 +41,12 @@ PyObject* py_end_with_parent(PyObject*, PyObject*) {
   return none();
 }
 
+PyObject* py_adopt_orphans(PyObject*, PyObject*) {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  ::prctl(PR_SET_PDEATHSIG, 0);
+  return none();
+}
+
 PyObject* py_set_stage(PyObject*, PyObject* argument) {
   const long stage = PyLong_AsLong(argument);
   if (stage < 0 || stage >= recording::kStageCount) {
@@ -179,6 +185,8 @@ PyMethodDef kMethods[] = {
     {"detach_memory", py_detach_memory, METH_NOARGS, "Stop observing the CPU allocator."},
     {"compact_memory", py_compact_memory, METH_NOARGS, "Forget the events of blocks that are gone."},
     {"end_with_parent", py_end_with_parent, METH_NOARGS, "The system ends this process when its parent ends."},
+    {"adopt_orphans", py_adopt_orphans, METH_NOARGS,
+     "Orphans below this process become its children, and it survives its own parent, to end them."},
     {"set_stage", py_set_stage, METH_O, "What the runner does now: recording::Stage."},
     {"set_module_call", py_set_module_call, METH_O, "The code object of torch.nn.Module._call_impl."},
     {"set_parameters", py_set_parameters, METH_O, "[(name, tensor, is_parameter)] of the models."},

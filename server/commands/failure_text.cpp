@@ -14,9 +14,9 @@ namespace ridgeline::commands {
 
 namespace {
 
-constexpr std::array<std::string_view, 10> kMachineKinds = {
-    "interpreter",        "cache",         "no-torch",  "no-compiler",     "agent-build-failed",
-    "python-unsupported", "agent-refused", "resources", "worker-protocol", "allocator"};
+constexpr std::array<std::string_view, 11> kMachineKinds = {
+    "interpreter",   "cache",     "no-torch",    "no-compiler",     "agent-build-failed", "python-unsupported",
+    "agent-refused", "resources", "worker-died", "worker-protocol", "allocator"};
 
 /// Frames of the user's project, or all of them when none is.
 std::vector<protocol::TraceFrame> user_frames(const std::vector<protocol::TraceFrame>& frames,
@@ -62,11 +62,12 @@ std::string failure_text(const RunFailure& run, const std::string& project_root)
     text += analysis::display_path(frames.back().file, {project_root, {}}) + ":" + std::to_string(frames.back().line) +
             ": ";
   }
-  text += "error: " + failure.message;
+  const std::size_t first_line = std::min(failure.message.find('\n'), failure.message.size());
+  text += "error: " + failure.message.substr(0, first_line);
   if (failure.batch_size.has_value()) {
     text += " (batch size " + std::to_string(*failure.batch_size) + ")";
   }
-  text += " [" + failure.kind + "]\n";
+  text += " [" + failure.kind + "]" + failure.message.substr(first_line) + "\n";
   for (const protocol::TraceFrame& frame : frames) {
     if (frame.function.empty()) {
       continue;

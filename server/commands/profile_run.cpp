@@ -1,6 +1,10 @@
 #include "commands/profile_run.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -29,6 +33,33 @@ RunFailure failure(const std::string& kind, const std::string& message) {
   return {{kind, "start", message, {}, std::nullopt}, ""};
 }
 
+/// An entry point is a page of code; a file of another kind must not become a long wait.
+constexpr std::uintmax_t kMaxEntryBytes = std::uintmax_t{16} << 20U;
+
+/// Why the file cannot be an entry point; empty when it can.
+std::string entry_problem(const std::string& path) {
+  std::error_code problem;
+  const fs::file_status status = fs::status(path, problem);
+  if (status.type() == fs::file_type::not_found) {
+    return "There is no file " + path + ".";
+  }
+  if (fs::is_directory(status)) {
+    return path + " is a folder. Name the file in it that defines the providers.";
+  }
+  if (problem || ::access(path.c_str(), R_OK) != 0) {
+    return path + " cannot be read: " + (problem ? problem.message() : std::strerror(errno)) + ".";
+  }
+  if (!fs::is_regular_file(status)) {
+    return path + " is no regular file.";
+  }
+  const std::uintmax_t size = fs::file_size(path, problem);
+  if (problem || size > kMaxEntryBytes) {
+    return path + " is " + std::to_string(size >> 20U) + " MiB long. An entry point is a Python file of at most " +
+           std::to_string(kMaxEntryBytes >> 20U) + " MiB; keep data in files of their own.";
+  }
+  return {};
+}
+
 std::string real_path(const std::string& path) {
   std::error_code problem;
   const fs::path real = fs::canonical(path, problem);
@@ -42,7 +73,6 @@ analysis::Profile analyse(worker::RunOutput output, const std::string& entry, co
   input.scope = {spec.project_root, output.environment.environment_roots};
   input.environment = {output.environment.python, output.environment.torch, kDevice,
                        worker::processor_name(),  output.result.threads,    output.result.in_place_of};
-  input.warnings = std::move(output.result.warnings);
   input.capacity_bytes = capacity;
   input.batch_size = output.result.batch_size;
   for (protocol::SampledBatch& sample : output.result.samples) {
@@ -53,6 +83,7 @@ analysis::Profile analyse(worker::RunOutput output, const std::string& entry, co
   for (const protocol::Failure& skipped : output.result.skipped) {
     input.skipped.push_back({skipped.batch_size.value_or(0), skipped.kind, skipped.message});
   }
+  input.warnings = std::move(output.result.warnings);
   return analysis::build_profile(input);
 }
 
@@ -61,10 +92,10 @@ analysis::Profile analyse(worker::RunOutput output, const std::string& entry, co
 std::variant<Target, RunFailure> find_target(const ProfileRequest& request) {
   Target target;
   target.device = request.device.empty() ? kDevice : kInPlaceOfCuda;
-  target.entry = real_path(request.entry);
-  if (target.entry.empty() || !fs::is_regular_file(target.entry)) {
-    return failure("entry-unreadable", "There is no file " + request.entry + ".");
+  if (const std::string problem = entry_problem(request.entry); !problem.empty()) {
+    return failure("entry-unreadable", problem);
   }
+  target.entry = real_path(request.entry);
   target.project_root =
       request.project_root.empty() ? worker::find_project_root(target.entry) : real_path(request.project_root);
   if (target.project_root.empty()) {

@@ -2,10 +2,10 @@
 
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -22,6 +22,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kAgentFile = "_ridgeline_agent.so";
 constexpr std::size_t kMaxLogBytes = 4096;
+constexpr std::uintmax_t kLeastRoom = std::uintmax_t{256} << 10U;
+constexpr const char* kOtherCache = "Make room there, or set RIDGELINE_CACHE to a folder on another disk.";
 
 std::string file_name_of(std::string text) {
   for (char& character : text) {
@@ -38,6 +40,13 @@ std::string start_of(const std::string& path) {
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
   return text;
+}
+
+/// Whether the folder's disk has no room for another object file.
+bool is_full(const std::string& folder) {
+  std::error_code problem;
+  const fs::space_info space = fs::space(folder, problem);
+  return !problem && space.available < kLeastRoom;
 }
 
 std::vector<std::string> compile_command(const std::string& compiler, const protocol::WorkerEnvironment& environment,
@@ -92,11 +101,11 @@ bool AgentBuilder::prepare(const protocol::WorkerEnvironment& environment, const
     return false;
   }
   target_ = agent_path(cache, environment);
-  temporary_ = fs::path(target_).parent_path().string() + "." + std::to_string(::getpid()) + ".build";
+  temporary_ = fs::path(target_).parent_path().string() + "." + unique_suffix() + ".build";
   std::error_code problem;
   fs::create_directories(temporary_, problem);
   if (problem) {
-    fail("cache", "Cannot make " + temporary_ + ": " + problem.message());
+    fail("cache", "Cannot make " + temporary_ + ": " + problem.message() + ". " + kOtherCache);
     return false;
   }
   link_ = {{compiler, "-shared", "-o", temporary_ + "/" + kAgentFile}, temporary_ + "/link.log"};
@@ -153,7 +162,12 @@ void AgentBuilder::start_job(const Job& job) {
 void AgentBuilder::job_ended(pid_t process, const std::string& log, int status) {
   running_.erase(process);
   if (status != 0) {
-    fail("agent-build-failed", "The agent could not be built for this torch:\n" + start_of(log));
+    const std::string words = start_of(log);
+    if (is_full(temporary_) || words.find("No space left on device") != std::string::npos) {
+      fail("cache", "There is no room left to build the agent in " + temporary_ + ". " + kOtherCache);
+    } else {
+      fail("agent-build-failed", "The agent could not be built for this torch:\n" + words);
+    }
     return;
   }
   const std::size_t left = waiting_.size() + running_.size() + (linking_ ? 0 : 1);
@@ -183,7 +197,7 @@ void AgentBuilder::publish() {
     fs::rename(temporary_, folder, problem);
   }
   const std::string message =
-      fs::exists(target_) ? "" : "Cannot put the agent at " + target_ + ": " + problem.message();
+      fs::exists(target_) ? "" : "Cannot put the agent at " + target_ + ": " + problem.message() + ". " + kOtherCache;
   fs::remove_all(temporary_, problem);
   const auto done = std::move(handlers_.done);
   done(message.empty() ? "" : "cache", message);

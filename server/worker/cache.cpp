@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <string_view>
 
 #include "store/content_hash.h"
@@ -34,6 +35,15 @@ std::string home_folder() {
   }
   const passwd* user = ::getpwuid(::getuid());  // NOLINT(concurrency-mt-unsafe): as above
   return user == nullptr ? "" : user->pw_dir;
+}
+
+std::string hex(std::uint64_t value) {
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) {
+    text.push_back(kDigits[(value >> static_cast<unsigned>(shift)) & 0xFU]);
+  }
+  return text;
 }
 
 bool has_content(const fs::path& path, std::string_view content) {
@@ -84,8 +94,13 @@ std::string sources_hash() {
   return hash.text();
 }
 
+std::string unique_suffix() {
+  std::random_device random;
+  return hex((std::uint64_t{random()} << 32U) | random());
+}
+
 bool write_atomically(const std::string& path, const std::string& content, std::string& error) {
-  const std::string temporary = path + "." + std::to_string(::getpid()) + ".part";
+  const std::string temporary = path + "." + unique_suffix() + ".part";
   std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
   file.write(content.data(), static_cast<std::streamsize>(content.size()));
   file.close();

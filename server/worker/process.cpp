@@ -13,15 +13,19 @@
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
 namespace ridgeline::worker {
 
 namespace {
 
 /// Between fork and exec: only async-signal-safe calls. Never returns.
-[[noreturn]] void become(const SpawnOptions& options, char* const* arguments, int report, int null) {
+[[noreturn]] void become(const SpawnOptions& options, char* const* arguments, int report, int null, pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) {
+    ::_exit(127);  // it ended before the line above
+  }
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -100,13 +104,14 @@ pid_t spawn(const SpawnOptions& options, std::string& error) {
   arguments.push_back(nullptr);
   auto [problem_read, problem_write] = pipe_pair();
   const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  const pid_t parent = ::getpid();
   const pid_t child = problem_read.get() < 0 || null.get() < 0 ? -1 : ::fork();
   if (child < 0) {
     error = std::string("cannot start a process: ") + std::strerror(errno);
     return 0;
   }
   if (child == 0) {
-    become(options, arguments.data(), problem_write.get(), null.get());
+    become(options, arguments.data(), problem_write.get(), null.get(), parent);
   }
   ::setpgid(child, child);
   problem_write.reset();
@@ -145,9 +150,26 @@ std::string describe_end(int status) {
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
     return std::string("was ended by signal ") + std::to_string(signal) + " (" + ::strsignal(signal) + ")" +
-           (signal == SIGKILL ? "; the system does that when memory runs out" : "");
+           (signal == SIGKILL
+                ? "; the system does that when memory runs out: try a smaller batch size, or --memory-limit"
+                : "");
   }
   return "ended by itself with exit code " + std::to_string(WEXITSTATUS(status));
+}
+
+bool ends_within(pid_t child, std::chrono::milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  for (;;) {
+    siginfo_t end{};
+    const int result = ::waitid(P_PID, static_cast<id_t>(child), &end, WEXITED | WNOHANG | WNOWAIT);
+    if (result != 0 || end.si_pid == child) {
+      return true;
+    }
+    if (std::chrono::steady_clock::now() > deadline) {
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 void signal_group(pid_t group, int signal) {

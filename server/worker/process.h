@@ -5,6 +5,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <string>
@@ -52,6 +53,9 @@ bool send_with_descriptors(int socket, const std::string& message, const std::ve
 
 /// How a process ended, in words, from its wait(2) status: "was ended by signal 9 (Killed)".
 std::string describe_end(int status);
+
+/// Waits for the end of a child, at most so long; whether it came. The child is still to be reaped.
+bool ends_within(pid_t child, std::chrono::milliseconds patience);
 
 /// Sends a signal to every process of a group that spawn() made. Never to ourselves.
 void signal_group(pid_t group, int signal);

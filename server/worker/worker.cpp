@@ -1,6 +1,7 @@
 #include "worker/worker.h"
 
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "worker/cache.h"
+#include "worker/stack_dump.h"
 
 namespace ridgeline::worker {
 
@@ -21,6 +23,10 @@ namespace {
 
 constexpr milliseconds kTermGrace{100};
 constexpr milliseconds kKillGrace{80};
+/// A warm parent that is let go first ends what the runs left behind: at once, but for thousands of processes.
+constexpr milliseconds kPartingGrace{12'000};
+/// CHANNEL_LOST of profiler/runner/ridgeline_runner/session.py.
+constexpr int kChannelLost = 71;
 
 /// A socket of ours from a descriptor. The loop owns the descriptor from then on.
 std::unique_ptr<stream_protocol::socket> adopt(asio::io_context& loop, Descriptor descriptor) {
@@ -52,6 +58,7 @@ struct Worker::Run {
   protocol::FrameDecoder frames;
   std::vector<char> buffer = std::vector<char>(std::size_t{256} << 10U);
   std::string stage = "start";
+  std::string doing;  ///< the last progress message
   bool channel_open = false;
   std::optional<int> exit_status;
   bool ending = false;                       ///< its processes were told to end
@@ -76,6 +83,11 @@ Worker::Worker(asio::io_context& loop, Reaper& reaper, WorkerOptions options)
 Worker::~Worker() {
   if (run_ && run_->process != 0) {
     signal_group(run_->process, SIGKILL);
+  }
+  if (state_ == State::kWarm && parent_ != 0) {
+    // It ends by itself when its channel closes, and ends first whatever user code started.
+    control_.reset();
+    ends_within(parent_, kPartingGrace);
   }
   stop_parent();
 }
@@ -103,7 +115,8 @@ void Worker::begin(std::optional<protocol::RunSpec> spec, RunLimits limits, std:
       }
       const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(run_->limits.time).count();
       fail("timeout", run_->stage,
-           "The profile was stopped after " + std::to_string(seconds) + " s. Raise --time-limit if it needs longer.");
+           "The profile was stopped after " + std::to_string(seconds) + " s, while it did this: " + run_->doing +
+               ". Raise --time-limit if it needs longer.");
     }
   });
   if (state_ == State::kWarm) {
@@ -128,6 +141,7 @@ void Worker::cancel() {
 void Worker::progress(const std::string& stage, double fraction, const std::string& message) {
   if (run_) {
     run_->stage = stage;
+    run_->doing = message;
     run_->handler(protocol::Progress{stage, fraction, message});
   }
 }
@@ -139,7 +153,7 @@ void Worker::start_parent() {
   std::string error;
   sources_ = unpack_sources(options_.cache, error);
   if (sources_.empty()) {
-    fail("cache", "start", error);
+    fail("cache", "start", error + ". Make room there, or set RIDGELINE_CACHE to a folder on another disk.");
     return;
   }
   auto [ours, theirs] = socket_pair();
@@ -297,6 +311,14 @@ void Worker::handle_control(protocol::WorkerMessage message) {
   } else if (const auto* exited = std::get_if<protocol::Exited>(&message)) {
     if (run_ && run_->id == exited->run) {
       run_->exit_status = exited->status;
+      if (!exited->too_many.empty() && !run_->failure.has_value()) {
+        run_->failure = protocol::Failure{
+            "too-many-processes",
+            run_->stage,
+            "The profiled code started " + exited->too_many + " and was stopped. Look for a loop that starts them.",
+            {},
+            std::nullopt};
+      }
       maybe_finish();
     }
   }
@@ -405,7 +427,7 @@ void Worker::read_channel() {
       if (const auto* frame = std::get_if<protocol::Frame>(&*next)) {
         handle_channel(*frame);
       } else {
-        fail("worker-protocol", run_->stage, std::get<protocol::FrameError>(*next).what + ".");
+        fail_channel(std::get<protocol::FrameError>(*next).what);
       }
       if (!run_ || run_->id != id || run_->failure.has_value()) {
         break;
@@ -428,7 +450,7 @@ void Worker::handle_channel(const protocol::Frame& frame) {
   std::string problem;
   auto message = protocol::parse_worker_message(frame.payload, problem);
   if (!message.has_value()) {
-    fail("worker-protocol", run_->stage, "The worker broke the protocol: " + problem);
+    fail_channel(problem);
     return;
   }
   handle_run_message(std::move(*message));
@@ -475,6 +497,14 @@ void Worker::add_recording_bytes(const std::string& bytes) {
     return;
   }
   run_->recordings.push_back({run_->incoming_batch, std::move(*recording)});
+}
+
+/// The run's channel is no longer what the runner made of it.
+void Worker::fail_channel(const std::string& what) {
+  fail("channel-broken", run_->stage,
+       "The profiled process lost its connection to Ridgeline: " + what +
+           ". Code that closes, replaces or writes to file descriptors that it did not open does that "
+           "(os.closerange, os.dup2).");
 }
 
 /// Gives up the run: remembers why, and ends its processes. The first reason stands, unless the user cancels.
@@ -537,6 +567,8 @@ void Worker::maybe_finish() {
   } else if (run_->result.has_value() && *run_->exit_status == 0) {
     finish(RunOutput{environment_.value_or(protocol::WorkerEnvironment{}), std::move(*run_->result),
                      std::move(run_->recordings)});
+  } else if (*run_->exit_status == W_EXITCODE(kChannelLost, 0)) {
+    fail_channel("it was closed");
   } else {
     finish(protocol::Failure{"process-died",
                              run_->stage,
@@ -554,6 +586,10 @@ void Worker::finish(std::variant<RunOutput, Warm, protocol::Failure> outcome) {
     signal_group(run->process, SIGKILL);  // what it left behind
   }
   std::string output = run->output ? run->output->tail() : "";
+  std::vector<protocol::TraceFrame> stack = take_stack_dump(output);
+  if (auto* failure = std::get_if<protocol::Failure>(&outcome); failure != nullptr && failure->kind == "timeout") {
+    failure->frames = std::move(stack);
+  }
   if (run->output) {
     run->output->close();
   }

@@ -104,6 +104,7 @@ class Worker {
   void maybe_finish();
   void finish(std::variant<RunOutput, Warm, protocol::Failure> outcome);
   void fail(const std::string& kind, const std::string& stage, const std::string& message);
+  void fail_channel(const std::string& what);
   void kill_run();
   void progress(const std::string& stage, double fraction, const std::string& message);
 

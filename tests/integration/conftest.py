@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,26 @@ def profile(entry: Path, *arguments: str, **environment: str) -> dict[str, Any]:
     done = ridgeline("profile", entry, "--python", sys.executable, "--format", "json", *arguments, **environment)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def processes_with(mark: str) -> list[int]:
+    """Processes whose environment holds the mark: everything that a run of ours started."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                if mark.encode() in (folder / "environ").read_bytes():
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+    return found
+
+
+def assert_all_gone(mark: str) -> None:
+    deadline = time.monotonic() + 30
+    while processes_with(mark) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert processes_with(mark) == []
 
 
 @pytest.fixture(scope="session")

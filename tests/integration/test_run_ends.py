@@ -6,78 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from pathlib import Path
 
 import pytest
-from conftest import BINARY, ENTRIES, ROOT, profile, ridgeline
+from conftest import BINARY, ENTRIES, ROOT, assert_all_gone, profile, ridgeline
 
 GOOD = (ENTRIES / "layers" / "entry.py").read_text()
-
-
-def processes_with(mark: str) -> list[int]:
-    """Processes whose environment holds the mark: everything that a run of ours started."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                if mark.encode() in (folder / "environ").read_bytes():
-                    found.append(int(folder.name))
-            except OSError:
-                continue
-    return found
-
-
-def assert_all_gone(mark: str) -> None:
-    deadline = time.monotonic() + 30
-    while processes_with(mark) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert processes_with(mark) == []
-
-
-MISTAKES = {
-    "missing provider": ("import torch\n", "provider-missing", "model_provider"),
-    "misspelt provider": (
-        GOOD.replace("def input_provider", "def inputs_provider"),
-        "provider-missing",
-        "Did you mean",
-    ),
-    "no default": (GOOD.replace("batch_size=256", "batch_size"), "batch-size-missing", "batch_size"),
-    "zero": (GOOD.replace("batch_size=256", "batch_size=0"), "batch-size-invalid", "positive integer"),
-    "bare tensor": (GOOD.replace("256),)", "256))"), "wrong-inputs", "bare tensor"),
-    "no model": (GOOD.replace("return Tower()", "return 3"), "wrong-model", "torch.nn.Module"),
-    "no step": (GOOD.replace("return iteration", "return None"), "wrong-iteration", "function"),
-    "exception": (GOOD.replace("optimizer.step()", "raise ValueError('on purpose')"), "exception", "on purpose"),
-    "syntax": ("def model_provider(:\n", "syntax-error", "SyntaxError"),
-    "import": ("import no_such_module\n", "import-error", "no_such_module"),
-    "sys.exit": ("import sys\nsys.exit(4)\n", "exit", "SystemExit"),
-    "os._exit": ("import os\nos._exit(5)\n", "process-died", "exit code 5"),
-    "segfault": ("import ctypes\nctypes.string_at(0)\n", "process-died", "signal 11"),
-}
-
-
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_mistakes_are_named(mistake: str, tmp_path: Path) -> None:
-    source, kind, words = MISTAKES[mistake]
-    entry = tmp_path / "entry.py"
-    entry.write_text(source)
-    mark = f"mark-{uuid.uuid4()}"
-    done = ridgeline("profile", entry, "--python", sys.executable, "--time-budget", "0.2", MARK=mark)
-    assert done.returncode == 1, done.stderr
-    assert f"[{kind}]" in done.stderr
-    assert words in done.stderr
-    assert done.stdout == ""
-    assert_all_gone(mark)
-
-
-def test_an_exception_shows_the_users_line_and_not_ours(tmp_path: Path) -> None:
-    entry = tmp_path / "entry.py"
-    entry.write_text(GOOD.replace("optimizer.step()", "raise ValueError('on purpose')"))
-    done = ridgeline("profile", entry, "--python", sys.executable)
-    line = 1 + entry.read_text().splitlines().index("        raise ValueError('on purpose')")
-    assert done.stderr.splitlines()[-3].startswith(f"entry.py:{line}: error: ValueError: on purpose (batch size 256)")
-    assert "ridgeline_runner" not in done.stderr
 
 
 def test_out_of_memory_at_another_batch_size_is_an_observation(tmp_path: Path) -> None:
@@ -107,16 +42,6 @@ def test_a_memory_limit_is_kept(tmp_path: Path) -> None:
     assert report["memory"]["capacityBytes"] == 1 << 30
 
 
-def test_a_step_that_never_ends_is_stopped(tmp_path: Path) -> None:
-    entry = tmp_path / "entry.py"
-    entry.write_text(GOOD.replace("optimizer.step()", "while True: pass"))
-    mark = f"mark-{uuid.uuid4()}"
-    done = ridgeline("profile", entry, "--python", sys.executable, "--time-limit", "8", MARK=mark)
-    assert done.returncode == 1
-    assert "[timeout]" in done.stderr
-    assert_all_gone(mark)
-
-
 def test_a_process_that_ignores_sigterm_and_leaves_children_is_ended(tmp_path: Path) -> None:
     entry = tmp_path / "entry.py"
     entry.write_text(
@@ -128,15 +53,6 @@ def test_a_process_that_ignores_sigterm_and_leaves_children_is_ended(tmp_path: P
     assert done.returncode == 1
     assert "[timeout]" in done.stderr and "stuck" in done.stderr
     assert_all_gone(mark)
-
-
-def test_a_flood_of_output_is_bounded(tmp_path: Path) -> None:
-    entry = tmp_path / "entry.py"
-    entry.write_text("import os\nfor _ in range(3000): os.write(1, b'x' * 100_000)\nos._exit(9)\n")
-    done = ridgeline("profile", entry, "--python", sys.executable)
-    assert done.returncode == 1
-    assert "exit code 9" in done.stderr
-    assert len(done.stderr) < 200_000
 
 
 STAGES = ["Importing torch", "Loading the entry point", "Recording batch size", "Timing the bare step"]
@@ -167,7 +83,8 @@ def test_cancel_at_every_stage(stage: str, tmp_path: Path) -> None:
 
 def test_killing_the_daemon_leaves_no_process(tmp_path: Path) -> None:
     entry = tmp_path / "entry.py"
-    entry.write_text(GOOD.replace("optimizer.step()", "while True: pass"))
+    flee = "import os\n        if os.fork() == 0: os.setsid()\n        while True: pass"
+    entry.write_text(GOOD.replace("optimizer.step()", flee))
     mark = f"mark-{uuid.uuid4()}"
     process = subprocess.Popen(
         [BINARY, "profile", entry, "--python", sys.executable],
@@ -183,35 +100,6 @@ def test_killing_the_daemon_leaves_no_process(tmp_path: Path) -> None:
             break
     process.wait()
     assert_all_gone(mark)
-
-
-def test_no_torch_is_said_plainly(tmp_path: Path) -> None:
-    python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')  # -S: no site-packages
-    python.chmod(0o755)
-    done = ridgeline("profile", ENTRIES / "layers" / "entry.py", "--python", python)
-    assert done.returncode == 3
-    assert "[no-torch]" in done.stderr and "--python" in done.stderr
-
-
-def test_no_compiler_is_said_plainly(tmp_path: Path) -> None:
-    done = ridgeline(
-        "profile",
-        ENTRIES / "layers" / "entry.py",
-        "--python",
-        sys.executable,
-        RIDGELINE_CACHE=str(tmp_path / "cache"),
-        PATH=str(tmp_path),
-        CXX="",
-    )
-    assert done.returncode == 3
-    assert "[no-compiler]" in done.stderr and "g++" in done.stderr
-
-
-def test_a_missing_entry_is_a_usage_error(tmp_path: Path) -> None:
-    done = ridgeline("profile", tmp_path / "none.py")
-    assert done.returncode == 2
-    assert "none.py" in done.stderr
 
 
 def test_batch_sizes_that_fail_are_replaced(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
+from os import getpid
 from typing import Any
 
 VERSION = 1
@@ -15,6 +16,9 @@ _HEADER = struct.Struct("<2sBBI")
 _JSON, _BYTES = 1, 2
 _MAX_MESSAGE = 16 << 20
 _CHUNK = 1 << 20
+# User code may replace what a module or a class holds.
+_encode = json.JSONEncoder().encode
+_send_all = socket.socket.sendall
 
 
 class ChannelClosed(Exception):
@@ -22,10 +26,11 @@ class ChannelClosed(Exception):
 
 
 class Channel:
-    """One end of a socketpair. Not thread-safe."""
+    """One end of a socketpair, for the process that made the object. Not thread-safe."""
 
     def __init__(self, end: socket.socket) -> None:
         self._socket = end
+        self._process = getpid()
         self._descriptors: list[int] = []
 
     @property
@@ -33,7 +38,7 @@ class Channel:
         return self._socket.fileno()
 
     def send(self, message: dict[str, Any]) -> None:
-        self._send_frame(_JSON, json.dumps(message).encode())
+        self._send_frame(_JSON, _encode(message).encode())
 
     def send_bytes(self, payload: bytes) -> None:
         """Sends any number of bytes as frames of at most 1 MiB."""
@@ -57,9 +62,11 @@ class Channel:
         self._socket.close()
 
     def _send_frame(self, kind: int, payload: bytes | memoryview) -> None:
+        if getpid() != self._process:
+            raise ChannelClosed("this process is a copy that user code made of the one that the channel belongs to")
         try:
-            self._socket.sendall(_HEADER.pack(b"RL", VERSION, kind, len(payload)))
-            self._socket.sendall(payload)
+            _send_all(self._socket, _HEADER.pack(b"RL", VERSION, kind, len(payload)))
+            _send_all(self._socket, payload)
         except OSError as error:
             raise ChannelClosed(str(error)) from None
 

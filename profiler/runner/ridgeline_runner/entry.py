@@ -8,21 +8,23 @@ import difflib
 import importlib
 import importlib.util
 import inspect
+import itertools
 import os
 import re
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
-from itertools import islice
 from types import ModuleType
 from typing import Any
 
-from ridgeline_runner.failure import Failure
+from ridgeline_runner.failure import Failure, safe_repr
 
 PREFIXES = ("", "ridgeline_", "skyline_", "deepview_")
 NAMES = ("model_provider", "input_provider", "iteration_provider")
+MAX_BATCH_SIZE = 1 << 24  # as the command line has it
+_MAX_ARGUMENTS = 255
 
 
 def load(path: str, project_root: str) -> ModuleType:
@@ -119,6 +121,7 @@ class EntryPoint:
     @staticmethod
     def of(module: ModuleType, path: str) -> EntryPoint:
         """Finds the providers of any name generation; raises Failure with what to do when one is missing."""
+        _refuse_duplicates(module, path)
         found = {name: _find(module, name, path) for name in NAMES}
         return EntryPoint(**found, batch_size=_default_batch_size(found["input_provider"], path))
 
@@ -153,13 +156,42 @@ class EntryPoint:
                 "wrong-inputs",
                 "returned a bare tensor. Return the arguments of the iteration as a tuple: `return (x,)`",
             )
+        # These can be iterated over, but what they give is not what was meant.
+        misleading = isinstance(returned, (str, bytes, Mapping)) or hasattr(type(returned), "__array__")
         try:
-            return tuple(returned)
+            elements = None if misleading else iter(returned)
         except TypeError:
+            elements = None
+        if elements is None:
             raise self._wrong(
                 self.input_provider,
                 "wrong-inputs",
-                "must return an iterable of the iteration's arguments, and returned " + _describe(returned),
+                "must return the iteration's arguments, as a tuple or another iterable, and returned "
+                + _describe(returned),
+            )
+        inputs = tuple(itertools.islice(elements, _MAX_ARGUMENTS + 1))
+        if len(inputs) > _MAX_ARGUMENTS:
+            raise self._wrong(
+                self.input_provider,
+                "wrong-inputs",
+                f"must return the arguments of one iteration, and returned more than {_MAX_ARGUMENTS}",
+            )
+        return inputs
+
+    def check_arguments(self, step: Callable[..., Any], inputs: tuple[Any, ...]) -> None:
+        """Raises Failure when the iteration cannot be called with that many inputs."""
+        try:
+            signature = inspect.signature(step)
+        except (TypeError, ValueError):
+            return  # a callable without a signature: the call itself will tell
+        try:
+            signature.bind(*inputs)
+        except TypeError as problem:
+            raise self._wrong(
+                step,
+                "wrong-inputs",
+                f"takes {signature}, and input_provider returned {len(inputs)} "
+                f"{'value' if len(inputs) == 1 else 'values'}: {problem}",
             ) from None
 
     def iteration(self, positional: tuple[Any, ...], keywords: dict[str, Any]) -> Callable[..., Any]:
@@ -178,7 +210,7 @@ class EntryPoint:
         code = getattr(provider, "__code__", None)
         return Failure(
             kind,
-            f"{getattr(provider, '__name__', 'the provider')} {words}.",
+            f"{getattr(provider, '__name__', type(provider).__name__)} {words}.",
             file=code.co_filename if code else None,
             line=code.co_firstlineno if code else None,
         )
@@ -200,7 +232,7 @@ def tensors_in(value: Any) -> list[Any]:
         with contextlib.suppress(Exception):  # classes of the user's may do anything when they are asked
             if isinstance(item, torch.Tensor):
                 found.append(item)
-            children = list(islice(_children(item), _MAX_VALUES))
+            children = list(itertools.islice(_children(item), _MAX_VALUES))
         waiting.extend(reversed(children))
     return found
 
@@ -228,22 +260,87 @@ def _children(value: Any) -> Iterable[Any]:
                 yield getattr(value, name)
 
 
+def _refuse_duplicates(module: ModuleType, path: str) -> None:
+    """Raises Failure when it is not clear which definition of a provider is meant."""
+    functions = _definitions(path, functions_only=True)
+    for name in NAMES:
+        present = {key: value for key, value in _generations(module, name).items() if callable(value)}
+        for key in present:
+            if len(functions.get(key, [])) > 1:
+                first, *_, last = functions[key]
+                raise Failure(
+                    "provider-duplicate",
+                    f"`{key}` is defined twice, in lines {first} and {last}. Remove one.",
+                    file=path,
+                    line=last,
+                )
+        different = {id(value): key for key, value in present.items()}
+        if len(different) > 1:
+            places = sorted((_place_of(present[key], path)["line"], key) for key in different.values())
+            (first, one), (last, other) = places[0], places[-1]
+            raise Failure(
+                "provider-duplicate",
+                f"`{one}` (line {first}) and `{other}` (line {last}) are two definitions of one provider. Remove one.",
+                **_place_of(present[other], path),
+            )
+
+
+def _generations(module: ModuleType, name: str) -> dict[str, Any]:
+    """What the module defines under any of the provider's names."""
+    defined = vars(module)
+    return {prefix + name: defined[prefix + name] for prefix in PREFIXES if prefix + name in defined}
+
+
+def _definitions(path: str, *, functions_only: bool) -> dict[str, list[int]]:
+    """Name → the lines of the top-level statements of the file that define or assign it.
+
+    Nothing when the file cannot be read any more: its code has run, and may have done anything.
+    """
+    lines: dict[str, list[int]] = {}
+    try:
+        with open(path, "rb") as source:
+            tree = ast.parse(source.read())
+    except (OSError, SyntaxError, ValueError):
+        return {}
+    for statement in tree.body:
+        names: list[str] = []
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            names = [statement.name]
+        elif isinstance(statement, ast.Assign) and not functions_only:
+            names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
+        for name in names:
+            lines.setdefault(name, []).append(statement.lineno)
+    return lines
+
+
 def _find(module: ModuleType, name: str, path: str) -> Callable[..., Any]:
-    present = [prefix + name for prefix in PREFIXES if callable(getattr(module, prefix + name, None))]
-    if present:
-        return getattr(module, present[0])
-    functions = [key for key, value in vars(module).items() if inspect.isfunction(value)]
+    present = _generations(module, name)
+    for key, provider in present.items():
+        if inspect.iscoroutinefunction(provider) or inspect.isasyncgenfunction(provider):
+            place = _place_of(provider, path)
+            raise Failure("provider-invalid", f"`{key}` is an `async def`. Write it as a plain `def`.", **place)
+        if callable(provider):
+            return provider
+    for key, value in present.items():
+        line = _definitions(path, functions_only=False).get(key, [1])[-1]
+        words = f"`{key}` must be a function, and is {_describe(value)}."
+        raise Failure("provider-invalid", words, file=path, line=line)
+    functions = {key: value for key, value in vars(module).items() if inspect.isfunction(value)}
     wanted = [prefix + name for prefix in PREFIXES]
     close = [match for want in wanted for match in difflib.get_close_matches(want, functions, n=1, cutoff=0.8)]
     close = [match for match in close if not any(match == prefix + other for prefix in PREFIXES for other in NAMES)]
     hint = f" Did you mean `{name}` where it says `{close[0]}`?" if close else ""
-    line = vars(module)[close[0]].__code__.co_firstlineno if close else 1
-    raise Failure("provider-missing", f"{os.path.basename(path)} defines no `{name}`.{hint}", file=path, line=line)
+    place = _place_of(functions[close[0]] if close else None, path)
+    raise Failure("provider-missing", f"{os.path.basename(path)} defines no `{name}`.{hint}", **place)
+
+
+def _place_of(provider: Any, path: str) -> dict[str, Any]:
+    """Where a provider is defined; the entry file's first line when that is not known."""
+    code = getattr(provider, "__code__", None)
+    return {"file": code.co_filename, "line": code.co_firstlineno} if code else {"file": path, "line": 1}
 
 
 def _default_batch_size(provider: Callable[..., Any], path: str) -> int:
-    code = getattr(provider, "__code__", None)
-    line = code.co_firstlineno if code else 1
     try:
         parameter = inspect.signature(provider).parameters.get("batch_size")
     except (TypeError, ValueError):
@@ -252,19 +349,22 @@ def _default_batch_size(provider: Callable[..., Any], path: str) -> int:
         raise Failure(
             "batch-size-missing",
             "input_provider needs a parameter `batch_size` with a default, such as `batch_size=32`.",
-            file=path,
-            line=line,
+            **_place_of(provider, path),
         )
     value = parameter.default
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_BATCH_SIZE:
         raise Failure(
             "batch-size-invalid",
-            f"The default of `batch_size` must be a positive integer, and is {value!r}.",
-            file=path,
-            line=line,
+            f"The default of `batch_size` must be a positive integer, at most {MAX_BATCH_SIZE}, and is "
+            f"{safe_repr(value)}.",
+            **_place_of(provider, path),
         )
-    return value
+    return int(value)
 
 
 def _describe(value: Any) -> str:
-    return "nothing" if value is None else f"a {type(value).__name__}"
+    if value is None:
+        return "nothing"
+    kind = type(value)
+    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

@@ -1,8 +1,14 @@
-"""What went wrong, as a message: the kind, the words, and the user's own frames."""
+"""What went wrong, as a message: the kind, the words, and the user's own frames.
+
+The error is the user's object: asking it for its words may raise, and gives anything. Whatever it gives, the message is
+bounded and valid text.
+"""
 
 from __future__ import annotations
 
+import builtins
 import os
+import sys
 import traceback
 from types import TracebackType
 from typing import Any
@@ -10,6 +16,11 @@ from typing import Any
 from ridgeline_runner import missing_cuda
 
 _RUNNER = os.path.dirname(os.path.abspath(__file__))
+_STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
+_EXCEPTION_GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # Python 3.11
+_MAX_WORDS = 8192
+_MAX_LINE = 500
+_MAX_CAUSES = 4
 
 
 class Failure(Exception):
@@ -32,19 +43,34 @@ def describe(error: BaseException, stage: str, batch_size: int | None = None) ->
         "type": "failure",
         "kind": kind,
         "stage": stage,
-        "message": _words(error, kind),
-        "exception": type(error).__name__,
+        "message": _words(error) + _advice(error, kind) + _causes(error),
+        "exception": _name(error),
         "frames": _frames(error.__traceback__),
     }
     if batch_size is not None:
         message["batchSize"] = batch_size
     if isinstance(error, Failure) and error.line is not None:
-        message["frames"] = [{"file": error.file, "line": error.line, "function": "", "text": ""}]
+        message["frames"] = [_frame(error.file, error.line, "", "")]
     if isinstance(error, SyntaxError) and error.filename is not None:
-        message["frames"].append(
-            {"file": error.filename, "line": error.lineno or 1, "function": "", "text": (error.text or "").strip()}
-        )
+        message["frames"].append(_frame(error.filename, error.lineno, "", error.text))
     return message
+
+
+def summary(error: BaseException) -> str:
+    """The first line of the words, and the user's line: for a sentence."""
+    return _words(error).partition("\n")[0][:_MAX_LINE] + _place(error)
+
+
+def release(error: BaseException) -> None:
+    """Lets go of the frames of the error and of what it was raised from: they hold the step's tensors."""
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        part = waiting.pop()
+        if part is not None and id(part) not in seen:
+            seen.add(id(part))
+            part.__traceback__ = None
+            waiting += [part.__cause__, part.__context__]
 
 
 def kind_of(error: BaseException) -> str:
@@ -66,24 +92,98 @@ def kind_of(error: BaseException) -> str:
 def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError):
         return True
-    text = str(error)
-    return isinstance(error, RuntimeError) and (
-        "can't allocate memory" in text or "not enough memory" in text or "out of memory" in text.lower()
-    )
+    if not isinstance(error, RuntimeError):
+        return False
+    text = safe_text(error)
+    return "can't allocate memory" in text or "not enough memory" in text or "out of memory" in text.lower()
 
 
-def _words(error: BaseException, kind: str) -> str:
-    text = str(error) or type(error).__name__
+def safe_text(value: object, limit: int = _MAX_WORDS) -> str:
+    """`str(value)` as valid and bounded text, whatever the object does."""
+    try:
+        return _plain(str.__getitem__(str(value), slice(limit)))
+    except BaseException as error:  # noqa: BLE001 - the object is the user's
+        return f"<its __str__ raised {_name(error)}>"
+
+
+def safe_repr(value: object) -> str:
+    """`repr(value)`, short, whatever the object does."""
+    try:
+        return safe_text(repr(value), 80)
+    except BaseException as error:  # noqa: BLE001 - the object is the user's
+        return f"<its __repr__ raised {_name(error)}>"
+
+
+def _plain(text: str) -> str:
+    """The same without lone surrogates, which no message can carry, and without a subclass's methods."""
+    return str.encode(text, "utf-8", "backslashreplace").decode()
+
+
+def _name(error: BaseException) -> str:
+    return _plain(type.__dict__["__name__"].__get__(type(error)))[:_MAX_LINE]
+
+
+def _words(error: BaseException) -> str:
+    text = safe_text(error)
     if isinstance(error, Failure):
         return text
-    words = f"{type(error).__name__}: {text}"[:8192]
-    return f"{words.rstrip('. ')}. {missing_cuda.advice()}" if kind == "no-cuda" else words
+    if isinstance(error, SystemExit):
+        return f"The code called sys.exit({safe_repr(error.code)})"
+    return f"{_name(error)}: {text}" if text else _name(error)
+
+
+def _advice(error: BaseException, kind: str) -> str:
+    """What to do about errors whose own words do not say it."""
+    if kind == "no-cuda":
+        return f". {missing_cuda.advice().rstrip('.')}"
+    if isinstance(error, ModuleNotFoundError):
+        return (
+            f". It is neither beside the entry file, nor in the project root, nor in {sys.executable}: install it"
+            " there, or name another interpreter with --python"
+        )
+    if isinstance(error, EOFError):
+        return ". A profile has no standard input: code that reads it must not run in an entry point"
+    if is_out_of_memory(error):
+        return ". Use a smaller batch size, or raise --memory-limit if the machine has more"
+    if isinstance(error, SystemExit):
+        return ". A profile needs the code to go on: guard the call with `if __name__ == '__main__':`"
+    return ""
+
+
+def _causes(error: BaseException) -> str:
+    """What the error was raised from, and the errors of a group, one line each."""
+    lines = []
+    if isinstance(error, _EXCEPTION_GROUP):
+        lines = ["  one of them: " + summary(part) for part in error.exceptions[:_MAX_CAUSES]]
+    cause: BaseException | None = error
+    while cause is not None and len(lines) < _MAX_CAUSES:
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+        if cause is not None:
+            lines.append("  after " + summary(cause))
+    return "".join("\n" + line for line in lines)
+
+
+def _place(error: BaseException) -> str:
+    """The innermost line outside of installed packages, such as ` (entry.py:12)`."""
+    for frame in reversed(_frames(error.__traceback__)):
+        if "/site-packages/" not in frame["file"] and not frame["file"].startswith(_STANDARD_LIBRARY):
+            return f" ({os.path.basename(frame['file'])}:{frame['line']})"
+    return ""
 
 
 def _frames(trace: TracebackType | None) -> list[dict[str, Any]]:
     frames = [
-        {"file": frame.filename, "line": frame.lineno or 0, "function": frame.name, "text": frame.line or ""}
+        _frame(frame.filename, frame.lineno, frame.name, frame.line)
         for frame in traceback.extract_tb(trace)
         if not frame.filename.startswith((_RUNNER, "<frozen importlib"))
     ]
     return frames[:20] + frames[-40:] if len(frames) > 60 else frames
+
+
+def _frame(file: object, line: object, function: object, text: object) -> dict[str, Any]:
+    return {
+        "file": safe_text(file, 4096),
+        "line": line if isinstance(line, int) and 0 <= line < 1 << 31 else 0,
+        "function": safe_text(function, _MAX_LINE),
+        "text": safe_text("" if text is None else text, _MAX_LINE).strip(),
+    }

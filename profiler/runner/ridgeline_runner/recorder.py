@@ -6,6 +6,7 @@ import ast
 import contextlib
 import os
 from enum import IntEnum
+from time import perf_counter_ns
 from typing import Any
 
 from ridgeline_runner.entry import tensors_in
@@ -69,8 +70,6 @@ class Recorder:
 
     def record(self, step: Any, inputs: tuple[Any, ...], count: int) -> list[int]:
         """Records `count` iterations; their times in nanoseconds, instrumented."""
-        from time import perf_counter_ns
-
         agent = self._agent
         agent.set_inputs(tensors_in(inputs))
         agent.begin()

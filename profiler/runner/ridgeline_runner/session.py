@@ -10,15 +10,15 @@ from __future__ import annotations
 import gc
 import math
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import perf_counter, perf_counter_ns  # before user code can replace them
 from typing import Any
 
 from ridgeline_runner import cpu_for_cuda, timing
 from ridgeline_runner.channel import Channel, ChannelClosed
 from ridgeline_runner.entry import EntryPoint, load
-from ridgeline_runner.failure import Failure, describe, is_out_of_memory
+from ridgeline_runner.failure import Failure, describe, is_out_of_memory, release, summary
 from ridgeline_runner.recorder import Recorder, Stage, name_compiled_kernels
 from ridgeline_runner.sources import imported_files
 
@@ -37,24 +37,30 @@ class Sampled:
     """What one batch size gave."""
 
     batch_size: int
-    warmup_iterations: int = 0
+    warmup_ns: list[int] = field(default_factory=list)
     times_ns: list[int] = field(default_factory=list)
-    estimate_ns: int = 0
+
+    @property
+    def estimate_ns(self) -> int:
+        return min(self.warmup_ns)
+
+
+CHANNEL_LOST = 71  # exit code: the daemon knows what it means
 
 
 def run(spec: dict[str, Any], channel: Channel) -> int:
-    """Profiles what `spec` describes and tells the daemon. Returns the exit code: 0, or 1 after a failure."""
+    """Profiles what `spec` describes and tells the daemon. The exit code: 0, 1 after a failure, or CHANNEL_LOST."""
     session = _Session(spec, channel)
     try:
-        session.profile()
-    except ChannelClosed:
-        return 1
-    except BaseException as error:  # noqa: BLE001 - whatever user code raises is an answer, SystemExit included
         try:
-            channel.send(describe(error, session.stage, session.batch_size))
+            session.profile()
         except ChannelClosed:
-            pass
-        return 1
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever user code raises is an answer, SystemExit included
+            channel.send(describe(error, session.stage, session.batch_size))
+            return 1
+    except ChannelClosed:
+        return CHANNEL_LOST
     return 0
 
 
@@ -64,6 +70,8 @@ class _Session:
         self._channel = channel
         self.stage = "load"
         self.batch_size: int | None = None
+        self._skipped: list[dict[str, Any]] = []
+        self._warnings: list[str] = []
 
     def profile(self) -> None:
         import torch
@@ -87,60 +95,86 @@ class _Session:
         self.stage = "prepare"
         step = entry.iteration(positional, keywords)
 
-        # The user's own batch size first: if that one fails, the profile fails.
-        wanted = [size for size in dict.fromkeys(spec.get("batchSizes") or []) if size != entry.batch_size]
-        candidates = [entry.batch_size, *(wanted or batch_size_candidates(entry.batch_size))]
-        enough = len(candidates) if wanted else _SAMPLED_SIZES
-        sampled: list[Sampled] = []
-        skipped: list[dict[str, Any]] = []
-        for size in candidates:
-            if len(sampled) == enough:
-                break
-            done = min(1.0, len(sampled) / min(enough, _SAMPLED_SIZES))
-            self._progress("record", 0.05 + 0.45 * done, f"Recording batch size {size}")
-            try:
-                sampled.append(self._record(recorder, entry, step, size, size == entry.batch_size))
-            except Exception as error:
-                if size == entry.batch_size:
-                    raise
-                skipped.append(self._skip(error, size))
+        chosen = self._record_chosen(recorder, entry, step)
+        sampled = [chosen, *self._record_others(recorder, entry, step, chosen.batch_size)]
         recorder.stop_tracking_memory()
-        self._time(entry, step, sampled, skipped)
+        sampled = self._time(entry, step, sampled)
         files, complete = imported_files(spec["projectRoot"], spec["environmentRoots"], spec["entry"])
         self._channel.send(
             {
                 "type": "result",
-                "batchSize": entry.batch_size,
+                "batchSize": chosen.batch_size,
                 "threads": torch.get_num_threads(),
                 "inPlaceOf": cpu_for_cuda.in_place_of(),
-                "warnings": cpu_for_cuda.warnings(),
+                "warnings": [*cpu_for_cuda.warnings(), *self._warnings],
                 "samples": [
                     {
                         "batchSize": s.batch_size,
-                        "warmupIterations": s.warmup_iterations,
+                        "warmupIterations": len(s.warmup_ns),
                         "timesNs": s.times_ns,
                     }
                     for s in sampled
                 ],
-                "skipped": skipped,
+                "skipped": self._skipped,
                 "importedFiles": files,
                 "importedFilesComplete": complete,
             }
         )
 
+    def _record_chosen(self, recorder: Recorder, entry: EntryPoint, step: Callable[..., Any]) -> Sampled:
+        """The user's own batch size; when it does not fit, the first of its halves that does. Else a failure."""
+        size = entry.batch_size
+        while True:
+            self._progress("record", 0.05, f"Recording batch size {size}")
+            try:
+                sampled = self._record(recorder, entry, step, size, chosen=True)
+            except Exception as error:
+                if size == 1 or not is_out_of_memory(error):
+                    raise
+                if size == entry.batch_size:
+                    reason = summary(error)
+                self._skip(error, size)
+                size //= 2
+            else:
+                if size != entry.batch_size:
+                    self._warnings.append(
+                        f"Batch size {entry.batch_size} does not fit: {reason}. These figures are of batch size {size}."
+                    )
+                return sampled
+
+    def _record_others(
+        self, recorder: Recorder, entry: EntryPoint, step: Callable[..., Any], chosen: int
+    ) -> list[Sampled]:
+        """Other batch sizes: those that were asked for, or enough for the models. One that fails is skipped."""
+        tried = {chosen, *(skipped["batchSize"] for skipped in self._skipped)}
+        asked = self._spec.get("batchSizes") or []
+        wanted = [size for size in dict.fromkeys(asked or batch_size_candidates(chosen)) if size not in tried]
+        enough = len(wanted) if asked else _SAMPLED_SIZES - 1
+        sampled: list[Sampled] = []
+        for size in wanted:
+            if len(sampled) == enough:
+                break
+            done = min(1.0, (1 + len(sampled)) / min(1 + enough, _SAMPLED_SIZES))
+            self._progress("record", 0.05 + 0.45 * done, f"Recording batch size {size}")
+            try:
+                sampled.append(self._record(recorder, entry, step, size, chosen=False))
+            except ChannelClosed:
+                raise
+            except BaseException as error:  # noqa: BLE001 - SystemExit included
+                self._skip(error, size)
+        return sampled
+
     def _record(
-        self, recorder: Recorder, entry: EntryPoint, step: Callable[..., Any], size: int, chosen: bool
+        self, recorder: Recorder, entry: EntryPoint, step: Callable[..., Any], size: int, *, chosen: bool
     ) -> Sampled:
         self.batch_size = size
         self.stage = "input"
         recorder.stage(Stage.INPUT)
         inputs = entry.inputs(size)
+        entry.check_arguments(step, inputs)
         self.stage = "iteration"
         recorder.stage(Stage.ITERATION)
-        sampled = Sampled(size)
-        times = self._warm_up(step, inputs, recorder.forget_freed)
-        sampled.warmup_iterations = len(times)
-        sampled.estimate_ns = min(times)
+        sampled = Sampled(size, self._warm_up(step, inputs, recorder.forget_freed))
         count = 1
         if chosen:
             wanted = math.ceil(_RECORDED_SECONDS * 1e9 / max(1, sampled.estimate_ns))
@@ -157,45 +191,48 @@ class _Session:
 
     def _warm_up(self, step: Callable[..., Any], inputs: tuple[Any, ...], after_each: Callable[[], None]) -> list[int]:
         times: list[int] = []
-        deadline = time.perf_counter() + _WARMUP_SECONDS
+        deadline = perf_counter() + _WARMUP_SECONDS
         while not timing.is_warm(times):
-            start = time.perf_counter_ns()
+            start = perf_counter_ns()
             step(*inputs)
-            times.append(time.perf_counter_ns() - start)
+            times.append(perf_counter_ns() - start)
             after_each()
-            if len(times) >= _MAX_WARMUP or (len(times) >= 2 and time.perf_counter() > deadline):
+            if len(times) >= _MAX_WARMUP or (len(times) >= 2 and perf_counter() > deadline):
                 break
         return times
 
-    def _time(
-        self,
-        entry: EntryPoint,
-        step: Callable[..., Any],
-        sampled: list[Sampled],
-        skipped: list[dict[str, Any]],
-    ) -> None:
-        """Times the bare step at every batch size, in turns, until the medians are known or the time is spent."""
-        self.stage = "iteration"
-        inputs = {s.batch_size: entry.inputs(s.batch_size) for s in sampled}
+    def _time(self, entry: EntryPoint, step: Callable[..., Any], sampled: list[Sampled]) -> list[Sampled]:
+        """Times the bare step at every batch size, in turns, until the medians are known or the time is spent.
+
+        Returns the batch sizes that have times. The first is the user's: when its step fails now, after so much was
+        measured, the timing ends and what is known is reported, with a warning.
+        """
+        chosen = sampled[0]
+        inputs: dict[int, tuple[Any, ...]] = {}
         gc.collect()
         budget = float(self._spec.get("timeBudgetSeconds", 10.0))
-        deadline = time.perf_counter() + budget
-        active = list(sampled)
+        deadline = perf_counter() + budget
+        active = sampled
         while active:
-            for s in list(active):
+            for s in active:
                 self.batch_size = s.batch_size
                 try:
+                    if s.batch_size not in inputs:
+                        self.stage = "input"
+                        inputs[s.batch_size] = entry.inputs(s.batch_size)
+                    self.stage = "iteration"
                     self._burst(step, inputs[s.batch_size], s)
-                except Exception as error:
-                    if s.batch_size == entry.batch_size or not is_out_of_memory(error):
-                        raise
-                    skipped.append(self._skip(error, s.batch_size))
-                    sampled.remove(s)
-                    active.remove(s)
-            spent = 1 - (deadline - time.perf_counter()) / budget
+                except ChannelClosed:
+                    raise
+                except BaseException as error:  # noqa: BLE001 - SystemExit included
+                    if s is chosen:
+                        return self._end_timing(error, sampled)
+                    self._skip(error, s.batch_size)
+                    sampled = [other for other in sampled if other is not s]
+            spent = 1 - (deadline - perf_counter()) / budget
             self._progress("time", 0.5 + 0.5 * min(1.0, spent), "Timing the bare step")
             enough = all(len(s.times_ns) >= _MIN_TIMED for s in sampled)
-            if enough and time.perf_counter() > deadline:
+            if enough and perf_counter() > deadline:
                 break
             active = [
                 s
@@ -203,6 +240,19 @@ class _Session:
                 if len(s.times_ns) < _MIN_TIMED or timing.relative_half_width(s.times_ns) > _WANTED_HALF_WIDTH
             ]
         self.batch_size = None
+        return sampled
+
+    def _end_timing(self, error: BaseException, sampled: list[Sampled]) -> list[Sampled]:
+        """What is known when the step fails while it is timed; a batch size without times keeps its warm-up's last."""
+        for s in sampled:
+            s.times_ns = s.times_ns or s.warmup_ns[-2:]
+        count = len(sampled[0].times_ns)
+        self._warnings.append(
+            f"The step failed while it was timed: {summary(error)}. The iteration time is of "
+            f"{count} {'iteration' if count == 1 else 'iterations'} before that."
+        )
+        self.batch_size = None
+        return sampled
 
     def _burst(self, step: Callable[..., Any], inputs: tuple[Any, ...], sampled: Sampled) -> None:
         """Some iterations in a row. A short step runs once untimed first: the other batch sizes cooled the caches."""
@@ -210,17 +260,17 @@ class _Session:
         if count > 1:
             step(*inputs)
         for _ in range(count):
-            start = time.perf_counter_ns()
+            start = perf_counter_ns()
             step(*inputs)
-            sampled.times_ns.append(time.perf_counter_ns() - start)
+            sampled.times_ns.append(perf_counter_ns() - start)
 
-    def _skip(self, error: Exception, size: int) -> dict[str, Any]:
-        """A batch size other than the user's that did not run is an observation."""
+    def _skip(self, error: BaseException, size: int) -> None:
+        """A batch size that did not run, while another did, is an observation."""
         described = describe(error, self.stage, size)
         described.pop("type")
-        error.__traceback__ = None
+        self._skipped.append(described)
+        release(error)
         gc.collect()
-        return described
 
     def _progress(self, stage: str, fraction: float, message: str) -> None:
         self.stage = stage

@@ -7,6 +7,7 @@ each child speaks to the daemon on a channel of its own.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import importlib.util
 import os
 import platform
@@ -19,7 +20,11 @@ import sysconfig
 import traceback
 from typing import Any
 
+from ridgeline_runner import descendants
 from ridgeline_runner.channel import VERSION, Channel, ChannelClosed
+from ridgeline_runner.failure import summary
+
+_CHECK_SECONDS = 0.1
 
 
 def environment() -> dict[str, Any]:
@@ -64,6 +69,15 @@ def limit_memory(limit: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 
+def tell_where_it_hangs(output: int) -> None:
+    """Before SIGTERM ends the process, writes where its Python code is: the daemon reads it when a run takes too long.
+
+    It works whatever the code does, holding the interpreter for ever included. Not in what the code forks itself.
+    """
+    faulthandler.register(signal.SIGTERM, file=output, all_threads=False, chain=True)
+    os.register_at_fork(after_in_child=lambda: faulthandler.unregister(signal.SIGTERM))
+
+
 def serve(descriptor: int) -> int:
     """Answers the daemon until it closes the channel. Returns the exit code of the process."""
     os.set_inheritable(descriptor, False)
@@ -71,13 +85,15 @@ def serve(descriptor: int) -> int:
     try:
         return _Parent(channel).run()
     except ChannelClosed:
-        return 0
+        descendants.end_all()
+        os._exit(0)  # at once: the daemon may be waiting, and nothing here is worth an orderly end
 
 
 class _Parent:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._children: dict[int, int] = {}  # process id → run id
+        self._usual_threads = 0  # on the machine, when the run began
         self._wake_read, self._wake_write = os.pipe()
         for end in (self._wake_read, self._wake_write):
             os.set_blocking(end, False)
@@ -85,12 +101,12 @@ class _Parent:
     def run(self) -> int:
         try:
             described = environment()
-        except Exception as error:  # noqa: BLE001 - whatever a broken torch raises is reported
+        except BaseException as error:  # noqa: BLE001 - whatever a broken torch raises is reported
             self._channel.send(
                 {
                     "type": "unusable",
                     "version": VERSION,
-                    "message": f"{type(error).__name__}: {error}",
+                    "message": summary(error),
                     "python": platform.python_version(),
                     "executable": sys.executable,
                 }
@@ -100,10 +116,12 @@ class _Parent:
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         while True:
-            readable, _, _ = select.select([self._channel.fileno, self._wake_read], [], [])
+            timeout = _CHECK_SECONDS if self._children else None
+            readable, _, _ = select.select([self._channel.fileno, self._wake_read], [], [], timeout)
             if self._wake_read in readable:
                 os.read(self._wake_read, 4096)
             self._reap()
+            self._check_number()
             if self._channel.fileno in readable:
                 self._handle(self._channel.receive())
 
@@ -118,6 +136,8 @@ class _Parent:
             load_agent(path)
             # The first optimizer of a process imports this, and it takes longer than most profiles.
             import torch._dynamo  # noqa: F401
+
+            sys.modules["_ridgeline_agent"].adopt_orphans()
         except Exception as error:  # noqa: BLE001
             self._channel.send({"type": "agentRefused", "message": f"{type(error).__name__}: {error}"})
         else:
@@ -125,9 +145,13 @@ class _Parent:
 
     def _fork(self, run: int, spec: dict[str, Any], descriptors: list[int]) -> None:
         channel_end, output = descriptors
+        for descriptor in descriptors:
+            os.set_inheritable(descriptor, False)
+        self._usual_threads = descendants.threads_on_machine()
+        parent = os.getpid()
         process = os.fork()
         if process == 0:
-            self._become_child(spec, channel_end, output)
+            self._become_child(spec, channel_end, output, parent)
         os.close(channel_end)
         os.close(output)
         try:
@@ -137,7 +161,7 @@ class _Parent:
         self._children[process] = run
         self._channel.send({"type": "started", "id": run, "pid": process})
 
-    def _become_child(self, spec: dict[str, Any], channel_end: int, output: int) -> None:
+    def _become_child(self, spec: dict[str, Any], channel_end: int, output: int, parent: int) -> None:
         """Runs one profile and leaves the process. Nothing of the parent's loop survives here."""
         status = 70
         try:
@@ -149,8 +173,10 @@ class _Parent:
             os.close(self._wake_write)
             for standard in (1, 2):
                 os.dup2(output, standard)
-            os.close(output)
             sys.modules["_ridgeline_agent"].end_with_parent()
+            if os.getppid() != parent:
+                os._exit(status)  # it ended before the line above
+            tell_where_it_hangs(output)
             limit_memory(spec.get("memoryLimitBytes", 0))
             from ridgeline_runner import session
 
@@ -164,7 +190,27 @@ class _Parent:
             os._exit(status)
 
     def _reap(self) -> None:
-        for process in list(self._children):
-            done, status = os.waitpid(process, os.WNOHANG)
-            if done:
-                self._channel.send({"type": "exited", "id": self._children.pop(process), "status": status})
+        """Tells the ends of runs, when nothing is left of them. Orphans that ended by themselves are only collected."""
+        while True:
+            try:
+                process, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if process == 0:
+                return
+            run = self._children.pop(process, None)
+            if run is not None:
+                if not self._children:
+                    descendants.end_all()
+                self._channel.send({"type": "exited", "id": run, "status": status, "tooMany": ""})
+
+    def _check_number(self) -> None:
+        """Ends the run when it has started processes or threads without bound."""
+        more = descendants.threads_on_machine() - self._usual_threads
+        if self._children and more > descendants.MAX_PROCESSES // 2 and descendants.are_too_many():
+            ended = descendants.end_all()
+            words = f"more than {descendants.MAX_PROCESSES} processes or {descendants.MAX_THREADS} threads"
+            for process, run in self._children.items():
+                status = ended.get(process, signal.SIGKILL)
+                self._channel.send({"type": "exited", "id": run, "status": status, "tooMany": words})
+            self._children.clear()

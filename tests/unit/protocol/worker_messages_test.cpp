@@ -134,6 +134,14 @@ TEST(WorkerMessages, BoundTheImportedFiles) {
   expect_refused(result.dump());
 }
 
+TEST(WorkerMessages, WarningsAreBounded) {
+  json many = kResult;
+  many["warnings"] = std::vector<std::string>(1000, std::string(100'000, 'x'));
+  const RunResult result = parse_as<RunResult>(many);
+  EXPECT_EQ(result.warnings.size(), kMaxWarnings);
+  EXPECT_EQ(result.warnings[0].size(), kMaxWarningBytes);
+}
+
 TEST(WorkerMessages, IgnoreFieldsTheyDoNotKnow) {
   json message = kAll[4];
   message["newer"] = {1, 2, 3};

@@ -96,13 +96,13 @@ TEST_F(WorkerRun, RefusesAResultWithoutItsRecording) {
 
 TEST_F(WorkerRun, RefusesGarbage) {
   child("    run.sendall(b'Segmentation fault, core dumped')\n    hang()\n");
-  EXPECT_EQ(run_to_failure().kind, "worker-protocol");
+  EXPECT_EQ(run_to_failure().kind, "channel-broken");
   expect_gone(noted("child"));
 }
 
 TEST_F(WorkerRun, RefusesAFrameThatIsTooLarge) {
   child("    run.sendall(struct.pack('<2sBBI', b'RL', 1, 2, 0xFFFFFFFF))\n    hang()\n");
-  EXPECT_EQ(run_to_failure().kind, "worker-protocol");
+  EXPECT_EQ(run_to_failure().kind, "channel-broken");
 }
 
 TEST_F(WorkerRun, RefusesMoreOfARecordingThanWasAnnounced) {
@@ -110,6 +110,36 @@ TEST_F(WorkerRun, RefusesMoreOfARecordingThanWasAnnounced) {
   EXPECT_EQ(run_to_failure().kind, "worker-protocol");
   child("    run.sendall(frame(2, b'never announced'))\n    hang()\n");
   EXPECT_EQ(run_to_failure().kind, "worker-protocol");
+}
+
+TEST_F(WorkerRun, SaysThatTheChannelWasClosed) {
+  child("    run.close()\n    os._exit(71)\n");
+  const protocol::Failure failure = run_to_failure();
+  EXPECT_EQ(failure.kind, "channel-broken");
+  EXPECT_THAT(failure.message, HasSubstr("os.closerange"));
+}
+
+TEST_F(WorkerRun, SaysThatThereWereTooManyProcesses) {
+  script(
+      "warm()\nmessage, descriptors = receive()\nsend(channel, type='started', id=message['id'], pid=1 << 30)\n"
+      "send(channel, type='exited', id=message['id'], status=9, tooMany='more than 7 processes')\n"
+      "for descriptor in descriptors:\n    os.close(descriptor)\nreceive()\n");
+  const protocol::Failure failure = run_to_failure();
+  EXPECT_EQ(failure.kind, "too-many-processes");
+  EXPECT_THAT(failure.message, HasSubstr("more than 7 processes"));
+}
+
+TEST_F(WorkerRun, SaysWhereARunHung) {
+  child(
+      "    sys.stdout.write('before\\nStack (most recent call first):\\n  File \"/p/entry.py\", line 7 in step\\n')\n"
+      "    sys.stdout.flush()\n    hang()\n");
+  begin({std::chrono::milliseconds(1000)});
+  const Finished& finished = finish();
+  const protocol::Failure& failure = failure_of(finished);
+  EXPECT_EQ(failure.kind, "timeout");
+  ASSERT_EQ(failure.frames.size(), 1U);
+  EXPECT_EQ(failure.frames[0].line, 7);
+  EXPECT_EQ(finished.output, "before\n");
 }
 
 TEST_F(WorkerRun, RefusesADamagedRecording) {
@@ -131,7 +161,7 @@ TEST_F(WorkerRun, RefusesRecordingsBeyondTheLimit) {
 /// One that writes without end and does not listen: it is killed all the same.
 TEST_F(WorkerRun, EndsAChildThatFloodsTheChannelAndIgnoresSignals) {
   child("    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n    while True:\n        run.sendall(b'garbage' * 1000)\n");
-  EXPECT_EQ(run_to_failure().kind, "worker-protocol");
+  EXPECT_EQ(run_to_failure().kind, "channel-broken");
   expect_gone(noted("child"));
 }
 
@@ -224,7 +254,7 @@ TEST_F(WorkerRun, RefusesAParentThatBreaksTheProtocol) {
 }
 
 TEST_F(WorkerRun, EndsWhenTheParentNeverForks) {
-  script("warm()\nreceive()\nnote('asked')\nhang()\n");
+  script("warm()\nreceive()\nnote('asked')\nreceive()\n");
   cancel_when_noted("asked");
   EXPECT_EQ(failure_of(finish()).kind, "cancelled");
 }

@@ -151,7 +151,8 @@ TEST_F(WorkerStart, TakesLongEnoughToBeStopped) {
 
 /// An interpreter that hung once is not waited for again.
 TEST_F(WorkerStart, BeginsAnewAfterATimeout) {
-  script("if not os.path.exists(FOLDER + '/first'):\n    note('first')\n    hang()\nwarm()\nfork_run(good)\nhang()\n");
+  script(
+      "if not os.path.exists(FOLDER + '/first'):\n    note('first')\n    hang()\nwarm()\nfork_run(good)\nreceive()\n");
   begin({std::chrono::milliseconds(1000)});
   const pid_t first = noted("first");
   EXPECT_EQ(failure_of(finish()).kind, "timeout");
@@ -163,7 +164,7 @@ TEST_F(WorkerStart, BeginsAnewAfterATimeout) {
 TEST_F(WorkerStart, BeginsAnewAfterAnInterpreterDied) {
   script(
       "if not os.path.exists(FOLDER + '/first'):\n    note('first')\n    "
-      "sys.exit(1)\nwarm()\nfork_run(good)\nhang()\n");
+      "sys.exit(1)\nwarm()\nfork_run(good)\nreceive()\n");
   EXPECT_EQ(run_to_failure().kind, "worker-died");
   begin();
   EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome)) << failure_of(finished_.back()).message;

@@ -1,0 +1,792 @@
+"""Every bad input: one clear message with the place, a documented exit code, nothing left, and what can be measured.
+
+Two tables of entry points. What the runner decides is asked of one warm runner, a fork for each row. What the daemon
+has to hold, and one row of each kind, goes through the real binary, some at a time.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
+
+from conftest import BINARY, ROOT, assert_all_gone, ridgeline
+from ridgeline_runner.channel import Channel
+
+AT_ONCE = 3
+HERE = "# here"  # marks the line that the message must name
+
+
+def entry(
+    *,
+    top: str = "",
+    model: str = "return torch.nn.Linear(8, 8)",
+    inputs: str = "return (torch.randn(batch_size, 8),)",
+    provide: str = "",
+    step: str = "",
+    batch_size: str = "batch_size=4",
+    arguments: str = "x",
+) -> str:
+    """An entry point that works, but for what is put into it: at its top, into its providers, into its step."""
+
+    def indented(text: str, spaces: int) -> str:
+        return "\n".join(" " * spaces + line for line in text.splitlines() or ["pass"])
+
+    return f"""\
+import os, sys, time, torch
+{top}
+
+def model_provider():
+{indented(model, 4)}
+
+
+def input_provider({batch_size}):
+{indented(inputs, 4)}
+
+
+def iteration_provider(model):
+{indented(provide, 4)}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    calls = 0
+
+    def iteration({arguments}):
+        nonlocal calls
+        calls += 1
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+{indented(step, 8)}
+
+    return iteration
+"""
+
+
+@dataclass(frozen=True)
+class Bad:
+    """An entry file, and what must come of it: a kind of docs/errors.md ("": a report) and words of the message."""
+
+    source: str | bytes
+    kind: str
+    words: tuple[str, ...] = ()  # of the message
+    told: tuple[str, ...] = ()  # of all that the user sees
+    options: tuple[str, ...] = ()
+    files: dict[str, str] = field(default_factory=dict)
+    check: Callable[[dict[str, Any]], None] | None = None  # of the report
+
+
+def warned(*words: str) -> Callable[[dict[str, Any]], None]:
+    def check(report: dict[str, Any]) -> None:
+        assert any(all(word in text for word in words) for text in report["warnings"]), report["warnings"]
+
+    return check
+
+
+def skipped(**sizes: str) -> Callable[[dict[str, Any]], None]:
+    """_4="exception": that batch size failed in this way; no other did."""
+
+    def check(report: dict[str, Any]) -> None:
+        assert {f"_{s['batchSize']}": s["kind"] for s in report["skipped"]} == sizes
+
+    return check
+
+
+def fell_back(report: dict[str, Any]) -> None:
+    skipped(_64="out-of-memory", _32="out-of-memory", _24="out-of-memory")(report)
+    warned("Batch size 64 does not fit", "memory", "These figures are of batch size 16")(report)
+    assert report["entry"]["batchSize"] == 16
+    assert [s["batchSize"] for s in report["models"]["time"]["samples"]] == [8, 12, 16]
+
+
+def timed_at_all(report: dict[str, Any]) -> None:
+    warned("The step failed while it was timed: StopIteration (entry.py:")(report)
+    assert report["iteration"]["timeMs"] > 0 and report["lines"]
+
+
+def two_sizes(report: dict[str, Any]) -> None:
+    skipped(_16777216="out-of-memory")(report)
+    assert [s["batchSize"] for s in report["models"]["time"]["samples"]] == [4, 8]
+
+
+PROVIDERS = {
+    "missing provider": Bad("import torch\n", "provider-missing", ("defines no `model_provider`",)),
+    "empty file": Bad("", "provider-missing", ("defines no `model_provider`",)),
+    "misspelt provider": Bad(
+        entry().replace("def input_provider(batch_size=4):", "def inputs_provider(batch_size=4):  # here"),
+        "provider-missing",
+        ("Did you mean `input_provider` where it says `inputs_provider`?",),
+    ),
+    "defined twice": Bad(
+        entry() + "\n\ndef model_provider():  # here\n    return torch.nn.Linear(8, 8)\n",
+        "provider-duplicate",
+        ("`model_provider` is defined twice, in lines 4 and", "Remove one."),
+    ),
+    "two generations": Bad(
+        entry() + "\n\ndef skyline_model_provider():  # here\n    return torch.nn.Linear(8, 8)\n",
+        "provider-duplicate",
+        ("`model_provider` (line 4) and `skyline_model_provider` (line", "Remove one."),
+    ),
+    "two names of one function": Bad(entry() + "\n\nskyline_model_provider = model_provider\n", ""),
+    "no function": Bad(
+        entry() + "\n\niteration_provider = 3  # here\n",
+        "provider-invalid",
+        ("`iteration_provider` must be a function, and is an int.",),
+    ),
+    "async provider": Bad(
+        entry().replace("def model_provider():", "async def model_provider():  # here"),
+        "provider-invalid",
+        ("`model_provider` is an `async def`. Write it as a plain `def`.",),
+    ),
+    "no default": Bad(entry(batch_size="batch_size"), "batch-size-missing", ("such as `batch_size=32`",)),
+    "no batch size": Bad(entry(batch_size="n=4"), "batch-size-missing", ("such as `batch_size=32`",)),
+    **{
+        f"default {value}": Bad(
+            entry(batch_size=f"batch_size={value}"), "batch-size-invalid", ("a positive integer", f"and is {value}.")
+        )
+        for value in ("0", "-1", "True", "2.5", "'4'", "None", "100000000000000000000")
+    },
+    "hostile default": Bad(
+        entry(
+            top="class Evil:\n    def __repr__(self): raise ValueError('evil')",
+            batch_size="batch_size=Evil()",
+        ),
+        "batch-size-invalid",
+        ("its __repr__ raised ValueError",),
+    ),
+    "number as model": Bad(
+        entry(model="return 3"), "wrong-model", ("model_provider must return a torch.nn.Module", "returned an int.")
+    ),
+    "no model": Bad(entry(model="pass"), "wrong-model", ("returned nothing.",)),
+    "no models": Bad(entry(model="return ()"), "wrong-model", ("returned a tuple.",)),
+    "bare tensor": Bad(
+        entry(inputs="return torch.randn(batch_size, 8)"), "wrong-inputs", ("bare tensor", "`return (x,)`")
+    ),
+    "array as inputs": Bad(
+        entry(inputs="import numpy\nreturn numpy.zeros((1, 8))"), "wrong-inputs", ("returned a numpy.ndarray.",)
+    ),
+    "dict as inputs": Bad(entry(inputs="return {'x': torch.randn(4, 8)}"), "wrong-inputs", ("returned a dict.",)),
+    "no inputs": Bad(entry(inputs="pass"), "wrong-inputs", ("input_provider must return", "returned nothing.")),
+    "generator of inputs": Bad(entry(inputs="yield torch.randn(batch_size, 8)"), ""),
+    "endless inputs": Bad(entry(inputs="while True: yield 1"), "wrong-inputs", ("more than 255",)),
+    "too many inputs": Bad(
+        entry(inputs="return 1, 2", arguments="x, *, scale=1"),
+        "wrong-inputs",
+        ("iteration takes (x, *, scale=1), and input_provider returned 2 values: too many positional arguments",),
+    ),
+    "too few inputs": Bad(
+        entry(arguments="x, y"), "wrong-inputs", ("returned 1 value: missing a required argument: 'y'",)
+    ),
+    "no step": Bad(entry().replace("return iteration\n", "return None\n"), "wrong-iteration", ("returned nothing.",)),
+}
+
+EXCEPTIONS = {
+    "in the file": Bad("import torch\n1 / 0  # here\n", "exception", ("ZeroDivisionError: division by zero",)),
+    "in the model": Bad(entry(model="raise ValueError('on purpose')  # here"), "exception", ("on purpose",)),
+    "in the inputs": Bad(entry(inputs="raise ValueError('on purpose')  # here"), "exception", ("on purpose",)),
+    "in a generator": Bad(entry(inputs="yield 1\nraise TypeError('on purpose')  # here"), "exception", ("on purpose",)),
+    "before the step": Bad(entry(provide="raise ValueError('on purpose')  # here"), "exception", ("on purpose",)),
+    "in the step": Bad(entry(step="raise ValueError('on purpose')  # here"), "exception", ("on purpose",)),
+    "in torch": Bad(entry(step="torch.zeros(2) @ torch.zeros(3)  # here"), "exception", ("RuntimeError: ", "size")),
+    "in the second step": Bad(entry(step="if calls == 2: raise KeyError('k')  # here"), "exception", ("KeyError",)),
+    "at other batch sizes": Bad(
+        entry(step="assert len(x) in (4, 6, 5), 'not this one'"),
+        "",
+        check=skipped(_2="exception", _8="exception", _3="exception", _1="exception"),
+    ),
+    "exit at another batch size": Bad(entry(step="if len(x) == 2: sys.exit()"), "", check=skipped(_2="exit")),
+    "while it is timed": Bad(
+        entry(top="from itertools import islice", provide="batches = iter(range(60))", step="next(batches)"),
+        "",
+        check=timed_at_all,
+    ),
+    "chain": Bad(
+        entry(step="try:\n    {}['key']\nexcept KeyError as error:\n    raise ValueError('outer') from error  # here"),
+        "exception",
+        ("ValueError: outer\n  after KeyError: 'key' (entry.py:24)",),
+    ),
+    "group": Bad(
+        entry(step="raise ExceptionGroup('both', [ValueError('one'), TypeError('two')])  # here"),
+        "exception",
+        ("ExceptionGroup: both (2 sub-exceptions)\n  one of them: ValueError: one\n  one of them: TypeError: two",),
+    ),
+    "recursion": Bad(entry(step="def f(): f()  # here\nf()"), "exception", ("RecursionError",)),
+    "interrupt": Bad(entry(step="raise KeyboardInterrupt  # here"), "exception", ("KeyboardInterrupt",)),
+    "words that raise": Bad(
+        entry(
+            top="class Evil(Exception):\n    def __str__(self): raise ValueError\n    __repr__ = __str__",
+            step="raise Evil  # here",
+        ),
+        "exception",
+        ("Evil: <its __str__ raised ValueError>",),
+    ),
+    "words that are no text": Bad(
+        entry(top="class Evil(Exception):\n    def __str__(self): return 3", step="raise Evil  # here"),
+        "exception",
+        ("Evil: <its __str__ raised TypeError>",),
+    ),
+    "huge words": Bad(entry(step="raise ValueError('x' * 100_000_000)  # here"), "exception", ("ValueError: xxx",)),
+    "words that are no Unicode": Bad(
+        entry(step="raise ValueError('a\\ud800b\\x1b[31m')  # here"), "exception", ("ValueError: a\\ud800b",)
+    ),
+    "standard input": Bad(entry(top="input('name? ')  # here"), "exception", ("EOFError", "no standard input")),
+    "out of memory": Bad(
+        entry(model="return torch.empty(1 << 50)  # here"), "out-of-memory", ("smaller batch", "--memory-limit")
+    ),
+    "out of memory at the user's batch size": Bad(
+        entry(
+            batch_size="batch_size=64", inputs="return (torch.randn(batch_size, 8 if batch_size < 20 else 1 << 40),)"
+        ),
+        "",
+        check=fell_back,
+    ),
+    "out of memory at every batch size": Bad(
+        entry(step="torch.empty(1 << 50)  # here"), "out-of-memory", ("smaller batch",)
+    ),
+}
+
+FILES = {
+    "syntax": Bad("import torch\ndef model_provider(:  # here\n", "syntax-error", ("SyntaxError",)),
+    "indentation": Bad("import torch\n  x = 1  # here\n", "syntax-error", ("IndentationError",)),
+    "NUL": Bad(b"import torch\n\0\n", "syntax-error", ("null bytes",)),
+    "no UTF-8": Bad(b"import torch\nname = '\xff\xfe'\n", "syntax-error", ("utf-8",)),
+    "byte order mark": Bad(b"\xef\xbb\xbf" + entry().encode(), ""),
+    "missing module": Bad(
+        "import no_such_module  # here\n", "import-error", ("no_such_module", f"{sys.executable}", "--python")
+    ),
+    "circular import": Bad(
+        "import one\n",
+        "import-error",
+        ("circular import",),
+        ("two.py:1: error: ",),
+        files={"one.py": "from two import b\na = 1\n", "two.py": "from one import a\nb = 1\n"},
+    ),
+    "import that fails": Bad(
+        "import one\n", "exception", ("NameError",), ("one.py:1: error: ",), files={"one.py": "nothing\n"}
+    ),
+    "50 MB": Bad(b"# " + b"x" * 50_000_000, "entry-unreadable", ("is 47 MiB long", "at most 16 MiB")),
+}
+
+ENDS = {
+    "sys.exit": Bad(
+        "import sys\nprint('usage: no')\nsys.exit('usage')  # here\n", "exit", ("sys.exit('usage')", "usage: no")
+    ),
+    "os._exit": Bad("import os\nos._exit(0)\n", "process-died", ("ended by itself with exit code 0",)),
+    "abort": Bad("import os\nos.abort()\n", "process-died", ("signal 6 (Aborted)",)),
+    "segmentation fault": Bad("import ctypes\nctypes.string_at(0)\n", "process-died", ("signal 11",)),
+    "killed as when memory runs out": Bad(
+        entry(step="os.kill(os.getpid(), 9)"), "process-died", ("memory", "smaller batch size", "--memory-limit")
+    ),
+    "hangs": Bad(
+        entry(step="while True: time.sleep(1)  # here"),
+        "timeout",
+        ("after 25 s", "Recording batch size 4", "--time-limit"),
+        ("in iteration",),
+        options=("--time-limit", "25"),
+    ),
+    "flood": Bad(
+        entry(top="for _ in range(3000): os.write(1, b'x' * 100_000); os.write(2, b'y')\nos._exit(9)"),
+        "process-died",
+        ("exit code 9",),
+    ),
+}
+
+# Function that hangs → the entry point; its marked line writes a dot first.
+HANGS = {
+    "<module>": "import os, time\nwhile True: os.write(1, b'.'); time.sleep(1)  # here\n",
+    "model_provider": entry(model="import threading\nos.write(1, b'.'); threading.Event().wait()  # here"),
+    "input_provider": entry(top="import queue", inputs="os.write(1, b'.'); queue.Queue().get()  # here"),
+    "iteration": entry(step="while True: os.write(1, b'.')  # here"),
+    "__str__": entry(
+        top="class Evil(Exception):\n    def __str__(self):\n        while True: os.write(1, b'.')  # here",
+        step="raise Evil",
+    ),
+}
+
+# A bomb is bounded, so that the test does no harm should the product fail.
+HOSTILE = {
+    "fork bomb": Bad(
+        entry(
+            step="for _ in range(12):\n    os.fork()\n    os.setsid() if os.getpgrp() != os.getpid() else None\n"
+            "time.sleep(1000)"
+        ),
+        "too-many-processes",
+        ("more than 512 processes",),
+    ),
+    "threads": Bad(
+        entry(
+            top="import threading\nthreading.stack_size(65536)",
+            step="for _ in range(10000): threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n"
+            "time.sleep(1000)",
+        ),
+        "too-many-processes",
+        ("8192 threads",),
+    ),
+    "children that flee": Bad(
+        entry(
+            top="for _ in range(20):\n    if os.fork() == 0:\n        os.setsid()\n        if os.fork() == 0:\n"
+            "            time.sleep(1000)\n        os._exit(0)"
+        ),
+        "",
+    ),
+    "copies that go on": Bad(entry(step="if calls < 4: os.fork()"), ""),
+    "closes 0 to 2": Bad(entry(top="os.closerange(0, 3)"), ""),
+    "closes everything": Bad(entry(top="os.closerange(0, 65536)"), "channel-broken", ("os.closerange",)),
+    "writes on every descriptor": Bad(
+        entry(top="for fd in range(3, 100):\n    try: os.write(fd, b'garbage' * 10)\n    except OSError: pass\n"),
+        "channel-broken",
+        ("os.closerange",),
+    ),
+    "replaces every descriptor": Bad(
+        entry(top="for fd in range(3, 100): os.dup2(1, fd)"), "channel-broken", ("os.closerange",)
+    ),
+    "goes elsewhere": Bad(entry(top="os.chdir('/')"), "", files={"more.py": ""}),
+    "changes signals": Bad(
+        entry(top="import signal\nfor s in (2, 3, 15, 17, 20): signal.signal(s, signal.SIG_IGN)"), ""
+    ),
+    "few descriptors": Bad(entry(top="import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))"), ""),
+    "traces": Bad(
+        entry(
+            top="import atexit, threading\ndef hook(*_): return hook\nsys.settrace(hook); sys.setprofile(hook)\n"
+            "threading.settrace(hook)\nthreading.excepthook = 3\natexit.register(time.sleep, 1000)\n"
+            "threading.Thread(target=time.sleep, args=(1000,)).start()"
+        ),
+        "",
+    ),
+    "replaces the standard library": Bad(
+        entry(
+            top="import json, socket, gc, traceback\njson.dumps = json.loads = json.JSONEncoder = None\n"
+            "time.perf_counter = time.perf_counter_ns = time.time = lambda: 0\nos.getpid = lambda: 1\n"
+            "socket.socket.sendall = None\nsys.exit = None"
+        ),
+        "",
+    ),
+    "batch sizes twice and too large": Bad(
+        entry(inputs="return (torch.randn(batch_size, 256, 8),)"),
+        "",
+        options=("--batch-sizes", "8,8,4,16777216", "--memory-limit", "2GiB"),
+        check=two_sizes,
+    ),
+}
+
+# One of each kind, and what needs the whole report.
+WHOLE_TOO = {
+    "misspelt provider",
+    "two generations",
+    "async provider",
+    "no default",
+    "default True",
+    "no model",
+    "bare tensor",
+    "no step",
+    "chain",
+    "words that are no Unicode",
+    "at other batch sizes",
+    "while it is timed",
+    "out of memory at the user's batch size",
+    "out of memory at every batch size",
+    "NUL",
+    "missing module",
+    "circular import",
+    "import that fails",
+    "50 MB",
+}
+RUNNER = {**PROVIDERS, **EXCEPTIONS, **FILES}
+DAEMON = {**ENDS, **{name: bad for name, bad in RUNNER.items() if name in WHOLE_TOO}, **HOSTILE}
+for _name in ("50 MB", *(name for name, bad in RUNNER.items() if bad.check is not None)):
+    RUNNER.pop(_name)  # the daemon's alone
+EXIT_CODES = dict(re.findall(r"^\| `([a-z-]+)` \| (\d+) \|", (ROOT / "docs" / "errors.md").read_text(), re.MULTILINE))
+
+
+def write(bad: Bad, folder: Path) -> dict[str, bytes]:
+    """Makes the folder of the entry point; what is in it."""
+    folder.mkdir()
+    source = bad.source.encode() if isinstance(bad.source, str) else bad.source
+    for name, text in {"entry.py": source, **{name: text.encode() for name, text in bad.files.items()}}.items():
+        (folder / name).write_bytes(text)
+    return content(folder)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def marked_line(bad: Bad) -> int | None:
+    lines = bad.source.splitlines() if isinstance(bad.source, str) else []
+    return next((i for i, line in enumerate(lines, 1) if line.endswith(HERE)), None)
+
+
+class Runner:
+    """The real runner, warm, as the daemon starts it; each run is a fork of it."""
+
+    def __init__(self, agent: Path) -> None:
+        ours, theirs = socket.socketpair()
+        self._control = Channel(ours)
+        self._process = subprocess.Popen(
+            [sys.executable, ROOT / "profiler" / "runner" / "ridgeline_runner", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+        )
+        theirs.close()
+        assert self._control.receive()["type"] == "ready"
+        self._control.send({"type": "loadAgent", "path": str(agent)})
+        assert self._control.receive()["type"] == "agentLoaded"
+        self._ours = ours
+
+    def start(self, folder: Path, output: int) -> socket.socket:
+        """Starts to profile the folder's entry point; the channel of the run."""
+        spec = {
+            "entry": str(folder / "entry.py"),
+            "projectRoot": str(folder),
+            "batchSizes": [2],
+            "timeBudgetSeconds": 0.01,
+            "memoryLimitBytes": 4 << 30,
+            "environmentRoots": [sys.prefix, sys.base_prefix],
+        }
+        ours, theirs = socket.socketpair()
+        message = json.dumps({"type": "run", "id": 1, "spec": spec}).encode()
+        header = struct.pack("<2sBBI", b"RL", 1, 1, len(message))
+        socket.send_fds(self._ours, [header + message], [theirs.fileno(), output])
+        theirs.close()
+        return ours
+
+    def last_message(self, folder: Path) -> dict[str, Any]:
+        """Profiles the folder's entry point: the result, or the failure."""
+        last: dict[str, Any] = {}
+        with open(os.devnull, "wb") as output:
+            channel = self.start(folder, output.fileno())
+        with channel, channel.makefile("rb") as stream:
+            while header := stream.read(8):
+                kind, length = header[3], int.from_bytes(header[4:], "little")
+                payload = stream.read(length)
+                if kind == 1:
+                    last = json.loads(payload)
+        self.process()
+        return last
+
+    def process(self, end: signal.Signals | None = None) -> None:
+        """Waits for the end of the process of the run that was started, and may tell it to end."""
+        started = self._control.receive()
+        if end is not None:
+            os.kill(started["pid"], end)
+        assert (started["type"], self._control.receive()["type"]) == ("started", "exited")
+
+    def end(self) -> None:
+        self._control.close()
+        assert self._process.wait(timeout=30) == 0
+
+
+@pytest.fixture(scope="module")
+def runner(agent: Path) -> Iterator[Runner]:
+    warm = Runner(agent)
+    yield warm
+    warm.end()
+
+
+@pytest.mark.parametrize("name", RUNNER)
+def test_the_runner_says_what_is_wrong(name: str, runner: Runner, tmp_path: Path) -> None:
+    bad = RUNNER[name]
+    folder = tmp_path / "project"
+    before = write(bad, folder)
+    message = runner.last_message(folder)
+    if not bad.kind:
+        assert (message["type"], message["skipped"], message["warnings"]) == ("result", [], []), message
+        return
+    assert (message["type"], message["kind"]) == ("failure", bad.kind), message
+    for expected in bad.words:
+        assert expected in message["message"]
+    assert len(message["message"]) < 10_000
+    own = [frame["line"] for frame in message["frames"] if frame["file"] == str(folder / "entry.py")]
+    line = marked_line(bad)
+    assert line is None or line in own[-2:]
+    assert not any("ridgeline_runner" in frame["file"] for frame in message["frames"])
+    assert content(folder) == before
+
+
+@pytest.mark.parametrize("function", HANGS)
+def test_the_runner_says_where_it_hangs(function: str, runner: Runner, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    bad = Bad(HANGS[function], "timeout")
+    write(bad, folder)
+    with open(tmp_path / "output", "w+b") as output, runner.start(folder, output.fileno()):
+        while b"." not in (tmp_path / "output").read_bytes():
+            time.sleep(0.01)
+        runner.process(end=signal.SIGTERM)
+    dump = (tmp_path / "output").read_text().rpartition("Stack (most recent call first):\n")[2]
+    assert f'  File "{folder}/entry.py", line {marked_line(bad)} in {function}\n' in dump
+
+
+@dataclass(frozen=True)
+class Outcome:
+    done: subprocess.CompletedProcess[str]
+    folder: Path
+    before: dict[str, bytes]
+    mark: str
+
+
+def profile_bad(bad: Bad, folder: Path) -> Outcome:
+    before = write(bad, folder)
+    mark = f"mark-{uuid.uuid4()}"
+    done = ridgeline(
+        *("profile", folder / "entry.py", "--python", sys.executable, "--format", "json", "--time-budget", "0.1"),
+        *bad.options,
+        MARK=mark,
+    )
+    return Outcome(done, folder, before, mark)
+
+
+@pytest.fixture(scope="module")
+def outcomes(
+    request: pytest.FixtureRequest, agent: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, concurrent.futures.Future[Outcome]]]:
+    """What came of the rows that this session asks for, in the order of the table."""
+    del agent  # built first, by one alone
+    root = tmp_path_factory.mktemp("bad")
+    mine = [item for item in request.session.items if getattr(item, "originalname", "") == "test_bad_input"]
+    names = [item.callspec.params["name"] for item in mine]
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        yield {name: pool.submit(profile_bad, DAEMON[name], root / str(i)) for i, name in enumerate(names)}
+
+
+@pytest.mark.parametrize("name", DAEMON)
+def test_bad_input(name: str, outcomes: dict[str, concurrent.futures.Future[Outcome]]) -> None:
+    bad = DAEMON[name]
+    outcome = outcomes[name].result()
+    words = outcome.done.stderr
+    if bad.kind:
+        assert f"[{bad.kind}]" in words, words[-3000:]
+        assert outcome.done.returncode == int(EXIT_CODES[bad.kind])
+        assert outcome.done.stdout == ""
+    else:
+        assert outcome.done.returncode == 0, words[-3000:]
+        report = json.loads(outcome.done.stdout)
+        if bad.check is not None:
+            bad.check(report)
+    line = marked_line(bad)
+    if line is not None:
+        assert f"\nentry.py:{line}: error: " in words, words[-3000:]
+    assert "ridgeline_runner" not in words and "Traceback" not in words, words[-3000:]
+    assert len(words) < 100_000
+    # The first line ends with the batch size and the kind; the words go on below it.
+    flat = re.sub(r"( \(batch size \d+\))? \[[a-z-]+\]\n", "\n", words)
+    for expected in (*bad.words, *bad.told):
+        assert expected in flat, words[-3000:]
+    assert_all_gone(outcome.mark)
+    assert content(outcome.folder) == outcome.before
+
+
+GOOD = Bad(entry(), "")
+
+
+def refused(kind: str, *words: str, command: tuple[str, ...] = (), **environment: str) -> str:
+    """Profiles without the table's defaults; the message, which must be of this kind."""
+    done = ridgeline(*command, **environment)
+    assert f"[{kind}]" in done.stderr and done.returncode == int(EXIT_CODES[kind]), done.stderr
+    for expected in words:
+        assert expected in done.stderr
+    return done.stderr
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    write(GOOD, tmp_path / "project")
+    return tmp_path / "project" / "entry.py"
+
+
+def test_a_folder_is_no_entry(tmp_path: Path) -> None:
+    refused("entry-unreadable", "is a folder", command=("profile", str(tmp_path)))
+
+
+def test_an_entry_that_does_not_exist() -> None:
+    refused("entry-unreadable", "There is no file none.py.", command=("profile", "none.py"))
+
+
+def test_an_entry_that_is_no_python(good: Path) -> None:
+    other = good.rename(good.with_suffix(".txt"))
+    refused("entry-unreadable", "is not a Python file", command=("profile", str(other), "--python", sys.executable))
+
+
+def test_an_entry_that_cannot_be_read(good: Path) -> None:
+    good.chmod(0)
+    user = 65534 if os.geteuid() == 0 else None  # an administrator may read everything
+    try:
+        good.parent.parent.chmod(0o755)
+        done = subprocess.run(
+            [BINARY, "profile", good], user=user, capture_output=True, text=True, cwd="/", check=False
+        )
+    except PermissionError as error:
+        pytest.skip(f"another user cannot run the binary: {error}")
+    assert done.returncode == 2 and "[entry-unreadable]" in done.stderr, done.stderr
+    assert "cannot be read: Permission denied" in done.stderr
+
+
+def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        ["sh", "-c", f"cd {gone} && rmdir {gone} && exec {BINARY} profile entry.py"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2 and "There is no file entry.py." in done.stderr, done.stderr
+
+
+def test_relative_paths(good: Path, agent: Path) -> None:
+    del agent
+    (good.parent / "python").symlink_to(sys.executable)
+    report = good.parent.parent / "report.json"
+    done = subprocess.run(
+        [BINARY, "profile", "../project/entry.py", "--python", sys.executable, "--project-root", ".", "--format"]
+        + ["json", "--time-budget", "0.1", "--output", "../report.json"],
+        cwd=good.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(report.read_text())["entry"]["path"] == str(good)
+
+
+@pytest.mark.parametrize("sizes", ["0", "-1", "8,x", "16777217"])
+def test_batch_sizes_that_are_none(sizes: str, good: Path) -> None:
+    assert ridgeline("profile", good, f"--batch-sizes={sizes}").returncode == 2
+
+
+def test_an_interpreter_that_is_not_there(good: Path) -> None:
+    refused("interpreter", "no/python", command=("profile", str(good), "--python", "no/python"))
+
+
+def test_an_interpreter_that_is_none(good: Path) -> None:
+    refused("worker-died", "ended by itself", command=("profile", str(good), "--python", "/bin/true"))
+
+
+def test_an_interpreter_without_torch(good: Path, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')  # -S: no site-packages
+    python.chmod(0o755)
+    refused("no-torch", "No module named 'torch'", "--python", command=("profile", str(good), "--python", str(python)))
+
+
+@pytest.mark.parametrize("words", ["raise RuntimeError('broken on purpose')", "raise SystemExit('broken on purpose')"])
+def test_a_torch_that_does_not_import(words: str, good: Path, tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text(words + "\n")
+    command = ("profile", str(good), "--python", sys.executable)
+    refused("no-torch", "broken on purpose", command=command, PYTHONPATH=str(tmp_path))
+
+
+def compiler(folder: Path, script: str) -> str:
+    """A compiler that is a script; `$output` is the file that it shall write."""
+    program = folder / "compiler"
+    find = 'for word; do [ "$last" = -o ] && output=$word; last=$word; done\n'
+    program.write_text("#!/bin/sh\n" + find + script + "\n")
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_no_compiler(good: Path, tmp_path: Path) -> None:
+    cache = str(tmp_path / "cache")
+    command = ("profile", str(good), "--python", sys.executable)
+    refused("no-compiler", "g++", "CXX", command=command, RIDGELINE_CACHE=cache, PATH=str(tmp_path), CXX="")
+
+
+def test_a_compiler_that_fails(good: Path, tmp_path: Path) -> None:
+    program = compiler(tmp_path, "echo 'error: on purpose' >&2; exit 1")
+    command = ("profile", str(good), "--python", sys.executable)
+    refused(
+        "agent-build-failed", "error: on purpose", command=command, RIDGELINE_CACHE=str(tmp_path / "c"), CXX=program
+    )
+    assert list((tmp_path / "c" / "agents").iterdir()) == []
+
+
+def test_an_agent_that_is_none_is_built_anew(good: Path, tmp_path: Path, agent: Path) -> None:
+    cache = str(tmp_path / "cache")
+    command = ("profile", str(good), "--python", sys.executable, "--time-budget", "0.1")
+    program = compiler(tmp_path, 'echo "no library" > "$output"')
+    refused("agent-refused", "built anew", command=command, RIDGELINE_CACHE=cache, CXX=program)
+    program = compiler(tmp_path, f'cp {agent} "$output"')
+    assert ridgeline(*command, RIDGELINE_CACHE=cache, CXX=program).returncode == 0
+
+
+@pytest.mark.parametrize("size", ["64k", "4m"])  # no room for the sources; for an agent
+def test_a_full_disk(size: str, good: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+    mount = f"mount -t tmpfs -o size={size},mode=700 none {cache}"
+    possible = subprocess.run(["unshare", "-m", "sh", "-c", mount], capture_output=True, check=False).returncode == 0
+    if not possible:
+        pytest.skip("a small file system cannot be mounted here")
+    program = compiler(tmp_path, 'head -c 8000000 /dev/zero > "$output"')
+    profile = f"{BINARY} profile {good} --python {sys.executable}"
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", f"{mount} && {profile}; code=$?; find {cache} -name '*.so'; exit $code"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "RIDGELINE_CACHE": str(cache), "CXX": program},
+        check=False,
+    )
+    assert done.returncode == 3 and "[cache]" in done.stderr and "RIDGELINE_CACHE" in done.stderr, done.stderr
+    assert done.stdout == ""  # no agent is left there
+
+
+def test_a_source_folder_that_is_read_only(good: Path, agent: Path) -> None:
+    del agent
+    mount = f"mount --bind -o ro {good.parent} {good.parent}"
+    if subprocess.run(["unshare", "-m", "sh", "-c", mount], capture_output=True, check=False).returncode != 0:
+        pytest.skip("a folder cannot be mounted read-only here")
+    profile = f"{BINARY} profile {good} --python {sys.executable} --time-budget 0.1"
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", f"{mount} && {profile}"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_entry_that_deletes_its_folder(tmp_path: Path, agent: Path) -> None:
+    del agent
+    folder = tmp_path / "project"
+    write(Bad(entry(provide="import shutil\nshutil.rmtree(os.path.dirname(__file__))"), ""), folder)
+    done = ridgeline("profile", folder / "entry.py", "--python", sys.executable, "--time-budget", "0.1")
+    assert done.returncode == 0, done.stderr
+    assert "entry.py:" in done.stdout
+
+
+def test_two_first_profiles_of_one_entry_at_once(good: Path, tmp_path: Path, agent: Path) -> None:
+    """Both build the agent, in one cache: neither disturbs the other."""
+    program = compiler(tmp_path, f'sleep 0.2; cp {agent} "$output"')
+    environment = {"RIDGELINE_CACHE": str(tmp_path / "cache"), "CXX": program}
+    arguments = ("profile", good, "--python", sys.executable, "--time-budget", "0.1", "--format", "json")
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(ridgeline, *arguments, **environment) for _ in range(2)]
+    for one in both:
+        done = one.result()
+        assert done.returncode == 0, done.stderr
+        assert "Building the agent" in done.stderr
+        assert json.loads(done.stdout)["lines"]
+    assert [file.name for file in (tmp_path / "cache" / "agents").rglob("*") if file.is_file()] == [agent.name]
+    assert content(good.parent) == {"entry.py": entry().encode()}
+
+
+def test_every_kind_is_documented() -> None:
+    cpp = "\n".join(file.read_text() for file in (ROOT / "server").rglob("*.cpp"))
+    python = "\n".join(file.read_text() for file in (ROOT / "profiler" / "runner").rglob("*.py"))
+    kinds = {
+        *re.findall(r'\b(?:fail|failure|Failure)\s*[({]\s*"([a-z-]+)"', cpp),
+        *re.findall(r'\bFailure\(\s*"([a-z-]+)"', python),
+        *re.findall(r'_wrong\(\s*[\w.]+,\s*"([a-z-]+)"', python),
+        *re.findall(r'^ {4,8}return "([a-z]+(?:-[a-z]+)*)"$', python.split("def kind_of")[1].split("\ndef ")[0], re.M),
+    }
+    assert kinds == set(EXIT_CODES)
