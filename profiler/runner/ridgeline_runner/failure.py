@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import os
+import re
 import sys
 import traceback
 from types import TracebackType
@@ -18,6 +19,7 @@ from ridgeline_runner import missing_cuda
 _RUNNER = os.path.dirname(os.path.abspath(__file__))
 _STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
 _EXCEPTION_GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # Python 3.11
+_CHECK_OF_TORCH = re.compile(r"\[enforce fail at [^\]]*\][^.]*\. ?")  # says nothing to its users
 _MAX_WORDS = 8192
 _MAX_LINE = 500
 _MAX_CAUSES = 4
@@ -36,14 +38,14 @@ class Failure(Exception):
         self.file = file
 
 
-def describe(error: BaseException, stage: str, batch_size: int | None = None) -> dict[str, Any]:
+def describe(error: BaseException, stage: str, batch_size: int | None = None, *, advise: bool = True) -> dict[str, Any]:
     """The error as a message for the daemon. The frames of the runner are left out."""
     kind = kind_of(error)
     message: dict[str, Any] = {
         "type": "failure",
         "kind": kind,
         "stage": stage,
-        "message": _words(error) + _advice(error, kind) + _causes(error),
+        "message": _words(error) + (_advice(error, kind) if advise else "") + _causes(error),
         "exception": _name(error),
         "frames": _frames(error.__traceback__),
     }
@@ -129,6 +131,7 @@ def _words(error: BaseException) -> str:
         return text
     if isinstance(error, SystemExit):
         return f"The code called sys.exit({safe_repr(error.code)})"
+    text = _CHECK_OF_TORCH.sub("", text)
     return f"{_name(error)}: {text}" if text else _name(error)
 
 

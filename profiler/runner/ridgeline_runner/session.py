@@ -266,7 +266,7 @@ class _Session:
 
     def _skip(self, error: BaseException, size: int) -> None:
         """A batch size that did not run, while another did, is an observation."""
-        described = describe(error, self.stage, size)
+        described = describe(error, self.stage, size, advise=False)
         described.pop("type")
         self._skipped.append(described)
         release(error)
