@@ -83,6 +83,7 @@ Profile build_profile(const RunInput& input) {
   profile.environment = input.environment;
   profile.capacity_bytes = input.capacity_bytes;
   profile.skipped = input.skipped;
+  profile.warnings = input.warnings;
   profile.iteration.ms = bare_time_ms(run);
   profile.iteration.iterations = static_cast<int>(run.times_ns.size());
   profile.iteration.warmup_iterations = run.warmup_iterations;

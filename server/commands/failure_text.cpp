@@ -14,8 +14,8 @@ namespace ridgeline::commands {
 
 namespace {
 
-constexpr std::array<std::string_view, 10> kMachineKinds = {
-    "interpreter",        "cache",         "no-torch",  "no-compiler",     "agent-build-failed",
+constexpr std::array<std::string_view, 11> kMachineKinds = {
+    "interpreter",        "cache",         "no-torch",  "no-compiler",     "agent-build-failed", "torch-unsupported",
     "python-unsupported", "agent-refused", "resources", "worker-protocol", "allocator"};
 
 /// Frames of the user's project, or all of them when none is.

@@ -13,6 +13,7 @@
 
 #include "worker/cache.h"
 #include "worker/interpreter.h"
+#include "worker/versions.h"
 
 namespace ridgeline::worker {
 
@@ -85,12 +86,9 @@ bool AgentBuilder::prepare(const protocol::WorkerEnvironment& environment, const
     return false;
   }
   const fs::path agent = fs::path(sources) / "profiler" / "agent";
-  const std::string frames = "frames_3" + std::to_string(environment.python_minor) + ".cpp";
-  if (environment.implementation != "CPython" || !fs::exists(agent / frames)) {
-    fail("python-unsupported", "Ridgeline does not know the stack frames of " + environment.implementation + " " +
-                                   environment.python + " yet. Use CPython 3.11.");
-    return false;
-  }
+  const std::string untested = untested_torch(environment);
+  build_failed_text_ = "The agent could not be built for torch " + environment.torch + "." +
+                       (untested.empty() ? "" : " " + untested + " Install one of these, or a newer Ridgeline.");
   target_ = agent_path(cache, environment);
   temporary_ = fs::path(target_).parent_path().string() + "." + std::to_string(::getpid()) + ".build";
   std::error_code problem;
@@ -101,8 +99,7 @@ bool AgentBuilder::prepare(const protocol::WorkerEnvironment& environment, const
   }
   link_ = {{compiler, "-shared", "-o", temporary_ + "/" + kAgentFile}, temporary_ + "/link.log"};
   for (const fs::directory_entry& file : fs::directory_iterator(agent, problem)) {
-    const std::string name = file.path().filename().string();
-    if (file.path().extension() != ".cpp" || (name.starts_with("frames_") && name != frames)) {
+    if (file.path().extension() != ".cpp") {
       continue;
     }
     const std::string object = temporary_ + "/" + file.path().stem().string() + ".o";
@@ -153,7 +150,7 @@ void AgentBuilder::start_job(const Job& job) {
 void AgentBuilder::job_ended(pid_t process, const std::string& log, int status) {
   running_.erase(process);
   if (status != 0) {
-    fail("agent-build-failed", "The agent could not be built for this torch:\n" + start_of(log));
+    fail("agent-build-failed", build_failed_text_ + "\n" + start_of(log));
     return;
   }
   const std::size_t left = waiting_.size() + running_.size() + (linking_ ? 0 : 1);

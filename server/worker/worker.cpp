@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "worker/cache.h"
+#include "worker/versions.h"
 
 namespace ridgeline::worker {
 
@@ -289,6 +290,11 @@ void Worker::handle_control(protocol::WorkerMessage message) {
 
 void Worker::on_ready(const protocol::Ready& ready) {
   environment_ = ready.environment;
+  if (const std::optional<protocol::Failure> failure = unsupported(*environment_)) {
+    stop_parent();
+    fail(failure->kind, failure->stage, failure->message);
+    return;
+  }
   std::error_code problem;
   if (std::filesystem::exists(agent_path(options_.cache, *environment_), problem)) {
     load_agent();
