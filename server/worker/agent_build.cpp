@@ -56,7 +56,7 @@ std::string start_of(const std::string& path) {
 std::vector<std::string> compile_command(const std::string& compiler, const protocol::WorkerEnvironment& environment,
                                          const std::string& sources) {
   std::vector<std::string> command = {compiler,
-                                      "-std=c++17",
+                                      "-std=" + cpp_standard(environment),
                                       "-O2",
                                       "-fPIC",
                                       "-fvisibility=hidden",

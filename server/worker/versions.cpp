@@ -17,6 +17,9 @@ using TorchMinor = std::pair<int, int>;
 constexpr TorchMinor kOldestTorch = {2, 4};
 constexpr TorchMinor kNewestTorch = {2, 15};
 
+/// torch/utils/cpp_extension.py: 2.9 builds extensions as C++17, 2.13 as C++20, and 2.15 no longer compiles as C++17.
+constexpr TorchMinor kLastCpp17Torch = {2, 9};
+
 std::string python_range() {
   return "CPython 3." + std::to_string(kOldestPython) + " to 3." + std::to_string(kNewestPython);
 }
@@ -78,6 +81,11 @@ std::string untested_torch(const protocol::WorkerEnvironment& environment) {
   }
   return "This version of Ridgeline was tested with " + torch_range() + ", and not with torch " + environment.torch +
          ".";
+}
+
+std::string cpp_standard(const protocol::WorkerEnvironment& environment) {
+  const std::optional<TorchMinor> torch = minor_of(environment.torch);
+  return torch.has_value() && *torch <= kLastCpp17Torch ? "c++17" : "c++20";
 }
 
 }  // namespace ridgeline::worker

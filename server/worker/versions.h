@@ -16,4 +16,7 @@ std::optional<protocol::Failure> unsupported(const protocol::WorkerEnvironment& 
 /// others.
 std::string untested_torch(const protocol::WorkerEnvironment& environment);
 
+/// The C++ standard that the headers of this torch are written in, as compilers name it.
+std::string cpp_standard(const protocol::WorkerEnvironment& environment);
+
 }  // namespace ridgeline::worker

@@ -71,5 +71,12 @@ TEST(Versions, SaysThatATorchIsNewerThanAllThatWereTested) {
   }
 }
 
+TEST(Versions, KnowsTheStandardOfTheHeaders) {
+  EXPECT_EQ(cpp_standard(environment(11, "2.4.1")), "c++17");
+  EXPECT_EQ(cpp_standard(environment(11, "2.9.1")), "c++17");
+  EXPECT_EQ(cpp_standard(environment(11, "2.13.0")), "c++20");
+  EXPECT_EQ(cpp_standard(environment(11, "a fork")), "c++20");
+}
+
 }  // namespace
 }  // namespace ridgeline::worker
