@@ -79,6 +79,12 @@ def test_a_line_ran_as_often_as_it_did(mark: str, report: dict[str, Any]) -> Non
     assert line_cost(report, ENTRY, mark)["calls"] == LINES[mark][-1]
 
 
+def test_a_line_without_an_operation_is_seen_by_samples(report: dict[str, Any]) -> None:
+    busy = line_cost(report, ENTRY, "without an operation")
+    assert busy["calls"] == 1
+    assert busy["timeMs"]["self"] > 0.5 * report["iteration"]["timeMs"]
+
+
 def test_the_lines_of_all_frames_add_up(report: dict[str, Any]) -> None:
     total = sum(line["timeMs"]["self"] for line in report["lines"]) + sum(item["timeMs"] for item in report["other"])
     assert total == pytest.approx(report["iteration"]["timeMs"], rel=0.001)

@@ -194,6 +194,21 @@ def test_no_torch_is_said_plainly(tmp_path: Path) -> None:
     assert "[no-torch]" in done.stderr and "--python" in done.stderr
 
 
+TORCHES = [("2.3.1", "torch-unsupported", "too old"), ("2.99.0", "agent-build-failed", "not with torch 2.99.0")]
+
+
+@pytest.mark.parametrize(("version", "kind", "words"), TORCHES)
+def test_a_torch_that_cannot_be_used_is_said_plainly(version: str, kind: str, words: str, tmp_path: Path) -> None:
+    torch = tmp_path / "modules" / "torch"
+    torch.mkdir(parents=True)
+    (torch / "__init__.py").write_text(f"__version__ = {version!r}\ndef compiled_with_cxx11_abi(): return True\n")
+    entry = ENTRIES / "layers" / "entry.py"
+    cache, modules = str(tmp_path / "cache"), str(tmp_path / "modules")
+    done = ridgeline("profile", entry, "--python", sys.executable, RIDGELINE_CACHE=cache, PYTHONPATH=modules)
+    assert done.returncode == 3
+    assert f"[{kind}]" in done.stderr and words in done.stderr and "2.4 to 2.15" in done.stderr
+
+
 def test_no_compiler_is_said_plainly(tmp_path: Path) -> None:
     done = ridgeline(
         "profile",

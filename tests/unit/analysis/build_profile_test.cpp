@@ -119,6 +119,7 @@ TEST(BuildProfile, PassesOnWhatItDoesNotMeasure) {
   input.environment = {"3.11.9", "2.5.1", "cpu", "Some Processor", 2};
   input.capacity_bytes = 1 << 30;
   input.skipped = {{128, "out-of-memory", "it did not fit"}};
+  input.warnings = {"torch is newer"};
   const Profile profile = build_profile(input);
   EXPECT_EQ(profile.entry_path, "/project/entry.py");
   EXPECT_EQ(profile.project_root, "/project");
@@ -126,6 +127,7 @@ TEST(BuildProfile, PassesOnWhatItDoesNotMeasure) {
   EXPECT_EQ(profile.capacity_bytes, std::uint64_t{1} << 30);
   ASSERT_EQ(profile.skipped.size(), 1U);
   EXPECT_EQ(profile.skipped[0].batch_size, 128);
+  EXPECT_THAT(profile.warnings, ::testing::Contains("torch is newer"));
 }
 
 std::vector<std::string> warnings_of(const RecordingBuilder& builder, std::vector<double> bare_ms) {

@@ -181,6 +181,10 @@ def several_lines(x):
     )
 
 
+def busy(count):
+    sum(range(count))  # without an operation
+
+
 class Base(nn.Module):
     def forward(self, x):
         return x.relu()  # method by super
@@ -234,6 +238,7 @@ def iteration_provider(model):
         matching(x, ["skip"])
         matching(x, ["run", 2])
         several_lines(x)
+        list(map(busy, [1_000_000]))
         model(x).sum().backward()
 
     return iteration
