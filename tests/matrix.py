@@ -28,8 +28,8 @@ FOLDER = ROOT / "build" / "matrix"
 TABLE = ROOT / "docs" / "compatibility.md"
 
 DEFAULT = ["2.4.1@3.10", "2.6.0@3.12", "2.9.1@3.13", "2.13.0@3.11", "2.15.0@3.12", "2.15.0@3.13"]
-# What may differ between versions, without the examples that take minutes and the comparisons of times within 5 %, for
-# which the machine must be quiet.
+# What may differ between versions, without the examples that take minutes and without comparisons of times, which need
+# a quiet machine.
 TESTS = [
     "test_frames.py",
     "test_truth.py",
