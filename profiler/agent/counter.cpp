@@ -37,10 +37,10 @@ bool inside(const std::string& file, const std::vector<std::string>& folders) {
   });
 }
 
-bool is_user_code(PyCodeObject* code) {
+bool is_user_code(const void* code) {
   const auto [found, inserted] = counts().user_codes.try_emplace(code, false);
   if (inserted) {
-    const std::string file = source_file(reinterpret_cast<PyObject*>(code));
+    const std::string file = source_file(static_cast<PyObject*>(const_cast<void*>(code)));
     found->second = inside(file, counts().roots) && !inside(file, counts().excluded);
     known_objects().keep_code(code);
   }
@@ -48,7 +48,7 @@ bool is_user_code(PyCodeObject* code) {
 }
 
 void count_module_call(PyFrameObject* frame) {
-  PyObject* locals = PyFrame_GetLocals(frame);
+  PyObject* locals = PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_locals");
   PyObject* self = locals == nullptr ? nullptr : PyMapping_GetItemString(locals, "self");
   if (self != nullptr) {
     known_objects().keep_instance(self);
@@ -63,18 +63,20 @@ int on_event(PyObject* /*unused*/, PyFrameObject* frame, int what, PyObject* /*a
   if (what != PyTrace_CALL && what != PyTrace_LINE) {
     return 0;
   }
-  PyCodeObject* code = PyFrame_GetCode(frame);
+  RawFrame traced{};  // the innermost
+  if (read_frames(PyThreadState_Get(), nullptr, &traced, 1) == 0) {
+    return 0;
+  }
   if (what == PyTrace_LINE) {
-    if (is_user_code(code)) {
-      ++counts().lines[{code, PyFrame_GetLineNumber(frame), PyFrame_GetLasti(frame)}];
+    if (is_user_code(traced.code)) {
+      ++counts().lines[{traced.code, PyFrame_GetLineNumber(frame), traced.instruction}];
     }
-  } else if (code == state().module_call) {
+  } else if (traced.code == state().module_call) {
     count_module_call(frame);
   }
-  if (what == PyTrace_CALL && !is_user_code(code)) {
+  if (what == PyTrace_CALL && !is_user_code(traced.code)) {
     PyObject_SetAttrString(reinterpret_cast<PyObject*>(frame), "f_trace_lines", Py_False);
   }
-  Py_DECREF(code);
   return 0;
 }
 

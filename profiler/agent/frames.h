@@ -1,7 +1,7 @@
 // The Python frames of the calling thread, read without the GIL.
 //
-// The layout of an interpreter frame is internal to CPython, so there is one implementation per minor version,
-// frames_3NN.cpp; no other file may look inside a frame.
+// The layout of an interpreter frame is internal to CPython: frames_3NN.h has what differs between minor versions, and
+// only frames.cpp looks inside a frame.
 #pragma once
 
 #include <cstddef>
@@ -33,9 +33,6 @@ inline bool operator==(const FrameMark& a, const FrameMark& b) {
 }
 /// The calling thread's mark; contract as for read_frames.
 FrameMark innermost_frame(const _ts* thread);
-
-/// The CPython minor version that this build can read, such as 11.
-extern const int kFramesMinor;
 
 /// Reads the frames of `thread`, innermost first, at most `capacity`; returns how many. `thread` must be the calling
 /// thread's own state, outside of the interpreter loop: inside a C call, so that no frame changes. No allocation,

@@ -235,8 +235,9 @@ bool matches_process() {
                  RIDGELINE_TORCH_VERSION, version.c_str());
     return false;
   }
-  if ((Py_Version >> 16U) != (PY_VERSION_HEX >> 16U) || kFramesMinor != PY_MINOR_VERSION) {
-    PyErr_Format(PyExc_ImportError, "this Ridgeline agent is built for Python 3.%d", kFramesMinor);
+  const unsigned long python = PyLong_AsUnsignedLong(PySys_GetObject("hexversion"));  // borrowed, and always there
+  if (python >> 16U != PY_VERSION_HEX >> 16U) {
+    PyErr_Format(PyExc_ImportError, "this Ridgeline agent is built for Python 3.%d", PY_MINOR_VERSION);
     return false;
   }
   return true;

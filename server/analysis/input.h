@@ -32,7 +32,7 @@ struct RunInput {
   int batch_size = 0;  ///< the user's; one of `runs`
   std::vector<BatchRun> runs;
   std::vector<Skipped> skipped;
-  std::vector<std::string> warnings;  ///< of the run
+  std::vector<std::string> warnings;  ///< what the worker's side knows that a reader of the figures must
 };
 
 }  // namespace ridgeline::analysis

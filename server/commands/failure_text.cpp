@@ -14,9 +14,9 @@ namespace ridgeline::commands {
 
 namespace {
 
-constexpr std::array<std::string_view, 11> kMachineKinds = {
-    "interpreter",   "cache",     "no-torch",    "no-compiler",     "agent-build-failed", "python-unsupported",
-    "agent-refused", "resources", "worker-died", "worker-protocol", "allocator"};
+constexpr std::array<std::string_view, 12> kMachineKinds = {
+    "interpreter",        "cache",         "no-torch",  "no-compiler", "agent-build-failed", "torch-unsupported",
+    "python-unsupported", "agent-refused", "resources", "worker-died", "worker-protocol",    "allocator"};
 
 /// Frames of the user's project, or all of them when none is.
 std::vector<protocol::TraceFrame> user_frames(const std::vector<protocol::TraceFrame>& frames,

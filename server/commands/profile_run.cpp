@@ -13,6 +13,7 @@
 #include "worker/cache.h"
 #include "worker/interpreter.h"
 #include "worker/machine.h"
+#include "worker/versions.h"
 #include "worker/worker.h"
 
 namespace ridgeline::commands {
@@ -84,6 +85,9 @@ analysis::Profile analyse(worker::RunOutput output, const std::string& entry, co
     input.skipped.push_back({skipped.batch_size.value_or(0), skipped.kind, skipped.message});
   }
   input.warnings = std::move(output.result.warnings);
+  if (std::string untested = worker::untested_torch(output.environment); !untested.empty()) {
+    input.warnings.push_back(std::move(untested));
+  }
   return analysis::build_profile(input);
 }
 

@@ -13,6 +13,7 @@
 
 #include "worker/cache.h"
 #include "worker/interpreter.h"
+#include "worker/versions.h"
 
 namespace ridgeline::worker {
 
@@ -52,7 +53,7 @@ bool is_full(const std::string& folder) {
 std::vector<std::string> compile_command(const std::string& compiler, const protocol::WorkerEnvironment& environment,
                                          const std::string& sources) {
   std::vector<std::string> command = {compiler,
-                                      "-std=c++17",
+                                      "-std=" + cpp_standard(environment),
                                       "-O2",
                                       "-fPIC",
                                       "-fvisibility=hidden",
@@ -94,12 +95,9 @@ bool AgentBuilder::prepare(const protocol::WorkerEnvironment& environment, const
     return false;
   }
   const fs::path agent = fs::path(sources) / "profiler" / "agent";
-  const std::string frames = "frames_3" + std::to_string(environment.python_minor) + ".cpp";
-  if (environment.implementation != "CPython" || !fs::exists(agent / frames)) {
-    fail("python-unsupported", "Ridgeline does not know the stack frames of " + environment.implementation + " " +
-                                   environment.python + " yet. Use CPython 3.11.");
-    return false;
-  }
+  const std::string untested = untested_torch(environment);
+  build_failed_text_ = "The agent could not be built for torch " + environment.torch + "." +
+                       (untested.empty() ? "" : " " + untested + " Install one of these, or a newer Ridgeline.");
   target_ = agent_path(cache, environment);
   temporary_ = fs::path(target_).parent_path().string() + "." + unique_suffix() + ".build";
   std::error_code problem;
@@ -110,8 +108,7 @@ bool AgentBuilder::prepare(const protocol::WorkerEnvironment& environment, const
   }
   link_ = {{compiler, "-shared", "-o", temporary_ + "/" + kAgentFile}, temporary_ + "/link.log"};
   for (const fs::directory_entry& file : fs::directory_iterator(agent, problem)) {
-    const std::string name = file.path().filename().string();
-    if (file.path().extension() != ".cpp" || (name.starts_with("frames_") && name != frames)) {
+    if (file.path().extension() != ".cpp") {
       continue;
     }
     const std::string object = temporary_ + "/" + file.path().stem().string() + ".o";
@@ -166,7 +163,7 @@ void AgentBuilder::job_ended(pid_t process, const std::string& log, int status) 
     if (is_full(temporary_) || words.find("No space left on device") != std::string::npos) {
       fail("cache", "There is no room left to build the agent in " + temporary_ + ". " + kOtherCache);
     } else {
-      fail("agent-build-failed", "The agent could not be built for this torch:\n" + words);
+      fail("agent-build-failed", build_failed_text_ + "\n" + words);
     }
     return;
   }

@@ -63,6 +63,7 @@ class AgentBuilder {
   bool linking_ = false;
   std::string target_;     ///< the agent's path
   std::string temporary_;  ///< folder of the build
+  std::string build_failed_text_;
 };
 
 }  // namespace ridgeline::worker

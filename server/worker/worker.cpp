@@ -12,6 +12,7 @@
 
 #include "worker/cache.h"
 #include "worker/stack_dump.h"
+#include "worker/versions.h"
 
 namespace ridgeline::worker {
 
@@ -328,6 +329,11 @@ void Worker::on_ready(const protocol::Ready& ready) {
   environment_ = ready.environment;
   if (run_) {
     run_->environment = environment_;
+  }
+  if (const std::optional<protocol::Failure> failure = unsupported(*environment_)) {
+    stop_parent();
+    fail(failure->kind, failure->stage, failure->message);
+    return;
   }
   std::error_code problem;
   if (std::filesystem::exists(agent_path(options_.cache, *environment_), problem)) {

@@ -26,7 +26,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
 
-from conftest import BINARY, ROOT, assert_all_gone, ridgeline
+from conftest import BINARY, ENTRIES, ROOT, assert_all_gone, ridgeline
 from ridgeline_runner.channel import Channel
 
 AT_ONCE = 3
@@ -790,3 +790,18 @@ def test_every_kind_is_documented() -> None:
         *re.findall(r'^ {4,8}return "([a-z]+(?:-[a-z]+)*)"$', python.split("def kind_of")[1].split("\ndef ")[0], re.M),
     }
     assert kinds == set(EXIT_CODES)
+
+
+TORCHES = [("2.3.1", "torch-unsupported", "too old"), ("2.99.0", "agent-build-failed", "not with torch 2.99.0")]
+
+
+@pytest.mark.parametrize(("version", "kind", "words"), TORCHES)
+def test_a_torch_that_cannot_be_used_is_said_plainly(version: str, kind: str, words: str, tmp_path: Path) -> None:
+    torch = tmp_path / "modules" / "torch"
+    torch.mkdir(parents=True)
+    (torch / "__init__.py").write_text(f"__version__ = {version!r}\ndef compiled_with_cxx11_abi(): return True\n")
+    entry = ENTRIES / "layers" / "entry.py"
+    cache, modules = str(tmp_path / "cache"), str(tmp_path / "modules")
+    done = ridgeline("profile", entry, "--python", sys.executable, RIDGELINE_CACHE=cache, PYTHONPATH=modules)
+    assert done.returncode == 3
+    assert f"[{kind}]" in done.stderr and words in done.stderr and "2.4 to 2.15" in done.stderr

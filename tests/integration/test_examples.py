@@ -183,6 +183,7 @@ def test_recomputed_blocks_are_on_their_forward_lines(example_report: Reports) -
         "return x + self.mlp(self.norm2(x))",
     ):
         assert row("vit.py", text)["calls"] == 12 + 6
+        assert row("vit.py", text)["timeMs"]["recomputation"] > 0
     # The line that starts backward has it all in its total, and next to nothing for itself.
     backward = row("entry.py", "loss.backward()")["timeMs"]
     assert backward["self"] < 0.05 * backward["total"]
@@ -207,7 +208,6 @@ def test_the_call_of_a_compiled_model_has_its_cost_and_what_is_inside(example_re
     assert {"mm", "convolution_backward"} <= {node["name"] for node in nodes_below(compiled)}
 
 
-@pytest.mark.xfail(strict=True, reason="the region that torch.compile annotates hides the operations in it")
 def test_a_compiled_forward_shows_its_operations(example_report: Reports) -> None:
     (compiled,) = [
         node for node in example_report("compiled")["breakdown"]["children"] if node["type"] == "OptimizedModule"

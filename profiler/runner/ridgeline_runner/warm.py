@@ -30,8 +30,10 @@ _CHECK_SECONDS = 0.1
 def environment() -> dict[str, Any]:
     """What the daemon needs to know of this interpreter. Raises ImportError when there is no torch."""
     import torch
-    from torch.utils import cpp_extension
 
+    torch_folder = os.path.dirname(torch.__file__)
+    headers = os.path.join(torch_folder, "include")
+    python_headers = sysconfig.get_paths()["include"]
     return {
         "python": platform.python_version(),
         "pythonMinor": sys.version_info.minor,
@@ -40,8 +42,8 @@ def environment() -> dict[str, Any]:
         "torch": str(torch.__version__),
         "cxx11Abi": bool(torch.compiled_with_cxx11_abi()),
         "pythonTag": sysconfig.get_config_var("SOABI") or "",
-        "includeDirs": [*cpp_extension.include_paths(), sysconfig.get_paths()["include"]],
-        "libraryDirs": [os.path.join(os.path.dirname(torch.__file__), "lib")],
+        "includeDirs": [headers, os.path.join(headers, "torch", "csrc", "api", "include"), python_headers],
+        "libraryDirs": [os.path.join(torch_folder, "lib")],
         "environmentRoots": sorted({os.path.realpath(p) for p in _environment_roots()}),
     }
 

@@ -46,7 +46,7 @@ def receive():
     if not data:
         sys.exit(0)
     return json.loads(data[8:]), descriptors
-def ready(torch='0.0.0'):
+def ready(torch='2.13.0'):
     send(channel, type='ready', environment=dict(python='3.11.9', pythonMinor=11, implementation='CPython',
         executable='/rogue', torch=torch, cxx11Abi=True, pythonTag='rogue', includeDirs=[], libraryDirs=[],
         environmentRoots=['/rogue']))
@@ -123,7 +123,7 @@ class RogueTest : public ::testing::Test {
     }
     std::ofstream(folder_ / "recording", std::ios::binary) << recording::serialise(recording::testing::small_columns());
     protocol::WorkerEnvironment environment;
-    environment.torch = "0.0.0";
+    environment.torch = "2.13.0";
     environment.python_tag = "rogue";
     agent_ = agent_path(cache_.path().string(), environment);
     fs::create_directories(fs::path(agent_).parent_path());

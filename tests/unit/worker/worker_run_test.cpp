@@ -31,7 +31,7 @@ TEST_F(WorkerRun, GivesWhatAGoodChildMeasured) {
   const Finished& finished = finish();
   const auto* output = std::get_if<RunOutput>(&finished.outcome);
   ASSERT_NE(output, nullptr) << failure_of(finished).message;
-  EXPECT_EQ(output->environment.torch, "0.0.0");
+  EXPECT_EQ(output->environment.torch, "2.13.0");
   EXPECT_EQ(output->result.batch_size, 32);
   ASSERT_EQ(output->recordings.size(), 1U);
   EXPECT_EQ(output->recordings[0].batch_size, 32);

@@ -108,7 +108,7 @@ TEST_F(WorkerStart, ForgetsAnAgentThatTheInterpreterRefuses) {
 TEST_F(WorkerStart, EndsWithTheWordsOfTheCompiler) {
   const testing::Variable compiler("CXX",
                                    folder_.program("compiler", "#!/bin/sh\necho 'error: no' >&2; exit 1\n").string());
-  script("ready(torch='1.0.0')\nhang()\n");
+  script("ready(torch='2.5.0')\nhang()\n");
   const protocol::Failure failure = run_to_failure();
   EXPECT_EQ(failure.kind, "agent-build-failed");
   EXPECT_THAT(failure.message, HasSubstr("error: no"));
@@ -119,7 +119,7 @@ TEST_F(WorkerStart, CancelEndsTheBuild) {
   const std::string noted_at = (folder_ / "compiler").string();
   const testing::Variable compiler(
       "CXX", folder_.program("cxx", "#!/bin/sh\necho $$ > " + noted_at + "; sleep 1000 & wait\n").string());
-  script("ready(torch='1.0.0')\nhang()\n");
+  script("ready(torch='2.5.0')\nhang()\n");
   begin();
   const pid_t process = noted("compiler");
   worker_->cancel();
