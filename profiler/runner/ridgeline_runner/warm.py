@@ -136,8 +136,10 @@ class _Parent:
     def _load_agent(self, path: str) -> None:
         try:
             load_agent(path)
-            # The first optimizer of a process imports this, and it takes longer than most profiles.
-            import torch._dynamo  # noqa: F401
+            # The first optimizer of a process imports this, and it takes longer than most profiles. Where it cannot be
+            # imported, the run says so if it needs it.
+            with contextlib.suppress(Exception):
+                import torch._dynamo  # noqa: F401
 
             sys.modules["_ridgeline_agent"].adopt_orphans()
         except Exception as error:  # noqa: BLE001
