@@ -14,8 +14,6 @@ import traceback
 from types import TracebackType
 from typing import Any
 
-from ridgeline_runner import missing_cuda
-
 _RUNNER = os.path.dirname(os.path.abspath(__file__))
 _STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
 _EXCEPTION_GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # Python 3.11
@@ -84,7 +82,9 @@ def kind_of(error: BaseException) -> str:
         return "syntax-error"
     if isinstance(error, ImportError):
         return "import-error"
-    if missing_cuda.is_the_cause(error):
+    from ridgeline_runner import missing_cuda  # imports torch, which may be missing where no run is
+
+    if missing_cuda.is_the_cause(error, safe_text(error)):
         return "no-cuda"
     if isinstance(error, SystemExit):
         return "exit"
@@ -138,6 +138,8 @@ def _words(error: BaseException) -> str:
 def _advice(error: BaseException, kind: str) -> str:
     """What to do about errors whose own words do not say it."""
     if kind == "no-cuda":
+        from ridgeline_runner import missing_cuda
+
         return f". {missing_cuda.advice().rstrip('.')}"
     if isinstance(error, ModuleNotFoundError):
         return (

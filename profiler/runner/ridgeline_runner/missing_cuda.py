@@ -16,11 +16,10 @@ _TORCH_SAYS = ("Cannot access accelerator device", "active drivers")  # the seco
 _MAX_SOURCE = 4 << 20
 
 
-def is_the_cause(error: BaseException) -> bool:
-    """False on a machine with usable CUDA, but where `--device cpu` hides it."""
+def is_the_cause(error: BaseException, words: str) -> bool:
+    """`words` are the error's own. False on a machine with usable CUDA, but where `--device cpu` hides it."""
     if isinstance(error, (ImportError, SyntaxError)) or (torch.cuda.is_available() and not USE.in_effect):
         return False
-    words = str(error)
     return bool(_SPEAKS.search(words)) or any(part in words for part in _TORCH_SAYS) or _comes_from_cuda(error)
 
 
