@@ -49,6 +49,7 @@ an older torch it says so and ends; with a newer one it goes on, with a warning 
 
 The last results of `./dev matrix`, which installs each torch from the package index, builds the agent for it, and runs
 the tests that need one: every kind of Python frame, counts and bytes, an unchanged step, the runner, an example.
+Tests that compare times are left out: they say more about the machine than about the version.
 
 | torch | Python | C++ ABI | agent built in | passed | failed | date |
 |---|---|---|---:|---:|---:|---|
