@@ -242,11 +242,8 @@ Check check_profiles(const Findings& found) {
 }
 
 int run(const ProfileRequest& request) {
-  std::error_code problem;
-  if (!request.entry.empty() && !fs::is_regular_file(request.entry, problem)) {
-    const protocol::Failure missing{
-        "entry-unreadable", "start", "There is no file " + request.entry + ".", {}, std::nullopt};
-    std::cerr << failure_text({missing, ""}, "");
+  if (const std::string problem = request.entry.empty() ? "" : entry_problem(request.entry); !problem.empty()) {
+    std::cerr << failure_text({{"entry-unreadable", "start", problem, {}, std::nullopt}, ""}, "");
     return kExitUsage;
   }
   const Findings found = look(request);

@@ -37,30 +37,6 @@ RunFailure failure(const std::string& kind, const std::string& message) {
 /// An entry point is a page of code; a file of another kind must not become a long wait.
 constexpr std::uintmax_t kMaxEntryBytes = std::uintmax_t{16} << 20U;
 
-/// Why the file cannot be an entry point; empty when it can.
-std::string entry_problem(const std::string& path) {
-  std::error_code problem;
-  const fs::file_status status = fs::status(path, problem);
-  if (status.type() == fs::file_type::not_found) {
-    return "There is no file " + path + ".";
-  }
-  if (fs::is_directory(status)) {
-    return path + " is a folder. Name the file in it that defines the providers.";
-  }
-  if (problem || ::access(path.c_str(), R_OK) != 0) {
-    return path + " cannot be read: " + (problem ? problem.message() : std::strerror(errno)) + ".";
-  }
-  if (!fs::is_regular_file(status)) {
-    return path + " is no regular file.";
-  }
-  const std::uintmax_t size = fs::file_size(path, problem);
-  if (problem || size > kMaxEntryBytes) {
-    return path + " is " + std::to_string(size >> 20U) + " MiB long. An entry point is a Python file of at most " +
-           std::to_string(kMaxEntryBytes >> 20U) + " MiB; keep data in files of their own.";
-  }
-  return {};
-}
-
 std::string real_path(const std::string& path) {
   std::error_code problem;
   const fs::path real = fs::canonical(path, problem);
@@ -92,6 +68,29 @@ analysis::Profile analyse(worker::RunOutput output, const std::string& entry, co
 }
 
 }  // namespace
+
+std::string entry_problem(const std::string& path) {
+  std::error_code problem;
+  const fs::file_status status = fs::status(path, problem);
+  if (status.type() == fs::file_type::not_found) {
+    return "There is no file " + path + ".";
+  }
+  if (fs::is_directory(status)) {
+    return path + " is a folder. Name the file in it that defines the providers.";
+  }
+  if (problem || ::access(path.c_str(), R_OK) != 0) {
+    return path + " cannot be read: " + (problem ? problem.message() : std::strerror(errno)) + ".";
+  }
+  if (!fs::is_regular_file(status)) {
+    return path + " is no regular file.";
+  }
+  const std::uintmax_t size = fs::file_size(path, problem);
+  if (problem || size > kMaxEntryBytes) {
+    return path + " is " + std::to_string(size >> 20U) + " MiB long. An entry point is a Python file of at most " +
+           std::to_string(kMaxEntryBytes >> 20U) + " MiB; keep data in files of their own.";
+  }
+  return {};
+}
 
 std::variant<Target, RunFailure> find_target(const ProfileRequest& request) {
   Target target;

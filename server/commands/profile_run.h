@@ -34,6 +34,9 @@ struct Target {
   std::string device;  ///< that the step runs on: "cpu", "cpu in place of cuda"
 };
 
+/// Why the file cannot be an entry point, in a sentence; empty when it can.
+std::string entry_problem(const std::string& path);
+
 /// A failure, with what the profiled process wrote last.
 struct RunFailure {
   protocol::Failure failure;
