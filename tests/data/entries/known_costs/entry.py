@@ -4,7 +4,10 @@ recursion."""
 import torch
 from torch import nn
 
-SIZE = 640
+SIZE = 256
+
+# One thread: with more, a product waits for whatever else the other cores run.
+torch.set_num_threads(1)
 
 
 class Chain(nn.Module):
@@ -15,9 +18,12 @@ class Chain(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         w = self.weight
-        once = x @ w  # once
-        three = ((once @ w) @ w) @ w  # three
-        return self.down(three, 3)  # down
+        x = x @ w  # no fair unit: it finds cold caches and adds to the input's gradient
+        # In turns, so that a machine that is slow for a moment is slow for both.
+        for _ in range(12):
+            once = x @ w  # once
+            x = ((once @ w) @ w) @ w  # three
+        return self.down(x, 3)  # down
 
     def down(self, x: torch.Tensor, depth: int) -> torch.Tensor:
         if depth == 0:
@@ -31,7 +37,7 @@ def model_provider() -> nn.Module:
     return Chain()
 
 
-def input_provider(batch_size=640):
+def input_provider(batch_size=256):
     return (torch.randn(batch_size, SIZE, requires_grad=True),)
 
 
