@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
@@ -34,18 +33,6 @@ std::unique_ptr<stream_protocol::socket> adopt(asio::io_context& loop, Descripto
   return std::make_unique<stream_protocol::socket>(loop, stream_protocol(), descriptor.release());
 }
 
-/// Whether every batch size of the result was timed and recorded, the user's among them.
-bool is_complete(const protocol::RunResult& result, const std::vector<RecordedBatch>& recordings) {
-  const auto whole = [&](const protocol::SampledBatch& sample) {
-    return sample.batch_size > 0 && !sample.times_ns.empty() &&
-           std::ranges::all_of(sample.times_ns, [](double ns) { return ns > 0; }) &&
-           std::ranges::find(recordings, sample.batch_size, &RecordedBatch::batch_size) != recordings.end();
-  };
-  return std::ranges::all_of(result.samples, whole) &&
-         std::ranges::find(result.samples, result.batch_size, &protocol::SampledBatch::batch_size) !=
-             result.samples.end();
-}
-
 }  // namespace
 
 struct Worker::Run {
@@ -56,7 +43,7 @@ struct Worker::Run {
   pid_t process = 0;
   std::unique_ptr<stream_protocol::socket> channel;
   std::shared_ptr<OutputCapture> output;
-  protocol::FrameDecoder frames;
+  std::unique_ptr<RunInbox> inbox;
   std::vector<char> buffer = std::vector<char>(std::size_t{256} << 10U);
   std::string stage = "start";
   std::string doing;  ///< the last progress message
@@ -65,12 +52,6 @@ struct Worker::Run {
   bool ending = false;                       ///< its processes were told to end
   std::optional<protocol::Failure> failure;  ///< decided, told when the process is gone
   std::optional<protocol::WorkerEnvironment> environment;
-  std::optional<protocol::RunResult> result;
-  std::vector<RecordedBatch> recordings;
-  int incoming_batch = 0;
-  std::uint64_t incoming_left = 0;
-  std::uint64_t received = 0;
-  std::string incoming;
 };
 
 Worker::Worker(asio::io_context& loop, Reaper& reaper, WorkerOptions options)
@@ -106,6 +87,9 @@ void Worker::begin(std::optional<protocol::RunSpec> spec, RunLimits limits, std:
   run_->id = ++runs_;
   run_->spec = std::move(spec);
   run_->limits = limits;
+  run_->inbox = std::make_unique<RunInbox>(limits.recording_bytes, [this](const protocol::Progress& step) {
+    progress(step.stage, step.fraction, step.message);
+  });
   run_->handler = std::move(handler);
   run_->environment = environment_;
   limit_timer_.expires_after(limits.time);
@@ -428,89 +412,17 @@ void Worker::read_channel() {
       maybe_finish();
       return;
     }
-    run_->frames.feed({run_->buffer.data(), count});
-    while (auto next = run_->frames.next()) {
-      if (const auto* frame = std::get_if<protocol::Frame>(&*next)) {
-        handle_channel(*frame);
-      } else {
-        fail_channel(std::get<protocol::FrameError>(*next).what);
-      }
-      if (!run_ || run_->id != id || run_->failure.has_value()) {
-        break;
-      }
+    const bool given_up = run_->failure.has_value();  // what still comes is of no interest
+    const auto broken = given_up ? std::nullopt : run_->inbox->feed({run_->buffer.data(), count});
+    if (broken.has_value()) {
+      fail(broken->kind, run_->stage, broken->message);
+    } else if (!given_up && run_->inbox->told().has_value()) {
+      run_->failure = run_->inbox->told();
     }
     if (run_ && run_->id == id) {
       read_channel();
     }
   });
-}
-
-void Worker::handle_channel(const protocol::Frame& frame) {
-  if (run_->failure.has_value()) {
-    return;
-  }
-  if (frame.kind == protocol::FrameKind::kBytes) {
-    add_recording_bytes(frame.payload);
-    return;
-  }
-  std::string problem;
-  auto message = protocol::parse_worker_message(frame.payload, problem);
-  if (!message.has_value()) {
-    fail_channel(problem);
-    return;
-  }
-  handle_run_message(std::move(*message));
-}
-
-void Worker::handle_run_message(protocol::WorkerMessage message) {
-  if (const auto* step = std::get_if<protocol::Progress>(&message)) {
-    progress(step->stage, step->fraction, step->message);
-  } else if (const auto* announced = std::get_if<protocol::RecordingAnnounced>(&message)) {
-    run_->received += announced->bytes;
-    if (announced->bytes == 0 || run_->incoming_left != 0 || run_->received > run_->limits.recording_bytes) {
-      fail("recording-too-large", run_->stage,
-           "One iteration runs so many operations that its recording exceeds the limit of " +
-               std::to_string(run_->limits.recording_bytes >> 20U) + " MiB.");
-      return;
-    }
-    run_->incoming_batch = announced->batch_size;
-    run_->incoming_left = announced->bytes;
-    run_->incoming.clear();
-  } else if (auto* failure = std::get_if<protocol::Failure>(&message)) {
-    if (!run_->failure.has_value()) {
-      run_->failure = std::move(*failure);
-    }
-  } else if (auto* result = std::get_if<protocol::RunResult>(&message)) {
-    run_->result = std::move(*result);
-  }
-}
-
-void Worker::add_recording_bytes(const std::string& bytes) {
-  if (bytes.size() > run_->incoming_left) {
-    fail("worker-protocol", run_->stage, "The worker sent more of a recording than it announced.");
-    return;
-  }
-  run_->incoming += bytes;
-  run_->incoming_left -= bytes.size();
-  if (run_->incoming_left > 0) {
-    return;
-  }
-  std::string problem;
-  auto recording = recording::Recording::parse(std::move(run_->incoming), problem);
-  run_->incoming = {};
-  if (!recording.has_value()) {
-    fail("worker-protocol", run_->stage, "The worker sent a damaged recording: " + problem + ".");
-    return;
-  }
-  run_->recordings.push_back({run_->incoming_batch, std::move(*recording)});
-}
-
-/// The run's channel is no longer what the runner made of it.
-void Worker::fail_channel(const std::string& what) {
-  fail("channel-broken", run_->stage,
-       "The profiled process lost its connection to Ridgeline: " + what +
-           ". Code that closes, replaces or writes to file descriptors that it did not open does that "
-           "(os.closerange, os.dup2).");
 }
 
 /// Gives up the run: remembers why, and ends its processes. The first reason stands, unless the user cancels.
@@ -567,14 +479,15 @@ void Worker::maybe_finish() {
   }
   if (run_->failure.has_value()) {
     finish(std::move(*run_->failure));
-  } else if (run_->result.has_value() && *run_->exit_status == 0 && !is_complete(*run_->result, run_->recordings)) {
+  } else if (run_->inbox->result().has_value() && *run_->exit_status == 0 && !run_->inbox->is_complete()) {
     finish(protocol::Failure{
         "worker-protocol", run_->stage, "The worker sent a result without its measurements.", {}, std::nullopt});
-  } else if (run_->result.has_value() && *run_->exit_status == 0) {
-    finish(RunOutput{environment_.value_or(protocol::WorkerEnvironment{}), std::move(*run_->result),
-                     std::move(run_->recordings)});
+  } else if (run_->inbox->result().has_value() && *run_->exit_status == 0) {
+    finish(RunOutput{environment_.value_or(protocol::WorkerEnvironment{}), run_->inbox->take_result(),
+                     run_->inbox->take_recordings()});
   } else if (*run_->exit_status == W_EXITCODE(kChannelLost, 0)) {
-    fail_channel("it was closed");
+    const protocol::Failure broken = channel_broken("it was closed");
+    fail(broken.kind, run_->stage, broken.message);
   } else {
     finish(protocol::Failure{"process-died",
                              run_->stage,

@@ -16,19 +16,14 @@
 #include <variant>
 #include <vector>
 
-#include "protocol/recording.h"
 #include "protocol/worker_frame.h"
 #include "protocol/worker_messages.h"
 #include "worker/agent_build.h"
 #include "worker/output_capture.h"
 #include "worker/process.h"
+#include "worker/run_inbox.h"
 
 namespace ridgeline::worker {
-
-struct RecordedBatch {
-  int batch_size = 0;
-  recording::Recording recording;
-};
 
 /// A run that measured what it was asked to: the user's batch size is among the samples, every sample has bare times
 /// and a recording.
@@ -97,14 +92,10 @@ class Worker {
   void load_agent();
   void start_run();
   void read_channel();
-  void handle_channel(const protocol::Frame& frame);
-  void handle_run_message(protocol::WorkerMessage message);
-  void add_recording_bytes(const std::string& bytes);
   void parent_ended(int status);
   void maybe_finish();
   void finish(std::variant<RunOutput, Warm, protocol::Failure> outcome);
   void fail(const std::string& kind, const std::string& stage, const std::string& message);
-  void fail_channel(const std::string& what);
   void kill_run();
   void progress(const std::string& stage, double fraction, const std::string& message);
 
