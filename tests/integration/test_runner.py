@@ -43,6 +43,14 @@ def test_interval_of_the_median_by_ranks(count: int, ranks: tuple[int, int] | No
     assert timing.median_interval_ranks(count) == ranks
 
 
+@pytest.mark.parametrize("count", [499, 501, 1023, 1024, 5000, 10_000_000])
+def test_interval_of_the_median_of_many(count: int) -> None:
+    """Its ends lie two standard deviations of the binomial from the middle: more values than a float's exponent."""
+    low, high = timing.median_interval_ranks(count) or (0, 0)
+    assert low + high == count - 1
+    assert 1.96 <= (count / 2 - low) / (math.sqrt(count) / 2) <= 1.96 + 4 / math.sqrt(count)
+
+
 def test_interval_of_the_median_holds_it_as_often_as_it_says() -> None:
     generator = random.Random(1)
     held = 0
