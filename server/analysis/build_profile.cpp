@@ -6,6 +6,7 @@
 #include "analysis/breakdown.h"
 #include "analysis/line_costs.h"
 #include "analysis/models.h"
+#include "analysis/peak_model.h"
 
 namespace ridgeline::analysis {
 
@@ -36,6 +37,16 @@ void add_models(const RunInput& input, Profile& profile) {
   }
   profile.time_model = fit_line(times);
   profile.memory_model = fit_line(peaks);
+  std::vector<SampledMemory> sampled;
+  for (const BatchRun* run : runs) {
+    sampled.push_back({run->batch_size, &run->recording});
+  }
+  std::string why_not;
+  profile.peak_model = fit_peak_model(sampled, input.scope, why_not);
+  if (!profile.peak_model.has_value() && runs.size() > 1) {
+    profile.warnings.push_back("Memory at other batch sizes is a straight line through the sampled peaks: " + why_not +
+                               ".");
+  }
   if (profile.time_model.has_value() && profile.time_model->slope > 0) {
     profile.max_samples_per_second = 1000.0 / profile.time_model->slope;
   }

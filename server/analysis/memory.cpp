@@ -5,6 +5,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "analysis/allocator_replay.h"
+
 namespace ridgeline::analysis {
 
 namespace {
@@ -13,125 +15,6 @@ using recording::kNone;
 using recording::Recording;
 using recording::Role;
 using recording::Stage;
-
-constexpr std::uint64_t kForever = ~std::uint64_t{0};
-
-/// One allocation, from birth to death.
-struct Block {
-  std::uint32_t event = 0;         ///< that allocated it
-  std::uint64_t death = kForever;  ///< time
-  std::uint32_t death_event = kNone;
-  std::optional<Role> role;
-  std::uint32_t parameter = kNone;
-};
-
-struct Peak {
-  std::uint64_t bytes = 0;
-  std::uint32_t event = kNone;  ///< after which the peak stands; kNone: at the start of the iteration
-  std::size_t iteration = 0;
-};
-
-/// Replays the allocator: `visit(event, live_bytes)` after each event.
-class Replay {
- public:
-  explicit Replay(const Recording& recording) : recording_(recording) {
-    live_.reserve(recording.memory_time().size() / 4 + 16);
-  }
-
-  template <typename Visit>
-  void run(Visit visit) {
-    for (std::uint32_t event = 0; event < recording_.memory_time().size(); ++event) {
-      const std::uint64_t address = recording_.memory_address()[event];
-      const std::uint64_t bytes = recording_.memory_bytes()[event];
-      if (bytes > 0) {
-        end_of(address, event);  // a release that was lost: the address cannot be handed out twice
-        live_[address] = static_cast<std::uint32_t>(blocks_.size());
-        blocks_.push_back({event, kForever, kNone, std::nullopt, kNone});
-        live_bytes_ += bytes;
-      } else {
-        end_of(address, event);  // of a block from before tracking: nothing
-      }
-      visit(event, live_bytes_);
-    }
-  }
-
-  /// The live block at an address, or null.
-  Block* at(std::uint64_t address) {
-    const auto found = live_.find(address);
-    return found == live_.end() ? nullptr : &blocks_[found->second];
-  }
-  std::vector<Block>& blocks() { return blocks_; }
-
- private:
-  void end_of(std::uint64_t address, std::uint32_t event) {
-    const auto found = live_.find(address);
-    if (found == live_.end()) {
-      return;
-    }
-    Block& block = blocks_[found->second];
-    block.death = recording_.memory_time()[event];
-    block.death_event = event;
-    live_bytes_ -= recording_.memory_bytes()[block.event];
-    live_.erase(found);
-  }
-
-  const Recording& recording_;
-  std::unordered_map<std::uint64_t, std::uint32_t> live_;
-  std::vector<Block> blocks_;
-  std::uint64_t live_bytes_ = 0;
-};
-
-/// Follows the live bytes through the iterations. An iteration starts with what the event before it left.
-class PeakFinder {
- public:
-  explicit PeakFinder(const Recording& recording) : recording_(recording) {}
-
-  /// Before an event changes anything; `live` is what stands until then.
-  void before(std::uint32_t event, std::uint64_t live) {
-    const std::uint64_t time = recording_.memory_time()[event];
-    const std::uint32_t previous = event == 0 ? kNone : event - 1;
-    while (iteration_ < recording_.iteration_end().size() && time > recording_.iteration_end()[iteration_]) {
-      enter(live, previous);
-      ++iteration_;
-      entered_ = false;
-    }
-    if (iteration_ < recording_.iteration_start().size() && time >= recording_.iteration_start()[iteration_]) {
-      enter(live, previous);
-    }
-  }
-  /// After the event.
-  void after(std::uint32_t event, std::uint64_t live) {
-    if (entered_) {
-      offer(live, event);
-    }
-  }
-  /// After the last event.
-  Peak finish(std::uint64_t live) {
-    const auto events = static_cast<std::uint32_t>(recording_.memory_time().size());
-    for (; iteration_ < recording_.iteration_end().size(); ++iteration_, entered_ = false) {
-      enter(live, events == 0 ? kNone : events - 1);
-    }
-    return peak_;
-  }
-
- private:
-  void enter(std::uint64_t live, std::uint32_t previous_event) {
-    if (!entered_) {
-      entered_ = true;
-      offer(live, previous_event);
-    }
-  }
-  void offer(std::uint64_t live, std::uint32_t event) {
-    if (live > peak_.bytes) {
-      peak_ = {live, event, iteration_};
-    }
-  }
-
-  const Recording& recording_;
-  Peak peak_;
-  std::size_t iteration_ = 0;
-  bool entered_ = false;
-};
 
 class Analyser {
  public:

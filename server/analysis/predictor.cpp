@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "analysis/models.h"
+#include "analysis/peak_model.h"
 
 namespace ridgeline::analysis {
 
@@ -74,8 +75,20 @@ double throughput_at(const Predictor& predictor, int batch_size) {
   return ms.has_value() ? throughput_of(*ms, batch_size).value : 0;
 }
 
+std::optional<Estimate> memory_estimate(const Predictor& predictor, int batch_size) {
+  if (!predictor.peaks.has_value()) {
+    return value_at(predictor.memory, sampled_range(predictor), batch_size);
+  }
+  const Measured peak = peak_at(*predictor.peaks, batch_size);
+  Estimate estimate{peak.value, std::nullopt};
+  if (predictor.peaks->checked) {
+    estimate.interval = Interval{peak.low, peak.high};
+  }
+  return estimate;
+}
+
 double memory_at(const Predictor& predictor, int batch_size) {
-  const auto bytes = value_at(predictor.memory, sampled_range(predictor), batch_size);
+  const auto bytes = memory_estimate(predictor, batch_size);
   return bytes.has_value() ? bytes->value : 0;
 }
 
@@ -123,7 +136,26 @@ void answer_throughput(const Predictor& predictor, double wanted, Answer& answer
   }
 }
 
+void answer_memory_by_peaks(const Predictor& predictor, double wanted, Answer& answer) {
+  const bool bounded = grows(*predictor.peaks);
+  const int most = bounded ? kMaxBatchSize : sampled_range(predictor).high;
+  const std::optional<int> largest = largest_batch_within(*predictor.peaks, wanted, most);
+  if (!largest.has_value()) {
+    answer.obstacle = Obstacle::kTooLittleMemory;
+    answer.least = predict_batch(predictor, least_batch(*predictor.peaks, most));
+    return;
+  }
+  answer.batch = predict_batch(predictor, *largest);
+  if (!bounded) {
+    answer.obstacle = Obstacle::kMemoryUnknown;
+  }
+}
+
 void answer_memory(const Predictor& predictor, double wanted, Answer& answer) {
+  if (predictor.peaks.has_value()) {
+    answer_memory_by_peaks(predictor, wanted, answer);
+    return;
+  }
   if (!predictor.memory.has_value()) {
     answer.obstacle = Obstacle::kTooFewSizes;
     return;
@@ -175,6 +207,7 @@ Predictor make_predictor(const Profile& profile) {
   }
   predictor.time = fit_line(times);
   predictor.memory = fit_line(peaks);
+  predictor.peaks = profile.peak_model;
   return predictor;
 }
 
@@ -187,7 +220,7 @@ BatchPrediction predict_batch(const Predictor& predictor, int batch_size) {
   if (batch.ms.has_value()) {
     batch.samples_per_second = throughput_of(*batch.ms, batch_size);
   }
-  batch.peak_bytes = value_at(predictor.memory, sampled, batch_size);
+  batch.peak_bytes = memory_estimate(predictor, batch_size);
   if (batch.peak_bytes.has_value() && predictor.capacity_bytes > 0) {
     batch.fits = batch.peak_bytes->value <= static_cast<double>(predictor.capacity_bytes);
   }

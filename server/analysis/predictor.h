@@ -19,7 +19,8 @@ inline constexpr int kMaxBatchSize = 1 << 24;
 /// What answers are made of: lines, and what they were fitted to.
 struct Predictor {
   std::optional<Line> time;    ///< milliseconds
-  std::optional<Line> memory;  ///< bytes
+  std::optional<Line> memory;  ///< bytes; asked only without `peaks`
+  std::optional<PeakModel> peaks;
   std::vector<TimeSample> time_samples;
   std::vector<MemorySample> memory_samples;
   std::vector<Skipped> skipped;
@@ -29,7 +30,8 @@ struct Predictor {
 /// Fits the lines to the samples of the profile; nothing else of it is read but the skipped sizes and the capacity.
 Predictor make_predictor(const Profile& profile);
 
-/// What the lines say of one batch size, from 1 to kMaxBatchSize. A line is asked only where it can be believed:
+/// What the models say of one batch size, from 1 to kMaxBatchSize. The peaks are asked anywhere. A line is asked only
+/// where it can be believed:
 /// - it grows from a fixed cost of at least 0: everywhere;
 /// - it grows and its intercept is negative: not below the sampled sizes, where it falls to nothing;
 /// - it does not grow: only within the sampled sizes.

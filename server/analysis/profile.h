@@ -117,6 +117,31 @@ struct MemorySample {
   std::uint64_t peak_bytes = 0;
 };
 
+/// The peak from one batch size on, up to the next piece: bytes = intercept + slope × batch size.
+struct PeakPiece {
+  int from_batch = 1;
+  double slope = 0;
+  double intercept = 0;
+};
+
+/// Allocations of one operation and line whose size is not linear in the batch size.
+struct NotLinear {
+  std::string operation;             ///< empty: allocated outside of operations
+  Location location;                 ///< of the user's innermost line, when there was one
+  std::vector<std::uint64_t> bytes;  ///< at each sampled batch size, ascending; all its allocations together
+};
+
+/// The peak of memory at any batch size. See peak_model.h.
+struct PeakModel {
+  std::vector<PeakPiece> value;  ///< by from_batch; the first begins at 1
+  std::vector<PeakPiece> low;    ///< empty, as is `high`: the same as `value`
+  std::vector<PeakPiece> high;
+  bool checked = false;  ///< three batch sizes or more: that sizes are linear was seen, not assumed
+  int allocations = 0;   ///< matched, in one iteration; with what was alive when it began
+  int not_linear = 0;    ///< of those
+  std::vector<NotLinear> largest_not_linear;  ///< that vary most first, at most 8
+};
+
 /// A batch size that was tried and did not run.
 struct Skipped {
   int batch_size = 0;
@@ -138,6 +163,7 @@ struct Profile {
   ByCategory by_category{};              ///< sums to peak_bytes
   std::optional<Line> time_model;        ///< milliseconds
   std::optional<Line> memory_model;      ///< bytes
+  std::optional<PeakModel> peak_model;   ///< absent: the step's allocations could not be matched
   std::vector<TimeSample> time_samples;  ///< by batch size
   std::vector<MemorySample> memory_samples;
   std::vector<Skipped> skipped;

@@ -81,6 +81,28 @@ Json fit_json(const std::optional<analysis::Line>& line, const std::string& unit
           {"residual" + unit, figure(&analysis::Line::residual_sd)}};
 }
 
+Json pieces_json(const std::vector<analysis::PeakPiece>& pieces) {
+  return array_of(pieces, [](const analysis::PeakPiece& piece) -> Json {
+    return {{"fromBatchSize", piece.from_batch},
+            {"slopeBytes", number(piece.slope)},
+            {"interceptBytes", number(piece.intercept)}};
+  });
+}
+
+Json peak_model_json(const std::optional<analysis::PeakModel>& model) {
+  if (!model) return nullptr;
+  return {
+      {"value", pieces_json(model->value)},
+      {"low", pieces_json(model->low)},
+      {"high", pieces_json(model->high)},
+      {"checked", model->checked},
+      {"allocations", model->allocations},
+      {"notLinear", model->not_linear},
+      {"largestNotLinear", array_of(model->largest_not_linear, [](const analysis::NotLinear& group) -> Json {
+         return {{"operation", group.operation}, {"location", location_json(group.location)}, {"bytes", group.bytes}};
+       })}};
+}
+
 Json models_json(const Profile& profile) {
   Json time = fit_json(profile.time_model, "Ms");
   time["samples"] = array_of(profile.time_samples, [](const analysis::TimeSample& sample) -> Json {
@@ -94,6 +116,7 @@ Json models_json(const Profile& profile) {
   memory["samples"] = array_of(profile.memory_samples, [](const analysis::MemorySample& sample) -> Json {
     return {{"batchSize", sample.batch_size}, {"peakBytes", sample.peak_bytes}};
   });
+  memory["peak"] = peak_model_json(profile.peak_model);
   return {{"time", std::move(time)}, {"memory", std::move(memory)}};
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <limits>
 #include <stdexcept>
 
 #include <nlohmann/json.hpp>
@@ -55,6 +56,38 @@ analysis::TimeSample time_sample(const json& object) {
   return sample;
 }
 
+double finite(const json& object, const char* name) {
+  const json& value = object.at(name);
+  if (!value.is_number()) refuse(std::string(name) + " is no number");
+  return value.get<double>();
+}
+
+std::vector<analysis::PeakPiece> pieces(const json& object, const char* name) {
+  std::vector<analysis::PeakPiece> pieces;
+  for (const json& piece : array(object, name)) {
+    pieces.push_back({integer<int>(piece, "fromBatchSize", 1, std::numeric_limits<int>::max()),
+                      finite(piece, "slopeBytes"), finite(piece, "interceptBytes")});
+    const std::size_t last = pieces.size() - 1;
+    const int least = last == 0 ? 1 : pieces[last - 1].from_batch + 1;
+    if (pieces[last].from_batch < least || (last == 0 && pieces[0].from_batch != 1)) {
+      refuse(std::string(name) + " does not begin at 1 and ascend");
+    }
+  }
+  return pieces;
+}
+
+/// What is predicted with; what only explains it is left out.
+std::optional<analysis::PeakModel> peak_model(const json& object) {
+  if (object.is_null()) return std::nullopt;
+  analysis::PeakModel model;
+  model.value = pieces(object, "value");
+  model.low = pieces(object, "low");
+  model.high = pieces(object, "high");
+  model.checked = object.at("checked").get<bool>();
+  if (model.value.empty() || model.low.empty() != model.high.empty()) refuse("peak has no pieces");
+  return model;
+}
+
 analysis::Profile profile_from(const json& report) {
   if (report.at("version") != 1) refuse("its version is not 1");
   analysis::Profile profile;
@@ -71,6 +104,7 @@ analysis::Profile profile_from(const json& report) {
     profile.memory_samples.push_back(
         {batch_size(sample), integer<std::uint64_t>(sample, "peakBytes", 0, ~std::uint64_t{0})});
   }
+  profile.peak_model = peak_model(report.at("models").at("memory").at("peak"));
   if (profile.time_samples.empty() || profile.memory_samples.size() != profile.time_samples.size()) {
     refuse("it has no samples, or not as many of time as of memory");
   }

@@ -1,0 +1,47 @@
+// The peak of memory at any batch size: the ledger of a step's allocations, matched between batch sizes and replayed.
+//
+// A step's allocations come in the same order at each batch size, and nearly all grow linearly with it. So the live
+// bytes at each instant are linear too, and the peak, their maximum, is made of a few linear pieces: it moves to
+// another instant as the batch grows. Definitions: docs/measurement.md, "Models against batch size".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/profile.h"
+#include "analysis/source_scope.h"
+#include "protocol/recording.h"
+
+namespace ridgeline::analysis {
+
+struct SampledMemory {
+  int batch_size = 0;
+  const recording::Recording* recording = nullptr;
+};
+
+/// Matches the iteration that holds the peak of each recording, by the ops and stacks that allocated and freed, in
+/// order. The model's value at each sampled batch size is the recorded peak, to the byte. An allocation whose size is
+/// not linear in the batch size is taken as linear between neighbouring samples; then the model has an interval.
+///
+/// Needs two batch sizes or more, each once; the order does not matter. Nothing, with the reason in `why_not`, when
+/// there are fewer, when a recording is incomplete, or when the step allocates too differently to be matched.
+std::optional<PeakModel> fit_peak_model(std::span<const SampledMemory> samples, const SourceScope& scope,
+                                        std::string& why_not);
+
+/// Bytes, and the interval that holds them; value, low and high are the same where everything was matched and linear.
+/// Pure, O(log pieces). `batch_size` at least 1.
+Measured peak_at(const PeakModel& model, int batch_size);
+
+/// The largest batch size, from 1 to `most`, whose peak is at most `bytes`; nothing when none is. Pure.
+std::optional<int> largest_batch_within(const PeakModel& model, double bytes, int most);
+
+/// The batch size from 1 to `most` with the least peak; the smallest of those. Pure.
+int least_batch(const PeakModel& model, int most);
+
+/// Whether the peak grows without bound.
+bool grows(const PeakModel& model);
+
+}  // namespace ridgeline::analysis
