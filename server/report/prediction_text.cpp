@@ -80,6 +80,8 @@ FigureRow figure_row(const char* label, const std::optional<Estimate>& estimate,
   std::string range = "unknown";
   if (interval && !interval->high) {
     range = format(interval->low) + " or more";
+  } else if (interval && interval->low == *interval->high) {
+    range = "exact";
   } else if (interval) {
     range = interval->low > 0 ? format(interval->low) + " to " + format(*interval->high)
                               : "up to " + format(*interval->high);

@@ -124,16 +124,27 @@ void notes(Page& page, const Profile& profile) {
 
 double at(const analysis::Line& line, double batch_size) { return line.slope * batch_size + line.intercept; }
 
+/// The peak by the ledger where there is one, else by the line.
+double peak_at(const Profile& profile, double batch_size) {
+  if (!profile.peak_model) return at(*profile.memory_model, batch_size);
+  const analysis::PeakPiece* last = nullptr;
+  for (const analysis::PeakPiece& piece : profile.peak_model->value) {
+    if (piece.from_batch <= batch_size) last = &piece;
+  }
+  return last == nullptr ? 0 : last->intercept + last->slope * batch_size;
+}
+
 /// Twice the batch by the two models, when both fit well and grow; ratios are of model to model, so that what the fit
 /// misses at this batch size is not taken for a gain.
 std::string advice(const Profile& profile) {
   constexpr double kGoodFit = 0.9;
   const auto usable = [](const auto& line) { return line && line->slope > 0 && line->r2 >= kGoodFit; };
-  if (!usable(profile.time_model) || !usable(profile.memory_model) || profile.batch_size <= 0) return {};
+  const bool known_memory = profile.peak_model || usable(profile.memory_model);
+  if (!usable(profile.time_model) || !known_memory || profile.batch_size <= 0) return {};
   const double now = profile.batch_size;
   const double twice = 2 * now;
   const double gain = 2 * ratio(at(*profile.time_model, now), at(*profile.time_model, twice));
-  const double need = at(*profile.memory_model, twice);
+  const double need = peak_at(profile, twice);
   const auto failed = [&](const analysis::Skipped& skipped) { return skipped.batch_size <= twice; };
   if (gain <= 0 || need <= 0 || std::any_of(profile.skipped.begin(), profile.skipped.end(), failed)) return {};
 

@@ -194,6 +194,40 @@ TEST(AnswerMemory, IsBoundedHoweverMuchThereIs) {
   EXPECT_EQ(ask(exact(), Quantity::kMemory, 1e18).batch->batch_size, kMaxBatchSize);
 }
 
+/// As exact(), with a ledger: a workspace of 5000 bytes rules up to a batch of 40.
+Predictor with_ledger(bool checked = true) {
+  Predictor predictor = exact();
+  predictor.peaks = PeakModel{{{1, 0, 5000}, {41, 100, 1000}}, {}, {}, checked, 3, 0, {}};
+  return predictor;
+}
+
+TEST(PredictBatch, AsksTheLedgerForMemory) {
+  for (const auto& [batch_size, bytes] : {std::pair{1, 5000.0}, {16, 5000.0}, {41, 5100.0}, {100, 11000.0}}) {
+    const BatchPrediction batch = predict_batch(with_ledger(), batch_size);
+    EXPECT_EQ(batch.peak_bytes->value, bytes);
+    EXPECT_EQ(batch.peak_bytes->interval->low, bytes);
+    EXPECT_EQ(*batch.peak_bytes->interval->high, bytes);
+  }
+  EXPECT_FALSE(predict_batch(with_ledger(false), 8).peak_bytes->interval.has_value());
+}
+
+TEST(AnswerMemory, AsksTheLedger) {
+  EXPECT_EQ(ask(with_ledger(), Quantity::kMemory, 11000).batch->batch_size, 100);
+  EXPECT_EQ(ask(with_ledger(), Quantity::kMemory, 5099).batch->batch_size, 40);
+  const Answer none = ask(with_ledger(), Quantity::kMemory, 4999);
+  EXPECT_EQ(none.obstacle, Obstacle::kTooLittleMemory);
+  EXPECT_FALSE(none.batch.has_value());
+  EXPECT_EQ(none.least->batch_size, 1);
+}
+
+TEST(AnswerMemory, OfALedgerThatDoesNotGrowStaysWithinTheSamples) {
+  Predictor predictor = exact();
+  predictor.peaks = PeakModel{{{1, 0, 5000}}, {}, {}, true, 3, 0, {}};
+  const Answer answer = ask(predictor, Quantity::kMemory, 6000);
+  EXPECT_EQ(answer.batch->batch_size, 16);
+  EXPECT_EQ(answer.obstacle, Obstacle::kMemoryUnknown);
+}
+
 TEST(Answer, NamesTheSizesThatRanOutOfMemoryUpToItsOwn) {
   Predictor predictor = exact();
   predictor.skipped = {{32, "out-of-memory", "a"}, {128, "out-of-memory", "b"}, {2, "exception", "c"}};
