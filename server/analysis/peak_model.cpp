@@ -287,6 +287,20 @@ std::vector<Stretch> stretches_of(const std::vector<int>& sizes, bool all_linear
   return stretches;
 }
 
+/// Beyond the samples a size may lie so many times as far off as the samples themselves lie off their line.
+constexpr double kDoubt = 4;
+
+/// The most that a sample lies off the line through the first and the last.
+double departure(const std::vector<std::uint64_t>& bytes, const std::vector<int>& sizes) {
+  const double rise = static_cast<double>(bytes.back()) - static_cast<double>(bytes.front());
+  double most = 0;
+  for (std::size_t i = 1; i + 1 < bytes.size(); ++i) {
+    const double part = static_cast<double>(sizes[i] - sizes.front()) / (sizes.back() - sizes.front());
+    most = std::max(most, std::abs(static_cast<double>(bytes[i]) - static_cast<double>(bytes.front()) - part * rise));
+  }
+  return most;
+}
+
 enum class Bound : std::uint8_t { kValue, kLow, kHigh };
 
 /// A line through two points: its values at the left and right sample of a stretch.
@@ -319,10 +333,12 @@ Ends ends_of(const Allocation& allocation, const std::vector<int>& sizes, const 
   if (bound == Bound::kValue) {
     return shrinks || (below && steep) ? constant : chord;
   }
-  if (below) {
-    return bound == Bound::kLow ? proportional : (shrinks ? chord : constant);
+  if (bound == Bound::kLow) {
+    return shrinks || below ? Ends{0, 0} : constant;
   }
-  return bound == Bound::kLow ? (shrinks ? Ends{0, 0} : constant) : (steep ? chord : proportional);
+  const Ends ends = below ? (shrinks ? chord : constant) : (steep ? chord : proportional);
+  const double doubt = kDoubt * departure(allocation.bytes, sizes);
+  return {ends.left + doubt, ends.right + doubt};
 }
 
 /// The peak over one stretch, as pieces.
