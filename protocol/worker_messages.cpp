@@ -50,11 +50,15 @@ RunResult result_from(const json& value) {
   value.at("batchSize").get_to(result.batch_size);
   value.at("threads").get_to(result.threads);
   value.at("inPlaceOf").get_to(result.in_place_of);
+  value.at("lowMHz").get_to(result.low_mhz);
+  value.at("highMHz").get_to(result.high_mhz);
   for (const json& sample : array_at(value, "samples")) {
     SampledBatch batch;
     sample.at("batchSize").get_to(batch.batch_size);
     sample.at("warmupIterations").get_to(batch.warmup_iterations);
     sample.at("timesNs").get_to(batch.times_ns);
+    sample.at("perRound").get_to(batch.per_round);
+    sample.at("check").get_to(batch.check);
     result.samples.push_back(std::move(batch));
   }
   for (const json& skipped : array_at(value, "skipped")) {
@@ -129,6 +133,7 @@ std::string run_message(int run, const RunSpec& spec) {
   const json body = {{"entry", spec.entry},
                      {"projectRoot", spec.project_root},
                      {"batchSizes", spec.batch_sizes},
+                     {"checkSizes", spec.check_sizes},
                      {"device", spec.device},
                      {"timeBudgetSeconds", spec.time_budget_seconds},
                      {"memoryLimitBytes", spec.memory_limit_bytes},

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -75,14 +76,23 @@ struct Failure {
   std::optional<int> batch_size;
 };
 
+/// A failure that the daemon itself finds: no frames, no batch size.
+inline Failure failure_of(std::string kind, std::string stage, std::string message) {
+  return {std::move(kind), std::move(stage), std::move(message), {}, std::nullopt};
+}
+
 struct SampledBatch {
   int batch_size = 0;
   int warmup_iterations = 0;
-  std::vector<double> times_ns;
+  std::vector<double> times_ns;  ///< bare iterations, in rounds of `per_round`
+  int per_round = 1;
+  bool check = false;  ///< not for the models: to see how far off they are
 };
 struct RunResult {
   int batch_size = 0;
   int threads = 0;
+  double low_mhz = 0;  ///< slowest and fastest clock of the processors while the step was timed; 0: unknown
+  double high_mhz = 0;
   std::string in_place_of;            ///< device that the code asked for and the CPU stood in for; mostly empty
   std::vector<std::string> warnings;  ///< what a reader of the figures must know; at most kMaxWarnings
   std::vector<SampledBatch> samples;
@@ -108,7 +118,8 @@ struct RunSpec {
   double time_budget_seconds = 10;
   std::uint64_t memory_limit_bytes = 0;
   std::vector<std::string> environment_roots;
-  std::string device{};  ///< "cpu": also where the code asks for CUDA; empty: what the code asks for
+  std::string device{};            ///< "cpu": also where the code asks for CUDA; empty: what the code asks for
+  std::vector<int> check_sizes{};  ///< run too, and kept out of the models
 };
 
 std::string load_agent_message(const std::string& path);

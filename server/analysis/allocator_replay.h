@@ -130,4 +130,22 @@ class PeakFinder {
   bool entered_ = false;
 };
 
+/// Runs the replay to its end: the peak of the iterations. `after(event)` follows each event.
+template <typename After>
+Peak find_peak(const recording::Recording& recording, Replay& replay, After after) {
+  PeakFinder finder(recording);
+  std::uint64_t live = 0;
+  replay.run([&](std::uint32_t event, std::uint64_t live_after) {
+    finder.before(event, live);
+    live = live_after;
+    finder.after(event, live);
+    after(event);
+  });
+  return finder.finish(live);
+}
+
+inline Peak find_peak(const recording::Recording& recording, Replay& replay) {
+  return find_peak(recording, replay, [](std::uint32_t) {});
+}
+
 }  // namespace ridgeline::analysis

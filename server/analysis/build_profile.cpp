@@ -1,12 +1,19 @@
 #include "analysis/build_profile.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "analysis/breakdown.h"
 #include "analysis/line_costs.h"
 #include "analysis/models.h"
 #include "analysis/peak_model.h"
+#include "analysis/predictor.h"
+#include "analysis/time_model.h"
+#include "analysis/time_sample.h"
 
 namespace ridgeline::analysis {
 
@@ -14,41 +21,115 @@ namespace {
 
 constexpr double kNsPerMs = 1e6;
 
-Measured bare_time_ms(const BatchRun& run) {
-  const Measured ns = median_interval(run.times_ns);
-  return {ns.value / kNsPerMs, ns.low / kNsPerMs, ns.high / kNsPerMs};
+/// One batch size, analysed. Members refer to each other: it stays where it is made.
+struct AnalysedRun {
+  AnalysedRun(const BatchRun& of, const SourceScope& user_scope)
+      : run(of),
+        scope(user_scope),
+        tree(run.recording, scope),
+        attribution(attribute(run.recording, tree)),
+        timeline(build_timeline(run.recording, attribution, tree)),
+        memory(analyse_memory(run.recording, attribution, tree)),
+        time(time_sample(run.batch_size, run.times_ns, run.per_round)),
+        scale(timeline.total_ns > 0 ? time.ms.value * kNsPerMs / timeline.total_ns : 1) {}
+  AnalysedRun(const AnalysedRun&) = delete;
+  AnalysedRun& operator=(const AnalysedRun&) = delete;
+
+  BreakdownInput parts() const { return {run.recording, scope, tree, timeline, memory, scale}; }
+
+  MemoryLabel label(std::uint32_t event) const {
+    const auto block = std::ranges::lower_bound(memory.blocks, event, {}, &MemoryCost::event);
+    const LineId line = tree[block->owner].self_line;
+    return {block->category, line == 0 ? Location{} : location_of(line, run.recording, tree, scope)};
+  }
+
+  const BatchRun& run;
+  const SourceScope& scope;
+  CallTree tree;
+  Attribution attribution;
+  Timeline timeline;
+  MemoryAnalysis memory;
+  TimeSample time;
+  double scale;  ///< bare time / recorded time
+};
+
+using Runs = std::vector<const AnalysedRun*>;  ///< by batch size
+
+ByCategory by_category(const MemoryAnalysis& memory) {
+  ByCategory categories{};
+  for (const MemoryCost& cost : memory.at_peak) {
+    categories[static_cast<std::size_t>(cost.category)] += cost.bytes;
+  }
+  return categories;
 }
 
-void add_models(const RunInput& input, Profile& profile) {
-  std::vector<const BatchRun*> runs;
-  for (const BatchRun& run : input.runs) {
-    runs.push_back(&run);
+/// Gives every line and item of the profile its own share of the time model.
+void add_line_models(const Runs& sampled, Profile& profile) {
+  std::map<std::pair<std::string, std::uint32_t>, std::vector<double>> lines;
+  std::map<std::string, std::vector<double>> items;
+  for (std::size_t i = 0; i < sampled.size(); ++i) {
+    const LineTable table = build_lines(sampled[i]->parts());
+    const auto at = [&](std::vector<double>& values) -> double& {
+      values.resize(sampled.size());
+      return values[i];
+    };
+    for (const LineCost& line : table.lines) {
+      at(lines[{line.location.file, line.location.line}]) += line.self_ms;
+    }
+    for (const OtherCost& item : table.other) {
+      at(items[item.name]) += item.ms;
+    }
   }
-  std::ranges::sort(runs, {}, &BatchRun::batch_size);
-  std::vector<Point> times;
-  std::vector<Point> peaks;
-  for (const BatchRun* run : runs) {
-    const bool user = run->batch_size == input.batch_size;
-    const std::uint64_t peak = user ? profile.peak_bytes : peak_bytes(run->recording);
-    profile.time_samples.push_back({run->batch_size, bare_time_ms(*run), static_cast<int>(run->times_ns.size())});
-    profile.memory_samples.push_back({run->batch_size, peak});
-    times.push_back({static_cast<double>(run->batch_size), profile.time_samples.back().ms.value});
-    peaks.push_back({static_cast<double>(run->batch_size), static_cast<double>(peak)});
+  const auto model_of = [&](std::vector<double>& values) {
+    values.resize(sampled.size());
+    return fit_part(*profile.time_model, profile.time_samples, values);
+  };
+  for (LineCost& line : profile.lines) {
+    line.self_model = model_of(lines[{line.location.file, line.location.line}]);
   }
-  profile.time_model = fit_line(times);
-  profile.memory_model = fit_line(peaks);
-  std::vector<SampledMemory> sampled;
-  for (const BatchRun* run : runs) {
-    sampled.push_back({run->batch_size, &run->recording});
+  for (OtherCost& item : profile.other) {
+    item.model = model_of(items[item.name]);
+  }
+}
+
+void add_peak_model(const Runs& sampled, Profile& profile) {
+  std::vector<SampledMemory> memories;
+  for (const AnalysedRun* run : sampled) {
+    memories.push_back(
+        {run->run.batch_size, &run->run.recording, [run](std::uint32_t event) { return run->label(event); }});
   }
   std::string why_not;
-  profile.peak_model = fit_peak_model(sampled, input.scope, why_not);
-  if (!profile.peak_model.has_value() && runs.size() > 1) {
+  profile.peak_model = fit_peak_model(memories, why_not);
+  if (!profile.peak_model.has_value() && sampled.size() > 1) {
     profile.warnings.push_back("Memory at other batch sizes is a straight line through the sampled peaks: " + why_not +
                                ".");
   }
-  if (profile.time_model.has_value() && profile.time_model->slope > 0) {
-    profile.max_samples_per_second = 1000.0 / profile.time_model->slope;
+}
+
+void add_models(const Runs& sampled, Profile& profile) {
+  std::vector<Point> peaks;
+  double squares = 0;
+  for (const AnalysedRun* run : sampled) {
+    profile.time_samples.push_back(run->time);
+    profile.memory_samples.push_back({run->run.batch_size, run->memory.peak_bytes});
+    peaks.push_back({static_cast<double>(run->run.batch_size), static_cast<double>(run->memory.peak_bytes)});
+    squares += run->time.aa_noise * run->time.aa_noise;
+  }
+  profile.aa_noise = std::sqrt(squares / static_cast<double>(sampled.size()));
+  profile.time_model = fit_time_model(profile.time_samples);
+  profile.memory_model = fit_line(peaks);
+  add_peak_model(sampled, profile);
+  if (profile.time_model.has_value()) {
+    add_line_models(sampled, profile);
+  }
+}
+
+void add_checks(const Runs& checks, Profile& profile) {
+  const Predictor predictor = make_predictor(profile);
+  for (const AnalysedRun* run : checks) {
+    BatchPrediction predicted = predict_batch(predictor, run->run.batch_size);
+    profile.checks.push_back({run->time, run->memory.peak_bytes, predicted.extrapolated, std::move(predicted.ms),
+                              std::move(predicted.peak_bytes)});
   }
 }
 
@@ -77,15 +158,42 @@ void add_warnings(const BatchRun& run, Profile& profile) {
   }
 }
 
+/// The figures of the user's batch size.
+void add_iteration(const AnalysedRun& run, Profile& profile) {
+  const double ms = run.time.ms.value;
+  profile.iteration.ms = run.time.ms;
+  profile.iteration.iterations = run.time.iterations;
+  profile.iteration.warmup_iterations = run.run.warmup_iterations;
+  profile.samples_per_second = ms > 0 ? 1000.0 * profile.batch_size / ms : 0;
+  profile.scale = run.scale;
+  profile.recording_overhead = ms > 0 ? run.timeline.recorded_ns / (ms * kNsPerMs) - 1 : 0;
+  profile.recorded_iterations = run.timeline.iterations;
+  LineTable lines = build_lines(run.parts());
+  profile.user_line_share = ms > 0 ? lines.user_ms / ms : 0;
+  profile.lines = std::move(lines.lines);
+  profile.other = std::move(lines.other);
+  profile.breakdown = build_breakdown(run.parts());
+  profile.iteration.by_phase = profile.breakdown.by_phase;
+  profile.peak_bytes = run.memory.peak_bytes;
+  profile.by_category = by_category(run.memory);
+}
+
 }  // namespace
 
 Profile build_profile(const RunInput& input) {
-  const auto user = std::ranges::find(input.runs, input.batch_size, &BatchRun::batch_size);
-  const BatchRun& run = *user;
-  CallTree tree(run.recording, input.scope);
-  const Attribution attribution = attribute(run.recording, tree);
-  const Timeline timeline = build_timeline(run.recording, attribution, tree);
-  const MemoryAnalysis memory = analyse_memory(run.recording, attribution, tree);
+  std::vector<std::unique_ptr<AnalysedRun>> runs;
+  for (const BatchRun& run : input.runs) {
+    runs.push_back(std::make_unique<AnalysedRun>(run, input.scope));
+  }
+  Runs sampled;
+  Runs checks;
+  for (const auto& run : runs) {
+    (run->run.check ? checks : sampled).push_back(run.get());
+  }
+  const auto batch_size = [](const AnalysedRun* run) { return run->run.batch_size; };
+  std::ranges::sort(sampled, {}, batch_size);
+  std::ranges::sort(checks, {}, batch_size);
+  const AnalysedRun& user = **std::ranges::find(sampled, input.batch_size, batch_size);
 
   Profile profile;
   profile.entry_path = input.entry_path;
@@ -95,29 +203,11 @@ Profile build_profile(const RunInput& input) {
   profile.capacity_bytes = input.capacity_bytes;
   profile.skipped = input.skipped;
   profile.warnings = input.warnings;
-  profile.iteration.ms = bare_time_ms(run);
-  profile.iteration.iterations = static_cast<int>(run.times_ns.size());
-  profile.iteration.warmup_iterations = run.warmup_iterations;
-  profile.samples_per_second =
-      profile.iteration.ms.value > 0 ? 1000.0 * input.batch_size / profile.iteration.ms.value : 0;
-  profile.scale = timeline.total_ns > 0 ? profile.iteration.ms.value * kNsPerMs / timeline.total_ns : 1;
-  profile.recording_overhead =
-      profile.iteration.ms.value > 0 ? timeline.recorded_ns / (profile.iteration.ms.value * kNsPerMs) - 1 : 0;
-  profile.recorded_iterations = timeline.iterations;
-
-  const BreakdownInput parts{run.recording, input.scope, tree, timeline, memory, profile.scale};
-  LineTable lines = build_lines(parts);
-  profile.user_line_share = profile.iteration.ms.value > 0 ? lines.user_ms / profile.iteration.ms.value : 0;
-  profile.lines = std::move(lines.lines);
-  profile.other = std::move(lines.other);
-  profile.breakdown = build_breakdown(parts);
-  profile.iteration.by_phase = profile.breakdown.by_phase;
-  profile.peak_bytes = memory.peak_bytes;
-  for (const MemoryCost& cost : memory.at_peak) {
-    profile.by_category[static_cast<std::size_t>(cost.category)] += cost.bytes;
-  }
-  add_models(input, profile);
-  add_warnings(run, profile);
+  add_iteration(user, profile);
+  add_models(sampled, profile);
+  profile.max_samples_per_second = greatest_throughput(make_predictor(profile));
+  add_checks(checks, profile);
+  add_warnings(user.run, profile);
   return profile;
 }
 

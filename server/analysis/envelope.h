@@ -1,6 +1,7 @@
 // The upper envelope of straight lines: their maximum, as pieces.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 namespace ridgeline::analysis {
@@ -8,6 +9,7 @@ namespace ridgeline::analysis {
 struct StraightLine {
   double slope = 0;
   double intercept = 0;
+  std::size_t id = 0;  ///< the caller's
   double at(double x) const { return intercept + slope * x; }
 };
 

@@ -22,6 +22,8 @@ struct BatchRun {
   int warmup_iterations = 0;
   std::vector<double> times_ns;  ///< bare iterations
   recording::Recording recording;
+  int per_round = 1;   ///< bare iterations were timed in rounds of so many
+  bool check = false;  ///< kept out of the models, to see how far off they are
 };
 
 struct RunInput {

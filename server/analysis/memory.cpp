@@ -30,6 +30,7 @@ class Analyser {
     MemoryAnalysis result;
     for (const Block& block : replay_.blocks()) {
       const MemoryCost cost = classify(block);
+      result.blocks.push_back(cost);
       if (alive_at_peak(block)) {
         result.at_peak.push_back(cost);
         result.peak_bytes += cost.bytes;
@@ -43,21 +44,15 @@ class Analyser {
  private:
   /// One pass: lives of blocks, roles, and the peak.
   void replay() {
-    PeakFinder finder(recording_);
     std::size_t role = 0;
-    std::uint64_t live = 0;
     // Roles are noted between events: those up to an event's time speak of the blocks before it.
-    replay_.run([&](std::uint32_t event, std::uint64_t live_after) {
-      finder.before(event, live);
-      live = live_after;
-      finder.after(event, live);
+    peak_ = find_peak(recording_, replay_, [&](std::uint32_t event) {
       const bool last = event + 1 == recording_.memory_time().size();
       const std::uint64_t until = last ? kForever : recording_.memory_time()[event + 1];
       while (role < recording_.role_time().size() && recording_.role_time()[role] < until) {
         assign(role++);
       }
     });
-    peak_ = finder.finish(live);
   }
 
   void assign(std::size_t role) {
@@ -156,7 +151,8 @@ class Analyser {
   }
 
   MemoryCost classify(const Block& block) const {
-    MemoryCost cost{category_of(block), owner_of(block), block.parameter, recording_.memory_bytes()[block.event]};
+    MemoryCost cost{category_of(block), owner_of(block), block.parameter, recording_.memory_bytes()[block.event],
+                    block.event};
     if (cost.category == Category::kGradients) {
       const auto owner = parameter_owner_.find(block.parameter);
       cost.owner = owner == parameter_owner_.end() ? cost.owner : owner->second;
@@ -192,7 +188,7 @@ class Analyser {
       const auto owner = parameter_owner_.find(parameter);
       for (const GradientMark& mark : marks) {
         result.gradients.push_back({Category::kGradients, owner == parameter_owner_.end() ? 0 : owner->second,
-                                    parameter, recording_.memory_bytes()[mark.event]});
+                                    parameter, recording_.memory_bytes()[mark.event], mark.event});
       }
     }
   }
@@ -218,18 +214,6 @@ class Analyser {
 };
 
 }  // namespace
-
-std::uint64_t peak_bytes(const Recording& recording) {
-  Replay replay(recording);
-  PeakFinder finder(recording);
-  std::uint64_t live = 0;
-  replay.run([&](std::uint32_t event, std::uint64_t live_after) {
-    finder.before(event, live);
-    live = live_after;
-    finder.after(event, live);
-  });
-  return finder.finish(live).bytes;
-}
 
 MemoryAnalysis analyse_memory(const Recording& recording, const Attribution& attribution, const CallTree& tree) {
   return Analyser(recording, attribution, tree).run();

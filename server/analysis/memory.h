@@ -17,18 +17,17 @@ struct MemoryCost {
   TreeNode owner = 0;                          ///< stack that allocated; for gradients, that of the parameter
   std::uint32_t parameter = recording::kNone;  ///< of weights and gradients
   std::uint64_t bytes = 0;
+  std::uint32_t event = 0;  ///< that allocated the block
 };
 
 struct MemoryAnalysis {
   std::uint64_t peak_bytes = 0;
+  std::vector<MemoryCost> blocks;       ///< all of the recording, by event
   std::vector<MemoryCost> at_peak;      ///< one entry per block; sums to peak_bytes
   std::vector<MemoryCost> activations;  ///< blocks of forward that were alive when forward ended
   std::vector<MemoryCost> weights;      ///< parameters and buffers
   std::vector<MemoryCost> gradients;    ///< last gradient of each parameter in the iteration
 };
-
-/// The peak over the recorded iterations, in bytes. Linear in the number of events.
-std::uint64_t peak_bytes(const recording::Recording& recording);
 
 /// Everything about the iteration that holds the peak.
 MemoryAnalysis analyse_memory(const recording::Recording& recording, const Attribution& attribution,

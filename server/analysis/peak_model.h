@@ -5,35 +5,45 @@
 // another instant as the batch grows. Definitions: docs/measurement.md, "Models against batch size".
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "analysis/profile.h"
-#include "analysis/source_scope.h"
 #include "protocol/recording.h"
 
 namespace ridgeline::analysis {
 
+/// What a block is for, and the user line that answers for it, if any.
+struct MemoryLabel {
+  Category category = Category::kTemporaries;
+  Location location;
+};
+
 struct SampledMemory {
   int batch_size = 0;
   const recording::Recording* recording = nullptr;
+  std::function<MemoryLabel(std::uint32_t event)> label;  ///< of the block that an event of the recording allocated
 };
 
-/// Matches the iteration that holds the peak of each recording, by the ops and stacks that allocated and freed, in
-/// order. The model's value at each sampled batch size is the recorded peak, to the byte. An allocation whose size is
-/// not linear in the batch size is taken as linear between neighbouring samples; then the model has an interval.
+/// Matches the allocations of the recordings (ledger.h). The model's value at each sampled batch size is the recorded
+/// peak, to the byte. An allocation whose size is not linear in the batch size is taken as linear between neighbouring
+/// samples; then the model has an interval.
 ///
 /// Needs two batch sizes or more, each once; the order does not matter. Nothing, with the reason in `why_not`, when
 /// there are fewer, when a recording is incomplete, or when the step allocates too differently to be matched.
-std::optional<PeakModel> fit_peak_model(std::span<const SampledMemory> samples, const SourceScope& scope,
-                                        std::string& why_not);
+std::optional<PeakModel> fit_peak_model(std::span<const SampledMemory> samples, std::string& why_not);
 
 /// Bytes, and the interval that holds them; value, low and high are the same where everything was matched and linear.
 /// Pure, O(log pieces). `batch_size` at least 1.
 Measured peak_at(const PeakModel& model, int batch_size);
+
+/// Of the peak's value at a batch size, the bytes of each category. Needs `parts`. Pure.
+std::array<double, kCategoryCount> peak_by_category(const PeakModel& model, int batch_size);
 
 /// The largest batch size, from 1 to `most`, whose peak is at most `bytes`; nothing when none is. Pure.
 std::optional<int> largest_batch_within(const PeakModel& model, double bytes, int most);

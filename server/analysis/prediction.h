@@ -3,6 +3,7 @@
 // Definitions: docs/measurement.md, "Models against batch size". Times are milliseconds, memory is bytes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -12,22 +13,17 @@
 namespace ridgeline::analysis {
 
 /// What is given; the rest is asked for.
-enum class Quantity : std::uint8_t { kBatchSize, kThroughput, kMemory };
+enum class Quantity : std::uint8_t {
+  kBatchSize,        ///< samples
+  kThroughput,       ///< samples per second, at least
+  kMemory,           ///< bytes, at most
+  kThroughputShare,  ///< of the greatest throughput, at least
+  kBalance           ///< bytes of activations at the peak as a multiple of the weights', at least
+};
 
 struct Question {
   Quantity quantity = Quantity::kBatchSize;
-  double value = 0;  ///< samples; samples per second; bytes
-};
-
-/// The 95 % prediction interval of one new observation.
-struct Interval {
-  double low = 0;
-  std::optional<double> high;  ///< absent: no bound
-};
-
-struct Estimate {
   double value = 0;
-  std::optional<Interval> interval;  ///< absent: unknown, as two points leave nothing to judge by
 };
 
 /// What the profile saw at a batch size that it sampled.
@@ -43,8 +39,9 @@ struct BatchPrediction {
   std::optional<Estimate> samples_per_second;
   std::optional<Estimate> ms;
   std::optional<Estimate> peak_bytes;
-  bool extrapolated = false;  ///< outside of the sampled batch sizes
-  std::optional<bool> fits;   ///< the peak into the capacity; absent when one of them is unknown
+  std::optional<std::array<double, kCategoryCount>> by_category;  ///< of the peak, bytes
+  bool extrapolated = false;                                      ///< outside of the sampled batch sizes
+  std::optional<bool> fits;  ///< the peak into the capacity; absent when one of them is unknown
   std::optional<Measurement> measured;
 };
 
@@ -54,8 +51,9 @@ enum class Obstacle : std::uint8_t {
   kTooFewSizes,      ///< fewer than two batch sizes were sampled: there is no line
   kTooFast,          ///< no batch size gives that throughput
   kTooLittleMemory,  ///< `least` needs more, and nothing is known to need less
-  kTimeUnknown,      ///< the time line cannot be believed there: see predict_batch()
-  kMemoryUnknown     ///< likewise
+  kTimeUnknown,      ///< the time model cannot be believed there: see predict_batch()
+  kMemoryUnknown,    ///< likewise
+  kNoBalance         ///< no batch size has so many activations
 };
 
 struct Answer {
@@ -67,6 +65,18 @@ struct Answer {
   std::uint64_t capacity_bytes = 0;              ///< 0: unknown
   std::vector<int> sampled;                      ///< batch sizes, ascending
   std::vector<Skipped> failed;  ///< batch sizes, up to the answer's, that ran out of memory in the profile
+};
+
+/// Part of the greatest throughput that is taken as enough: beyond it a larger batch buys little.
+inline constexpr double kEnoughThroughput = 0.95;
+
+/// What a reader of a profile asks first.
+struct Outlook {
+  Answer now;       ///< the profile's own batch size
+  Answer fits;      ///< the largest batch size that fits into the device
+  Answer enough;    ///< the smallest with kEnoughThroughput of the greatest throughput
+  Answer balanced;  ///< the smallest with as many bytes of activations as of weights
+  Answer twice;     ///< twice the profile's
 };
 
 }  // namespace ridgeline::analysis

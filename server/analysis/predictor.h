@@ -1,7 +1,7 @@
-// From a profile's samples to answers about other batch sizes. Pure.
+// From a profile's samples to what they say of other batch sizes. Pure.
 //
 // Skyline (UIST 2020), "Making Performance Predictions": R(B) = aB + b (1), throughput B / (aB + b) (2), which grows
-// towards 1 / a (3); memory M(B) = cB + d; and the inverses of these.
+// towards 1 / a (3); memory M(B) = cB + d. Here R may bend, and M is the memory ledger's where there is one.
 #pragma once
 
 #include <cstdint>
@@ -16,30 +16,43 @@ namespace ridgeline::analysis {
 /// No question goes beyond this batch size, and no answer does.
 inline constexpr int kMaxBatchSize = 1 << 24;
 
-/// What answers are made of: lines, and what they were fitted to.
+/// What answers are made of: models, and what they were fitted to.
 struct Predictor {
-  std::optional<Line> time;    ///< milliseconds
+  std::optional<TimeModel> time;
   std::optional<Line> memory;  ///< bytes; asked only without `peaks`
   std::optional<PeakModel> peaks;
-  std::vector<TimeSample> time_samples;
+  std::vector<TimeSample> time_samples;  ///< by batch size
   std::vector<MemorySample> memory_samples;
   std::vector<Skipped> skipped;
   std::uint64_t capacity_bytes = 0;  ///< 0: unknown
 };
 
-/// Fits the lines to the samples of the profile; nothing else of it is read but the skipped sizes and the capacity.
+/// Fits the models to the samples of the profile and takes its ledger; nothing else of it is read but the skipped sizes
+/// and the capacity.
 Predictor make_predictor(const Profile& profile);
 
-/// What the models say of one batch size, from 1 to kMaxBatchSize. The peaks are asked anywhere. A line is asked only
-/// where it can be believed:
-/// - it grows from a fixed cost of at least 0: everywhere;
-/// - it grows and its intercept is negative: not below the sampled sizes, where it falls to nothing;
-/// - it does not grow: only within the sampled sizes.
+struct BatchRange {
+  int low = 1;
+  int high = 0;  ///< below `low`: empty
+  bool contains(int batch_size) const { return low <= batch_size && batch_size <= high; }
+};
+
+BatchRange sampled_range(const Predictor& predictor);
+
+/// Where the time model can be believed: within the sampled sizes; below them, when its first piece grows from a fixed
+/// cost of at least 0; above them, when its last piece grows. Empty without a model.
+BatchRange time_range(const Predictor& predictor);
+
+/// Where the memory can be told: everywhere by a ledger that grows, by one that does not within and below the sampled
+/// sizes; by the straight line where a time line would be. Empty without either.
+BatchRange memory_range(const Predictor& predictor);
+
+/// What the models say of one batch size, from 1 to kMaxBatchSize: each figure where its model can be believed. The
+/// ledger is asked anywhere.
 BatchPrediction predict_batch(const Predictor& predictor, int batch_size);
 
-/// kBatchSize: that batch size. kThroughput: the smallest batch size that gives at least so much. kMemory: the largest
-/// that needs at most so much. Values must be positive and finite, a batch size whole and at most kMaxBatchSize.
-/// The figures of an answer are those of predict_batch, so asking back with one of them gives the same batch size.
-Answer answer(const Predictor& predictor, const Question& question);
+/// The most that the time model gives at any batch size where it can be believed, samples per second; nothing when time
+/// does not grow with the batch.
+std::optional<double> greatest_throughput(const Predictor& predictor);
 
 }  // namespace ridgeline::analysis

@@ -4,6 +4,7 @@
 // and the recorded total was scaled to the bare iteration time. Memory is bytes.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +25,9 @@ inline constexpr std::size_t kCategoryCount = 6;
 /// As the JSON report spells them.
 inline constexpr std::array<const char*, kCategoryCount> kCategoryNames = {"weights",     "gradients", "optimizerState",
                                                                            "activations", "inputs",    "temporaries"};
+/// As people read them.
+inline constexpr std::array<const char*, kCategoryCount> kCategoryWords = {
+    "weights", "gradients", "optimizer state", "activations", "inputs", "temporaries"};
 
 using ByPhase = std::array<double, kPhaseCount>;
 using ByCategory = std::array<std::uint64_t, kCategoryCount>;
@@ -43,6 +47,37 @@ struct Measured {
   double high = 0;
 };
 
+/// The 95 % prediction interval of one new observation.
+struct Interval {
+  double low = 0;
+  std::optional<double> high;  ///< absent: no bound
+};
+
+struct Estimate {
+  double value = 0;
+  std::optional<Interval> interval;  ///< absent: unknown, as two points leave nothing to judge by
+};
+
+/// A straight piece of a model against batch size, up to the next one: value = intercept + slope × batch size.
+struct Piece {
+  int from_batch = 1;
+  double slope = 0;
+  double intercept = 0;
+};
+
+/// Of pieces by from_batch, the one that holds at a batch size. Needs one piece.
+inline const Piece& piece_at(const std::vector<Piece>& pieces, double batch_size) {
+  const auto after = std::upper_bound(pieces.begin(), pieces.end(), batch_size, [](double size, const Piece& piece) {
+    return size < static_cast<double>(piece.from_batch);
+  });
+  return after == pieces.begin() ? pieces.front() : *(after - 1);
+}
+
+inline double value_at(const std::vector<Piece>& pieces, double batch_size) {
+  const Piece& piece = piece_at(pieces, batch_size);
+  return piece.intercept + piece.slope * batch_size;
+}
+
 struct Environment {
   std::string python;
   std::string torch;
@@ -50,7 +85,9 @@ struct Environment {
   std::string device_name;
   int threads = 0;
   std::string
-      in_place_of;  ///< device that the code asked for and `device` stood in for; empty: it got what it asked for
+      in_place_of;     ///< device that the code asked for and `device` stood in for; empty: it got what it asked for
+  double low_mhz = 0;  ///< slowest and fastest clock of the processors while the step was timed; 0: unknown
+  double high_mhz = 0;
 };
 
 struct IterationTime {
@@ -66,6 +103,7 @@ struct LineCost {
   double self_ms = 0;
   double total_ms = 0;
   ByPhase self_by_phase{};              ///< sums to self_ms
+  std::vector<Piece> self_model{};      ///< of self_ms against batch size; empty without a time model
   std::uint64_t weights_bytes = 0;      ///< parameters and buffers that the line created
   std::uint64_t gradients_bytes = 0;    ///< gradients of those, at the peak
   std::uint64_t activations_bytes = 0;  ///< allocated by the line in forward and alive when forward ended
@@ -77,6 +115,7 @@ struct OtherCost {
   std::string name;
   double ms = 0;
   std::uint64_t peak_bytes = 0;
+  std::vector<Piece> model{};  ///< of ms, as a line's
 };
 
 /// A node of the breakdown: the iteration, a module instance, or an operation.
@@ -106,10 +145,29 @@ struct Line {
   std::optional<double> intercept_half_width;
 };
 
+/// Iterations that took far longer than the median. They stay among the timed ones: a median bears them.
+struct Outliers {
+  int count = 0;
+  double worst = 0;  ///< the longest of them, as a multiple of the median; 0 without one
+};
+
 struct TimeSample {
   int batch_size = 0;
   Measured ms;
   int iterations = 0;
+  int rounds = 1;       ///< in which they were timed, in turns with the other batch sizes
+  double aa_noise = 0;  ///< |difference| of the medians of every other round and of the rest, as a part of the median
+  Outliers outliers{};
+};
+
+/// Iteration time against batch size: a line or, where the samples bend, pieces that meet at sampled sizes.
+struct TimeModel {
+  std::vector<Piece> pieces;  ///< ms; the first begins at 1, each other one at a sampled batch size
+  double r2 = 0;
+  double relative_sd = 0;  ///< of one observation about the model, as a part of its value
+  int degrees = 0;         ///< of freedom behind relative_sd
+  int samples = 0;
+  std::vector<double> covariance;  ///< of the coefficients, as multiples of relative_sd²: see time_model.h
 };
 
 struct MemorySample {
@@ -117,9 +175,10 @@ struct MemorySample {
   std::uint64_t peak_bytes = 0;
 };
 
-/// The peak from one batch size on, up to the next piece: bytes = intercept + slope × batch size.
-struct PeakPiece {
-  int from_batch = 1;
+/// What is alive at the peak, of one category and line: bytes = intercept + slope × batch size.
+struct PeakPart {
+  Category category = Category::kTemporaries;
+  Location location;  ///< without a file: no user line owns it
   double slope = 0;
   double intercept = 0;
 };
@@ -133,13 +192,23 @@ struct NotLinear {
 
 /// The peak of memory at any batch size. See peak_model.h.
 struct PeakModel {
-  std::vector<PeakPiece> value;  ///< by from_batch; the first begins at 1
-  std::vector<PeakPiece> low;    ///< empty, as is `high`: the same as `value`
-  std::vector<PeakPiece> high;
-  bool checked = false;  ///< three batch sizes or more: that sizes are linear was seen, not assumed
-  int allocations = 0;   ///< matched, in one iteration; with what was alive when it began
-  int not_linear = 0;    ///< of those
+  std::vector<Piece> value;  ///< by from_batch; the first begins at 1
+  std::vector<Piece> low;    ///< empty, as is `high`: the same as `value`
+  std::vector<Piece> high;
+  std::vector<std::vector<PeakPart>> parts;  ///< of each piece of `value`; they sum to it
+  bool checked = false;                      ///< three batch sizes or more: that sizes are linear was seen, not assumed
+  int allocations = 0;                       ///< matched, in one iteration; with what was alive when it began
+  int not_linear = 0;                        ///< of those
   std::vector<NotLinear> largest_not_linear;  ///< that vary most first, at most 8
+};
+
+/// A batch size that was run and kept out of the models, to see how far off they are.
+struct Check {
+  TimeSample time;
+  std::uint64_t peak_bytes = 0;
+  bool extrapolated = false;             ///< outside of the sampled batch sizes
+  std::optional<Estimate> predicted_ms;  ///< absent: the model says nothing there
+  std::optional<Estimate> predicted_peak_bytes;
 };
 
 /// A batch size that was tried and did not run.
@@ -160,12 +229,14 @@ struct Profile {
   std::optional<double> max_samples_per_second;  ///< 1/slope; absent when time does not grow with the batch
   std::uint64_t peak_bytes = 0;
   std::uint64_t capacity_bytes = 0;
-  ByCategory by_category{};              ///< sums to peak_bytes
-  std::optional<Line> time_model;        ///< milliseconds
+  ByCategory by_category{};  ///< sums to peak_bytes
+  std::optional<TimeModel> time_model;
   std::optional<Line> memory_model;      ///< bytes
   std::optional<PeakModel> peak_model;   ///< absent: the step's allocations could not be matched
   std::vector<TimeSample> time_samples;  ///< by batch size
   std::vector<MemorySample> memory_samples;
+  double aa_noise = 0;  ///< root mean square of the samples'
+  std::vector<Check> checks;
   std::vector<Skipped> skipped;
   std::vector<LineCost> lines;  ///< most self time first
   std::vector<OtherCost> other;

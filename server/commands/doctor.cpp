@@ -243,7 +243,7 @@ Check check_profiles(const Findings& found) {
 
 int run(const ProfileRequest& request) {
   if (const std::string problem = request.entry.empty() ? "" : entry_problem(request.entry); !problem.empty()) {
-    std::cerr << failure_text({{"entry-unreadable", "start", problem, {}, std::nullopt}, ""}, "");
+    std::cerr << failure_text({protocol::failure_of("entry-unreadable", "start", problem), ""}, "");
     return kExitUsage;
   }
   const Findings found = look(request);

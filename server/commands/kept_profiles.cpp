@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/answers.h"
 #include "report/json.h"
 #include "report/read_report.h"
 #include "store/fingerprint.h"
@@ -56,7 +57,8 @@ void keep_profile(ProfileRun& run, const ProfileRequest& request, const Target& 
   store::KeptProfile kept{run.profile.id, seconds_since_1970(std::chrono::system_clock::now()),
                           run.profile.environment.torch, store::take_fingerprint(run.imported_files, run.began)};
   kept.fingerprint.whole &= run.imported_files_complete;
-  if (!store.add(key_of(request, target), kept, report::json_report(run.profile), error)) {
+  if (!store.add(key_of(request, target), kept, report::json_report(run.profile, analysis::outlook_of(run.profile)),
+                 error)) {
     run.profile.id.clear();
     add_words(warning, "the profile was not kept: " + error);
   }

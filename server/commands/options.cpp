@@ -62,6 +62,11 @@ void add_profile_options(CLI::App& command, const std::shared_ptr<ProfileRequest
   command.add_option("--batch-sizes", request->batch_sizes, "Batch sizes to sample, such as 8,16,32")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 24));
+  command
+      .add_option("--check-sizes", request->check_sizes,
+                  "Batch sizes to run too, kept out of the models, to see how far off they are")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 24));
   command.add_option("--device", request->device, "cpu: run on the CPU also what asks for CUDA")
       ->check(CLI::IsMember({"cpu"}));
   add_place_options(command, request);

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "analysis/predictor.h"
+#include "analysis/answers.h"
 #include "commands/exit_codes.h"
 #include "commands/kept_profiles.h"
 #include "commands/options.h"
@@ -24,15 +24,24 @@ struct Options {
   int batch_size = 0;              ///< 0: not asked for
   double throughput = 0;           ///< likewise
   std::uint64_t memory_bytes = 0;  ///< likewise
+  double percent_of_maximum = 0;   ///< likewise
+  bool balanced = false;
+  bool fits = false;  ///< the question when there is no other
 
-  analysis::Question question() const {
+  analysis::Question question(std::uint64_t capacity_bytes) const {
     if (batch_size > 0) {
       return {analysis::Quantity::kBatchSize, static_cast<double>(batch_size)};
     }
     if (throughput > 0) {
       return {analysis::Quantity::kThroughput, throughput};
     }
-    return {analysis::Quantity::kMemory, static_cast<double>(memory_bytes)};
+    if (percent_of_maximum > 0) {
+      return {analysis::Quantity::kThroughputShare, percent_of_maximum / 100};
+    }
+    if (balanced) {
+      return {analysis::Quantity::kBalance, 1};
+    }
+    return {analysis::Quantity::kMemory, static_cast<double>(memory_bytes > 0 ? memory_bytes : capacity_bytes)};
   }
 };
 
@@ -54,7 +63,8 @@ int run(const Options& options) {
     }
     kept = KeptAnswer{std::move(*made), now};
   }
-  const analysis::Answer answer = analysis::answer(analysis::make_predictor(kept->profile), options.question());
+  const analysis::Answer answer =
+      analysis::answer(analysis::make_predictor(kept->profile), options.question(kept->profile.capacity_bytes));
   const report::Origin origin{stored, kept->created_s, std::max(std::int64_t{0}, now - kept->created_s)};
   return write_out(options.output->format == "json"
                        ? report::json_prediction(answer, kept->profile, origin)
@@ -75,6 +85,13 @@ void add_predict_command(CLI::App& app, int& exit_code) {
   question->add_option("--memory", options->memory_bytes, "The largest batch size that needs at most so much, as 8GiB")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber);
+  question
+      ->add_option("--of-maximum", options->percent_of_maximum,
+                   "The smallest batch size with so many percent of the greatest throughput")
+      ->check(number_in(0.1, 100));
+  question->add_flag("--fits", options->fits, "The largest batch size that fits into the memory of this device");
+  question->add_flag("--balanced", options->balanced,
+                     "The smallest batch size with as many bytes of activations as of weights");
   question->require_option(1);
   add_profile_options(*command, options->request);
   add_output_options(*command, options->output);

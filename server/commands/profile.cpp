@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/answers.h"
 #include "commands/exit_codes.h"
 #include "commands/options.h"
 #include "commands/profile_now.h"
@@ -44,11 +45,12 @@ class SourceFiles {
 
 std::string render(const analysis::Profile& profile, const Output& output) {
   if (output.format == "json") {
-    return report::json_report(profile);
+    return report::json_report(profile, analysis::outlook_of(profile));
   }
   auto files = std::make_shared<SourceFiles>(profile.project_root);
   return report::text_report(
-      profile, [files](const analysis::Location& place) { return (*files)(place); }, text_options(output));
+      profile, analysis::outlook_of(profile), [files](const analysis::Location& place) { return (*files)(place); },
+      text_options(output));
 }
 
 int run(const ProfileRequest& request, const Output& output) {

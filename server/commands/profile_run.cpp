@@ -31,7 +31,7 @@ constexpr const char* kDevice = "cpu";
 constexpr const char* kInPlaceOfCuda = "cpu in place of cuda";
 
 RunFailure failure(const std::string& kind, const std::string& message) {
-  return {{kind, "start", message, {}, std::nullopt}, ""};
+  return {protocol::failure_of(kind, "start", message), ""};
 }
 
 /// An entry point is a page of code; a file of another kind must not become a long wait.
@@ -49,13 +49,14 @@ analysis::Profile analyse(worker::RunOutput output, const std::string& entry, co
   input.entry_path = entry;
   input.scope = {spec.project_root, output.environment.environment_roots};
   input.environment = {output.environment.python, output.environment.torch, kDevice,
-                       worker::processor_name(),  output.result.threads,    output.result.in_place_of};
+                       worker::processor_name(),  output.result.threads,    output.result.in_place_of,
+                       output.result.low_mhz,     output.result.high_mhz};
   input.capacity_bytes = capacity;
   input.batch_size = output.result.batch_size;
   for (protocol::SampledBatch& sample : output.result.samples) {
     const auto recorded = std::ranges::find(output.recordings, sample.batch_size, &worker::RecordedBatch::batch_size);
-    input.runs.push_back(
-        {sample.batch_size, sample.warmup_iterations, std::move(sample.times_ns), recorded->recording});
+    input.runs.push_back({sample.batch_size, sample.warmup_iterations, std::move(sample.times_ns), recorded->recording,
+                          sample.per_round, sample.check});
   }
   for (const protocol::Failure& skipped : output.result.skipped) {
     input.skipped.push_back({skipped.batch_size.value_or(0), skipped.kind, skipped.message});
@@ -125,6 +126,7 @@ std::variant<ProfileRun, RunFailure> run_profile(const ProfileRequest& request, 
   spec.entry = target.entry;
   spec.project_root = target.project_root;
   spec.batch_sizes = request.batch_sizes;
+  spec.check_sizes = request.check_sizes;
   spec.device = request.device;
   spec.time_budget_seconds = request.time_budget_seconds;
   const std::uint64_t limit = request.memory_limit_bytes;

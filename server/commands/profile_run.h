@@ -17,6 +17,7 @@ namespace ridgeline::commands {
 struct ProfileRequest {
   std::string entry;             ///< as the user wrote it
   std::vector<int> batch_sizes;  ///< empty: chosen
+  std::vector<int> check_sizes;  ///< run too, and kept out of the models
   std::string device;            ///< "cpu": also where the code asks for CUDA; empty: what the code asks for
   std::string python;            ///< empty: found
   std::string project_root;      ///< empty: found

@@ -1,5 +1,6 @@
 #include "report/json.h"
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <optional>
@@ -18,6 +19,24 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nul
 template <typename Value>
 Json optional(const std::optional<Value>& value) {
   return value ? Json(*value) : Json(nullptr);
+}
+
+Json estimate_json(const std::optional<analysis::Estimate>& estimate) {
+  if (!estimate) return nullptr;
+  Json interval = nullptr;
+  if (estimate->interval) {
+    interval = {{"low", number(estimate->interval->low)}, {"high", optional(estimate->interval->high)}};
+  }
+  return {{"value", number(estimate->value)}, {"interval", std::move(interval)}};
+}
+
+Json measured_json(const std::optional<analysis::Measurement>& measured) {
+  if (!measured) return nullptr;
+  return {{"samplesPerSecond", measured->samples_per_second},
+          {"timeMs", measured->ms.value},
+          {"lowMs", measured->ms.low},
+          {"highMs", measured->ms.high},
+          {"peakBytes", measured->peak_bytes}};
 }
 
 template <typename Container, typename Function>
@@ -40,12 +59,6 @@ Json phases_json(const analysis::ByPhase& phases) {
 Json location_json(const Location& location) {
   if (location.file.empty()) return nullptr;
   return {{"file", location.file}, {"line", location.line}};
-}
-
-Json environment_json(const analysis::Environment& environment) {
-  return {{"python", environment.python},   {"torch", environment.torch},
-          {"device", environment.device},   {"deviceName", environment.device_name},
-          {"threads", environment.threads}, {"inPlaceOf", environment.in_place_of}};
 }
 
 Json iteration_json(const analysis::IterationTime& iteration) {
@@ -81,20 +94,31 @@ Json fit_json(const std::optional<analysis::Line>& line, const std::string& unit
           {"residual" + unit, figure(&analysis::Line::residual_sd)}};
 }
 
-Json pieces_json(const std::vector<analysis::PeakPiece>& pieces) {
-  return array_of(pieces, [](const analysis::PeakPiece& piece) -> Json {
+/// Pieces in `unit`.
+Json pieces_json(const std::vector<analysis::Piece>& pieces, const std::string& unit) {
+  return array_of(pieces, [&](const analysis::Piece& piece) -> Json {
     return {{"fromBatchSize", piece.from_batch},
-            {"slopeBytes", number(piece.slope)},
-            {"interceptBytes", number(piece.intercept)}};
+            {"slope" + unit, number(piece.slope)},
+            {"intercept" + unit, number(piece.intercept)}};
+  });
+}
+
+Json parts_json(const std::vector<analysis::PeakPart>& parts) {
+  return array_of(parts, [](const analysis::PeakPart& part) -> Json {
+    return {{"category", analysis::kCategoryNames[static_cast<std::size_t>(part.category)]},
+            {"location", location_json(part.location)},
+            {"slopeBytes", number(part.slope)},
+            {"interceptBytes", number(part.intercept)}};
   });
 }
 
 Json peak_model_json(const std::optional<analysis::PeakModel>& model) {
   if (!model) return nullptr;
   return {
-      {"value", pieces_json(model->value)},
-      {"low", pieces_json(model->low)},
-      {"high", pieces_json(model->high)},
+      {"value", pieces_json(model->value, "Bytes")},
+      {"parts", array_of(model->parts, parts_json)},
+      {"low", pieces_json(model->low, "Bytes")},
+      {"high", pieces_json(model->high, "Bytes")},
       {"checked", model->checked},
       {"allocations", model->allocations},
       {"notLinear", model->not_linear},
@@ -103,15 +127,24 @@ Json peak_model_json(const std::optional<analysis::PeakModel>& model) {
        })}};
 }
 
+Json time_sample_json(const analysis::TimeSample& sample) {
+  return {{"batchSize", sample.batch_size},
+          {"timeMs", number(sample.ms.value)},
+          {"lowMs", number(sample.ms.low)},
+          {"highMs", number(sample.ms.high)},
+          {"iterations", sample.iterations},
+          {"rounds", sample.rounds},
+          {"aaNoise", number(sample.aa_noise)},
+          {"outliers", {{"count", sample.outliers.count}, {"worst", number(sample.outliers.worst)}}}};
+}
+
 Json models_json(const Profile& profile) {
-  Json time = fit_json(profile.time_model, "Ms");
-  time["samples"] = array_of(profile.time_samples, [](const analysis::TimeSample& sample) -> Json {
-    return {{"batchSize", sample.batch_size},
-            {"timeMs", number(sample.ms.value)},
-            {"lowMs", number(sample.ms.low)},
-            {"highMs", number(sample.ms.high)},
-            {"iterations", sample.iterations}};
-  });
+  const auto& model = profile.time_model;
+  Json time = {{"pieces", pieces_json(model ? model->pieces : std::vector<analysis::Piece>(), "Ms")},
+               {"r2", model ? number(model->r2) : Json(nullptr)},
+               {"relativeSd", model ? number(model->relative_sd) : Json(nullptr)},
+               {"aaNoise", number(profile.aa_noise)},
+               {"samples", array_of(profile.time_samples, time_sample_json)}};
   Json memory = fit_json(profile.memory_model, "Bytes");
   memory["samples"] = array_of(profile.memory_samples, [](const analysis::MemorySample& sample) -> Json {
     return {{"batchSize", sample.batch_size}, {"peakBytes", sample.peak_bytes}};
@@ -127,6 +160,7 @@ Json line_json(const analysis::LineCost& line) {
           {"line", line.location.line},
           {"calls", optional(line.calls)},
           {"timeMs", std::move(time)},
+          {"timeModel", pieces_json(line.self_model, "Ms")},
           {"memoryBytes",
            {{"weights", line.weights_bytes},
             {"gradients", line.gradients_bytes},
@@ -151,7 +185,10 @@ Json skipped_json(const analysis::Skipped& skipped) {
 }
 
 Json other_json(const analysis::OtherCost& other) {
-  return {{"name", other.name}, {"timeMs", number(other.ms)}, {"bytes", other.peak_bytes}};
+  return {{"name", other.name},
+          {"timeMs", number(other.ms)},
+          {"timeModel", pieces_json(other.model, "Ms")},
+          {"bytes", other.peak_bytes}};
 }
 
 Json throughput_json(const Profile& profile) {
@@ -166,18 +203,70 @@ Json closure_json(const Profile& profile) {
           {"recordedIterations", profile.recorded_iterations}};
 }
 
+Json check_json(const analysis::Check& check) {
+  Json json = time_sample_json(check.time);
+  json["peakBytes"] = check.peak_bytes;
+  json["extrapolated"] = check.extrapolated;
+  json["predicted"] = {{"timeMs", estimate_json(check.predicted_ms)},
+                       {"peakBytes", estimate_json(check.predicted_peak_bytes)}};
+  return json;
+}
+
+Json answer_json(const analysis::Answer& answer) {
+  return {{"answer", batch_json(answer.batch)}, {"obstacle", obstacle_json(answer.obstacle)}};
+}
+
+Json answers_json(const analysis::Outlook& outlook) {
+  return {{"now", answer_json(outlook.now)},
+          {"twice", answer_json(outlook.twice)},
+          {"largestThatFits", answer_json(outlook.fits)},
+          {"enoughThroughput", answer_json(outlook.enough)},
+          {"activationsEqualWeights", answer_json(outlook.balanced)}};
+}
+
 }  // namespace
 
-Json to_json(const Profile& profile) {
-  Json entry = {{"path", profile.entry_path}, {"projectRoot", profile.project_root}, {"batchSize", profile.batch_size}};
+Json environment_json(const analysis::Environment& environment) {
+  return {{"python", environment.python},          {"torch", environment.torch},
+          {"device", environment.device},          {"deviceName", environment.device_name},
+          {"threads", environment.threads},        {"inPlaceOf", environment.in_place_of},
+          {"lowMHz", number(environment.low_mhz)}, {"highMHz", number(environment.high_mhz)}};
+}
+
+Json entry_json(const Profile& profile) {
+  return {{"path", profile.entry_path}, {"projectRoot", profile.project_root}, {"batchSize", profile.batch_size}};
+}
+
+Json batch_json(const std::optional<analysis::BatchPrediction>& batch) {
+  if (!batch) return nullptr;
+  Json categories = nullptr;
+  for (std::size_t i = 0; batch->by_category && i < analysis::kCategoryCount; ++i) {
+    categories[analysis::kCategoryNames[i]] = (*batch->by_category)[i];
+  }
+  return {{"batchSize", batch->batch_size},      {"samplesPerSecond", estimate_json(batch->samples_per_second)},
+          {"timeMs", estimate_json(batch->ms)},  {"peakBytes", estimate_json(batch->peak_bytes)},
+          {"byCategory", std::move(categories)}, {"extrapolated", batch->extrapolated},
+          {"fits", optional(batch->fits)},       {"measured", measured_json(batch->measured)}};
+}
+
+Json obstacle_json(analysis::Obstacle obstacle) {
+  static constexpr std::array<const char*, 7> kNames = {nullptr,       "tooFewSizes",   "tooFast",  "tooLittleMemory",
+                                                        "timeUnknown", "memoryUnknown", "noBalance"};
+  const char* name = kNames[static_cast<std::size_t>(obstacle)];
+  return name == nullptr ? Json(nullptr) : Json(name);
+}
+
+Json to_json(const Profile& profile, const analysis::Outlook& outlook) {
   return {{"version", 1},
           {"id", profile.id.empty() ? Json(nullptr) : Json(profile.id)},
           {"environment", environment_json(profile.environment)},
-          {"entry", std::move(entry)},
+          {"entry", entry_json(profile)},
           {"iteration", iteration_json(profile.iteration)},
           {"throughput", throughput_json(profile)},
           {"memory", memory_json(profile)},
           {"models", models_json(profile)},
+          {"answers", answers_json(outlook)},
+          {"checks", array_of(profile.checks, check_json)},
           {"skipped", array_of(profile.skipped, skipped_json)},
           {"lines", array_of(profile.lines, line_json)},
           {"other", array_of(profile.other, other_json)},
@@ -186,8 +275,8 @@ Json to_json(const Profile& profile) {
           {"breakdown", node_json(profile.breakdown)}};
 }
 
-std::string json_report(const Profile& profile) {
-  return to_json(profile).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+std::string json_report(const Profile& profile, const analysis::Outlook& outlook) {
+  return to_json(profile, outlook).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace ridgeline::report

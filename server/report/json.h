@@ -1,10 +1,12 @@
 // The JSON report: what protocol/report.schema.json describes, field by field.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
+#include "analysis/prediction.h"
 #include "analysis/profile.h"
 
 namespace ridgeline::report {
@@ -12,9 +14,16 @@ namespace ridgeline::report {
 /// Nothing is rounded, so that sums which close in the profile still close in the report. A double that is not finite
 /// becomes null, which the schema rejects where a figure is required: analysis must not make one. Strings are copied as
 /// they are; dump with `error_handler_t::replace`, they may hold invalid UTF-8.
-nlohmann::ordered_json to_json(const analysis::Profile& profile);
+nlohmann::ordered_json to_json(const analysis::Profile& profile, const analysis::Outlook& outlook = {});
 
 /// The report as indented text, in valid UTF-8, with a newline at its end.
-std::string json_report(const analysis::Profile& profile);
+std::string json_report(const analysis::Profile& profile, const analysis::Outlook& outlook = {});
+
+// Parts that other documents share.
+nlohmann::ordered_json environment_json(const analysis::Environment& environment);
+nlohmann::ordered_json entry_json(const analysis::Profile& profile);
+nlohmann::ordered_json batch_json(const std::optional<analysis::BatchPrediction>& batch);
+/// As the documents spell it; null for none.
+nlohmann::ordered_json obstacle_json(analysis::Obstacle obstacle);
 
 }  // namespace ridgeline::report

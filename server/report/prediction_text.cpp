@@ -63,6 +63,13 @@ std::string sentence(const Answer& answer) {
   if (answer.question.quantity == Quantity::kMemory && answer.obstacle == Obstacle::kNone) {
     return fmt::format("A batch of {} is the largest that needs at most {}.", size, bytes(answer.question.value));
   }
+  if (answer.question.quantity == Quantity::kThroughputShare) {
+    return fmt::format("A batch of {} is the smallest that gives {} of the greatest throughput.", size,
+                       share(answer.question.value));
+  }
+  if (answer.question.quantity == Quantity::kBalance) {
+    return fmt::format("A batch of {} is the smallest whose activations take as many bytes as the weights.", size);
+  }
   return {};
 }
 
@@ -120,6 +127,14 @@ void figures(Page& page, const Answer& answer, const BatchPrediction& batch) {
   row("batch size", std::to_string(batch.batch_size), "",
       batch.extrapolated ? "extrapolated (from " + sampled_words(answer) + ")" : "");
   for (const FigureRow& line : rows) row(line.label, line.value, line.interval, line.note);
+  if (batch.by_category) {
+    std::vector<Item> items;
+    for (std::size_t i = 0; i < analysis::kCategoryCount; ++i) {
+      const double size = (*batch.by_category)[i];
+      if (size >= 1) items.push_back({analysis::kCategoryWords[i], bytes(size)});
+    }
+    page.flow("  " + page.bold(left("at the peak", kText - 2)), kText, items);
+  }
   if (batch.measured) {
     page.prose("measured",
                fmt::format("{} samples/s, {}, {}: the profile sampled this batch size",
@@ -137,6 +152,8 @@ std::string obstacle_words(const Answer& answer) {
     case Obstacle::kTooFewSizes:
       return fmt::format("The profile sampled {} only, and two are needed for a line. Name more with --batch-sizes.",
                          sampled_words(answer));
+    case Obstacle::kNoBalance:
+      return "At no batch size do the activations at the peak take as many bytes as the weights.";
     case Obstacle::kTooFast:
       return fmt::format("No batch size gives {} samples/s{}.", figure(wanted),
                          answer.max_samples_per_second
@@ -150,16 +167,16 @@ std::string obstacle_words(const Answer& answer) {
     }
     case Obstacle::kTimeUnknown:
       return fmt::format(
-          "The time is known for {} only: the line through their times does not grow from a fixed cost, so it says "
-          "nothing beyond them{}. Sample more with --batch-sizes, or measure longer with --time-budget.",
+          "The time is known for {} only: it does not grow from a fixed cost there, so nothing is said "
+          "beyond them{}. Sample more with --batch-sizes, or measure longer with --time-budget.",
           sampled_words(answer),
           answer.question.quantity == Quantity::kThroughput
               ? fmt::format(", and none of them gives {} samples/s", figure(wanted))
               : "");
     case Obstacle::kMemoryUnknown:
       return fmt::format(
-          "The memory is known for {} only: the line through their peaks does not grow from a fixed need, so it says "
-          "nothing beyond them. Sample more with --batch-sizes.",
+          "The memory is known for {} only: it does not grow from a fixed need there, so nothing is said "
+          "beyond them. Sample more with --batch-sizes.",
           sampled_words(answer));
   }
   return {};

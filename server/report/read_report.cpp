@@ -1,5 +1,6 @@
 #include "report/read_report.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <limits>
@@ -13,6 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMaxSamples = 1024;
+constexpr std::size_t kMaxParts = 100'000;
 constexpr int kMaxBatchSize = 1 << 24;
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
@@ -41,15 +43,23 @@ const json::array_t& array(const json& object, const char* name) {
 }
 
 analysis::Environment environment_from(const json& object) {
-  return {object.at("python").get<std::string>(),        object.at("torch").get<std::string>(),
-          object.at("device").get<std::string>(),        object.at("deviceName").get<std::string>(),
-          integer<int>(object, "threads", 0, 1U << 20U), object.at("inPlaceOf").get<std::string>()};
+  return {object.at("python").get<std::string>(),
+          object.at("torch").get<std::string>(),
+          object.at("device").get<std::string>(),
+          object.at("deviceName").get<std::string>(),
+          integer<int>(object, "threads", 0, 1U << 20U),
+          object.at("inPlaceOf").get<std::string>(),
+          number(object, "lowMHz"),
+          number(object, "highMHz")};
 }
 
 analysis::TimeSample time_sample(const json& object) {
   analysis::TimeSample sample{batch_size(object),
                               {number(object, "timeMs"), number(object, "lowMs"), number(object, "highMs")},
-                              integer<int>(object, "iterations", 1, 1U << 30U)};
+                              integer<int>(object, "iterations", 1, 1U << 30U),
+                              integer<int>(object, "rounds", 1, 1U << 30U),
+                              number(object, "aaNoise"),
+                              {}};
   if (sample.ms.value <= 0 || sample.ms.low > sample.ms.value || sample.ms.high < sample.ms.value) {
     refuse("timeMs lies outside of its interval");
   }
@@ -62,8 +72,8 @@ double finite(const json& object, const char* name) {
   return value.get<double>();
 }
 
-std::vector<analysis::PeakPiece> pieces(const json& object, const char* name) {
-  std::vector<analysis::PeakPiece> pieces;
+std::vector<analysis::Piece> pieces(const json& object, const char* name) {
+  std::vector<analysis::Piece> pieces;
   for (const json& piece : array(object, name)) {
     pieces.push_back({integer<int>(piece, "fromBatchSize", 1, std::numeric_limits<int>::max()),
                       finite(piece, "slopeBytes"), finite(piece, "interceptBytes")});
@@ -76,6 +86,30 @@ std::vector<analysis::PeakPiece> pieces(const json& object, const char* name) {
   return pieces;
 }
 
+analysis::PeakPart part(const json& object) {
+  const auto& name = object.at("category").get_ref<const std::string&>();
+  const auto category = std::ranges::find(analysis::kCategoryNames, name);
+  if (category == analysis::kCategoryNames.end()) refuse("category is none");
+  analysis::PeakPart part{static_cast<analysis::Category>(category - analysis::kCategoryNames.begin()),
+                          {},
+                          finite(object, "slopeBytes"),
+                          finite(object, "interceptBytes")};
+  if (const json& location = object.at("location"); !location.is_null()) {
+    part.location = {location.at("file").get<std::string>(),
+                     integer<std::uint32_t>(location, "line", 0, std::numeric_limits<std::uint32_t>::max())};
+  }
+  return part;
+}
+
+std::vector<analysis::PeakPart> parts(const json& array) {
+  std::vector<analysis::PeakPart> parts;
+  for (const json& item : array.get_ref<const json::array_t&>()) {
+    if (parts.size() == kMaxParts) refuse("parts has too many elements");
+    parts.push_back(part(item));
+  }
+  return parts;
+}
+
 /// What is predicted with; what only explains it is left out.
 std::optional<analysis::PeakModel> peak_model(const json& object) {
   if (object.is_null()) return std::nullopt;
@@ -84,6 +118,10 @@ std::optional<analysis::PeakModel> peak_model(const json& object) {
   model.low = pieces(object, "low");
   model.high = pieces(object, "high");
   model.checked = object.at("checked").get<bool>();
+  for (const json& piece : array(object, "parts")) {
+    model.parts.push_back(parts(piece));
+  }
+  if (model.parts.size() != model.value.size()) refuse("parts are not those of value");
   if (model.value.empty() || model.low.empty() != model.high.empty()) refuse("peak has no pieces");
   return model;
 }

@@ -13,6 +13,7 @@
 
 #include "report/breakdown_text.h"
 #include "report/line_table.h"
+#include "report/outlook_text.h"
 #include "report/page.h"
 #include "report/places.h"
 #include "report/table.h"
@@ -26,12 +27,6 @@ using analysis::Profile;
 
 constexpr int kText = 15;  // where text begins beside a label at the margin
 
-/// Holds the words of a sentence's figure together.
-std::string unbroken(std::string text) {
-  for (std::size_t at = 0; (at = text.find(' ')) != std::string::npos;) text.replace(at, 1, "\u00A0");
-  return text;
-}
-
 // ---- The head: what was profiled, and its key figures.
 
 void title(Page& page, const Profile& profile) {
@@ -44,12 +39,10 @@ void title(Page& page, const Profile& profile) {
 }
 
 std::vector<Item> categories(const Profile& profile) {
-  static constexpr std::array<const char*, analysis::kCategoryCount> kNames = {
-      "weights", "gradients", "optimizer state", "activations", "inputs", "temporaries"};
   std::vector<std::pair<std::uint64_t, Item>> sized;
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
+  for (std::size_t i = 0; i < analysis::kCategoryCount; ++i) {
     const std::uint64_t size = profile.by_category[i];
-    if (size > 0) sized.push_back({size, {kNames[i], bytes(static_cast<double>(size))}});
+    if (size > 0) sized.push_back({size, {analysis::kCategoryWords[i], bytes(static_cast<double>(size))}});
   }
   std::stable_sort(sized.begin(), sized.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<Item> items;
@@ -102,6 +95,24 @@ void tables(Page& page, const Profile& profile, const SourceLines& source, const
 
 // ---- What a reader must know, and may do next.
 
+/// How the iteration time was taken, and how much two measurements of it differ.
+std::string timing_words(const Profile& profile) {
+  const auto own = std::find_if(profile.time_samples.begin(), profile.time_samples.end(),
+                                [&](const auto& sample) { return sample.batch_size == profile.batch_size; });
+  if (own == profile.time_samples.end() || own->rounds < 2) return {};
+  std::string words = fmt::format("{} in {}, in turns with other batches; two halves of a measurement differ by {}",
+                                  plural(own->iterations, "iteration"), plural(own->rounds, "round"),
+                                  unbroken(share(profile.aa_noise)));
+  if (own->outliers.count > 0) {
+    words += fmt::format("; {} took up to {} times the median", own->outliers.count, figure(own->outliers.worst));
+  }
+  if (profile.environment.high_mhz > 1.05 * profile.environment.low_mhz) {
+    words += fmt::format("; the processor ran at {} to {} MHz", figure(profile.environment.low_mhz),
+                         figure(profile.environment.high_mhz));
+  }
+  return words;
+}
+
 void notes(Page& page, const Profile& profile) {
   page.line();
   for (const analysis::Skipped& skipped : profile.skipped) {
@@ -112,6 +123,7 @@ void notes(Page& page, const Profile& profile) {
         kText);
   }
   for (const std::string& warning : profile.warnings) page.prose("warning", printable(warning), kText);
+  if (const std::string words = timing_words(profile); !words.empty()) page.prose("timing", words, kText);
   if (profile.recorded_iterations == 0) return;
   page.prose("recording",
              fmt::format("{}, {} than a bare one; times scaled by {}; your lines own {} of the iteration",
@@ -122,63 +134,16 @@ void notes(Page& page, const Profile& profile) {
              kText);
 }
 
-double at(const analysis::Line& line, double batch_size) { return line.slope * batch_size + line.intercept; }
-
-/// The peak by the ledger where there is one, else by the line.
-double peak_at(const Profile& profile, double batch_size) {
-  if (!profile.peak_model) return at(*profile.memory_model, batch_size);
-  const analysis::PeakPiece* last = nullptr;
-  for (const analysis::PeakPiece& piece : profile.peak_model->value) {
-    if (piece.from_batch <= batch_size) last = &piece;
-  }
-  return last == nullptr ? 0 : last->intercept + last->slope * batch_size;
-}
-
-/// Twice the batch by the two models, when both fit well and grow; ratios are of model to model, so that what the fit
-/// misses at this batch size is not taken for a gain.
-std::string advice(const Profile& profile) {
-  constexpr double kGoodFit = 0.9;
-  const auto usable = [](const auto& line) { return line && line->slope > 0 && line->r2 >= kGoodFit; };
-  const bool known_memory = profile.peak_model || usable(profile.memory_model);
-  if (!usable(profile.time_model) || !known_memory || profile.batch_size <= 0) return {};
-  const double now = profile.batch_size;
-  const double twice = 2 * now;
-  const double gain = 2 * ratio(at(*profile.time_model, now), at(*profile.time_model, twice));
-  const double need = peak_at(profile, twice);
-  const auto failed = [&](const analysis::Skipped& skipped) { return skipped.batch_size <= twice; };
-  if (gain <= 0 || need <= 0 || std::any_of(profile.skipped.begin(), profile.skipped.end(), failed)) return {};
-
-  const auto capacity = static_cast<double>(profile.capacity_bytes);
-  const std::string memory = unbroken(bytes(need));
-  std::string text;
-  if (capacity > 0 && need > capacity) {
-    text = fmt::format("A batch of {} would need {}; this device has {}", twice, memory, unbroken(bytes(capacity)));
-  } else if (gain < 1.02) {
-    text = fmt::format("A batch of {} would give hardly more throughput and needs {}", twice, memory);
-  } else {
-    text = fmt::format("A batch of {} would give {}× the throughput and needs {}", twice, figure(gain), memory);
-  }
-  int low = profile.batch_size;
-  int high = profile.batch_size;
-  for (const analysis::TimeSample& sample : profile.time_samples) {
-    low = std::min(low, sample.batch_size);
-    high = std::max(high, sample.batch_size);
-  }
-  return text + (twice > high ? fmt::format(" (extrapolated from batches of {} to {}).", low, high) : ".");
-}
-
 }  // namespace
 
-std::string text_report(const Profile& profile, const SourceLines& source, const TextOptions& options) {
+std::string text_report(const Profile& profile, const analysis::Outlook& outlook, const SourceLines& source,
+                        const TextOptions& options) {
   Page page(std::clamp(options.width, 80, 140), options.color);
   title(page, profile);
   key_figures(page, profile);
   tables(page, profile, source, options);
   notes(page, profile);
-  if (const std::string text = advice(profile); !text.empty()) {
-    page.line();
-    page.prose("", text, 2);
-  }
+  outlook_text(page, profile, outlook);
   return page.take();
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "analysis/prediction.h"
 #include "analysis/profile.h"
 
 namespace ridgeline::report {
@@ -23,6 +24,7 @@ struct TextOptions {
 
 /// No line is wider than the width, and no figure is cut. Every character that comes from the user's code or machine is
 /// made printable first. Ends with a newline.
-std::string text_report(const analysis::Profile& profile, const SourceLines& source, const TextOptions& options = {});
+std::string text_report(const analysis::Profile& profile, const analysis::Outlook& outlook, const SourceLines& source,
+                        const TextOptions& options = {});
 
 }  // namespace ridgeline::report

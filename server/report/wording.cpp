@@ -14,6 +14,11 @@ std::string plural(double count, std::string_view noun) {
   return fmt::format("{} {}{}", report::count(count), noun, count == 1 ? "" : "s");
 }
 
+std::string unbroken(std::string text) {
+  for (std::size_t at = 0; (at = text.find(' ')) != std::string::npos;) text.replace(at, 1, "\u00A0");
+  return text;
+}
+
 std::string device_words(const analysis::Environment& environment) {
   if (!environment.in_place_of.empty()) {
     return printable(environment.device + " in place of " + environment.in_place_of);

@@ -19,6 +19,9 @@ double ratio(double part, double whole);
 /// "1 call", "16 calls", "100k calls".
 std::string plural(double count, std::string_view noun);
 
+/// Holds the words of a sentence's figure together.
+std::string unbroken(std::string text);
+
 /// "cpu (2 threads)", "cuda (NVIDIA H200)".
 std::string device_words(const analysis::Environment& environment);
 

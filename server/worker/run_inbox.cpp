@@ -8,7 +8,7 @@ namespace ridgeline::worker {
 namespace {
 
 protocol::Failure failure(const std::string& kind, const std::string& message) {
-  return {kind, "", message, {}, std::nullopt};
+  return protocol::failure_of(kind, "", message);
 }
 
 }  // namespace
@@ -41,13 +41,15 @@ std::optional<protocol::Failure> RunInbox::feed(std::string_view bytes) {
 
 bool RunInbox::is_complete() const {
   const auto whole = [&](const protocol::SampledBatch& sample) {
-    return sample.batch_size > 0 && !sample.times_ns.empty() &&
+    return sample.batch_size > 0 && sample.per_round > 0 && !sample.times_ns.empty() &&
            std::ranges::all_of(sample.times_ns, [](double ns) { return ns > 0; }) &&
            std::ranges::find(recordings_, sample.batch_size, &RecordedBatch::batch_size) != recordings_.end();
   };
+  const auto users = [&](const protocol::SampledBatch& sample) {
+    return sample.batch_size == result_->batch_size && !sample.check;
+  };
   return result_.has_value() && std::ranges::all_of(result_->samples, whole) &&
-         std::ranges::find(result_->samples, result_->batch_size, &protocol::SampledBatch::batch_size) !=
-             result_->samples.end();
+         std::ranges::any_of(result_->samples, users);
 }
 
 std::optional<protocol::Failure> RunInbox::take(const protocol::Frame& frame) {

@@ -46,7 +46,7 @@ std::string abi_flags(const std::string& python_tag) {
 }
 
 protocol::Failure failure(const std::string& kind, const std::string& message) {
-  return {kind, "start", message, {}, std::nullopt};
+  return protocol::failure_of(kind, "start", message);
 }
 
 }  // namespace

@@ -297,12 +297,9 @@ void Worker::handle_control(protocol::WorkerMessage message) {
     if (run_ && run_->id == exited->run) {
       run_->exit_status = exited->status;
       if (!exited->too_many.empty() && !run_->failure.has_value()) {
-        run_->failure = protocol::Failure{
-            "too-many-processes",
-            run_->stage,
-            "The profiled code started " + exited->too_many + " and was stopped. Look for a loop that starts them.",
-            {},
-            std::nullopt};
+        run_->failure = protocol::failure_of(
+            "too-many-processes", run_->stage,
+            "The profiled code started " + exited->too_many + " and was stopped. Look for a loop that starts them.");
       }
       maybe_finish();
     }
@@ -431,7 +428,7 @@ void Worker::fail(const std::string& kind, const std::string& stage, const std::
     return;
   }
   if (!run_->failure.has_value() || kind == "cancelled") {
-    run_->failure = protocol::Failure{kind, stage, message, {}, std::nullopt};
+    run_->failure = protocol::failure_of(kind, stage, message);
   }
   if (state_ == State::kBuilding) {
     stop_parent();  // a build is of no use to anyone else yet
@@ -480,8 +477,7 @@ void Worker::maybe_finish() {
   if (run_->failure.has_value()) {
     finish(std::move(*run_->failure));
   } else if (run_->inbox->result().has_value() && *run_->exit_status == 0 && !run_->inbox->is_complete()) {
-    finish(protocol::Failure{
-        "worker-protocol", run_->stage, "The worker sent a result without its measurements.", {}, std::nullopt});
+    finish(protocol::failure_of("worker-protocol", run_->stage, "The worker sent a result without its measurements."));
   } else if (run_->inbox->result().has_value() && *run_->exit_status == 0) {
     finish(RunOutput{environment_.value_or(protocol::WorkerEnvironment{}), run_->inbox->take_result(),
                      run_->inbox->take_recordings()});
@@ -489,11 +485,8 @@ void Worker::maybe_finish() {
     const protocol::Failure broken = channel_broken("it was closed");
     fail(broken.kind, run_->stage, broken.message);
   } else {
-    finish(protocol::Failure{"process-died",
-                             run_->stage,
-                             "The profiled process " + describe_end(*run_->exit_status) + ".",
-                             {},
-                             std::nullopt});
+    finish(protocol::failure_of("process-died", run_->stage,
+                                "The profiled process " + describe_end(*run_->exit_status) + "."));
   }
 }
 

@@ -15,6 +15,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import accuracy
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BINARY = Path(os.environ.get("RIDGELINE_BINARY", ROOT / "build" / "bin" / "ridgeline"))
@@ -136,11 +138,17 @@ def bench_cancel(rounds: int) -> None:
     table(["stage", "median ms", "worst ms"], rows)
 
 
+def bench_accuracy(rounds: int) -> None:
+    """Predictions at unsampled batch sizes against real runs; here a round is ten seconds of time budget."""
+    accuracy.run(BINARY, table, 10.0 * rounds)
+
+
 BENCHMARKS: dict[str, tuple[Callable[[int], None], int]] = {
     "overhead": (bench_overhead, 15),
     "analysis": (bench_analysis, 5),
     "profile": (bench_profile, 3),
     "cancel": (bench_cancel, 5),
+    "accuracy": (bench_accuracy, 4),
 }
 
 

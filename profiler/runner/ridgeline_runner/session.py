@@ -19,6 +19,7 @@ from ridgeline_runner import cpu_for_cuda, timing
 from ridgeline_runner.channel import Channel, ChannelClosed
 from ridgeline_runner.entry import EntryPoint, load
 from ridgeline_runner.failure import Failure, describe, is_out_of_memory, release, summary
+from ridgeline_runner.processors import ClockWatch
 from ridgeline_runner.recorder import Recorder, Stage, name_compiled_kernels
 from ridgeline_runner.sources import imported_files
 
@@ -26,10 +27,15 @@ _MAX_WARMUP = 20
 _WARMUP_SECONDS = 5.0
 _RECORDED_SECONDS = 1.0
 _MIN_RECORDED, _MAX_RECORDED = 3, 30
-_MIN_TIMED = 6
-_SAMPLED_SIZES = 3
+_OTHERS_RECORDED_SECONDS = 0.3
+_OTHERS_MAX_RECORDED = 10
+_MIN_ROUNDS = 6
+_WANTED_SIZES = 3
+_MOST_SIZES = 5
+_EXTRA_ITERATIONS = 10  # that one more batch size costs: warm-up, recording, rounds
+_EXTRA_SHARE = 1 / 3  # of the time budget that it may cost
 _WANTED_HALF_WIDTH = 0.01
-_BURST_SECONDS = 0.05
+_ROUND_SECONDS = 0.03
 
 
 @dataclass
@@ -37,12 +43,27 @@ class Sampled:
     """What one batch size gave."""
 
     batch_size: int
+    check: bool = False  # not for the models: to see how far off they are
     warmup_ns: list[int] = field(default_factory=list)
     times_ns: list[int] = field(default_factory=list)
+    round_medians_ns: list[float] = field(default_factory=list)
 
     @property
     def estimate_ns(self) -> int:
-        return min(self.warmup_ns)
+        return max(1, min(self.warmup_ns))
+
+    @property
+    def per_round(self) -> int:
+        """Iterations of one round of timing."""
+        return max(1, min(50, round(_ROUND_SECONDS * 1e9 / self.estimate_ns)))
+
+    @property
+    def enough_rounds(self) -> bool:
+        return len(self.round_medians_ns) >= _MIN_ROUNDS
+
+    @property
+    def is_known(self) -> bool:
+        return self.enough_rounds and timing.relative_half_width(self.round_medians_ns) <= _WANTED_HALF_WIDTH
 
 
 CHANNEL_LOST = 71  # exit code: the daemon knows what it means
@@ -72,6 +93,7 @@ class _Session:
         self.batch_size: int | None = None
         self._skipped: list[dict[str, Any]] = []
         self._warnings: list[str] = []
+        self._clock = ClockWatch()
 
     def profile(self) -> None:
         import torch
@@ -96,7 +118,7 @@ class _Session:
         step = entry.iteration(positional, keywords)
 
         chosen = self._record_chosen(recorder, entry, step)
-        sampled = [chosen, *self._record_others(recorder, entry, step, chosen.batch_size)]
+        sampled = self._record_others(recorder, entry, step, chosen)
         recorder.stop_tracking_memory()
         sampled = self._time(entry, step, sampled)
         files, complete = imported_files(spec["projectRoot"], spec["environmentRoots"], spec["entry"])
@@ -105,6 +127,8 @@ class _Session:
                 "type": "result",
                 "batchSize": chosen.batch_size,
                 "threads": torch.get_num_threads(),
+                "lowMHz": self._clock.low_mhz,
+                "highMHz": self._clock.high_mhz,
                 "inPlaceOf": cpu_for_cuda.in_place_of(),
                 "warnings": [*cpu_for_cuda.warnings(), *self._warnings],
                 "samples": [
@@ -112,6 +136,8 @@ class _Session:
                         "batchSize": s.batch_size,
                         "warmupIterations": len(s.warmup_ns),
                         "timesNs": s.times_ns,
+                        "perRound": s.per_round if s.round_medians_ns else 1,
+                        "check": s.check,
                     }
                     for s in sampled
                 ],
@@ -143,29 +169,57 @@ class _Session:
                 return sampled
 
     def _record_others(
-        self, recorder: Recorder, entry: EntryPoint, step: Callable[..., Any], chosen: int
+        self, recorder: Recorder, entry: EntryPoint, step: Callable[..., Any], chosen: Sampled
     ) -> list[Sampled]:
-        """Other batch sizes: those that were asked for, or enough for the models. One that fails is skipped."""
-        tried = {chosen, *(skipped["batchSize"] for skipped in self._skipped)}
-        asked = self._spec.get("batchSizes") or []
-        wanted = [size for size in dict.fromkeys(asked or batch_size_candidates(chosen)) if size not in tried]
-        enough = len(wanted) if asked else _SAMPLED_SIZES - 1
-        sampled: list[Sampled] = []
-        for size in wanted:
-            if len(sampled) == enough:
-                break
-            done = min(1.0, (1 + len(sampled)) / min(1 + enough, _SAMPLED_SIZES))
+        """The chosen batch size and others: those that were asked for, or enough for the models and, where the step is
+        fast, some more; then those that only check the models. One that fails is skipped."""
+        sampled = [chosen]
+        tried = {chosen.batch_size, *(skipped["batchSize"] for skipped in self._skipped)}
+
+        def attempt(size: int, *, check: bool = False) -> None:
+            if size in tried:
+                return
+            tried.add(size)
+            done = min(1.0, len(sampled) / _MOST_SIZES)
             self._progress("record", 0.05 + 0.45 * done, f"Recording batch size {size}")
             try:
-                sampled.append(self._record(recorder, entry, step, size, chosen=False))
+                sampled.append(self._record(recorder, entry, step, size, check=check))
             except ChannelClosed:
                 raise
             except BaseException as error:  # noqa: BLE001 - SystemExit included
                 self._skip(error, size)
+
+        asked = self._spec.get("batchSizes") or []
+        for size in asked or batch_size_candidates(chosen.batch_size):
+            if asked or len(sampled) < _WANTED_SIZES:
+                attempt(size)
+        for size in [] if asked else extra_batch_sizes(chosen.batch_size):
+            if len(sampled) < _MOST_SIZES and self._is_affordable(size, sampled):
+                attempt(size)
+        for size in self._spec.get("checkSizes") or []:
+            attempt(size, check=True)
         return sampled
 
+    def _is_affordable(self, size: int, sampled: list[Sampled]) -> bool:
+        """Whether one more batch size fits into the time budget, by what the others took."""
+        larger = [s.estimate_ns for s in sampled if s.batch_size >= size]
+        most = max(sampled, key=lambda s: s.batch_size)
+        estimate_ns = min(larger) if larger else most.estimate_ns * size / most.batch_size
+        return _EXTRA_ITERATIONS * estimate_ns <= _EXTRA_SHARE * self._budget_seconds * 1e9
+
+    @property
+    def _budget_seconds(self) -> float:
+        return float(self._spec.get("timeBudgetSeconds", 10.0))
+
     def _record(
-        self, recorder: Recorder, entry: EntryPoint, step: Callable[..., Any], size: int, *, chosen: bool
+        self,
+        recorder: Recorder,
+        entry: EntryPoint,
+        step: Callable[..., Any],
+        size: int,
+        *,
+        chosen: bool = False,
+        check: bool = False,
     ) -> Sampled:
         self.batch_size = size
         self.stage = "input"
@@ -174,12 +228,8 @@ class _Session:
         entry.check_arguments(step, inputs)
         self.stage = "iteration"
         recorder.stage(Stage.ITERATION)
-        sampled = Sampled(size, self._warm_up(step, inputs, recorder.forget_freed))
-        count = 1
-        if chosen:
-            wanted = math.ceil(_RECORDED_SECONDS * 1e9 / max(1, sampled.estimate_ns))
-            count = min(_MAX_RECORDED, max(_MIN_RECORDED, wanted))
-        recorder.record(step, inputs, count)
+        sampled = Sampled(size, check, self._warm_up(step, inputs, recorder.forget_freed))
+        recorder.record(step, inputs, _recorded_iterations(sampled, chosen=chosen))
         if chosen:
             recorder.count(step, inputs, self._spec["environmentRoots"])
         self.stage = "report"
@@ -210,7 +260,7 @@ class _Session:
         chosen = sampled[0]
         inputs: dict[int, tuple[Any, ...]] = {}
         gc.collect()
-        budget = float(self._spec.get("timeBudgetSeconds", 10.0))
+        budget = self._budget_seconds
         deadline = perf_counter() + budget
         active = sampled
         while active:
@@ -221,7 +271,7 @@ class _Session:
                         self.stage = "input"
                         inputs[s.batch_size] = entry.inputs(s.batch_size)
                     self.stage = "iteration"
-                    self._burst(step, inputs[s.batch_size], s)
+                    self._time_round(step, inputs[s.batch_size], s)
                 except ChannelClosed:
                     raise
                 except BaseException as error:  # noqa: BLE001 - SystemExit included
@@ -229,23 +279,20 @@ class _Session:
                         return self._end_timing(error, sampled)
                     self._skip(error, s.batch_size)
                     sampled = [other for other in sampled if other is not s]
+            self._clock.look()
             spent = 1 - (deadline - perf_counter()) / budget
             self._progress("time", 0.5 + 0.5 * min(1.0, spent), "Timing the bare step")
-            enough = all(len(s.times_ns) >= _MIN_TIMED for s in sampled)
-            if enough and perf_counter() > deadline:
+            if perf_counter() > deadline and all(s.enough_rounds for s in sampled):
                 break
-            active = [
-                s
-                for s in sampled
-                if len(s.times_ns) < _MIN_TIMED or timing.relative_half_width(s.times_ns) > _WANTED_HALF_WIDTH
-            ]
+            active = [s for s in sampled if not s.is_known]
         self.batch_size = None
         return sampled
 
     def _end_timing(self, error: BaseException, sampled: list[Sampled]) -> list[Sampled]:
         """What is known when the step fails while it is timed; a batch size without times keeps its warm-up's last."""
         for s in sampled:
-            s.times_ns = s.times_ns or s.warmup_ns[-2:]
+            if not s.round_medians_ns:
+                s.times_ns = s.warmup_ns[-2:]
         count = len(sampled[0].times_ns)
         self._warnings.append(
             f"The step failed while it was timed: {summary(error)}. The iteration time is of "
@@ -254,15 +301,17 @@ class _Session:
         self.batch_size = None
         return sampled
 
-    def _burst(self, step: Callable[..., Any], inputs: tuple[Any, ...], sampled: Sampled) -> None:
+    def _time_round(self, step: Callable[..., Any], inputs: tuple[Any, ...], sampled: Sampled) -> None:
         """Some iterations in a row. A short step runs once untimed first: the other batch sizes cooled the caches."""
-        count = max(1, min(50, round(_BURST_SECONDS * 1e9 / max(1, sampled.estimate_ns))))
-        if count > 1:
+        if sampled.per_round > 1:
             step(*inputs)
-        for _ in range(count):
+        times = []
+        for _ in range(sampled.per_round):
             start = perf_counter_ns()
             step(*inputs)
-            sampled.times_ns.append(perf_counter_ns() - start)
+            times.append(perf_counter_ns() - start)
+        sampled.times_ns += times
+        sampled.round_medians_ns.append(timing.median(times))
 
     def _skip(self, error: BaseException, size: int) -> None:
         """A batch size that did not run, while another did, is an observation."""
@@ -277,8 +326,25 @@ class _Session:
         self._channel.send({"type": "progress", "stage": stage, "fraction": fraction, "message": message})
 
 
+def _recorded_iterations(sampled: Sampled, *, chosen: bool) -> int:
+    """The chosen batch size gives the figures of every line, the others tell which of them grow, a check its peak."""
+    if sampled.check:
+        return 1
+    seconds, least, most = (
+        (_RECORDED_SECONDS, _MIN_RECORDED, _MAX_RECORDED)
+        if chosen
+        else (_OTHERS_RECORDED_SECONDS, 1, _OTHERS_MAX_RECORDED)
+    )
+    return min(most, max(least, math.ceil(seconds * 1e9 / sampled.estimate_ns)))
+
+
 def batch_size_candidates(chosen: int) -> list[int]:
     """Other batch sizes to try, until there are enough: half, twice, then what lies between and below."""
     sizes = [chosen // 2, chosen * 2, chosen * 3 // 2, chosen * 3 // 4, chosen // 4, chosen + 1, chosen + 2, chosen * 4]
     unique = dict.fromkeys(size for size in sizes if size >= 1 and size != chosen)
     return list(unique)
+
+
+def extra_batch_sizes(chosen: int) -> list[int]:
+    """Batch sizes that widen what the models are fitted to, for a step that is fast enough."""
+    return [size for size in (chosen // 4, chosen * 3, chosen * 3 // 2) if size >= 1]

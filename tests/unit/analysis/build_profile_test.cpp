@@ -87,8 +87,9 @@ TEST(BuildProfile, FitsTimeAndMemoryAgainstTheBatchSize) {
   const Profile profile =
       build_profile(input_of({run_of(64, 18, 7400), run_of(16, 6, 2600), run_of(32, 10, 4200)}, 32));
   ASSERT_TRUE(profile.time_model.has_value());
-  EXPECT_NEAR(profile.time_model->slope, 0.25, 1e-9);
-  EXPECT_NEAR(profile.time_model->intercept, 2, 1e-9);
+  ASSERT_EQ(profile.time_model->pieces.size(), 1U);
+  EXPECT_NEAR(profile.time_model->pieces[0].slope, 0.25, 1e-9);
+  EXPECT_NEAR(profile.time_model->pieces[0].intercept, 2, 1e-9);
   ASSERT_TRUE(profile.memory_model.has_value());
   EXPECT_NEAR(profile.memory_model->slope, 100, 1e-9);
   EXPECT_NEAR(profile.memory_model->intercept, 1000, 1e-6);
@@ -99,6 +100,47 @@ TEST(BuildProfile, FitsTimeAndMemoryAgainstTheBatchSize) {
   EXPECT_EQ(profile.time_samples[2].batch_size, 64);
   EXPECT_EQ(profile.memory_samples[1].peak_bytes, 4200U);
   EXPECT_EQ(profile.memory_samples[1].peak_bytes, profile.peak_bytes);
+}
+
+/// Lines and named items grow as the step does, at every batch size; what is alive at the peak is the peak's.
+TEST(BuildProfile, GivesEveryLineItsShareOfTheModels) {
+  const Profile profile =
+      build_profile(input_of({run_of(64, 18, 7400), run_of(16, 6, 2600), run_of(32, 10, 4200)}, 32));
+  for (const double batch_size : {1.0, 32.0, 50.0, 500.0}) {
+    double sum = 0;
+    for (const LineCost& line : profile.lines) {
+      sum += value_at(line.self_model, batch_size);
+    }
+    for (const OtherCost& other : profile.other) {
+      sum += value_at(other.model, batch_size);
+    }
+    EXPECT_NEAR(sum, value_at(profile.time_model->pieces, batch_size), 1e-9);
+  }
+  EXPECT_NEAR(value_at(profile.lines[0].self_model, 32), profile.lines[0].self_ms, 1e-9);
+  ASSERT_TRUE(profile.peak_model.has_value());
+  const auto& parts = profile.peak_model->parts.at(0);
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_EQ(parts[0].category, Category::kActivations);
+  EXPECT_EQ(parts[0].location, profile.lines[0].location);
+  EXPECT_NEAR(parts[0].intercept + 32 * parts[0].slope, 4200, 1e-6);
+}
+
+TEST(BuildProfile, ChecksTheModelsWithWhatIsKeptOutOfThem) {
+  BatchRun check = run_of(128, 40, 13800);
+  check.check = true;
+  std::vector<BatchRun> runs = {run_of(64, 18, 7400), run_of(16, 6, 2600), run_of(32, 10, 4200)};
+  runs.push_back(std::move(check));
+  const Profile profile = build_profile(input_of(std::move(runs), 32));
+  EXPECT_EQ(profile.time_samples.size(), 3U);
+  EXPECT_EQ(profile.memory_samples.size(), 3U);
+  ASSERT_EQ(profile.checks.size(), 1U);
+  const Check& checked = profile.checks[0];
+  EXPECT_EQ(checked.time.batch_size, 128);
+  EXPECT_EQ(checked.time.ms.value, 40);
+  EXPECT_TRUE(checked.extrapolated);
+  EXPECT_NEAR(checked.predicted_ms->value, 34, 1e-6);
+  EXPECT_EQ(checked.peak_bytes, 13800U);
+  EXPECT_EQ(checked.predicted_peak_bytes->value, 13800);
 }
 
 TEST(BuildProfile, HasNoModelOfOneBatchSize) {

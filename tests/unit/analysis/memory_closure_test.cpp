@@ -92,7 +92,7 @@ TEST_P(MemoryClosure, PeakIsTheOneOfTheSlowWay) {
   const RandomTrace trace(GetParam());
   const Analysed analysed(trace.builder);
   EXPECT_EQ(analysed.memory.peak_bytes, trace.peak);
-  EXPECT_EQ(peak_bytes(analysed.recording), trace.peak);
+  EXPECT_EQ(testing::peak_bytes(analysed.recording), trace.peak);
 }
 
 TEST_P(MemoryClosure, CategoriesLinesAndPartsAreThePeak) {

@@ -25,7 +25,7 @@ TEST(Peak, IsTheMostThatWasAliveAtOnce) {
   builder.allocate({10, 0xA0, 100}).allocate({20, 0xB0, 50}).release(30, 0xA0).allocate({40, 0xC0, 80});
   const Analysed analysed(builder);
   EXPECT_EQ(analysed.memory.peak_bytes, 150U);
-  EXPECT_EQ(peak_bytes(analysed.recording), 150U);
+  EXPECT_EQ(testing::peak_bytes(analysed.recording), 150U);
   EXPECT_EQ(analysed.memory.at_peak.size(), 2U);
 }
 
@@ -39,7 +39,7 @@ TEST(Peak, IsInsideAnIterationAndNotBetween) {
   builder.allocate({450, 0xE0, 7000});
   const Analysed analysed(builder);
   EXPECT_EQ(analysed.memory.peak_bytes, 20U);
-  EXPECT_EQ(peak_bytes(analysed.recording), 20U);
+  EXPECT_EQ(testing::peak_bytes(analysed.recording), 20U);
 }
 
 TEST(Peak, MayStandAtTheVeryStartOfAnIteration) {
@@ -48,7 +48,7 @@ TEST(Peak, MayStandAtTheVeryStartOfAnIteration) {
   builder.allocate({10, 0xA0, 700, 0, kNone, Stage::kModel}).release(110, 0xA0).allocate({120, 0xB0, 60});
   const Analysed analysed(builder);
   EXPECT_EQ(analysed.memory.peak_bytes, 700U);
-  EXPECT_EQ(peak_bytes(analysed.recording), 700U);
+  EXPECT_EQ(testing::peak_bytes(analysed.recording), 700U);
   EXPECT_THAT(analysed.peak_by_category(), UnorderedElementsAre(Pair("weights", 700U)));
 }
 
@@ -87,7 +87,7 @@ TEST(Peak, EndsABlockWhoseAddressIsHandedOutAgain) {
   builder.allocate({10, 0xA0, 100}).allocate({20, 0xA0, 30}).allocate({30, 0xB0, 20});
   const Analysed analysed(builder);
   EXPECT_EQ(analysed.memory.peak_bytes, 100U);
-  EXPECT_EQ(peak_bytes(analysed.recording), 100U);
+  EXPECT_EQ(testing::peak_bytes(analysed.recording), 100U);
 }
 
 /// One training step: iteration from 1000 to 2000, forward until 1400, backward until 1700, then the optimizer. The

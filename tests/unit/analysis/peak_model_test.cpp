@@ -6,7 +6,6 @@
 #include <functional>
 #include <random>
 
-#include "analysis/memory.h"
 #include "tests/unit/analysis/recording_builder.h"
 
 namespace ridgeline::analysis {
@@ -16,8 +15,6 @@ using recording::Recording;
 using testing::kNone;
 using testing::RecordingBuilder;
 using testing::Stage;
-
-const SourceScope kScope{std::string(testing::kProject), {std::string(testing::kEnvironment)}};
 
 /// A block of a step: born and freed at these instants of the iteration (0: before it; 0: never freed).
 struct Block {
@@ -66,6 +63,15 @@ Recording record(const Step& step, int batch_size) {
   return builder.build();
 }
 
+/// Blocks from before the iteration are weights, the others activations; each is its line's.
+auto label_of(const Recording& recording) {
+  return [&recording](std::uint32_t event) -> MemoryLabel {
+    const bool before = recording.memory_time()[event] < 1000;
+    return {before ? Category::kWeights : Category::kActivations,
+            {"a.py", recording.node_line()[recording.memory_node()[event]]}};
+  };
+}
+
 std::optional<PeakModel> fit(const Step& step, const std::vector<int>& sizes, std::string* why_not = nullptr) {
   std::vector<Recording> recordings;
   for (const int size : sizes) {
@@ -73,10 +79,10 @@ std::optional<PeakModel> fit(const Step& step, const std::vector<int>& sizes, st
   }
   std::vector<SampledMemory> samples;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    samples.push_back({sizes[i], &recordings[i]});
+    samples.push_back({sizes[i], &recordings[i], label_of(recordings[i])});
   }
   std::string ignored;
-  return fit_peak_model(samples, kScope, why_not != nullptr ? *why_not : ignored);
+  return fit_peak_model(samples, why_not != nullptr ? *why_not : ignored);
 }
 
 TEST(PeakModel, MovesToAnotherInstantAsTheBatchGrows) {
@@ -101,6 +107,24 @@ TEST(PeakModel, MovesToAnotherInstantAsTheBatchGrows) {
   EXPECT_EQ(largest_batch_within(*model, 1e30, 1000), 1000);
   EXPECT_EQ(least_batch(*model, 1 << 24), 1);
   EXPECT_TRUE(grows(*model));
+}
+
+TEST(PeakModel, SaysWhatIsAliveAtItsPeak) {
+  const Step step = {
+      {0, 0, linear(0, 500), 1}, {1, 2, linear(0, 1000), 2}, {3, 9, linear(100, 0), 3}, {4, 8, linear(20, 1), 4}};
+  const auto model = fit(step, {2, 4, 8});
+  ASSERT_TRUE(model.has_value());
+  ASSERT_EQ(model->parts.size(), 2U);
+  EXPECT_EQ(model->parts[0].size(), 2U);
+  ASSERT_EQ(model->parts[1].size(), 3U);
+  EXPECT_EQ(model->parts[1][0].location, (Location{"a.py", 3}));
+  EXPECT_EQ(model->parts[1][0].category, Category::kActivations);
+  EXPECT_EQ(model->parts[1][0].slope, 100);
+  for (const int batch_size : {1, 2, 8, 9, 100}) {
+    const auto bytes = peak_by_category(*model, batch_size);
+    EXPECT_EQ(bytes[static_cast<std::size_t>(Category::kWeights)], 500);
+    EXPECT_NEAR(bytes[static_cast<std::size_t>(Category::kActivations)] + 500, peak_at(*model, batch_size).value, 1e-6);
+  }
 }
 
 TEST(PeakModel, NamesWhatIsNotLinearAndBoundsIt) {
@@ -159,7 +183,8 @@ TEST(PeakModel, SaysWhyThereIsNone) {
   full.iteration(1000, 2000);
   full.columns.loss[static_cast<std::size_t>(recording::Loss::kMemory)] = 1;
   const Recording recording = full.build();
-  EXPECT_FALSE(fit_peak_model(std::vector<SampledMemory>{{1, &recording}, {2, &recording}}, kScope, why_not));
+  EXPECT_FALSE(fit_peak_model(
+      std::vector<SampledMemory>{{1, &recording, label_of(recording)}, {2, &recording, label_of(recording)}}, why_not));
   EXPECT_EQ(why_not, "a recording was full");
 
   Step other;  // every allocation is of another line at another batch size
@@ -198,7 +223,7 @@ TEST_P(RandomSteps, ArePredictedToTheByte) {
   ASSERT_TRUE(model.has_value());
   const std::vector<int> asked = all_linear ? std::vector<int>{1, 2, 3, 5, 6, 9, 12, 13, 40, 500} : sizes;
   for (const int batch_size : asked) {
-    const auto real = static_cast<double>(peak_bytes(record(step, batch_size)));
+    const auto real = static_cast<double>(testing::peak_bytes(record(step, batch_size)));
     const Measured peak = peak_at(*model, batch_size);
     EXPECT_EQ(peak.value, real) << batch_size;
     EXPECT_LE(peak.low, real);

@@ -1,5 +1,7 @@
 #include "analysis/predictor.h"
 
+#include "analysis/answers.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -70,7 +72,11 @@ TEST(PredictBatch, OfTwoSizesHasNoIntervals) {
 }
 
 TEST(PredictBatch, AnIntervalThatReachesZeroLeavesThroughputWithoutABound) {
-  const BatchPrediction batch = predict_batch(predictor_of({{4, 10, 100}, {8, 30, 200}, {16, 32, 400}}), 4);
+  Profile profile;
+  for (const auto& [batch_size, ms] : {std::pair{4, 10.0}, {8, 30.0}, {16, 32.0}}) {
+    profile.time_samples.push_back({batch_size, {ms, ms / 4, ms * 4}, 20});  // so uncertain that nothing bends
+  }
+  const BatchPrediction batch = predict_batch(make_predictor(profile), 4);
   EXPECT_EQ(batch.ms->interval->low, 0);
   EXPECT_FALSE(batch.samples_per_second->interval->high.has_value());
   EXPECT_GT(batch.samples_per_second->interval->low, 0);
@@ -156,7 +162,7 @@ TEST(AnswerThroughput, FallsWithTheBatchWhereTheInterceptIsNegative) {
 
 TEST(AnswerThroughput, KnowsOnlyTheSampledSizesWhereTimeDoesNotGrow) {
   const Predictor flat = predictor_of({{4, 20, 100}, {8, 20, 200}, {16, 20, 400}});
-  EXPECT_EQ(ask(flat, Quantity::kThroughput, 500).batch->batch_size, 10);
+  EXPECT_EQ(ask(flat, Quantity::kThroughput, 499.9).batch->batch_size, 10);
   const Answer beyond = ask(flat, Quantity::kThroughput, 801);
   EXPECT_EQ(beyond.obstacle, Obstacle::kTimeUnknown);
   EXPECT_FALSE(beyond.batch.has_value());
@@ -194,10 +200,18 @@ TEST(AnswerMemory, IsBoundedHoweverMuchThereIs) {
   EXPECT_EQ(ask(exact(), Quantity::kMemory, 1e18).batch->batch_size, kMaxBatchSize);
 }
 
+PeakModel peaks_of(std::vector<Piece> pieces, bool checked) {
+  PeakModel model;
+  model.value = std::move(pieces);
+  model.checked = checked;
+  model.allocations = 3;
+  return model;
+}
+
 /// As exact(), with a ledger: a workspace of 5000 bytes rules up to a batch of 40.
 Predictor with_ledger(bool checked = true) {
   Predictor predictor = exact();
-  predictor.peaks = PeakModel{{{1, 0, 5000}, {41, 100, 1000}}, {}, {}, checked, 3, 0, {}};
+  predictor.peaks = peaks_of({{1, 0, 5000}, {41, 100, 1000}}, checked);
   return predictor;
 }
 
@@ -222,10 +236,74 @@ TEST(AnswerMemory, AsksTheLedger) {
 
 TEST(AnswerMemory, OfALedgerThatDoesNotGrowStaysWithinTheSamples) {
   Predictor predictor = exact();
-  predictor.peaks = PeakModel{{{1, 0, 5000}}, {}, {}, true, 3, 0, {}};
+  predictor.peaks = peaks_of({{1, 0, 5000}}, true);
   const Answer answer = ask(predictor, Quantity::kMemory, 6000);
   EXPECT_EQ(answer.batch->batch_size, 16);
   EXPECT_EQ(answer.obstacle, Obstacle::kMemoryUnknown);
+}
+
+TEST(AnswerThroughput, SearchesPieceByPiece) {
+  // 20 ms up to a batch of 16, 1 ms for each sample beyond: 16 / 20 ms = 800 samples/s, 1000 in the limit.
+  const Predictor bent = predictor_of({{4, 20, 1}, {8, 20, 2}, {16, 20, 3}, {32, 36, 4}, {64, 68, 5}});
+  EXPECT_EQ(ask(bent, Quantity::kThroughput, 499.9).batch->batch_size, 10);
+  EXPECT_EQ(ask(bent, Quantity::kThroughput, 799).batch->batch_size, 16);
+  EXPECT_EQ(ask(bent, Quantity::kThroughput, 899.9).batch->batch_size, 36);
+  EXPECT_EQ(ask(bent, Quantity::kThroughput, 1001).obstacle, Obstacle::kTooFast);
+  EXPECT_NEAR(*ask(bent, Quantity::kThroughput, 1).max_samples_per_second, 1000, 1e-6);
+  EXPECT_FALSE(predict_batch(bent, 3).ms.has_value()) << "flat at the small end: nothing is known below";
+}
+
+TEST(AnswerThroughputShare, IsTheSmallestThatIsEnough) {
+  // B / (2 B + 10) of at most 1/2: 95 % of it from B = 95 on.
+  const Answer found = ask(exact(), Quantity::kThroughputShare, 0.95);
+  EXPECT_EQ(found.batch->batch_size, 95);
+  EXPECT_TRUE(found.batch->extrapolated);
+  const Predictor flat = predictor_of({{4, 20, 100}, {8, 20, 200}, {16, 20, 400}});
+  EXPECT_EQ(ask(flat, Quantity::kThroughputShare, 0.95).obstacle, Obstacle::kTimeUnknown);
+  EXPECT_EQ(ask(predictor_of({{8, 26, 1800}}), Quantity::kThroughputShare, 0.95).obstacle, Obstacle::kTooFewSizes);
+}
+
+/// 1000 bytes of weights, 30 of activations for each sample; from a batch of 41 on, at another instant, 100.
+Predictor with_parts() {
+  Predictor predictor = exact();
+  predictor.peaks = peaks_of({{1, 30, 5000}, {41, 100, 1000}}, true);
+  const PeakPart weights{Category::kWeights, {"a.py", 1}, 0, 1000};
+  predictor.peaks->parts = {
+      {weights, {Category::kTemporaries, {}, 0, 4000}, {Category::kActivations, {"a.py", 2}, 30, 0}},
+      {weights, {Category::kActivations, {"a.py", 2}, 100, 0}}};
+  return predictor;
+}
+
+TEST(PredictBatch, SaysWhatIsAliveAtThePeak) {
+  const BatchPrediction batch = predict_batch(with_parts(), 50);
+  ASSERT_TRUE(batch.by_category.has_value());
+  EXPECT_EQ((*batch.by_category)[static_cast<std::size_t>(Category::kActivations)], 5000);
+  EXPECT_EQ((*batch.by_category)[static_cast<std::size_t>(Category::kWeights)], 1000);
+  EXPECT_FALSE(predict_batch(exact(), 50).by_category.has_value());
+}
+
+TEST(AnswerBalance, IsWhereActivationsReachTheWeights) {
+  EXPECT_EQ(ask(with_parts(), Quantity::kBalance, 1).batch->batch_size, 34);
+  EXPECT_EQ(ask(with_parts(), Quantity::kBalance, 2).batch->batch_size, 41);
+  EXPECT_EQ(ask(exact(), Quantity::kBalance, 1).obstacle, Obstacle::kMemoryUnknown);
+  Predictor none = exact();
+  none.peaks = peaks_of({{1, 10, 5000}}, true);
+  none.peaks->parts = {{{Category::kWeights, {}, 0, 5000}, {Category::kInputs, {}, 10, 0}}};
+  EXPECT_EQ(ask(none, Quantity::kBalance, 1).obstacle, Obstacle::kNoBalance);
+}
+
+TEST(Outlook, AnswersWhatIsAskedFirst) {
+  Predictor predictor = with_parts();
+  predictor.capacity_bytes = 11000;
+  const Outlook outlook = outlook_of(predictor, 16);
+  EXPECT_EQ(outlook.now.batch->batch_size, 16);
+  EXPECT_EQ(outlook.twice.batch->batch_size, 32);
+  EXPECT_EQ(outlook.fits.batch->batch_size, 100);
+  EXPECT_EQ(outlook.enough.batch->batch_size, 95);
+  EXPECT_EQ(outlook.balanced.batch->batch_size, 34);
+  predictor.capacity_bytes = 0;
+  EXPECT_FALSE(outlook_of(predictor, 16).fits.batch.has_value());
+  EXPECT_EQ(outlook_of(predictor, kMaxBatchSize).twice.batch->batch_size, kMaxBatchSize);
 }
 
 TEST(Answer, NamesTheSizesThatRanOutOfMemoryUpToItsOwn) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/allocator_replay.h"
 #include "protocol/recording.h"
 #include "protocol/recording_columns.h"
 
@@ -239,5 +240,11 @@ class RecordingBuilder {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> codes_;
   std::map<Key, std::uint32_t> nodes_;
 };
+
+/// The peak of the recorded iterations.
+inline std::uint64_t peak_bytes(const recording::Recording& recording) {
+  Replay replay(recording);
+  return find_peak(recording, replay).bytes;
+}
 
 }  // namespace ridgeline::analysis::testing

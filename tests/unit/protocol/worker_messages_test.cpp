@@ -28,20 +28,24 @@ const json kFailure = {{"type", "failure"},
                        {"frames", {{{"file", "a.py"}, {"line", 3}, {"function", "f"}, {"text", "1 / 0"}}}},
                        {"batchSize", 64}};
 
-const json kResult = {{"type", "result"},
-                      {"batchSize", 32},
-                      {"threads", 2},
-                      {"inPlaceOf", "cuda"},
-                      {"warnings", {"slow"}},
-                      {"samples", {{{"batchSize", 32}, {"warmupIterations", 3}, {"timesNs", {1.5e6, 2e6}}}}},
-                      {"skipped",
-                       {{{"kind", "out-of-memory"},
-                         {"stage", "sample"},
-                         {"message", "it did not fit"},
-                         {"frames", json::array()},
-                         {"batchSize", 64}}}},
-                      {"importedFiles", {"/project/entry.py", "/project/model.py"}},
-                      {"importedFilesComplete", true}};
+const json kResult = {
+    {"type", "result"},
+    {"batchSize", 32},
+    {"threads", 2},
+    {"inPlaceOf", "cuda"},
+    {"lowMHz", 2000.5},
+    {"highMHz", 3500},
+    {"warnings", {"slow"}},
+    {"samples",
+     {{{"batchSize", 32}, {"warmupIterations", 3}, {"timesNs", {1.5e6, 2e6}}, {"perRound", 2}, {"check", true}}}},
+    {"skipped",
+     {{{"kind", "out-of-memory"},
+       {"stage", "sample"},
+       {"message", "it did not fit"},
+       {"frames", json::array()},
+       {"batchSize", 64}}}},
+    {"importedFiles", {"/project/entry.py", "/project/model.py"}},
+    {"importedFilesComplete", true}};
 
 /// One valid message of each kind.
 const std::vector<json> kAll = {

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/answers.h"
 #include "expected.h"
 #include "sample_profile.h"
 
@@ -31,8 +32,8 @@ void prune(analysis::Node& node, int depth) {
 TEST(JsonReport, IsWhatTheSchemaTestReads) {
   analysis::Profile profile = testing::resnet_profile();
   prune(profile.breakdown, 2);
-  testing::expect_file("sample.json", json_report(profile));
-  testing::expect_file("minimal.json", json_report(testing::minimal_profile()));
+  testing::expect_file("sample.json", json_report(profile, analysis::outlook_of(profile)));
+  testing::expect_file("minimal.json", json_report(testing::minimal_profile(), analysis::outlook_of(testing::minimal_profile())));
 }
 
 TEST(JsonReport, SumsCloseAfterARoundTrip) {
@@ -61,7 +62,8 @@ TEST(JsonReport, WritesNullForWhatIsAbsent) {
   const Json report = to_json(testing::minimal_profile());
   EXPECT_TRUE(report["id"].is_null());
   EXPECT_TRUE(report["throughput"]["maxSamplesPerSecond"].is_null());
-  EXPECT_TRUE(report["models"]["time"]["slopeMs"].is_null());
+  EXPECT_TRUE(report["models"]["time"]["relativeSd"].is_null());
+  EXPECT_EQ(report["models"]["time"]["pieces"], Json::array());
   EXPECT_TRUE(report["models"]["memory"]["residualBytes"].is_null());
   EXPECT_EQ(report["models"]["time"]["samples"].size(), 1U);
   EXPECT_TRUE(report["breakdown"]["location"].is_null());

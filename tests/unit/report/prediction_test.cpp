@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/predictor.h"
+#include "analysis/answers.h"
 #include "expected.h"
 #include "report/units.h"
 #include "sample_profile.h"

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/profile.h"
+#include "analysis/time_model.h"
 
 namespace ridgeline::report::testing {
 
@@ -194,7 +195,6 @@ class ResnetBuilder {
 };
 
 inline void add_models(analysis::Profile& profile) {
-  profile.time_model = analysis::Line{195.4, 96.2, 0.9987, 6.1, 4, 10, 5, 6.1, 26.0};
   profile.memory_model = analysis::Line{118.3e6, 318.4e6, 0.9912, 14.2e6, 4, 10, 5, 14.3e6, 60.6e6};
   profile.time_samples = {{2, {486.1, 482.0, 491.3}, 14},
                           {3, {684.2, 679.8, 690.1}, 12},
@@ -202,6 +202,15 @@ inline void add_models(analysis::Profile& profile) {
                           {5, {1071.6, 1060.2, 1084.0}, 10},
                           {6, {1270.9, 1262.5, 1281.1}, 9}};
   profile.time_samples[2].ms = profile.iteration.ms;
+  profile.time_samples[2].rounds = 21;
+  profile.time_samples[2].outliers = {1, 1.62};
+  profile.aa_noise = 0.0042;
+  profile.time_model = analysis::fit_time_model(profile.time_samples);
+  const analysis::Piece& whole = profile.time_model->pieces.front();
+  for (analysis::LineCost& line : profile.lines) {
+    const double part = line.self_ms / profile.iteration.ms.value;
+    line.self_model = {{1, part * whole.slope, part * whole.intercept}};
+  }
   profile.memory_samples = {{2, 561120256}, {3, 668811264}, {4, profile.peak_bytes}, {5, 917504000}, {6, 1031798784}};
 }
 

@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/answers.h"
 #include "expected.h"
 #include "report/units.h"
 #include "sample_profile.h"
@@ -25,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::string report(const Profile& profile, int width = 120, bool color = false) {
-  return text_report(profile, testing::resnet_source, {.width = width, .color = color});
+  return text_report(profile, analysis::outlook_of(profile), testing::resnet_source, {.width = width, .color = color});
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -92,7 +93,7 @@ TEST(TextReport, FitsEveryWidth) {
   const SourceLines hostile = [](const auto&) { return "\x1b[2J日本語 = " + std::string(200, 'y'); };
   for (int width = 80; width <= 140; ++width) {
     for (const Profile& profile : {testing::resnet_profile(), testing::minimal_profile(), hostile_profile()}) {
-      for (const std::string& line : lines_of(text_report(profile, hostile, {.width = width}))) {
+      for (const std::string& line : lines_of(text_report(profile, analysis::outlook_of(profile), hostile, {.width = width}))) {
         EXPECT_LE(columns(line), width) << line;
         EXPECT_FALSE(line.ends_with(' ')) << line;
         EXPECT_EQ(printable(line), line);
@@ -196,34 +197,59 @@ TEST(TextReport, JoinsModulesThatOnlyWrapOne) {
   EXPECT_THAT(report(profile), Not(HasSubstr("addmm")));
 }
 
-TEST(TextReport, AdvisesOnlyWithinWhatTheModelsAllow) {
+TEST(TextReport, AnswersOnlyWhatTheModelsAllow) {
   Profile profile = testing::resnet_profile();
   EXPECT_THAT(report(profile),
-              HasSubstr("A batch of 8 would give 1.06× the throughput and needs 1.18 GiB (extrapolated "
-                        "from batches of 2 to 6)."));
-  profile.time_samples.push_back({8, {1660, 1650, 1670}, 8});
-  EXPECT_THAT(report(profile), HasSubstr("needs 1.18 GiB.\n"));
+              HasSubstr("batch 8      would give 1.06× the throughput and needs 1.16 GiB (extrapolated)."));
   profile.capacity_bytes = std::uint64_t{1} << 30;
-  EXPECT_THAT(report(profile), HasSubstr("A batch of 8 would need 1.18 GiB; this device has 1.00 GiB.\n"));
-  profile.capacity_bytes = 0;
-  profile.time_model->intercept = 1;
-  EXPECT_THAT(report(profile), HasSubstr("A batch of 8 would give hardly more throughput and needs 1.18 GiB."));
+  EXPECT_THAT(report(profile), HasSubstr("would need 1.16 GiB; this device has 1.00 GiB (extrapolated).\n"));
+  EXPECT_THAT(report(profile), HasSubstr("fits         a batch of 6 is the largest that fits into 1.00 GiB.\n"));
 
   const std::vector<void (*)(Profile&)> unusable = {
-      [](Profile& p) { p.time_model.reset(); },     [](Profile& p) { p.memory_model.reset(); },
-      [](Profile& p) { p.time_model->slope = -1; }, [](Profile& p) { p.memory_model->slope = 0; },
-      [](Profile& p) { p.time_model->r2 = 0.5; },   [](Profile& p) { p.skipped[0].batch_size = 8; }};
+      [](Profile& p) { p.time_model.reset(); }, [](Profile& p) { p.time_model->r2 = 0.5; },
+      [](Profile& p) { p.time_samples.resize(1); }, [](Profile& p) { p.skipped[0].batch_size = 8; }};
   for (const auto change : unusable) {
     Profile changed = profile;
     change(changed);
-    EXPECT_THAT(report(changed), Not(HasSubstr("A batch of")));
+    EXPECT_THAT(report(changed), Not(HasSubstr("batch 8      ")));
   }
+}
+
+TEST(TextReport, SaysWhichLinesGrow) {
+  const std::string text = report(testing::resnet_profile());
+  EXPECT_THAT(text, HasSubstr("for each further sample, of which resnet.py:"));
+  Profile profile = testing::resnet_profile();
+  profile.time_samples = {{1, {20, 20, 20}, 9}, {2, {20, 20, 20}, 9}, {4, {20, 20, 20}, 9}, {8, {40, 40, 40}, 9}};
+  profile.time_model = analysis::fit_time_model(profile.time_samples);
+  EXPECT_THAT(report(profile), HasSubstr("the time bends at a batch of 4: it is modelled in straight pieces."));
+}
+
+TEST(TextReport, SaysHowFarAPredictionWasOff) {
+  Profile profile = testing::resnet_profile();
+  profile.checks.resize(2);
+  profile.checks[0].time = {3, {100, 99, 101}, 9};
+  profile.checks[0].peak_bytes = 1 << 20;
+  profile.checks[0].predicted_ms = analysis::Estimate{102, analysis::Interval{95, 110}};
+  profile.checks[0].predicted_peak_bytes = analysis::Estimate{1 << 20, analysis::Interval{1 << 20, 1 << 20}};
+  profile.checks[1].time = {32, {100, 99, 101}, 9};
+  profile.checks[1].extrapolated = true;
+  profile.checks[1].predicted_ms = analysis::Estimate{90, analysis::Interval{85, 95}};
+  EXPECT_THAT(
+      report(profile),
+      HasSubstr("checked      batch 3: 100 ms really, predicted 2.0 % too high; 1.00 MiB really, predicted exact\n"));
+  EXPECT_THAT(report(profile), HasSubstr("batch 32 (extrapolated): 100 ms really, predicted 10 % too low, beyond its"));
+  EXPECT_THAT(report(profile), HasSubstr("not predicted"));
+}
+
+TEST(TextReport, SaysHowTheTimeWasTaken) {
+  EXPECT_THAT(report(testing::resnet_profile()),
+              HasSubstr("21 iterations in 21 rounds, in turns with other batches; two halves of a measurement differ"));
 }
 
 TEST(TextReport, ShowsALineWithoutItsSource) {
   Profile profile = testing::resnet_profile();
-  EXPECT_THAT(text_report(profile, nullptr), HasSubstr("resnet.py:42"));
-  EXPECT_THAT(text_report(profile, [](const auto&) { return std::nullopt; }), HasSubstr("resnet.py:42"));
+  EXPECT_THAT(text_report(profile, {}, nullptr), HasSubstr("resnet.py:42"));
+  EXPECT_THAT(text_report(profile, {}, [](const auto&) { return std::nullopt; }), HasSubstr("resnet.py:42"));
 }
 
 }  // namespace

@@ -82,9 +82,9 @@ def good(run):
     send(run, type='recording', batchSize=32, bytes=len(recording))
     half = len(recording) // 2
     run.sendall(frame(2, recording[:half]) + frame(2, recording[half:]))
-    send(run, type='result', batchSize=32, threads=2, inPlaceOf='', warnings=[], skipped=[], importedFiles=[],
+    send(run, type='result', batchSize=32, threads=2, lowMHz=0, highMHz=0, inPlaceOf='', warnings=[], skipped=[], importedFiles=[],
          importedFilesComplete=True,
-         samples=[dict(batchSize=32, warmupIterations=1, timesNs=[1e6])])
+         samples=[dict(batchSize=32, warmupIterations=1, timesNs=[1e6], perRound=1, check=False)])
 )";
 
 /// A real interpreter to run the scripts with: not a shim, which would make every start slow.

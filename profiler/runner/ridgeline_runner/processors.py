@@ -1,0 +1,33 @@
+"""How fast the processors run right now, as the kernel tells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class ClockWatch:
+    """The slowest and the fastest clock seen, MHz; 0 and 0 where the kernel tells none."""
+
+    def __init__(self) -> None:
+        self._files = sorted(Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_cur_freq"))
+        self._seen: list[float] = []
+
+    def look(self) -> None:
+        try:
+            now = [int(file.read_text()) / 1000 for file in self._files] or _told_by_cpuinfo()
+        except (OSError, ValueError):
+            now = []
+        self._seen = [min(self._seen + now), max(self._seen + now)] if self._seen or now else []
+
+    @property
+    def low_mhz(self) -> float:
+        return self._seen[0] if self._seen else 0.0
+
+    @property
+    def high_mhz(self) -> float:
+        return self._seen[1] if self._seen else 0.0
+
+
+def _told_by_cpuinfo() -> list[float]:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return [float(line.partition(":")[2]) for line in lines if line.startswith("cpu MHz")]

@@ -1,0 +1,196 @@
+#include "analysis/answers.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "analysis/peak_model.h"
+
+namespace ridgeline::analysis {
+
+namespace {
+
+/// The first of the range for which `holds`, which must not turn false again after it; `range.high + 1` when none is.
+template <typename Holds>
+int first_where(const BatchRange& range, Holds holds) {
+  int low = range.low;
+  int end = range.high + 1;
+  while (low < end) {
+    const int middle = low + (end - low) / 2;
+    if (holds(middle)) {
+      end = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+/// The first batch size of the range for which `holds`, where within a piece it turns at most once: to true, when it
+/// `rises` there, else to false.
+template <typename Holds, typename Rises>
+std::optional<int> first_in_pieces(const std::vector<Piece>& pieces, const BatchRange& range, Holds holds,
+                                   Rises rises) {
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const int end = i + 1 < pieces.size() ? pieces[i + 1].from_batch - 1 : range.high;
+    BatchRange piece{std::max(range.low, pieces[i].from_batch), std::min(range.high, end)};
+    if (!rises(i)) {
+      piece.high = std::min(piece.high, piece.low);
+    }
+    const int found = first_where(piece, holds);
+    if (found <= piece.high) {
+      return found;
+    }
+  }
+  return std::nullopt;
+}
+
+void answer_throughput(const Predictor& predictor, double wanted, Answer& answer) {
+  if (!predictor.time.has_value()) {
+    answer.obstacle = Obstacle::kTooFewSizes;
+    return;
+  }
+  const auto enough = [&](int batch_size) {
+    const auto rate = predict_batch(predictor, batch_size).samples_per_second;
+    return rate.has_value() && rate->value >= wanted;
+  };
+  // B / (aB + b) rises with B where b is positive.
+  const auto& pieces = predictor.time->pieces;
+  const auto found = first_in_pieces(pieces, time_range(predictor), enough,
+                                     [&](std::size_t piece) { return pieces[piece].intercept >= 0; });
+  if (found.has_value()) {
+    answer.batch = predict_batch(predictor, *found);
+  } else {
+    answer.obstacle = pieces.back().slope > 0 ? Obstacle::kTooFast : Obstacle::kTimeUnknown;
+  }
+}
+
+void answer_throughput_share(const Predictor& predictor, double share, Answer& answer) {
+  if (answer.max_samples_per_second.has_value()) {
+    answer_throughput(predictor, share * *answer.max_samples_per_second, answer);
+  } else {
+    answer.obstacle = predictor.time.has_value() ? Obstacle::kTimeUnknown : Obstacle::kTooFewSizes;
+  }
+}
+
+std::optional<int> largest_within(const Predictor& predictor, double bytes, const BatchRange& range) {
+  if (predictor.peaks.has_value()) {
+    return largest_batch_within(*predictor.peaks, bytes, range.high);
+  }
+  const auto too_much = [&](int batch_size) {
+    const auto peak = predict_batch(predictor, batch_size).peak_bytes;
+    return peak.has_value() && peak->value > bytes;
+  };
+  if (predictor.memory->slope > 0) {
+    const int largest = first_where(range, too_much) - 1;
+    return largest < range.low ? std::nullopt : std::optional(largest);
+  }
+  return too_much(range.high) ? std::nullopt : std::optional(range.high);
+}
+
+void answer_memory(const Predictor& predictor, double wanted, Answer& answer) {
+  const BatchRange range = memory_range(predictor);
+  if (range.high < range.low) {
+    answer.obstacle = Obstacle::kTooFewSizes;
+    return;
+  }
+  if (const auto largest = largest_within(predictor, wanted, range)) {
+    answer.batch = predict_batch(predictor, *largest);
+    const bool bounded = predictor.peaks.has_value() ? grows(*predictor.peaks) : predictor.memory->slope > 0;
+    answer.obstacle = bounded ? Obstacle::kNone : Obstacle::kMemoryUnknown;
+    return;
+  }
+  answer.obstacle = Obstacle::kTooLittleMemory;
+  const int least_of_line = predictor.memory->slope > 0 ? range.low : range.high;
+  answer.least = predict_batch(predictor, predictor.peaks ? least_batch(*predictor.peaks, range.high) : least_of_line);
+}
+
+void answer_balance(const Predictor& predictor, double wanted, Answer& answer) {
+  if (!predictor.peaks.has_value() || predictor.peaks->parts.empty()) {
+    answer.obstacle = predictor.memory_samples.size() > 1 ? Obstacle::kMemoryUnknown : Obstacle::kTooFewSizes;
+    return;
+  }
+  const auto surplus = [&](int batch_size) {
+    const auto bytes = peak_by_category(*predictor.peaks, batch_size);
+    return bytes[static_cast<std::size_t>(Category::kActivations)] -
+           wanted * bytes[static_cast<std::size_t>(Category::kWeights)];
+  };
+  const auto& pieces = predictor.peaks->value;
+  const BatchRange range = memory_range(predictor);
+  const auto rises = [&](std::size_t piece) {
+    const int last = piece + 1 < pieces.size() ? pieces[piece + 1].from_batch - 1 : range.high;
+    return surplus(last) >= surplus(pieces[piece].from_batch);
+  };
+  const auto found = first_in_pieces(
+      pieces, range, [&](int size) { return surplus(size) >= 0; }, rises);
+  if (found.has_value()) {
+    answer.batch = predict_batch(predictor, *found);
+  } else {
+    answer.obstacle = Obstacle::kNoBalance;
+  }
+}
+
+void answer_batch_size(const Predictor& predictor, int batch_size, Answer& answer) {
+  const BatchPrediction batch = predict_batch(predictor, batch_size);
+  if (!predictor.time.has_value()) {
+    answer.obstacle = Obstacle::kTooFewSizes;
+  } else if (!batch.ms.has_value()) {
+    answer.obstacle = Obstacle::kTimeUnknown;
+  } else if (!batch.peak_bytes.has_value()) {
+    answer.obstacle = Obstacle::kMemoryUnknown;
+  }
+  if (batch.ms.has_value() || batch.peak_bytes.has_value() || batch.measured.has_value()) {
+    answer.batch = batch;
+  }
+}
+
+}  // namespace
+
+Answer answer(const Predictor& predictor, const Question& question) {
+  Answer answer;
+  answer.question = question;
+  answer.capacity_bytes = predictor.capacity_bytes;
+  answer.max_samples_per_second = greatest_throughput(predictor);
+  for (const TimeSample& sample : predictor.time_samples) {
+    answer.sampled.push_back(sample.batch_size);
+  }
+  switch (question.quantity) {
+    case Quantity::kBatchSize:
+      answer_batch_size(predictor, static_cast<int>(question.value), answer);
+      break;
+    case Quantity::kThroughput:
+      answer_throughput(predictor, question.value, answer);
+      break;
+    case Quantity::kMemory:
+      answer_memory(predictor, question.value, answer);
+      break;
+    case Quantity::kThroughputShare:
+      answer_throughput_share(predictor, question.value, answer);
+      break;
+    case Quantity::kBalance:
+      answer_balance(predictor, question.value, answer);
+      break;
+  }
+  std::ranges::copy_if(predictor.skipped, std::back_inserter(answer.failed), [&](const Skipped& skipped) {
+    return answer.batch.has_value() && skipped.batch_size <= answer.batch->batch_size &&
+           skipped.kind == "out-of-memory";
+  });
+  return answer;
+}
+
+Outlook outlook_of(const Predictor& predictor, int batch_size) {
+  Outlook outlook;
+  const auto capacity = static_cast<double>(predictor.capacity_bytes);
+  if (capacity > 0) {
+    outlook.fits = answer(predictor, {Quantity::kMemory, capacity});
+  }
+  outlook.now = answer(predictor, {Quantity::kBatchSize, static_cast<double>(batch_size)});
+  outlook.enough = answer(predictor, {Quantity::kThroughputShare, kEnoughThroughput});
+  outlook.balanced = answer(predictor, {Quantity::kBalance, 1});
+  outlook.twice =
+      answer(predictor, {Quantity::kBatchSize, static_cast<double>(std::min(batch_size, kMaxBatchSize / 2)) * 2});
+  return outlook;
+}
+
+Outlook outlook_of(const Profile& profile) { return outlook_of(make_predictor(profile), profile.batch_size); }
+
+}  // namespace ridgeline::analysis

@@ -1,0 +1,19 @@
+// Answers about batch sizes: the inverses of the models. Pure.
+#pragma once
+
+#include "analysis/prediction.h"
+#include "analysis/predictor.h"
+
+namespace ridgeline::analysis {
+
+/// kBatchSize: that batch size. kThroughput, kThroughputShare, kBalance: the smallest that gives at least so much.
+/// kMemory: the largest that needs at most so much. Values must be positive and finite, a batch size whole and at most
+/// kMaxBatchSize. The figures of an answer are those of predict_batch, so asking back with one of them gives the same
+/// batch size.
+Answer answer(const Predictor& predictor, const Question& question);
+
+/// Without a capacity `fits` has neither a batch size nor an obstacle.
+Outlook outlook_of(const Predictor& predictor, int batch_size);
+Outlook outlook_of(const Profile& profile);
+
+}  // namespace ridgeline::analysis

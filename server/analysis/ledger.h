@@ -1,0 +1,36 @@
+// The ledger of a step's allocations: those of one iteration, matched between recordings at several batch sizes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "protocol/recording.h"
+
+namespace ridgeline::analysis {
+
+inline constexpr std::size_t kNeverFreed = ~std::size_t{0};
+
+/// A block as all samples know it. Instants are positions in the one order of all samples' events.
+struct Allocation {
+  std::size_t birth = 0;
+  std::size_t death = 0;             ///< kNeverFreed: not in the iteration
+  std::vector<std::uint64_t> bytes;  ///< at each sample; 0 where it does not exist
+  std::size_t sample = 0;            ///< the first that has it
+  std::uint32_t event = 0;           ///< of that sample's recording, which allocated it
+};
+
+struct Ledger {
+  std::size_t instants = 0;
+  std::vector<Allocation> allocations;
+};
+
+/// Matches the iteration that holds the peak of each recording, by the ops and stacks that allocated and freed, in
+/// order; what was alive when the iteration began stands first. Replayed, each sample's bytes give its recorded peak.
+/// Nothing, with the reason in `why_not`, when a recording is incomplete or they allocate too differently. Pure.
+std::optional<Ledger> match_allocations(std::span<const recording::Recording* const> recordings, std::string& why_not);
+
+}  // namespace ridgeline::analysis

@@ -1,0 +1,32 @@
+// Iteration time against batch size: a line or, where the samples bend, pieces that meet; with intervals that hold.
+//
+// Skyline (UIST 2020), equation 1, R(B) = aB + b, by weighted least squares: errors are taken as parts of the value,
+// since both the machine's noise and what a line misses grow with it. Where a sample lies off the line by more than its
+// noise explains, the slope may change at sampled sizes (a linear spline). Definitions: docs/measurement.md.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "analysis/profile.h"
+
+namespace ridgeline::analysis {
+
+/// Samples by batch size, ascending, with positive times. Needs two; else nothing. Pure.
+///
+/// `covariance` is that of the spline's coefficients (value at size 0 and slope of the first piece, then the change of
+/// slope at each knot), row by row, sizes in samples and values as parts of the predicted ones.
+std::optional<TimeModel> fit_time_model(std::span<const TimeSample> samples);
+
+/// The iteration time at a batch size, ms, with the interval of one new observation; without an interval when the model
+/// is of two samples.
+Estimate time_at(const TimeModel& model, double batch_size);
+
+/// What a part of the iteration takes at any batch size, as pieces like the model's: `values` are what it took at each
+/// of the samples that the model was fitted to. Parts that sum to the samples' times have pieces that sum to the
+/// model's, but for rounding.
+std::vector<Piece> fit_part(const TimeModel& model, std::span<const TimeSample> samples,
+                            std::span<const double> values);
+
+}  // namespace ridgeline::analysis

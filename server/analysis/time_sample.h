@@ -1,0 +1,19 @@
+// The bare times of one batch size, as figures: their median, how well it is known, and what fell out of line.
+#pragma once
+
+#include <span>
+
+#include "analysis/profile.h"
+
+namespace ridgeline::analysis {
+
+/// `times_ns` were taken in rounds of `per_round`, in turns with other batch sizes; needs one of them, and `per_round`
+/// of at least 1.
+///
+/// The interval is that of the rounds' medians: iterations of one round share the machine's mood, and taken as
+/// independent they would claim more than they know. The A/A noise is the difference of two halves of the measurement
+/// that were made alike. An outlier lies 5 standard deviations (by the median absolute deviation) and a fifth above
+/// the median. Pure.
+TimeSample time_sample(int batch_size, std::span<const double> times_ns, int per_round);
+
+}  // namespace ridgeline::analysis

@@ -1,0 +1,166 @@
+#include "report/outlook_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "report/places.h"
+#include "report/units.h"
+#include "report/wording.h"
+
+namespace ridgeline::report {
+namespace {
+
+using analysis::BatchPrediction;
+using analysis::Estimate;
+using analysis::Outlook;
+using analysis::Profile;
+
+constexpr int kText = 15;             // where text begins beside a label at the margin
+constexpr double kGoodFit = 0.9;      // r² below which a line is not worth an answer
+constexpr double kHardlyMore = 1.02;  // times the throughput
+constexpr double kNamedShare = 0.1;   // of a growth: what is smaller is not named
+constexpr std::size_t kNamedLines = 3;
+
+/// " (extrapolated)".
+std::string beyond(const BatchPrediction& batch) { return batch.extrapolated ? " (extrapolated)" : ""; }
+
+std::string memory_of(const BatchPrediction& batch) {
+  return batch.peak_bytes ? unbroken(bytes(batch.peak_bytes->value)) : "unknown memory";
+}
+
+/// Twice the batch. Ratios are of model to model, so that what the fit misses here is not taken for a gain.
+std::string twice_words(const Profile& profile, const Outlook& outlook) {
+  const auto& now = outlook.now.batch;
+  const auto& twice = outlook.twice.batch;
+  const auto failed = [&](const analysis::Skipped& skipped) { return skipped.batch_size <= twice->batch_size; };
+  if (!now || !now->samples_per_second || !twice || !twice->samples_per_second || !twice->peak_bytes ||
+      std::any_of(profile.skipped.begin(), profile.skipped.end(), failed)) {
+    return {};
+  }
+  const double gain = ratio(twice->samples_per_second->value, now->samples_per_second->value);
+  const std::string memory = memory_of(*twice);
+  if (twice->fits == false) {
+    return fmt::format("would need {}; this device has {}", memory,
+                       unbroken(bytes(static_cast<double>(profile.capacity_bytes)))) +
+           beyond(*twice);
+  }
+  if (gain < kHardlyMore) {
+    return fmt::format("would give hardly more throughput and needs {}", memory) + beyond(*twice);
+  }
+  return fmt::format("would give {}× the throughput and needs {}", figure(gain), memory) + beyond(*twice);
+}
+
+/// The line's place, or the item's name, and its share of a growth.
+struct Grower {
+  std::string name;
+  double share = 0;
+};
+
+/// "entry.py:12 takes 43 %, net.py:7 21 %", those that take most.
+std::string growers_words(std::vector<Grower> growers) {
+  std::stable_sort(growers.begin(), growers.end(), [](const Grower& a, const Grower& b) { return a.share > b.share; });
+  std::string words;
+  for (std::size_t i = 0; i < std::min(kNamedLines, growers.size()) && growers[i].share >= kNamedShare; ++i) {
+    words +=
+        (i == 0 ? "" : ", ") + growers[i].name + (i == 0 ? " takes " : "\u00A0") + unbroken(share(growers[i].share));
+  }
+  return words;
+}
+
+/// Which lines the time of a further sample and the fixed time are spent on.
+std::string growth_words(const Profile& profile) {
+  constexpr double kMostNoise = 0.1;  // of the model: beyond it the shares of lines are chance
+  if (profile.time_model->relative_sd > kMostNoise) return {};
+  const Places places(profile);
+  const analysis::Piece& whole = piece_at(profile.time_model->pieces, profile.batch_size);
+  const auto words_of = [&](double analysis::Piece::*field) {
+    std::vector<Grower> growers;
+    for (const analysis::LineCost& line : profile.lines) {
+      if (line.self_model.empty()) continue;
+      growers.push_back(
+          {places.name(line.location), piece_at(line.self_model, profile.batch_size).*field / whole.*field});
+    }
+    return growers_words(std::move(growers));
+  };
+  std::string text;
+  if (whole.slope > 0) {
+    const std::string words = words_of(&analysis::Piece::slope);
+    text = fmt::format("{} for each further sample{}", unbroken(duration(whole.slope)),
+                       words.empty() ? "" : ", of which " + words);
+  }
+  if (whole.intercept > kNamedShare * profile.iteration.ms.value) {
+    const std::string words = words_of(&analysis::Piece::intercept);
+    text += fmt::format("{}{} for any batch{}", text.empty() ? "" : "; ", unbroken(duration(whole.intercept)),
+                        words.empty() ? "" : ", of which " + words);
+  }
+  return text;
+}
+
+std::string bend_words(const Profile& profile) {
+  std::string sizes;
+  const auto& pieces = profile.time_model->pieces;
+  for (std::size_t i = 1; i < pieces.size(); ++i) {
+    sizes += fmt::format("{}{}", i == 1 ? "" : i + 1 == pieces.size() ? " and " : ", ", pieces[i].from_batch);
+  }
+  return sizes.empty() ? "" : "the time bends at a batch of " + sizes + ": it is modelled in straight pieces";
+}
+
+/// How far a prediction was off, and whether its interval held.
+std::string off_words(const std::optional<Estimate>& predicted, double real) {
+  if (!predicted) return "not predicted";
+  const double off = ratio(predicted->value - real, real);
+  const bool held = !predicted->interval || (predicted->interval->low <= real &&
+                                             (!predicted->interval->high || *predicted->interval->high >= real));
+  const std::string words = off == 0 ? "exact" : unbroken(share(std::abs(off))) + (off < 0 ? " too low" : " too high");
+  return words + (held ? "" : ", beyond its interval");
+}
+
+void checks(Page& page, const Profile& profile) {
+  for (const analysis::Check& check : profile.checks) {
+    page.prose("checked",
+               fmt::format("batch {}{}: {} really, predicted {}; {} really, predicted {}", check.time.batch_size,
+                           check.extrapolated ? " (extrapolated)" : "", unbroken(duration(check.time.ms.value)),
+                           off_words(check.predicted_ms, check.time.ms.value),
+                           unbroken(bytes(static_cast<double>(check.peak_bytes))),
+                           off_words(check.predicted_peak_bytes, static_cast<double>(check.peak_bytes))),
+               kText);
+  }
+}
+
+}  // namespace
+
+void outlook_text(Page& page, const Profile& profile, const Outlook& outlook) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  const auto add = [&](std::string label, std::string text) {
+    if (!text.empty()) rows.emplace_back(std::move(label), std::move(text));
+  };
+  const bool timed = profile.time_model && profile.time_model->r2 >= kGoodFit;
+  if (timed) add(fmt::format("batch {}", 2 * profile.batch_size), twice_words(profile, outlook));
+  if (timed && outlook.enough.batch) {
+    const BatchPrediction& enough = *outlook.enough.batch;
+    add("enough", fmt::format("a batch of {} has {} of the greatest throughput and needs {}", enough.batch_size,
+                              unbroken(share(analysis::kEnoughThroughput)), memory_of(enough)) +
+                      beyond(enough));
+  }
+  if (outlook.fits.batch && outlook.fits.obstacle == analysis::Obstacle::kNone) {
+    const BatchPrediction& fits = *outlook.fits.batch;
+    add("fits", fmt::format("a batch of {} is the largest that fits into {}", fits.batch_size,
+                            unbroken(bytes(static_cast<double>(profile.capacity_bytes)))) +
+                    beyond(fits));
+  }
+  if (timed) {
+    add("grows", growth_words(profile));
+    add("bends", bend_words(profile));
+  }
+  if (rows.empty() && profile.checks.empty()) return;
+  page.line();
+  for (const auto& [label, text] : rows) page.prose(label, text + ".", kText);
+  checks(page, profile);
+}
+
+}  // namespace ridgeline::report
