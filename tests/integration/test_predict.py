@@ -63,7 +63,7 @@ def test_the_stored_profile_answers_until_a_file_of_it_changes(entry: Path) -> N
     assert report["id"]
     first = predict(entry, "--batch-size", "64")
     assert first["profile"]["stored"] and first["profile"]["id"] == report["id"]
-    assert first["limits"]["sampledBatchSizes"] == [32, 64, 128]
+    assert {32, 64, 128} <= set(first["limits"]["sampledBatchSizes"])
 
     (entry.parent / "unrelated.py").write_text("x = 1\n")
     (entry.parent / "model.py").write_text(MODEL)  # touched, the same
