@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -116,11 +117,66 @@ def test_answers_agree_with_the_samples_and_with_each_other() -> None:
         assert back["answer"]["batchSize"] <= 700
 
 
+def test_the_report_answers_as_predict_does() -> None:
+    entry = ENTRIES / "layers" / "entry.py"
+    report = profile(entry, "--time-budget", "0.2", "--batch-sizes", "64,512,1024", "--check-sizes", "300,2048")
+    same = ("--batch-sizes", "64,512,1024")
+    asked = {
+        "now": ("--batch-size", str(report["entry"]["batchSize"])),
+        "twice": ("--batch-size", str(2 * report["entry"]["batchSize"])),
+        "largestThatFits": ("--fits",),
+        "enoughThroughput": ("--of-maximum", "95"),
+        "activationsEqualWeights": ("--balanced",),
+    }
+    for name, question in asked.items():
+        found = predict(entry, *question, *same)
+        assert found["profile"]["id"] == report["id"]
+        assert {"answer": found["answer"], "obstacle": found["obstacle"]} == report["answers"][name], name
+    balanced = report["answers"]["activationsEqualWeights"]["answer"]
+    assert balanced["byCategory"]["activations"] >= balanced["byCategory"]["weights"]
+    assert sum(balanced["byCategory"].values()) == pytest.approx(balanced["peakBytes"]["value"])
+
+    # What checks the models is kept out of them, and their memory is exact there.
+    assert [s["batchSize"] for s in report["models"]["time"]["samples"]] == [64, 256, 512, 1024]
+    assert [(check["batchSize"], check["extrapolated"]) for check in report["checks"]] == [(300, False), (2048, True)]
+    for check in report["checks"]:
+        assert check["predicted"]["peakBytes"]["value"] == check["peakBytes"]
+        assert check["iterations"] >= 6
+
+
+def test_the_parts_of_the_peak_are_those_of_the_report() -> None:
+    report = profile(ENTRIES / "layers" / "entry.py", "--time-budget", "0.2", "--batch-sizes", "64,512")
+    batch_size = report["entry"]["batchSize"]
+    peak = report["models"]["memory"]["peak"]
+    index = max(i for i, piece in enumerate(peak["value"]) if piece["fromBatchSize"] <= batch_size)
+    categories = dict.fromkeys(report["memory"]["byCategory"], 0.0)
+    lines: dict[tuple[str, int], float] = {}
+    for part in peak["parts"][index]:
+        size = part["interceptBytes"] + part["slopeBytes"] * batch_size
+        categories[part["category"]] += size
+        place = (part["location"]["file"], part["location"]["line"]) if part["location"] else ("", 0)
+        lines[place] = lines.get(place, 0) + size
+    assert categories == pytest.approx(report["memory"]["byCategory"])
+    held = {(row["file"], row["line"]): row["memoryBytes"]["atPeak"] for row in report["lines"]}
+    held = {place: size for place, size in held.items() if size}
+    assert {place: size for place, size in lines.items() if place[0] and size} == pytest.approx(held)
+
+    # The lines and items grow as the step does.
+    for size in (1, batch_size, 5000):
+        total = sum(at(row["timeModel"], size) for row in [*report["lines"], *report["other"]] if row["timeModel"])
+        assert total == pytest.approx(at(report["models"]["time"]["pieces"], size), rel=1e-6)
+
+
+def at(pieces: list[dict[str, float]], batch_size: int) -> float:
+    piece = [piece for piece in pieces if piece["fromBatchSize"] <= batch_size][-1]
+    return piece["interceptMs"] + piece["slopeMs"] * batch_size
+
+
 def test_text_says_where_it_comes_from_and_what_it_is(entry: Path) -> None:
     done = ridgeline("predict", entry, "--batch-size", "1000", *SHORT)
     assert done.returncode == 0, done.stderr
     assert "profiled now" in done.stdout
-    assert "extrapolated (from batches of 32 to 128)" in done.stdout
+    assert re.search(r"extrapolated \(from batches of \d+ to \d+\)", done.stdout)
     done = ridgeline("predict", entry, "--memory", "1KiB", *SHORT)
     assert done.returncode == 0, done.stderr
     assert "from the profile of" in done.stdout
@@ -147,6 +203,8 @@ def test_a_file_that_changes_during_the_run_makes_the_profile_of_no_use_later(en
         ["--throughput", "nan"],
         ["--memory", "0"],
         ["--memory", "8 cats"],
+        ["--of-maximum", "101"],
+        ["--fits", "--balanced"],
     ],
 )
 def test_a_question_must_be_one_and_make_sense(question: list[str], entry: Path) -> None:
@@ -169,7 +227,14 @@ def test_profile_and_predict_have_the_same_options() -> None:
         ).stdout
         return {word.split(",")[0] for line in text.splitlines() for word in line.split()[:1] if word.startswith("--")}
 
-    assert options("predict") - options("profile") == {"--batch-size", "--throughput", "--memory"}
+    assert options("predict") - options("profile") == {
+        "--batch-size",
+        "--throughput",
+        "--memory",
+        "--of-maximum",
+        "--fits",
+        "--balanced",
+    }
     assert options("profile") <= options("predict")
 
 

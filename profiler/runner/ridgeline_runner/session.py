@@ -193,7 +193,7 @@ class _Session:
         for size in asked or batch_size_candidates(chosen.batch_size):
             if asked or len(sampled) < _WANTED_SIZES:
                 attempt(size)
-        for size in [] if asked else extra_batch_sizes(chosen.batch_size):
+        for size in [] if asked or self._skipped else extra_batch_sizes(chosen.batch_size):
             if len(sampled) < _MOST_SIZES and self._is_affordable(size, sampled):
                 attempt(size)
         for size in self._spec.get("checkSizes") or []:
