@@ -127,9 +127,9 @@ void add_models(const Runs& sampled, Profile& profile) {
 void add_checks(const Runs& checks, Profile& profile) {
   const Predictor predictor = make_predictor(profile);
   for (const AnalysedRun* run : checks) {
-    BatchPrediction predicted = predict_batch(predictor, run->run.batch_size);
-    profile.checks.push_back({run->time, run->memory.peak_bytes, predicted.extrapolated, std::move(predicted.ms),
-                              std::move(predicted.peak_bytes)});
+    const BatchPrediction predicted = predict_batch(predictor, run->run.batch_size);
+    profile.checks.push_back(
+        {run->time, run->memory.peak_bytes, predicted.extrapolated, predicted.ms, predicted.peak_bytes});
   }
 }
 

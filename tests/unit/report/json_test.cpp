@@ -33,7 +33,8 @@ TEST(JsonReport, IsWhatTheSchemaTestReads) {
   analysis::Profile profile = testing::resnet_profile();
   prune(profile.breakdown, 2);
   testing::expect_file("sample.json", json_report(profile, analysis::outlook_of(profile)));
-  testing::expect_file("minimal.json", json_report(testing::minimal_profile(), analysis::outlook_of(testing::minimal_profile())));
+  testing::expect_file("minimal.json",
+                       json_report(testing::minimal_profile(), analysis::outlook_of(testing::minimal_profile())));
 }
 
 TEST(JsonReport, SumsCloseAfterARoundTrip) {

@@ -93,7 +93,8 @@ TEST(TextReport, FitsEveryWidth) {
   const SourceLines hostile = [](const auto&) { return "\x1b[2J日本語 = " + std::string(200, 'y'); };
   for (int width = 80; width <= 140; ++width) {
     for (const Profile& profile : {testing::resnet_profile(), testing::minimal_profile(), hostile_profile()}) {
-      for (const std::string& line : lines_of(text_report(profile, analysis::outlook_of(profile), hostile, {.width = width}))) {
+      for (const std::string& line :
+           lines_of(text_report(profile, analysis::outlook_of(profile), hostile, {.width = width}))) {
         EXPECT_LE(columns(line), width) << line;
         EXPECT_FALSE(line.ends_with(' ')) << line;
         EXPECT_EQ(printable(line), line);
