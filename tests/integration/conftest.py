@@ -25,16 +25,22 @@ ROOT = Path(__file__).resolve().parents[2]
 BINARY = Path(os.environ.get("RIDGELINE_BINARY", ROOT / "build" / "bin" / "ridgeline"))
 ENTRIES = ROOT / "tests" / "data" / "entries"
 
-# The large examples are sampled below their own batch size, or little above: by default it would be doubled too.
+# All examples but a small one are sampled below their own batch size, or little above: by default it is doubled too.
 SMALLER_BATCHES = {
+    "a3c": "4,8",
     "bert": "1,3",
     "checkpointed": "1,3",
+    "compiled": "4,6",
     "custom_function": "1,2",
+    "dataloader": "16,32",
+    "dcgan": "2,3",
     "deepspeech": "1,3",
-    "gnmt": "2,4",
+    "densenet121": "1,3",
+    "gnmt": "1,2",
     "gpt": "1,3",
     "inception": "1,2",
     "lstm_accumulate": "4,8",
+    "resnet50": "1,2",
     "transformer": "1,2",
     "vgg11": "1,3",
     "wgan": "1,2",
