@@ -1,7 +1,10 @@
 """tidy.py ROOT BUILD: clang-tidy on every C++ file of ours that BUILD/compile_commands.json compiles.
 
+Most of the time goes into what files include, so several files are looked at as one: written one after the other into
+BUILD/tidy/N.cpp, where they have to get along without two things of one name. Those that do not are looked at alone.
+
 A file that passed is not looked at again until it, a header of ours that it includes, its command, .clang-tidy or
-clang-tidy changes: BUILD/tidy has an empty file per pass, named by the hash of all these.
+clang-tidy changes: BUILD/tidy/passed has an empty file per pass, named by the hash of all these.
 """
 
 from __future__ import annotations
@@ -10,9 +13,11 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -21,8 +26,20 @@ CLANG_TIDY = "clang-tidy-14"
 # spend a quarter of its usual effort on one function: it took two thirds of the time, most of it inside of libraries.
 ARGUMENTS = ["-w", "-Xclang", "-analyzer-config", "-Xclang", "max-nodes=50000"]
 INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+ANY_INCLUDE = re.compile(r"#include\s+\S+")
+FLAGS = ("-D", "-I", "-O", "-U", "-std=")
+FILES_AT_ONCE = 8
 
-FINDING = re.compile(r"^(\S.*?):\d+:\d+: (?:error|warning): .* \[([^\]\n]+)\]$", re.MULTILINE)
+# What a file declares outside of functions and classes: types, functions and variables, macros, tests.
+DECLARATION = re.compile(
+    r"^(?:class|struct|union|enum(?: class)?) (\w+)"
+    r"|^(?!TEST|INSTANTIATE|using|namespace|static_assert)[A-Za-z_][^(={;\n]*?(?<![:\w])(\w+)(?=[({\[=]| =)"
+    r"|^# *define (\w+)"
+    r"|^((?:TEST|INSTANTIATE)\w*\(\w+, *\w+)",
+    re.MULTILINE,
+)
+PLACE = r"^(\S.*?):(\d+):(\d+): "
+FINDING = re.compile(PLACE + r"(?:error|warning): .* \[([^\]\n]+)\]$", re.MULTILINE)
 
 
 @cache
@@ -50,25 +67,98 @@ def fingerprint(file: Path, command: str, root: Path, tool: str) -> str:
     return digest.hexdigest()
 
 
-def tidy(file: Path, build: Path, root: Path) -> str:
+def declared(file: Path) -> set[str]:
+    return {next(filter(None, match.groups())) for match in DECLARATION.finditer(file.read_text())}
+
+
+@dataclass
+class Batch:
+    """Files that are looked at as one, with the flags that they share."""
+
+    flags: tuple[str, ...]
+    files: list[Path] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+
+    def takes(self, flags: tuple[str, ...], names: set[str]) -> bool:
+        return self.flags == flags and len(self.files) < FILES_AT_ONCE and not names & self.names
+
+
+def batches_of(flags: dict[Path, tuple[str, ...]]) -> list[Batch]:
+    """Each file goes into the first batch that takes it; those that declare the most, and so fit worst, go first."""
+    batches: list[Batch] = []
+    names = {file: declared(file) for file in flags}
+    for file in sorted(flags, key=lambda file: (-len(names[file]), file)):
+        fitting = (batch for batch in batches if batch.takes(flags[file], names[file]))
+        batch = next(fitting, None)
+        if batch is None:
+            batch = Batch(flags[file])
+            batches.append(batch)
+        batch.files.append(file)
+        batch.names |= names[file]
+    return batches
+
+
+def join(files: list[Path]) -> tuple[str, list[tuple[Path, int]]]:
+    """The files one after the other, and of each line the place that it came from."""
+    lines: list[str] = []
+    places: list[tuple[Path, int]] = []
+    included: set[str] = set()
+    for file in files:
+        own: set[str] = set()
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            include = ANY_INCLUDE.match(line)
+            # What another file includes too is no duplicate; what this file includes twice is.
+            again = include is not None and include[0] in included and include[0] not in own
+            if include:
+                own.add(include[0])
+            lines.append("" if again else line)
+            places.append((file, number))
+        included |= own
+    return "\n".join(lines) + "\n", places
+
+
+def tidy(joined: Path, files: list[Path], flags: tuple[str, ...], root: Path) -> str:
     """What clang-tidy complains about; empty when nothing. The analyzer also follows calls into libraries and reports
     what it suspects there: that is left out."""
+    text, places = join(files)
+    joined.write_text(text)
     extra = [f"--extra-arg={argument}" for argument in ARGUMENTS]
-    command = [CLANG_TIDY, "--quiet", "-p", str(build), *extra, str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    findings = FINDING.findall(done.stdout)
+    beside = [f"-iquote{folder}" for folder in sorted({file.parent for file in files})]
+    command = [CLANG_TIDY, "--quiet", *extra, str(joined), "--", *flags, *beside]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
+    findings = [(place, check) for place, _, _, check in FINDING.findall(done.stdout)]
+    if len(files) > 1 and any(check == "clang-diagnostic-error" for _, check in findings):
+        return "".join(tidy(joined, [file], flags, root) for file in files)
     ours = [place for place, check in findings if not check.startswith("clang-analyzer-") or in_tree(place, root)]
-    return "" if done.returncode == 0 or (findings and not ours) else done.stdout + done.stderr
+
+    def moved(match: re.Match[str]) -> str:
+        file, line = places[int(match[2]) - 1]
+        return f"{file.relative_to(root)}:{line}:{match[3]}: "
+
+    words = re.sub(PLACE.replace(r"(\S.*?)", f"({re.escape(str(joined))})"), moved, done.stdout, flags=re.MULTILINE)
+    return "" if done.returncode == 0 or (findings and not ours) else words + done.stderr
 
 
 def in_tree(place: str, root: Path) -> bool:
     return Path(place).resolve().is_relative_to(root)
 
 
+def flags_of(command: str) -> tuple[str, ...]:
+    """The flags that say how a file is read, of a command as CMake writes it."""
+    words = shlex.split(command)
+    kept = []
+    for word, value in zip(words, [*words[1:], ""], strict=True):
+        if word == "-isystem":
+            kept += [word, value]
+        elif word.startswith(FLAGS):
+            kept.append(word)
+    return tuple(kept)
+
+
 def main() -> int:
     root, build = (Path(argument).resolve() for argument in sys.argv[1:3])
-    passes = build / "tidy"
-    passes.mkdir(exist_ok=True)
+    folder, passes = build / "tidy", build / "tidy" / "passed"
+    passes.mkdir(exist_ok=True, parents=True)
     tool = subprocess.run([CLANG_TIDY, "--version"], capture_output=True, text=True, check=True).stdout
     entries = json.loads((build / "compile_commands.json").read_text())
     ours = {Path(entry["file"]): entry["command"] for entry in entries if not Path(entry["file"]).is_relative_to(build)}
@@ -78,18 +168,22 @@ def main() -> int:
     marks = {file: passes / fingerprint(file, command, root, tool) for file, command in ours.items()}
     for old in set(passes.iterdir()) - set(marks.values()):
         old.unlink()
+    batches = batches_of({file: flags_of(ours[file]) for file, mark in marks.items() if not mark.exists()})
 
-    def look(file: Path) -> bool:
-        complaint = tidy(file, build, root)
+    def look(number: int) -> bool:
+        batch = batches[number]
+        complaint = tidy(folder / f"{number}.cpp", batch.files, batch.flags, root)
         if complaint:
-            print(f"{file.relative_to(root)}:\n{complaint}", flush=True)
+            print(complaint, flush=True)
         else:
-            marks[file].touch()
+            for file in batch.files:
+                marks[file].touch()
         return not complaint
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(look, [file for file, mark in marks.items() if not mark.exists()]))
-    print(f"clang-tidy: {len(marks)} files, {len(results)} of them looked at, {results.count(False)} with findings")
+        results = list(pool.map(look, range(len(batches))))
+    looked = sum(len(batch.files) for batch in batches)
+    print(f"clang-tidy: {len(marks)} files, {looked} of them looked at, {results.count(False)} batches with findings")
     return 0 if all(results) else 1
 
 

@@ -34,7 +34,6 @@ TESTS = [
     "test_frames.py",
     "test_truth.py",
     "test_runner.py",
-    "test_run_ends.py::test_an_exception_shows_the_users_line_and_not_ours",
     "test_run_ends.py::test_a_memory_limit_is_kept",
     "test_run_ends.py::test_an_agent_for_another_torch_is_refused",
     "test_examples.py",

@@ -1,8 +1,8 @@
 """summary.py FOLDER: adds up what ./dev test left in FOLDER, and prints `N passed, N failed[, N skipped]` last.
 
 FOLDER/suites has a line per suite: name, exit status, and `tests` or `check`. A check is one test. A suite of tests
-has its results in FOLDER/<name>.xml (JUnit, by ctest or pytest); one without results, or that failed without a
-failed test, counts as a failed test. Exits with 1 when anything failed.
+has its results in FOLDER/<name>.xml (JUnit, by ctest or pytest), and more of them in FOLDER/<name>.<part>.xml; one
+without results, or that failed without a failed test, counts as a failed test. Exits with 1 when anything failed.
 """
 
 from __future__ import annotations
@@ -51,11 +51,16 @@ def add_case(tally: Tally, suite: str, case: ElementTree.Element) -> None:
         tally.passed += 1
 
 
-def add_tests(tally: Tally, suite: str, status: int, results: Path) -> None:
+def cases_in(results: Path) -> list[ElementTree.Element]:
     try:
-        cases = list(ElementTree.parse(results).iter("testcase"))
+        return list(ElementTree.parse(results).iter("testcase"))
     except (OSError, ElementTree.ParseError):
-        cases = []
+        return []
+
+
+def add_tests(tally: Tally, suite: str, status: int, folder: Path) -> None:
+    results = [folder / f"{suite}.xml", *sorted(folder.glob(f"{suite}.*.xml"))]
+    cases = [case for file in results for case in cases_in(file)]
     failed_before = len(tally.failed)
     for case in cases:
         add_case(tally, suite, case)
@@ -70,7 +75,7 @@ def summarise(folder: Path) -> Tally:
     for line in (folder / "suites").read_text().splitlines():
         suite, status, kind = line.split()
         if kind == "tests":
-            add_tests(tally, suite, int(status), folder / f"{suite}.xml")
+            add_tests(tally, suite, int(status), folder)
         elif int(status) != 0:
             tally.failed.append(suite)
         else:

@@ -1,9 +1,15 @@
-"""What the integration tests share: the real binary, the real interpreter, one cache, one profile per entry."""
+"""What the integration tests share: the real binary, the real interpreter, one cache, one profile per entry.
+
+`pytest -n 2` runs them in two processes, each with all tests of a file, or of an example, so that nothing is profiled
+twice. Tests marked `quiet` compare times: `./dev test` leaves them out there, and runs them afterwards with nothing
+beside them.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -19,20 +25,50 @@ ROOT = Path(__file__).resolve().parents[2]
 BINARY = Path(os.environ.get("RIDGELINE_BINARY", ROOT / "build" / "bin" / "ridgeline"))
 ENTRIES = ROOT / "tests" / "data" / "entries"
 
-# The large examples are sampled below their own batch size, or little above: by default it would be doubled too.
+# All examples but a small one are sampled below their own batch size, or little above: by default it is doubled too.
 SMALLER_BATCHES = {
+    "a3c": "4,8",
     "bert": "1,3",
     "checkpointed": "1,3",
+    "compiled": "4,6",
     "custom_function": "1,2",
+    "dataloader": "16,32",
+    "dcgan": "2,3",
     "deepspeech": "1,3",
-    "gnmt": "2,4",
+    "densenet121": "1,3",
+    "gnmt": "1,2",
     "gpt": "1,3",
     "inception": "1,2",
     "lstm_accumulate": "4,8",
+    "resnet50": "1,2",
     "transformer": "1,2",
     "vgg11": "1,3",
     "wgan": "1,2",
 }
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "quiet: compares times, so nothing may run beside it")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Before tests begin in several processes: one of them builds the agent, not each."""
+    if session.config.getoption("numprocesses", None):
+        ridgeline("doctor", "--python", sys.executable)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Which tests go to the same process."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file, _, test = nodeid.partition("::")
+            example = re.search(r"\[(\w+)", test) if "test_example" in file else None
+            return example[1] if example else file
+
+    return Scheduling(config, log)
 
 
 def ridgeline(*arguments: str | Path, timeout: float = 900, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -27,38 +27,45 @@ def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def test_report_is_valid(name: str, example_report: Reports, schema: dict[str, Any]) -> None:
-    jsonschema.validate(example_report(name), schema)
+@pytest.fixture
+def report(name: str, example_report: Reports) -> dict[str, Any]:
+    return example_report(name)
 
 
-def test_lines_and_other_items_add_up_to_the_iteration(name: str, example_report: Reports) -> None:
-    report = example_report(name)
+def of(name: str) -> pytest.MarkDecorator:
+    """A test of this example alone."""
+    return pytest.mark.parametrize("name", [name])
+
+
+def test_report_is_valid(report: dict[str, Any], schema: dict[str, Any]) -> None:
+    jsonschema.validate(report, schema)
+
+
+def test_lines_and_other_items_add_up_to_the_iteration(report: dict[str, Any]) -> None:
     total = sum(line["timeMs"]["self"] for line in report["lines"]) + sum(item["timeMs"] for item in report["other"])
     assert total == pytest.approx(report["iteration"]["timeMs"], rel=0.001)
 
 
-def test_phases_of_each_line_add_up_to_its_self_time(name: str, example_report: Reports) -> None:
-    for line in example_report(name)["lines"]:
+def test_phases_of_each_line_add_up_to_its_self_time(report: dict[str, Any]) -> None:
+    for line in report["lines"]:
         time = line["timeMs"]
         phases = sum(time[phase] for phase in PHASES)
         assert phases == pytest.approx(time["self"], rel=1e-9, abs=1e-9)
         assert time["total"] >= time["self"] * (1 - 1e-9)
 
 
-def test_user_lines_own_at_least_95_percent(name: str, example_report: Reports) -> None:
-    assert example_report(name)["closure"]["userLineShare"] >= 0.95
+def test_user_lines_own_at_least_95_percent(report: dict[str, Any]) -> None:
+    assert report["closure"]["userLineShare"] >= 0.95
 
 
-def test_categories_and_lines_add_up_to_the_peak_exactly(name: str, example_report: Reports) -> None:
-    report = example_report(name)
+def test_categories_and_lines_add_up_to_the_peak_exactly(report: dict[str, Any]) -> None:
     peak = report["memory"]["peakBytes"]
     assert sum(report["memory"]["byCategory"].values()) == peak
     on_lines = sum(line["memoryBytes"]["atPeak"] for line in report["lines"])
     assert on_lines + sum(item["bytes"] for item in report["other"]) == peak
 
 
-def test_breakdown_nodes_are_the_sum_of_their_children(name: str, example_report: Reports) -> None:
-    report = example_report(name)
+def test_breakdown_nodes_are_the_sum_of_their_children(report: dict[str, Any]) -> None:
 
     def check(node: dict[str, Any]) -> None:
         if node["children"]:
@@ -72,8 +79,8 @@ def test_breakdown_nodes_are_the_sum_of_their_children(name: str, example_report
     assert report["breakdown"]["bytes"] == report["memory"]["peakBytes"]
 
 
-def test_peak_is_what_another_observer_counts(name: str, example_report: Reports) -> None:
-    samples = example_report(name)["models"]["memory"]["samples"]
+def test_peak_is_what_another_observer_counts(name: str, report: dict[str, Any]) -> None:
+    samples = report["models"]["memory"]["samples"]
     peaks = {sample["batchSize"]: sample["peakBytes"] for sample in samples}
     entry = ROOT / "examples" / name / "entry.py"
     observer = Path(__file__).with_name("observe_peak.py")
@@ -90,15 +97,14 @@ def test_peak_is_what_another_observer_counts(name: str, example_report: Reports
         assert counted == peaks
 
 
-def test_three_batch_sizes_are_sampled_the_users_among_them(name: str, example_report: Reports) -> None:
-    report = example_report(name)
+def test_three_batch_sizes_are_sampled_the_users_among_them(report: dict[str, Any]) -> None:
     sizes = [sample["batchSize"] for sample in report["models"]["time"]["samples"]]
     assert len(set(sizes)) >= 3
     assert report["entry"]["batchSize"] in sizes
 
 
-def test_resnet_separates_its_layers_and_places_them(example_report: Reports) -> None:
-    report = example_report("resnet50")
+@of("resnet50")
+def test_resnet_separates_its_layers_and_places_them(report: dict[str, Any]) -> None:
     (model,) = [child for child in report["breakdown"]["children"] if child["type"] == "ResNet"]
     layers = {child["name"]: child for child in model["children"] if child["name"].startswith("layer")}
     assert sorted(layers) == ["layer1", "layer2", "layer3", "layer4"]
@@ -109,8 +115,8 @@ def test_resnet_separates_its_layers_and_places_them(example_report: Reports) ->
     assert "self.layer3" in source[layers["layer3"]["location"]["line"] - 1]
 
 
-def test_resnet_counts_its_calls(example_report: Reports) -> None:
-    report = example_report("resnet50")
+@of("resnet50")
+def test_resnet_counts_its_calls(report: dict[str, Any]) -> None:
     source = (ROOT / "examples" / "resnet50" / "resnet.py").read_text().splitlines()
     calls = {
         source[row["line"] - 1].strip(): row["calls"] for row in report["lines"] if row["file"].endswith("resnet.py")
@@ -142,8 +148,8 @@ def nodes_below(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
         ("wgan", {"Generator[generator]": 6, "Critic[critic]": 16}),
     ],
 )
-def test_both_models_of_a_gan_are_in_the_breakdown(name: str, models: dict[str, int], example_report: Reports) -> None:
-    nodes = {node["name"]: node for node in example_report(name)["breakdown"]["children"]}
+def test_both_models_of_a_gan_are_in_the_breakdown(models: dict[str, int], report: dict[str, Any]) -> None:
+    nodes = {node["name"]: node for node in report["breakdown"]["children"]}
     for model, calls in models.items():
         assert nodes[model]["type"] == model.split("[")[0]
         assert nodes[model]["calls"] == calls
@@ -151,8 +157,8 @@ def test_both_models_of_a_gan_are_in_the_breakdown(name: str, models: dict[str, 
         assert all(child["name"] for child in nodes[model]["children"] if child["type"])
 
 
-def test_every_backward_of_an_accumulated_step_is_counted(example_report: Reports) -> None:
-    report = example_report("lstm_accumulate")
+@of("lstm_accumulate")
+def test_every_backward_of_an_accumulated_step_is_counted(report: dict[str, Any]) -> None:
     row = functools.partial(line, report, "lstm_accumulate", "entry.py")
     backward = row("(share * loss).backward()")
     assert backward["calls"] == 4
@@ -169,8 +175,8 @@ def test_every_backward_of_an_accumulated_step_is_counted(example_report: Report
     assert sum(line["timeMs"]["backward"] for line in forward) >= 0.95 * all_of_it
 
 
-def test_recomputed_blocks_are_on_their_forward_lines(example_report: Reports) -> None:
-    report = example_report("checkpointed")
+@of("checkpointed")
+def test_recomputed_blocks_are_on_their_forward_lines(report: dict[str, Any]) -> None:
     (model,) = [node for node in report["breakdown"]["children"] if node["type"] == "VisionTransformer"]
     blocks = {node["name"]: node["calls"] for node in model["children"] if node["type"] == "Block"}
     # Every second block runs again in backward.
@@ -189,8 +195,8 @@ def test_recomputed_blocks_are_on_their_forward_lines(example_report: Reports) -
     assert backward["self"] < 0.05 * backward["total"]
 
 
-def test_waiting_for_data_is_on_the_line_that_waits(example_report: Reports) -> None:
-    report = example_report("dataloader")
+@of("dataloader")
+def test_waiting_for_data_is_on_the_line_that_waits(report: dict[str, Any]) -> None:
     wait = line(report, "dataloader", "entry.py", "images, labels = next(batches)")
     assert wait["calls"] == 1
     assert wait["timeMs"]["data"] > 0
@@ -198,8 +204,8 @@ def test_waiting_for_data_is_on_the_line_that_waits(example_report: Reports) -> 
     assert wait["timeMs"]["data"] >= 0.95 * wait["timeMs"]["self"]
 
 
-def test_the_call_of_a_compiled_model_has_its_cost_and_what_is_inside(example_report: Reports) -> None:
-    report = example_report("compiled")
+@of("compiled")
+def test_the_call_of_a_compiled_model_has_its_cost_and_what_is_inside(report: dict[str, Any]) -> None:
     call = line(report, "compiled", "entry.py", "logits = compiled(images)")
     (compiled,) = [node for node in report["breakdown"]["children"] if node["type"] == "OptimizedModule"]
     assert compiled["location"] == {"file": call["file"], "line": call["line"]}
@@ -208,15 +214,15 @@ def test_the_call_of_a_compiled_model_has_its_cost_and_what_is_inside(example_re
     assert {"mm", "convolution_backward"} <= {node["name"] for node in nodes_below(compiled)}
 
 
-def test_a_compiled_forward_shows_its_operations(example_report: Reports) -> None:
-    (compiled,) = [
-        node for node in example_report("compiled")["breakdown"]["children"] if node["type"] == "OptimizedModule"
-    ]
+@of("compiled")
+def test_a_compiled_forward_shows_its_operations(report: dict[str, Any]) -> None:
+    (compiled,) = [node for node in report["breakdown"]["children"] if node["type"] == "OptimizedModule"]
     assert any("convolution" in node["name"] and node["byPhaseMs"]["forward"] > 0 for node in nodes_below(compiled))
 
 
-def test_a_functions_own_backward_is_on_its_lines(example_report: Reports) -> None:
-    row = functools.partial(line, example_report("custom_function"), "custom_function", "efficientnet.py")
+@of("custom_function")
+def test_a_functions_own_backward_is_on_its_lines(report: dict[str, Any]) -> None:
+    row = functools.partial(line, report, "custom_function", "efficientnet.py")
     forward = row("return x * torch.sigmoid(x)")
     assert forward["calls"] == 49
     assert forward["timeMs"]["forward"] > 0

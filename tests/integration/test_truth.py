@@ -31,6 +31,7 @@ def eventually(check: Callable[[], None]) -> None:
                 raise
 
 
+@pytest.mark.quiet
 def test_a_line_that_does_three_times_the_work_costs_three_times_as_much() -> None:
     entry = ENTRIES / "known_costs" / "entry.py"
 
@@ -55,6 +56,7 @@ def test_recursion_counts_once() -> None:
     assert recursion["timeMs"]["total"] < level["timeMs"]["self"]
 
 
+@pytest.mark.quiet
 def test_python_numpy_and_sleep_get_their_own_time(tmp_path: Path) -> None:
     """Against the entry's own clock in the recorded iterations: the report's time before it was scaled."""
     entry = ENTRIES / "known_python" / "entry.py"
@@ -87,6 +89,7 @@ def test_a_loop_over_layers_separates_its_layers() -> None:
     assert line_cost(report, entry, "layer")["calls"] == 3
 
 
+@pytest.mark.quiet
 def test_layers_of_a_loop_get_their_own_times() -> None:
     entry = ENTRIES / "layers" / "entry.py"
 
