@@ -126,7 +126,9 @@ def evaluate(binary: Path, case: Case, budget: float) -> Outcome:
 
 
 def percent(part: float | None) -> str:
-    return "–" if part is None else f"{100 * part:+.1f}" if abs(part) >= 0.0005 else f"{100 * part:+.3g}"
+    if not part:
+        return "–" if part is None else "0"
+    return f"{100 * part:+.1f}" if abs(part) >= 0.0005 else f"{100 * part:+.2g}"
 
 
 def run(binary: Path, table: Callable[[list[str], list[list[str]]], None], budget: float) -> None:

