@@ -45,6 +45,8 @@ SMALLER_BATCHES = {
     "vgg11": "1,3",
     "wgan": "1,2",
 }
+# Of a check that compares times.
+ATTEMPTS = 4
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -88,6 +90,17 @@ def profile(entry: Path, *arguments: str, **environment: str) -> dict[str, Any]:
     done = ridgeline("profile", entry, "--python", sys.executable, "--format", "json", *arguments, **environment)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def eventually(check: Callable[[], None]) -> None:
+    """Passes when one of a few attempts does."""
+    for attempt in range(ATTEMPTS):
+        try:
+            check()
+            return
+        except AssertionError:
+            if attempt == ATTEMPTS - 1:
+                raise
 
 
 def processes_with(mark: str) -> list[int]:

@@ -9,26 +9,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pytest
-from conftest import ENTRIES, line_cost, profile
-
-ATTEMPTS = 4
-
-
-def eventually(check: Callable[[], None]) -> None:
-    """Passes when one of a few attempts does."""
-    for attempt in range(ATTEMPTS):
-        try:
-            check()
-            return
-        except AssertionError:
-            if attempt == ATTEMPTS - 1:
-                raise
+from conftest import ENTRIES, eventually, line_cost, profile
 
 
 @pytest.mark.quiet
