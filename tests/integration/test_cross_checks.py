@@ -180,8 +180,8 @@ def test_times_of_operations_are_those_that_the_profiler_takes(name: str, exampl
     slow for a moment is slow for both. Compared are milliseconds of the iterations that the report is made of, before
     they were scaled to the bare iteration time. So shares agree, too.
 
-    Backward of an operation goes by the class of the autograd nodes here, by sequence numbers in a report. Recomputation
-    has no example here: to the profiler it is a part of the node that asks for it.
+    Backward of an operation goes by the class of the autograd nodes here, by sequence numbers in a report.
+    Recomputation has no example here: to the profiler it is a part of the node that asks for it.
 
     Differences remain: each instrument sees what the other costs inside of an operation, and the machine may turn to
     something else between the moments at which the two look at the clock, which is what the attempts are for.
