@@ -133,19 +133,26 @@ def ranges_of_modules(model: nn.Module) -> Iterator[None]:
 
 
 def under_profiler(iteration: Callable[..., None]) -> Callable[..., None]:
-    """The iteration, its first runs observed; what each took is a line of the file $RIDGELINE_TEST_TIMES."""
+    """The iteration, its first runs observed; what each took is a line of the file $RIDGELINE_TEST_TIMES.
+
+    The next run writes the line: after its length is taken, a run does nothing more that would change the length.
+    """
     runs = 0
+    line = ""
 
     def observed(*inputs: Any) -> None:
-        nonlocal runs
+        nonlocal runs, line
+        start = perf_counter_ns()
         runs += 1
+        if line:
+            with open(os.environ["RIDGELINE_TEST_TIMES"], "a") as lines:
+                print(line, file=lines)
+            line = ""
         if runs > OBSERVED:
             iteration(*inputs)
             return
-        start = perf_counter_ns()
         seen = times(recorded(lambda: iteration(*inputs)))
-        with open(os.environ["RIDGELINE_TEST_TIMES"], "a") as lines:
-            print(json.dumps({**seen, "wholeMs": (perf_counter_ns() - start) / 1e6}), file=lines)
+        line = json.dumps({**seen, "wholeMs": (perf_counter_ns() - start) / 1e6})
 
     return observed
 
