@@ -144,7 +144,6 @@ class Attributor {
       result_.operation[op] = result_.operation[node];
     } else {
       name(op);
-      result_.begins[op] = result_.begins[op] && again;
     }
   }
 

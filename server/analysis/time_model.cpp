@@ -12,8 +12,8 @@ namespace ridgeline::analysis {
 
 namespace {
 
-/// A sample this far off the model, as a part of its time, is a bend of the data and no noise. Half of it is what the
-/// steps of examples/ lie off their lines in a quiet run: docs/benchmarks.md, "Accuracy".
+/// A sample that lies so far off the model, as a part of its time, is a bend of the data, unless its own noise is as
+/// large.
 constexpr double kBend = 0.03;
 /// What a real step lies off its model, as far as no residual says otherwise; and how many residuals that is worth.
 constexpr double kPriorSd = 0.02;

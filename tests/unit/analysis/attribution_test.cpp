@@ -217,6 +217,10 @@ TEST(Attribution, KeepsTheFramesOfACustomFunctionsBackward) {
   EXPECT_EQ(analysed.operation(sigmoid), "aten::sigmoid");
   EXPECT_EQ(analysed.operation(inner), "aten::sigmoid");
   EXPECT_EQ(analysed.phase(sigmoid), Phase::kBackward);
+  // The user wrote that operation, so it is counted; what runs inside of it is not.
+  EXPECT_TRUE(analysed.attribution.begins[sigmoid]);
+  EXPECT_FALSE(analysed.attribution.begins[inner]);
+  EXPECT_FALSE(analysed.attribution.begins[node]);
 }
 
 TEST(Attribution, FollowsRecomputationToItsOwnForward) {
