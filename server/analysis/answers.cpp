@@ -31,8 +31,7 @@ template <typename Holds, typename Rises>
 std::optional<int> first_in_pieces(const std::vector<Piece>& pieces, const BatchRange& range, Holds holds,
                                    Rises rises) {
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const int end = i + 1 < pieces.size() ? pieces[i + 1].from_batch - 1 : range.high;
-    BatchRange piece{std::max(range.low, pieces[i].from_batch), std::min(range.high, end)};
+    BatchRange piece{std::max(range.low, pieces[i].from_batch), end_of(pieces, i, range.high)};
     if (!rises(i)) {
       piece.high = std::min(piece.high, piece.low);
     }
@@ -117,8 +116,7 @@ void answer_balance(const Predictor& predictor, double wanted, Answer& answer) {
   const auto& pieces = predictor.peaks->value;
   const BatchRange range = memory_range(predictor);
   const auto rises = [&](std::size_t piece) {
-    const int last = piece + 1 < pieces.size() ? pieces[piece + 1].from_batch - 1 : range.high;
-    return surplus(last) >= surplus(pieces[piece].from_batch);
+    return surplus(end_of(pieces, piece, range.high)) >= surplus(pieces[piece].from_batch);
   };
   const auto found = first_in_pieces(
       pieces, range, [&](int size) { return surplus(size) >= 0; }, rises);

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "analysis/allocator_replay.h"
 #include "analysis/breakdown.h"
 #include "analysis/line_costs.h"
 #include "analysis/models.h"
@@ -21,6 +22,8 @@ namespace {
 
 constexpr double kNsPerMs = 1e6;
 
+TimeSample bare_time(const BatchRun& run) { return time_sample(run.batch_size, run.times_ns, run.per_round); }
+
 /// One batch size, analysed. Members refer to each other: it stays where it is made.
 struct AnalysedRun {
   AnalysedRun(const BatchRun& of, const SourceScope& user_scope)
@@ -30,8 +33,9 @@ struct AnalysedRun {
         attribution(attribute(run.recording, tree)),
         timeline(build_timeline(run.recording, attribution, tree)),
         memory(analyse_memory(run.recording, attribution, tree)),
-        time(time_sample(run.batch_size, run.times_ns, run.per_round)),
-        scale(timeline.total_ns > 0 ? time.ms.value * kNsPerMs / timeline.total_ns : 1) {}
+        time(bare_time(run)),
+        scale(timeline.total_ns > 0 ? time.ms.value * kNsPerMs / timeline.total_ns : 1),
+        lines(build_lines(parts())) {}
   AnalysedRun(const AnalysedRun&) = delete;
   AnalysedRun& operator=(const AnalysedRun&) = delete;
 
@@ -51,6 +55,7 @@ struct AnalysedRun {
   MemoryAnalysis memory;
   TimeSample time;
   double scale;  ///< bare time / recorded time
+  LineTable lines;
 };
 
 using Runs = std::vector<const AnalysedRun*>;  ///< by batch size
@@ -68,7 +73,7 @@ void add_line_models(const Runs& sampled, Profile& profile) {
   std::map<std::pair<std::string, std::uint32_t>, std::vector<double>> lines;
   std::map<std::string, std::vector<double>> items;
   for (std::size_t i = 0; i < sampled.size(); ++i) {
-    const LineTable table = build_lines(sampled[i]->parts());
+    const LineTable& table = sampled[i]->lines;
     const auto at = [&](std::vector<double>& values) -> double& {
       values.resize(sampled.size());
       return values[i];
@@ -124,12 +129,13 @@ void add_models(const Runs& sampled, Profile& profile) {
   }
 }
 
-void add_checks(const Runs& checks, Profile& profile) {
-  const Predictor predictor = make_predictor(profile);
-  for (const AnalysedRun* run : checks) {
-    const BatchPrediction predicted = predict_batch(predictor, run->run.batch_size);
-    profile.checks.push_back(
-        {run->time, run->memory.peak_bytes, predicted.extrapolated, predicted.ms, predicted.peak_bytes});
+/// Of a check only the bare time and the peak are asked.
+void add_checks(const std::vector<const BatchRun*>& checks, const Predictor& predictor, Profile& profile) {
+  for (const BatchRun* run : checks) {
+    Replay replay(run->recording);
+    const BatchPrediction predicted = predict_batch(predictor, run->batch_size);
+    profile.checks.push_back({bare_time(*run), find_peak(run->recording, replay).bytes, predicted.extrapolated,
+                              predicted.ms, predicted.peak_bytes});
   }
 }
 
@@ -168,10 +174,9 @@ void add_iteration(const AnalysedRun& run, Profile& profile) {
   profile.scale = run.scale;
   profile.recording_overhead = ms > 0 ? run.timeline.recorded_ns / (ms * kNsPerMs) - 1 : 0;
   profile.recorded_iterations = run.timeline.iterations;
-  LineTable lines = build_lines(run.parts());
-  profile.user_line_share = ms > 0 ? lines.user_ms / ms : 0;
-  profile.lines = std::move(lines.lines);
-  profile.other = std::move(lines.other);
+  profile.user_line_share = ms > 0 ? run.lines.user_ms / ms : 0;
+  profile.lines = run.lines.lines;
+  profile.other = run.lines.other;
   profile.breakdown = build_breakdown(run.parts());
   profile.iteration.by_phase = profile.breakdown.by_phase;
   profile.peak_bytes = run.memory.peak_bytes;
@@ -182,17 +187,19 @@ void add_iteration(const AnalysedRun& run, Profile& profile) {
 
 Profile build_profile(const RunInput& input) {
   std::vector<std::unique_ptr<AnalysedRun>> runs;
-  for (const BatchRun& run : input.runs) {
-    runs.push_back(std::make_unique<AnalysedRun>(run, input.scope));
-  }
   Runs sampled;
-  Runs checks;
-  for (const auto& run : runs) {
-    (run->run.check ? checks : sampled).push_back(run.get());
+  std::vector<const BatchRun*> checks;
+  for (const BatchRun& run : input.runs) {
+    if (run.check) {
+      checks.push_back(&run);
+    } else {
+      runs.push_back(std::make_unique<AnalysedRun>(run, input.scope));
+      sampled.push_back(runs.back().get());
+    }
   }
   const auto batch_size = [](const AnalysedRun* run) { return run->run.batch_size; };
   std::ranges::sort(sampled, {}, batch_size);
-  std::ranges::sort(checks, {}, batch_size);
+  std::ranges::sort(checks, {}, &BatchRun::batch_size);
   const AnalysedRun& user = **std::ranges::find(sampled, input.batch_size, batch_size);
 
   Profile profile;
@@ -205,8 +212,9 @@ Profile build_profile(const RunInput& input) {
   profile.warnings = input.warnings;
   add_iteration(user, profile);
   add_models(sampled, profile);
-  profile.max_samples_per_second = greatest_throughput(make_predictor(profile));
-  add_checks(checks, profile);
+  const Predictor predictor = make_predictor(profile);
+  profile.max_samples_per_second = greatest_throughput(predictor);
+  add_checks(checks, predictor, profile);
   add_warnings(user.run, profile);
   return profile;
 }

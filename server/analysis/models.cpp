@@ -57,14 +57,29 @@ Prediction predict(const Line& line, double x) {
   return prediction;
 }
 
+namespace {
+
+double middle_of(const std::vector<double>& sorted) {
+  const std::size_t count = sorted.size();
+  return count % 2 == 1 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
+}
+
+std::vector<double> sorted_copy(std::span<const double> values) {
+  std::vector<double> sorted(values.begin(), values.end());
+  std::ranges::sort(sorted);
+  return sorted;
+}
+
+}  // namespace
+
+double median(std::span<const double> values) { return values.empty() ? 0 : middle_of(sorted_copy(values)); }
+
 Measured median_interval(std::span<const double> values) {
   if (values.empty()) {
     return {};
   }
-  std::vector<double> sorted(values.begin(), values.end());
-  std::ranges::sort(sorted);
+  const std::vector<double> sorted = sorted_copy(values);
   const std::size_t count = sorted.size();
-  const double median = count % 2 == 1 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
   // The largest rank r with P(fewer than r + 1 of n fall below the median) <= 2.5 %, in logarithms: n may be large.
   double cumulative = 0;
   std::size_t rank = 0;
@@ -77,7 +92,7 @@ Measured median_interval(std::span<const double> values) {
     }
     rank = below;
   }
-  return {median, sorted[rank], sorted[count - 1 - rank]};
+  return {middle_of(sorted), sorted[rank], sorted[count - 1 - rank]};
 }
 
 double student_t95(int degrees) {

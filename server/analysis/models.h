@@ -25,6 +25,9 @@ struct Prediction {
 };
 Prediction predict(const Line& line, double x);
 
+/// The value in the middle, or the mean of the two there. Needs one value; else zero.
+double median(std::span<const double> values);
+
 /// Median and the 95 % confidence interval by order statistics (binomial, distribution-free). With fewer than six
 /// values the interval is their range. Needs one value; else zeros.
 Measured median_interval(std::span<const double> values);

@@ -239,11 +239,6 @@ double at(const std::vector<Piece>& pieces, int batch_size) {
   return std::max(0.0, std::round(value_at(pieces, batch_size)));
 }
 
-/// The last batch size of a piece.
-int end_of(const std::vector<Piece>& pieces, std::size_t piece, int most) {
-  return piece + 1 < pieces.size() ? std::min(most, pieces[piece + 1].from_batch - 1) : most;
-}
-
 }  // namespace
 
 std::optional<PeakModel> fit_peak_model(std::span<const SampledMemory> samples, std::string& why_not) {

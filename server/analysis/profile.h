@@ -73,6 +73,11 @@ inline const Piece& piece_at(const std::vector<Piece>& pieces, double batch_size
   return after == pieces.begin() ? pieces.front() : *(after - 1);
 }
 
+/// The last batch size of a piece, at most `most`.
+inline int end_of(const std::vector<Piece>& pieces, std::size_t piece, int most) {
+  return piece + 1 < pieces.size() ? std::min(most, pieces[piece + 1].from_batch - 1) : most;
+}
+
 inline double value_at(const std::vector<Piece>& pieces, double batch_size) {
   const Piece& piece = piece_at(pieces, batch_size);
   return piece.intercept + piece.slope * batch_size;

@@ -17,8 +17,6 @@ constexpr double kSdOfDeviation = 1.4826;  ///< standard deviation / median abso
 constexpr double kOutlierSds = 5;
 constexpr double kOutlierPart = 0.2;
 
-double median(std::span<const double> values) { return median_interval(values).value; }
-
 Outliers outliers_of(std::span<const double> times, double middle) {
   std::vector<double> deviations;
   for (const double time : times) {

@@ -16,16 +16,11 @@ using Json = nlohmann::ordered_json;
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-template <typename Value>
-Json optional(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 Json estimate_json(const std::optional<analysis::Estimate>& estimate) {
   if (!estimate) return nullptr;
   Json interval = nullptr;
   if (estimate->interval) {
-    interval = {{"low", number(estimate->interval->low)}, {"high", optional(estimate->interval->high)}};
+    interval = {{"low", number(estimate->interval->low)}, {"high", optional_json(estimate->interval->high)}};
   }
   return {{"value", number(estimate->value)}, {"interval", std::move(interval)}};
 }
@@ -158,7 +153,7 @@ Json line_json(const analysis::LineCost& line) {
   add_phases(time, line.self_by_phase);
   return {{"file", line.location.file},
           {"line", line.location.line},
-          {"calls", optional(line.calls)},
+          {"calls", optional_json(line.calls)},
           {"timeMs", std::move(time)},
           {"timeModel", pieces_json(line.self_model, "Ms")},
           {"memoryBytes",
@@ -178,10 +173,6 @@ Json node_json(const Node& node) {
           {"bytes", node.peak_bytes},
           {"byPhaseMs", phases_json(node.by_phase)},
           {"children", array_of(node.children, node_json)}};
-}
-
-Json skipped_json(const analysis::Skipped& skipped) {
-  return {{"batchSize", skipped.batch_size}, {"kind", skipped.kind}, {"message", skipped.message}};
 }
 
 Json other_json(const analysis::OtherCost& other) {
@@ -246,7 +237,13 @@ Json batch_json(const std::optional<analysis::BatchPrediction>& batch) {
   return {{"batchSize", batch->batch_size},      {"samplesPerSecond", estimate_json(batch->samples_per_second)},
           {"timeMs", estimate_json(batch->ms)},  {"peakBytes", estimate_json(batch->peak_bytes)},
           {"byCategory", std::move(categories)}, {"extrapolated", batch->extrapolated},
-          {"fits", optional(batch->fits)},       {"measured", measured_json(batch->measured)}};
+          {"fits", optional_json(batch->fits)},  {"measured", measured_json(batch->measured)}};
+}
+
+Json skipped_json(const std::vector<analysis::Skipped>& skipped) {
+  return array_of(skipped, [](const analysis::Skipped& one) -> Json {
+    return {{"batchSize", one.batch_size}, {"kind", one.kind}, {"message", one.message}};
+  });
 }
 
 Json obstacle_json(analysis::Obstacle obstacle) {
@@ -267,7 +264,7 @@ Json to_json(const Profile& profile, const analysis::Outlook& outlook) {
           {"models", models_json(profile)},
           {"answers", answers_json(outlook)},
           {"checks", array_of(profile.checks, check_json)},
-          {"skipped", array_of(profile.skipped, skipped_json)},
+          {"skipped", skipped_json(profile.skipped)},
           {"lines", array_of(profile.lines, line_json)},
           {"other", array_of(profile.other, other_json)},
           {"closure", closure_json(profile)},

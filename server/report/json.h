@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -20,9 +21,14 @@ nlohmann::ordered_json to_json(const analysis::Profile& profile, const analysis:
 std::string json_report(const analysis::Profile& profile, const analysis::Outlook& outlook = {});
 
 // Parts that other documents share.
+template <typename Value>
+nlohmann::ordered_json optional_json(const std::optional<Value>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
 nlohmann::ordered_json environment_json(const analysis::Environment& environment);
 nlohmann::ordered_json entry_json(const analysis::Profile& profile);
 nlohmann::ordered_json batch_json(const std::optional<analysis::BatchPrediction>& batch);
+nlohmann::ordered_json skipped_json(const std::vector<analysis::Skipped>& skipped);
 /// As the documents spell it; null for none.
 nlohmann::ordered_json obstacle_json(analysis::Obstacle obstacle);
 

@@ -20,7 +20,6 @@ using analysis::Estimate;
 using analysis::Outlook;
 using analysis::Profile;
 
-constexpr int kText = 15;             // where text begins beside a label at the margin
 constexpr double kGoodFit = 0.9;      // r² below which a line is not worth an answer
 constexpr double kHardlyMore = 1.02;  // times the throughput
 constexpr double kNamedShare = 0.1;   // of a growth: what is smaller is not named
@@ -128,7 +127,7 @@ void checks(Page& page, const Profile& profile) {
                            off_words(check.predicted_ms, check.time.ms.value),
                            unbroken(bytes(static_cast<double>(check.peak_bytes))),
                            off_words(check.predicted_peak_bytes, static_cast<double>(check.peak_bytes))),
-               kText);
+               kBeside);
   }
 }
 
@@ -159,7 +158,7 @@ void outlook_text(Page& page, const Profile& profile, const Outlook& outlook) {
   }
   if (rows.empty() && profile.checks.empty()) return;
   page.line();
-  for (const auto& [label, text] : rows) page.prose(label, text + ".", kText);
+  for (const auto& [label, text] : rows) page.prose(label, text + ".", kBeside);
   checks(page, profile);
 }
 

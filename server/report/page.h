@@ -8,6 +8,8 @@
 
 namespace ridgeline::report {
 
+inline constexpr int kBeside = 15;  ///< column where text begins beside a label at the margin
+
 /// A word and its figure, which no line break parts.
 struct Item {
   std::string word;

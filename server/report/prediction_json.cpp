@@ -20,19 +20,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::array<const char*, 5> kQuantityNames = {"batchSize", "samplesPerSecond", "bytes", "throughputShare",
                                                        "balance"};
 
-template <typename Value>
-Json optional(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-Json failed_json(const std::vector<analysis::Skipped>& failed) {
-  Json array = Json::array();
-  for (const analysis::Skipped& skipped : failed) {
-    array.push_back({{"batchSize", skipped.batch_size}, {"kind", skipped.kind}, {"message", skipped.message}});
-  }
-  return array;
-}
-
 }  // namespace
 
 std::string json_prediction(const Answer& answer, const analysis::Profile& profile, const Origin& origin) {
@@ -51,10 +38,10 @@ std::string json_prediction(const Answer& answer, const analysis::Profile& profi
       {"obstacle", obstacle_json(answer.obstacle)},
       {"least", batch_json(answer.least)},
       {"limits",
-       {{"maxSamplesPerSecond", optional(answer.max_samples_per_second)},
+       {{"maxSamplesPerSecond", optional_json(answer.max_samples_per_second)},
         {"capacityBytes", answer.capacity_bytes},
         {"sampledBatchSizes", answer.sampled}}},
-      {"failed", failed_json(answer.failed)}};
+      {"failed", skipped_json(answer.failed)}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -22,8 +22,6 @@ using analysis::Estimate;
 using analysis::Obstacle;
 using analysis::Quantity;
 
-constexpr int kText = 15;  // where text begins beside a label at the margin
-
 /// "12 minutes", in the largest unit that has one.
 std::string age(std::int64_t seconds) {
   struct Unit {
@@ -120,10 +118,10 @@ void figures(Page& page, const Answer& answer, const BatchPrediction& batch) {
   }
   const auto row = [&](std::string_view label, std::string_view value, std::string_view interval,
                        std::string_view note) {
-    page.line("  " + page.bold(left(label, kText - 2)) + right(value, value_width) + "  " +
+    page.line("  " + page.bold(left(label, kBeside - 2)) + right(value, value_width) + "  " +
               left(interval, interval_width) + "  " + page.dim(note));
   };
-  page.line(left("", kText + value_width + 2) + page.dim("95 % INTERVAL"));
+  page.line(left("", kBeside + value_width + 2) + page.dim("95 % INTERVAL"));
   row("batch size", std::to_string(batch.batch_size), "",
       batch.extrapolated ? "extrapolated (from " + sampled_words(answer) + ")" : "");
   for (const FigureRow& line : rows) row(line.label, line.value, line.interval, line.note);
@@ -133,14 +131,14 @@ void figures(Page& page, const Answer& answer, const BatchPrediction& batch) {
       const double size = (*batch.by_category)[i];
       if (size >= 1) items.push_back({analysis::kCategoryWords[i], bytes(size)});
     }
-    page.flow("  " + page.bold(left("at the peak", kText - 2)), kText, items);
+    page.flow("  " + page.bold(left("at the peak", kBeside - 2)), kBeside, items);
   }
   if (batch.measured) {
     page.prose("measured",
                fmt::format("{} samples/s, {}, {}: the profile sampled this batch size",
                            figure(batch.measured->samples_per_second), duration(batch.measured->ms.value),
                            bytes(static_cast<double>(batch.measured->peak_bytes))),
-               kText);
+               kBeside);
   }
 }
 
@@ -196,7 +194,7 @@ std::string text_prediction(const Answer& answer, const analysis::Profile& profi
   if (const std::string words = obstacle_words(answer); !words.empty()) page.prose("", words, 2);
   for (const analysis::Skipped& failed : answer.failed) {
     page.prose("failed", fmt::format("batch {}, in the profile: {}", failed.batch_size, printable(failed.message)),
-               kText);
+               kBeside);
   }
   return page.take();
 }

@@ -25,8 +25,6 @@ namespace {
 
 using analysis::Profile;
 
-constexpr int kText = 15;  // where text begins beside a label at the margin
-
 // ---- The head: what was profiled, and its key figures.
 
 void title(Page& page, const Profile& profile) {
@@ -59,10 +57,10 @@ void key_figures(Page& page, const Profile& profile) {
   const auto capacity = static_cast<double>(profile.capacity_bytes);
 
   const int value_width = std::max({14, columns(rate), columns(iteration)});
-  const int start = kText + value_width + 2;
+  const int start = kBeside + value_width + 2;
   const int cells = std::clamp(page.width() - start - 28, 12, 40);
   const auto head = [&](std::string_view label, std::string_view value) {
-    return "  " + page.bold(left(label, kText - 2)) + right(value, value_width) + "  ";
+    return "  " + page.bold(left(label, kBeside - 2)) + right(value, value_width) + "  ";
   };
   const auto limited = [&](double value, double limit, const std::string& words) {
     return page.full_bar(ratio(value, limit), cells, "░") + "  " + share(ratio(value, limit)) + page.dim(words);
@@ -119,11 +117,11 @@ void notes(Page& page, const Profile& profile) {
     page.prose(
         "skipped",
         clip(fmt::format("batch {} ({}): {}", skipped.batch_size, printable(skipped.kind), printable(skipped.message)),
-             3 * (page.width() - kText)),
-        kText);
+             3 * (page.width() - kBeside)),
+        kBeside);
   }
-  for (const std::string& warning : profile.warnings) page.prose("warning", printable(warning), kText);
-  if (const std::string words = timing_words(profile); !words.empty()) page.prose("timing", words, kText);
+  for (const std::string& warning : profile.warnings) page.prose("warning", printable(warning), kBeside);
+  if (const std::string words = timing_words(profile); !words.empty()) page.prose("timing", words, kBeside);
   if (profile.recorded_iterations == 0) return;
   page.prose("recording",
              fmt::format("{}, {} than a bare one; times scaled by {}; your lines own {} of the iteration",
@@ -131,7 +129,7 @@ void notes(Page& page, const Profile& profile) {
                          unbroken(share(std::abs(profile.recording_overhead))) +
                              (profile.recording_overhead < 0 ? " faster" : " slower"),
                          figure(profile.scale), unbroken(share(profile.user_line_share))),
-             kText);
+             kBeside);
 }
 
 }  // namespace

@@ -91,7 +91,6 @@ class Outcome:
     aa_noise: float
     predicted_fit: int
     real_fit: int
-    limit: float
 
 
 def evaluate(binary: Path, case: Case, budget: float) -> Outcome:
@@ -122,7 +121,7 @@ def evaluate(binary: Path, case: Case, budget: float) -> Outcome:
     answer = json.loads(output_of(binary, "predict", *shared, "--memory", str(limit)))["answer"]
     predicted = answer["batchSize"] if answer else 0
     noise = report["models"]["time"]["aaNoise"]
-    return Outcome(sizes, noise, predicted, largest_that_fits(entry, limit, predicted), limit)
+    return Outcome(sizes, noise, predicted, largest_that_fits(entry, limit, predicted))
 
 
 def percent(part: float | None) -> str:
