@@ -130,6 +130,10 @@ std::string load_agent_message(const std::string& path) {
 }
 
 std::string run_message(int run, const RunSpec& spec) {
+  json overlay = json::object();
+  for (const SourceText& source : spec.overlay) {
+    overlay[source.path] = source.text;
+  }
   const json body = {{"entry", spec.entry},
                      {"projectRoot", spec.project_root},
                      {"batchSizes", spec.batch_sizes},
@@ -137,7 +141,8 @@ std::string run_message(int run, const RunSpec& spec) {
                      {"device", spec.device},
                      {"timeBudgetSeconds", spec.time_budget_seconds},
                      {"memoryLimitBytes", spec.memory_limit_bytes},
-                     {"environmentRoots", spec.environment_roots}};
+                     {"environmentRoots", spec.environment_roots},
+                     {"overlay", std::move(overlay)}};
   return json{{"type", "run"}, {"id", run}, {"spec", body}}.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

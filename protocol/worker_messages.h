@@ -110,6 +110,14 @@ using WorkerMessage = std::variant<Ready, Unusable, AgentLoaded, AgentRefused, S
 /// A message of the worker; nothing, with the reason in `error`, when it is not one. Never throws.
 std::optional<WorkerMessage> parse_worker_message(std::string_view json, std::string& error);
 
+/// The text of a file as an editor holds it. UTF-8.
+struct SourceText {
+  std::string path;  ///< absolute, real
+  std::string text;
+};
+/// All texts of an overlay together: a message has room for them, escaped.
+inline constexpr std::size_t kMaxOverlayBytes = std::size_t{4} << 20U;
+
 /// What a run shall do.
 struct RunSpec {
   std::string entry;             ///< absolute
@@ -118,8 +126,9 @@ struct RunSpec {
   double time_budget_seconds = 10;
   std::uint64_t memory_limit_bytes = 0;
   std::vector<std::string> environment_roots;
-  std::string device{};            ///< "cpu": also where the code asks for CUDA; empty: what the code asks for
-  std::vector<int> check_sizes{};  ///< run too, and kept out of the models
+  std::string device{};               ///< "cpu": also where the code asks for CUDA; empty: what the code asks for
+  std::vector<int> check_sizes{};     ///< run too, and kept out of the models
+  std::vector<SourceText> overlay{};  ///< run instead of what the files hold; at most kMaxOverlayBytes
 };
 
 std::string load_agent_message(const std::string& path);

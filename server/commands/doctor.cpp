@@ -61,7 +61,7 @@ struct Findings {
   bool agent_loaded() const { return warmed.has_value() && failure() == nullptr; }
 };
 
-Findings look(const ProfileRequest& request) {
+Findings look(const profiling::ProfileRequest& request) {
   Findings found;
   std::error_code problem;
   const fs::path entry = request.entry.empty() ? fs::current_path(problem) / "entry.py" : fs::canonical(request.entry);
@@ -85,7 +85,7 @@ Check not_tried(const std::string& name, const std::string& why) {
   return {CheckStatus::kNote, name, "not checked: " + why, ""};
 }
 
-Check check_interpreter(const Findings& found, const ProfileRequest& request) {
+Check check_interpreter(const Findings& found, const profiling::ProfileRequest& request) {
   const std::string name = "interpreter";
   const std::string& path = found.interpreter.path;
   if (path.empty()) {
@@ -241,8 +241,9 @@ Check check_profiles(const Findings& found) {
           ""};
 }
 
-int run(const ProfileRequest& request) {
-  if (const std::string problem = request.entry.empty() ? "" : entry_problem(request.entry); !problem.empty()) {
+int run(const profiling::ProfileRequest& request) {
+  if (const std::string problem = request.entry.empty() ? "" : profiling::entry_problem(request.entry);
+      !problem.empty()) {
     std::cerr << failure_text({protocol::failure_of("entry-unreadable", "start", problem), ""}, "");
     return kExitUsage;
   }
@@ -266,7 +267,7 @@ int run(const ProfileRequest& request) {
 }  // namespace
 
 void add_doctor_command(CLI::App& app, int& exit_code) {
-  auto request = std::make_shared<ProfileRequest>();
+  auto request = std::make_shared<profiling::ProfileRequest>();
   CLI::App* command = app.add_subcommand("doctor", "Check what a profile needs, with the fix for what is missing.");
   command->add_option("ENTRY", request->entry, "Entry point that would be profiled; else the current folder counts");
   add_place_options(*command, request);

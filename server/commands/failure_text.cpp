@@ -54,7 +54,7 @@ std::string last_lines(const std::string& text, std::size_t count) {
 
 }  // namespace
 
-std::string failure_text(const RunFailure& run, const std::string& project_root) {
+std::string failure_text(const profiling::RunFailure& run, const std::string& project_root) {
   const protocol::Failure& failure = run.failure;
   const std::vector<protocol::TraceFrame> frames = user_frames(failure.frames, project_root);
   std::string text;

@@ -3,13 +3,13 @@
 
 #include <string>
 
-#include "commands/profile_run.h"
+#include "profiling/request.h"
 
 namespace ridgeline::commands {
 
 /// "FILE:LINE: error: ..." with the user's own frames and, where they help, the last words of the process.
 /// Control characters that come from user code are replaced.
-std::string failure_text(const RunFailure& failure, const std::string& project_root);
+std::string failure_text(const profiling::RunFailure& failure, const std::string& project_root);
 
 /// docs/errors.md: which failures are the entry point's, and which are the machine's.
 int exit_code_of(const protocol::Failure& failure);

@@ -44,12 +44,12 @@ CLI::Validator number_in(double low, double high) {
           words};
 }
 
-void add_place_options(CLI::App& command, const std::shared_ptr<ProfileRequest>& request) {
+void add_place_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
   command.add_option("--python", request->python, "Interpreter that has torch and the model's packages");
   command.add_option("--project-root", request->project_root, "Folder whose lines are the user's");
 }
 
-void add_time_limit_option(CLI::App& command, const std::shared_ptr<ProfileRequest>& request) {
+void add_time_limit_option(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
   command
       .add_option_function<int>(
           "--time-limit", [request](int seconds) { request->time_limit = std::chrono::seconds(seconds); },
@@ -57,7 +57,7 @@ void add_time_limit_option(CLI::App& command, const std::shared_ptr<ProfileReque
       ->check(CLI::Range(1, 86400));
 }
 
-void add_profile_options(CLI::App& command, const std::shared_ptr<ProfileRequest>& request) {
+void add_profile_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
   command.add_option("ENTRY", request->entry, "Python file that defines the three providers")->required();
   command.add_option("--batch-sizes", request->batch_sizes, "Batch sizes to sample, such as 8,16,32")
       ->delimiter(',')

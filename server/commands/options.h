@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "commands/profile_run.h"
+#include "profiling/request.h"
 #include "report/text.h"
 
 namespace ridgeline::commands {
@@ -14,13 +14,13 @@ namespace ridgeline::commands {
 CLI::Validator number_in(double low, double high);
 
 /// --python and --project-root: where the user's code runs, and what of it is theirs.
-void add_place_options(CLI::App& command, const std::shared_ptr<ProfileRequest>& request);
+void add_place_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request);
 
 /// --time-limit.
-void add_time_limit_option(CLI::App& command, const std::shared_ptr<ProfileRequest>& request);
+void add_time_limit_option(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request);
 
 /// All that says what to profile and how: ENTRY, the place, and the limits of a profile.
-void add_profile_options(CLI::App& command, const std::shared_ptr<ProfileRequest>& request);
+void add_profile_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request);
 
 /// --format and --output: how an answer is written, and where to.
 struct Output {

@@ -9,9 +9,9 @@
 
 #include "analysis/answers.h"
 #include "commands/exit_codes.h"
-#include "commands/kept_profiles.h"
 #include "commands/options.h"
 #include "commands/profile_now.h"
+#include "profiling/kept_profiles.h"
 #include "report/prediction.h"
 
 namespace ridgeline::commands {
@@ -19,7 +19,7 @@ namespace ridgeline::commands {
 namespace {
 
 struct Options {
-  std::shared_ptr<ProfileRequest> request = std::make_shared<ProfileRequest>();
+  std::shared_ptr<profiling::ProfileRequest> request = std::make_shared<profiling::ProfileRequest>();
   std::shared_ptr<Output> output = std::make_shared<Output>();
   int batch_size = 0;              ///< 0: not asked for
   double throughput = 0;           ///< likewise
@@ -47,21 +47,21 @@ struct Options {
 
 int run(const Options& options) {
   int exit_code = kExitOk;
-  const std::optional<Target> target = find_target_or_say(*options.request, exit_code);
+  const std::optional<profiling::Target> target = find_target_or_say(*options.request, exit_code);
   if (!target.has_value()) {
     return exit_code;
   }
   std::string warning;
-  std::optional<KeptAnswer> kept = find_kept_profile(*options.request, *target, warning);
+  std::optional<profiling::KeptAnswer> kept = profiling::find_kept_profile(*options.request, *target, warning);
   warn(warning);
   const bool stored = kept.has_value();
-  const std::int64_t now = seconds_since_1970(std::chrono::system_clock::now());
+  const std::int64_t now = profiling::seconds_since_1970(std::chrono::system_clock::now());
   if (!stored) {
     std::optional<analysis::Profile> made = profile_now(*options.request, *target, exit_code);
     if (!made.has_value()) {
       return exit_code;
     }
-    kept = KeptAnswer{std::move(*made), now};
+    kept = profiling::KeptAnswer{std::move(*made), now};
   }
   const analysis::Answer answer =
       analysis::answer(analysis::make_predictor(kept->profile), options.question(kept->profile.capacity_bytes));

@@ -53,9 +53,9 @@ std::string render(const analysis::Profile& profile, const Output& output) {
       text_options(output));
 }
 
-int run(const ProfileRequest& request, const Output& output) {
+int run(const profiling::ProfileRequest& request, const Output& output) {
   int exit_code = kExitOk;
-  const std::optional<Target> target = find_target_or_say(request, exit_code);
+  const std::optional<profiling::Target> target = find_target_or_say(request, exit_code);
   if (!target.has_value()) {
     return exit_code;
   }
@@ -66,7 +66,7 @@ int run(const ProfileRequest& request, const Output& output) {
 }  // namespace
 
 void add_profile_command(CLI::App& app, int& exit_code) {
-  auto request = std::make_shared<ProfileRequest>();
+  auto request = std::make_shared<profiling::ProfileRequest>();
   auto output = std::make_shared<Output>();
   CLI::App* command = app.add_subcommand("profile", "Profile an entry point and print the report.");
   add_profile_options(*command, request);

@@ -4,36 +4,46 @@
 #include <sstream>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "commands/failure_text.h"
-#include "commands/kept_profiles.h"
 #include "commands/progress_line.h"
+#include "commands/worker_run.h"
+#include "profiling/kept_profiles.h"
+#include "profiling/run.h"
 #include "report/units.h"
 
 namespace ridgeline::commands {
 
-std::optional<Target> find_target_or_say(const ProfileRequest& request, int& exit_code) {
-  auto found = find_target(request);
-  if (const auto* failed = std::get_if<RunFailure>(&found)) {
+std::optional<profiling::Target> find_target_or_say(const profiling::ProfileRequest& request, int& exit_code) {
+  auto found = profiling::find_target(request);
+  if (const auto* failed = std::get_if<profiling::RunFailure>(&found)) {
     std::cerr << failure_text(*failed, "");
     exit_code = exit_code_of(failed->failure);
     return std::nullopt;
   }
-  return std::get<Target>(std::move(found));
+  return std::get<profiling::Target>(std::move(found));
 }
 
-std::optional<analysis::Profile> profile_now(const ProfileRequest& request, const Target& target, int& exit_code) {
-  ProgressLine progress;
-  auto outcome = run_profile(request, target, [&](const protocol::Progress& step) { progress.show(step); });
-  progress.clear();
-  if (const auto* failed = std::get_if<RunFailure>(&outcome)) {
+std::optional<analysis::Profile> profile_now(const profiling::ProfileRequest& request, const profiling::Target& target,
+                                             int& exit_code) {
+  ProgressLine line;
+  const auto show = [&](const protocol::Progress& step) { line.show(step); };
+  const profiling::PlannedRun plan = profiling::plan_run(request, target);
+  worker::Finished finished = run_worker({target.interpreter.path, target.cache}, plan.spec, plan.limits, show);
+  if (std::holds_alternative<worker::RunOutput>(finished.outcome)) {
+    show({"analyse", 1, "Analysing"});
+  }
+  auto outcome = profiling::analyse_run(std::move(finished), plan);
+  line.clear();
+  if (const auto* failed = std::get_if<profiling::RunFailure>(&outcome)) {
     std::cerr << failure_text(*failed, target.project_root);
     exit_code = exit_code_of(failed->failure);
     return std::nullopt;
   }
-  auto& run = std::get<ProfileRun>(outcome);
+  auto& run = std::get<profiling::ProfileRun>(outcome);
   std::string warning;
-  keep_profile(run, request, target, warning);
+  profiling::keep_profile(run, request, target, warning);
   warn(warning);
   return std::move(run.profile);
 }

@@ -4,16 +4,17 @@
 #include <optional>
 
 #include "analysis/profile.h"
-#include "commands/profile_run.h"
+#include "profiling/request.h"
 
 namespace ridgeline::commands {
 
 /// Where the request leads; else the failure is on stderr and `exit_code` is set.
-std::optional<Target> find_target_or_say(const ProfileRequest& request, int& exit_code);
+std::optional<profiling::Target> find_target_or_say(const profiling::ProfileRequest& request, int& exit_code);
 
 /// Profiles, and keeps the profile. Nothing when it failed: likewise. A profile that could not be kept is a warning on
 /// stderr.
-std::optional<analysis::Profile> profile_now(const ProfileRequest& request, const Target& target, int& exit_code);
+std::optional<analysis::Profile> profile_now(const profiling::ProfileRequest& request, const profiling::Target& target,
+                                             int& exit_code);
 
 /// Each line of `text` as "ridgeline: warning: …" on stderr, made safe to print.
 void warn(const std::string& text);

@@ -1,4 +1,4 @@
-#include "commands/kept_profiles.h"
+#include "profiling/kept_profiles.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@
 #include "worker/cache.h"
 #include "worker/machine.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::profiling {
 
 namespace {
 
@@ -93,4 +93,4 @@ std::optional<KeptAnswer> find_kept_profile(const ProfileRequest& request, const
   return answer;
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::profiling

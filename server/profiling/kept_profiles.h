@@ -7,9 +7,10 @@
 #include <string>
 
 #include "analysis/profile.h"
-#include "commands/profile_run.h"
+#include "profiling/request.h"
+#include "profiling/run.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::profiling {
 
 /// Keeps the profile of a run in the user's cache and sets its id. When that fails the id stays empty, and `warning`
 /// says why: the profile itself is as good as any.
@@ -27,4 +28,4 @@ std::optional<KeptAnswer> find_kept_profile(const ProfileRequest& request, const
 
 std::int64_t seconds_since_1970(std::chrono::system_clock::time_point time);
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::profiling

@@ -96,12 +96,7 @@ std::optional<protocol::Failure> RunInbox::add_bytes(const std::string& bytes) {
   if (incoming_left_ > 0) {
     return std::nullopt;
   }
-  std::string problem;
-  auto recording = recording::Recording::parse(std::exchange(incoming_, {}), problem);
-  if (!recording.has_value()) {
-    return failure("worker-protocol", "The worker sent a damaged recording: " + problem + ".");
-  }
-  recordings_.push_back({incoming_batch_, std::move(*recording)});
+  recordings_.push_back({incoming_batch_, std::exchange(incoming_, {})});
   return std::nullopt;
 }
 

@@ -8,15 +8,15 @@
 #include <string_view>
 #include <vector>
 
-#include "protocol/recording.h"
 #include "protocol/worker_frame.h"
 #include "protocol/worker_messages.h"
 
 namespace ridgeline::worker {
 
+/// A recording as it came, not yet parsed: that takes longer than the loop may wait.
 struct RecordedBatch {
   int batch_size = 0;
-  recording::Recording recording;
+  std::string bytes;
 };
 
 /// Fed by one thread with the channel's bytes as they come. Untrusted: user code can write to the channel.

@@ -26,7 +26,7 @@
 namespace ridgeline::worker {
 
 /// A run that measured what it was asked to: the user's batch size is among the samples, every sample has bare times
-/// and a recording.
+/// and a recording, which is still to be parsed.
 struct RunOutput {
   protocol::WorkerEnvironment environment;
   protocol::RunResult result;

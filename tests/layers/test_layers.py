@@ -17,15 +17,27 @@ MAY_INCLUDE = {
     "server/source": ["protocol"],
     "server/analysis": ["protocol"],
     # What it renders: values, not how they are made.
-    "server/report": ["protocol", "server/analysis/profile.h", "server/analysis/prediction.h"],
+    "server/report": ["protocol", "server/analysis/profile.h", "server/analysis/prediction.h"]
+    + ["server/analysis/advice.h"],
     "server/analysis/profile.h": [],
     "server/analysis/prediction.h": ["server/analysis/profile.h"],
+    "server/analysis/advice.h": ["server/analysis/profile.h", "server/analysis/prediction.h"],
     "server/store": [],
     "server/store/content_hash.h": [],
     "server/worker": ["protocol", "server/store/content_hash.h"],
+    # A run from the request to the kept profile, for commands and for methods.
+    "server/profiling": ["protocol", "server/analysis", "server/report", "server/store", "server/worker"],
     "server/transport": [],
     "server/session": ["protocol", "server/transport"],
-    "server/methods": ["protocol", "server/session", "server/source", "server/analysis", "server/worker"],
+    "server/methods": [
+        "protocol",
+        "server/session",
+        "server/source",
+        "server/analysis",
+        "server/report",
+        "server/store",
+    ]
+    + ["server/profiling", "server/worker"],
     "server/commands": ["protocol", "server"],
     "server/main.cpp": ["server/commands"],
     "profiler/agent": ["protocol/recording_format.h", "protocol/recording_columns.h"],
@@ -42,8 +54,8 @@ HOMES = [
     # Pure layers: bytes in, values out.
     (
         r"boost/.*|thread|mutex|shared_mutex|condition_variable|future|fstream|unistd\.h|sys/.*|fcntl\.h",
-        ["server/store", "server/worker", "server/transport", "server/session", "server/methods", "server/commands"]
-        + ["server/main.cpp", "profiler/agent"],
+        ["server/store", "server/worker", "server/profiling", "server/transport", "server/session", "server/methods"]
+        + ["server/commands", "server/main.cpp", "profiler/agent"],
     ),
 ]
 

@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from ridgeline_runner.failure import Failure, safe_repr
+from ridgeline_runner.overlay import source_of
 
 PREFIXES = ("", "ridgeline_", "skyline_", "deepview_")
 NAMES = ("model_provider", "input_provider", "iteration_provider")
@@ -84,8 +85,7 @@ class _Package:
 def _package_of(path: str) -> _Package | None:
     """The package that the entry file's relative imports are about; None when it has none."""
     try:
-        with open(path, "rb") as source:
-            tree = ast.parse(source.read())
+        tree = ast.parse(source_of(path))
     except (SyntaxError, ValueError):
         return None  # loading it says what is wrong
     relative = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level > 0]
@@ -298,8 +298,7 @@ def _definitions(path: str, *, functions_only: bool) -> dict[str, list[int]]:
     """
     lines: dict[str, list[int]] = {}
     try:
-        with open(path, "rb") as source:
-            tree = ast.parse(source.read())
+        tree = ast.parse(source_of(path))
     except (OSError, SyntaxError, ValueError):
         return {}
     for statement in tree.body:

@@ -10,10 +10,10 @@ import traceback
 import torch
 
 from ridgeline_runner.device_names import USE
+from ridgeline_runner.overlay import source_of
 
 _SPEAKS = re.compile(r"cuda|cudnn|nvidia|\bgpus?\b", re.IGNORECASE)
 _TORCH_SAYS = ("Cannot access accelerator device", "active drivers")  # the second is Triton
-_MAX_SOURCE = 4 << 20
 
 
 def is_the_cause(error: BaseException, words: str) -> bool:
@@ -51,8 +51,7 @@ def _comes_from_cuda(error: BaseException) -> bool:
 def _reasons(file: str, line: int, *, ends: bool) -> list[str]:
     """The statement on a line of a file; where it raises or ends the program, also the conditions that lead to it."""
     try:
-        with open(file, encoding="utf-8") as source:
-            text = source.read(_MAX_SOURCE)
+        text = source_of(file).decode()
         statements = [
             node
             for node in ast.walk(ast.parse(text))  # outer ones first

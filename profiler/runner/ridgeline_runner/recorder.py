@@ -10,6 +10,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from ridgeline_runner.entry import tensors_in
+from ridgeline_runner.overlay import source_of
 
 
 class Stage(IntEnum):
@@ -130,8 +131,7 @@ def _deeper(function: Any, frames: int) -> Any:
 def class_lines(file: str) -> dict[str, int]:
     """Qualified name → line of the `class` statement, for the classes of a file that are not inside functions."""
     try:
-        with open(file, encoding="utf-8") as source:
-            tree = ast.parse(source.read())
+        tree = ast.parse(source_of(file))
     except (OSError, SyntaxError, ValueError):
         return {}
     lines: dict[str, int] = {}

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from time import perf_counter, perf_counter_ns  # before user code can replace them
 from typing import Any
 
-from ridgeline_runner import cpu_for_cuda, timing
+from ridgeline_runner import cpu_for_cuda, overlay, timing
 from ridgeline_runner.channel import Channel, ChannelClosed
 from ridgeline_runner.entry import EntryPoint, load
 from ridgeline_runner.failure import Failure, describe, is_out_of_memory, release, summary
@@ -26,9 +26,9 @@ from ridgeline_runner.sources import imported_files
 
 _MAX_WARMUP = 20
 _WARMUP_SECONDS = 5.0
-_RECORDED_SECONDS = 1.0
+_RECORDED_SHARE, _RECORDED_SECONDS = 0.1, 1.0  # of the time budget, and at most
 _MIN_RECORDED, _MAX_RECORDED = 3, 30
-_OTHERS_RECORDED_SECONDS = 0.3
+_OTHERS_RECORDED_SHARE = 0.3  # of what the user's batch size gets
 _OTHERS_MAX_RECORDED = 10
 _MIN_ROUNDS = 6
 _WANTED_SIZES = 3
@@ -101,6 +101,7 @@ class _Session:
         import torch
 
         spec = self._spec
+        overlay.install(spec.get("overlay", {}))
         if spec.get("device") == "cpu":
             cpu_for_cuda.install()
         agent = sys.modules["_ridgeline_agent"]
@@ -231,7 +232,7 @@ class _Session:
         self.stage = "iteration"
         recorder.stage(Stage.ITERATION)
         sampled = Sampled(size, check, self._warm_up(step, inputs, recorder.forget_freed))
-        recorder.record(step, inputs, _recorded_iterations(sampled, chosen=chosen))
+        recorder.record(step, inputs, _recorded_iterations(sampled, self._budget_seconds, chosen=chosen))
         if chosen:
             recorder.count(step, inputs, self._spec["environmentRoots"])
         self.stage = "report"
@@ -326,15 +327,14 @@ class _Session:
         self._channel.send({"type": "progress", "stage": stage, "fraction": fraction, "message": message})
 
 
-def _recorded_iterations(sampled: Sampled, *, chosen: bool) -> int:
+def _recorded_iterations(sampled: Sampled, budget_seconds: float, *, chosen: bool) -> int:
     """The chosen batch size gives the figures of every line, the others tell which of them grow, a check its peak."""
     if sampled.check:
         return 1
-    seconds, least, most = (
-        (_RECORDED_SECONDS, _MIN_RECORDED, _MAX_RECORDED)
-        if chosen
-        else (_OTHERS_RECORDED_SECONDS, 1, _OTHERS_MAX_RECORDED)
-    )
+    seconds = min(_RECORDED_SECONDS, _RECORDED_SHARE * budget_seconds)
+    least, most = _MIN_RECORDED, _MAX_RECORDED
+    if not chosen:
+        seconds, least, most = _OTHERS_RECORDED_SHARE * seconds, 1, _OTHERS_MAX_RECORDED
     return min(most, max(least, math.ceil(seconds * 1e9 / sampled.estimate_ns)))
 
 

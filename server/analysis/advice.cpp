@@ -1,0 +1,96 @@
+#include "analysis/advice.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "analysis/answers.h"
+#include "analysis/predictor.h"
+
+namespace ridgeline::analysis {
+
+namespace {
+
+double phase_ms(const Profile& profile, Phase phase) {
+  return profile.iteration.by_phase[static_cast<std::size_t>(phase)];
+}
+
+/// The line with most of its own time in a phase; no place when no line has any.
+Location costliest_in(const Profile& profile, Phase phase) {
+  const auto time = [&](const LineCost& line) { return line.self_by_phase[static_cast<std::size_t>(phase)]; };
+  const auto found = std::ranges::max_element(profile.lines, {}, time);
+  return found == profile.lines.end() || time(*found) <= 0 ? Location{} : found->location;
+}
+
+/// The batch size is larger than what the device holds, by the models or because it was tried.
+std::optional<Advice> will_not_fit(const Profile& profile, const Predictor& predictor, int batch_size) {
+  const BatchPrediction now = predict_batch(predictor, batch_size);
+  const bool tried = std::ranges::any_of(profile.skipped, [&](const Skipped& skipped) {
+    return skipped.kind == "out-of-memory" && skipped.batch_size <= batch_size;
+  });
+  if (now.fits.value_or(true) && !tried) {
+    return std::nullopt;
+  }
+  Advice advice{AdviceKind::kWillNotFit, {}, batch_size, 0, 0, static_cast<double>(profile.capacity_bytes), now, {}};
+  advice.part = now.peak_bytes ? now.peak_bytes->value : 0;
+  const Answer fits = answer(predictor, {Quantity::kMemory, advice.whole});
+  if (fits.batch && fits.batch->batch_size < batch_size) {
+    advice.better = fits.batch;
+    advice.better_batch_size = fits.batch->batch_size;
+  }
+  return advice;
+}
+
+std::optional<Advice> saturates(const Predictor& predictor, int batch_size) {
+  const Answer enough = answer(predictor, {Quantity::kThroughputShare, kEnoughThroughput});
+  const BatchPrediction now = predict_batch(predictor, batch_size);
+  if (!enough.batch || enough.batch->extrapolated || !enough.batch->samples_per_second || !now.samples_per_second ||
+      batch_size < kSaturatedFactor * enough.batch->batch_size) {
+    return std::nullopt;
+  }
+  return Advice{AdviceKind::kThroughputSaturates,
+                {},
+                batch_size,
+                enough.batch->batch_size,
+                enough.batch->samples_per_second->value,
+                now.samples_per_second->value,
+                now,
+                enough.batch};
+}
+
+}  // namespace
+
+std::vector<Advice> advise(const Profile& profile, const Predictor& predictor, int batch_size) {
+  std::vector<Advice> found;
+  const auto add = [&](std::optional<Advice> advice) {
+    if (advice.has_value()) {
+      found.push_back(std::move(*advice));
+    }
+  };
+  add(will_not_fit(profile, predictor, batch_size));
+  add(saturates(predictor, batch_size));
+  if (batch_size != profile.batch_size) {
+    return found;  // the rest was measured at another batch size
+  }
+  const double ms = profile.iteration.ms.value;
+  const auto phase_advice = [&](AdviceKind kind, Phase phase, double share) {
+    const double part = phase_ms(profile, phase);
+    if (ms > 0 && part > share * ms) {
+      found.push_back({kind, costliest_in(profile, phase), batch_size, 0, part, ms, {}, {}});
+    }
+  };
+  phase_advice(AdviceKind::kInputStarves, Phase::kData, kStarvingShare);
+  if (!profile.lines.empty() && profile.lines.front().self_ms > kHotLineShare * ms) {
+    const LineCost& line = profile.lines.front();
+    found.push_back({AdviceKind::kHotLine, line.location, batch_size, 0, line.self_ms, ms, {}, {}});
+  }
+  phase_advice(AdviceKind::kOptimizerDominates, Phase::kOptimizer, kOptimizerShare);
+  const auto activations = static_cast<double>(profile.by_category[static_cast<std::size_t>(Category::kActivations)]);
+  const auto peak = static_cast<double>(profile.peak_bytes);
+  if (activations > kActivationsShare * peak && peak > kFilledShare * static_cast<double>(profile.capacity_bytes) &&
+      profile.capacity_bytes > 0) {
+    found.push_back({AdviceKind::kActivationsDominate, {}, batch_size, 0, activations, peak, {}, {}});
+  }
+  return found;
+}
+
+}  // namespace ridgeline::analysis

@@ -1,0 +1,54 @@
+// What a profile says should be looked at, each with the figures that prove it. Pure. docs/advice.md has the rules.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/prediction.h"
+#include "analysis/profile.h"
+
+namespace ridgeline::analysis {
+
+struct Predictor;
+
+enum class AdviceKind : std::uint8_t {
+  kWillNotFit,           ///< the batch size in the code needs more than the device has
+  kThroughputSaturates,  ///< a much smaller batch size is as fast
+  kInputStarves,         ///< the step waits for its data
+  kHotLine,              ///< one line has over half the time
+  kOptimizerDominates,   ///< updating the weights takes more than a third of the step
+  kActivationsDominate,  ///< they are most of a peak that fills most of the device
+};
+inline constexpr std::size_t kAdviceCount = 6;
+/// As diagnostics spell them.
+inline constexpr std::array<const char*, kAdviceCount> kAdviceCodes = {
+    "will-not-fit", "throughput-saturates", "input-starves", "hot-line", "optimizer-dominates", "activations-dominate"};
+
+inline constexpr double kStarvingShare = 0.25;      ///< of the iteration, for data
+inline constexpr double kHotLineShare = 0.5;        ///< of the iteration, one line's own time
+inline constexpr double kOptimizerShare = 1.0 / 3;  ///< of the iteration
+inline constexpr double kActivationsShare = 0.6;    ///< of the peak
+inline constexpr double kFilledShare = 0.5;         ///< of the capacity, by the peak: below it memory is no concern
+inline constexpr double kSaturatedFactor = 2;       ///< the batch size is so many times the one that is enough
+
+/// One finding. Which fields hold is up to the kind; the words are made by report/advice_text.
+struct Advice {
+  AdviceKind kind = AdviceKind::kWillNotFit;
+  Location location;                      ///< without a file: it is about the batch size
+  int batch_size = 0;                     ///< that it is about
+  int better_batch_size = 0;              ///< 0: none is known
+  double part = 0;                        ///< ms, or bytes for memory
+  double whole = 0;                       ///< likewise: the iteration, the peak or the capacity
+  std::optional<BatchPrediction> now;     ///< at `batch_size`
+  std::optional<BatchPrediction> better;  ///< at `better_batch_size`
+};
+
+/// `batch_size` is the one in the code now, which may not be the profile's: only what the models say of it is then
+/// known. Most severe first.
+std::vector<Advice> advise(const Profile& profile, const Predictor& predictor, int batch_size);
+
+}  // namespace ridgeline::analysis

@@ -1,0 +1,108 @@
+#include "profiling/made_profile.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "profiling/kept_profiles.h"
+#include "store/fingerprint.h"
+#include "store/profile_store.h"
+
+namespace ridgeline::profiling {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uintmax_t kMaxSourceBytes = std::uintmax_t{16} << 20U;
+constexpr std::size_t kMaxSources = 512;
+
+std::optional<std::string> text_of(const std::string& path) {
+  std::error_code problem;
+  const std::uintmax_t size = fs::file_size(path, problem);
+  if (problem || size > kMaxSourceBytes) {
+    return std::nullopt;
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string text(size, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(size));
+  return file ? std::optional(std::move(text)) : std::nullopt;
+}
+
+void add_places(const analysis::Node& node, std::set<std::string>& files) {
+  files.insert({node.location.file, node.definition.file});
+  for (const analysis::Node& child : node.children) {
+    add_places(child, files);
+  }
+}
+
+/// The files of the project that the profile has figures for; absolute.
+std::vector<std::string> own_files(const analysis::Profile& profile) {
+  std::set<std::string> files;
+  for (const analysis::LineCost& line : profile.lines) {
+    files.insert(line.location.file);
+  }
+  add_places(profile.breakdown, files);
+  std::vector<std::string> paths = {profile.entry_path};
+  for (const std::string& file : files) {
+    if (!file.empty() && file.front() != '/' && paths.size() < kMaxSources) {
+      if (std::string path = profile.project_root + "/" + file; path != profile.entry_path) {
+        paths.push_back(std::move(path));
+      }
+    }
+  }
+  return paths;
+}
+
+}  // namespace
+
+std::variant<MadeProfile, RunFailure> make_profile(worker::Finished finished, const ProfileRequest& request,
+                                                   const Target& target, const PlannedRun& plan) {
+  auto outcome = analyse_run(std::move(finished), plan);
+  if (auto* failed = std::get_if<RunFailure>(&outcome)) {
+    return std::move(*failed);
+  }
+  auto& run = std::get<ProfileRun>(outcome);
+  MadeProfile made;
+  for (const std::string& path : own_files(run.profile)) {
+    const auto unsaved = std::ranges::find(request.overlay, path, &protocol::SourceText::path);
+    if (unsaved != request.overlay.end()) {
+      made.sources.push_back(*unsaved);
+    } else if (store::take_fingerprint({path}, run.began).whole) {
+      if (auto text = text_of(path)) {
+        made.sources.push_back({path, std::move(*text)});
+      }
+    } else {
+      made.changed.push_back(path);
+    }
+  }
+  if (request.keep && request.overlay.empty()) {
+    keep_profile(run, request, target, made.warning);
+  }
+  if (run.profile.id.empty()) {
+    run.profile.id = store::new_profile_id();
+  }
+  made.profile = std::move(run.profile);
+  made.created_s = seconds_since_1970(std::chrono::system_clock::now());
+  return made;
+}
+
+std::optional<MadeProfile> load_profile(const ProfileRequest& request, const Target& target, std::string& warning) {
+  std::optional<KeptAnswer> kept = find_kept_profile(request, target, warning);
+  if (!kept.has_value()) {
+    return std::nullopt;
+  }
+  MadeProfile made{std::move(kept->profile), kept->created_s, {}, {}, ""};
+  for (const std::string& path : own_files(made.profile)) {
+    if (auto text = text_of(path)) {
+      made.sources.push_back({path, std::move(*text)});
+    }
+  }
+  return made;
+}
+
+}  // namespace ridgeline::profiling

@@ -1,0 +1,34 @@
+// A profile with the texts that it was made of: figures stay on their lines while the texts are edited.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "analysis/profile.h"
+#include "profiling/request.h"
+#include "profiling/run.h"
+#include "protocol/worker_messages.h"
+
+namespace ridgeline::profiling {
+
+struct MadeProfile {
+  analysis::Profile profile;
+  std::int64_t created_s = 0;  ///< seconds since 1970
+  /// The user's files that own figures, as they were when they ran. Of a file that changed meanwhile there is none.
+  std::vector<protocol::SourceText> sources;
+  std::vector<std::string> changed;  ///< those that changed while the run went on
+  std::string warning;               ///< of the store; mostly empty
+};
+
+/// The rest of a run: analysis, the texts, and the profile kept in the cache. One that ran unsaved texts is not kept:
+/// it has an id all the same. Reads files and writes the store; for a thread that may wait.
+std::variant<MadeProfile, RunFailure> make_profile(worker::Finished finished, const ProfileRequest& request,
+                                                   const Target& target, const PlannedRun& plan);
+
+/// The kept profile that holds, if there is one, with the files' texts. Starts nothing; for a thread that may wait.
+std::optional<MadeProfile> load_profile(const ProfileRequest& request, const Target& target, std::string& warning);
+
+}  // namespace ridgeline::profiling

@@ -1,0 +1,170 @@
+#include "profiling/profile_queue.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <exception>
+#include <utility>
+
+namespace ridgeline::profiling {
+
+namespace asio = boost::asio;
+
+namespace {
+
+/// After which an idle worker gives its memory back: a quarter of an hour of editing without a profile.
+constexpr std::chrono::minutes kIdle{15};
+
+/// Nothing that is thrown leaves the pool: a daemon that ends loses everyone's profiles.
+ProfileOutcome make_or_fail(worker::Finished finished, const ProfileRequest& request, const Target& target,
+                            const PlannedRun& plan) {
+  try {
+    return make_profile(std::move(finished), request, target, plan);
+  } catch (const std::exception& error) {
+    return RunFailure{protocol::failure_of("internal-error", "analyse",
+                                           std::string("The analysis failed: ") + error.what() + ". Please report it."),
+                      ""};
+  }
+}
+
+}  // namespace
+
+struct ProfileQueue::Job {
+  enum class State { kWaiting, kRunning, kAnalysing };
+
+  Ticket ticket = 0;
+  ProfileRequest request;
+  Target target;
+  JobEvents events;
+  PlannedRun plan;
+  State state = State::kWaiting;
+  std::string ended_as;  ///< "cancelled" or "superseded" while its run is being ended
+};
+
+ProfileQueue::ProfileQueue(asio::io_context& loop, asio::thread_pool& pool, worker::Reaper& reaper)
+    : loop_(loop), pool_(pool), reaper_(reaper), idle_(loop) {}
+
+ProfileQueue::~ProfileQueue() = default;
+
+void ProfileQueue::post(std::function<void()> work) {
+  asio::post(loop_, [work = std::move(work), alive = std::weak_ptr(alive_)] {
+    if (!alive.expired()) {
+      work();
+    }
+  });
+}
+
+ProfileQueue::Ticket ProfileQueue::add(ProfileRequest request, Target target, JobEvents events) {
+  for (const auto& job : jobs_) {
+    if (job->target.entry == target.entry) {
+      post([this, ticket = job->ticket] { end(ticket, "superseded"); });
+    }
+  }
+  auto job = std::make_unique<Job>();
+  job->ticket = ++last_ticket_;
+  job->request = std::move(request);
+  job->target = std::move(target);
+  job->events = std::move(events);
+  jobs_.push_back(std::move(job));
+  post([this] { start_next(); });
+  return last_ticket_;
+}
+
+ProfileQueue::Job* ProfileQueue::find(Ticket ticket) {
+  const auto found = std::ranges::find(jobs_, ticket, [](const auto& job) { return job->ticket; });
+  return found == jobs_.end() ? nullptr : found->get();
+}
+
+void ProfileQueue::end(Ticket ticket, const std::string& kind) {
+  Job* job = find(ticket);
+  if (job == nullptr || !job->ended_as.empty()) {
+    return;
+  }
+  job->ended_as = kind;
+  if (job->state == Job::State::kRunning) {
+    worker_->cancel();
+  } else {
+    finish(ticket, RunFailure{});
+  }
+}
+
+void ProfileQueue::start_next() {
+  const auto busy = [](const auto& job) { return job->state == Job::State::kRunning; };
+  if (std::ranges::any_of(jobs_, busy)) {
+    return;
+  }
+  const auto next = std::ranges::find(jobs_, Job::State::kWaiting, [](const auto& job) { return job->state; });
+  if (next != jobs_.end()) {
+    start(**next);
+  } else {
+    idle_.expires_after(kIdle);
+    idle_.async_wait([this, alive = std::weak_ptr(alive_)](const auto& error) {
+      if (!error && !alive.expired() && jobs_.empty()) {
+        worker_.reset();
+      }
+    });
+  }
+}
+
+void ProfileQueue::start(Job& job) {
+  idle_.cancel();
+  if (worker_ == nullptr || interpreter_ != job.target.interpreter.path) {
+    interpreter_ = job.target.interpreter.path;
+    worker_ = std::make_unique<worker::Worker>(loop_, reaper_, worker::WorkerOptions{interpreter_, job.target.cache});
+  }
+  job.state = Job::State::kRunning;
+  job.plan = plan_run(job.request, job.target);
+  worker_->run(job.plan.spec, job.plan.limits, [this, ticket = job.ticket](worker::Event event) {
+    Job* running = find(ticket);
+    if (const auto* step = std::get_if<protocol::Progress>(&event)) {
+      if (running->ended_as.empty()) {
+        running->events.progress(*step);
+      }
+    } else {
+      // Not from within the worker's call: what follows may start its next run.
+      auto finished = std::make_shared<worker::Finished>(std::move(std::get<worker::Finished>(event)));
+      post([this, ticket, finished] {
+        if (Job* ended = find(ticket)) {
+          analyse(*ended, std::move(*finished));
+        }
+      });
+    }
+  });
+}
+
+void ProfileQueue::analyse(Job& job, worker::Finished finished) {
+  if (!job.ended_as.empty()) {
+    finish(job.ticket, RunFailure{});
+    return;
+  }
+  job.state = Job::State::kAnalysing;
+  job.events.progress({"analyse", 1, "Analysing"});
+  auto work = std::make_shared<worker::Finished>(std::move(finished));
+  asio::post(pool_, [this, work, ticket = job.ticket, request = job.request, target = job.target, plan = job.plan,
+                     &loop = loop_, alive = std::weak_ptr(alive_)] {
+    auto outcome = std::make_shared<ProfileOutcome>(make_or_fail(std::move(*work), request, target, plan));
+    asio::post(loop, [this, ticket, outcome, alive] {
+      if (!alive.expired()) {
+        finish(ticket, std::move(*outcome));
+      }
+    });
+  });
+  start_next();
+}
+
+void ProfileQueue::finish(Ticket ticket, ProfileOutcome outcome) {
+  const auto found = std::ranges::find(jobs_, ticket, [](const auto& job) { return job->ticket; });
+  if (found == jobs_.end()) {
+    return;  // it was ended while it was analysed
+  }
+  const std::unique_ptr<Job> job = std::move(*found);
+  jobs_.erase(found);
+  if (!job->ended_as.empty()) {
+    const std::string words =
+        job->ended_as == "cancelled" ? "The profile was cancelled." : "A newer profile of the same file replaced it.";
+    outcome = RunFailure{protocol::failure_of(job->ended_as, "start", words), ""};
+  }
+  start_next();
+  job->events.finished(std::move(outcome));
+}
+
+}  // namespace ridgeline::profiling

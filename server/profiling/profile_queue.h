@@ -1,0 +1,73 @@
+// The profiles of one project, one after the other, by one warm worker.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "profiling/made_profile.h"
+#include "profiling/request.h"
+#include "profiling/run.h"
+#include "worker/worker.h"
+
+namespace ridgeline::profiling {
+
+using ProfileOutcome = std::variant<MadeProfile, RunFailure>;
+
+/// What a job tells, on the loop: progress as often as there is some, and then once the outcome.
+struct JobEvents {
+  std::function<void(const protocol::Progress&)> progress;
+  std::function<void(ProfileOutcome)> finished;
+};
+
+/// Lives on the loop; the analysis runs on the pool. A request for an entry that waits or runs replaces it: the latest
+/// wins, and the older one finishes with a failure of kind "superseded". Destroying the queue ends its worker and tells
+/// nobody.
+class ProfileQueue {
+ public:
+  using Ticket = std::uint64_t;
+
+  ProfileQueue(boost::asio::io_context& loop, boost::asio::thread_pool& pool, worker::Reaper& reaper);
+  ~ProfileQueue();
+  ProfileQueue(const ProfileQueue&) = delete;
+  ProfileQueue& operator=(const ProfileQueue&) = delete;
+
+  /// Nothing is told from within the call.
+  Ticket add(ProfileRequest request, Target target, JobEvents events);
+  /// The job finishes with a failure of kind "cancelled", within 200 ms. Unknown tickets are ignored.
+  void cancel(Ticket ticket) { end(ticket, "cancelled"); }
+  /// Jobs that wait or run.
+  std::size_t size() const { return jobs_.size(); }
+  bool is_warm() const { return worker_ != nullptr && worker_->parent_process() != 0; }
+
+ private:
+  struct Job;
+
+  void end(Ticket ticket, const std::string& kind);
+  void start_next();
+  void start(Job& job);
+  void analyse(Job& job, worker::Finished finished);
+  void finish(Ticket ticket, ProfileOutcome outcome);
+  Job* find(Ticket ticket);
+  /// Runs `work` later on the loop, unless the queue is gone by then.
+  void post(std::function<void()> work);
+
+  boost::asio::io_context& loop_;
+  boost::asio::thread_pool& pool_;
+  worker::Reaper& reaper_;
+  std::unique_ptr<worker::Worker> worker_;
+  std::string interpreter_;  ///< the worker's
+  std::deque<std::unique_ptr<Job>> jobs_;
+  Ticket last_ticket_ = 0;
+  boost::asio::steady_timer idle_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< watched by what is posted
+};
+
+}  // namespace ridgeline::profiling

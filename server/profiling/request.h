@@ -1,0 +1,50 @@
+// What shall be profiled, and where that leads on this machine.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "protocol/worker_messages.h"
+#include "worker/interpreter.h"
+
+namespace ridgeline::profiling {
+
+struct ProfileRequest {
+  std::string entry;             ///< as the user wrote it
+  std::vector<int> batch_sizes;  ///< empty: chosen
+  std::vector<int> check_sizes;  ///< run too, and kept out of the models
+  std::string device;            ///< "cpu": also where the code asks for CUDA; empty: what the code asks for
+  std::string python;            ///< empty: found
+  std::string project_root;      ///< empty: found
+  double time_budget_seconds = 10;
+  std::chrono::seconds time_limit{600};
+  std::uint64_t memory_limit_bytes = 0;         ///< 0: what is available
+  std::vector<protocol::SourceText> overlay{};  ///< what editors hold that is not saved: run instead of the files
+  bool keep = true;                             ///< in the cache, unless there is an overlay
+};
+
+/// Where a request leads on this machine.
+struct Target {
+  std::string entry;         ///< real path
+  std::string project_root;  ///< real path
+  worker::Interpreter interpreter;
+  std::string cache;   ///< the user's cache folder
+  std::string device;  ///< that the step runs on: "cpu", "cpu in place of cuda"
+};
+
+/// A failure, with what the profiled process wrote last.
+struct RunFailure {
+  protocol::Failure failure;
+  std::string output;
+};
+
+/// Why the file cannot be an entry point, in a sentence; empty when it can.
+std::string entry_problem(const std::string& path);
+
+/// The entry file, the project, the interpreter and the cache; or which of them is missing. Starts nothing.
+std::variant<Target, RunFailure> find_target(const ProfileRequest& request);
+
+}  // namespace ridgeline::profiling

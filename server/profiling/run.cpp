@@ -1,0 +1,83 @@
+#include "profiling/run.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "analysis/build_profile.h"
+#include "protocol/recording.h"
+#include "worker/machine.h"
+#include "worker/versions.h"
+
+namespace ridgeline::profiling {
+
+namespace {
+
+/// Part of the available memory that a profile may take before an allocation fails: the rest keeps the machine alive.
+constexpr double kMemoryShare = 0.95;
+
+/// What the step runs on.
+constexpr const char* kDevice = "cpu";
+
+/// The recording of a batch size; nothing, with the reason in `problem`, when it is damaged.
+std::optional<recording::Recording> recording_of(worker::RunOutput& output, int batch_size, std::string& problem) {
+  const auto recorded = std::ranges::find(output.recordings, batch_size, &worker::RecordedBatch::batch_size);
+  return recording::Recording::parse(std::move(recorded->bytes), problem);
+}
+
+}  // namespace
+
+PlannedRun plan_run(const ProfileRequest& request, const Target& target) {
+  PlannedRun plan;
+  plan.began = std::chrono::system_clock::now();
+  plan.spec.entry = target.entry;
+  plan.spec.project_root = target.project_root;
+  plan.spec.batch_sizes = request.batch_sizes;
+  plan.spec.check_sizes = request.check_sizes;
+  plan.spec.device = request.device;
+  plan.spec.time_budget_seconds = request.time_budget_seconds;
+  plan.spec.overlay = request.overlay;
+  plan.limits.time = request.time_limit;
+  const std::uint64_t limit = request.memory_limit_bytes;
+  plan.spec.memory_limit_bytes =
+      limit != 0 ? limit : static_cast<std::uint64_t>(kMemoryShare * static_cast<double>(worker::memory_available()));
+  plan.capacity_bytes = limit != 0 ? std::min(limit, worker::memory_capacity()) : worker::memory_capacity();
+  return plan;
+}
+
+std::variant<ProfileRun, RunFailure> analyse_run(worker::Finished finished, const PlannedRun& plan) {
+  if (auto* failed = std::get_if<protocol::Failure>(&finished.outcome)) {
+    return RunFailure{std::move(*failed), std::move(finished.output)};
+  }
+  auto& output = std::get<worker::RunOutput>(finished.outcome);
+  analysis::RunInput input;
+  input.entry_path = plan.spec.entry;
+  input.scope = {plan.spec.project_root, output.environment.environment_roots};
+  input.environment = {output.environment.python, output.environment.torch, kDevice,
+                       worker::processor_name(),  output.result.threads,    output.result.in_place_of,
+                       output.result.low_mhz,     output.result.high_mhz};
+  input.capacity_bytes = plan.capacity_bytes;
+  input.batch_size = output.result.batch_size;
+  for (protocol::SampledBatch& sample : output.result.samples) {
+    std::string problem;
+    auto recording = recording_of(output, sample.batch_size, problem);
+    if (!recording.has_value()) {
+      return RunFailure{
+          protocol::failure_of("worker-protocol", "analyse", "The worker sent a damaged recording: " + problem + "."),
+          std::move(finished.output)};
+    }
+    input.runs.push_back({sample.batch_size, sample.warmup_iterations, std::move(sample.times_ns),
+                          std::move(*recording), sample.per_round, sample.check});
+  }
+  for (const protocol::Failure& skipped : output.result.skipped) {
+    input.skipped.push_back({skipped.batch_size.value_or(0), skipped.kind, skipped.message});
+  }
+  input.warnings = std::move(output.result.warnings);
+  if (std::string untested = worker::untested_torch(output.environment); !untested.empty()) {
+    input.warnings.push_back(std::move(untested));
+  }
+  return ProfileRun{analysis::build_profile(input), plan.began, std::move(output.result.imported_files),
+                    output.result.imported_files_complete};
+}
+
+}  // namespace ridgeline::profiling

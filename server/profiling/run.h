@@ -1,0 +1,38 @@
+// One profile from the request to the value: what the worker is told, and what is made of its answer.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "analysis/profile.h"
+#include "profiling/request.h"
+#include "protocol/worker_messages.h"
+#include "worker/worker.h"
+
+namespace ridgeline::profiling {
+
+/// A run that was asked for, with what is known of the machine at its start.
+struct PlannedRun {
+  protocol::RunSpec spec;
+  worker::RunLimits limits;
+  std::uint64_t capacity_bytes = 0;
+  std::chrono::system_clock::time_point began;  ///< before anything of the user's was read
+};
+
+/// A profile, and what tells later whether it still holds.
+struct ProfileRun {
+  analysis::Profile profile;
+  std::chrono::system_clock::time_point began;
+  std::vector<std::string> imported_files;  ///< as protocol::RunResult has them
+  bool imported_files_complete = false;
+};
+
+PlannedRun plan_run(const ProfileRequest& request, const Target& target);
+
+/// Parses and analyses what the worker measured. Takes long where recordings are large; touches nothing else.
+std::variant<ProfileRun, RunFailure> analyse_run(worker::Finished finished, const PlannedRun& plan);
+
+}  // namespace ridgeline::profiling

@@ -1,0 +1,112 @@
+#include "report/labels.h"
+
+#include <fmt/format.h>
+
+#include "report/units.h"
+#include "report/wording.h"
+
+namespace ridgeline::report {
+
+namespace {
+
+using analysis::Advice;
+using analysis::AdviceKind;
+using analysis::BatchPrediction;
+using analysis::Profile;
+
+std::string size(double count) { return bytes(count); }
+
+/// "1.84 of 23.4 GiB": one unit where both have the same.
+std::string of_capacity(double part, double capacity) {
+  if (capacity <= 0) return size(part);
+  const std::string whole = size(capacity);
+  std::string text = size(part);
+  const std::string unit = whole.substr(whole.find(' '));
+  if (text.ends_with(unit)) text.resize(text.size() - unit.size());
+  return text + " of " + whole;
+}
+
+std::string extrapolated(const BatchPrediction& batch) { return batch.extrapolated ? " (extrapolated)" : ""; }
+
+std::string will_not_fit(const Advice& advice) {
+  std::string text = advice.part > advice.whole ? fmt::format("Batch {} would need {}; this device has {}",
+                                                              advice.batch_size, size(advice.part), size(advice.whole))
+                                                : fmt::format("Batch {} ran out of memory; this device has {}",
+                                                              advice.batch_size, size(advice.whole));
+  text += advice.now && advice.now->extrapolated ? " (extrapolated)." : ".";
+  if (advice.better_batch_size > 0) text += fmt::format(" The largest that fits is {}.", advice.better_batch_size);
+  return text;
+}
+
+std::string saturates(const Advice& advice) {
+  std::string text = fmt::format("Batch {} gives {} samples/s, and batch {} already gives {}", advice.batch_size,
+                                 figure(advice.whole), advice.better_batch_size, figure(advice.part));
+  if (advice.now && advice.now->peak_bytes && advice.better && advice.better->peak_bytes) {
+    text += fmt::format(", with {} instead of {}", size(advice.better->peak_bytes->value),
+                        size(advice.now->peak_bytes->value));
+  }
+  return text + ": throughput hardly grows beyond it.";
+}
+
+}  // namespace
+
+std::string line_label(const analysis::LineCost& line, const Profile& profile, LabelFormat format) {
+  std::string time = share(ratio(line.self_ms, profile.iteration.ms.value)) + " " + duration(line.self_ms);
+  const std::string memory = line.peak_bytes > 0 ? size(static_cast<double>(line.peak_bytes)) : "";
+  if (format == LabelFormat::kTime || (memory.empty() && format == LabelFormat::kBoth)) return time;
+  return format == LabelFormat::kMemory ? memory : time + " · " + memory;
+}
+
+std::string throughput_label(const Profile& profile) {
+  std::string text = figure(profile.samples_per_second) + " samples/s";
+  if (profile.max_samples_per_second) {
+    text += fmt::format(" ({} of max {})", share(ratio(profile.samples_per_second, *profile.max_samples_per_second)),
+                        figure(*profile.max_samples_per_second));
+  }
+  return text;
+}
+
+std::string memory_label(const Profile& profile) {
+  return of_capacity(static_cast<double>(profile.peak_bytes), static_cast<double>(profile.capacity_bytes));
+}
+
+std::string batch_size_title(const BatchPrediction& wanted, const BatchPrediction& now, std::uint64_t capacity_bytes) {
+  std::string effect;
+  if (wanted.samples_per_second && now.samples_per_second && now.samples_per_second->value > 0) {
+    effect = fmt::format("{:.2f}× throughput", wanted.samples_per_second->value / now.samples_per_second->value);
+  }
+  if (wanted.peak_bytes) {
+    effect += (effect.empty() ? "" : ", ") + of_capacity(wanted.peak_bytes->value, static_cast<double>(capacity_bytes));
+  }
+  return fmt::format("Set batch size to {}{}{}", wanted.batch_size, effect.empty() ? "" : ": " + effect,
+                     extrapolated(wanted));
+}
+
+std::string advice_words(const Advice& advice, const Profile& profile) {
+  const std::string part = share(ratio(advice.part, advice.whole));
+  switch (advice.kind) {
+    case AdviceKind::kWillNotFit:
+      return will_not_fit(advice);
+    case AdviceKind::kThroughputSaturates:
+      return saturates(advice);
+    case AdviceKind::kInputStarves:
+      return fmt::format("The step waits for its data {} of the time: {} of {}. Load it beforehand or in more workers.",
+                         part, duration(advice.part), duration(advice.whole));
+    case AdviceKind::kHotLine:
+      return fmt::format("This line has {} of the step: {} of {}.", part, duration(advice.part),
+                         duration(advice.whole));
+    case AdviceKind::kOptimizerDominates:
+      return fmt::format(
+          "The optimizer has {} of the step: {} of {}. A larger batch or accumulated gradients spread it.", part,
+          duration(advice.part), duration(advice.whole));
+    case AdviceKind::kActivationsDominate:
+      return fmt::format(
+          "Activations are {} of the peak: {} of {}, and the peak fills {} of the device. A smaller "
+          "batch or checkpointing frees most.",
+          part, size(advice.part), size(advice.whole),
+          share(ratio(static_cast<double>(profile.peak_bytes), static_cast<double>(profile.capacity_bytes))));
+  }
+  return {};
+}
+
+}  // namespace ridgeline::report

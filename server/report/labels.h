@@ -1,0 +1,30 @@
+// One-line words for editors: at the end of a line, above a provider, in a menu, in a diagnostic. Pure.
+#pragma once
+
+#include <string>
+
+#include "analysis/advice.h"
+#include "analysis/prediction.h"
+#include "analysis/profile.h"
+
+namespace ridgeline::report {
+
+enum class LabelFormat { kTime, kMemory, kBoth };
+
+/// "36 % 151 ms · 0.40 GiB": the share of the iteration, own time, bytes at the peak.
+std::string line_label(const analysis::LineCost& line, const analysis::Profile& profile, LabelFormat format);
+
+/// "37.9 samples/s (81 % of max 46.8)".
+std::string throughput_label(const analysis::Profile& profile);
+/// "1.84 of 23.4 GiB".
+std::string memory_label(const analysis::Profile& profile);
+
+/// "Set batch size to 96: 1.31× throughput, 7.8 of 16 GiB (extrapolated)": against the model's own figure at the batch
+/// size in the code, so that what the fit misses is not taken for a gain.
+std::string batch_size_title(const analysis::BatchPrediction& wanted, const analysis::BatchPrediction& now,
+                             std::uint64_t capacity_bytes);
+
+/// "Batch 512 would need 54.1 GiB; this device has 23.4 GiB. The largest that fits is 216."
+std::string advice_words(const analysis::Advice& advice, const analysis::Profile& profile);
+
+}  // namespace ridgeline::report

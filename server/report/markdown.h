@@ -1,0 +1,43 @@
+// Breakdowns as Markdown, for what an editor shows over a line, a function, a class or a provider. Pure.
+//
+// All names that come from user code stand in code spans, which nothing in them can end.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/prediction.h"
+#include "analysis/profile.h"
+
+namespace ridgeline::report {
+
+/// A code span that shows exactly `text`, on one line, at most `width` columns.
+std::string code_span(std::string_view text, int width = 60);
+
+/// What a part of the code costs, whatever the part is.
+struct Cost {
+  std::string title;  ///< as in the source: "self.conv2", "Net.forward"
+  double calls = 0;   ///< 0: unknown
+  double self_ms = 0;
+  double total_ms = 0;  ///< with what it calls
+  analysis::ByPhase self_by_phase{};
+  std::uint64_t weights_bytes = 0;
+  std::uint64_t gradients_bytes = 0;
+  std::uint64_t activations_bytes = 0;
+  std::uint64_t peak_bytes = 0;
+  const analysis::Node* parent = nullptr;               ///< that the share is of, beside the iteration's; may be null
+  std::vector<const analysis::Node*> inside;            ///< calls of modules and operations, most time first
+  const std::vector<analysis::Piece>* model = nullptr;  ///< of self_ms; may be null
+};
+
+/// "**`self.conv2`** — 16 calls in one iteration, batch 16", the tables, and what else is known.
+std::string cost_markdown(const analysis::Profile& profile, const Cost& cost);
+
+/// A module, as the breakdown has it: all instances of a class, or one.
+std::string module_markdown(const analysis::Profile& profile, const std::vector<const analysis::Node*>& nodes);
+
+/// The key figures, over a provider.
+std::string summary_markdown(const analysis::Profile& profile, const analysis::Outlook& outlook);
+
+}  // namespace ridgeline::report

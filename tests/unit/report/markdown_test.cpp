@@ -1,0 +1,104 @@
+#include "report/markdown.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "analysis/answers.h"
+#include "expected.h"
+#include "report/labels.h"
+#include "sample_profile.h"
+
+namespace ridgeline::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const analysis::Node& child(const analysis::Node& node, const std::string& name) {
+  for (const analysis::Node& one : node.children) {
+    if (one.name == name) return one;
+  }
+  throw std::runtime_error("no " + name);
+}
+
+TEST(CodeSpan, ShowsExactlyTheText) {
+  EXPECT_EQ(code_span("self.conv2"), "`self.conv2`");
+  EXPECT_EQ(code_span("a `b` c"), "`` a `b` c ``");
+  EXPECT_EQ(code_span("``"), "``` `` ```");
+  EXPECT_EQ(code_span("a|b"), "`a\\|b`");
+  EXPECT_EQ(code_span("<img onerror=x>"), "`<img onerror=x>`");
+  EXPECT_EQ(code_span("a\nb"), "`a b`");
+  EXPECT_EQ(code_span(""), "`  `");
+}
+
+TEST(CodeSpan, IsBounded) { EXPECT_LT(code_span(std::string(10000, 'x'), 20).size(), 30U); }
+
+TEST(Markdown, IsAsExpected) {
+  const analysis::Profile profile = testing::resnet_profile();
+  const analysis::LineCost& line = profile.lines.front();
+  Cost cost;
+  cost.title = "self.conv2";
+  cost.calls = 16;
+  cost.self_ms = line.self_ms;
+  cost.total_ms = line.total_ms;
+  cost.self_by_phase = line.self_by_phase;
+  cost.weights_bytes = line.weights_bytes;
+  cost.activations_bytes = line.activations_bytes;
+  cost.peak_bytes = line.peak_bytes;
+  const analysis::Node& model = profile.breakdown.children.front();
+  cost.parent = &model;
+  cost.inside = {&child(model, "conv1"), &child(model, "bn1")};
+  const analysis::Outlook outlook = analysis::outlook_of(profile);
+  testing::expect_file("markdown.md", "# a line\n\n" + cost_markdown(profile, cost) + "\n# a class\n\n" +
+                                          module_markdown(profile, {&model}) + "\n# a provider\n\n" +
+                                          summary_markdown(profile, outlook));
+}
+
+TEST(Labels, AreShort) {
+  const analysis::Profile profile = testing::resnet_profile();
+  const analysis::LineCost& line = profile.lines.front();
+  EXPECT_THAT(line_label(line, profile, LabelFormat::kTime), Not(HasSubstr("iB")));
+  EXPECT_THAT(line_label(line, profile, LabelFormat::kBoth), HasSubstr(" · "));
+  EXPECT_THAT(throughput_label(profile), HasSubstr("% of max"));
+  EXPECT_THAT(memory_label(profile), HasSubstr(" of "));
+}
+
+analysis::BatchPrediction batch(int size, double samples_per_second, double gib) {
+  analysis::BatchPrediction prediction;
+  prediction.batch_size = size;
+  prediction.samples_per_second = analysis::Estimate{samples_per_second, {}};
+  prediction.peak_bytes = analysis::Estimate{gib * (1ULL << 30U), {}};
+  return prediction;
+}
+
+TEST(Labels, TellWhatABatchSizeBrings) {
+  constexpr std::uint64_t kCapacity = std::uint64_t{16} << 30U;
+  EXPECT_EQ(batch_size_title(batch(96, 131, 7.8), batch(16, 100, 2), kCapacity),
+            "Set batch size to 96: 1.31× throughput, 7.80 of 16.0 GiB");
+  analysis::BatchPrediction far = batch(96, 131, 7.8);
+  far.extrapolated = true;
+  EXPECT_THAT(batch_size_title(far, batch(16, 100, 2), kCapacity), HasSubstr("(extrapolated)"));
+  far.samples_per_second.reset();
+  far.peak_bytes.reset();
+  EXPECT_EQ(batch_size_title(far, batch(16, 100, 2), kCapacity), "Set batch size to 96 (extrapolated)");
+}
+
+TEST(AdviceWords, HaveTheirFigures) {
+  const analysis::Profile profile = testing::resnet_profile();
+  analysis::Advice advice;
+  advice.batch_size = 512;
+  advice.better_batch_size = 216;
+  advice.part = 54.1 * (1ULL << 30U);
+  advice.whole = 23.4 * (1ULL << 30U);
+  EXPECT_EQ(advice_words(advice, profile),
+            "Batch 512 would need 54.1 GiB; this device has 23.4 GiB. The largest that fits is 216.");
+  for (std::size_t i = 0; i < analysis::kAdviceCount; ++i) {
+    advice.kind = static_cast<analysis::AdviceKind>(i);
+    EXPECT_THAT(advice_words(advice, profile), HasSubstr("."));
+  }
+}
+
+}  // namespace
+}  // namespace ridgeline::report
