@@ -75,6 +75,9 @@ std::variant<Message, Malformed> parse_message(std::string_view text);
 /// As text, on one line. What is not UTF-8 is replaced by U+FFFD.
 std::string encode(const Message& message);
 
+/// Without the library's own mark: "[json.exception.parse_error.101] ".
+std::string words_of(const Json::exception& problem);
+
 /// For logs: 7 or "abc".
 std::string to_text(const RequestId& id);
 
