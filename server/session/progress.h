@@ -17,6 +17,8 @@ class Session;
 /// session. Loop thread only.
 class Progress {
  public:
+  struct State;  ///< progress_state.h: the session's and ours
+
   Progress() = default;  ///< shown nowhere
   /// `request_params`: of the request that this answers; null when there is none. `on_cancel` is called at most once,
   /// when the user cancels; only where `begin.cancellable`.
@@ -32,8 +34,6 @@ class Progress {
   void end(const std::string& message = {});
 
  private:
-  friend class Session;
-  struct State;
   std::shared_ptr<State> state_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -10,25 +11,29 @@
 
 namespace ridgeline::session {
 
+using Outcome = std::variant<protocol::Json, protocol::ResponseError>;
+
 /// Call result() or error() once, now or later, on the loop's thread. One that is destroyed unanswered answers
 /// InternalError; a second answer is dropped and logged. It may outlive its session and a cancelled request: then it
 /// answers nobody.
 class Reply {
  public:
-  using Send = std::function<void(std::variant<protocol::Json, protocol::ResponseError>)>;
+  /// Gets the answer, or nothing when there never will be one.
+  using Send = std::function<void(std::optional<Outcome>)>;
 
   explicit Reply(Send send) : send_(std::move(send)) {}
   Reply(Reply&& other) noexcept : send_(std::exchange(other.send_, nullptr)) {}
   Reply& operator=(Reply&& other) noexcept;
   Reply(const Reply&) = delete;
   Reply& operator=(const Reply&) = delete;
-  ~Reply();
+  ~Reply() { drop(); }
 
   void result(protocol::Json value);
   void error(int code, std::string message, protocol::Json data = {});
 
  private:
-  void answer(std::variant<protocol::Json, protocol::ResponseError> outcome);
+  void answer(Outcome outcome);
+  void drop() noexcept;
 
   Send send_;
 };

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
+#include <utility>
 #include <vector>
 
 #include "protocol/client_capabilities.h"
@@ -34,7 +34,7 @@ struct SessionOptions {
 };
 
 /// What a client answers to a request of ours.
-using ClientAnswer = std::variant<protocol::Json, protocol::ResponseError>;
+using ClientAnswer = Outcome;
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
@@ -95,30 +95,46 @@ class Session : public std::enable_shared_from_this<Session> {
     std::uint64_t serial = 0;  ///< an id may come again once it was answered
     std::string method;
     CancelSource cancel;
+    bool dropped = false;  ///< nobody will answer it
   };
 
+  // session.cpp: lifecycle, what goes out and what comes in
   void receive(const std::string& text);
+  void initialize(const protocol::RequestId& id, const protocol::Json& params);
+  protocol::Json server_capabilities() const;
+  void on_initialized(const protocol::Json& params);
+  void watch_client_process();
+  void send(const protocol::Message& message);
+  void send_answer(const std::optional<protocol::RequestId>& id, Outcome outcome);
+  /// Runs what others wrote; an exception ends nothing but that.
+  void guarded(std::string_view what, const std::function<void()>& body);
+  void tell(std::string_view what, const std::function<void(SessionListener&)>& body);
+
+  // dispatch.cpp: requests and their answers
   void handle(protocol::Request request);
   void handle(protocol::Notification notification);
   void handle(protocol::Response response);
-  void dispatch(const protocol::RequestId& id, const std::string& method, const protocol::Json& params);
-  bool handle_own(const protocol::Notification& notification);
-  void initialize(const protocol::RequestId& id, const protocol::Json& params);
-  protocol::Json server_capabilities() const;
-  void initialized();
+  /// What has to be answered instead of running the request; nothing when it may run.
+  std::optional<protocol::ResponseError> refusal(const protocol::Request& request) const;
+  void dispatch(const protocol::Request& request, const RequestHandler& handler);
+  void answer(const protocol::RequestId& id, std::uint64_t serial, std::optional<Outcome> outcome);
   void cancel(const protocol::Json& params);
+  void cancel_all();
+
+  // client_state.cpp: documents, folders, settings
+  using OwnHandler = void (Session::*)(const protocol::Json& params);
+  static OwnHandler own_handler(std::string_view method);
+  void add_path_maps();
+  void set_trace(const protocol::Json& params);
+  void cancel_progress(const protocol::Json& params);
   void change_folders(const protocol::Json& params);
   void change_configuration(const protocol::Json& params);
   void pull_configuration();
+  void take_settings(protocol::Json settings);
   void open_document(const protocol::Json& params);
   void change_document(const protocol::Json& params);
   void save_document(const protocol::Json& params);
   void close_document(const protocol::Json& params);
-  void watch_client_process();
-  void answer(const protocol::RequestId& id, std::uint64_t serial, ClientAnswer outcome);
-  void send(const protocol::Message& message);
-  void guarded(const std::string& what, const std::function<void()>& body);
-  void finish(std::string_view reason, bool flush);
 
   boost::asio::io_context& loop_;
   std::shared_ptr<transport::Transport> transport_;
@@ -134,7 +150,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Documents documents_;
   std::map<protocol::RequestId, PendingRequest> pending_;
   std::uint64_t last_serial_ = 0;
-  std::map<std::int64_t, std::function<void(ClientAnswer)>> asked_;
+  std::uint64_t dispatching_ = 0;  ///< serial of the request whose handler runs now
+  std::map<std::int64_t, std::pair<std::string, std::function<void(ClientAnswer)>>> asked_;  ///< with the method
   std::int64_t last_asked_ = 0;
   std::map<protocol::ProgressToken, std::weak_ptr<Progress::State>> progress_;
   std::int64_t last_token_ = 0;
