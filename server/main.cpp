@@ -6,6 +6,7 @@
 #include "commands/doctor.h"
 #include "commands/predict.h"
 #include "commands/profile.h"
+#include "commands/serve.h"
 
 int main(int argc, char** argv) {
   try {
@@ -15,6 +16,7 @@ int main(int argc, char** argv) {
     int exit_code = 0;
     ridgeline::commands::add_profile_command(app, exit_code);
     ridgeline::commands::add_predict_command(app, exit_code);
+    ridgeline::commands::add_serve_command(app, exit_code);
     ridgeline::commands::add_doctor_command(app, exit_code);
     try {
       app.parse(argc, argv);

@@ -51,6 +51,7 @@ HOMES = [
     (r"tree_sitter/.*", ["server/source"]),
     (r"CLI/.*", ["server/commands", "server/main.cpp"]),
     (r"sqlite3\.h", ["server/store"]),
+    (r"spdlog/.*", ["server/session", "server/methods", "server/commands"]),
     # Pure layers: bytes in, values out.
     (
         r"boost/.*|thread|mutex|shared_mutex|condition_variable|future|fstream|unistd\.h|sys/.*|fcntl\.h",
@@ -150,6 +151,11 @@ CASES = [
     ("server/source/a.cpp", '#include "../analysis/profile.h"', "is no file of ours"),
     ("server/source/a.cpp", '#include "fmt/format.h"', "is no file of ours"),
     ("server/methods/a.cpp", "#include <Python.h>", "belongs to profiler/agent"),
+    ("server/transport/a.cpp", "#include <boost/asio.hpp>", ""),
+    ("server/transport/a.cpp", '#include "protocol/recording.h"', "may not include protocol/recording.h"),
+    ("server/session/a.cpp", '#include "transport/transport.h"\n#include "protocol/recording.h"', ""),
+    ("server/session/a.cpp", '#include "worker/worker.h"', "may not include server/worker/worker.h"),
+    ("protocol/a.cpp", "#include <spdlog/spdlog.h>", "belongs to"),
     ("server/novelty/a.cpp", "", "is in no layer"),
     ("server/worker/a.cpp", '// #include "analysis/profile.h"', ""),
 ]
@@ -162,6 +168,8 @@ HEADERS = [
     "server/store/content_hash.h",
     "server/store/profile_store.h",
     "server/commands/profile.h",
+    "server/transport/transport.h",
+    "server/worker/worker.h",
     "profiler/agent/b.h",
 ]
 

@@ -1,0 +1,129 @@
+#include "commands/daemon.h"
+
+#include <spdlog/spdlog.h>
+
+#include <iostream>
+#include <utility>
+#include <variant>
+
+#include "session/authentication.h"
+#include "transport/stream_transport.h"
+
+namespace ridgeline::commands {
+
+Daemon::Daemon(boost::asio::io_context& loop, const session::Service& service, ServeOptions options)
+    : loop_(loop), service_(service), options_(std::move(options)) {}
+
+bool Daemon::start(std::string& error) {
+  if (!watch_client(error)) {
+    return false;
+  }
+  if (!options_.pipe.empty()) {
+    return start_pipe(error);
+  }
+  if (options_.port.has_value()) {
+    return start_port(error);
+  }
+  auto connection = transport::take_standard_streams(loop_, error);
+  if (connection != nullptr) {
+    serve_only(std::move(connection));
+  }
+  return error.empty();
+}
+
+bool Daemon::watch_client(std::string& error) {
+  if (options_.process == 0) {
+    return true;
+  }
+  client_process_ = session::watch_process_end(loop_, static_cast<pid_t>(options_.process), [this] {
+    exit_code_ = 1;
+    stop("the client's process has ended");
+  });
+  if (client_process_ == nullptr) {
+    error = "--clientProcessId: no process of yours has the id " + std::to_string(options_.process);
+  }
+  return client_process_ != nullptr;
+}
+
+transport::ListenerHandlers Daemon::handlers(std::function<void(std::shared_ptr<transport::Transport>)> on_connection) {
+  return {std::move(on_connection), [](const std::string& reason) { spdlog::warn("{}", reason); }};
+}
+
+bool Daemon::start_pipe(std::string& error) {
+  auto endpoint =
+      transport::open_pipe(loop_, options_.pipe, handlers([this](auto connection) { serve(std::move(connection)); }));
+  if (auto* problem = std::get_if<transport::EndpointProblem>(&endpoint)) {
+    error = std::move(problem->what);
+  } else if (auto* connection = std::get_if<std::shared_ptr<transport::Transport>>(&endpoint)) {
+    serve_only(std::move(*connection));
+  } else {
+    listener_ = std::move(std::get<std::unique_ptr<transport::Listener>>(endpoint));
+    std::cerr << "ridgeline: listening at " << options_.pipe << std::endl;
+  }
+  return error.empty();
+}
+
+bool Daemon::start_port(std::string& error) {
+  const auto ask_for_token = [this](std::shared_ptr<transport::Transport> connection) {
+    session::authenticate(
+        loop_, std::move(connection), token_->token(), {}, [this](auto known) { serve(std::move(known)); },
+        [](const std::string& reason) { spdlog::warn("turned away a client: {}", reason); });
+  };
+  auto endpoint = transport::open_port(loop_, static_cast<std::uint16_t>(*options_.port), handlers(ask_for_token));
+  if (auto* problem = std::get_if<transport::EndpointProblem>(&endpoint)) {
+    error = std::move(problem->what);
+  } else if (auto* connection = std::get_if<std::shared_ptr<transport::Transport>>(&endpoint)) {
+    serve_only(std::move(*connection));
+  } else {
+    listener_ = std::move(std::get<std::unique_ptr<transport::Listener>>(endpoint));
+    token_.emplace(TokenFile::open(options_.token_file, listener_->port()));
+    std::cerr << "ridgeline: listening on 127.0.0.1:" << listener_->port() << "; the token is in " << token_->path()
+              << std::endl;
+  }
+  return error.empty();
+}
+
+void Daemon::serve_only(std::shared_ptr<transport::Transport> connection) {
+  only_one_ = true;
+  serve(std::move(connection));
+}
+
+void Daemon::serve(std::shared_ptr<transport::Transport> connection) {
+  if (stopped_) {
+    connection->close();
+    return;
+  }
+  session::SessionOptions options;
+  options.path_maps = options_.path_maps;
+  auto weak = std::make_shared<std::weak_ptr<session::Session>>();
+  auto session = std::make_shared<session::Session>(loop_, std::move(connection), service_, std::move(options),
+                                                    [this, weak](int code) { session_ended(weak->lock(), code); });
+  *weak = session;
+  sessions_.insert(session);
+  session->start();
+}
+
+void Daemon::session_ended(const std::shared_ptr<session::Session>& ended, int exit_code) {
+  sessions_.erase(ended);
+  if (only_one_ && !stopped_) {
+    exit_code_ = exit_code;
+    stop("the only session has ended");
+  }
+}
+
+void Daemon::stop(std::string_view reason) {
+  if (std::exchange(stopped_, true)) {
+    return;
+  }
+  spdlog::debug("stopping: {}", reason);
+  listener_.reset();
+  client_process_.reset();
+  for (const auto& session : std::set(sessions_)) {
+    session->end(reason);
+  }
+  if (on_stop_) {
+    on_stop_();
+  }
+}
+
+}  // namespace ridgeline::commands

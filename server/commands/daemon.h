@@ -1,0 +1,66 @@
+// The sessions of one `ridgeline serve`, and the loop that they live on.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "commands/token_file.h"
+#include "session/session.h"
+#include "transport/endpoint.h"
+
+namespace ridgeline::commands {
+
+struct ServeOptions {
+  bool stdio = false;
+  std::string pipe;          ///< path of a Unix socket
+  std::optional<int> port;   ///< on 127.0.0.1; 0: any
+  std::string token_file;    ///< empty: one of ours
+  std::int64_t process = 0;  ///< the client's: the daemon ends with it; 0: none is named
+  session::PathMaps path_maps;
+};
+
+/// Serves one client, on standard input and output or where a client listens, and ends with it; or listens, and serves
+/// everybody who comes until it is stopped.
+class Daemon {
+ public:
+  Daemon(boost::asio::io_context& loop, const session::Service& service, ServeOptions options);
+
+  /// Whether it could begin; else says why.
+  bool start(std::string& error);
+  /// Ends all sessions and listens no more: the loop runs out of work within a second.
+  void stop(std::string_view reason);
+  /// Called once it is stopped, so that nothing else keeps the loop at work.
+  void on_stop(std::function<void()> action) { on_stop_ = std::move(action); }
+  /// Of a daemon that served one client, as LSP says; else 0.
+  int exit_code() const { return exit_code_; }
+
+ private:
+  bool start_pipe(std::string& error);
+  bool start_port(std::string& error);
+  bool watch_client(std::string& error);
+  transport::ListenerHandlers handlers(std::function<void(std::shared_ptr<transport::Transport>)> on_connection);
+  void serve(std::shared_ptr<transport::Transport> connection);
+  void serve_only(std::shared_ptr<transport::Transport> connection);
+  void session_ended(const std::shared_ptr<session::Session>& ended, int exit_code);
+
+  boost::asio::io_context& loop_;
+  const session::Service& service_;
+  ServeOptions options_;
+  std::optional<TokenFile> token_;
+  std::unique_ptr<transport::Listener> listener_;
+  std::set<std::shared_ptr<session::Session>> sessions_;
+  std::shared_ptr<void> client_process_;
+  bool only_one_ = false;
+  bool stopped_ = false;
+  int exit_code_ = 0;
+  std::function<void()> on_stop_;
+};
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,93 @@
+#include "commands/serve.h"
+
+#include <signal.h>
+#include <spdlog/spdlog.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <exception>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "commands/daemon.h"
+#include "commands/exit_codes.h"
+#include "commands/log.h"
+
+namespace ridgeline::commands {
+
+namespace asio = boost::asio;
+
+namespace {
+
+/// Runs the loop to its end, whatever is thrown on the way: a daemon that serves many does not die of one.
+void run_to_end(asio::io_context& loop) {
+  for (;;) {
+    try {
+      loop.run();
+      return;
+    } catch (const std::exception& problem) {
+      spdlog::error("something failed that nobody waited for: {}", problem.what());
+    }
+  }
+}
+
+int serve(const ServeOptions& options) {
+  log_to_standard_error();
+  ::signal(SIGPIPE, SIG_IGN);
+  asio::io_context loop(1);
+  const session::Service service;
+  Daemon daemon(loop, service, options);
+  asio::signal_set interrupts(loop, SIGINT, SIGTERM);
+  interrupts.async_wait([&daemon](const auto& problem, int /*signal*/) {
+    if (!problem) {
+      daemon.stop("interrupted");
+    }
+  });
+  daemon.on_stop([&interrupts] { interrupts.cancel(); });
+  std::string error;
+  if (!daemon.start(error)) {
+    std::cerr << "ridgeline: " << error << "\n";
+    return kExitEnvironment;
+  }
+  run_to_end(loop);
+  return daemon.exit_code();
+}
+
+std::string check_path_map(const std::string& text) {
+  return session::parse_path_map(text).has_value() ? "" : text + " is not LOCAL=REMOTE";
+}
+
+}  // namespace
+
+void add_serve_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<ServeOptions>();
+  CLI::App* command = app.add_subcommand("serve", "Serve editors, by the Language Server Protocol.");
+  CLI::Option_group* where = command->add_option_group("Transport", "Where the client is: at most one");
+  where->add_flag("--stdio", options->stdio, "Standard input and output (the default)");
+  where->add_option("--pipe", options->pipe, "Unix socket: connects to the client that listens there, else listens");
+  where->add_option("--socket", options->port, "Port on 127.0.0.1: the same; 0 listens on any port")
+      ->check(CLI::Range(0, 65535));
+  where->require_option(0, 1);
+  command->add_option("--token-file", options->token_file,
+                      "File of the token that clients show when we listen on a port; made when it is missing");
+  command->add_option("--clientProcessId", options->process, "Process of the client: we end when it does")
+      ->check(CLI::Range(1, std::numeric_limits<pid_t>::max()));
+  command
+      ->add_option_function<std::vector<std::string>>(
+          "--map",
+          [options](const std::vector<std::string>& maps) {
+            for (const std::string& map : maps) {
+              options->path_maps.add(*session::parse_path_map(map));
+            }
+          },
+          "LOCAL=REMOTE: a folder as the client names it, and as it is called here; may be repeated")
+      ->check(CLI::Validator(check_path_map, "LOCAL=REMOTE"))
+      ->take_all();
+  command->callback([options, &exit_code] { exit_code = serve(*options); });
+}
+
+}  // namespace ridgeline::commands

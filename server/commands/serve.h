@@ -1,0 +1,10 @@
+// `ridgeline serve`: the daemon that editors talk to. docs/protocol.md.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace ridgeline::commands {
+
+void add_serve_command(CLI::App& app, int& exit_code);
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,123 @@
+#include "commands/token_file.h"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+#include <utility>
+
+#include "worker/cache.h"
+#include "worker/process.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+constexpr std::size_t kTokenBytes = 32;
+constexpr std::size_t kLeastCharacters = 32;  ///< 128 bits, written in base 16
+constexpr std::size_t kMostCharacters = 4096;
+
+std::runtime_error problem_with(const std::string& what) {
+  return std::runtime_error(what + ": " + std::strerror(errno));
+}
+
+bool is_only_ours(const struct stat& status) {
+  return status.st_uid == ::geteuid() && (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+}
+
+std::string new_token() {
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::array<unsigned char, kTokenBytes> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    throw problem_with("the system gives no random bytes");
+  }
+  std::string token;
+  for (const unsigned char byte : bytes) {
+    token.append({kDigits[byte >> 4U], kDigits[byte & 0xFU]});
+  }
+  return token;
+}
+
+std::string runtime_folder() {
+  const char* base = std::getenv("XDG_RUNTIME_DIR");  // NOLINT(concurrency-mt-unsafe): read once at start
+  struct stat status {};
+  if (base != nullptr && ::stat(base, &status) == 0 && S_ISDIR(status.st_mode) && is_only_ours(status)) {
+    const std::string folder = std::string(base) + "/ridgeline";
+    if ((::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) && ::stat(folder.c_str(), &status) == 0 &&
+        is_only_ours(status)) {
+      return folder;
+    }
+  }
+  std::string error;
+  std::string folder = worker::cache_folder(error);
+  if (folder.empty()) {
+    throw std::runtime_error(error);
+  }
+  return folder;
+}
+
+void write_new(const std::string& path, const std::string& token) {
+  const worker::Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  const std::string line = token + "\n";
+  if (file.get() < 0 || ::write(file.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
+    throw problem_with("cannot write the token file " + path);
+  }
+}
+
+std::string read_token(const std::string& path, int file) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || !is_only_ours(status)) {
+    throw std::runtime_error("the token file " + path +
+                             " must be a file that you own and that nobody else can read: chmod 600 it");
+  }
+  std::string token(kMostCharacters, '\0');
+  const ssize_t got = ::read(file, token.data(), token.size());
+  token.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  token.erase(token.find_last_not_of(" \t\r\n") + 1);
+  if (token.size() < kLeastCharacters) {
+    throw std::runtime_error("the token in " + path + " must have at least " + std::to_string(kLeastCharacters) +
+                             " characters");
+  }
+  return token;
+}
+
+}  // namespace
+
+TokenFile::TokenFile(TokenFile&& other) noexcept
+    : path_(std::move(other.path_)), token_(std::move(other.token_)), made_(std::exchange(other.made_, false)) {}
+
+TokenFile::~TokenFile() {
+  if (made_) {
+    ::unlink(path_.c_str());
+  }
+}
+
+TokenFile TokenFile::open(const std::string& path, std::uint16_t port) {
+  if (path.empty()) {
+    // The port is ours while we listen on it: what stands there is a dead daemon's.
+    std::string own = runtime_folder() + "/socket-" + std::to_string(port) + ".token";
+    ::unlink(own.c_str());
+    std::string token = new_token();
+    write_new(own, token);
+    return {std::move(own), std::move(token), true};
+  }
+  const worker::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() >= 0) {
+    return {path, read_token(path, file.get()), false};
+  }
+  if (errno != ENOENT) {
+    throw problem_with("cannot read the token file " + path);
+  }
+  std::string token = new_token();
+  write_new(path, token);
+  return {path, std::move(token), true};
+}
+
+}  // namespace ridgeline::commands

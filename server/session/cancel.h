@@ -1,0 +1,39 @@
+// Telling work that nobody waits for it any more.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+namespace ridgeline::session {
+
+/// What a handler and the work it started look at. Copies are the same token; one made by default never cancels.
+class CancelToken {
+ public:
+  CancelToken() = default;
+
+  /// Any thread.
+  bool cancelled() const;
+  /// `handler` is called once, on the loop, when the token is cancelled; at once if it already is. Several are called
+  /// in their order. Dropped uncalled when the request is answered. Loop thread only.
+  void on_cancel(std::function<void()> handler) const;
+
+ private:
+  friend class CancelSource;
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+/// The owner's end: cancels, or lets go. Loop thread only.
+class CancelSource {
+ public:
+  CancelSource();
+  CancelToken token() const;
+  void cancel();
+  /// The work is done: handlers are dropped, and nothing cancels the token any more.
+  void release();
+
+ private:
+  std::shared_ptr<CancelToken::State> state_;
+};
+
+}  // namespace ridgeline::session

@@ -1,0 +1,40 @@
+#include "session/reply.h"
+
+#include <spdlog/spdlog.h>
+#include <exception>
+
+namespace ridgeline::session {
+
+Reply& Reply::operator=(Reply&& other) noexcept {
+  if (this != &other) {
+    drop();
+    send_ = std::exchange(other.send_, nullptr);
+  }
+  return *this;
+}
+
+void Reply::result(protocol::Json value) { answer(std::move(value)); }
+
+void Reply::error(int code, std::string message, protocol::Json data) {
+  answer(protocol::ResponseError{code, std::move(message), std::move(data)});
+}
+
+void Reply::answer(Outcome outcome) {
+  if (const Send send = std::exchange(send_, nullptr)) {
+    send(std::move(outcome));
+  } else {
+    spdlog::error("a request was answered twice");
+  }
+}
+
+void Reply::drop() noexcept {
+  try {
+    if (const Send send = std::exchange(send_, nullptr)) {
+      send(std::nullopt);
+    }
+  } catch (const std::exception& problem) {
+    spdlog::error("a request could not be answered: {}", problem.what());
+  }
+}
+
+}  // namespace ridgeline::session

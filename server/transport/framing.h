@@ -1,0 +1,52 @@
+// LSP's base protocol: a header that says how many bytes follow, and the bytes.
+//
+//   Content-Length: 42\r\n
+//   \r\n
+//   {"jsonrpc":"2.0", ...
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace ridgeline::transport {
+
+inline constexpr std::size_t kMaxHeaderBytes = std::size_t{8} << 10U;
+
+struct FramingError {
+  std::string what;
+};
+
+/// A message with its header.
+std::string frame(std::string_view message);
+
+/// Turns a stream of bytes into messages. After an error it gives nothing but that error.
+///
+/// The first bytes of a stream must be those of one of LSP's own headers: what is no LSP client, such as a browser, is
+/// told by its first byte. Headers other than Content-Length are ignored, and case does not matter in names.
+class MessageReader {
+ public:
+  explicit MessageReader(std::size_t max_message_bytes) : max_message_bytes_(max_message_bytes) {}
+
+  void feed(std::string_view bytes);
+  /// The next whole message, an error, or nothing when more bytes are needed.
+  std::optional<std::variant<std::string, FramingError>> next();
+  /// Of the messages whose header has not been read yet.
+  void limit(std::size_t max_message_bytes) { max_message_bytes_ = max_message_bytes; }
+  /// Between two messages: nothing of the next one has come.
+  bool at_boundary() const { return !length_.has_value() && consumed_ == buffer_.size(); }
+
+ private:
+  std::optional<FramingError> read_header();
+
+  std::size_t max_message_bytes_;
+  std::string buffer_;
+  std::size_t consumed_ = 0;
+  std::optional<std::size_t> length_;  ///< of the message whose header has been read
+  bool first_ = true;
+  std::optional<FramingError> error_;
+};
+
+}  // namespace ridgeline::transport
