@@ -35,7 +35,7 @@ struct BatchSize {
   bool can_be_edited() const { return obstacle == BatchSizeObstacle::kNone; }
 };
 
-/// Why, for the user: "its default is computed". Empty for kNone.
+/// Why, for the user: "the default of batch_size is computed". Empty for kNone.
 std::string_view words_of(BatchSizeObstacle obstacle);
 
 /// Replaces the literal, and nothing around it, by `value` in decimal, grouped by thousands when the literal was.
