@@ -1,6 +1,7 @@
 #include "source/source_tree.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "source/syntax.h"
@@ -12,7 +13,7 @@ namespace ridgeline::source {
 namespace {
 
 // A text of the largest size takes a second or two.
-constexpr std::uint64_t kMaxParseMicroseconds = 10'000'000;
+constexpr std::chrono::seconds kMaxParse{10};
 
 bool is_lone_return(std::string_view text, std::size_t at) {
   return text[at] == '\r' && (at + 1 == text.size() || text[at + 1] != '\n');
@@ -33,12 +34,13 @@ std::optional<std::string> with_line_feeds(std::string_view text) {
   return changed;
 }
 
-bool parse_again(SourceTree::Content& content) {
+/// Nothing when that took longer than `budget`: the next call goes on.
+TSTree* parse_for(SourceTree::Content& content, std::chrono::microseconds budget) {
   const std::optional<std::string> changed = with_line_feeds(content.text);
   const std::string& text = changed.has_value() ? *changed : content.text;
-  content.tree.reset(ts_parser_parse_string(content.parser.get(), content.tree.get(), text.data(),
-                                            static_cast<std::uint32_t>(text.size())));
-  return content.tree != nullptr;
+  ts_parser_set_timeout_micros(content.parser.get(), static_cast<std::uint64_t>(budget.count()));
+  return ts_parser_parse_string(content.parser.get(), content.tree.get(), text.data(),
+                                static_cast<std::uint32_t>(text.size()));
 }
 
 TSPoint point_of(const LineIndex& lines, std::size_t offset) {
@@ -65,6 +67,8 @@ bool apply(SourceTree::Content& content, const TextEdit& edit) {
   content.lines.replace(edit.span, edit.replacement.size(), content.text);
   input.new_end_point = point_of(content.lines, new_end);
   ts_tree_edit(content.tree.get(), &input);
+  ts_parser_reset(content.parser.get());
+  content.parsed = false;
   return true;
 }
 
@@ -77,16 +81,41 @@ std::optional<SourceTree> SourceTree::parse(std::string text) {
   LineIndex lines(text);
   auto content = std::make_unique<Content>(Content{std::move(text), std::move(lines), nullptr, nullptr});
   content->parser.reset(ts_parser_new());
-  ts_parser_set_timeout_micros(content->parser.get(), kMaxParseMicroseconds);
-  if (!ts_parser_set_language(content->parser.get(), tree_sitter_python()) || !parse_again(*content)) {
+  if (!ts_parser_set_language(content->parser.get(), tree_sitter_python())) {
     return std::nullopt;
   }
-  return SourceTree(std::move(content));
+  SourceTree tree(std::move(content));
+  tree.content();
+  return tree;
 }
 
 bool SourceTree::edit(std::span<const TextEdit> edits) {
-  return std::ranges::all_of(edits, [&](const TextEdit& edit) { return apply(*content_, edit); }) &&
-         parse_again(*content_);
+  return std::ranges::all_of(edits, [&](const TextEdit& edit) { return apply(*content_, edit); });
+}
+
+bool SourceTree::catch_up(std::chrono::microseconds budget) {
+  if (!content_->parsed) {
+    TSTree* tree = parse_for(*content_, budget);
+    if (tree == nullptr) {
+      return false;
+    }
+    content_->tree.reset(tree);
+    content_->parsed = true;
+  }
+  return true;
+}
+
+const SourceTree::Content& SourceTree::content() const {
+  Content& content = *content_;
+  if (!content.parsed) {
+    content.tree.reset(parse_for(content, kMaxParse));
+    if (content.tree == nullptr) {
+      ts_parser_reset(content.parser.get());
+      content.tree.reset(ts_parser_parse_string(content.parser.get(), nullptr, "", 0));
+    }
+    content.parsed = true;
+  }
+  return content;
 }
 
 std::string_view SourceTree::text() const { return content_->text; }

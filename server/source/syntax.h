@@ -68,6 +68,7 @@ struct SourceTree::Content {
   LineIndex lines;
   std::unique_ptr<TSParser, ParserDeleter> parser;
   std::unique_ptr<TSTree, TreeDeleter> tree;
+  bool parsed = false;  ///< whether `tree` is of `text`; else of the text before the last edits, which it knows of
 
   Node root() const { return Node(ts_tree_root_node(tree.get())); }
   std::string_view text_of(Node node) const { return slice(text, node.span()); }

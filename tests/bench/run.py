@@ -95,8 +95,10 @@ def bench_source(rounds: int) -> None:
     runs = [run_json(BENCHES / "ridgeline_source_bench") for _ in range(rounds)]
     rows = []
     for name, title in (
-        ("change", "the change, parsed, with its entry point"),
-        ("broken", "the same below an open bracket"),
+        ("held", "the loop is held by a key"),
+        ("known", "until the entry point is known again"),
+        ("brokenHeld", "held, below an open bracket"),
+        ("brokenKnown", "until known, below an open bracket"),
         ("definition", "the definition of a line"),
         ("definitions", "all definitions"),
         ("lineMap", "the map of lines, two edits"),

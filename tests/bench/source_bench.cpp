@@ -16,6 +16,8 @@ namespace {
 using namespace ridgeline::source;
 
 constexpr std::size_t kLines = 20'000;
+constexpr std::size_t kPlaces = 3;
+constexpr std::chrono::microseconds kSlice{1000};
 
 std::string long_file() {
   std::string text = "import torch\nfrom torch import nn\n";
@@ -51,33 +53,43 @@ void print(const char* name, std::vector<double> times, const char* end = ",") {
               times[times.size() * 99 / 100], times.back(), end);
 }
 
-/// Types `words` key by key at `at`, and takes them away again.
-std::vector<double> type(SourceTree& tree, std::size_t at, const std::string& words) {
-  std::vector<double> times;
-  const auto change = [&](const TextEdit& edit) {
-    times.push_back(milliseconds_of([&] {
-      if (!tree.edit(edit) || !find_entry_point(tree).has_value()) {
-        std::abort();
-      }
-    }));
-  };
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    change({{at + i, at + i}, words.substr(i, 1)});
+struct Times {
+  std::vector<double> held;   ///< by the longest slice of a key's work
+  std::vector<double> known;  ///< until the entry point is known again
+};
+
+/// Makes a change as the loop does, in slices.
+void change(SourceTree& tree, const TextEdit& edit, Times& times) {
+  double held = milliseconds_of([&] { tree.edit(edit); });
+  double all = held;
+  for (bool done = false; !done;) {
+    const double slice = milliseconds_of([&] { done = tree.catch_up(kSlice); });
+    held = std::max(held, slice);
+    all += slice;
   }
-  for (std::size_t i = words.size(); i-- > 0;) {
-    change({{at + i, at + i + 1}, ""});
-  }
-  return times;
+  const double find = milliseconds_of([&] { find_entry_point(tree); });
+  times.held.push_back(std::max(held, find));
+  times.known.push_back(all + find);
 }
 
-/// At twenty places all over the file.
-std::vector<double> type_everywhere(SourceTree& tree, const std::string& words) {
-  std::vector<double> times;
-  for (std::size_t place = 0; place < 20; ++place) {
-    const std::size_t near = tree.text().size() * place / 20;
-    const std::size_t at = tree.text().find("        return {", near);
-    const std::vector<double> more = type(tree, at == std::string_view::npos ? tree.text().size() : at, words);
-    times.insert(times.end(), more.begin(), more.end());
+/// Types `words` key by key into new lines all over the file, and takes them away again.
+Times type_everywhere(SourceTree& tree, const std::string& words) {
+  const std::string indent = "        ";
+  Times times;
+  for (std::size_t place = 0; place < kPlaces; ++place) {
+    const std::size_t line = tree.text().find("\n        return {", tree.text().size() * place / kPlaces);
+    if (line == std::string_view::npos) {
+      continue;
+    }
+    change(tree, {{line, line}, "\n" + indent}, times);
+    const std::size_t at = line + 1 + indent.size();
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      change(tree, {{at + i, at + i}, words.substr(i, 1)}, times);
+    }
+    for (std::size_t i = words.size(); i-- > 0;) {
+      change(tree, {{at + i, at + i + 1}, ""}, times);
+    }
+    change(tree, {{line, at}, ""}, times);
   }
   return times;
 }
@@ -87,7 +99,7 @@ std::vector<double> type_everywhere(SourceTree& tree, const std::string& words) 
 int main() {
   const std::string text = long_file();
   std::vector<double> parse;
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < 5; ++round) {
     parse.push_back(milliseconds_of([&] { SourceTree::parse(text); }));
   }
   auto tree = SourceTree::parse(text);
@@ -96,12 +108,16 @@ int main() {
   }
   std::printf("{\"lines\": %zu, \"bytes\": %zu,\n", tree->lines().count(), text.size());
   print("parse", parse);
-  print("change", type_everywhere(*tree, "        y = self.layers[0](x)  # a 'note'\n"));
+  const Times typed = type_everywhere(*tree, "y = self.layers[0](x)  # a note");
+  print("held", typed.held);
+  print("known", typed.known);
   const std::size_t top = tree->text().find("\nclass Block3") + 1;
   if (!tree->edit({{top, top}, "broken = call(\n"})) {
     return 1;
   }
-  print("broken", type_everywhere(*tree, "        y = x + 1\n"));
+  const Times broken = type_everywhere(*tree, "y = 1");
+  print("brokenHeld", broken.held);
+  print("brokenKnown", broken.known);
   if (!tree->edit({{top, top + 15}, ""})) {
     return 1;
   }

@@ -315,4 +315,8 @@ def test_definitions_are_those_of_python() -> None:
     assert len(files) > 150
     texts = [file.read_text(encoding="utf-8") for file in files]
     for file, text, answer in zip(files, texts, probe(texts), strict=True):
+        lines = text.split("\n")
+        for definition in answer["definitions"]:  # to the grammar, comments at the end belong to the body
+            while lines[definition[3]].strip().startswith("#") or not lines[definition[3]].strip():
+                definition[3] -= 1
         assert sorted(answer["definitions"]) == sorted(definitions_of(ast.parse(text).body)), file

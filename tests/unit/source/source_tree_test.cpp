@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <random>
 #include <string>
 
@@ -41,6 +42,26 @@ TEST(SourceTree, RefusesEditsOutsideOfTheText) {
   EXPECT_FALSE(parsed("abc").edit({{2, 4}, ""}));
   EXPECT_FALSE(parsed("abc").edit({{2, 1}, ""}));
   EXPECT_TRUE(parsed("abc").edit({{3, 3}, "d"}));
+}
+
+TEST(SourceTree, CatchesUpInSlices) {
+  std::string text;
+  for (int i = 0; i < 3000; ++i) {
+    text += "def f" + std::to_string(i) + "(x):\n    return [x, (x,)]\n";
+  }
+  auto tree = parsed("");
+  ASSERT_TRUE(tree.edit({{0, 0}, text}));
+  int slices = 1;
+  while (!tree.catch_up(std::chrono::microseconds(50))) {
+    ++slices;
+    ASSERT_LT(slices, 1'000'000);
+    if (slices == 3) {
+      ASSERT_TRUE(tree.edit({{0, 0}, "x = 1\n"}));
+    }
+  }
+  EXPECT_GT(slices, 3);
+  EXPECT_EQ(definitions(tree).size(), 3000);
+  EXPECT_EQ(definition_at(tree, 2)->qualified_name, "f0");
 }
 
 TEST(SourceTree, MakesEditsOneAfterTheOther) {
