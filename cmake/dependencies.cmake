@@ -8,6 +8,7 @@ find_path(SPDLOG_INCLUDE_DIR spdlog/spdlog.h REQUIRED)
 find_path(FMT_INCLUDE_DIR fmt/format-inl.h REQUIRED)
 find_path(SQLITE_INCLUDE_DIR sqlite3.h REQUIRED)
 find_library(SQLITE_STATIC_LIBRARY libsqlite3.a REQUIRED)
+add_subdirectory(cmake/tree_sitter)  # ridgeline::tree_sitter
 
 # Debian has no static fmt and spdlog, and the daemon links nothing shared but the C library: so they are headers only.
 # Boost.Process likewise uses the standard file system instead of Boost's library.

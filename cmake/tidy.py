@@ -161,7 +161,8 @@ def main() -> int:
     passes.mkdir(exist_ok=True, parents=True)
     tool = subprocess.run([CLANG_TIDY, "--version"], capture_output=True, text=True, check=True).stdout
     entries = json.loads((build / "compile_commands.json").read_text())
-    ours = {Path(entry["file"]): entry["command"] for entry in entries if not Path(entry["file"]).is_relative_to(build)}
+    commands = {Path(entry["file"]): entry["command"] for entry in entries}
+    ours = {file: text for file, text in commands.items() if file.suffix == ".cpp" and not file.is_relative_to(build)}
     if not ours:
         print("clang-tidy: found no files to look at")
         return 1

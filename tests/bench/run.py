@@ -20,7 +20,7 @@ import accuracy
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BINARY = Path(os.environ.get("RIDGELINE_BINARY", ROOT / "build" / "bin" / "ridgeline"))
-ANALYSIS = Path(os.environ.get("RIDGELINE_BENCH", ROOT / "build" / "bin" / "ridgeline_bench"))
+BENCHES = Path(os.environ.get("RIDGELINE_BENCHES", ROOT / "build" / "bin"))
 
 
 def table(head: list[str], rows: list[list[str]]) -> None:
@@ -74,7 +74,7 @@ def bench_overhead(rounds: int) -> None:
 def bench_analysis(rounds: int) -> None:
     """A recording of a million ops becomes a profile."""
     print("### Analysis of a recording of 1 M ops\n")
-    runs = [run_json(ANALYSIS) for _ in range(rounds)]
+    runs = [run_json(BENCHES / "ridgeline_analysis_bench") for _ in range(rounds)]
     table(
         ["", "median", "worst"],
         [
@@ -87,6 +87,26 @@ def bench_analysis(rounds: int) -> None:
             ["of that, the recording, MiB", f"{runs[0]['recordingBytes'] / 2**20:.0f}", ""],
         ],
     )
+
+
+def bench_source(rounds: int) -> None:
+    """A long file is edited key by key."""
+    print("### A key pressed in a file of 20,000 lines\n")
+    runs = [run_json(BENCHES / "ridgeline_source_bench") for _ in range(rounds)]
+    rows = []
+    for name, title in (
+        ("held", "the loop is held by a key"),
+        ("known", "until the entry point is known again"),
+        ("brokenHeld", "held, below an open bracket"),
+        ("brokenKnown", "until known, below an open bracket"),
+        ("definition", "the definition of a line"),
+        ("definitions", "all definitions"),
+        ("lineMap", "the map of lines, two edits"),
+        ("parse", "the whole file, parsed"),
+    ):
+        row = [f"{median(run[name][part] for run in runs):.3f}" for part in ("p50", "p99")]
+        rows.append([title, *row, f"{max(run[name]['worst'] for run in runs):.3f}"])
+    table(["", "median, ms", "p99, ms", "worst, ms"], rows)
 
 
 def seconds(command: list[str | Path]) -> float:
@@ -146,6 +166,7 @@ def bench_accuracy(rounds: int) -> None:
 BENCHMARKS: dict[str, tuple[Callable[[int], None], int]] = {
     "overhead": (bench_overhead, 15),
     "analysis": (bench_analysis, 5),
+    "source": (bench_source, 3),
     "profile": (bench_profile, 3),
     "cancel": (bench_cancel, 5),
     "accuracy": (bench_accuracy, 4),

@@ -1,0 +1,45 @@
+// The default of input_provider's `batch_size`: what it is, and whether another number can be written in its place.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "source/text.h"
+
+namespace ridgeline::source {
+
+/// As the runner has it (entry.py).
+constexpr std::uint64_t kMaxBatchSize = std::uint64_t{1} << 24;
+
+/// Why no other number can be written in place of the default.
+enum class BatchSizeObstacle : std::uint8_t {
+  kNone,        ///< it can
+  kElsewhere,   ///< input_provider is imported or assigned: its signature is not in this file
+  kSeveral,     ///< it is defined in several branches; which one counts is known only when the file runs
+  kNoDefault,   ///< there is no parameter `batch_size`, or it has no default
+  kName,        ///< the default is a name, `batch_size=BATCH` or `batch_size=config.batch`
+  kExpression,  ///< it is computed
+  kNegative,    ///< it is a negative number
+  kNotInteger,  ///< it is a string, a fraction, None, True, a list...
+  kUnfinished,  ///< the signature is being typed
+};
+
+struct BatchSize {
+  BatchSizeObstacle obstacle = BatchSizeObstacle::kNone;
+  Span literal;                        ///< the digits when there is no obstacle; else the default, when there is one
+  std::optional<std::uint64_t> value;  ///< what the literal says; none with an obstacle, and beyond 64 bits
+  bool grouped = false;                ///< written with underscores between thousands
+
+  bool can_be_edited() const { return obstacle == BatchSizeObstacle::kNone; }
+};
+
+/// Why, for the user: "the default of batch_size is computed". Empty for kNone.
+std::string_view words_of(BatchSizeObstacle obstacle);
+
+/// Replaces the literal, and nothing around it, by `value` in decimal, grouped by thousands when the literal was.
+/// Nothing when there is an obstacle, or when `value` is not from 1 to kMaxBatchSize.
+std::optional<TextEdit> batch_size_edit(const BatchSize& batch_size, std::uint64_t value);
+
+}  // namespace ridgeline::source

@@ -1,0 +1,52 @@
+// Every statement of a file that gives a provider's name a value.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "source/default_value.h"
+#include "source/entry_point.h"
+#include "source/source_tree.h"
+
+namespace ridgeline::source {
+
+enum class BindingForm : std::uint8_t {
+  kFunction,
+  kLambda,
+  kElsewhere,    ///< a call, an import, a class: something that can be called, as far as is known
+  kNotCallable,  ///< a literal, a module
+};
+
+struct Binding {
+  ProviderKind kind{};
+  std::size_t generation = 0;
+  std::string name;
+  BindingForm form{};
+  bool nested = false;  ///< in a branch or a loop, so that it may not run
+  bool decorated = false;
+  bool asynchronous = false;
+  Span name_span;
+  Span definition;
+  std::string value;        ///< kNotCallable: what it is, "an integer"
+  DefaultValue batch_size;  ///< of an input provider that is a function or a lambda
+};
+
+struct Bindings {
+  std::vector<Binding> list;  ///< in the order of the text
+  /// By kind: whether any of its names stands anywhere, also in comments and in what is not Python.
+  std::array<bool, kProviderKinds> mentioned{};
+};
+
+/// Those that the syntax tree shows: hidden_definition.h adds the others. Only statements that name a provider are
+/// looked at; the rest of the file costs nothing.
+Bindings visible_bindings(const SourceTree& tree);
+
+/// Functions at the top of the file: their names. Looks at all statements of the top.
+std::vector<Span> top_functions(const SourceTree& tree);
+
+/// Whether names come in that the text does not show: `from x import *`.
+bool has_star_import(const SourceTree& tree);
+
+}  // namespace ridgeline::source

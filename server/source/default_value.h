@@ -1,0 +1,21 @@
+// Reading the default of `batch_size` in a signature.
+#pragma once
+
+#include <string>
+
+#include "source/batch_size.h"
+#include "source/syntax.h"
+
+namespace ridgeline::source {
+
+struct DefaultValue {
+  BatchSize batch_size;
+  /// Why the runner would refuse it, as far as that is certain: the code of docs/errors.md. Empty: it would not.
+  std::string_view mistake;
+  std::string message;
+};
+
+/// `parameters`: the node of a function's or a lambda's parameters; none when a lambda has none.
+DefaultValue read_default(std::string_view text, Node parameters);
+
+}  // namespace ridgeline::source

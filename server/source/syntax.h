@@ -1,0 +1,83 @@
+// The layer's own view of a syntax tree; what knows tree-sitter.
+#pragma once
+
+#include <tree_sitter/api.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "source/source_tree.h"
+#include "source/text.h"
+
+namespace ridgeline::source {
+
+/// A node of the grammar of Python, or none. Valid until the tree is edited.
+class Node {
+ public:
+  Node() = default;
+  explicit Node(TSNode node) : node_(node) {}
+
+  bool exists() const { return !ts_node_is_null(node_); }
+  /// The name that the grammar gives it: "function_definition", "(", "ERROR"; empty for none.
+  std::string_view type() const { return exists() ? std::string_view(ts_node_type(node_)) : std::string_view(); }
+  bool is(std::string_view type) const { return this->type() == type; }
+  /// Whether the parser made it up to go on.
+  bool is_missing() const { return exists() && ts_node_is_missing(node_); }
+  /// Whether anything in it is not Python.
+  bool has_error() const { return exists() && ts_node_has_error(node_); }
+  /// Of a node that exists.
+  Span span() const { return {ts_node_start_byte(node_), ts_node_end_byte(node_)}; }
+  Node field(std::string_view name) const;
+  std::vector<Node> children() const;
+  TSNode raw() const { return node_; }
+
+ private:
+  TSNode node_{};
+};
+
+/// Walks a tree without recursion: trees are as deep as brackets can be nested.
+class Cursor {
+ public:
+  explicit Cursor(Node node) : cursor_(ts_tree_cursor_new(node.raw())) {}
+  ~Cursor() { ts_tree_cursor_delete(&cursor_); }
+  Cursor(const Cursor&) = delete;
+  Cursor& operator=(const Cursor&) = delete;
+
+  Node node() const { return Node(ts_tree_cursor_current_node(&cursor_)); }
+  bool to_first_child() { return ts_tree_cursor_goto_first_child(&cursor_); }
+  /// To the first child that ends after `offset`. False, and where it was, when there is none.
+  bool to_child_after(std::size_t offset);
+  bool to_next_sibling() { return ts_tree_cursor_goto_next_sibling(&cursor_); }
+  bool to_parent() { return ts_tree_cursor_goto_parent(&cursor_); }
+
+ private:
+  TSTreeCursor cursor_;
+};
+
+struct ParserDeleter {
+  void operator()(TSParser* parser) const { ts_parser_delete(parser); }
+};
+struct TreeDeleter {
+  void operator()(TSTree* tree) const { ts_tree_delete(tree); }
+};
+
+struct SourceTree::Content {
+  std::string text;
+  LineIndex lines;
+  std::unique_ptr<TSParser, ParserDeleter> parser;
+  std::unique_ptr<TSTree, TreeDeleter> tree;
+  bool parsed = false;  ///< whether `tree` is of `text`; else of the text before the last edits, which it knows of
+
+  Node root() const { return Node(ts_tree_root_node(tree.get())); }
+  std::string_view text_of(Node node) const { return slice(text, node.span()); }
+};
+
+/// What is inside of any number of parentheses around `node`.
+Node without_parentheses(Node node);
+
+/// Whether a statement has statements that run with it: a branch, a loop, a `with`; an error counts as one.
+bool holds_statements(Node node);
+
+}  // namespace ridgeline::source
