@@ -16,6 +16,7 @@
 #include "commands/daemon.h"
 #include "commands/exit_codes.h"
 #include "commands/log.h"
+#include "methods/server.h"
 
 namespace ridgeline::commands {
 
@@ -39,15 +40,18 @@ int serve(const ServeOptions& options) {
   log_to_standard_error();
   ::signal(SIGPIPE, SIG_IGN);
   asio::io_context loop(1);
-  const session::Service service;
-  Daemon daemon(loop, service, options);
+  methods::Server server(loop);
+  Daemon daemon(loop, server.service(), options);
   asio::signal_set interrupts(loop, SIGINT, SIGTERM);
   interrupts.async_wait([&daemon](const auto& problem, int /*signal*/) {
     if (!problem) {
       daemon.stop("interrupted");
     }
   });
-  daemon.on_stop([&interrupts] { interrupts.cancel(); });
+  daemon.on_stop([&] {
+    interrupts.cancel();
+    server.stop();
+  });
   std::string error;
   if (!daemon.start(error)) {
     std::cerr << "ridgeline: " << error << "\n";

@@ -14,6 +14,8 @@ using analysis::AdviceKind;
 using analysis::BatchPrediction;
 using analysis::Profile;
 
+constexpr double kShownShare = 0.001;  // of the iteration: less is no time worth a label
+
 std::string size(double count) { return bytes(count); }
 
 /// "1.84 of 23.4 GiB": one unit where both have the same.
@@ -51,10 +53,12 @@ std::string saturates(const Advice& advice) {
 }  // namespace
 
 std::string line_label(const analysis::LineCost& line, const Profile& profile, LabelFormat format) {
-  std::string time = share(ratio(line.self_ms, profile.iteration.ms.value)) + " " + duration(line.self_ms);
-  const std::string memory = line.peak_bytes > 0 ? size(static_cast<double>(line.peak_bytes)) : "";
-  if (format == LabelFormat::kTime || (memory.empty() && format == LabelFormat::kBoth)) return time;
-  return format == LabelFormat::kMemory ? memory : time + " · " + memory;
+  const double part = ratio(line.self_ms, profile.iteration.ms.value);
+  const bool has_time = part >= kShownShare && format != LabelFormat::kMemory;
+  const bool has_memory = line.peak_bytes > 0 && format != LabelFormat::kTime;
+  const std::string time = has_time ? share(part) + " " + duration(line.self_ms) : "";
+  const std::string memory = has_memory ? size(static_cast<double>(line.peak_bytes)) : "";
+  return time + (has_time && has_memory ? " · " : "") + memory;
 }
 
 std::string throughput_label(const Profile& profile) {

@@ -11,7 +11,7 @@ namespace ridgeline::report {
 
 enum class LabelFormat { kTime, kMemory, kBoth };
 
-/// "36 % 151 ms · 0.40 GiB": the share of the iteration, own time, bytes at the peak.
+/// "36 % 151 ms · 0.40 GiB": the share of the iteration, own time, bytes at the peak; what is nothing is left out.
 std::string line_label(const analysis::LineCost& line, const analysis::Profile& profile, LabelFormat format);
 
 /// "37.9 samples/s (81 % of max 46.8)".

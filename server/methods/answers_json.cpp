@@ -1,0 +1,221 @@
+#include "methods/answers_json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include "analysis/answers.h"
+#include "report/json.h"
+
+namespace ridgeline::methods {
+
+namespace {
+
+using protocol::Json;
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+template <typename Value>
+Json maybe(const std::optional<Value>& value) {
+  return value.has_value() ? Json(*value) : Json(nullptr);
+}
+
+Json by_phase(const analysis::ByPhase& values) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < analysis::kPhaseCount; ++i) {
+    json[analysis::kPhaseNames[i]] = number(values[i]);
+  }
+  return json;
+}
+
+Json by_category(const analysis::ByCategory& values) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < analysis::kCategoryCount; ++i) {
+    json[analysis::kCategoryNames[i]] = values[i];
+  }
+  return json;
+}
+
+Json pieces(const std::vector<analysis::Piece>& values, const std::string& unit) {
+  Json json = Json::array();
+  for (const analysis::Piece& piece : values) {
+    json.push_back({{"fromBatchSize", piece.from_batch},
+                    {unit + "PerSample", number(piece.slope)},
+                    {"fixed" + unit, number(piece.intercept)}});
+  }
+  return json;
+}
+
+/// Report's documents keep the order of their members; messages need not.
+Json plain(const nlohmann::ordered_json& value) {
+  return Json::parse(value.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+double part(double some, double whole) { return whole > 0 ? some / whole : 0; }
+
+}  // namespace
+
+Json summary_json(const Entry& entry) {
+  const Figures& figures = *entry.figures;
+  const analysis::Profile& profile = figures.profile();
+  Json measured = Json::array();
+  for (const analysis::TimeSample& sample : profile.time_samples) {
+    const auto memory =
+        std::ranges::find(profile.memory_samples, sample.batch_size, &analysis::MemorySample::batch_size);
+    measured.push_back(
+        {{"batchSize", sample.batch_size},
+         {"timeMs", number(sample.ms.value)},
+         {"lowMs", number(sample.ms.low)},
+         {"highMs", number(sample.ms.high)},
+         {"peakBytes", memory == profile.memory_samples.end() ? Json(nullptr) : Json(memory->peak_bytes)}});
+  }
+  const auto range = analysis::sampled_range(figures.predictor());
+  return {{"profileId", profile.id},
+          {"createdSeconds", figures.created_s()},
+          {"stale", entry.is_stale()},
+          {"staleReason", entry.stale_words()},
+          {"batchSize", profile.batch_size},
+          {"timeMs", number(profile.iteration.ms.value)},
+          {"lowMs", number(profile.iteration.ms.low)},
+          {"highMs", number(profile.iteration.ms.high)},
+          {"timeMsByPhase", by_phase(profile.iteration.by_phase)},
+          {"samplesPerSecond", number(profile.samples_per_second)},
+          {"maxSamplesPerSecond", maybe(profile.max_samples_per_second)},
+          {"peakBytes", profile.peak_bytes},
+          {"peakBytesByCategory", by_category(profile.by_category)},
+          {"capacityBytes", profile.capacity_bytes},
+          {"device", profile.environment.device},
+          {"inPlaceOf", profile.environment.in_place_of},
+          {"userLineShare", number(profile.user_line_share)},
+          {"sampledBatchSizes", {{"low", range.low}, {"high", range.high}}},
+          {"measured", std::move(measured)},
+          {"models",
+           {{"timeMs", profile.time_model ? pieces(profile.time_model->pieces, "Ms") : Json(nullptr)},
+            {"peakBytes", profile.peak_model ? pieces(profile.peak_model->value, "Bytes") : Json(nullptr)}}},
+          {"answers",
+           {{"fits", plain(report::batch_json(figures.outlook().fits.batch))},
+            {"enough", plain(report::batch_json(figures.outlook().enough.batch))},
+            {"balanced", plain(report::batch_json(figures.outlook().balanced.batch))}}},
+          {"warnings", profile.warnings}};
+}
+
+Json breakdown_json(const Figures& figures, const analysis::Node& node,
+                    const std::function<std::string(const std::string& path)>& uri_of) {
+  const analysis::Profile& profile = figures.profile();
+  const auto place = [&](const analysis::Location& location) -> Json {
+    if (location.file.empty()) return nullptr;
+    return {{"uri", uri_of(figures.path_of(location))}, {"line", location.line > 0 ? location.line - 1 : 0}};
+  };
+  const auto one = [&](const analysis::Node& which) -> Json {
+    return {{"node", figures.id_of(which)},
+            {"name", which.name},
+            {"type", which.type},
+            {"calls", which.calls},
+            {"timeMs", number(which.ms)},
+            {"share", number(part(which.ms, profile.iteration.ms.value))},
+            {"timeMsByPhase", by_phase(which.by_phase)},
+            {"peakBytes", which.peak_bytes},
+            {"peakShare", number(part(static_cast<double>(which.peak_bytes), static_cast<double>(profile.peak_bytes)))},
+            {"location", place(which.location)},
+            {"definition", place(which.definition)},
+            {"childCount", which.children.size()}};
+  };
+  Json children = Json::array();
+  for (const analysis::Node& child : node.children) {
+    children.push_back(one(child));
+  }
+  Json result = one(node);
+  const analysis::Node* parent = figures.parent_of(node);
+  result["profileId"] = profile.id;
+  result["parent"] = parent == nullptr ? Json(nullptr) : Json(figures.id_of(*parent));
+  result["children"] = std::move(children);
+  return result;
+}
+
+Json line_costs_json(const Snapshot& snapshot, const analysis::Node* node) {
+  const Figures& figures = *snapshot.figures();
+  const analysis::Profile& profile = figures.profile();
+  const double whole = node == nullptr ? profile.iteration.ms.value : node->ms;
+  const auto peak = static_cast<double>(node == nullptr ? profile.peak_bytes : node->peak_bytes);
+  struct Cost {
+    double self_ms = 0;
+    double total_ms = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::map<std::uint32_t, Cost> costs;  // by line of the profile
+  if (node == nullptr && snapshot.file() != nullptr) {
+    for (const auto& [number_of_line, line] : snapshot.file()->lines) {
+      costs[number_of_line] = {line->self_ms, line->total_ms, line->peak_bytes};
+    }
+  } else if (node != nullptr) {
+    for (const analysis::Node& child : node->children) {
+      if (figures.path_of(child.location) == snapshot.document.path()) {
+        Cost& cost = costs[child.location.line];
+        cost.self_ms += child.ms;
+        cost.total_ms += child.ms;
+        cost.bytes += child.peak_bytes;
+      }
+    }
+  }
+  Json lines = Json::array();
+  for (const auto& [profiled_line, cost] : costs) {
+    if (const auto now = snapshot.now(profiled_line)) {
+      lines.push_back({{"line", *now},
+                       {"timeMs", number(cost.self_ms)},
+                       {"totalMs", number(cost.total_ms)},
+                       {"share", number(part(cost.self_ms, whole))},
+                       {"peakBytes", cost.bytes},
+                       {"peakShare", number(part(static_cast<double>(cost.bytes), peak))}});
+    }
+  }
+  return {{"profileId", profile.id},
+          {"version", snapshot.document.version()},
+          {"stale", snapshot.entry->is_stale()},
+          {"node", node == nullptr ? "" : figures.id_of(*node)},
+          {"timeMs", number(whole)},
+          {"peakBytes", node == nullptr ? profile.peak_bytes : node->peak_bytes},
+          {"lines", std::move(lines)}};
+}
+
+Json prediction_json(const Figures& figures, const analysis::Question& question) {
+  const analysis::Answer answer = analysis::answer(figures.predictor(), question);
+  return {{"profileId", figures.profile().id},
+          {"batch", plain(report::batch_json(answer.batch))},
+          {"obstacle", plain(report::obstacle_json(answer.obstacle))},
+          {"maxSamplesPerSecond", maybe(answer.max_samples_per_second)},
+          {"capacityBytes", answer.capacity_bytes}};
+}
+
+Json changed_json(const Entry& entry) {
+  const std::string state = entry.failed.has_value()   ? "failed"
+                            : entry.figures == nullptr ? "none"
+                            : entry.is_stale()         ? "stale"
+                                                       : "ready";
+  Json json = {{"state", state},
+               {"profiling", entry.going.has_value()},
+               {"reason", entry.stale_words()},
+               {"profileId", nullptr},
+               {"failure", nullptr}};
+  if (entry.figures != nullptr) {
+    json["profileId"] = entry.figures->profile().id;
+  }
+  if (entry.failed.has_value()) {
+    json["failure"] = failure_json(entry.failed->run);
+  }
+  return json;
+}
+
+Json failure_json(const profiling::RunFailure& failure) {
+  Json frames = Json::array();
+  for (const protocol::TraceFrame& frame : failure.failure.frames) {
+    frames.push_back({{"file", frame.file}, {"line", frame.line}, {"function", frame.function}, {"text", frame.text}});
+  }
+  return {{"kind", failure.failure.kind},
+          {"stage", failure.failure.stage},
+          {"message", failure.failure.message},
+          {"frames", std::move(frames)},
+          {"output", failure.output}};
+}
+
+}  // namespace ridgeline::methods

@@ -1,0 +1,32 @@
+// The batch size in the code: what it is, what others would bring, and the edit that writes one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/prediction.h"
+#include "methods/snapshot.h"
+
+namespace ridgeline::methods {
+
+/// A batch size that is worth offering.
+struct BatchSizeChoice {
+  std::string why;  ///< "largest that fits"
+  analysis::BatchPrediction batch;
+  bool recommended = false;
+};
+
+/// By batch size, each once: the largest that fits, enough throughput (the knee), the powers of two beside the one in
+/// the code, equal weights and activations. Without what the models cannot tell, does not fit, or is in the code now.
+std::vector<BatchSizeChoice> batch_size_choices(const Figures& figures, int now);
+
+/// The number in the code; nothing when it cannot be read off.
+std::optional<int> batch_size_in_code(const source::EntryPoint& entry_point);
+
+/// Touches only the characters of the literal. Nothing, with words for the user, when there is none to touch.
+std::optional<protocol::WorkspaceEdit> batch_size_edit(const session::Document& document, const SourceView& source,
+                                                       int batch_size, std::string& why_not);
+
+}  // namespace ridgeline::methods

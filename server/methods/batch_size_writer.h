@@ -1,0 +1,38 @@
+// ridgeline/setBatchSize: writes the batch size into the code through the client, one edit at a time.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "methods/workspace.h"
+#include "session/reply.h"
+
+namespace ridgeline::methods {
+
+/// While the client applies an edit, further wishes wait, and only the last of them is written: a dragged bar makes few
+/// edits. Lives on the loop, as long as its workspace.
+class BatchSizeWriter {
+ public:
+  explicit BatchSizeWriter(Workspace& workspace) : workspace_(workspace) {}
+
+  /// Answers {applied, batchSize, reason}. A wish that a later one replaced is not applied, and says so.
+  void write(const std::string& uri, int batch_size, session::Reply reply);
+
+ private:
+  struct Wish {
+    int batch_size = 0;
+    session::Reply reply;
+  };
+
+  void send(const std::string& uri, Wish wish);
+  void answered(const std::string& uri, const session::ClientAnswer& answer);
+
+  Workspace& workspace_;
+  std::map<std::string, Wish> sent_;     ///< by URI: what the client applies now
+  std::map<std::string, Wish> waiting_;  ///< by URI: what comes after it
+};
+
+}  // namespace ridgeline::methods

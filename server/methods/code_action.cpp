@@ -1,0 +1,72 @@
+#include "methods/code_action.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "analysis/predictor.h"
+#include "methods/batch_size.h"
+#include "methods/mistakes.h"
+#include "report/labels.h"
+
+namespace ridgeline::methods {
+
+namespace {
+
+using protocol::CodeAction;
+using protocol::Range;
+
+bool touch(const Range& one, const Range& other) { return one.start <= other.end && other.start <= one.end; }
+
+bool wanted(const std::vector<std::string>& only, const std::string& kind) {
+  return only.empty() || std::ranges::any_of(only, [&](const std::string& asked) {
+           return kind == asked || kind.starts_with(asked + ".");
+         });
+}
+
+void add_batch_sizes(const Snapshot& snapshot, std::vector<CodeAction>& actions) {
+  const source::EntryPoint& entry_point = *snapshot.source.entry_point();
+  const auto now = batch_size_in_code(entry_point);
+  if (!now.has_value() || snapshot.own == nullptr || snapshot.own->figures == nullptr) {
+    return;
+  }
+  const Figures& figures = *snapshot.own->figures;
+  const analysis::BatchPrediction here = analysis::predict_batch(figures.predictor(), *now);
+  for (const BatchSizeChoice& choice : batch_size_choices(figures, *now)) {
+    std::string why_not;
+    CodeAction action;
+    action.title = report::batch_size_title(choice.batch, here, figures.profile().capacity_bytes) + " — " + choice.why;
+    action.kind = "refactor.rewrite";
+    action.edit = batch_size_edit(snapshot.document, snapshot.source, choice.batch.batch_size, why_not);
+    action.is_preferred = choice.recommended && snapshot.client.code_action.is_preferred;
+    if (action.edit.has_value()) {
+      actions.push_back(std::move(action));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<CodeAction> code_actions(const Snapshot& snapshot, const Range& range,
+                                     const protocol::CodeActionContext& context) {
+  std::vector<CodeAction> actions;
+  const auto& entry_point = snapshot.source.entry_point();
+  if (!entry_point.has_value() || !snapshot.client.code_action.literals) {
+    return actions;
+  }
+  if (wanted(context.only, "quickfix")) {
+    add_fixes(snapshot, range, actions);
+  }
+  const auto& input = entry_point->provider(source::ProviderKind::kInput);
+  if (input.has_value() && wanted(context.only, "refactor.rewrite")) {
+    const std::size_t end = std::max(input->name_span.end, entry_point->batch_size.literal.end);
+    const Range signature = snapshot.range({input->name_span.begin, end});
+    const Range lines{{signature.start.line, 0}, {signature.end.line + 1, 0}};
+    if (touch(lines, range)) {
+      add_batch_sizes(snapshot, actions);
+    }
+  }
+  return actions;
+}
+
+}  // namespace ridgeline::methods

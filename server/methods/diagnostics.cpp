@@ -1,0 +1,157 @@
+#include "methods/diagnostics.h"
+
+#include <algorithm>
+#include <ranges>
+#include <utility>
+
+#include "analysis/advice.h"
+#include "methods/batch_size.h"
+#include "methods/mistakes.h"
+#include "report/labels.h"
+#include "source/line_map.h"
+
+namespace ridgeline::methods {
+
+namespace {
+
+using protocol::Diagnostic;
+using protocol::DiagnosticSeverity;
+
+constexpr const char* kSource = "ridgeline";
+
+bool is_own(const Entry& entry, const std::string& file) {
+  return file == entry.path ||
+         (file.starts_with(entry.project_root + "/") && file.find("/site-packages/") == std::string::npos);
+}
+
+/// Above the code where there is nothing better: the first provider's name, or the first line.
+protocol::Range entry_range(const Snapshot& snapshot) {
+  const auto& entry_point = snapshot.source.entry_point();
+  for (std::size_t i = 0; entry_point.has_value() && i < source::kProviderKinds; ++i) {
+    if (const auto& provider = entry_point->providers[i]) {
+      return snapshot.range(provider->name_span);
+    }
+  }
+  return snapshot.line_range(0);
+}
+
+/// The line of the text that ran, where it is now.
+std::optional<std::size_t> line_now(const Snapshot& snapshot, const Failed& failed, int line) {
+  const auto ran = std::ranges::find(failed.sources, snapshot.document.path(), &protocol::SourceText::path);
+  const auto index = static_cast<std::size_t>(line - 1);
+  if (ran == failed.sources.end() || ran->text == snapshot.document.bytes()) {
+    return index;
+  }
+  const auto map = source::line_map(ran->text, snapshot.document.bytes());
+  return index < map.size() ? map[index] : std::nullopt;
+}
+
+void add_failure(const Snapshot& snapshot, const Entry& entry, std::vector<Diagnostic>& diagnostics) {
+  const protocol::Failure& failure = entry.failed->run.failure;
+  const FailurePlace place = place_of(entry);
+  Diagnostic diagnostic;
+  diagnostic.range = entry_range(snapshot);
+  const bool here = place.path == snapshot.document.path();
+  if (here && place.line > 0) {
+    const auto line = line_now(snapshot, *entry.failed, place.line);
+    if (!line.has_value()) {
+      return;  // the line was changed since: perhaps it is mended
+    }
+    diagnostic.range = snapshot.line_range(*line);
+  }
+  diagnostic.severity = DiagnosticSeverity::kError;
+  diagnostic.code = failure.kind;
+  diagnostic.source = kSource;
+  diagnostic.message = failure.message;
+  diagnostic.data = {{"stage", failure.stage}};
+  if (snapshot.client.diagnostics.related_information) {
+    for (const protocol::TraceFrame& frame : failure.frames) {
+      if (is_own(entry, frame.file) && frame.line > 0 &&
+          !(here && frame.line == place.line && frame.file == place.path)) {
+        const auto line = static_cast<std::uint32_t>(frame.line - 1);
+        diagnostic.related_information.push_back({{frame.file, {{line, 0}, {line + 1, 0}}},
+                                                  frame.function.empty() ? "called here" : "in " + frame.function});
+      }
+    }
+  }
+  diagnostics.push_back(std::move(diagnostic));
+}
+
+DiagnosticSeverity severity_of(analysis::AdviceKind kind) {
+  switch (kind) {
+    case analysis::AdviceKind::kWillNotFit:
+    case analysis::AdviceKind::kInputStarves:
+      return DiagnosticSeverity::kWarning;
+    default:
+      return DiagnosticSeverity::kInformation;
+  }
+}
+
+std::optional<protocol::Range> range_of(const Snapshot& snapshot, const Figures& figures,
+                                        const analysis::Advice& advice) {
+  if (advice.location.file.empty()) {
+    const auto& entry_point = snapshot.source.entry_point();
+    return snapshot.document.path() == figures.profile().entry_path && entry_point.has_value() &&
+                   entry_point->batch_size.can_be_edited()
+               ? std::optional(snapshot.range(entry_point->batch_size.literal))
+               : std::nullopt;
+  }
+  const auto line =
+      figures.path_of(advice.location) == snapshot.document.path() ? snapshot.now(advice.location.line) : std::nullopt;
+  return line.has_value() ? std::optional(snapshot.line_range(*line)) : std::nullopt;
+}
+
+void add_advice(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) {
+  const Figures* figures = snapshot.figures();
+  if (figures == nullptr) {
+    return;
+  }
+  const auto& entry_point = snapshot.source.entry_point();
+  const bool is_entry = snapshot.document.path() == figures->profile().entry_path;
+  const int batch_size = (is_entry && entry_point.has_value() ? batch_size_in_code(*entry_point) : std::nullopt)
+                             .value_or(figures->profile().batch_size);
+  const bool stale = snapshot.entry->is_stale();
+  for (const analysis::Advice& advice : analysis::advise(figures->profile(), figures->predictor(), batch_size)) {
+    const bool of_models = advice.location.file.empty();
+    const auto range = range_of(snapshot, *figures, advice);
+    // What another batch size brings holds while it is being edited; what a line costs does not once code changed.
+    if (!range.has_value() || !snapshot.settings.advice[static_cast<std::size_t>(advice.kind)] ||
+        (stale && !of_models)) {
+      continue;
+    }
+    Diagnostic diagnostic;
+    diagnostic.range = *range;
+    diagnostic.severity = severity_of(advice.kind);
+    diagnostic.code = analysis::kAdviceCodes[static_cast<std::size_t>(advice.kind)];
+    diagnostic.source = kSource;
+    diagnostic.message = report::advice_words(advice, figures->profile());
+    diagnostics.push_back(std::move(diagnostic));
+  }
+}
+
+}  // namespace
+
+FailurePlace place_of(const Entry& entry) {
+  if (entry.failed.has_value()) {
+    for (const protocol::TraceFrame& frame : entry.failed->run.failure.frames | std::views::reverse) {
+      if (is_own(entry, frame.file) && frame.line > 0) {
+        return {frame.file, frame.line};
+      }
+    }
+  }
+  return {entry.path, 0};
+}
+
+std::vector<Diagnostic> diagnostics(const Snapshot& snapshot, const Entry* failed) {
+  std::vector<Diagnostic> diagnostics;
+  add_mistakes(snapshot, diagnostics);
+  // What the text shows was told above, also when the run found it.
+  const auto told = [&](const Diagnostic& diagnostic) { return diagnostic.code == failed->failed->run.failure.kind; };
+  if (failed != nullptr && failed->failed.has_value() && std::ranges::none_of(diagnostics, told)) {
+    add_failure(snapshot, *failed, diagnostics);
+  }
+  add_advice(snapshot, diagnostics);
+  return diagnostics;
+}
+
+}  // namespace ridgeline::methods

@@ -1,0 +1,104 @@
+// What is known of every entry file: its figures, its failure, and the profile that goes on. One for all sessions.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "methods/figures.h"
+#include "profiling/profile_queue.h"
+#include "profiling/request.h"
+#include "worker/process.h"
+
+namespace ridgeline::methods {
+
+/// The last run failed: what went wrong, and the texts that ran, as far as an editor had them open.
+struct Failed {
+  profiling::RunFailure run;
+  std::vector<protocol::SourceText> sources;
+};
+
+struct Entry {
+  std::string path;  ///< real
+  std::string project_root;
+  std::shared_ptr<const Figures> figures;  ///< of the last good profile; null: there is none
+  std::set<std::string> changed;           ///< files behind the figures that are not what ran
+  std::optional<Failed> failed;            ///< the last run, if it failed; the figures before it stay
+  bool profiled_here = false;              ///< the user asked for a profile in this process: a save may ask again
+  std::optional<profiling::ProfileQueue::Ticket> going;  ///< the profile that waits or runs
+  protocol::Progress progress;                           ///< of it
+
+  /// The figures are not of what is there now.
+  bool is_stale() const { return !changed.empty() || failed.has_value(); }
+  /// Why, in words: "train.py has changed since"; empty when they are not.
+  std::string stale_words() const;
+};
+
+/// Told on the loop.
+struct ProfileEvents {
+  std::function<void(const protocol::Progress&)> progress;
+  /// `failure`: null when there are new figures.
+  std::function<void(const Entry&, const profiling::RunFailure* failure)> finished;
+};
+
+/// Lives on the loop. Profiles of one project run one after the other; those of several projects at once, which makes
+/// their times less sure, so they too share one queue.
+class Entries {
+ public:
+  /// `on_change` is called after an entry's figures, staleness or failure has changed.
+  Entries(boost::asio::io_context& loop, std::function<void(const Entry&)> on_change);
+  ~Entries();
+  Entries(const Entries&) = delete;
+  Entries& operator=(const Entries&) = delete;
+
+  /// Null: nothing is known of it.
+  const Entry* find(std::string_view path) const;
+  /// All entries, by path.
+  const std::map<std::string, Entry, std::less<>>& all() const { return entries_; }
+  /// The entry whose figures are shown in a file: the file itself, else the one whose figures are the newest there.
+  const Entry* for_file(std::string_view path) const;
+  /// By the profile's id, also of an entry whose figures are stale; null: the profile is gone.
+  const Entry* by_profile(std::string_view id) const;
+
+  /// Profiles it; what waits or runs for the same entry gives way.
+  void profile(profiling::ProfileRequest request, const profiling::Target& target,
+               std::vector<protocol::SourceText> open_texts, ProfileEvents events);
+  void cancel(std::string_view path);
+  /// Looks for a kept profile that holds, if nothing is known of the entry yet.
+  void load(profiling::ProfileRequest request, const profiling::Target& target);
+  /// A file is, in an editor or on disk, what `text` says; nothing: it is gone.
+  void file_is(const std::string& path, const std::string* text);
+
+  /// The user lets the entry's code run.
+  bool is_trusted(const profiling::Target& target) const;
+  /// Kept in the cache folder; when that fails `problem` says why, and it holds for this process.
+  void trust(const profiling::Target& target, std::string& problem);
+
+  /// Ends the worker and what goes on, untold. Nothing is profiled after it.
+  void stop();
+
+  std::size_t waiting_or_running() const { return queue_ ? queue_->size() : 0; }
+  bool is_worker_warm() const { return queue_ && queue_->is_warm(); }
+
+ private:
+  Entry& at(const profiling::Target& target);
+
+  boost::asio::io_context& loop_;
+  std::function<void(const Entry&)> on_change_;
+  boost::asio::thread_pool pool_;
+  worker::Reaper reaper_;
+  std::unique_ptr<profiling::ProfileQueue> queue_;
+  std::map<std::string, Entry, std::less<>> entries_;
+  std::set<std::string> trusted_;  ///< entries, in this process
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace ridgeline::methods

@@ -1,0 +1,81 @@
+#include "methods/figures.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "analysis/answers.h"
+
+namespace ridgeline::methods {
+
+using analysis::Node;
+
+Figures::Figures(profiling::MadeProfile made)
+    : made_(std::move(made)),
+      predictor_(analysis::make_predictor(made_.profile)),
+      outlook_(analysis::outlook_of(predictor_, made_.profile.batch_size)) {
+  for (const analysis::LineCost& line : made_.profile.lines) {
+    files_[path_of(line.location)].lines[line.location.line] = &line;
+  }
+  add(made_.profile.breakdown);
+  for (const protocol::SourceText& source : made_.sources) {
+    files_[source.path].text = &source.text;
+  }
+}
+
+void Figures::add(const Node& root) {
+  std::vector<const Node*> waiting = {&root};  // as deep as the user's modules: no recursion
+  while (!waiting.empty()) {
+    const Node& node = *waiting.back();
+    waiting.pop_back();
+    if (!node.location.file.empty()) {
+      files_[path_of(node.location)].calls.emplace(node.location.line, &node);
+    }
+    if (!node.definition.file.empty()) {
+      files_[path_of(node.definition)].definitions.emplace(node.definition.line, &node);
+    }
+    for (std::size_t i = 0; i < node.children.size(); ++i) {
+      places_[&node.children[i]] = {&node, i};
+      waiting.push_back(&node.children[i]);
+    }
+  }
+}
+
+const FileFigures* Figures::file(std::string_view path) const {
+  const auto found = files_.find(path);
+  return found == files_.end() ? nullptr : &found->second;
+}
+
+std::string Figures::path_of(const analysis::Location& place) const {
+  return place.file.empty() || place.file.front() == '/' ? place.file : made_.profile.project_root + "/" + place.file;
+}
+
+const Node* Figures::node(std::string_view id) const {
+  const Node* node = &made_.profile.breakdown;
+  while (!id.empty()) {
+    const std::string_view part = id.substr(0, id.find('.'));
+    std::size_t number = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
+    if (error != std::errc() || end != part.data() + part.size() || number >= node->children.size()) {
+      return nullptr;
+    }
+    node = &node->children[number];
+    id.remove_prefix(std::min(part.size() + 1, id.size()));
+  }
+  return node;
+}
+
+std::string Figures::id_of(const Node& node) const {
+  std::string id;
+  for (auto place = places_.find(&node); place != places_.end(); place = places_.find(place->second.parent)) {
+    id = std::to_string(place->second.number) + (id.empty() ? "" : "." + id);
+  }
+  return id;
+}
+
+const Node* Figures::parent_of(const Node& node) const {
+  const auto place = places_.find(&node);
+  return place == places_.end() ? nullptr : place->second.parent;
+}
+
+}  // namespace ridgeline::methods

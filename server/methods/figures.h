@@ -1,0 +1,66 @@
+// A profile as the editor's methods look things up in it: by file and line, by symbol, by node. Immutable.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/prediction.h"
+#include "analysis/predictor.h"
+#include "analysis/profile.h"
+#include "profiling/made_profile.h"
+
+namespace ridgeline::methods {
+
+/// Of one file. Lines count from 1, as in the profile; pointers are into the profile.
+struct FileFigures {
+  const std::string* text = nullptr;  ///< that ran; null: unknown
+  std::map<std::uint32_t, const analysis::LineCost*> lines;
+  std::multimap<std::uint32_t, const analysis::Node*> calls;        ///< by the line that called
+  std::multimap<std::uint32_t, const analysis::Node*> definitions;  ///< modules, by the line of their class
+};
+
+class Figures {
+ public:
+  explicit Figures(profiling::MadeProfile made);
+  Figures(const Figures&) = delete;
+  Figures& operator=(const Figures&) = delete;
+
+  const analysis::Profile& profile() const { return made_.profile; }
+  const analysis::Predictor& predictor() const { return predictor_; }
+  const analysis::Outlook& outlook() const { return outlook_; }
+  std::int64_t created_s() const { return made_.created_s; }
+  const std::vector<protocol::SourceText>& sources() const { return made_.sources; }
+
+  /// By absolute path; null: the profile has nothing there.
+  const FileFigures* file(std::string_view path) const;
+  /// Absolute path of a place's file; empty for no place.
+  std::string path_of(const analysis::Location& place) const;
+
+  /// The way from the root, as child numbers: "" is the iteration, "0.2" the third child of its first.
+  const analysis::Node* node(std::string_view id) const;
+  std::string id_of(const analysis::Node& node) const;
+  /// Null for the root.
+  const analysis::Node* parent_of(const analysis::Node& node) const;
+
+ private:
+  struct Place {
+    const analysis::Node* parent = nullptr;
+    std::size_t number = 0;  ///< among the parent's children
+  };
+
+  void add(const analysis::Node& node);
+
+  profiling::MadeProfile made_;
+  analysis::Predictor predictor_;
+  analysis::Outlook outlook_;
+  std::map<std::string, FileFigures, std::less<>> files_;
+  std::unordered_map<const analysis::Node*, Place> places_;
+};
+
+}  // namespace ridgeline::methods

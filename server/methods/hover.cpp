@@ -1,0 +1,150 @@
+#include "methods/hover.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "report/markdown.h"
+#include "source/calls.h"
+
+namespace ridgeline::methods {
+
+namespace {
+
+using analysis::LineCost;
+using analysis::Node;
+using report::Cost;
+
+/// Nodes that have no ancestor among themselves: what is inside of another is in its figures already.
+std::vector<const Node*> outermost(const Figures& figures, const std::vector<const Node*>& nodes) {
+  std::vector<const Node*> result;
+  for (const Node* node : nodes) {
+    bool inside = false;
+    for (const Node* above = figures.parent_of(*node); above != nullptr && !inside; above = figures.parent_of(*above)) {
+      inside = std::ranges::find(nodes, above) != nodes.end();
+    }
+    if (!inside) {
+      result.push_back(node);
+    }
+  }
+  std::ranges::stable_sort(result, std::greater{}, &Node::ms);
+  return result;
+}
+
+template <typename Map>
+std::vector<const Node*> nodes_at(const Map& map, std::uint32_t line) {
+  std::vector<const Node*> nodes;
+  const auto [first, last] = map.equal_range(line);
+  for (auto one = first; one != last; ++one) {
+    nodes.push_back(one->second);
+  }
+  return nodes;
+}
+
+void add(Cost& cost, const LineCost& line) {
+  cost.self_ms += line.self_ms;
+  cost.total_ms += line.total_ms;
+  cost.weights_bytes += line.weights_bytes;
+  cost.gradients_bytes += line.gradients_bytes;
+  cost.activations_bytes += line.activations_bytes;
+  cost.peak_bytes += line.peak_bytes;
+  for (std::size_t i = 0; i < analysis::kPhaseCount; ++i) {
+    cost.self_by_phase[i] += line.self_by_phase[i];
+  }
+}
+
+std::string of_line(const Snapshot& snapshot, std::uint32_t line, std::size_t offset) {
+  const auto then = snapshot.profiled(line);
+  const FileFigures& file = *snapshot.file();
+  const auto found = then.has_value() ? file.lines.find(*then) : file.lines.end();
+  if (found == file.lines.end()) {
+    return {};
+  }
+  Cost cost;
+  add(cost, *found->second);
+  if (const source::SourceTree* tree = snapshot.source.tree()) {
+    const auto call = source::expression_at(*tree, offset);
+    cost.title = call.has_value() ? call->callee : "";
+  }
+  cost.calls = static_cast<double>(found->second->calls.value_or(0));
+  cost.model = &found->second->self_model;
+  cost.inside = outermost(*snapshot.figures(), nodes_at(file.calls, *then));
+  if (!cost.inside.empty()) {
+    cost.parent = snapshot.figures()->parent_of(*cost.inside.front());
+  }
+  return report::cost_markdown(snapshot.figures()->profile(), cost);
+}
+
+/// A function: its own lines together. What one of them calls is in its total, so that the totals sum to the
+/// function's, but for recursion, which can make them more than there is.
+std::string of_function(const Snapshot& snapshot, const source::Definition& definition) {
+  Cost cost;
+  cost.title = definition.qualified_name;
+  bool found = false;
+  for (const auto& [profiled_line, line] : snapshot.file()->lines) {
+    const auto now = snapshot.now(profiled_line);
+    if (now.has_value() && *now >= definition.name_line && *now <= definition.last_line) {
+      add(cost, *line);
+      found = true;
+    }
+  }
+  const double whole = snapshot.figures()->profile().iteration.ms.value;
+  cost.total_ms = std::min(cost.total_ms, whole);
+  return found ? report::cost_markdown(snapshot.figures()->profile(), cost) : "";
+}
+
+std::string of_class(const Snapshot& snapshot, const source::Definition& definition) {
+  std::vector<const Node*> nodes;
+  for (const auto& [profiled_line, node] : snapshot.file()->definitions) {
+    if (snapshot.now(profiled_line) == definition.name_line) {
+      nodes.push_back(node);
+    }
+  }
+  return report::module_markdown(snapshot.figures()->profile(), outermost(*snapshot.figures(), nodes));
+}
+
+std::string words_at(const Snapshot& snapshot, std::size_t offset, std::uint32_t line, source::Span& span) {
+  const auto inside = [&](const source::Span& name) { return name.begin <= offset && offset <= name.end; };
+  if (snapshot.own != nullptr && snapshot.own->figures != nullptr) {
+    const auto& entry_point = snapshot.source.entry_point();
+    for (std::size_t i = 0; entry_point.has_value() && i < source::kProviderKinds; ++i) {
+      if (const auto& provider = entry_point->providers[i]; provider.has_value() && inside(provider->name_span)) {
+        span = provider->name_span;
+        return report::summary_markdown(snapshot.own->figures->profile(), snapshot.own->figures->outlook());
+      }
+    }
+  }
+  if (snapshot.file() == nullptr) {
+    return {};
+  }
+  for (const source::Definition& definition : snapshot.source.definitions()) {
+    if (inside(definition.name_span)) {
+      span = definition.name_span;
+      return definition.kind == source::DefinitionKind::kClass ? of_class(snapshot, definition)
+                                                               : of_function(snapshot, definition);
+    }
+  }
+  return of_line(snapshot, line, offset);
+}
+
+}  // namespace
+
+std::optional<protocol::Hover> hover(const Snapshot& snapshot, protocol::Position position) {
+  const auto offset = snapshot.document.offset(position);
+  if (snapshot.figures() == nullptr || !offset.has_value()) {
+    return std::nullopt;
+  }
+  source::Span span{0, 0};
+  std::string words = words_at(snapshot, *offset, position.line, span);
+  if (words.empty()) {
+    return std::nullopt;
+  }
+  if (const std::string note = snapshot.stale_note(); !note.empty()) {
+    words += "\n*" + note + "*\n";
+  }
+  return protocol::Hover{{true, std::move(words)},
+                         span.end > span.begin ? snapshot.range(span) : snapshot.line_range(position.line)};
+}
+
+}  // namespace ridgeline::methods

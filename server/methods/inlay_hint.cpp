@@ -1,0 +1,38 @@
+#include "methods/inlay_hint.h"
+
+#include <algorithm>
+
+#include "report/labels.h"
+
+namespace ridgeline::methods {
+
+std::vector<protocol::InlayHint> inlay_hints(const Snapshot& snapshot, const protocol::Range& range) {
+  std::vector<protocol::InlayHint> hints;
+  if (snapshot.file() == nullptr || !snapshot.settings.inlay_hints) {
+    return hints;
+  }
+  const analysis::Profile& profile = snapshot.figures()->profile();
+  const auto part = [](double some, double whole) { return whole > 0 ? some / whole : 0; };
+  const std::string stale = snapshot.stale_note();
+  for (const auto& [profiled_line, line] : snapshot.file()->lines) {
+    const auto now = snapshot.now(profiled_line);
+    const double most = std::max(part(line->self_ms, profile.iteration.ms.value),
+                                 part(static_cast<double>(line->peak_bytes), static_cast<double>(profile.peak_bytes)));
+    if (!now.has_value() || *now < range.start.line || *now > range.end.line ||
+        most < snapshot.settings.inlay_hint_threshold) {
+      continue;
+    }
+    protocol::InlayHint hint;
+    const std::string label = report::line_label(*line, profile, snapshot.settings.inlay_hint_format);
+    if (label.empty()) {
+      continue;
+    }
+    hint.position = snapshot.document.position(snapshot.document.text().line_end(*now));
+    hint.label = stale.empty() ? label : label + " (stale)";
+    hint.padding_left = true;
+    hints.push_back(std::move(hint));
+  }
+  return hints;
+}
+
+}  // namespace ridgeline::methods

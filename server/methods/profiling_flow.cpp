@@ -1,0 +1,169 @@
+#include "methods/profiling_flow.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include "protocol/json_fields.h"
+
+namespace ridgeline::methods {
+
+namespace {
+
+/// Editors that save several files at once do it within this.
+constexpr std::chrono::milliseconds kDebounce{40};
+constexpr const char* kYes = "Profile";
+
+std::string name_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }
+
+/// The editor has asked the user itself, and says so: then a gesture is consent enough.
+bool editor_vouches(const protocol::Json& options) {
+  return options.is_object() && options.contains("trust") && options["trust"] == "editor";
+}
+
+/// One bar: never back, and without a figure while nobody knows how long it takes.
+class Bar {
+ public:
+  Bar(session::Session& session, const protocol::Json& params, const std::string& name, std::function<void()> on_cancel)
+      : progress_(session, params, begin_of(name), std::move(on_cancel)) {}
+
+  void show(const protocol::Progress& step) {
+    protocol::WorkDoneProgressReport report;
+    report.message = step.message;
+    if (step.stage != "start" && step.stage != "build") {
+      percentage_ =
+          std::max(percentage_, static_cast<std::uint32_t>(std::lround(100 * std::clamp(step.fraction, 0.0, 1.0))));
+    }
+    report.percentage = percentage_;
+    if (report.message != message_ || percentage_ != shown_) {
+      message_ = report.message;
+      shown_ = percentage_;
+      progress_.report(std::move(report));
+    }
+  }
+  void end(const std::string& message) { progress_.end(message); }
+
+ private:
+  static protocol::WorkDoneProgressBegin begin_of(const std::string& name) {
+    protocol::WorkDoneProgressBegin begin;
+    begin.title = "Profiling " + name;
+    begin.percentage = 0;
+    begin.cancellable = true;
+    return begin;
+  }
+
+  session::Progress progress_;
+  std::uint32_t percentage_ = 0;
+  std::uint32_t shown_ = 0;
+  std::string message_;
+};
+
+}  // namespace
+
+void ProfilingFlow::start(Workspace& workspace, const std::string& uri, const protocol::Json& params,
+                          const session::CancelToken& cancel, ProfileDone done) {
+  session::Session& session = workspace.session();
+  const auto path = session.path_of(uri);
+  profiling::ProfileRequest request = workspace.settings().request(path.value_or(uri));
+  if (const auto sizes = protocol::optional_member<std::vector<int>>(params, "batchSizes")) {
+    request.batch_sizes = *sizes;
+  }
+  if (const auto budget = protocol::optional_member<double>(params, "timeBudget"); budget.has_value() && *budget > 0) {
+    request.time_budget_seconds = *budget;
+  }
+  auto found = profiling::find_target(request);
+  if (const auto* failure = std::get_if<profiling::RunFailure>(&found)) {
+    done(nullptr, failure);
+    return;
+  }
+  const auto& target = std::get<profiling::Target>(found);
+  if (entries_.is_trusted(target) || editor_vouches(session.client().options)) {
+    run(workspace, std::move(request), target, params, cancel, std::move(done));
+    return;
+  }
+  const std::string question = "Profiling runs the code of " + target.entry + " with " + target.interpreter.path +
+                               ", and again when you save it. Run it?";
+  session.ask(protocol::MessageType::kInfo, question, {kYes, "Not now"},
+              [this, &workspace, request, target, params, cancel, done = std::move(done),
+               alive = std::weak_ptr(alive_)](const std::optional<std::string>& choice) {
+                if (alive.expired()) {
+                  return;
+                }
+                if (choice != kYes) {
+                  const profiling::RunFailure refused{
+                      protocol::failure_of("not-trusted", "start",
+                                           "The code of " + name_of(target.entry) + " may not run: nobody agreed."),
+                      ""};
+                  done(nullptr, &refused);
+                  return;
+                }
+                std::string problem;
+                entries_.trust(target, problem);
+                if (!problem.empty()) {
+                  workspace.session().log(protocol::MessageType::kWarning, problem);
+                }
+                run(workspace, request, target, params, cancel, done);
+              });
+}
+
+void ProfilingFlow::run(Workspace& workspace, profiling::ProfileRequest request, const profiling::Target& target,
+                        const protocol::Json& params, const session::CancelToken& cancel, ProfileDone done) {
+  if (cancel.cancelled()) {
+    const profiling::RunFailure cancelled{protocol::failure_of("cancelled", "start", "The profile was cancelled."), ""};
+    done(nullptr, &cancelled);
+    return;
+  }
+  request.overlay = workspace.open_texts(target.project_root, true);
+  const auto stop = [this, entry = target.entry, alive = std::weak_ptr(alive_)] {
+    if (!alive.expired()) {
+      entries_.cancel(entry);
+    }
+  };
+  cancel.on_cancel(stop);
+  auto bar = std::make_shared<Bar>(workspace.session(), params, name_of(target.entry), stop);
+  entries_.profile(std::move(request), target, workspace.open_texts(target.project_root, false),
+                   {[bar](const protocol::Progress& step) { bar->show(step); },
+                    [bar, done = std::move(done)](const Entry& entry, const profiling::RunFailure* failure) {
+                      bar->end(failure == nullptr ? "" : failure->failure.message);
+                      done(&entry, failure);
+                    }});
+}
+
+void ProfilingFlow::saved(Workspace& workspace, const session::Document& document) {
+  if (!workspace.settings().profile_on_save) {
+    return;
+  }
+  for (const auto& [path, entry] : entries_.all()) {
+    const bool part =
+        path == document.path() || (entry.figures != nullptr && entry.figures->file(document.path()) != nullptr);
+    if (!part || !entry.profiled_here) {
+      continue;
+    }
+    auto& timer = waiting_[{&workspace, path}];
+    timer = std::make_unique<boost::asio::steady_timer>(workspace.session().loop(), kDebounce);
+    timer->async_wait([this, &workspace, path = path, alive = std::weak_ptr(alive_)](const auto& error) {
+      if (!error && !alive.expired()) {
+        again(workspace, path);
+      }
+    });
+  }
+}
+
+void ProfilingFlow::again(Workspace& workspace, const std::string& entry) {
+  waiting_.erase({&workspace, entry});
+  profiling::ProfileRequest request = workspace.settings().request(entry);
+  request.time_budget_seconds = std::min(request.time_budget_seconds, workspace.settings().save_time_budget_seconds);
+  request.keep = false;
+  auto found = profiling::find_target(request);
+  const auto* target = std::get_if<profiling::Target>(&found);
+  if (target != nullptr && (entries_.is_trusted(*target) || editor_vouches(workspace.session().client().options))) {
+    run(workspace, std::move(request), *target, nullptr, {}, [](const Entry*, const profiling::RunFailure*) {});
+  }
+}
+
+void ProfilingFlow::ended(const Workspace& workspace) {
+  std::erase_if(waiting_, [&](const auto& one) { return one.first.first == &workspace; });
+}
+
+}  // namespace ridgeline::methods

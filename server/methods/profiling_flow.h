@@ -1,0 +1,46 @@
+// ridgeline/profile, its command, and the profile after a save: consent, the request, progress, the end.
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "methods/workspace.h"
+#include "session/cancel.h"
+
+namespace ridgeline::methods {
+
+/// What a profile that was asked for ended with: null, new figures; else why not.
+using ProfileDone = std::function<void(const Entry*, const profiling::RunFailure*)>;
+
+class ProfilingFlow {
+ public:
+  explicit ProfilingFlow(Entries& entries) : entries_(entries) {}
+
+  /// Profiles the file. Asks the user first when its code may not run yet. `params` may name batch sizes and a progress
+  /// token. `done` is called once, unless the session ends before.
+  void start(Workspace& workspace, const std::string& uri, const protocol::Json& params,
+             const session::CancelToken& cancel, ProfileDone done);
+  /// A file was saved: the entries that the user has profiled here and that it is part of are profiled again, briefly.
+  void saved(Workspace& workspace, const session::Document& document);
+  /// The session is gone: nothing is started for it any more.
+  void ended(const Workspace& workspace);
+
+ private:
+  void run(Workspace& workspace, profiling::ProfileRequest request, const profiling::Target& target,
+           const protocol::Json& params, const session::CancelToken& cancel, ProfileDone done);
+  void again(Workspace& workspace, const std::string& entry);
+
+  Entries& entries_;
+  /// By workspace and entry: a save that waits for the next one.
+  std::map<std::pair<const Workspace*, std::string>, std::unique_ptr<boost::asio::steady_timer>> waiting_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace ridgeline::methods

@@ -1,0 +1,313 @@
+#include "methods/server.h"
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "methods/answers_json.h"
+#include "methods/code_action.h"
+#include "methods/code_lens.h"
+#include "methods/hover.h"
+#include "methods/inlay_hint.h"
+#include "methods/parameters.h"
+#include "methods/status.h"
+#include "protocol/json_fields.h"
+#include "report/text.h"
+#include "worker/cache.h"
+
+namespace ridgeline::methods {
+
+namespace {
+
+using protocol::Json;
+using protocol::member;
+using protocol::optional_member;
+namespace code = protocol::error_code;
+
+constexpr std::array<const char*, 4> kCommands = {"ridgeline.profile", "ridgeline.cancel", "ridgeline.setBatchSize",
+                                                  "ridgeline.openReport"};
+constexpr std::array<const char*, 8> kOwnMethods = {
+    "ridgeline/profile",   "ridgeline/profileChanged", "ridgeline/summary",      "ridgeline/breakdown",
+    "ridgeline/lineCosts", "ridgeline/predict",        "ridgeline/setBatchSize", "ridgeline/status"};
+
+Json capabilities_for(const protocol::InitializeParams& client) {
+  Json capabilities = {{"hoverProvider", true},
+                       {"inlayHintProvider", true},
+                       {"codeLensProvider", {{"resolveProvider", false}}},
+                       {"codeActionProvider", {{"codeActionKinds", {"quickfix", "refactor.rewrite"}}}},
+                       {"executeCommandProvider", {{"commands", kCommands}}},
+                       {"experimental", {{"ridgeline", {{"version", 1}, {"methods", kOwnMethods}}}}}};
+  if (client.capabilities.diagnostics.pull) {
+    capabilities["diagnosticProvider"] = {
+        {"identifier", "ridgeline"}, {"interFileDependencies", true}, {"workspaceDiagnostics", false}};
+  }
+  return capabilities;
+}
+
+std::string uri_in(const Json& params) { return member<protocol::TextDocumentIdentifier>(params, "textDocument").uri; }
+
+/// Without a client that reads Markdown the words stand as they are.
+void fit(protocol::Hover& hover, const protocol::ClientCapabilities& client) {
+  hover.contents.markdown = client.hover.markdown;
+}
+
+}  // namespace
+
+Server::Server(boost::asio::io_context& loop)
+    : entries_(loop,
+               [this](const Entry& entry) {
+                 for (const auto& [id, client] : clients_) {
+                   client->workspace.entry_changed(entry);
+                 }
+               }),
+      flow_(entries_) {
+  service_.capabilities = capabilities_for;
+  service_.listener = this;
+  add_features();
+  add_commands();
+  add_own_methods();
+}
+
+// ---- sessions
+
+Server::Client& Server::client_of(session::Session& session) {
+  auto& client = clients_[session.id()];
+  if (client == nullptr) {
+    client = std::make_unique<Client>(session, entries_);
+  }
+  return *client;
+}
+
+void Server::initialized(session::Session& session) {
+  client_of(session);
+  if (session.capabilities().workspace.watches_files) {
+    const Json watched = {{"watchers", Json::array({Json{{"globPattern", "**/*.py"}}})}};
+    session.register_capabilities({{"ridgeline-files", "workspace/didChangeWatchedFiles", watched}});
+  }
+}
+
+void Server::ended(session::Session& session) {
+  if (const auto found = clients_.find(session.id()); found != clients_.end()) {
+    flow_.ended(found->second->workspace);
+    clients_.erase(found);
+  }
+}
+
+void Server::document_opened(session::Session& session, const session::Document& document) {
+  client_of(session).workspace.opened(document);
+}
+
+void Server::document_changed(session::Session& session, const session::Document& document,
+                              std::span<const session::ByteEdit> edits) {
+  client_of(session).workspace.changed(document, edits);
+}
+
+void Server::document_saved(session::Session& session, const session::Document& document) {
+  flow_.saved(client_of(session).workspace, document);
+}
+
+void Server::document_closed(session::Session& session, const session::Document& document) {
+  client_of(session).workspace.closed(document);
+}
+
+void Server::configuration_changed(session::Session& session) { client_of(session).workspace.configure(); }
+
+// ---- methods
+
+void Server::add_features() {
+  /// A method about an open document; null where it is not open.
+  const auto on_document = [this](const char* method, const Json& nothing, auto answer) {
+    service_.methods.requests[method] = [this, nothing, answer](session::Session& session, const Json& params,
+                                                                session::Reply reply, const session::CancelToken&) {
+      const auto snapshot = client_of(session).workspace.snapshot(uri_in(params));
+      reply.result(snapshot.has_value() ? answer(*snapshot, params) : nothing);
+    };
+  };
+  on_document("textDocument/hover", nullptr, [](const Snapshot& snapshot, const Json& params) -> Json {
+    auto found = hover(snapshot, member<protocol::Position>(params, "position"));
+    if (!found.has_value()) {
+      return nullptr;
+    }
+    fit(*found, snapshot.client);
+    return *found;
+  });
+  on_document("textDocument/inlayHint", Json::array(), [](const Snapshot& snapshot, const Json& params) -> Json {
+    return inlay_hints(snapshot, member<protocol::Range>(params, "range"));
+  });
+  on_document("textDocument/codeLens", Json::array(),
+              [](const Snapshot& snapshot, const Json&) -> Json { return code_lenses(snapshot); });
+  on_document("textDocument/codeAction", Json::array(), [](const Snapshot& snapshot, const Json& params) -> Json {
+    return code_actions(snapshot, member<protocol::Range>(params, "range"),
+                        member<protocol::CodeActionContext>(params, "context"));
+  });
+  service_.methods.requests["textDocument/diagnostic"] = [this](session::Session& session, const Json& params,
+                                                                session::Reply reply, const session::CancelToken&) {
+    const Workspace& workspace = client_of(session).workspace;
+    const auto snapshot = workspace.snapshot(uri_in(params));
+    protocol::DocumentDiagnosticReport report;
+    if (snapshot.has_value()) {
+      report.items = workspace.diagnostics_of(*snapshot);
+    }
+    reply.result(report);
+  };
+  service_.methods.notifications["workspace/didChangeWatchedFiles"] = [this](session::Session& session,
+                                                                             const Json& params) {
+    for (const Json& change : member<std::vector<Json>>(params, "changes")) {
+      const auto path = session.path_of(member<std::string>(change, "uri"));
+      if (path.has_value() && session.documents().find_path(*path) == nullptr) {
+        std::ifstream file(*path, std::ios::binary);
+        const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+        entries_.file_is(*path, file ? &text : nullptr);
+      }
+    }
+  };
+}
+
+void Server::profile(session::Session& session, const std::string& uri, const Json& params, session::Reply reply,
+                     const session::CancelToken& cancel) {
+  auto answer = std::make_shared<session::Reply>(std::move(reply));
+  flow_.start(client_of(session).workspace, uri, params, cancel,
+              [answer](const Entry* entry, const profiling::RunFailure* failure) {
+                if (failure == nullptr) {
+                  answer->result(summary_json(*entry));
+                } else if (failure->failure.kind == "cancelled") {
+                  answer->error(code::kRequestCancelled, failure->failure.message, failure_json(*failure));
+                } else {
+                  answer->error(code::kRequestFailed, failure->failure.message, failure_json(*failure));
+                }
+              });
+}
+
+void Server::open_report(session::Session& session, const std::string& uri, session::Reply reply) {
+  const auto path = session.path_of(uri);
+  const Entry* entry = path.has_value() ? entries_.find(*path) : nullptr;
+  if (entry == nullptr || entry->figures == nullptr) {
+    reply.error(code::kRequestFailed, "There is no profile of this file. Run ridgeline.profile first.");
+    return;
+  }
+  std::string error;
+  const std::string folder = worker::cache_folder(error) + "/reports";
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  const analysis::Profile& profile = entry->figures->profile();
+  const std::string file =
+      folder + "/" + std::filesystem::path(entry->path).stem().string() + "-" + profile.id + ".txt";
+  const auto line_of = [figures = entry->figures](const analysis::Location& place) -> std::optional<std::string> {
+    const FileFigures* found = figures->file(figures->path_of(place));
+    if (found == nullptr || found->text == nullptr || place.line == 0) {
+      return std::nullopt;
+    }
+    const session::Text text(*found->text);
+    return place.line <= text.line_count() ? std::optional(std::string(text.line(place.line - 1))) : std::nullopt;
+  };
+  std::ofstream out(file);
+  out << report::text_report(profile, entry->figures->outlook(), line_of, {});
+  if (!error.empty() || problem || !out.flush()) {
+    reply.error(code::kRequestFailed, "The report could not be written to " + folder + ". " + error);
+    return;
+  }
+  const std::string where = session.uri_of(file);
+  if (session.capabilities().window.show_document) {
+    session.request("window/showDocument", {{"uri", where}});
+  }
+  reply.result({{"uri", where}});
+}
+
+void Server::add_commands() {
+  service_.methods.requests["workspace/executeCommand"] =
+      [this](session::Session& session, const Json& params, session::Reply reply, const session::CancelToken& cancel) {
+        const auto command = member<std::string>(params, "command");
+        const auto arguments = optional_member<std::vector<Json>>(params, "arguments").value_or(std::vector<Json>{});
+        if (arguments.empty() || !arguments[0].is_string()) {
+          throw protocol::InvalidValue("arguments: the first must be the URI of an entry file");
+        }
+        const auto uri = arguments[0].get<std::string>();
+        const Json second = arguments.size() > 1 ? arguments[1] : Json();
+        if (command == "ridgeline.profile") {
+          Json more = second.is_object() ? second : Json::object();
+          if (const auto token = params.find("workDoneToken"); token != params.end()) {
+            more["workDoneToken"] = *token;
+          }
+          profile(session, uri, more, std::move(reply), cancel);
+        } else if (command == "ridgeline.cancel") {
+          entries_.cancel(session.path_of(uri).value_or(""));
+          reply.result(nullptr);
+        } else if (command == "ridgeline.setBatchSize") {
+          client_of(session).writer.write(uri, protocol::value_as<int>(second), std::move(reply));
+        } else if (command == "ridgeline.openReport") {
+          open_report(session, uri, std::move(reply));
+        } else {
+          throw protocol::InvalidValue("command: there is no " + command.substr(0, 80));
+        }
+      };
+}
+
+void Server::add_own_methods() {
+  auto& requests = service_.methods.requests;
+  requests["ridgeline/profile"] = [this](session::Session& session, const Json& params, session::Reply reply,
+                                         const session::CancelToken& cancel) {
+    profile(session, uri_in(params), params, std::move(reply), cancel);
+  };
+  requests["ridgeline/setBatchSize"] = [this](session::Session& session, const Json& params, session::Reply reply,
+                                              const session::CancelToken&) {
+    client_of(session).writer.write(uri_in(params), member<int>(params, "batchSize"), std::move(reply));
+  };
+  requests["ridgeline/status"] = [this](session::Session& session, const Json& params, session::Reply reply,
+                                        const session::CancelToken&) {
+    reply.result(status_json(client_of(session).workspace, entries_, params));
+  };
+  /// A method that speaks of a profile by its id.
+  const auto of_profile = [this](const char* method, auto answer) {
+    service_.methods.requests[method] = [this, answer](session::Session& session, const Json& params,
+                                                       session::Reply reply, const session::CancelToken&) {
+      const auto id = member<std::string>(params, "profileId");
+      const Entry* entry = entries_.by_profile(id);
+      if (entry == nullptr) {
+        reply.error(code::kContentModified, "There is no profile " + id.substr(0, 40) + " any more.",
+                    {{"reason", "gone"}});
+        return;
+      }
+      reply.result(answer(session, *entry, params));
+    };
+  };
+  /// ridgeline/summary also answers for a document, which is how a client learns the id.
+  requests["ridgeline/summary"] = [this](session::Session& session, const Json& params, session::Reply reply,
+                                         const session::CancelToken&) {
+    const auto id = optional_member<std::string>(params, "profileId");
+    const Entry* entry =
+        id.has_value() ? entries_.by_profile(*id) : entries_.for_file(session.path_of(uri_in(params)).value_or(""));
+    if (entry == nullptr && id.has_value()) {
+      reply.error(code::kContentModified, "There is no profile " + id->substr(0, 40) + " any more.",
+                  {{"reason", "gone"}});
+      return;
+    }
+    Json summary = entry == nullptr ? Json(nullptr) : summary_json(*entry);
+    if (entry != nullptr) {
+      summary["uri"] = session.uri_of(entry->path);
+    }
+    reply.result(std::move(summary));
+  };
+  of_profile("ridgeline/breakdown", [](session::Session& session, const Entry& entry, const Json& params) {
+    return breakdown_json(*entry.figures, node_in(*entry.figures, params),
+                          [&](const std::string& path) { return session.uri_of(path); });
+  });
+  of_profile("ridgeline/lineCosts", [this](session::Session& session, const Entry& entry, const Json& params) -> Json {
+    const auto snapshot = client_of(session).workspace.snapshot(uri_in(params));
+    if (!snapshot.has_value()) {
+      throw protocol::InvalidValue("textDocument: it is not open");
+    }
+    Snapshot of_entry = *snapshot;
+    of_entry.entry = &entry;
+    const FileFigures* file = of_entry.file();
+    of_entry.lines = file != nullptr && file->text != nullptr ? &snapshot->source.lines(*file->text) : nullptr;
+    const auto node = optional_member<std::string>(params, "node");
+    return line_costs_json(of_entry, node.has_value() && !node->empty() ? &node_in(*entry.figures, params) : nullptr);
+  });
+  of_profile("ridgeline/predict", [](session::Session&, const Entry& entry, const Json& params) {
+    return prediction_json(*entry.figures, question_in(params));
+  });
+}
+
+}  // namespace ridgeline::methods

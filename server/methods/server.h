@@ -1,0 +1,59 @@
+// The server: what all sessions share, and the table of its methods.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+
+#include "methods/batch_size_writer.h"
+#include "methods/entries.h"
+#include "methods/profiling_flow.h"
+#include "methods/workspace.h"
+#include "session/method_table.h"
+#include "session/session.h"
+
+namespace ridgeline::methods {
+
+/// Outlives its sessions. Lives on the loop.
+class Server : public session::SessionListener {
+ public:
+  explicit Server(boost::asio::io_context& loop);
+
+  /// For the sessions; refers to this server.
+  const session::Service& service() const { return service_; }
+  /// Ends the profiles and their worker, so that the loop can run out of work.
+  void stop() { entries_.stop(); }
+
+  void initialized(session::Session& session) override;
+  void ended(session::Session& session) override;
+  void document_opened(session::Session& session, const session::Document& document) override;
+  void document_changed(session::Session& session, const session::Document& document,
+                        std::span<const session::ByteEdit> edits) override;
+  void document_saved(session::Session& session, const session::Document& document) override;
+  void document_closed(session::Session& session, const session::Document& document) override;
+  void configuration_changed(session::Session& session) override;
+
+ private:
+  struct Client {
+    explicit Client(session::Session& session, Entries& entries) : workspace(session, entries), writer(workspace) {}
+    Workspace workspace;
+    BatchSizeWriter writer;
+  };
+
+  Client& client_of(session::Session& session);
+  void add_features();
+  void add_commands();
+  void add_own_methods();
+  void profile(session::Session& session, const std::string& uri, const protocol::Json& params, session::Reply reply,
+               const session::CancelToken& cancel);
+  void open_report(session::Session& session, const std::string& uri, session::Reply reply);
+
+  session::Service service_;
+  std::map<std::uint64_t, std::unique_ptr<Client>> clients_;  ///< by the session's id
+  Entries entries_;
+  ProfilingFlow flow_;
+};
+
+}  // namespace ridgeline::methods

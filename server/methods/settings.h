@@ -1,0 +1,40 @@
+// The user's settings: section "ridgeline" of the client's configuration. docs/settings.md lists them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/advice.h"
+#include "profiling/request.h"
+#include "protocol/json_rpc.h"
+#include "report/labels.h"
+
+namespace ridgeline::methods {
+
+struct Settings {
+  std::string python;
+  std::string project_root;
+  std::string device;
+  std::vector<int> batch_sizes;
+  double time_budget_seconds = 10;
+  double time_limit_seconds = 600;
+  std::uint64_t memory_limit_bytes = 0;
+  bool profile_on_save = true;
+  /// Of a profile after a save: short, so that the figures are back before the user looks for them.
+  double save_time_budget_seconds = 0.2;
+  bool inlay_hints = true;
+  double inlay_hint_threshold = 0.01;  ///< of the iteration's time, or of the peak
+  report::LabelFormat inlay_hint_format = report::LabelFormat::kBoth;
+  std::array<bool, analysis::kAdviceCount> advice{};  ///< which kinds are shown
+
+  /// What is asked of a profile by them.
+  profiling::ProfileRequest request(const std::string& entry) const;
+};
+
+/// Reads the section; null: all defaults. What is not as it should be is left at its default and named in `problems`, a
+/// sentence each.
+Settings read_settings(const protocol::Json& section, std::vector<std::string>& problems);
+
+}  // namespace ridgeline::methods

@@ -1,0 +1,225 @@
+#include "methods/workspace.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "methods/answers_json.h"
+#include "methods/diagnostics.h"
+
+namespace ridgeline::methods {
+
+namespace {
+
+bool is_python(const session::Document& document) {
+  return !document.path().empty() && (document.language_id() == "python" || document.path().ends_with(".py"));
+}
+
+bool is_inside(std::string_view path, std::string_view folder) {
+  return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
+}
+
+/// A document is known by the path that the editor has; the runner knows files by their real ones.
+std::string real(const std::string& path) {
+  std::error_code problem;
+  const std::string found = std::filesystem::canonical(path, problem).string();
+  return problem ? path : found;
+}
+
+bool is_what_the_file_holds(const session::Document& document) {
+  std::error_code problem;
+  if (std::filesystem::file_size(document.path(), problem) != document.bytes().size() || problem) {
+    return false;
+  }
+  std::ifstream file(document.path(), std::ios::binary);
+  return std::equal(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>(), document.bytes().begin(),
+                    document.bytes().end());
+}
+
+}  // namespace
+
+Workspace::Workspace(session::Session& session, Entries& entries) : session_(session), entries_(entries) {
+  settings_.advice.fill(true);
+}
+
+void Workspace::configure() {
+  std::vector<std::string> problems;
+  settings_ = read_settings(session_.settings(), problems);
+  for (const std::string& problem : problems) {
+    session_.show(protocol::MessageType::kWarning, problem);
+  }
+  publish_all();
+  refresh(session_.capabilities().workspace.inlay_hint_refresh, "workspace/inlayHint/refresh");
+}
+
+void Workspace::opened(const session::Document& document) {
+  if (!is_python(document)) {
+    return;
+  }
+  views_.insert_or_assign(document.uri(), SourceView(document));
+  const std::string path = real(document.path());
+  entries_.file_is(path, &document.bytes());
+  if (views_.at(document.uri()).entry_point().has_value()) {
+    const profiling::ProfileRequest request = settings_.request(path);
+    auto found = profiling::find_target(request);
+    if (const auto* target = std::get_if<profiling::Target>(&found)) {
+      entries_.load(request, *target);
+    }
+  }
+  publish(document.uri());
+}
+
+void Workspace::changed(const session::Document& document, std::span<const session::ByteEdit> edits) {
+  const auto view = views_.find(document.uri());
+  if (view == views_.end()) {
+    return;
+  }
+  view->second.changed(edits);
+  entries_.file_is(document.path(), &document.bytes());
+  publish(document.uri());
+}
+
+void Workspace::closed(const session::Document& document) {
+  views_.erase(document.uri());
+  if (published_.erase(document.uri()) > 0 && session_.running()) {
+    session_.notify("textDocument/publishDiagnostics",
+                    protocol::PublishDiagnosticsParams{document.uri(), std::nullopt, {}});
+  }
+  if (is_python(document)) {
+    std::ifstream file(document.path(), std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    entries_.file_is(document.path(), file ? &text : nullptr);
+  }
+}
+
+void Workspace::entry_changed(const Entry& entry) {
+  if (!session_.running() || !watches(entry)) {
+    return;
+  }
+  protocol::Json changed = changed_json(entry);
+  changed["uri"] = session_.uri_of(entry.path);
+  session_.notify("ridgeline/profileChanged", std::move(changed));
+  publish_all();
+  const auto& client = session_.capabilities().workspace;
+  refresh(client.inlay_hint_refresh, "workspace/inlayHint/refresh");
+  refresh(client.diagnostics_refresh && session_.capabilities().diagnostics.pull, "workspace/diagnostic/refresh");
+  refresh_lenses();
+}
+
+void Workspace::refresh_lenses() {
+  refresh(session_.capabilities().workspace.code_lens_refresh, "workspace/codeLens/refresh");
+}
+
+void Workspace::refresh(bool supported, const char* method) {
+  if (supported && session_.running()) {
+    session_.request(method, nullptr);
+  }
+}
+
+std::optional<Snapshot> Workspace::snapshot(std::string_view uri) const {
+  const SourceView* source = view(uri);
+  if (source == nullptr) {
+    return std::nullopt;
+  }
+  const session::Document& document = source->document();
+  Snapshot snapshot{document, *source, settings_, session_.capabilities()};
+  snapshot.own = entries_.find(document.path());
+  snapshot.entry = entries_.for_file(document.path());
+  if (const FileFigures* file = snapshot.file(); file != nullptr && file->text != nullptr) {
+    snapshot.lines = &source->lines(*file->text);
+  }
+  return snapshot;
+}
+
+const SourceView* Workspace::view(std::string_view uri) const {
+  const auto found = views_.find(uri);
+  return found == views_.end() ? nullptr : &found->second;
+}
+
+std::vector<protocol::Diagnostic> Workspace::diagnostics_of(const Snapshot& snapshot) const {
+  const Entry* failed = nullptr;
+  for (const auto& [path, entry] : entries_.all()) {
+    if (!entry.failed.has_value()) {
+      continue;
+    }
+    const std::string place = place_of(entry).path;
+    const bool shown_there = place == path || session_.documents().find_path(place) != nullptr;
+    if (snapshot.document.path() == (shown_there ? place : path)) {
+      failed = &entry;
+      break;
+    }
+  }
+  std::vector<protocol::Diagnostic> found = diagnostics(snapshot, failed);
+  for (protocol::Diagnostic& diagnostic : found) {
+    for (protocol::DiagnosticRelatedInformation& related : diagnostic.related_information) {
+      if (related.location.uri.starts_with("/")) {
+        related.location.uri = session_.uri_of(related.location.uri);
+      }
+    }
+  }
+  return found;
+}
+
+void Workspace::publish(std::string_view uri) {
+  if (session_.capabilities().diagnostics.pull || !session_.running()) {
+    return;
+  }
+  const std::optional<Snapshot> shown = snapshot(uri);
+  if (!shown.has_value()) {
+    return;
+  }
+  protocol::PublishDiagnosticsParams params{std::string(uri), std::nullopt, diagnostics_of(*shown)};
+  if (session_.capabilities().diagnostics.version) {
+    params.version = shown->document.version();
+  }
+  protocol::Json items = params.diagnostics;
+  const auto before = published_.find(uri);
+  if (before == published_.end() ? items.empty() : before->second == items) {
+    return;
+  }
+  published_[std::string(uri)] = std::move(items);
+  session_.notify("textDocument/publishDiagnostics", params);
+}
+
+void Workspace::publish_all() {
+  for (const auto& [uri, view] : views_) {
+    publish(uri);
+  }
+}
+
+std::vector<protocol::SourceText> Workspace::open_texts(const std::string& folder, bool only_unsaved) const {
+  std::vector<protocol::SourceText> texts;
+  std::size_t bytes = 0;
+  for (const auto& [uri, view] : views_) {
+    const session::Document& document = view.document();
+    const std::string path = real(document.path());
+    if (!is_inside(path, folder) || !document.in_sync() || (only_unsaved && is_what_the_file_holds(document))) {
+      continue;
+    }
+    bytes += document.bytes().size();
+    if (bytes > protocol::kMaxOverlayBytes) {
+      break;
+    }
+    texts.push_back({path, document.bytes()});
+  }
+  return texts;
+}
+
+bool Workspace::watches(const Entry& entry) const {
+  const auto inside = [&](const std::string& path) {
+    return is_inside(path, entry.project_root) || path == entry.path;
+  };
+  for (const auto& [uri, view] : views_) {
+    if (inside(view.document().path())) {
+      return true;
+    }
+  }
+  return std::ranges::any_of(session_.folders(), [&](const protocol::WorkspaceFolder& folder) {
+    const auto path = session_.path_of(folder.uri);
+    return path.has_value() && (inside(*path) || *path == entry.project_root || is_inside(entry.path, *path));
+  });
+}
+
+}  // namespace ridgeline::methods
