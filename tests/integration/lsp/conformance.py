@@ -85,7 +85,7 @@ class Checker:
 
     def sent_by_client(self, message: Any) -> None:
         self.judge(message, self.client, self.server)
-        if isinstance(message, dict) and message.get("method") == "initialize":
+        if isinstance(message, dict) and message.get("method") == "initialize" and not self.initialized:
             self.capabilities = (message.get("params") or {}).get("capabilities") or {}
         token = message.get("params") if isinstance(message, dict) else None
         if isinstance(token, dict) and "workDoneToken" in token:

@@ -7,6 +7,7 @@ Message by message: what is in the log came in that order, and a message is in t
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -64,6 +65,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    code = main()
-    sys.stdout = None  # type: ignore[assignment]  # closed already
-    sys.exit(code)
+    # At once: the thread that waits for the client would hold up the interpreter's own end.
+    os._exit(main())
