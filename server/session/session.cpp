@@ -122,6 +122,7 @@ void Session::initialize(const protocol::RequestId& id, const Json& params) {
     add_path_maps();
     const Json capabilities = server_capabilities();
     state_ = State::kInitializing;
+    watch_client_process();  // before the answer: from then on the client counts on it
     send_answer(id, Json{{"capabilities", capabilities},
                          {"serverInfo", {{"name", "ridgeline"}, {"version", RIDGELINE_VERSION}}}});
   } catch (const protocol::InvalidValue& problem) {
@@ -133,7 +134,6 @@ void Session::initialize(const protocol::RequestId& id, const Json& params) {
   }
   spdlog::info("session {}: {} {}", id_, client_.client_name.empty() ? "a client" : client_.client_name,
                client_.client_version);
-  watch_client_process();
 }
 
 Json Session::server_capabilities() const {

@@ -42,15 +42,16 @@ std::string content_of(const char* path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-/// Who listens on the port could profile code as us, so it has to be us. Empty when it is.
-std::string check_listeners(std::uint16_t port) {
+std::vector<uid_t> users_listening_on(std::uint16_t port) {
   std::vector<uid_t> users = listening_users(content_of("/proc/net/tcp"), port);
   const std::vector<uid_t> more = listening_users(content_of("/proc/net/tcp6"), port);
   users.insert(users.end(), more.begin(), more.end());
-  if (users.empty()) {
-    return "something listens on port " + std::to_string(port) +
-           ", and /proc/net/tcp does not say whose it is: not connecting to it";
-  }
+  return users;
+}
+
+/// Who listens on the port could profile code as us, so it has to be us. Empty when it is, or when nobody does.
+std::string check_listeners(std::uint16_t port) {
+  const std::vector<uid_t> users = users_listening_on(port);
   const auto stranger = std::find_if(users.begin(), users.end(), [](uid_t user) { return user != ::geteuid(); });
   return stranger == users.end() ? ""
                                  : "user " + std::to_string(*stranger) + " listens on port " + std::to_string(port) +
@@ -125,25 +126,29 @@ std::vector<uid_t> listening_users(std::string_view table, std::uint16_t port) {
 }
 
 Endpoint open_port(boost::asio::io_context& loop, std::uint16_t port, ListenerHandlers handlers) {
-  if (port == 0) {
+  if (port == 0 || users_listening_on(port).empty()) {
     return listen_on(loop, port, std::move(handlers));
+  }
+  if (std::string words = check_listeners(port); !words.empty()) {
+    return EndpointProblem{std::move(words)};
   }
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const sockaddr_in address = address_of(port);
   // On one machine this is answered or refused at once.
-  if (socket >= 0 && ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
-    if (std::string words = check_listeners(port); !words.empty()) {
-      ::close(socket);
-      return EndpointProblem{std::move(words)};
-    }
-    send_at_once(socket);
-    return std::shared_ptr<Transport>(std::make_shared<StreamTransport>(loop, socket, socket));
+  if (socket < 0 || ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    const int problem = errno;
+    ::close(socket);
+    return problem == ECONNREFUSED
+               ? listen_on(loop, port, std::move(handlers))
+               : EndpointProblem{"cannot connect to port " + std::to_string(port) + ": " + std::strerror(problem)};
   }
-  const int problem = errno;
-  ::close(socket);
-  return problem == ECONNREFUSED
-             ? listen_on(loop, port, std::move(handlers))
-             : EndpointProblem{"cannot connect to port " + std::to_string(port) + ": " + std::strerror(problem)};
+  // Again, should another have taken the port in between. VS Code's client listens no more once we are connected.
+  if (std::string words = check_listeners(port); !words.empty()) {
+    ::close(socket);
+    return EndpointProblem{std::move(words)};
+  }
+  send_at_once(socket);
+  return std::shared_ptr<Transport>(std::make_shared<StreamTransport>(loop, socket, socket));
 }
 
 }  // namespace ridgeline::transport

@@ -160,6 +160,90 @@ TEST(Document, AppliesChangesInTheirOrder) {
   EXPECT_EQ(edits[2].new_end, 8U);
 }
 
+/// A document as a list of characters, which counts positions the slow way.
+struct Model {
+  std::u32string text;
+
+  static std::uint32_t units(char32_t character, PositionEncoding encoding) {
+    if (encoding == kUtf16) {
+      return character >= 0x10000 ? 2 : 1;
+    }
+    return character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+  }
+  Position position(std::size_t at, PositionEncoding encoding) const {
+    Position found;
+    for (std::size_t i = 0; i < at; ++i) {
+      const bool half = text[i] == U'\r' && i + 1 < text.size() && text[i + 1] == U'\n';
+      if (text[i] == U'\n' || (text[i] == U'\r' && !half)) {
+        found = {found.line + 1, 0};
+      } else if (!half) {
+        found.character += units(text[i], encoding);
+      }
+    }
+    return found;
+  }
+  /// Where there is no position: between \r and \n.
+  bool inside_line_end(std::size_t at) const {
+    return at > 0 && at < text.size() && text[at - 1] == U'\r' && text[at] == U'\n';
+  }
+  std::string bytes() const {
+    std::string all;
+    for (const char32_t character : text) {
+      const auto part = [&](unsigned shift, unsigned mark) {
+        all.push_back(static_cast<char>(mark | ((character >> shift) & 0x3FU)));
+      };
+      switch (units(character, kUtf8)) {
+        case 1:
+          all.push_back(static_cast<char>(character));
+          break;
+        case 2:
+          all.push_back(static_cast<char>(0xC0U | (character >> 6U)));
+          part(0, 0x80);
+          break;
+        case 3:
+          all.push_back(static_cast<char>(0xE0U | (character >> 12U)));
+          part(6, 0x80);
+          part(0, 0x80);
+          break;
+        default:
+          all.push_back(static_cast<char>(0xF0U | (character >> 18U)));
+          part(12, 0x80);
+          part(6, 0x80);
+          part(0, 0x80);
+      }
+    }
+    return all;
+  }
+};
+
+TEST(Document, FollowsRandomEditsAsAModelDoes) {
+  static const std::u32string kCharacters = U"ab\n\r\u00e4\u20ac\U0001F600\U0001F9EA ";
+  for (const PositionEncoding encoding : {kUtf8, kUtf16}) {
+    std::mt19937 random(encoding == kUtf8 ? 11 : 12);
+    Model model;
+    Document document = document_of("", encoding);
+    for (int round = 0; round < 10'000; ++round) {
+      const std::size_t first = random() % (model.text.size() + 1);
+      const std::size_t second = std::min(model.text.size(), first + random() % 6);
+      if (model.inside_line_end(first) || model.inside_line_end(second)) {
+        continue;
+      }
+      Model inserted;
+      for (std::size_t count = random() % (model.text.size() > 80 ? 3 : 6); count > 0; --count) {
+        inserted.text.push_back(kCharacters[random() % kCharacters.size()]);
+      }
+      std::string error;
+      document.change(
+          round + 2,
+          std::vector{part(model.position(first, encoding), model.position(second, encoding), inserted.bytes())},
+          error);
+      model.text.replace(first, second - first, inserted.text);
+      ASSERT_EQ(error, "") << round;
+      ASSERT_EQ(document.bytes(), model.bytes()) << round;
+    }
+  }
+}
+
 TEST(Document, IsOutOfSyncAfterAChangeThatMakesNoSense) {
   for (const auto& bad : {part({0, 2}, {0, 1}, "x"), part({1, 0}, {0, 0}, "x"), part({0, 3}, {0, 3}, "x")}) {
     Document document = document_of("ab😀\ncd");

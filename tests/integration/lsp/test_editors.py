@@ -1,0 +1,72 @@
+"""A client library that we did not write (pytest-lsp), as the editors of this world announce themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from cattrs.errors import BaseValidationError
+from lsprotocol import types
+from lsprotocol.converters import get_converter
+from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
+
+from .conftest import Recorded
+
+HELIX = Path(__file__).parent / "clients" / "helix.json"
+EDITORS = ["visual-studio-code@1.65", "neovim@0.6", "neovim@0.9", "neovim@0.11", "emacs@29", "helix"]
+
+
+def capabilities_of(editor: str) -> types.ClientCapabilities:
+    if editor != "helix":
+        return client_capabilities(editor.replace("-", "_"))
+    try:
+        return get_converter().structure(json.loads(HELIX.read_text())["capabilities"], types.ClientCapabilities)
+    except BaseValidationError as problem:
+        raise AssertionError(f"{HELIX.name} is not what a client announces") from problem
+
+
+async def with_client(recorded: Recorded, editor: str) -> None:
+    client: LanguageClient = make_test_lsp_client()
+    await client.start_io(*recorded.command)
+    folder = types.WorkspaceFolder(uri="file:///project", name="project")
+    result = await client.initialize_session(
+        types.InitializeParams(
+            capabilities=capabilities_of(editor), process_id=None, root_uri=folder.uri, workspace_folders=[folder]
+        )
+    )
+    assert result.server_info and result.server_info.name == "ridgeline"
+    general = capabilities_of(editor).general
+    offered = (general and general.position_encodings) or []
+    wanted = "utf-8" if "utf-8" in offered else "utf-16"
+    assert result.capabilities.position_encoding == wanted
+    uri = "file:///project/entry.py"
+    client.text_document_did_open(
+        types.DidOpenTextDocumentParams(types.TextDocumentItem(uri=uri, language_id="python", version=1, text="a😀b\n"))
+    )
+    start = types.Position(0, 1)
+    change = types.TextDocumentContentChangePartial(
+        range=types.Range(start, types.Position(0, 5 if wanted == "utf-8" else 3)), text="x"
+    )
+    client.text_document_did_change(
+        types.DidChangeTextDocumentParams(types.VersionedTextDocumentIdentifier(uri=uri, version=2), [change])
+    )
+    client.text_document_did_save(types.DidSaveTextDocumentParams(types.TextDocumentIdentifier(uri=uri)))
+    client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings={"ridgeline": {}}))
+    client.text_document_did_close(types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(uri=uri)))
+    await client.shutdown_session()
+    process = client._server
+    assert process is not None
+    assert await asyncio.wait_for(process.wait(), 30) == 0
+    await client.stop()
+
+
+@pytest.mark.parametrize("editor", EDITORS)
+def test_a_session(recorded: Recorded, editor: str):
+    asyncio.run(with_client(recorded, editor))
+    judged = recorded.judge()
+    assert judged.unanswered() == []
+    said = [line for line in recorded.log.read_text().splitlines() if json.loads(line)["from"] == "server"]
+    assert said, "nothing was recorded"
+    assert not any("out of sync" in line for line in said)

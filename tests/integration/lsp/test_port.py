@@ -1,0 +1,139 @@
+"""A port of this machine, where anybody can knock: the token."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import ridgeline
+
+from .wire import Daemon, Wire, connected, framed
+
+Start = Callable[..., Daemon]
+
+
+@pytest.fixture
+def daemon(start: Start, tmp_path: Path) -> Daemon:
+    return start("--socket=0", "--token-file", tmp_path / "token")
+
+
+def test_it_opens_to_the_token(daemon: Daemon):
+    for as_request in (True, False):
+        with connected(daemon.port()) as wire:
+            if as_request:
+                assert wire.ask("ridgeline/authenticate", {"token": daemon.token()})["result"] is None
+            else:
+                wire.notify("ridgeline/authenticate", {"token": daemon.token()})
+            wire.initialize()
+            wire.end()
+    assert daemon.process.poll() is None
+
+
+def test_messages_may_follow_the_token_at_once(daemon: Daemon):
+    with connected(daemon.port(), checked=False) as wire:
+        token = {"jsonrpc": "2.0", "method": "ridgeline/authenticate", "params": {"token": daemon.token()}}
+        initialize = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}
+        wire.write(framed(token) + framed(initialize))
+        assert "capabilities" in wire.answer(1)["result"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"method": "initialize", "id": 1, "params": {"capabilities": {}}},
+        {"method": "ridgeline/authenticate", "id": 1, "params": {"token": "0" * 64}},
+        {"method": "ridgeline/authenticate", "id": 1, "params": {"token": ""}},
+        {"method": "ridgeline/authenticate", "id": 1, "params": {"token": ["x"]}},
+        {"method": "ridgeline/authenticate", "id": 1},
+    ],
+)
+def test_it_stays_closed_to_everything_else(daemon: Daemon, message: dict[str, object]):
+    with connected(daemon.port(), checked=False) as wire:
+        wire.write(framed({"jsonrpc": "2.0"} | message))
+        assert wire.answer(1)["error"]["code"] == -32803
+        assert wire.receive() is None
+
+
+def test_the_first_message_is_small(daemon: Daemon):
+    with connected(daemon.port(), checked=False) as wire:
+        wire.write(b"Content-Length: 65537\r\n\r\n")
+        assert wire.receive() is None
+
+
+def test_the_token_must_come_soon(daemon: Daemon):
+    with connected(daemon.port(), checked=False) as wire:
+        start = time.monotonic()
+        assert wire.receive() is None
+        assert 4 < time.monotonic() - start < 10
+    daemon.wait_for_words("no token came in time")
+
+
+def test_the_file_is_this_users_only(start: Start, tmp_path: Path):
+    daemon = start("--socket=0", "--token-file", tmp_path / "token")
+    daemon.port()
+    assert stat.S_IMODE((tmp_path / "token").stat().st_mode) == 0o600
+    assert len(daemon.token()) >= 32
+    assert daemon.stop() == 0
+    assert not (tmp_path / "token").exists()
+
+
+def test_every_daemon_has_a_token_of_its_own(start: Start, tmp_path: Path):
+    tmp_path.chmod(0o700)
+    environment = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
+    daemons = [start("--socket=0", env=environment) for _ in range(2)]
+    assert daemons[0].token() != daemons[1].token()
+    assert (tmp_path / "ridgeline" / f"socket-{daemons[0].port()}.token").exists()
+    for daemon in daemons:
+        assert daemon.stop() == 0
+    assert list((tmp_path / "ridgeline").iterdir()) == []
+
+
+def test_a_token_can_be_given(start: Start, tmp_path: Path):
+    file = tmp_path / "token"
+    file.touch(0o600)
+    file.write_text("t" * 40 + "\n")
+    daemon = start("--socket=0", "--token-file", file)
+    with connected(daemon.port()) as wire:
+        wire.notify("ridgeline/authenticate", {"token": "t" * 40})
+        wire.initialize()
+    daemon.stop()
+    assert file.exists(), "it is the user's"
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "words"), [("t" * 40, 0o644, "chmod 600"), ("short", 0o600, "at least 32")]
+)
+def test_a_bad_token_file_is_refused(tmp_path: Path, content: str, mode: int, words: str):
+    file = tmp_path / "token"
+    file.write_text(content)
+    file.chmod(mode)
+    done = ridgeline("serve", "--socket=0", "--token-file", file, timeout=30)
+    assert done.returncode != 0
+    assert words in done.stderr
+
+
+def test_it_joins_a_client_that_listens(start: Start):
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(1)
+        daemon = start(f"--socket={listener.getsockname()[1]}")
+        listener.settimeout(30)
+        end, _ = listener.accept()
+        with end:
+            wire = Wire(end.fileno(), end.fileno())
+            wire.initialize()
+            wire.end()
+            wire.assert_conforms()
+        assert daemon.wait() == 0
+
+
+def test_only_loopback_is_listened_on(daemon: Daemon):
+    port = f"{daemon.port():04X}"
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    listeners = [row[1] for row in rows if row[3] == "0A" and row[1].endswith(f":{port}")]
+    assert listeners == [f"0100007F:{port}"]
