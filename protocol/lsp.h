@@ -19,7 +19,8 @@ namespace ridgeline::protocol {
 struct Position {
   std::uint32_t line = 0;
   std::uint32_t character = 0;
-  friend auto operator<=>(const Position&, const Position&) = default;
+  // clang-tidy 14 takes the 0 of the generated comparison for a pointer.
+  friend auto operator<=>(const Position&, const Position&) = default;  // NOLINT(modernize-use-nullptr)
 };
 
 struct Range {

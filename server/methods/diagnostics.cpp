@@ -1,7 +1,6 @@
 #include "methods/diagnostics.h"
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 #include "analysis/advice.h"
@@ -133,10 +132,12 @@ void add_advice(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) 
 
 FailurePlace place_of(const Entry& entry) {
   if (entry.failed.has_value()) {
-    for (const protocol::TraceFrame& frame : entry.failed->run.failure.frames | std::views::reverse) {
-      if (is_own(entry, frame.file) && frame.line > 0) {
-        return {frame.file, frame.line};
-      }
+    const auto& frames = entry.failed->run.failure.frames;
+    const auto innermost = std::find_if(frames.rbegin(), frames.rend(), [&](const protocol::TraceFrame& frame) {
+      return is_own(entry, frame.file) && frame.line > 0;
+    });
+    if (innermost != frames.rend()) {
+      return {innermost->file, innermost->line};
     }
   }
   return {entry.path, 0};

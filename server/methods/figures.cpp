@@ -4,6 +4,8 @@
 #include <charconv>
 #include <utility>
 
+#include <fmt/ranges.h>
+
 #include "analysis/answers.h"
 
 namespace ridgeline::methods {
@@ -66,11 +68,11 @@ const Node* Figures::node(std::string_view id) const {
 }
 
 std::string Figures::id_of(const Node& node) const {
-  std::string id;
+  std::vector<std::size_t> numbers;
   for (auto place = places_.find(&node); place != places_.end(); place = places_.find(place->second.parent)) {
-    id = std::to_string(place->second.number) + (id.empty() ? "" : "." + id);
+    numbers.push_back(place->second.number);
   }
-  return id;
+  return fmt::format("{}", fmt::join(numbers.rbegin(), numbers.rend(), "."));
 }
 
 const Node* Figures::parent_of(const Node& node) const {

@@ -44,8 +44,8 @@ NEEDS = {
 
 class OwnMethods:
     """The `ridgeline/*` methods, by a JSON Schema: {"$defs": ..., "methods": {NAME: {"direction": "clientToServer",
-    "params": SCHEMA, "result": SCHEMA}}}. A notification has no result. Without the file nothing is known of them. It may
-    refer to report.schema.json."""
+    "params": SCHEMA, "result": SCHEMA}}}. A notification has no result. Without the file nothing is known of them. It
+    may refer to report.schema.json."""
 
     def __init__(self, path: Path = SCHEMA) -> None:
         self.schema: dict[str, Any] | None = json.loads(path.read_text()) if path.exists() else None

@@ -1,0 +1,478 @@
+"""The methods, from outside: an editor opens an entry point, profiles it, and looks at what it is shown."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT
+
+from .editor import CAPABILITIES, Editor
+from .wire import Daemon, Wire
+
+SETTINGS = {"timeBudget": 0.2, "saveTimeBudget": 0.1, "batchSizes": [16, 32]}
+
+
+def copy_of_mlp(folder: Path) -> Path:
+    shutil.copytree(ROOT / "examples" / "mlp", folder / "mlp")
+    (folder / "mlp" / "pyproject.toml").write_text("")
+    return folder / "mlp" / "entry.py"
+
+
+def cache(folder: Path) -> dict[str, str]:
+    """A cache of its own, with the agents of the tests: what is trusted is kept there."""
+    (folder / "cache").mkdir(mode=0o700, exist_ok=True)
+    shared = Path(os.environ.get("RIDGELINE_CACHE", ROOT / "build" / "cache")) / "agents"
+    shared.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not (folder / "cache" / "agents").exists():
+        shutil.copytree(shared, folder / "cache" / "agents")
+        os.chmod(folder / "cache" / "agents", 0o700)
+    return os.environ | {"RIDGELINE_CACHE": str(folder / "cache")}
+
+
+@pytest.fixture
+def editor(tmp_path: Path, stdio: Callable[..., tuple[Daemon, Wire]]) -> Iterator[Editor]:
+    """An editor whose session is begun; ends it, and judges all that was said."""
+    entry = copy_of_mlp(tmp_path)
+    daemon, wire = stdio(env=cache(tmp_path))
+    editor = Editor(wire, entry.parent, dict(SETTINGS))
+    editor.begin()
+    yield editor
+    editor.ask("shutdown")
+    wire.notify("exit")
+    assert daemon.wait() == 0
+    wire.assert_conforms()
+
+
+@pytest.fixture(scope="module")
+def profiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Editor, dict[str, Any], dict[str, Any]]]:
+    """An editor with a fresh profile that no test changes: (editor, the document, the summary)."""
+    folder = tmp_path_factory.mktemp("profiled")
+    entry = copy_of_mlp(folder)
+    daemon = Daemon("--stdio", log=folder / "log", env=cache(folder))
+    wire = Wire(daemon.stdout.fileno(), daemon.stdin.fileno())
+    editor = Editor(wire, entry.parent, dict(SETTINGS))
+    editor.begin()
+    document = editor.open(entry)
+    summary = editor.ask("ridgeline/profile", document)
+    yield editor, document, summary
+    editor.ask("shutdown")
+    wire.notify("exit")
+    assert daemon.wait() == 0
+    wire.assert_conforms()
+
+
+Profiled = tuple[Editor, dict[str, Any], dict[str, Any]]
+
+
+# ---- what is shown
+
+
+def test_summary_closes(profiled: Profiled) -> None:
+    editor, document, summary = profiled
+    assert summary["batchSize"] == 64
+    assert sum(summary["peakBytesByCategory"].values()) == summary["peakBytes"]
+    assert sum(summary["timeMsByPhase"].values()) == pytest.approx(summary["timeMs"])
+    assert [m["batchSize"] for m in summary["measured"]] == [16, 32, 64]
+    again = editor.ask("ridgeline/summary", document)
+    assert again.pop("uri") == document["textDocument"]["uri"]
+    assert again == summary
+
+
+def test_progress_ran_from_begin_to_end(profiled: Profiled) -> None:
+    kinds = [value["kind"] for value in profiled[0].progress]
+    assert (kinds[0], kinds[-1]) == ("begin", "end")
+    assert kinds.count("begin") == kinds.count("end") == 1
+    figures = [value.get("percentage", 0) for value in profiled[0].progress if value["kind"] != "end"]
+    assert figures == sorted(figures)
+
+
+def test_hover_of_a_line(profiled: Profiled) -> None:
+    editor, document, _ = profiled
+    line = editor.line_of(document["textDocument"]["uri"], "self.fc1(")
+    found = editor.ask("textDocument/hover", document | {"position": {"line": line, "character": 25}})
+    words = found["contents"]["value"]
+    assert found["contents"]["kind"] == "markdown"
+    assert "in one iteration, batch 64" in words
+    for part in ("| self |", "forward", "backward"):
+        assert part in words
+
+
+@pytest.mark.parametrize(
+    ("words", "inside", "expected"),
+    [
+        ("def input_provider", "input_provider", "| throughput |"),
+        ("class MLP", "MLP", "**`MLP`**"),
+        ("def forward", "forward", "forward`**"),
+    ],
+)
+def test_hover_of_a_symbol(profiled: Profiled, words: str, inside: str, expected: str) -> None:
+    editor, document, _ = profiled
+    uri = document["textDocument"]["uri"]
+    line = editor.line_of(uri, words)
+    column = editor.texts[uri].splitlines()[line].index(inside) + 1
+    found = editor.ask("textDocument/hover", document | {"position": {"line": line, "character": column}})
+    assert expected in found["contents"]["value"]
+
+
+def test_no_hover_where_nothing_costs(profiled: Profiled) -> None:
+    editor, document, _ = profiled
+    assert editor.ask("textDocument/hover", document | {"position": {"line": 0, "character": 0}}) is None
+
+
+def test_inlay_hints_are_of_costly_lines(profiled: Profiled) -> None:
+    editor, document, _ = profiled
+    uri = document["textDocument"]["uri"]
+    count = len(editor.texts[uri].splitlines())
+    whole = {"start": {"line": 0, "character": 0}, "end": {"line": count, "character": 0}}
+    hints = editor.ask("textDocument/inlayHint", document | {"range": whole})
+    lines = editor.texts[uri].splitlines()
+    texts = [lines[hint["position"]["line"]] for hint in hints]
+    assert any("self.fc1(" in text for text in texts)
+    assert any("backward" in text or "optimizer.step" in text for text in texts)
+    assert all(hint["position"]["character"] == len(lines[hint["position"]["line"]].encode()) for hint in hints)
+    assert any(" % " in hint["label"] for hint in hints)
+    none = {"start": {"line": 0, "character": 0}, "end": {"line": 1, "character": 0}}
+    assert editor.ask("textDocument/inlayHint", document | {"range": none}) == []
+
+
+def test_code_lenses_stand_above_the_input(profiled: Profiled) -> None:
+    editor, document, summary = profiled
+    lenses = editor.ask("textDocument/codeLens", document)
+    line = editor.line_of(document["textDocument"]["uri"], "def input_provider")
+    assert {lens["range"]["start"]["line"] for lens in lenses} == {line}
+    titles = [lens["command"]["title"] for lens in lenses]
+    assert titles[0] == "▷ Profile"
+    assert "samples/s" in titles[1]
+    assert " of " in titles[2]
+    assert summary["samplesPerSecond"] > 0
+
+
+def test_code_actions_tell_what_a_batch_size_brings(profiled: Profiled) -> None:
+    editor, document, _ = profiled
+    line = editor.line_of(document["textDocument"]["uri"], "def input_provider")
+    place = {"start": {"line": line, "character": 0}, "end": {"line": line, "character": 0}}
+    actions = editor.ask("textDocument/codeAction", document | {"range": place, "context": {"diagnostics": []}})
+    titles = [action["title"] for action in actions]
+    assert any(title.startswith("Set batch size to 128: ") and "× throughput" in title for title in titles)
+    edit = actions[0]["edit"]["documentChanges"][0]
+    assert edit["textDocument"]["version"] == 1
+    assert [e["newText"].isdigit() for e in edit["edits"]] == [True]
+    elsewhere = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}
+    assert editor.ask("textDocument/codeAction", document | {"range": elsewhere, "context": {"diagnostics": []}}) == []
+
+
+def test_breakdown_adds_up_and_can_be_walked(profiled: Profiled) -> None:
+    editor, document, summary = profiled
+    profile = {"profileId": summary["profileId"]}
+    waiting, seen = [""], 0
+    while waiting:
+        node = editor.ask("ridgeline/breakdown", profile | {"node": waiting.pop()})
+        seen += 1
+        if node["children"]:
+            assert sum(child["timeMs"] for child in node["children"]) == pytest.approx(node["timeMs"], rel=1e-6)
+            assert sum(child["peakBytes"] for child in node["children"]) == node["peakBytes"]
+        for child in node["children"]:
+            back = editor.ask("ridgeline/breakdown", profile | {"node": child["node"]})
+            assert back["parent"] == node["node"]
+            assert back["childCount"] == len(back["children"])
+        waiting += [child["node"] for child in node["children"]]
+    assert seen > 5
+
+
+def test_line_costs_of_a_node_are_its_childrens(profiled: Profiled) -> None:
+    editor, document, summary = profiled
+    profile = {"profileId": summary["profileId"]}
+    root = editor.ask("ridgeline/breakdown", profile)
+    model = next(child for child in root["children"] if child["type"] == "MLP")
+    costs = editor.ask("ridgeline/lineCosts", document | profile | {"node": model["node"]})
+    assert costs["timeMs"] == pytest.approx(model["timeMs"])
+    assert sum(line["timeMs"] for line in costs["lines"]) <= model["timeMs"] * (1 + 1e-6)
+    whole = editor.ask("ridgeline/lineCosts", document | profile)
+    assert whole["timeMs"] == pytest.approx(summary["timeMs"])
+    assert sum(line["timeMs"] for line in whole["lines"]) <= summary["timeMs"] * (1 + 1e-6)
+    assert sum(line["timeMs"] for line in whole["lines"]) >= 0.9 * summary["timeMs"]
+
+
+def test_predictions_can_be_asked_both_ways(profiled: Profiled) -> None:
+    editor, document, summary = profiled
+    profile = {"profileId": summary["profileId"]}
+    forward = editor.ask("ridgeline/predict", profile | {"batchSize": 48})["batch"]
+    assert forward["batchSize"] == 48
+    back = editor.ask("ridgeline/predict", profile | {"bytes": forward["peakBytes"]["value"]})["batch"]
+    assert back["batchSize"] == 48
+    assert editor.ask("ridgeline/predict", profile | {"bytes": 1})["obstacle"] is not None
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "code"),
+    [
+        ("ridgeline/predict", {"profileId": "0"}, -32801),
+        ("ridgeline/breakdown", {"profileId": "gone"}, -32801),
+        ("ridgeline/predict", {}, -32602),
+        ("ridgeline/predict", {"batchSize": 0.5}, -32602),
+        ("ridgeline/predict", {"batchSize": 1, "bytes": 1}, -32602),
+        ("ridgeline/breakdown", {"node": "0.9999"}, -32602),
+        ("ridgeline/breakdown", {"node": "x"}, -32602),
+        ("workspace/executeCommand", {"command": "ridgeline.profile"}, -32602),
+        ("workspace/executeCommand", {"command": "ridgeline.nothing", "arguments": ["file:///x"]}, -32602),
+        ("ridgeline/profile", {"textDocument": {"uri": "file:///nowhere/entry.py"}}, -32803),
+        ("ridgeline/profile", {"textDocument": {"uri": "untitled:1"}}, -32803),
+        ("ridgeline/setBatchSize", {"textDocument": {"uri": "file:///nowhere.py"}, "batchSize": 3}, -32803),
+    ],
+)
+def test_bad_questions_are_refused(profiled: Profiled, method: str, params: dict[str, Any], code: int) -> None:
+    editor, _, summary = profiled
+    if code == -32602 and method.startswith("ridgeline/"):
+        params = {"profileId": summary["profileId"]} | params
+    checker, editor.wire.checker = editor.wire.checker, None  # the schema refuses them, too
+    try:
+        answer = editor.call(method, params)
+    finally:
+        editor.wire.checker = checker
+    assert answer["error"]["code"] == code, answer
+
+
+def test_status_tells_where_a_profile_would_run(profiled: Profiled) -> None:
+    editor, document, _ = profiled
+    status = editor.ask("ridgeline/status", document)
+    assert status["target"]["trusted"] is True
+    assert status["target"]["torch"].startswith("2.")
+    assert status["workerWarm"] is True
+    assert [entry["state"] for entry in status["entries"]] == ["ready"]
+
+
+def test_report_can_be_opened(profiled: Profiled) -> None:
+    editor, document, _ = profiled
+    uri = document["textDocument"]["uri"]
+    result = editor.ask("workspace/executeCommand", {"command": "ridgeline.openReport", "arguments": [uri]})
+    text = Path(result["uri"].removeprefix("file://")).read_text()
+    assert "peak memory" in text
+    assert "self.fc1(" in text
+    assert "window/showDocument" in editor.asked
+
+
+# ---- what the user does
+
+
+def test_a_whole_session(editor: Editor) -> None:
+    """Open, trust, profile, edit, save, break the code, fix it."""
+    entry = editor.folder / "entry.py"
+    document = editor.open(entry)
+    uri = entry.as_uri()
+    summary = editor.ask("ridgeline/profile", document)
+    assert len(editor.questions) == 1
+    assert str(entry) in editor.questions[0]
+
+    # A marker stays on its line while one types above it, and is dropped when its own line changes.
+    def costly() -> set[str]:
+        costs = editor.ask("ridgeline/lineCosts", document | {"profileId": summary["profileId"]})
+        return {editor.texts[uri].splitlines()[line["line"]].strip() for line in costs["lines"]}
+
+    before = costly()
+    editor.replace(uri, {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}, "# new\n\n")
+    assert costly() == before
+    assert editor.ask("ridgeline/summary", document)["stale"] is True
+    assert "entry.py was changed" in editor.ask("ridgeline/summary", document)["staleReason"]
+    line = next(line for line in before if "self.fc2(" in line)
+    editor.type_over(uri, line, line + "  # mine")
+    assert costly() == before - {line}
+
+    editor.save(entry)
+    assert editor.settled()["state"] == "ready"
+    assert len(editor.questions) == 1  # asked once
+    assert editor.ask("ridgeline/summary", document)["profileId"] != summary["profileId"]
+    assert editor.call("ridgeline/breakdown", {"profileId": summary["profileId"]})["error"]["code"] == -32801
+
+    editor.type_over(uri, "def forward(self, ", "def forward(self, nothing, ")
+    editor.save(entry)
+    assert editor.settled()["state"] == "failed"
+    editor.until(lambda: editor.diagnostics.get(uri))
+    problem = next(d for d in editor.diagnostics[uri] if d["severity"] == 1)
+    assert problem["code"] == "exception"
+    assert "nothing" in problem["message"] or "argument" in problem["message"]
+    assert editor.texts[uri].splitlines()[problem["range"]["start"]["line"]].strip() != ""
+    assert editor.ask("ridgeline/summary", document)["stale"] is True  # the last good figures are still there
+
+    editor.type_over(uri, "def forward(self, nothing, ", "def forward(self, ")
+    editor.save(entry)
+    assert editor.settled()["state"] == "ready"
+    editor.until(lambda: not any(d["severity"] == 1 for d in editor.diagnostics[uri]))
+
+
+def test_nothing_runs_without_consent(editor: Editor) -> None:
+    entry = editor.folder / "entry.py"
+    mark = editor.folder / "ran"
+    entry.write_text(f"open({str(mark)!r}, 'w').close()\n" + entry.read_text())
+    editor.consent = None
+    document = editor.open(entry)
+    editor.save(entry)
+    editor.ask("textDocument/codeLens", document)
+    answer = editor.call("ridgeline/profile", document)
+    assert answer["error"]["data"]["kind"] == "not-trusted"
+    assert not mark.exists()
+    editor.consent = "Profile"
+    editor.ask("ridgeline/profile", document)
+    assert mark.exists()
+
+
+def test_trust_outlives_the_daemon(editor: Editor, stdio: Callable[..., tuple[Daemon, Wire]], tmp_path: Path) -> None:
+    entry = editor.folder / "entry.py"
+    editor.ask("ridgeline/profile", editor.open(entry))
+    _, wire = stdio(env=cache(tmp_path))
+    other = Editor(wire, editor.folder, dict(SETTINGS))
+    other.begin()
+    document = other.open(entry)
+    other.until(lambda: other.changes)  # the kept profile, without running anything
+    assert other.changes[-1]["state"] == "ready"
+    assert other.ask("ridgeline/status", document)["workerWarm"] is False
+    other.ask("ridgeline/profile", document)
+    assert other.questions == []
+    wire.end()
+    wire.assert_conforms()
+
+
+def test_the_unsaved_text_is_profiled(editor: Editor) -> None:
+    entry = editor.folder / "entry.py"
+    document = editor.open(entry)
+    editor.type_over(entry.as_uri(), "batch_size=64", "batch_size=48")
+    assert editor.ask("ridgeline/profile", document)["batchSize"] == 48
+    assert "batch_size=64" in entry.read_text()
+
+
+def test_a_burst_of_batch_sizes_becomes_few_edits(editor: Editor) -> None:
+    document = editor.open(editor.folder / "entry.py")
+    uri = document["textDocument"]["uri"]
+    before = editor.texts[uri]
+    numbers = [editor.wire.begin("ridgeline/setBatchSize", document | {"batchSize": 65 + i}) for i in range(20)]
+    answers: dict[int, Any] = {}
+
+    def all_there() -> bool:
+        return len(answers) == len(numbers)
+
+    def step() -> bool:
+        message = editor.wire.receive()
+        assert message is not None
+        if "method" in message:
+            editor.handle(message)
+        else:
+            answers[message["id"]] = message["result"]
+        return all_there()
+
+    while not step():
+        pass
+    assert editor.texts[uri] == before.replace("batch_size=64", "batch_size=84")
+    assert editor.edits <= 3
+    assert answers[numbers[-1]] == {"applied": True, "batchSize": 84, "reason": ""}
+    assert sum(answer["applied"] for answer in answers.values()) == editor.edits
+
+
+def test_a_profile_can_be_cancelled(editor: Editor) -> None:
+    editor.settings["timeBudget"] = 600
+    editor.wire.notify("workspace/didChangeConfiguration", {"settings": {}})
+    editor.asked.clear()
+    editor.until(lambda: "workspace/configuration" in editor.asked)
+    entry = editor.folder / "entry.py"
+    document = editor.open(entry)
+    for way in ("request", "command", "progress"):
+        editor.progress.clear()
+        number = editor.wire.begin("ridgeline/profile", document | {"workDoneToken": way})
+        editor.until(lambda: any("Timing" in value.get("message", "") for value in editor.progress))
+        if way == "request":
+            editor.wire.notify("$/cancelRequest", {"id": number})
+        elif way == "progress":
+            editor.wire.notify("window/workDoneProgress/cancel", {"token": way})
+        else:
+            cancel = {"command": "ridgeline.cancel", "arguments": [entry.as_uri()]}
+            editor.wire.begin("workspace/executeCommand", cancel)
+        while (message := editor.wire.receive()) is not None:
+            if "method" in message:
+                editor.handle(message)
+            elif message["id"] == number:
+                break
+        assert message is not None
+        assert message["error"]["code"] == -32800
+        editor.until(lambda: editor.progress and editor.progress[-1]["kind"] == "end")
+        editor.until(lambda: not editor.changes[-1]["profiling"])
+
+
+def test_mistakes_are_shown_and_fixed(editor: Editor) -> None:
+    entry = editor.folder / "entry.py"
+    text = entry.read_text().replace("def input_provider(batch_size=64)", "async def input_provider(batch_size=64)")
+    document = editor.open(entry, text)
+    uri = entry.as_uri()
+    editor.until(lambda: editor.diagnostics.get(uri))
+    problem = editor.diagnostics[uri][0]
+    assert problem["code"] == "provider-invalid"
+    context = {"diagnostics": [problem], "only": ["quickfix"]}
+    actions = editor.ask("textDocument/codeAction", document | {"range": problem["range"], "context": context})
+    edit = actions[0]["edit"]["documentChanges"][0]["edits"][0]
+    editor.replace(uri, edit["range"], edit["newText"])
+    assert editor.texts[uri] == entry.read_text()
+    editor.until(lambda: editor.diagnostics[uri] == [])
+
+
+def test_advice_can_be_turned_off(editor: Editor) -> None:
+    editor.settings["memoryLimit"] = "512MiB"
+    editor.wire.notify("workspace/didChangeConfiguration", {"settings": {}})
+    entry = editor.folder / "entry.py"
+    document = editor.open(entry)
+    editor.ask("ridgeline/profile", document)
+    editor.type_over(entry.as_uri(), "batch_size=64", "batch_size=9999999")
+    codes = lambda: [d["code"] for d in editor.diagnostics.get(entry.as_uri(), [])]  # noqa: E731
+    editor.until(lambda: "will-not-fit" in codes())
+    words = next(d for d in editor.diagnostics[entry.as_uri()] if d["code"] == "will-not-fit")
+    assert "512 MiB" in words["message"]
+    assert "The largest that fits is" in words["message"]
+    editor.settings["advice"] = {"will-not-fit": False}
+    editor.wire.notify("workspace/didChangeConfiguration", {"settings": {}})
+    editor.until(lambda: "will-not-fit" not in codes())
+
+
+def test_bad_settings_are_named(editor: Editor) -> None:
+    editor.settings["timeBudget"] = "soon"
+    editor.wire.notify("workspace/didChangeConfiguration", {"settings": {}})
+    editor.asked.clear()
+    editor.until(lambda: "window/showMessage" in editor.asked)
+
+
+def test_diagnostics_are_pulled_where_the_client_pulls(
+    tmp_path: Path, stdio: Callable[..., tuple[Daemon, Wire]]
+) -> None:
+    entry = copy_of_mlp(tmp_path)
+    _, wire = stdio(env=cache(tmp_path))
+    editor = Editor(wire, entry.parent, dict(SETTINGS))
+    text_document = CAPABILITIES["textDocument"] | {"diagnostic": {}}
+    result = editor.begin(CAPABILITIES | {"textDocument": text_document})
+    assert result["capabilities"]["diagnosticProvider"]["identifier"] == "ridgeline"
+    document = editor.open(entry, entry.read_text().replace("def model_provider", "def model_provide"))
+    report = editor.ask("textDocument/diagnostic", document)
+    assert [item["code"] for item in report["items"]] == ["provider-missing"]
+    assert editor.diagnostics == {}
+    wire.end()
+    wire.assert_conforms()
+
+
+def test_two_sessions_share_a_profile(tmp_path: Path, start: Callable[..., Daemon]) -> None:
+    from .wire import connected
+
+    entry = copy_of_mlp(tmp_path)
+    pipe = tmp_path / "run" / "pipe"
+    daemon = start("--pipe", pipe, env=cache(tmp_path))
+    daemon.wait_for_words("listening")
+    with connected(pipe) as first, connected(pipe) as second:
+        one, two = Editor(first, entry.parent, dict(SETTINGS)), Editor(second, entry.parent, dict(SETTINGS))
+        for editor in (one, two):
+            editor.begin()
+            editor.open(entry)
+        document = {"textDocument": {"uri": entry.as_uri()}}
+        summary = one.ask("ridgeline/profile", document)
+        two.until(lambda: two.changes and two.changes[-1]["state"] == "ready")
+        assert two.ask("ridgeline/summary", document)["profileId"] == summary["profileId"]
+        first_end = one.wire
+        first_end.notify("exit")
+        assert two.ask("ridgeline/predict", {"profileId": summary["profileId"], "batchSize": 8})["batch"]
