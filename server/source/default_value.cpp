@@ -25,7 +25,8 @@ bool grouped_by_thousands(std::string_view text) {
     return false;
   }
   for (std::size_t at = first; at < text.size(); at += 4) {
-    if (text[at] != '_' || text.substr(at + 1, 3).size() != 3 || text.substr(at + 1, 3).find('_') != text.npos) {
+    if (text[at] != '_' || text.substr(at + 1, 3).size() != 3 ||
+        text.substr(at + 1, 3).find('_') != std::string_view::npos) {
       return false;
     }
   }

@@ -26,13 +26,15 @@ bool defines(std::string_view line, std::size_t name) {
   }
   std::string before(line.substr(0, name));
   std::ranges::replace(before, '\t', ' ');
-  const auto [first, last] = std::ranges::unique(before, [](char a, char b) { return a == ' ' && b == ' '; });
-  before.erase(first, last);
+  const auto both_blank = [](char a, char b) { return a == ' ' && b == ' '; };
+  before.erase(std::unique(before.begin(), before.end(), both_blank), before.end());
   return before == "def " || before == "async def ";
 }
 
 /// Whether a definition that began above goes on: indented, empty, the end of a signature, a comment.
-bool goes_on(std::string_view line) { return line.empty() || std::string_view(" \t\f)#").find(line[0]) != line.npos; }
+bool goes_on(std::string_view line) {
+  return line.empty() || std::string_view(" \t\f)#").find(line[0]) != std::string_view::npos;
+}
 
 Span text_of_definition(const SourceTree& tree, std::size_t line) {
   const LineIndex& lines = tree.lines();

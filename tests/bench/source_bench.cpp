@@ -16,7 +16,6 @@ namespace {
 using namespace ridgeline::source;
 
 constexpr std::size_t kLines = 20'000;
-constexpr std::size_t kPlaces = 3;
 constexpr std::chrono::microseconds kSlice{1000};
 
 std::string long_file() {
@@ -73,11 +72,11 @@ void change(SourceTree& tree, const TextEdit& edit, Times& times) {
 }
 
 /// Types `words` key by key into new lines all over the file, and takes them away again.
-Times type_everywhere(SourceTree& tree, const std::string& words) {
+Times type_everywhere(SourceTree& tree, std::size_t places, const std::string& words) {
   const std::string indent = "        ";
   Times times;
-  for (std::size_t place = 0; place < kPlaces; ++place) {
-    const std::size_t line = tree.text().find("\n        return {", tree.text().size() * place / kPlaces);
+  for (std::size_t place = 0; place < places; ++place) {
+    const std::size_t line = tree.text().find("\n        return {", tree.text().size() * place / places);
     if (line == std::string_view::npos) {
       continue;
     }
@@ -108,14 +107,14 @@ int main() {
   }
   std::printf("{\"lines\": %zu, \"bytes\": %zu,\n", tree->lines().count(), text.size());
   print("parse", parse);
-  const Times typed = type_everywhere(*tree, "y = self.layers[0](x)  # a note");
+  const Times typed = type_everywhere(*tree, 5, "y = self.layers[0](x)  # a note");
   print("held", typed.held);
   print("known", typed.known);
   const std::size_t top = tree->text().find("\nclass Block3") + 1;
   if (!tree->edit({{top, top}, "broken = call(\n"})) {
     return 1;
   }
-  const Times broken = type_everywhere(*tree, "y = 1");
+  const Times broken = type_everywhere(*tree, 1, "y = 1");
   print("brokenHeld", broken.held);
   print("brokenKnown", broken.known);
   if (!tree->edit({{top, top + 15}, ""})) {

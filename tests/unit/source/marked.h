@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,6 +48,8 @@ inline std::string applied(std::string text, const TextEdit& edit) {
 }
 
 /// For messages: a span, and what is in it.
-inline void PrintTo(const Span& span, std::ostream* out) { *out << "[" << span.begin << ", " << span.end << ")"; }
+inline std::ostream& operator<<(std::ostream& out, const Span& span) {
+  return out << "[" << span.begin << ", " << span.end << ")";
+}
 
 }  // namespace ridgeline::source

@@ -120,8 +120,11 @@ std::string plausible(std::size_t classes) {
   std::string text = "import torch\n\n";
   for (std::size_t i = 0; i < classes; ++i) {
     const std::string number = std::to_string(i);
-    text += "class Net" + number + "(nn.Module):\n    def __init__(self):\n        self.a = nn.Linear(" + number +
-            ", 3)  # é\n\n    @property\n    def size(self):\n        return {\"a\": [1, 2], 'b': (3,)}\n\n";
+    text += "class Net";
+    text += number;
+    text += "(nn.Module):\n    def __init__(self):\n        self.a = nn.Linear(";
+    text += number;
+    text += ", 3)  # é\n\n    @property\n    def size(self):\n        return {\"a\": [1, 2], 'b': (3,)}\n\n";
   }
   return text +
          "def model_provider():\n    return Net0()\n\n\ndef input_provider(batch_size=32):\n    return (x,)\n\n\n" +
