@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <iostream>
+#include <stdexcept>
 #include <utility>
 #include <variant>
 
@@ -64,23 +65,39 @@ bool Daemon::start_pipe(std::string& error) {
 }
 
 bool Daemon::start_port(std::string& error) {
-  const auto ask_for_token = [this](std::shared_ptr<transport::Transport> connection) {
-    session::authenticate(
-        loop_, std::move(connection), token_->token(), {}, [this](auto known) { serve(std::move(known)); },
-        [](const std::string& reason) { spdlog::warn("turned away a client: {}", reason); });
-  };
-  auto endpoint = transport::open_port(loop_, static_cast<std::uint16_t>(*options_.port), handlers(ask_for_token));
+  auto endpoint = transport::open_port(loop_, static_cast<std::uint16_t>(*options_.port),
+                                       handlers([this](auto connection) { ask_for_token(std::move(connection)); }));
   if (auto* problem = std::get_if<transport::EndpointProblem>(&endpoint)) {
     error = std::move(problem->what);
   } else if (auto* connection = std::get_if<std::shared_ptr<transport::Transport>>(&endpoint)) {
     serve_only(std::move(*connection));
   } else {
     listener_ = std::move(std::get<std::unique_ptr<transport::Listener>>(endpoint));
-    token_.emplace(TokenFile::open(options_.token_file, listener_->port()));
+    try {
+      token_.emplace(TokenFile::open(options_.token_file, listener_->port()));
+    } catch (const std::runtime_error& unusable) {
+      error = unusable.what();
+      listener_.reset();
+      return false;
+    }
     std::cerr << "ridgeline: listening on 127.0.0.1:" << listener_->port() << "; the token is in " << token_->path()
               << std::endl;
   }
   return error.empty();
+}
+
+void Daemon::ask_for_token(std::shared_ptr<transport::Transport> connection) {
+  const std::uint64_t knock = ++last_knock_;
+  knocking_[knock] = session::authenticate(
+      loop_, std::move(connection), token_->token(), {},
+      [this, knock](auto known) {
+        knocking_.erase(knock);
+        serve(std::move(known));
+      },
+      [this, knock](const std::string& reason) {
+        knocking_.erase(knock);
+        spdlog::warn("turned away a client: {}", reason);
+      });
 }
 
 void Daemon::serve_only(std::shared_ptr<transport::Transport> connection) {
@@ -118,6 +135,9 @@ void Daemon::stop(std::string_view reason) {
   spdlog::debug("stopping: {}", reason);
   listener_.reset();
   client_process_.reset();
+  for (const auto& [knock, turn_away] : std::map(knocking_)) {
+    turn_away();
+  }
   for (const auto& session : std::set(sessions_)) {
     session->end(reason);
   }

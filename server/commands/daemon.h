@@ -4,6 +4,7 @@
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -46,6 +47,7 @@ class Daemon {
   bool start_port(std::string& error);
   bool watch_client(std::string& error);
   transport::ListenerHandlers handlers(std::function<void(std::shared_ptr<transport::Transport>)> on_connection);
+  void ask_for_token(std::shared_ptr<transport::Transport> connection);
   void serve(std::shared_ptr<transport::Transport> connection);
   void serve_only(std::shared_ptr<transport::Transport> connection);
   void session_ended(const std::shared_ptr<session::Session>& ended, int exit_code);
@@ -56,6 +58,8 @@ class Daemon {
   std::optional<TokenFile> token_;
   std::unique_ptr<transport::Listener> listener_;
   std::set<std::shared_ptr<session::Session>> sessions_;
+  std::map<std::uint64_t, std::function<void()>> knocking_;  ///< have not shown their token yet; each turns one away
+  std::uint64_t last_knock_ = 0;
   std::shared_ptr<void> client_process_;
   bool only_one_ = false;
   bool stopped_ = false;

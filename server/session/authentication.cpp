@@ -57,6 +57,14 @@ class Authentication : public std::enable_shared_from_this<Authentication> {
                         }});
   }
 
+  void refuse(const std::string& reason) {
+    if (const auto connection = std::exchange(connection_, nullptr)) {
+      timer_.cancel();
+      connection->close();
+      on_refusal_(reason);
+    }
+  }
+
  private:
   void receive(const std::string& text) {
     if (connection_ == nullptr) {
@@ -85,14 +93,6 @@ class Authentication : public std::enable_shared_from_this<Authentication> {
     connection_->send(protocol::encode(protocol::Response{id, std::move(outcome)}));
   }
 
-  void refuse(const std::string& reason) {
-    if (const auto connection = std::exchange(connection_, nullptr)) {
-      timer_.cancel();
-      connection->close();
-      on_refusal_(reason);
-    }
-  }
-
   boost::asio::steady_timer timer_;
   std::shared_ptr<transport::Transport> connection_;  ///< null once it is decided
   std::string token_;
@@ -113,12 +113,18 @@ bool same_secret(std::string_view left, std::string_view right) {
   return difference == 0;
 }
 
-void authenticate(boost::asio::io_context& loop, std::shared_ptr<transport::Transport> connection, std::string token,
-                  AuthenticationLimits limits, std::function<void(std::shared_ptr<transport::Transport>)> on_success,
-                  std::function<void(std::string)> on_refusal) {
-  std::make_shared<Authentication>(loop, std::move(connection), std::move(token), std::move(on_success),
-                                   std::move(on_refusal))
-      ->start(limits);
+std::function<void()> authenticate(boost::asio::io_context& loop, std::shared_ptr<transport::Transport> connection,
+                                   std::string token, AuthenticationLimits limits,
+                                   std::function<void(std::shared_ptr<transport::Transport>)> on_success,
+                                   std::function<void(std::string)> on_refusal) {
+  const auto waiting = std::make_shared<Authentication>(loop, std::move(connection), std::move(token),
+                                                        std::move(on_success), std::move(on_refusal));
+  waiting->start(limits);
+  return [weak = std::weak_ptr(waiting)] {
+    if (const auto self = weak.lock()) {
+      self->refuse("we end");
+    }
+  };
 }
 
 }  // namespace ridgeline::session

@@ -22,9 +22,11 @@ struct AuthenticationLimits {
 
 /// Waits for `ridgeline/authenticate` with the token, as a request, which is answered with null, or as a notification.
 /// Then calls `on_success` with the connection, which has not been read any further. Anything else, or nothing in time,
-/// closes the connection and calls `on_refusal` with the reason. Either is called once, from the loop.
-void authenticate(boost::asio::io_context& loop, std::shared_ptr<transport::Transport> connection, std::string token,
-                  AuthenticationLimits limits, std::function<void(std::shared_ptr<transport::Transport>)> on_success,
-                  std::function<void(std::string)> on_refusal);
+/// closes the connection and calls `on_refusal` with the reason. Either is called once, from the loop or by what this
+/// returns: it ends the waiting at once, and does nothing when that is over.
+std::function<void()> authenticate(boost::asio::io_context& loop, std::shared_ptr<transport::Transport> connection,
+                                   std::string token, AuthenticationLimits limits,
+                                   std::function<void(std::shared_ptr<transport::Transport>)> on_success,
+                                   std::function<void(std::string)> on_refusal);
 
 }  // namespace ridgeline::session

@@ -219,7 +219,7 @@ def test_a_client_process_that_is_gone_is_refused():
     gone.kill()
     gone.wait()
     done = ridgeline("serve", "--clientProcessId", str(gone.pid))
-    assert done.returncode != 0
+    assert done.returncode == 3
     assert "no process of yours" in done.stderr
 
 

@@ -73,6 +73,16 @@ def test_the_token_must_come_soon(daemon: Daemon):
     daemon.wait_for_words("no token came in time")
 
 
+def test_it_ends_at_once_with_somebody_at_the_door(daemon: Daemon):
+    with connected(daemon.port(), checked=False) as wire:
+        wire.write(b"Content-Length: 10\r\n\r\n")
+        start = time.monotonic()
+        daemon.process.terminate()
+        assert wire.receive() is None
+        assert daemon.wait() == 0
+        assert time.monotonic() - start < 2
+
+
 def test_the_file_is_this_users_only(start: Start, tmp_path: Path):
     daemon = start("--socket=0", "--token-file", tmp_path / "token")
     daemon.port()
@@ -113,7 +123,7 @@ def test_a_bad_token_file_is_refused(tmp_path: Path, content: str, mode: int, wo
     file.write_text(content)
     file.chmod(mode)
     done = ridgeline("serve", "--socket=0", "--token-file", file, timeout=30)
-    assert done.returncode != 0
+    assert done.returncode == 3
     assert words in done.stderr
 
 

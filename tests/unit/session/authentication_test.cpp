@@ -21,7 +21,7 @@ const std::string kToken(64, 'a');
 
 struct Door {
   explicit Door(std::chrono::milliseconds time = std::chrono::seconds(30)) {
-    authenticate(
+    give_up = authenticate(
         loop, transport, kToken, {time, 1000}, [this](auto connection) { let_in.push_back(std::move(connection)); },
         [this](std::string reason) { refused.push_back(std::move(reason)); });
   }
@@ -29,6 +29,7 @@ struct Door {
   std::shared_ptr<FakeTransport> transport = std::make_shared<FakeTransport>();
   std::vector<std::shared_ptr<transport::Transport>> let_in;
   std::vector<std::string> refused;
+  std::function<void()> give_up;
 };
 
 std::string message(const std::string& token, const std::string& more = "") {
@@ -82,6 +83,20 @@ TEST(Authentication, WaitsOnlySoLong) {
   door.loop.run();
   EXPECT_THAT(door.refused, ElementsAre(HasSubstr("in time")));
   EXPECT_TRUE(door.transport->closed);
+}
+
+TEST(Authentication, CanBeGivenUp) {
+  Door door;
+  door.give_up();
+  EXPECT_TRUE(door.transport->closed);
+  door.loop.run();
+  door.give_up();
+  EXPECT_EQ(door.refused.size(), 1U);
+
+  Door open;
+  open.transport->receive(message(kToken));
+  open.give_up();
+  EXPECT_FALSE(open.transport->closed);
 }
 
 TEST(Authentication, HearsTheEndOfInput) {
