@@ -1,6 +1,7 @@
 #include "methods/source_view.h"
 
 #include <algorithm>
+#include <chrono>
 #include <string_view>
 #include <utility>
 
@@ -68,6 +69,11 @@ void SourceView::changed(std::span<const session::ByteEdit> edits) {
   entry_point_.reset();
   definitions_.reset();
   lines_.reset();
+}
+
+bool SourceView::catch_up() {
+  constexpr std::chrono::microseconds kSlice{1000};
+  return !tree_.has_value() || tree_->catch_up(kSlice);
 }
 
 const std::optional<source::EntryPoint>& SourceView::entry_point() const {

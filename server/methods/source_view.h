@@ -29,6 +29,9 @@ class SourceView {
 
   void changed(std::span<const session::ByteEdit> edits);
 
+  /// Parses what was changed, for about a millisecond. True when that is done; else the next call goes on.
+  bool catch_up();
+
   const session::Document& document() const { return *document_; }
   /// Nothing when the file has no provider, or is no text that can be parsed.
   const std::optional<source::EntryPoint>& entry_point() const;

@@ -40,7 +40,8 @@ bool is_what_the_file_holds(const session::Document& document) {
 
 }  // namespace
 
-Workspace::Workspace(session::Session& session, Entries& entries) : session_(session), entries_(entries) {
+Workspace::Workspace(session::Session& session, Entries& entries)
+    : session_(session), entries_(entries), timer_(session.loop()) {
   settings_.advice.fill(true);
 }
 
@@ -78,7 +79,7 @@ void Workspace::changed(const session::Document& document, std::span<const sessi
   }
   view->second.changed(edits);
   entries_.file_is(document.path(), &document.bytes());
-  publish(document.uri());
+  publish_later(document.uri());
 }
 
 void Workspace::closed(const session::Document& document) {
@@ -181,6 +182,30 @@ void Workspace::publish(std::string_view uri) {
   }
   published_[std::string(uri)] = std::move(items);
   session_.notify("textDocument/publishDiagnostics", params);
+}
+
+void Workspace::publish_later(const std::string& uri) {
+  constexpr std::chrono::milliseconds kPause{25};
+  unpublished_.insert(uri);
+  wait_and_publish(kPause);
+}
+
+void Workspace::wait_and_publish(std::chrono::milliseconds pause) {
+  timer_.expires_after(pause);
+  timer_.async_wait([this](const auto& error) {  // `this`: the timer is part of it, and is cancelled with it
+    if (error) {
+      return;
+    }
+    for (auto uri = unpublished_.begin(); uri != unpublished_.end();) {
+      const auto view = views_.find(*uri);
+      if (view != views_.end() && !view->second.catch_up()) {
+        wait_and_publish(std::chrono::milliseconds(0));
+        return;
+      }
+      publish(*uri);
+      uri = unpublished_.erase(uri);
+    }
+  });
 }
 
 void Workspace::publish_all() {

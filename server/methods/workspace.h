@@ -1,6 +1,8 @@
 // One session: its settings, its open documents as source, and what it was told about them.
 #pragma once
 
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <map>
 #include <optional>
 #include <set>
@@ -45,6 +47,9 @@ class Workspace {
 
  private:
   void publish(std::string_view uri);
+  /// When nobody has typed for a moment: the text is parsed in slices, between which others have their turn.
+  void publish_later(const std::string& uri);
+  void wait_and_publish(std::chrono::milliseconds pause);
   void publish_all();
   void refresh(bool supported, const char* method);
 
@@ -53,6 +58,8 @@ class Workspace {
   Settings settings_;
   std::map<std::string, SourceView, std::less<>> views_;          ///< of open Python documents, by URI
   std::map<std::string, protocol::Json, std::less<>> published_;  ///< diagnostics as the client has them, by URI
+  std::set<std::string> unpublished_;                             ///< URIs that wait for the timer
+  boost::asio::steady_timer timer_;
 };
 
 }  // namespace ridgeline::methods

@@ -59,6 +59,12 @@ class Editor:
             self.until(lambda: "workspace/configuration" in self.asked)
         return result
 
+    def configure(self, **settings: Any) -> None:
+        self.settings |= settings
+        self.asked.clear()
+        self.wire.notify("workspace/didChangeConfiguration", {"settings": {}})
+        self.until(lambda: "workspace/configuration" in self.asked)
+
     # ---- what the server says
 
     def handle(self, message: dict[str, Any]) -> None:
@@ -180,7 +186,7 @@ class Editor:
         return next(i for i, line in enumerate(self.texts[uri].splitlines()) if words in line)
 
     def settled(self) -> dict[str, Any]:
-        """The next state of a profile that has ended."""
-        count = len(self.changes)
-        self.until(lambda: len(self.changes) > count and not self.changes[-1]["profiling"])
+        """What is known once a profile that begins now has ended."""
+        self.changes.clear()
+        self.until(lambda: any(c["profiling"] for c in self.changes) and not self.changes[-1]["profiling"])
         return self.changes[-1]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, ridgeline
 
 from .editor import CAPABILITIES, Editor
 from .wire import Daemon, Wire
@@ -23,14 +25,18 @@ def copy_of_mlp(folder: Path) -> Path:
     return folder / "mlp" / "entry.py"
 
 
+@functools.cache
+def agents() -> Path:
+    """Where the agent of this interpreter is, built by now."""
+    assert ridgeline("doctor", "--python", sys.executable).returncode == 0
+    return Path(os.environ["RIDGELINE_CACHE"]) / "agents"
+
+
 def cache(folder: Path) -> dict[str, str]:
     """A cache of its own, with the agents of the tests: what is trusted is kept there."""
-    (folder / "cache").mkdir(mode=0o700, exist_ok=True)
-    shared = Path(os.environ.get("RIDGELINE_CACHE", ROOT / "build" / "cache")) / "agents"
-    shared.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not (folder / "cache" / "agents").exists():
-        shutil.copytree(shared, folder / "cache" / "agents")
-        os.chmod(folder / "cache" / "agents", 0o700)
+    if not (folder / "cache").exists():
+        (folder / "cache").mkdir(mode=0o700)
+        shutil.copytree(agents(), folder / "cache" / "agents")
     return os.environ | {"RIDGELINE_CACHE": str(folder / "cache")}
 
 
@@ -339,9 +345,9 @@ def test_trust_outlives_the_daemon(editor: Editor, stdio: Callable[..., tuple[Da
 def test_the_unsaved_text_is_profiled(editor: Editor) -> None:
     entry = editor.folder / "entry.py"
     document = editor.open(entry)
-    editor.type_over(entry.as_uri(), "batch_size=64", "batch_size=48")
+    editor.type_over(entry.as_uri(), "batch_size: int = 64", "batch_size: int = 48")
     assert editor.ask("ridgeline/profile", document)["batchSize"] == 48
-    assert "batch_size=64" in entry.read_text()
+    assert "batch_size: int = 64" in entry.read_text()
 
 
 def test_a_burst_of_batch_sizes_becomes_few_edits(editor: Editor) -> None:
@@ -365,17 +371,14 @@ def test_a_burst_of_batch_sizes_becomes_few_edits(editor: Editor) -> None:
 
     while not step():
         pass
-    assert editor.texts[uri] == before.replace("batch_size=64", "batch_size=84")
+    assert editor.texts[uri] == before.replace("batch_size: int = 64", "batch_size: int = 84")
     assert editor.edits <= 3
     assert answers[numbers[-1]] == {"applied": True, "batchSize": 84, "reason": ""}
     assert sum(answer["applied"] for answer in answers.values()) == editor.edits
 
 
 def test_a_profile_can_be_cancelled(editor: Editor) -> None:
-    editor.settings["timeBudget"] = 600
-    editor.wire.notify("workspace/didChangeConfiguration", {"settings": {}})
-    editor.asked.clear()
-    editor.until(lambda: "workspace/configuration" in editor.asked)
+    editor.configure(timeBudget=600)
     entry = editor.folder / "entry.py"
     document = editor.open(entry)
     for way in ("request", "command", "progress"):
@@ -402,7 +405,7 @@ def test_a_profile_can_be_cancelled(editor: Editor) -> None:
 
 def test_mistakes_are_shown_and_fixed(editor: Editor) -> None:
     entry = editor.folder / "entry.py"
-    text = entry.read_text().replace("def input_provider(batch_size=64)", "async def input_provider(batch_size=64)")
+    text = entry.read_text().replace("def input_provider(", "async def input_provider(")
     document = editor.open(entry, text)
     uri = entry.as_uri()
     editor.until(lambda: editor.diagnostics.get(uri))
@@ -417,26 +420,22 @@ def test_mistakes_are_shown_and_fixed(editor: Editor) -> None:
 
 
 def test_advice_can_be_turned_off(editor: Editor) -> None:
-    editor.settings["memoryLimit"] = "512MiB"
-    editor.wire.notify("workspace/didChangeConfiguration", {"settings": {}})
+    editor.configure(memoryLimit="512MiB")
     entry = editor.folder / "entry.py"
     document = editor.open(entry)
     editor.ask("ridgeline/profile", document)
-    editor.type_over(entry.as_uri(), "batch_size=64", "batch_size=9999999")
+    editor.type_over(entry.as_uri(), "batch_size: int = 64", "batch_size: int = 9999999")
     codes = lambda: [d["code"] for d in editor.diagnostics.get(entry.as_uri(), [])]  # noqa: E731
     editor.until(lambda: "will-not-fit" in codes())
     words = next(d for d in editor.diagnostics[entry.as_uri()] if d["code"] == "will-not-fit")
     assert "512 MiB" in words["message"]
     assert "The largest that fits is" in words["message"]
-    editor.settings["advice"] = {"will-not-fit": False}
-    editor.wire.notify("workspace/didChangeConfiguration", {"settings": {}})
+    editor.configure(advice={"will-not-fit": False})
     editor.until(lambda: "will-not-fit" not in codes())
 
 
 def test_bad_settings_are_named(editor: Editor) -> None:
-    editor.settings["timeBudget"] = "soon"
-    editor.wire.notify("workspace/didChangeConfiguration", {"settings": {}})
-    editor.asked.clear()
+    editor.configure(timeBudget="soon")
     editor.until(lambda: "window/showMessage" in editor.asked)
 
 
