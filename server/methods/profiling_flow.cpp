@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "analysis/predictor.h"
 #include "protocol/json_fields.h"
 
 namespace ridgeline::methods {
@@ -59,19 +60,44 @@ class Bar {
   std::string message_;
 };
 
+/// Throws InvalidValue.
+ProfilingFlow::Wish wish_in(const protocol::Json& params) {
+  constexpr std::size_t kMostSizes = 16;
+  ProfilingFlow::Wish wish;
+  if (const auto sizes = protocol::optional_member<std::vector<protocol::Json>>(params, "batchSizes")) {
+    wish.batch_sizes.emplace();
+    for (const protocol::Json& size : *sizes) {
+      wish.batch_sizes->push_back(protocol::value_as<int>(size));
+      if (wish.batch_sizes->back() < 1 || wish.batch_sizes->back() > analysis::kMaxBatchSize ||
+          sizes->size() > kMostSizes) {
+        throw protocol::InvalidValue("batchSizes: at most 16, from 1 to " + std::to_string(analysis::kMaxBatchSize));
+      }
+    }
+  }
+  wish.time_budget_seconds = protocol::optional_member<double>(params, "timeBudget");
+  if (wish.time_budget_seconds.has_value() && !(*wish.time_budget_seconds > 0 && *wish.time_budget_seconds < 1e6)) {
+    throw protocol::InvalidValue("timeBudget: must be a number of seconds above 0");
+  }
+  return wish;
+}
+
 }  // namespace
 
 void ProfilingFlow::start(Workspace& workspace, const std::string& uri, const protocol::Json& params,
                           const session::CancelToken& cancel, ProfileDone done) {
+  const Wish wish = wish_in(params);  // what is wrong with it is told now, not once the settings are there
+  workspace.when_configured([this, &workspace, uri, wish, params, cancel, done = std::move(done)] {
+    ask_and_run(workspace, uri, wish, params, cancel, done);
+  });
+}
+
+void ProfilingFlow::ask_and_run(Workspace& workspace, const std::string& uri, const Wish& wish,
+                                const protocol::Json& params, const session::CancelToken& cancel, ProfileDone done) {
   session::Session& session = workspace.session();
   const auto path = session.path_of(uri);
   profiling::ProfileRequest request = workspace.settings().request(path.value_or(uri));
-  if (const auto sizes = protocol::optional_member<std::vector<int>>(params, "batchSizes")) {
-    request.batch_sizes = *sizes;
-  }
-  if (const auto budget = protocol::optional_member<double>(params, "timeBudget"); budget.has_value() && *budget > 0) {
-    request.time_budget_seconds = *budget;
-  }
+  request.batch_sizes = wish.batch_sizes.value_or(request.batch_sizes);
+  request.time_budget_seconds = wish.time_budget_seconds.value_or(request.time_budget_seconds);
   auto found = profiling::find_target(request);
   if (const auto* failure = std::get_if<profiling::RunFailure>(&found)) {
     done(nullptr, failure);

@@ -21,6 +21,12 @@ using ProfileDone = std::function<void(const Entry*, const profiling::RunFailure
 
 class ProfilingFlow {
  public:
+  /// What a request asks for beside the settings.
+  struct Wish {
+    std::optional<std::vector<int>> batch_sizes;
+    std::optional<double> time_budget_seconds;
+  };
+
   explicit ProfilingFlow(Entries& entries) : entries_(entries) {}
 
   /// Profiles the file. Asks the user first when its code may not run yet. `params` may name batch sizes and a progress
@@ -33,6 +39,8 @@ class ProfilingFlow {
   void ended(const Workspace& workspace);
 
  private:
+  void ask_and_run(Workspace& workspace, const std::string& uri, const Wish& wish, const protocol::Json& params,
+                   const session::CancelToken& cancel, ProfileDone done);
   void run(Workspace& workspace, profiling::ProfileRequest request, const profiling::Target& target,
            const protocol::Json& params, const session::CancelToken& cancel, ProfileDone done);
   void again(Workspace& workspace, const std::string& entry);

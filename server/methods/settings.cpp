@@ -18,8 +18,8 @@ constexpr double kMostSeconds = 24 * 3600;
 
 /// "8GiB", "512 MiB", "1.5GB" or a number of bytes.
 std::optional<std::uint64_t> read_bytes(const Json& value) {
-  if (value.is_number_unsigned()) {
-    return value.get<std::uint64_t>();
+  if (value.is_number_integer()) {
+    return value >= 0 ? std::optional(value.get<std::uint64_t>()) : std::nullopt;
   }
   if (!value.is_string()) {
     return std::nullopt;
@@ -92,7 +92,7 @@ bool read_sizes(const Json& value, std::vector<int>& sizes) {
   }
   std::vector<int> read;
   for (const Json& size : value) {
-    if (!size.is_number_unsigned() || size < 1 || size > analysis::kMaxBatchSize) {
+    if (!size.is_number_integer() || size < 1 || size > analysis::kMaxBatchSize) {
       return false;
     }
     read.push_back(size.get<int>());

@@ -51,8 +51,20 @@ void Workspace::configure() {
   for (const std::string& problem : problems) {
     session_.show(protocol::MessageType::kWarning, problem);
   }
+  configured_ = true;
+  for (const auto& action : std::exchange(waiting_, {})) {
+    action();
+  }
   publish_all();
   refresh(session_.capabilities().workspace.inlay_hint_refresh, "workspace/inlayHint/refresh");
+}
+
+void Workspace::when_configured(std::function<void()> action) {
+  if (configured_ || !session_.capabilities().workspace.configuration) {
+    action();
+  } else {
+    waiting_.push_back(std::move(action));
+  }
 }
 
 void Workspace::opened(const session::Document& document) {
@@ -63,11 +75,13 @@ void Workspace::opened(const session::Document& document) {
   const std::string path = real(document.path());
   entries_.file_is(path, &document.bytes());
   if (views_.at(document.uri()).entry_point().has_value()) {
-    const profiling::ProfileRequest request = settings_.request(path);
-    auto found = profiling::find_target(request);
-    if (const auto* target = std::get_if<profiling::Target>(&found)) {
-      entries_.load(request, *target);
-    }
+    when_configured([this, path] {
+      const profiling::ProfileRequest request = settings_.request(path);
+      auto found = profiling::find_target(request);
+      if (const auto* target = std::get_if<profiling::Target>(&found)) {
+        entries_.load(request, *target);
+      }
+    });
   }
   publish(document.uri());
 }

@@ -3,6 +3,7 @@
 
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -27,6 +28,8 @@ class Workspace {
   const Settings& settings() const { return settings_; }
 
   void configure();
+  /// Now, or once the client has told its settings: what runs before that would not be what the user wants.
+  void when_configured(std::function<void()> action);
   void opened(const session::Document& document);
   void changed(const session::Document& document, std::span<const session::ByteEdit> edits);
   void closed(const session::Document& document);
@@ -60,6 +63,8 @@ class Workspace {
   std::map<std::string, protocol::Json, std::less<>> published_;  ///< diagnostics as the client has them, by URI
   std::set<std::string> unpublished_;                             ///< URIs that wait for the timer
   boost::asio::steady_timer timer_;
+  bool configured_ = false;
+  std::vector<std::function<void()>> waiting_;  ///< for the settings
 };
 
 }  // namespace ridgeline::methods

@@ -135,6 +135,9 @@ void Session::pull_configuration() {
           [this](ClientAnswer answer) {  // `this`: the session calls it, or nobody does
             if (const auto* error = std::get_if<protocol::ResponseError>(&answer)) {
               spdlog::warn("session {}: the client does not tell its settings: {}", id_, error->message);
+              if (settings_.is_null()) {
+                take_settings(Json::object());  // who waits for them waits no more
+              }
               return;
             }
             auto& items = std::get<Json>(answer);

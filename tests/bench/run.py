@@ -16,6 +16,7 @@ from statistics import median
 from typing import Any
 
 import accuracy
+import language_server
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -163,10 +164,17 @@ def bench_accuracy(rounds: int) -> None:
     accuracy.run(BINARY, table, 10.0 * rounds)
 
 
+def bench_server(rounds: int) -> None:
+    """What an editor waits for."""
+    print("### The language server\n")
+    language_server.run(BINARY, table, rounds)
+
+
 BENCHMARKS: dict[str, tuple[Callable[[int], None], int]] = {
     "overhead": (bench_overhead, 15),
     "analysis": (bench_analysis, 5),
     "source": (bench_source, 3),
+    "server": (bench_server, 2),
     "profile": (bench_profile, 3),
     "cancel": (bench_cancel, 5),
     "accuracy": (bench_accuracy, 4),

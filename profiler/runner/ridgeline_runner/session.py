@@ -47,6 +47,7 @@ class Sampled:
     batch_size: int
     check: bool = False  # not for the models: to see how far off they are
     warmup_ns: list[int] = field(default_factory=list)
+    round_seconds: float = _ROUND_SECONDS
     times_ns: list[int] = field(default_factory=list)
     round_medians_ns: list[float] = field(default_factory=list)
 
@@ -57,7 +58,7 @@ class Sampled:
     @property
     def per_round(self) -> int:
         """Iterations of one round of timing."""
-        return max(1, min(50, round(_ROUND_SECONDS * 1e9 / self.estimate_ns)))
+        return max(1, min(50, round(self.round_seconds * 1e9 / self.estimate_ns)))
 
     @property
     def enough_rounds(self) -> bool:
@@ -208,11 +209,17 @@ class _Session:
         larger = [s.estimate_ns for s in sampled if s.batch_size >= size]
         most = max(sampled, key=lambda s: s.batch_size)
         estimate_ns = min(larger) if larger else most.estimate_ns * size / most.batch_size
-        return _EXTRA_ITERATIONS * estimate_ns <= _EXTRA_SHARE * self._budget_seconds * 1e9
+        cost_ns = max(_EXTRA_ITERATIONS * estimate_ns, _MIN_ROUNDS * _ROUND_SECONDS * 1e9)
+        return cost_ns <= _EXTRA_SHARE * self._budget_seconds * 1e9
 
     @property
     def _budget_seconds(self) -> float:
         return float(self._spec.get("timeBudgetSeconds", 10.0))
+
+    @property
+    def _round_seconds(self) -> float:
+        """Shorter than usual where the budget would not hold the least number of rounds."""
+        return min(_ROUND_SECONDS, self._budget_seconds / (_MIN_ROUNDS * _WANTED_SIZES))
 
     def _record(
         self,
@@ -231,7 +238,8 @@ class _Session:
         entry.check_arguments(step, inputs)
         self.stage = "iteration"
         recorder.stage(Stage.ITERATION)
-        sampled = Sampled(size, check, self._warm_up(step, inputs, recorder.forget_freed))
+        warmup_ns = self._warm_up(step, inputs, recorder.forget_freed)
+        sampled = Sampled(size, check, warmup_ns, self._round_seconds)
         recorder.record(step, inputs, _recorded_iterations(sampled, self._budget_seconds, chosen=chosen))
         if chosen:
             recorder.count(step, inputs, self._spec["environmentRoots"])

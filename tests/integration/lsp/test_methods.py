@@ -227,13 +227,15 @@ def test_predictions_can_be_asked_both_ways(profiled: Profiled) -> None:
         ("workspace/executeCommand", {"command": "ridgeline.profile"}, -32602),
         ("workspace/executeCommand", {"command": "ridgeline.nothing", "arguments": ["file:///x"]}, -32602),
         ("ridgeline/profile", {"textDocument": {"uri": "file:///nowhere/entry.py"}}, -32803),
+        ("ridgeline/profile", {"textDocument": {"uri": "file:///x.py"}, "batchSizes": [0]}, -32602),
+        ("ridgeline/profile", {"textDocument": {"uri": "file:///x.py"}, "timeBudget": "soon"}, -32602),
         ("ridgeline/profile", {"textDocument": {"uri": "untitled:1"}}, -32803),
         ("ridgeline/setBatchSize", {"textDocument": {"uri": "file:///nowhere.py"}, "batchSize": 3}, -32803),
     ],
 )
 def test_bad_questions_are_refused(profiled: Profiled, method: str, params: dict[str, Any], code: int) -> None:
     editor, _, summary = profiled
-    if code == -32602 and method.startswith("ridgeline/"):
+    if code == -32602 and method.startswith("ridgeline/") and "textDocument" not in params:
         params = {"profileId": summary["profileId"]} | params
     checker, editor.wire.checker = editor.wire.checker, None  # the schema refuses them, too
     try:

@@ -1,0 +1,105 @@
+#include "methods/source_view.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "methods/batch_size.h"
+
+namespace ridgeline::methods {
+namespace {
+
+constexpr const char* kEntry =
+    "def model_provider():\n    return Net()\n\n\ndef input_provider(batch_size=32):\n    return ()\n\n\n"
+    "def iteration_provider(model):\n    return print\n";
+
+session::Document document(const std::string& text) {
+  return {{"file:///entry.py", "python", 1, text}, "/entry.py", session::PositionEncoding::kUtf8};
+}
+
+protocol::TextDocumentContentChange change(std::uint32_t line, std::uint32_t from, std::uint32_t to, std::string text) {
+  return {protocol::Range{{line, from}, {line, to}}, std::move(text)};
+}
+
+TEST(SourceView, FollowsOneEdit) {
+  session::Document open = document(kEntry);
+  SourceView view(open);
+  EXPECT_EQ(batch_size_in_code(*view.entry_point()), 32);
+  std::string error;
+  const std::vector changes = {change(4, 30, 32, "128")};
+  view.changed(open.change(2, changes, error));
+  EXPECT_EQ(batch_size_in_code(*view.entry_point()), 128);
+}
+
+TEST(SourceView, FollowsSeveralEditsAtOnce) {
+  session::Document open = document(kEntry);
+  SourceView view(open);
+  std::string error;
+  const std::vector changes = {change(4, 30, 32, "7"), change(0, 0, 0, "# äöü 😀\n"), change(5, 30, 31, "64")};
+  view.changed(open.change(2, changes, error));
+  EXPECT_EQ(error, "");
+  EXPECT_EQ(view.tree()->text(), open.bytes());
+  EXPECT_EQ(batch_size_in_code(*view.entry_point()), 64);
+}
+
+TEST(SourceView, AlwaysHasTheDocumentsText) {
+  std::mt19937 random(1);
+  session::Document open = document(kEntry);
+  SourceView view(open);
+  const std::vector<std::string> pieces = {"", "x", "\n", "ä", "😀", "def ", "(", "\"\"\"", "    "};
+  for (int version = 2; version < 300; ++version) {
+    std::vector<protocol::TextDocumentContentChange> changes;
+    for (std::size_t i = 0; i <= random() % 3; ++i) {
+      const auto below = [&](std::size_t end) { return static_cast<std::uint32_t>(random() % end); };
+      changes.push_back(change(below(12), 0, below(2), pieces[below(pieces.size())]));
+    }
+    std::string error;
+    view.changed(open.change(version, changes, error));
+    if (!open.in_sync()) {
+      const std::vector<protocol::TextDocumentContentChange> whole = {{std::nullopt, kEntry}};
+      view.changed(open.change(++version, whole, error));
+    }
+    ASSERT_EQ(view.tree()->text(), open.bytes());
+  }
+}
+
+TEST(LineView, GoesBothWays) {
+  const LineView view = make_line_view("a\nb\nc\n", "new\na\nchanged\nc\n");
+  EXPECT_EQ(view.now[0], 1U);
+  EXPECT_EQ(view.now[1], std::nullopt);
+  EXPECT_EQ(view.now[2], 3U);
+  EXPECT_EQ(view.then[0], std::nullopt);
+  EXPECT_EQ(view.then[1], 0U);
+  EXPECT_EQ(view.then[2], std::nullopt);
+  EXPECT_EQ(view.then[3], 2U);
+}
+
+TEST(BatchSizeEdit, TouchesOnlyTheLiteral) {
+  session::Document open = document(kEntry);
+  const SourceView view(open);
+  std::string why_not;
+  const auto edit = batch_size_edit(open, view, 96, why_not);
+  ASSERT_TRUE(edit.has_value()) << why_not;
+  const protocol::TextDocumentEdit& change = edit->document_changes.at(0);
+  EXPECT_EQ(change.version, 1);
+  ASSERT_EQ(change.edits.size(), 1U);
+  EXPECT_EQ(change.edits[0].range, (protocol::Range{{4, 30}, {4, 32}}));
+  EXPECT_EQ(change.edits[0].new_text, "96");
+  EXPECT_FALSE(batch_size_edit(open, view, 0, why_not).has_value());
+  EXPECT_NE(why_not, "");
+}
+
+TEST(BatchSizeEdit, SaysWhyThereIsNone) {
+  for (const char* text :
+       {"x = 3\n", "def input_provider(batch_size=SIZE):\n    pass\n", "def input_provider(x):\n  pass\n"}) {
+    session::Document open = document(text);
+    std::string why_not;
+    EXPECT_FALSE(batch_size_edit(open, SourceView(open), 8, why_not).has_value());
+    EXPECT_NE(why_not, "") << text;
+  }
+}
+
+}  // namespace
+}  // namespace ridgeline::methods
