@@ -49,7 +49,7 @@ std::string runtime_folder() {
   const char* base = std::getenv("XDG_RUNTIME_DIR");  // NOLINT(concurrency-mt-unsafe): read once at start
   struct stat status {};
   if (base != nullptr && ::stat(base, &status) == 0 && S_ISDIR(status.st_mode) && is_only_ours(status)) {
-    const std::string folder = std::string(base) + "/ridgeline";
+    std::string folder = std::string(base) + "/ridgeline";
     if ((::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) && ::stat(folder.c_str(), &status) == 0 &&
         is_only_ours(status)) {
       return folder;

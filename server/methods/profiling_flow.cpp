@@ -13,7 +13,7 @@ namespace ridgeline::methods {
 namespace {
 
 /// Editors that save several files at once do it within this.
-constexpr std::chrono::milliseconds kDebounce{40};
+constexpr std::chrono::milliseconds kDebounce{20};
 constexpr const char* kYes = "Profile";
 
 std::string name_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }

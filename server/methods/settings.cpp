@@ -137,8 +137,9 @@ Settings read_settings(const Json& section, std::vector<std::string>& problems) 
   reader.text("python", settings.python);
   reader.text("projectRoot", settings.project_root);
   reader.with("device", "\"\" or \"cpu\"", [&](const Json& value) {
-    if (value != "" && value != "cpu") return false;
-    settings.device = value.get<std::string>();
+    const std::string device = value.is_string() ? value.get<std::string>() : "?";
+    if (!device.empty() && device != "cpu") return false;
+    settings.device = device;
     return true;
   });
   reader.with("batchSizes", "a list of at most 16 batch sizes",

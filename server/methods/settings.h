@@ -23,7 +23,7 @@ struct Settings {
   std::uint64_t memory_limit_bytes = 0;
   bool profile_on_save = true;
   /// Of a profile after a save: short, so that the figures are back before the user looks for them.
-  double save_time_budget_seconds = 0.2;
+  double save_time_budget_seconds = 0.1;
   bool inlay_hints = true;
   double inlay_hint_threshold = 0.01;  ///< of the iteration's time, or of the peak
   report::LabelFormat inlay_hint_format = report::LabelFormat::kBoth;

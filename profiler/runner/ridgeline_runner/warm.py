@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import gc
 import importlib.util
 import os
 import platform
@@ -142,6 +143,9 @@ class _Parent:
                 import torch._dynamo  # noqa: F401
 
             sys.modules["_ridgeline_agent"].adopt_orphans()
+            # A child's collector has only the child's own objects to look at: not torch's, on pages that it would copy.
+            gc.collect()
+            gc.freeze()
         except Exception as error:  # noqa: BLE001
             self._channel.send({"type": "agentRefused", "message": f"{type(error).__name__}: {error}"})
         else:

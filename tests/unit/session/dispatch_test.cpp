@@ -29,7 +29,8 @@ struct Kept {
 
 TEST(Dispatch, GivesParamsAndSendsTheResult) {
   FakeClient client;
-  client.service.methods.requests["double"] = [](Session& /*session*/, const Json& params, Reply reply, CancelToken) {
+  client.service.methods.requests["double"] = [](Session& /*session*/, const Json& params, Reply reply,
+                                                 const CancelToken&) {
     reply.result({{"twice", params.at("n").get<int>() * 2}});
   };
   client.initialize();
@@ -52,10 +53,14 @@ TEST(Dispatch, KnowsWhatItDoesNotKnow) {
 TEST(Dispatch, StopsExceptions) {
   FakeClient client;
   auto& requests = client.service.methods.requests;
-  requests["missing"] = [](Session&, const Json& params, Reply reply, CancelToken) { reply.result(params.at("x")); };
-  requests["invalid"] = [](Session&, const Json&, Reply, CancelToken) { throw protocol::InvalidValue("bad words"); };
-  requests["broken"] = [](Session&, const Json&, Reply, CancelToken) { throw std::runtime_error("oh no"); };
-  requests["strange"] = [](Session&, const Json&, Reply, CancelToken) { throw 7; };
+  requests["missing"] = [](Session&, const Json& params, Reply reply, const CancelToken&) {
+    reply.result(params.at("x"));
+  };
+  requests["invalid"] = [](Session&, const Json&, Reply, const CancelToken&) {
+    throw protocol::InvalidValue("bad words");
+  };
+  requests["broken"] = [](Session&, const Json&, Reply, const CancelToken&) { throw std::runtime_error("oh no"); };
+  requests["strange"] = [](Session&, const Json&, Reply, const CancelToken&) { throw 7; };
   client.initialize();
   const Json missing = client.ask("missing", Json::object());
   EXPECT_EQ(missing["error"]["code"], error_code::kInvalidParams);
@@ -106,7 +111,7 @@ TEST(Reply, IsAnErrorWhenItIsForgotten) {
   FakeClient client;
   Kept kept;
   client.service.methods.requests["slow"] = kept.handler();
-  client.service.methods.requests["careless"] = [](Session&, const Json&, Reply, CancelToken) {};
+  client.service.methods.requests["careless"] = [](Session&, const Json&, Reply, const CancelToken&) {};
   client.initialize();
   EXPECT_EQ(client.error_of("careless"), error_code::kInternalError);
   const int id = client.begin("slow");
@@ -218,7 +223,7 @@ TEST(Dispatch, BoundsWhatWaits) {
 
 TEST(Dispatch, MayEndTheSessionInsideOfAHandler) {
   FakeClient client;
-  client.service.methods.requests["end"] = [](Session& session, const Json&, Reply reply, CancelToken) {
+  client.service.methods.requests["end"] = [](Session& session, const Json&, Reply reply, const CancelToken&) {
     session.end("by a handler");
     reply.result(1);
   };

@@ -165,7 +165,7 @@ TEST(Lifecycle, AnswersWhatIsMalformed) {
   const auto error_after = [&](const std::string& text) {
     client.transport->receive(text);
     EXPECT_EQ(client.transport->sent.size(), 1U) << text;
-    const Json answer = client.transport->sent.back();
+    Json answer = client.transport->sent.back();
     client.transport->sent.clear();
     return answer;
   };
