@@ -72,13 +72,17 @@ TEST_F(Trust, SaysWhyItIsNotKept) {
 }
 
 TEST_F(Trust, IsBounded) {
-  for (int i = 0; i < 1030; ++i) {
-    Trusted one = trusted_;
-    one.entry += std::to_string(i);
-    ASSERT_TRUE(add_trust(root_, one, error_));
+  std::string all;
+  for (int i = 0; i < 1024; ++i) {
+    all += (i == 0 ? "" : ",") + std::string(R"({"entry": ")") + std::to_string(i) +
+           R"(", "projectRoot": "/", "device": 1, "inode": 2})";
   }
+  std::ofstream(root_ + "/trust.json") << R"({"trusted": [)" << all << "]}";
+  ASSERT_EQ(read_trust(root_).size(), 1024U);
+  ASSERT_TRUE(add_trust(root_, trusted_, error_)) << error_;
   EXPECT_EQ(read_trust(root_).size(), 1024U);
-  EXPECT_EQ(read_trust(root_).back().entry, trusted_.entry + "1029");
+  EXPECT_EQ(read_trust(root_).front().entry, "1");
+  EXPECT_EQ(read_trust(root_).back(), trusted_);
 }
 
 }  // namespace
