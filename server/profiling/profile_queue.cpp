@@ -159,9 +159,11 @@ void ProfileQueue::finish(Ticket ticket, ProfileOutcome outcome) {
   const std::unique_ptr<Job> job = std::move(*found);
   jobs_.erase(found);
   if (!job->ended_as.empty()) {
-    const std::string words =
-        job->ended_as == "cancelled" ? "The profile was cancelled." : "A newer profile of the same file replaced it.";
-    outcome = RunFailure{protocol::failure_of(job->ended_as, "start", words), ""};
+    outcome =
+        RunFailure{job->ended_as == "cancelled"
+                       ? protocol::failure_of("cancelled", "start", "The profile was cancelled.")
+                       : protocol::failure_of("superseded", "start", "A newer profile of the same file replaced it."),
+                   ""};
   }
   start_next();
   job->events.finished(std::move(outcome));
