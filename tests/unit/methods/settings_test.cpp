@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 
 Settings read(const Json& section, std::vector<std::string>* problems = nullptr) {
   std::vector<std::string> found;
-  const Settings settings = read_settings(section, found);
+  Settings settings = read_settings(section, found);
   if (problems != nullptr) {
     *problems = found;
   } else {
