@@ -29,6 +29,9 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
+/// Also where one ends and the other begins.
+inline bool touch(const Range& one, const Range& other) { return one.start <= other.end && other.start <= one.end; }
+
 struct Location {
   std::string uri;
   Range range;

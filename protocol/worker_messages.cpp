@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "protocol/json_fields.h"
+
 namespace ridgeline::protocol {
 
 namespace {
@@ -18,7 +20,7 @@ const json::array_t& array_at(const json& value, const char* name) {
 WorkerEnvironment environment_from(const json& value) {
   WorkerEnvironment environment;
   value.at("python").get_to(environment.python);
-  value.at("pythonMinor").get_to(environment.python_minor);
+  environment.python_minor = member<int>(value, "pythonMinor");
   value.at("implementation").get_to(environment.implementation);
   value.at("executable").get_to(environment.executable);
   value.at("torch").get_to(environment.torch);
@@ -36,33 +38,39 @@ Failure failure_from(const json& value) {
   value.at("stage").get_to(failure.stage);
   value.at("message").get_to(failure.message);
   for (const json& frame : array_at(value, "frames")) {
-    failure.frames.push_back({frame.at("file").get<std::string>(), frame.at("line").get<int>(),
+    failure.frames.push_back({frame.at("file").get<std::string>(), member<int>(frame, "line"),
                               frame.at("function").get<std::string>(), frame.at("text").get<std::string>()});
   }
   if (value.contains("batchSize")) {
-    failure.batch_size = value.at("batchSize").get<int>();
+    failure.batch_size = member<int>(value, "batchSize");
   }
   return failure;
 }
 
 RunResult result_from(const json& value) {
   RunResult result;
-  value.at("batchSize").get_to(result.batch_size);
-  value.at("threads").get_to(result.threads);
+  result.batch_size = member<int>(value, "batchSize");
+  result.threads = member<int>(value, "threads");
   value.at("inPlaceOf").get_to(result.in_place_of);
   value.at("lowMHz").get_to(result.low_mhz);
   value.at("highMHz").get_to(result.high_mhz);
   for (const json& sample : array_at(value, "samples")) {
     SampledBatch batch;
-    sample.at("batchSize").get_to(batch.batch_size);
-    sample.at("warmupIterations").get_to(batch.warmup_iterations);
+    batch.batch_size = member<int>(sample, "batchSize");
+    batch.warmup_iterations = member<int>(sample, "warmupIterations");
     sample.at("timesNs").get_to(batch.times_ns);
-    sample.at("perRound").get_to(batch.per_round);
+    batch.per_round = member<int>(sample, "perRound");
     sample.at("check").get_to(batch.check);
     result.samples.push_back(std::move(batch));
   }
   for (const json& skipped : array_at(value, "skipped")) {
     result.skipped.push_back(failure_from(skipped));
+  }
+  for (const json& unused : array_at(value, "unusedGradients")) {
+    if (result.unused_gradients.size() < kMaxUnusedGradients) {
+      result.unused_gradients.push_back(
+          {unused.at("parameter").get<std::string>(), member<std::uint64_t>(unused, "bytes")});
+    }
   }
   if (array_at(value, "importedFiles").size() > kMaxImportedFiles) {
     throw std::invalid_argument("too many imported files");
@@ -93,17 +101,17 @@ WorkerMessage message_from(const json& value) {
     return AgentRefused{value.at("message").get<std::string>()};
   }
   if (type == "started") {
-    return Started{value.at("id").get<int>(), value.at("pid").get<int>()};
+    return Started{member<int>(value, "id"), member<int>(value, "pid")};
   }
   if (type == "exited") {
-    return Exited{value.at("id").get<int>(), value.at("status").get<int>(), value.value("tooMany", "")};
+    return Exited{member<int>(value, "id"), member<int>(value, "status"), value.value("tooMany", "")};
   }
   if (type == "progress") {
     return Progress{value.at("stage").get<std::string>(), value.at("fraction").get<double>(),
                     value.at("message").get<std::string>()};
   }
   if (type == "recording") {
-    return RecordingAnnounced{value.at("batchSize").get<int>(), value.at("bytes").get<std::uint64_t>()};
+    return RecordingAnnounced{member<int>(value, "batchSize"), member<std::uint64_t>(value, "bytes")};
   }
   if (type == "failure") {
     return failure_from(value);

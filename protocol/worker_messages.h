@@ -88,6 +88,11 @@ struct SampledBatch {
   int per_round = 1;
   bool check = false;  ///< not for the models: to see how far off they are
 };
+/// A parameter that got a gradient in every iteration, while nothing changed it in any.
+struct UnusedGradient {
+  std::string parameter;
+  std::uint64_t bytes = 0;
+};
 struct RunResult {
   int batch_size = 0;
   int threads = 0;
@@ -97,10 +102,12 @@ struct RunResult {
   std::vector<std::string> warnings;  ///< what a reader of the figures must know; at most kMaxWarnings
   std::vector<SampledBatch> samples;
   std::vector<Failure> skipped;
+  std::vector<UnusedGradient> unused_gradients;  ///< at most kMaxUnusedGradients
   /// The user's own files that were imported, the entry file first, and the one that tells torch's version.
   std::vector<std::string> imported_files;
   bool imported_files_complete = false;  ///< there was no file that could not be named
 };
+inline constexpr std::size_t kMaxUnusedGradients = 4096;
 inline constexpr std::size_t kMaxWarnings = 16;
 inline constexpr std::size_t kMaxWarningBytes = 4096;
 

@@ -22,17 +22,21 @@ enum class AdviceKind : std::uint8_t {
   kHotLine,              ///< one line has over half the time
   kOptimizerDominates,   ///< updating the weights takes more than a third of the step
   kActivationsDominate,  ///< they are most of a peak that fills most of the device
+  kHostBound,            ///< no operation runs for much of the step
+  kGradientNeverUsed,    ///< parameters get gradients, and nothing changes them
 };
-inline constexpr std::size_t kAdviceCount = 6;
+inline constexpr std::size_t kAdviceCount = 8;
 /// As diagnostics spell them.
 inline constexpr std::array<const char*, kAdviceCount> kAdviceCodes = {
-    "will-not-fit", "throughput-saturates", "input-starves", "hot-line", "optimizer-dominates", "activations-dominate"};
+    "will-not-fit",        "throughput-saturates", "input-starves", "hot-line",
+    "optimizer-dominates", "activations-dominate", "host-bound",    "gradient-never-used"};
 
 inline constexpr double kStarvingShare = 0.25;      ///< of the iteration, for data
 inline constexpr double kHotLineShare = 0.5;        ///< of the iteration, one line's own time
 inline constexpr double kOptimizerShare = 1.0 / 3;  ///< of the iteration
 inline constexpr double kActivationsShare = 0.6;    ///< of the peak
 inline constexpr double kFilledShare = 0.5;         ///< of the capacity, by the peak: below it memory is no concern
+inline constexpr double kHostBoundShare = 1.0 / 3;  ///< of the iteration, between operations
 inline constexpr double kSaturatedFactor = 2;       ///< the batch size is so many times the one that is enough
 
 /// One finding. Which fields hold is up to the kind; the words are made by report/advice_text.
@@ -45,6 +49,8 @@ struct Advice {
   double whole = 0;                       ///< likewise: the iteration, the peak or the capacity
   std::optional<BatchPrediction> now;     ///< at `batch_size`
   std::optional<BatchPrediction> better;  ///< at `better_batch_size`
+  std::string parameter;                  ///< the largest of the `parameters` whose gradients are never used
+  int parameters = 0;
 };
 
 /// `batch_size` is the one in the code now, which may not be the profile's: only what the models say of it is then

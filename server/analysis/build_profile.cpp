@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "analysis/allocator_replay.h"
@@ -19,6 +21,9 @@
 namespace ridgeline::analysis {
 
 namespace {
+
+/// Without the sign; what no number can be right is told as a large one.
+std::string percent(double ratio) { return std::to_string(std::lround(std::clamp(100 * ratio, 0.0, 1e9))); }
 
 constexpr double kNsPerMs = 1e6;
 
@@ -154,14 +159,58 @@ void add_warnings(const BatchRun& run, Profile& profile) {
   const double width = profile.iteration.ms.high - profile.iteration.ms.low;
   if (profile.iteration.ms.value > 0 && width / profile.iteration.ms.value > 0.1) {
     profile.warnings.push_back("The iteration time varies much: its 95 % interval is " +
-                               std::to_string(static_cast<int>(100 * width / profile.iteration.ms.value)) +
+                               percent(width / profile.iteration.ms.value) +
                                " % wide. Another program may be using this machine.");
   }
   if (profile.scale < 0.8 || profile.scale > 1.25) {
     profile.warnings.push_back(
-        "The recorded iterations took " + std::to_string(static_cast<int>(100 / profile.scale)) +
+        "The recorded iterations took " + percent(1 / profile.scale) +
         " % of the bare ones after the cost of recording was taken out: shares of small lines are less certain.");
   }
+}
+
+/// Milliseconds of the bare iteration in which no operation ran and no data was loaded.
+double between_operations_ms(const AnalysedRun& run) {
+  double ns = 0;
+  for (const auto& [key, cost] : run.timeline.costs) {
+    if (key.operation == 0 && key.phase != Phase::kData) {
+      ns += cost.ns;
+    }
+  }
+  return ns * run.scale / kNsPerMs;
+}
+
+/// By the lines that made the parameters; one that the recording has no block of is nobody's.
+void add_unused_gradients(const AnalysedRun& run, const std::vector<UnusedGradient>& unused, Profile& profile) {
+  const recording::Recording& recording = run.run.recording;
+  std::map<std::string_view, LineId> made_by;
+  for (const MemoryCost& weight : run.memory.weights) {
+    if (weight.parameter != recording::kNone) {
+      made_by[recording.string(recording.parameter_name()[weight.parameter])] = run.tree[weight.owner].self_line;
+    }
+  }
+  struct Group {
+    UnusedGradients total;
+    std::uint64_t largest = 0;
+  };
+  std::map<LineId, Group> groups;
+  for (const UnusedGradient& one : unused) {
+    const auto found = made_by.find(one.parameter);
+    Group& group = groups[found == made_by.end() ? 0 : found->second];
+    if (group.total.parameters == 0 || one.bytes > group.largest) {
+      group.largest = one.bytes;
+      group.total.parameter = one.parameter;
+    }
+    group.total.parameters += 1;
+    group.total.bytes += one.bytes;
+  }
+  for (auto& [line, group] : groups) {
+    if (line != 0) {
+      group.total.location = location_of(line, recording, run.tree, run.scope);
+    }
+    profile.unused_gradients.push_back(std::move(group.total));
+  }
+  std::ranges::stable_sort(profile.unused_gradients, std::greater{}, &UnusedGradients::bytes);
 }
 
 /// The figures of the user's batch size.
@@ -179,6 +228,7 @@ void add_iteration(const AnalysedRun& run, Profile& profile) {
   profile.other = run.lines.other;
   profile.breakdown = build_breakdown(run.parts());
   profile.iteration.by_phase = profile.breakdown.by_phase;
+  profile.iteration.between_operations_ms = between_operations_ms(run);
   profile.peak_bytes = run.memory.peak_bytes;
   profile.by_category = by_category(run.memory);
 }
@@ -211,6 +261,7 @@ Profile build_profile(const RunInput& input) {
   profile.skipped = input.skipped;
   profile.warnings = input.warnings;
   add_iteration(user, profile);
+  add_unused_gradients(user, input.unused_gradients, profile);
   add_models(sampled, profile);
   const Predictor predictor = make_predictor(profile);
   profile.max_samples_per_second = greatest_throughput(predictor);

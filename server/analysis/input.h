@@ -26,6 +26,12 @@ struct BatchRun {
   bool check = false;  ///< kept out of the models, to see how far off they are
 };
 
+/// A parameter that gets gradients, and that nothing changes.
+struct UnusedGradient {
+  std::string parameter;  ///< as the recording names it
+  std::uint64_t bytes = 0;
+};
+
 struct RunInput {
   std::string entry_path;
   SourceScope scope;
@@ -34,6 +40,7 @@ struct RunInput {
   int batch_size = 0;  ///< the user's; one of `runs`
   std::vector<BatchRun> runs;
   std::vector<Skipped> skipped;
+  std::vector<UnusedGradient> unused_gradients;
   std::vector<std::string> warnings;  ///< what the worker's side knows that a reader of the figures must
 };
 

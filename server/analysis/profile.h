@@ -100,6 +100,8 @@ struct IterationTime {
   int iterations = 0;  ///< timed, uninstrumented
   int warmup_iterations = 0;
   ByPhase by_phase{};  ///< sums to ms.value
+  /// Of ms.value, when no operation ran and no data was loaded: Python, and what it waits for.
+  double between_operations_ms = 0;
 };
 
 struct LineCost {
@@ -223,6 +225,14 @@ struct Skipped {
   std::string message;
 };
 
+/// Parameters made by one line that get gradients in every iteration, and that nothing changes.
+struct UnusedGradients {
+  Location location;      ///< of the line; without a file when it is not the user's
+  std::string parameter;  ///< the largest
+  int parameters = 0;
+  std::uint64_t bytes = 0;  ///< of their gradients
+};
+
 struct Profile {
   std::string id;            ///< under which it is kept; empty: it is not
   std::string entry_path;    ///< absolute, real
@@ -245,9 +255,10 @@ struct Profile {
   std::vector<Skipped> skipped;
   std::vector<LineCost> lines;  ///< most self time first
   std::vector<OtherCost> other;
-  double scale = 1;               ///< bare iteration / recorded iteration after the cost was taken out
-  double recording_overhead = 0;  ///< recorded iteration / bare iteration - 1
-  double user_line_share = 0;     ///< part of the iteration that user lines own, 0 to 1
+  std::vector<UnusedGradients> unused_gradients;  ///< most bytes first
+  double scale = 1;                               ///< bare iteration / recorded iteration after the cost was taken out
+  double recording_overhead = 0;                  ///< recorded iteration / bare iteration - 1
+  double user_line_share = 0;                     ///< part of the iteration that user lines own, 0 to 1
   int recorded_iterations = 0;
   std::vector<std::string> warnings;  ///< what a reader of the figures must know
   Node breakdown;

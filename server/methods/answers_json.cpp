@@ -1,41 +1,20 @@
 #include "methods/answers_json.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <map>
 
 #include "analysis/answers.h"
 #include "report/json.h"
+#include "report/wording.h"
 
 namespace ridgeline::methods {
 
 namespace {
 
 using protocol::Json;
-
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-template <typename Value>
-Json maybe(const std::optional<Value>& value) {
-  return value.has_value() ? Json(*value) : Json(nullptr);
-}
-
-Json by_phase(const analysis::ByPhase& values) {
-  Json json = Json::object();
-  for (std::size_t i = 0; i < analysis::kPhaseCount; ++i) {
-    json[analysis::kPhaseNames[i]] = number(values[i]);
-  }
-  return json;
-}
-
-Json by_category(const analysis::ByCategory& values) {
-  Json json = Json::object();
-  for (std::size_t i = 0; i < analysis::kCategoryCount; ++i) {
-    json[analysis::kCategoryNames[i]] = values[i];
-  }
-  return json;
-}
+using report::number;
+using report::ratio;
 
 Json pieces(const std::vector<analysis::Piece>& values, const std::string& unit) {
   Json json = Json::array();
@@ -46,13 +25,6 @@ Json pieces(const std::vector<analysis::Piece>& values, const std::string& unit)
   }
   return json;
 }
-
-/// Report's documents keep the order of their members; messages need not.
-Json plain(const nlohmann::ordered_json& value) {
-  return Json::parse(value.dump(-1, ' ', false, Json::error_handler_t::replace));
-}
-
-double part(double some, double whole) { return whole > 0 ? some / whole : 0; }
 
 }  // namespace
 
@@ -79,11 +51,11 @@ Json summary_json(const Entry& entry) {
           {"timeMs", number(profile.iteration.ms.value)},
           {"lowMs", number(profile.iteration.ms.low)},
           {"highMs", number(profile.iteration.ms.high)},
-          {"timeMsByPhase", by_phase(profile.iteration.by_phase)},
+          {"timeMsByPhase", report::phases_json(profile.iteration.by_phase)},
           {"samplesPerSecond", number(profile.samples_per_second)},
-          {"maxSamplesPerSecond", maybe(profile.max_samples_per_second)},
+          {"maxSamplesPerSecond", report::optional_json(profile.max_samples_per_second)},
           {"peakBytes", profile.peak_bytes},
-          {"peakBytesByCategory", by_category(profile.by_category)},
+          {"peakBytesByCategory", report::categories_json(profile.by_category)},
           {"capacityBytes", profile.capacity_bytes},
           {"device", profile.environment.device},
           {"inPlaceOf", profile.environment.in_place_of},
@@ -94,9 +66,9 @@ Json summary_json(const Entry& entry) {
            {{"timeMs", profile.time_model ? pieces(profile.time_model->pieces, "Ms") : Json(nullptr)},
             {"peakBytes", profile.peak_model ? pieces(profile.peak_model->value, "Bytes") : Json(nullptr)}}},
           {"answers",
-           {{"fits", plain(report::batch_json(figures.outlook().fits.batch))},
-            {"enough", plain(report::batch_json(figures.outlook().enough.batch))},
-            {"balanced", plain(report::batch_json(figures.outlook().balanced.batch))}}},
+           {{"fits", report::batch_json(figures.outlook().fits.batch)},
+            {"enough", report::batch_json(figures.outlook().enough.batch)},
+            {"balanced", report::batch_json(figures.outlook().balanced.batch)}}},
           {"warnings", profile.warnings}};
 }
 
@@ -108,18 +80,19 @@ Json breakdown_json(const Figures& figures, const analysis::Node& node,
     return {{"uri", uri_of(figures.path_of(location))}, {"line", location.line > 0 ? location.line - 1 : 0}};
   };
   const auto one = [&](const analysis::Node& which) -> Json {
-    return {{"node", figures.id_of(which)},
-            {"name", which.name},
-            {"type", which.type},
-            {"calls", which.calls},
-            {"timeMs", number(which.ms)},
-            {"share", number(part(which.ms, profile.iteration.ms.value))},
-            {"timeMsByPhase", by_phase(which.by_phase)},
-            {"peakBytes", which.peak_bytes},
-            {"peakShare", number(part(static_cast<double>(which.peak_bytes), static_cast<double>(profile.peak_bytes)))},
-            {"location", place(which.location)},
-            {"definition", place(which.definition)},
-            {"childCount", which.children.size()}};
+    return {
+        {"node", figures.id_of(which)},
+        {"name", which.name},
+        {"type", which.type},
+        {"calls", which.calls},
+        {"timeMs", number(which.ms)},
+        {"share", number(ratio(which.ms, profile.iteration.ms.value))},
+        {"timeMsByPhase", report::phases_json(which.by_phase)},
+        {"peakBytes", which.peak_bytes},
+        {"peakShare", number(ratio(static_cast<double>(which.peak_bytes), static_cast<double>(profile.peak_bytes)))},
+        {"location", place(which.location)},
+        {"definition", place(which.definition)},
+        {"childCount", which.children.size()}};
   };
   Json children = Json::array();
   for (const analysis::Node& child : node.children) {
@@ -164,9 +137,9 @@ Json line_costs_json(const Snapshot& snapshot, const analysis::Node* node) {
       lines.push_back({{"line", *now},
                        {"timeMs", number(cost.self_ms)},
                        {"totalMs", number(cost.total_ms)},
-                       {"share", number(part(cost.self_ms, whole))},
+                       {"share", number(ratio(cost.self_ms, whole))},
                        {"peakBytes", cost.bytes},
-                       {"peakShare", number(part(static_cast<double>(cost.bytes), peak))}});
+                       {"peakShare", number(ratio(static_cast<double>(cost.bytes), peak))}});
     }
   }
   return {{"profileId", profile.id},
@@ -181,9 +154,9 @@ Json line_costs_json(const Snapshot& snapshot, const analysis::Node* node) {
 Json prediction_json(const Figures& figures, const analysis::Question& question) {
   const analysis::Answer answer = analysis::answer(figures.predictor(), question);
   return {{"profileId", figures.profile().id},
-          {"batch", plain(report::batch_json(answer.batch))},
-          {"obstacle", plain(report::obstacle_json(answer.obstacle))},
-          {"maxSamplesPerSecond", maybe(answer.max_samples_per_second)},
+          {"batch", report::batch_json(answer.batch)},
+          {"obstacle", report::obstacle_json(answer.obstacle)},
+          {"maxSamplesPerSecond", report::optional_json(answer.max_samples_per_second)},
           {"capacityBytes", answer.capacity_bytes}};
 }
 

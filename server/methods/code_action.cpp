@@ -16,8 +16,6 @@ namespace {
 using protocol::CodeAction;
 using protocol::Range;
 
-bool touch(const Range& one, const Range& other) { return one.start <= other.end && other.start <= one.end; }
-
 bool wanted(const std::vector<std::string>& only, const std::string& kind) {
   return only.empty() || std::ranges::any_of(only, [&](const std::string& asked) {
            return kind == asked || kind.starts_with(asked + ".");

@@ -80,6 +80,7 @@ DiagnosticSeverity severity_of(analysis::AdviceKind kind) {
   switch (kind) {
     case analysis::AdviceKind::kWillNotFit:
     case analysis::AdviceKind::kInputStarves:
+    case analysis::AdviceKind::kGradientNeverUsed:
       return DiagnosticSeverity::kWarning;
     default:
       return DiagnosticSeverity::kInformation;

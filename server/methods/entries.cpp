@@ -166,14 +166,14 @@ void Entries::load(profiling::ProfileRequest request, const profiling::Target& t
   });
 }
 
-void Entries::file_is(const std::string& path, const std::string* text) {
+void Entries::file_is(const std::string& path, const std::optional<std::string_view>& text) {
   for (auto& [name, entry] : entries_) {
     const FileFigures* file = entry.figures == nullptr ? nullptr : entry.figures->file(path);
     if (file == nullptr || file->text == nullptr) {
       continue;
     }
     const bool was = entry.is_stale();
-    if (text != nullptr && *file->text == *text) {
+    if (text == *file->text) {
       entry.changed.erase(path);
     } else {
       entry.changed.insert(path);

@@ -75,7 +75,7 @@ class Entries {
   /// Looks for a kept profile that holds, if nothing is known of the entry yet.
   void load(profiling::ProfileRequest request, const profiling::Target& target);
   /// A file is, in an editor or on disk, what `text` says; nothing: it is gone.
-  void file_is(const std::string& path, const std::string* text);
+  void file_is(const std::string& path, const std::optional<std::string_view>& text);
 
   /// The user lets the entry's code run.
   bool is_trusted(const profiling::Target& target) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/labels.h"
+#include "report/wording.h"
 
 namespace ridgeline::methods {
 
@@ -12,12 +13,12 @@ std::vector<protocol::InlayHint> inlay_hints(const Snapshot& snapshot, const pro
     return hints;
   }
   const analysis::Profile& profile = snapshot.figures()->profile();
-  const auto part = [](double some, double whole) { return whole > 0 ? some / whole : 0; };
   const std::string stale = snapshot.stale_note();
   for (const auto& [profiled_line, line] : snapshot.file()->lines) {
     const auto now = snapshot.now(profiled_line);
-    const double most = std::max(part(line->self_ms, profile.iteration.ms.value),
-                                 part(static_cast<double>(line->peak_bytes), static_cast<double>(profile.peak_bytes)));
+    const double most =
+        std::max(report::ratio(line->self_ms, profile.iteration.ms.value),
+                 report::ratio(static_cast<double>(line->peak_bytes), static_cast<double>(profile.peak_bytes)));
     if (!now.has_value() || *now < range.start.line || *now > range.end.line ||
         most < snapshot.settings.inlay_hint_threshold) {
       continue;

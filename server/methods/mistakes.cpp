@@ -82,10 +82,6 @@ std::optional<Fix> fix_of(const Snapshot& snapshot, const Mistake& mistake) {
   return std::nullopt;
 }
 
-bool touch(const protocol::Range& one, const protocol::Range& other) {
-  return one.start <= other.end && other.start <= one.end;
-}
-
 }  // namespace
 
 void add_mistakes(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) {

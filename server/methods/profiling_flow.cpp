@@ -62,16 +62,11 @@ class Bar {
 
 /// Throws InvalidValue.
 ProfilingFlow::Wish wish_in(const protocol::Json& params) {
-  constexpr std::size_t kMostSizes = 16;
   ProfilingFlow::Wish wish;
-  if (const auto sizes = protocol::optional_member<std::vector<protocol::Json>>(params, "batchSizes")) {
-    wish.batch_sizes.emplace();
-    for (const protocol::Json& size : *sizes) {
-      wish.batch_sizes->push_back(protocol::value_as<int>(size));
-      if (wish.batch_sizes->back() < 1 || wish.batch_sizes->back() > analysis::kMaxBatchSize ||
-          sizes->size() > kMostSizes) {
-        throw protocol::InvalidValue("batchSizes: at most 16, from 1 to " + std::to_string(analysis::kMaxBatchSize));
-      }
+  if (const auto sizes = protocol::optional_member<protocol::Json>(params, "batchSizes")) {
+    wish.batch_sizes = batch_sizes_in(*sizes);
+    if (!wish.batch_sizes.has_value()) {
+      throw protocol::InvalidValue("batchSizes: at most 16, from 1 to " + std::to_string(analysis::kMaxBatchSize));
     }
   }
   wish.time_budget_seconds = protocol::optional_member<double>(params, "timeBudget");

@@ -13,6 +13,7 @@
 #include "methods/inlay_hint.h"
 #include "methods/parameters.h"
 #include "methods/status.h"
+#include "profiling/source_text.h"
 #include "protocol/json_fields.h"
 #include "report/text.h"
 #include "worker/cache.h"
@@ -157,9 +158,7 @@ void Server::add_features() {
     for (const Json& change : member<std::vector<Json>>(params, "changes")) {
       const auto path = session.path_of(member<std::string>(change, "uri"));
       if (path.has_value() && session.documents().find_path(*path) == nullptr) {
-        std::ifstream file(*path, std::ios::binary);
-        const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-        entries_.file_is(*path, file ? &text : nullptr);
+        entries_.file_is(*path, profiling::text_of(*path));
       }
     }
   };

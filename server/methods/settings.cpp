@@ -85,22 +85,6 @@ class Reader {
   std::vector<std::string>& problems_;
 };
 
-bool read_sizes(const Json& value, std::vector<int>& sizes) {
-  constexpr std::size_t kMostSizes = 16;
-  if (!value.is_array() || value.size() > kMostSizes) {
-    return false;
-  }
-  std::vector<int> read;
-  for (const Json& size : value) {
-    if (!size.is_number_integer() || size < 1 || size > analysis::kMaxBatchSize) {
-      return false;
-    }
-    read.push_back(size.get<int>());
-  }
-  sizes = std::move(read);
-  return true;
-}
-
 bool read_format(const Json& value, report::LabelFormat& format) {
   static const std::array<std::pair<const char*, report::LabelFormat>, 3> kFormats = {
       {{"time", report::LabelFormat::kTime},
@@ -116,6 +100,21 @@ bool read_format(const Json& value, report::LabelFormat& format) {
 }
 
 }  // namespace
+
+std::optional<std::vector<int>> batch_sizes_in(const Json& value) {
+  constexpr std::size_t kMostSizes = 16;
+  if (!value.is_array() || value.size() > kMostSizes) {
+    return std::nullopt;
+  }
+  std::vector<int> sizes;
+  for (const Json& size : value) {
+    if (!size.is_number_integer() || size < 1 || size > analysis::kMaxBatchSize) {
+      return std::nullopt;
+    }
+    sizes.push_back(size.get<int>());
+  }
+  return sizes;
+}
 
 profiling::ProfileRequest Settings::request(const std::string& entry) const {
   profiling::ProfileRequest request;
@@ -142,8 +141,11 @@ Settings read_settings(const Json& section, std::vector<std::string>& problems) 
     settings.device = device;
     return true;
   });
-  reader.with("batchSizes", "a list of at most 16 batch sizes",
-              [&](const Json& value) { return read_sizes(value, settings.batch_sizes); });
+  reader.with("batchSizes", "a list of at most 16 batch sizes", [&](const Json& value) {
+    const auto sizes = batch_sizes_in(value);
+    settings.batch_sizes = sizes.value_or(std::vector<int>{});
+    return sizes.has_value();
+  });
   reader.number("timeBudget", 0.01, kMostSeconds, settings.time_budget_seconds);
   reader.number("timeLimit", 1, kMostSeconds, settings.time_limit_seconds);
   reader.with("memoryLimit", "bytes, or a text such as \"8GiB\"", [&](const Json& value) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ struct Settings {
   /// What is asked of a profile by them.
   profiling::ProfileRequest request(const std::string& entry) const;
 };
+
+/// At most 16, each from 1 to the largest batch size; nothing when it is anything else.
+std::optional<std::vector<int>> batch_sizes_in(const protocol::Json& value);
 
 /// Reads the section; null: all defaults. What is not as it should be is left at its default and named in `problems`, a
 /// sentence each.

@@ -1,13 +1,11 @@
 #include "methods/workspace.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "methods/answers_json.h"
 #include "methods/diagnostics.h"
+#include "profiling/source_text.h"
 
 namespace ridgeline::methods {
 
@@ -19,23 +17,6 @@ bool is_python(const session::Document& document) {
 
 bool is_inside(std::string_view path, std::string_view folder) {
   return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
-}
-
-/// A document is known by the path that the editor has; the runner knows files by their real ones.
-std::string real(const std::string& path) {
-  std::error_code problem;
-  const std::string found = std::filesystem::canonical(path, problem).string();
-  return problem ? path : found;
-}
-
-bool is_what_the_file_holds(const session::Document& document) {
-  std::error_code problem;
-  if (std::filesystem::file_size(document.path(), problem) != document.bytes().size() || problem) {
-    return false;
-  }
-  std::ifstream file(document.path(), std::ios::binary);
-  return std::equal(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>(), document.bytes().begin(),
-                    document.bytes().end());
 }
 
 }  // namespace
@@ -72,8 +53,8 @@ void Workspace::opened(const session::Document& document) {
     return;
   }
   views_.insert_or_assign(document.uri(), SourceView(document));
-  const std::string path = real(document.path());
-  entries_.file_is(path, &document.bytes());
+  const std::string& path = document.path();
+  entries_.file_is(path, document.bytes());
   if (views_.at(document.uri()).entry_point().has_value()) {
     when_configured([this, path] {
       const profiling::ProfileRequest request = settings_.request(path);
@@ -92,7 +73,7 @@ void Workspace::changed(const session::Document& document, std::span<const sessi
     return;
   }
   view->second.changed(edits);
-  entries_.file_is(document.path(), &document.bytes());
+  entries_.file_is(document.path(), document.bytes());
   publish_later(document.uri());
 }
 
@@ -103,9 +84,7 @@ void Workspace::closed(const session::Document& document) {
                     protocol::PublishDiagnosticsParams{document.uri(), std::nullopt, {}});
   }
   if (is_python(document)) {
-    std::ifstream file(document.path(), std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    entries_.file_is(document.path(), file ? &text : nullptr);
+    entries_.file_is(document.path(), profiling::text_of(document.path()));
   }
 }
 
@@ -233,8 +212,9 @@ std::vector<protocol::SourceText> Workspace::open_texts(const std::string& folde
   std::size_t bytes = 0;
   for (const auto& [uri, view] : views_) {
     const session::Document& document = view.document();
-    const std::string path = real(document.path());
-    if (!is_inside(path, folder) || !document.in_sync() || (only_unsaved && is_what_the_file_holds(document))) {
+    const std::string& path = document.path();
+    const bool wanted = is_inside(path, folder) && document.in_sync();
+    if (!wanted || (only_unsaved && profiling::text_of(path) == document.bytes())) {
       continue;
     }
     bytes += document.bytes().size();

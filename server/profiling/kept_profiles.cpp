@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/answers.h"
+#include "analysis/predictor.h"
 #include "report/json.h"
 #include "report/read_report.h"
 #include "store/fingerprint.h"
@@ -85,6 +86,9 @@ std::optional<KeptAnswer> find_kept_profile(const ProfileRequest& request, const
       add_words(warning, "the stored profile " + kept.id + " cannot be read and is dropped: " + problem);
       store.remove(kept.id, error);
     } else if (profile.has_value() && tried_all(*profile, request)) {
+      const analysis::Predictor predictor = analysis::make_predictor(*profile);
+      profile->time_model = predictor.time;
+      profile->memory_model = predictor.memory;
       answer = KeptAnswer{std::move(*profile), kept.created_s};
       break;
     }

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include "profiling/kept_profiles.h"
+#include "profiling/source_text.h"
 #include "store/fingerprint.h"
 #include "store/profile_store.h"
 
@@ -16,22 +14,7 @@ namespace ridgeline::profiling {
 
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr std::uintmax_t kMaxSourceBytes = std::uintmax_t{16} << 20U;
 constexpr std::size_t kMaxSources = 512;
-
-std::optional<std::string> text_of(const std::string& path) {
-  std::error_code problem;
-  const std::uintmax_t size = fs::file_size(path, problem);
-  if (problem || size > kMaxSourceBytes) {
-    return std::nullopt;
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::string text(size, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(size));
-  return file ? std::optional(std::move(text)) : std::nullopt;
-}
 
 void add_places(const analysis::Node& node, std::set<std::string>& files) {
   files.insert({node.location.file, node.definition.file});

@@ -72,6 +72,9 @@ std::variant<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
   for (const protocol::Failure& skipped : output.result.skipped) {
     input.skipped.push_back({skipped.batch_size.value_or(0), skipped.kind, skipped.message});
   }
+  for (const protocol::UnusedGradient& unused : output.result.unused_gradients) {
+    input.unused_gradients.push_back({unused.parameter, unused.bytes});
+  }
   input.warnings = std::move(output.result.warnings);
   if (std::string untested = worker::untested_torch(output.environment); !untested.empty()) {
     input.warnings.push_back(std::move(untested));

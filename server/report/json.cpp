@@ -14,8 +14,6 @@ using analysis::Node;
 using analysis::Profile;
 using Json = nlohmann::ordered_json;
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 Json estimate_json(const std::optional<analysis::Estimate>& estimate) {
   if (!estimate) return nullptr;
   Json interval = nullptr;
@@ -45,12 +43,6 @@ void add_phases(Json& object, const analysis::ByPhase& phases) {
   for (std::size_t i = 0; i < phases.size(); ++i) object[analysis::kPhaseNames[i]] = number(phases[i]);
 }
 
-Json phases_json(const analysis::ByPhase& phases) {
-  Json object = Json::object();
-  add_phases(object, phases);
-  return object;
-}
-
 Json location_json(const Location& location) {
   if (location.file.empty()) return nullptr;
   return {{"file", location.file}, {"line", location.line}};
@@ -62,17 +54,14 @@ Json iteration_json(const analysis::IterationTime& iteration) {
           {"highMs", number(iteration.ms.high)},
           {"iterations", iteration.iterations},
           {"warmupIterations", iteration.warmup_iterations},
-          {"byPhaseMs", phases_json(iteration.by_phase)}};
+          {"byPhaseMs", phases_json(iteration.by_phase)},
+          {"betweenOperationsMs", number(iteration.between_operations_ms)}};
 }
 
 Json memory_json(const Profile& profile) {
-  Json categories = Json::object();
-  for (std::size_t i = 0; i < profile.by_category.size(); ++i) {
-    categories[analysis::kCategoryNames[i]] = profile.by_category[i];
-  }
   return {{"peakBytes", profile.peak_bytes},
           {"capacityBytes", profile.capacity_bytes},
-          {"byCategory", std::move(categories)}};
+          {"byCategory", categories_json(profile.by_category)}};
 }
 
 /// The figures of a fitted line, named with `unit`; null each when there is no line.
@@ -182,6 +171,13 @@ Json other_json(const analysis::OtherCost& other) {
           {"bytes", other.peak_bytes}};
 }
 
+Json unused_json(const analysis::UnusedGradients& unused) {
+  return {{"location", location_json(unused.location)},
+          {"parameter", unused.parameter},
+          {"parameters", unused.parameters},
+          {"bytes", unused.bytes}};
+}
+
 Json throughput_json(const Profile& profile) {
   Json maximum = profile.max_samples_per_second ? number(*profile.max_samples_per_second) : Json(nullptr);
   return {{"samplesPerSecond", number(profile.samples_per_second)}, {"maxSamplesPerSecond", std::move(maximum)}};
@@ -217,6 +213,14 @@ Json answers_json(const analysis::Outlook& outlook) {
 
 }  // namespace
 
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json phases_json(const analysis::ByPhase& phases) {
+  Json object = Json::object();
+  add_phases(object, phases);
+  return object;
+}
+
 Json environment_json(const analysis::Environment& environment) {
   return {{"python", environment.python},          {"torch", environment.torch},
           {"device", environment.device},          {"deviceName", environment.device_name},
@@ -230,10 +234,7 @@ Json entry_json(const Profile& profile) {
 
 Json batch_json(const std::optional<analysis::BatchPrediction>& batch) {
   if (!batch) return nullptr;
-  Json categories = nullptr;
-  for (std::size_t i = 0; batch->by_category && i < analysis::kCategoryCount; ++i) {
-    categories[analysis::kCategoryNames[i]] = (*batch->by_category)[i];
-  }
+  Json categories = batch->by_category ? categories_json(*batch->by_category) : Json(nullptr);
   return {{"batchSize", batch->batch_size},      {"samplesPerSecond", estimate_json(batch->samples_per_second)},
           {"timeMs", estimate_json(batch->ms)},  {"peakBytes", estimate_json(batch->peak_bytes)},
           {"byCategory", std::move(categories)}, {"extrapolated", batch->extrapolated},
@@ -267,6 +268,7 @@ Json to_json(const Profile& profile, const analysis::Outlook& outlook) {
           {"skipped", skipped_json(profile.skipped)},
           {"lines", array_of(profile.lines, line_json)},
           {"other", array_of(profile.other, other_json)},
+          {"unusedGradients", array_of(profile.unused_gradients, unused_json)},
           {"closure", closure_json(profile)},
           {"warnings", profile.warnings},
           {"breakdown", node_json(profile.breakdown)}};

@@ -1,6 +1,8 @@
 // The JSON report: what protocol/report.schema.json describes, field by field.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,7 +27,18 @@ template <typename Value>
 nlohmann::ordered_json optional_json(const std::optional<Value>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
+/// Null when it is not finite.
+nlohmann::ordered_json number(double value);
+nlohmann::ordered_json phases_json(const analysis::ByPhase& phases);
 nlohmann::ordered_json environment_json(const analysis::Environment& environment);
+template <typename Value>
+nlohmann::ordered_json categories_json(const std::array<Value, analysis::kCategoryCount>& values) {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    object[analysis::kCategoryNames[i]] = values[i];
+  }
+  return object;
+}
 nlohmann::ordered_json entry_json(const analysis::Profile& profile);
 nlohmann::ordered_json batch_json(const std::optional<analysis::BatchPrediction>& batch);
 nlohmann::ordered_json skipped_json(const std::vector<analysis::Skipped>& skipped);

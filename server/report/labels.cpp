@@ -109,6 +109,17 @@ std::string advice_words(const Advice& advice, const Profile& profile) {
           "batch or checkpointing frees most.",
           part, size(advice.part), size(advice.whole),
           share(ratio(static_cast<double>(profile.peak_bytes), static_cast<double>(profile.capacity_bytes))));
+    case AdviceKind::kHostBound:
+      return fmt::format(
+          "No operation runs for {} of the step: {} of {} are Python between operations. A larger batch, fewer and "
+          "larger operations or torch.compile spread it.",
+          part, duration(advice.part), duration(advice.whole));
+    case AdviceKind::kGradientNeverUsed:
+      return fmt::format(
+          "{} made here {} a gradient in every iteration that nothing uses, {} in all: {}. Give {} to the optimizer, "
+          "or set requires_grad to False, which also saves the time of the gradient.",
+          plural(advice.parameters, "parameter"), advice.parameters == 1 ? "gets" : "get", size(advice.part),
+          advice.parameter + (advice.parameters == 1 ? "" : ", and others"), advice.parameters == 1 ? "it" : "them");
   }
   return {};
 }

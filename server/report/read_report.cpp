@@ -15,6 +15,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMaxSamples = 1024;
 constexpr std::size_t kMaxParts = 100'000;
+constexpr int kMaxDepth = 256;  // of the breakdown: modules in modules
 constexpr int kMaxBatchSize = 1 << 24;
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
@@ -36,10 +37,27 @@ Integer integer(const json& object, const char* name, std::uint64_t least, std::
 
 int batch_size(const json& object) { return integer<int>(object, "batchSize", 1, kMaxBatchSize); }
 
-const json::array_t& array(const json& object, const char* name) {
+const json::array_t& array(const json& object, const char* name, std::size_t most = kMaxSamples) {
   const auto& items = object.at(name).get_ref<const json::array_t&>();
-  if (items.size() > kMaxSamples) refuse(std::string(name) + " has too many elements");
+  if (items.size() > most) refuse(std::string(name) + " has too many elements");
   return items;
+}
+
+std::uint64_t bytes(const json& object, const char* name) {
+  return integer<std::uint64_t>(object, name, 0, ~std::uint64_t{0});
+}
+
+/// Nothing for null.
+template <typename Read>
+auto optional(const json& object, const char* name, Read read) -> std::optional<decltype(read(object, name))> {
+  if (object.at(name).is_null()) return std::nullopt;
+  return read(object, name);
+}
+
+analysis::ByPhase phases(const json& object) {
+  analysis::ByPhase phases{};
+  for (std::size_t i = 0; i < phases.size(); ++i) phases[i] = number(object, analysis::kPhaseNames[i]);
+  return phases;
 }
 
 analysis::Environment environment_from(const json& object) {
@@ -54,12 +72,13 @@ analysis::Environment environment_from(const json& object) {
 }
 
 analysis::TimeSample time_sample(const json& object) {
-  analysis::TimeSample sample{batch_size(object),
-                              {number(object, "timeMs"), number(object, "lowMs"), number(object, "highMs")},
-                              integer<int>(object, "iterations", 1, 1U << 30U),
-                              integer<int>(object, "rounds", 1, 1U << 30U),
-                              number(object, "aaNoise"),
-                              {}};
+  analysis::TimeSample sample{
+      batch_size(object),
+      {number(object, "timeMs"), number(object, "lowMs"), number(object, "highMs")},
+      integer<int>(object, "iterations", 1, 1U << 30U),
+      integer<int>(object, "rounds", 1, 1U << 30U),
+      number(object, "aaNoise"),
+      {integer<int>(object.at("outliers"), "count", 0, 1U << 30U), number(object.at("outliers"), "worst")}};
   if (sample.ms.value <= 0 || sample.ms.low > sample.ms.value || sample.ms.high < sample.ms.value) {
     refuse("timeMs lies outside of its interval");
   }
@@ -72,11 +91,11 @@ double finite(const json& object, const char* name) {
   return value.get<double>();
 }
 
-std::vector<analysis::Piece> pieces(const json& object, const char* name) {
+std::vector<analysis::Piece> pieces(const json& object, const char* name, const std::string& unit) {
   std::vector<analysis::Piece> pieces;
   for (const json& piece : array(object, name)) {
     pieces.push_back({integer<int>(piece, "fromBatchSize", 1, std::numeric_limits<int>::max()),
-                      finite(piece, "slopeBytes"), finite(piece, "interceptBytes")});
+                      finite(piece, ("slope" + unit).c_str()), finite(piece, ("intercept" + unit).c_str())});
     const std::size_t last = pieces.size() - 1;
     const int least = last == 0 ? 1 : pieces[last - 1].from_batch + 1;
     if (pieces[last].from_batch < least || (last == 0 && pieces[0].from_batch != 1)) {
@@ -86,19 +105,19 @@ std::vector<analysis::Piece> pieces(const json& object, const char* name) {
   return pieces;
 }
 
+analysis::Location location(const json& object, const char* name) {
+  const json& place = object.at(name);
+  if (place.is_null()) return {};
+  return {place.at("file").get<std::string>(),
+          integer<std::uint32_t>(place, "line", 0, std::numeric_limits<std::uint32_t>::max())};
+}
+
 analysis::PeakPart part(const json& object) {
   const auto& name = object.at("category").get_ref<const std::string&>();
   const auto category = std::ranges::find(analysis::kCategoryNames, name);
   if (category == analysis::kCategoryNames.end()) refuse("category is none");
-  analysis::PeakPart part{static_cast<analysis::Category>(category - analysis::kCategoryNames.begin()),
-                          {},
-                          finite(object, "slopeBytes"),
-                          finite(object, "interceptBytes")};
-  if (const json& location = object.at("location"); !location.is_null()) {
-    part.location = {location.at("file").get<std::string>(),
-                     integer<std::uint32_t>(location, "line", 0, std::numeric_limits<std::uint32_t>::max())};
-  }
-  return part;
+  return {static_cast<analysis::Category>(category - analysis::kCategoryNames.begin()), location(object, "location"),
+          finite(object, "slopeBytes"), finite(object, "interceptBytes")};
 }
 
 std::vector<analysis::PeakPart> parts(const json& array) {
@@ -110,20 +129,114 @@ std::vector<analysis::PeakPart> parts(const json& array) {
   return parts;
 }
 
-/// What is predicted with; what only explains it is left out.
 std::optional<analysis::PeakModel> peak_model(const json& object) {
   if (object.is_null()) return std::nullopt;
   analysis::PeakModel model;
-  model.value = pieces(object, "value");
-  model.low = pieces(object, "low");
-  model.high = pieces(object, "high");
+  model.value = pieces(object, "value", "Bytes");
+  model.low = pieces(object, "low", "Bytes");
+  model.high = pieces(object, "high", "Bytes");
   model.checked = object.at("checked").get<bool>();
+  model.allocations = integer<int>(object, "allocations", 0, 1U << 30U);
+  model.not_linear = integer<int>(object, "notLinear", 0, 1U << 30U);
+  for (const json& group : array(object, "largestNotLinear")) {
+    model.largest_not_linear.push_back({group.at("operation").get<std::string>(), location(group, "location"),
+                                        group.at("bytes").get<std::vector<std::uint64_t>>()});
+  }
   for (const json& piece : array(object, "parts")) {
     model.parts.push_back(parts(piece));
   }
   if (model.parts.size() != model.value.size()) refuse("parts are not those of value");
   if (model.value.empty() || model.low.empty() != model.high.empty()) refuse("peak has no pieces");
   return model;
+}
+
+analysis::IterationTime iteration(const json& object) {
+  return {{number(object, "timeMs"), number(object, "lowMs"), number(object, "highMs")},
+          integer<int>(object, "iterations", 0, 1U << 30U),
+          integer<int>(object, "warmupIterations", 0, 1U << 30U),
+          phases(object.at("byPhaseMs")),
+          number(object, "betweenOperationsMs")};
+}
+
+analysis::LineCost line(const json& object) {
+  const json& time = object.at("timeMs");
+  const json& memory = object.at("memoryBytes");
+  analysis::LineCost line;
+  line.location = {object.at("file").get<std::string>(),
+                   integer<std::uint32_t>(object, "line", 0, std::numeric_limits<std::uint32_t>::max())};
+  line.calls = optional(object, "calls", bytes);
+  line.self_ms = number(time, "self");
+  line.total_ms = number(time, "total");
+  line.self_by_phase = phases(time);
+  line.self_model = pieces(object, "timeModel", "Ms");
+  line.weights_bytes = bytes(memory, "weights");
+  line.gradients_bytes = bytes(memory, "gradients");
+  line.activations_bytes = bytes(memory, "activations");
+  line.peak_bytes = bytes(memory, "atPeak");
+  return line;
+}
+
+/// The breakdown, `depth` levels below its root.
+analysis::Node node(const json& object, int depth) {
+  if (depth > kMaxDepth) refuse("breakdown is too deep");
+  analysis::Node node{object.at("name").get<std::string>(),
+                      object.at("type").get<std::string>(),
+                      location(object, "location"),
+                      location(object, "definition"),
+                      bytes(object, "calls"),
+                      number(object, "timeMs"),
+                      phases(object.at("byPhaseMs")),
+                      bytes(object, "bytes"),
+                      {}};
+  for (const json& child : array(object, "children", kMaxParts)) {
+    node.children.push_back(report::node(child, depth + 1));
+  }
+  return node;
+}
+
+analysis::Estimate estimate(const json& object, const char* name) {
+  const json& value = object.at(name);
+  analysis::Estimate estimate{finite(value, "value"), std::nullopt};
+  if (const json& interval = value.at("interval"); !interval.is_null()) {
+    estimate.interval = analysis::Interval{finite(interval, "low"), optional(interval, "high", finite)};
+  }
+  return estimate;
+}
+
+analysis::Check check(const json& object) {
+  const json& predicted = object.at("predicted");
+  return {time_sample(object), bytes(object, "peakBytes"), object.at("extrapolated").get<bool>(),
+          optional(predicted, "timeMs", estimate), optional(predicted, "peakBytes", estimate)};
+}
+
+/// Of the user's batch size.
+void read_figures(const json& report, analysis::Profile& profile) {
+  profile.iteration = iteration(report.at("iteration"));
+  const json& throughput = report.at("throughput");
+  profile.samples_per_second = number(throughput, "samplesPerSecond");
+  profile.max_samples_per_second = optional(throughput, "maxSamplesPerSecond", number);
+  const json& memory = report.at("memory");
+  profile.peak_bytes = bytes(memory, "peakBytes");
+  for (std::size_t i = 0; i < analysis::kCategoryCount; ++i) {
+    profile.by_category[i] = bytes(memory.at("byCategory"), analysis::kCategoryNames[i]);
+  }
+  for (const json& one : array(report, "lines", kMaxParts)) {
+    profile.lines.push_back(line(one));
+  }
+  for (const json& other : array(report, "other")) {
+    profile.other.push_back({other.at("name").get<std::string>(), number(other, "timeMs"), bytes(other, "bytes"),
+                             pieces(other, "timeModel", "Ms")});
+  }
+  for (const json& unused : array(report, "unusedGradients")) {
+    profile.unused_gradients.push_back({location(unused, "location"), unused.at("parameter").get<std::string>(),
+                                        integer<int>(unused, "parameters", 1, 1U << 30U), bytes(unused, "bytes")});
+  }
+  const json& closure = report.at("closure");
+  profile.scale = number(closure, "scale");
+  profile.user_line_share = number(closure, "userLineShare");
+  profile.recording_overhead = finite(closure, "recordingOverhead");
+  profile.recorded_iterations = integer<int>(closure, "recordedIterations", 0, 1U << 30U);
+  profile.breakdown = node(report.at("breakdown"), 0);
 }
 
 analysis::Profile profile_from(const json& report) {
@@ -134,13 +247,13 @@ analysis::Profile profile_from(const json& report) {
   profile.entry_path = report.at("entry").at("path").get<std::string>();
   profile.project_root = report.at("entry").at("projectRoot").get<std::string>();
   profile.batch_size = batch_size(report.at("entry"));
-  profile.capacity_bytes = integer<std::uint64_t>(report.at("memory"), "capacityBytes", 0, ~std::uint64_t{0});
+  profile.capacity_bytes = bytes(report.at("memory"), "capacityBytes");
+  read_figures(report, profile);
   for (const json& sample : array(report.at("models").at("time"), "samples")) {
     profile.time_samples.push_back(time_sample(sample));
   }
   for (const json& sample : array(report.at("models").at("memory"), "samples")) {
-    profile.memory_samples.push_back(
-        {batch_size(sample), integer<std::uint64_t>(sample, "peakBytes", 0, ~std::uint64_t{0})});
+    profile.memory_samples.push_back({batch_size(sample), bytes(sample, "peakBytes")});
   }
   profile.peak_model = peak_model(report.at("models").at("memory").at("peak"));
   if (profile.time_samples.empty() || profile.memory_samples.size() != profile.time_samples.size()) {
@@ -150,6 +263,13 @@ analysis::Profile profile_from(const json& report) {
     profile.skipped.push_back(
         {batch_size(skipped), skipped.at("kind").get<std::string>(), skipped.at("message").get<std::string>()});
   }
+  for (const json& checked : array(report, "checks")) {
+    profile.checks.push_back(check(checked));
+  }
+  for (const json& warning : array(report, "warnings")) {
+    profile.warnings.push_back(warning.get<std::string>());
+  }
+  profile.aa_noise = number(report.at("models").at("time"), "aaNoise");
   return profile;
 }
 

@@ -1,4 +1,4 @@
-// Reads back a JSON report: what another batch size is predicted from.
+// Reads back a JSON report.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace ridgeline::report {
 
-/// The identity, environment, capacity, samples and skipped batch sizes of a report of json_report(); the rest of the
-/// profile stays empty. Strict: a field that is missing, of another type or out of range makes it nothing, and `error`
-/// says which. Never throws.
+/// The profile of a report of json_report(), but for the time and memory models that are fitted to its samples: those
+/// analysis::make_predictor() gives again. Strict: a field that is missing, of another type or out of range makes it
+/// nothing, and `error` says which. Never throws.
 std::optional<analysis::Profile> read_report(std::string_view json, std::string& error);
 
 }  // namespace ridgeline::report

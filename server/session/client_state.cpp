@@ -1,7 +1,9 @@
 // What a session keeps of its client: documents, folders, settings, path maps.
 #include <spdlog/spdlog.h>
 #include <algorithm>
+#include <filesystem>
 #include <map>
+#include <system_error>
 
 #include "protocol/json_fields.h"
 #include "session/session.h"
@@ -31,7 +33,6 @@ Session::OwnHandler Session::own_handler(std::string_view method) {
 void Session::set_trace(const Json& params) { client_.trace = member<std::string>(params, "value"); }
 
 // ---- documents
-// -------------------------------------------------------------------------------------------------------
 
 void Session::open_document(const Json& params) {
   auto item = member<protocol::TextDocumentItem>(params, "textDocument");
@@ -79,7 +80,6 @@ void Session::close_document(const Json& params) {
 }
 
 // ---- names of files
-// --------------------------------------------------------------------------------------------------
 
 void Session::add_path_maps() {
   const Json& options = client_.options;
@@ -93,7 +93,13 @@ void Session::add_path_maps() {
 
 std::optional<std::string> Session::path_of(std::string_view uri) const {
   std::optional<std::string> path = path_of_uri(uri);
-  return path.has_value() ? std::optional(options_.path_maps.to_ours(std::move(*path))) : std::nullopt;
+  if (path.has_value()) {
+    path = options_.path_maps.to_ours(std::move(*path));
+    std::error_code problem;
+    const std::filesystem::path real = std::filesystem::weakly_canonical(*path, problem);
+    path = problem ? *path : real.string();
+  }
+  return path;
 }
 
 std::string Session::uri_of(const std::string& path) const {
@@ -102,7 +108,6 @@ std::string Session::uri_of(const std::string& path) const {
 }
 
 // ---- folders and settings
-// --------------------------------------------------------------------------------------------
 
 void Session::change_folders(const Json& params) {
   const auto event = member<Json>(params, "event");

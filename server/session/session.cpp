@@ -93,7 +93,6 @@ void Session::end(std::string_view reason) {
 }
 
 // ---- what comes in
-// ---------------------------------------------------------------------------------------------------
 
 void Session::receive(const std::string& text) {
   if (state_ == State::kEnded) {
@@ -180,7 +179,6 @@ void Session::watch_client_process() {
 }
 
 // ---- what goes out
-// ---------------------------------------------------------------------------------------------------
 
 void Session::send(const protocol::Message& message) {
   if (state_ != State::kEnded) {

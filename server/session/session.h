@@ -66,7 +66,8 @@ class Session : public std::enable_shared_from_this<Session> {
   const protocol::Json& settings() const { return settings_; }
   const Documents& documents() const { return documents_; }
 
-  /// Our path of the client's URI, through the path maps. Nothing when it is no file.
+  /// Our path of the client's URI, through the path maps and, as runs and figures know files, symbolic links. Nothing
+  /// when it is no file.
   std::optional<std::string> path_of(std::string_view uri) const;
   /// The client's URI of our path: as the client wrote it where it has the file open.
   std::string uri_of(const std::string& path) const;

@@ -45,6 +45,9 @@ std::vector<Trusted> read_trust(const std::string& folder) {
   }
   for (const json& one : value["trusted"]) {
     try {
+      if (!one.at("device").is_number_unsigned() || !one.at("inode").is_number_unsigned()) {
+        continue;
+      }
       all.push_back({one.at("entry").get<std::string>(), one.at("projectRoot").get<std::string>(),
                      one.at("device").get<std::uint64_t>(), one.at("inode").get<std::uint64_t>()});
     } catch (const json::exception&) {

@@ -55,8 +55,8 @@ class Recorder:
     def forget_freed(self) -> None:
         self._agent.compact_memory()
 
-    def set_models(self, positional: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        """Names every module instance, and tells the agent the parameters and buffers."""
+    def set_models(self, positional: tuple[Any, ...], keywords: dict[str, Any]) -> list[tuple[str, Any]]:
+        """Names every module instance, and tells the agent the parameters and buffers. Returns the named parameters."""
         models = dict(keywords) if keywords else {str(i): model for i, model in enumerate(positional)}
         parameters = []
         for key, model in models.items():
@@ -68,6 +68,7 @@ class Recorder:
             for path, buffer in model.named_buffers():
                 parameters.append((f"{prefix}.{path}", buffer, False))
         self._agent.set_parameters(parameters)
+        return [(name, tensor) for name, tensor, is_parameter in parameters if is_parameter]
 
     def record(self, step: Any, inputs: tuple[Any, ...], count: int) -> list[int]:
         """Records `count` iterations; their times in nanoseconds, instrumented."""

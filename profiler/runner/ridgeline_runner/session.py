@@ -23,6 +23,7 @@ from ridgeline_runner.failure import Failure, describe, is_out_of_memory, releas
 from ridgeline_runner.processors import ClockWatch
 from ridgeline_runner.recorder import Recorder, Stage, name_compiled_kernels
 from ridgeline_runner.sources import imported_files
+from ridgeline_runner.unused_gradients import UnusedGradients
 
 _MAX_WARMUP = 20
 _WARMUP_SECONDS = 5.0
@@ -37,6 +38,7 @@ _EXTRA_ITERATIONS = 10  # that one more batch size costs: warm-up, recording, ro
 _EXTRA_SHARE = 1 / 3  # of the time budget that it may cost
 _WANTED_HALF_WIDTH = 0.01
 _ROUND_SECONDS = 0.03
+_MOST_UNUSED = 4096  # parameters that are told; the daemon takes no more
 _ALL_EVERY = 4  # rounds: then also batch sizes that are known are timed, so that all see the machine's moods
 
 
@@ -116,7 +118,7 @@ class _Session:
         self._progress("model", 0.02, "Building the model")
         recorder.stage(Stage.MODEL)
         positional, keywords = entry.models()
-        recorder.set_models(positional, keywords)
+        unused = UnusedGradients(recorder.set_models(positional, keywords))
         recorder.stage(Stage.PREPARE)
         self.stage = "prepare"
         step = entry.iteration(positional, keywords)
@@ -125,6 +127,7 @@ class _Session:
         sampled = self._record_others(recorder, entry, step, chosen)
         recorder.stop_tracking_memory()
         sampled = self._time(entry, step, sampled)
+        unused_gradients = self._unused_gradients(unused, entry, step, chosen.batch_size)
         files, complete = imported_files(spec["projectRoot"], spec["environmentRoots"], spec["entry"])
         self._channel.send(
             {
@@ -146,6 +149,7 @@ class _Session:
                     for s in sampled
                 ],
                 "skipped": self._skipped,
+                "unusedGradients": unused_gradients,
                 "importedFiles": files,
                 "importedFilesComplete": complete,
             }
@@ -296,6 +300,17 @@ class _Session:
                 break
         self.batch_size = None
         return sampled
+
+    def _unused_gradients(
+        self, unused: UnusedGradients, entry: EntryPoint, step: Callable[..., Any], size: int
+    ) -> list[dict[str, Any]]:
+        """None when the step does not run any more: the warning about that is there."""
+        try:
+            return unused.find(lambda: step(*entry.inputs(size)))[:_MOST_UNUSED]
+        except ChannelClosed:
+            raise
+        except BaseException:  # noqa: BLE001 - SystemExit included
+            return []
 
     def _end_timing(self, error: BaseException, sampled: list[Sampled]) -> list[Sampled]:
         """What is known when the step fails while it is timed; a batch size without times keeps its warm-up's last."""

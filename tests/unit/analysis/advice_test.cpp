@@ -126,6 +126,26 @@ TEST(Advice, SaysThatActivationsDominateWhereMemoryIsShort) {
   EXPECT_THAT(kinds(profile), IsEmpty());
 }
 
+TEST(Advice, SaysThatTheHostIsWhatIsWaitedFor) {
+  Profile profile = healthy();
+  profile.iteration.between_operations_ms = 34;
+  EXPECT_EQ(only(profile).kind, AdviceKind::kHostBound);
+  EXPECT_EQ(only(profile).part, 34);
+  profile.iteration.between_operations_ms = 33;
+  EXPECT_THAT(kinds(profile), IsEmpty());
+}
+
+TEST(Advice, NamesGradientsThatAreNeverUsed) {
+  Profile profile = healthy();
+  profile.unused_gradients = {{{"net.py", 11}, "Net.head.weight", 2, 5'000'000}, {{}, "Net.hidden", 1, 8}};
+  const Advice advice = only(profile);
+  EXPECT_EQ(advice.kind, AdviceKind::kGradientNeverUsed);
+  EXPECT_EQ(advice.location, (Location{"net.py", 11}));
+  EXPECT_EQ(advice.parameter, "Net.head.weight");
+  EXPECT_EQ(advice.parameters, 2);
+  EXPECT_EQ(advice.part, 5'000'000);
+}
+
 TEST(Advice, OfAnotherBatchSizeIsOnlyWhatTheModelsSay) {
   Profile profile = healthy();
   profile.lines[0].self_ms = 60;

@@ -38,11 +38,11 @@ TEST(Settings, HaveDefaults) {
 
 TEST(Settings, AreRead) {
   const Settings settings = read(Json::parse(R"({
-    "python": "/venv/bin/python", "projectRoot": "/work", "device": "cpu", "batchSizes": [8, 16], "timeBudget": 2.5,
+    "python": "/venv/bin/python", "projectRoot": "/project", "device": "cpu", "batchSizes": [8, 16], "timeBudget": 2.5,
     "timeLimit": 60, "profileOnSave": false, "saveTimeBudget": 0.5,
     "inlayHints": {"enabled": false, "threshold": 0.05, "format": "memory"}, "advice": {"hot-line": false}})"));
   EXPECT_EQ(settings.python, "/venv/bin/python");
-  EXPECT_EQ(settings.project_root, "/work");
+  EXPECT_EQ(settings.project_root, "/project");
   EXPECT_EQ(settings.device, "cpu");
   EXPECT_THAT(settings.batch_sizes, ElementsAre(8, 16));
   EXPECT_EQ(settings.time_limit_seconds, 60);
@@ -53,8 +53,8 @@ TEST(Settings, AreRead) {
   EXPECT_EQ(settings.inlay_hint_format, report::LabelFormat::kMemory);
   EXPECT_FALSE(settings.advice[static_cast<std::size_t>(analysis::AdviceKind::kHotLine)]);
   EXPECT_TRUE(settings.advice[static_cast<std::size_t>(analysis::AdviceKind::kWillNotFit)]);
-  const profiling::ProfileRequest request = settings.request("/work/entry.py");
-  EXPECT_EQ(request.entry, "/work/entry.py");
+  const profiling::ProfileRequest request = settings.request("/project/entry.py");
+  EXPECT_EQ(request.entry, "/project/entry.py");
   EXPECT_EQ(request.time_budget_seconds, 2.5);
   EXPECT_EQ(request.time_limit.count(), 60);
 }

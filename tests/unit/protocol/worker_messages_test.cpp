@@ -44,6 +44,7 @@ const json kResult = {
        {"message", "it did not fit"},
        {"frames", json::array()},
        {"batchSize", 64}}}},
+    {"unusedGradients", {{{"parameter", "Net.head.weight"}, {"bytes", 4096}}}},
     {"importedFiles", {"/project/entry.py", "/project/model.py"}},
     {"importedFilesComplete", true}};
 

@@ -98,6 +98,13 @@ TEST(AdviceWords, HaveTheirFigures) {
     advice.kind = static_cast<analysis::AdviceKind>(i);
     EXPECT_THAT(advice_words(advice, profile), HasSubstr("."));
   }
+  advice.kind = analysis::AdviceKind::kGradientNeverUsed;
+  advice.part = 4096;
+  advice.parameter = "Net.head.bias";
+  advice.parameters = 1;
+  EXPECT_THAT(advice_words(advice, profile),
+              HasSubstr("1 parameter made here gets a gradient in every iteration that nothing uses, 4.00 KiB in all: "
+                        "Net.head.bias. Give it"));
 }
 
 }  // namespace

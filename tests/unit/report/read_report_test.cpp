@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analysis/predictor.h"
 #include "report/json.h"
 #include "sample_profile.h"
 
@@ -51,6 +52,41 @@ TEST(ReadReport, GivesBackWhatWasWritten) {
   EXPECT_EQ(read->skipped[0].kind, profile.skipped[0].kind);
 }
 
+/// With every part that a profile can have.
+analysis::Profile full_profile() {
+  analysis::Profile profile = kept_profile();
+  profile.iteration.between_operations_ms = 12.5;
+  profile.warnings = {"Another program may be using this machine."};
+  profile.unused_gradients = {{{"net.py", 11}, "Net.head.weight", 2, 5'000'000}, {{}, "Net.hidden", 1, 8}};
+  profile.checks.push_back({profile.time_samples.front(), 4096, true, analysis::Estimate{2, analysis::Interval{1, 3}},
+                            analysis::Estimate{4096, std::nullopt}});
+  const analysis::Predictor predictor = analysis::make_predictor(profile);
+  profile.time_model = predictor.time;
+  profile.memory_model = predictor.memory;
+  return profile;
+}
+
+TEST(ReadReport, LosesNothing) {
+  const std::string written = json_report(full_profile());
+  std::string error;
+  auto read = read_report(written, error);
+  ASSERT_TRUE(read.has_value()) << error;
+  const analysis::Predictor predictor = analysis::make_predictor(*read);
+  read->time_model = predictor.time;
+  read->memory_model = predictor.memory;
+  EXPECT_EQ(Json::diff(Json::parse(written), Json::parse(json_report(*read))), Json::array());
+}
+
+TEST(ReadReport, RefusesABreakdownThatIsTooDeep) {
+  analysis::Profile profile = full_profile();
+  for (int i = 0; i < 300; ++i) {
+    analysis::Node outer;
+    outer.children.push_back(std::move(profile.breakdown));
+    profile.breakdown = std::move(outer);
+  }
+  expect_refused(json_report(profile));
+}
+
 TEST(ReadReport, RefusesWhatIsNoReport) {
   for (const char* text : {"", "{", "[]", "null", "{}", "{\"version\": 1}"}) {
     expect_refused(text);
@@ -60,7 +96,7 @@ TEST(ReadReport, RefusesWhatIsNoReport) {
 
 /// Each value that is read, made wrong in every way that its type allows.
 TEST(ReadReport, RefusesEveryFieldThatIsWrong) {
-  const Json good = Json::parse(json_report(kept_profile()));
+  const Json good = Json::parse(json_report(full_profile()));
   for (const char* place : {"/version",
                             "/id",
                             "/environment/python",
@@ -81,6 +117,23 @@ TEST(ReadReport, RefusesEveryFieldThatIsWrong) {
                             "/models/memory/samples",
                             "/models/memory/samples/0/batchSize",
                             "/models/memory/samples/0/peakBytes",
+                            "/iteration/timeMs",
+                            "/iteration/byPhaseMs/forward",
+                            "/iteration/betweenOperationsMs",
+                            "/throughput/samplesPerSecond",
+                            "/memory/peakBytes",
+                            "/memory/byCategory/weights",
+                            "/lines",
+                            "/lines/0/line",
+                            "/lines/0/timeMs/self",
+                            "/lines/0/memoryBytes/atPeak",
+                            "/other",
+                            "/unusedGradients/0/parameters",
+                            "/closure/scale",
+                            "/breakdown/name",
+                            "/breakdown/children",
+                            "/breakdown/children/0/timeMs",
+                            "/warnings",
                             "/skipped",
                             "/skipped/0/batchSize",
                             "/skipped/0/kind",

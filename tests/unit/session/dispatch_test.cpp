@@ -15,16 +15,21 @@ using testing::FakeClient;
 using ::testing::HasSubstr;
 namespace error_code = protocol::error_code;
 
-/// Keeps the replies of a method for the test to give.
-struct Kept {
-  std::vector<Reply> replies;
-  std::vector<CancelToken> tokens;
-  RequestHandler handler() {
-    return [this](Session& /*session*/, const Json& /*params*/, Reply reply, CancelToken token) {
+/// A client whose server keeps the replies of the method "slow" for the test to give.
+struct SlowServer {
+  SlowServer() {
+    client.service.methods.requests["slow"] = [this](Session& /*session*/, const Json& /*params*/, Reply reply,
+                                                     CancelToken token) {
       replies.push_back(std::move(reply));
       tokens.push_back(std::move(token));
     };
+    client.initialize();
   }
+  int begin() { return client.begin("slow"); }
+
+  FakeClient client;
+  std::vector<Reply> replies;
+  std::vector<CancelToken> tokens;
 };
 
 TEST(Dispatch, GivesParamsAndSendsTheResult) {
@@ -80,145 +85,122 @@ TEST(Dispatch, StopsExceptionsOfNotifications) {
 }
 
 TEST(Dispatch, AnswersLater) {
-  FakeClient client;
-  Kept kept;
-  client.service.methods.requests["slow"] = kept.handler();
-  client.initialize();
-  const int first = client.begin("slow");
-  const int second = client.begin("slow");
-  kept.replies[1].result("b");
-  kept.replies[0].error(error_code::kContentModified, "gone", {{"why", "edited"}});
+  SlowServer slow;
+  FakeClient& client = slow.client;
+  const int first = slow.begin();
+  const int second = slow.begin();
+  slow.replies[1].result("b");
+  slow.replies[0].error(error_code::kContentModified, "gone", {{"why", "edited"}});
   EXPECT_EQ((*client.answer_to(second))["result"], "b");
   EXPECT_EQ((*client.answer_to(first))["error"],
             Json({{"code", error_code::kContentModified}, {"message", "gone"}, {"data", {{"why", "edited"}}}}));
 }
 
 TEST(Reply, IsGivenOnce) {
-  FakeClient client;
-  Kept kept;
-  client.service.methods.requests["slow"] = kept.handler();
-  client.initialize();
-  const int id = client.begin("slow");
-  kept.replies[0].result(1);
-  kept.replies[0].result(2);
-  kept.replies[0].error(1, "x");
+  SlowServer slow;
+  FakeClient& client = slow.client;
+  const int id = slow.begin();
+  slow.replies[0].result(1);
+  slow.replies[0].result(2);
+  slow.replies[0].error(1, "x");
   EXPECT_EQ((*client.answer_to(id))["result"], 1);
-  kept.replies.clear();
+  slow.replies.clear();
   EXPECT_FALSE(client.answer_to(id).has_value());
 }
 
 TEST(Reply, IsAnErrorWhenItIsForgotten) {
-  FakeClient client;
-  Kept kept;
-  client.service.methods.requests["slow"] = kept.handler();
+  SlowServer slow;
+  FakeClient& client = slow.client;
   client.service.methods.requests["careless"] = [](Session&, const Json&, Reply, const CancelToken&) {};
-  client.initialize();
   EXPECT_EQ(client.error_of("careless"), error_code::kInternalError);
-  const int id = client.begin("slow");
-  kept.replies.clear();
+  const int id = slow.begin();
+  slow.replies.clear();
   EXPECT_EQ((*client.answer_to(id))["error"]["code"], error_code::kInternalError);
 }
 
 TEST(Reply, MovesWithItsDuty) {
-  FakeClient client;
-  Kept kept;
-  client.service.methods.requests["slow"] = kept.handler();
-  client.initialize();
-  const int first = client.begin("slow");
-  const int second = client.begin("slow");
-  kept.replies[0] = std::move(kept.replies[1]);
+  SlowServer slow;
+  FakeClient& client = slow.client;
+  const int first = slow.begin();
+  const int second = slow.begin();
+  slow.replies[0] = std::move(slow.replies[1]);
   EXPECT_EQ((*client.answer_to(first))["error"]["code"], error_code::kInternalError) << "overwritten";
   EXPECT_FALSE(client.answer_to(second).has_value());
-  kept.replies[0].result(2);
+  slow.replies[0].result(2);
   EXPECT_EQ((*client.answer_to(second))["result"], 2);
 }
 
 TEST(Reply, MayOutliveTheSession) {
-  Kept kept;
-  {
-    FakeClient client;
-    client.service.methods.requests["slow"] = kept.handler();
-    client.initialize();
-    client.begin("slow");
-    client.tell("exit");
-    client.loop.poll();
-    client.session.reset();
-  }
-  EXPECT_TRUE(kept.tokens[0].cancelled());
-  kept.replies[0].result(1);
+  SlowServer slow;
+  slow.begin();
+  slow.client.tell("exit");
+  slow.client.loop.poll();
+  slow.client.session.reset();
+  EXPECT_TRUE(slow.tokens[0].cancelled());
+  slow.replies[0].result(1);
 }
 
 TEST(Cancel, AnswersAtOnceAndTellsTheWork) {
-  FakeClient client;
-  Kept kept;
-  client.service.methods.requests["slow"] = kept.handler();
-  client.initialize();
-  const int id = client.begin("slow");
+  SlowServer slow;
+  FakeClient& client = slow.client;
+  const int id = slow.begin();
   int told = 0;
-  kept.tokens[0].on_cancel([&] { ++told; });
-  EXPECT_FALSE(kept.tokens[0].cancelled());
+  slow.tokens[0].on_cancel([&] { ++told; });
+  EXPECT_FALSE(slow.tokens[0].cancelled());
   client.tell("$/cancelRequest", {{"id", id}});
   EXPECT_EQ((*client.answer_to(id))["error"]["code"], error_code::kRequestCancelled);
-  EXPECT_TRUE(kept.tokens[0].cancelled());
+  EXPECT_TRUE(slow.tokens[0].cancelled());
   EXPECT_EQ(told, 1);
-  kept.tokens[0].on_cancel([&] { ++told; });
+  slow.tokens[0].on_cancel([&] { ++told; });
   EXPECT_EQ(told, 2) << "at once";
-  kept.replies[0].result("too late");
+  slow.replies[0].result("too late");
   client.tell("$/cancelRequest", {{"id", id}});
   EXPECT_FALSE(client.answer_to(id).has_value());
 }
 
 TEST(Cancel, OfWhatIsNotThereDoesNothing) {
-  FakeClient client;
-  Kept kept;
-  client.service.methods.requests["slow"] = kept.handler();
-  client.initialize();
-  const int id = client.begin("slow");
-  kept.replies[0].result(1);
+  SlowServer slow;
+  FakeClient& client = slow.client;
+  const int id = slow.begin();
+  slow.replies[0].result(1);
   client.tell("$/cancelRequest", {{"id", id}});
   client.tell("$/cancelRequest", {{"id", "other"}});
   client.tell("$/cancelRequest", {{"id", nullptr}});
-  EXPECT_FALSE(kept.tokens[0].cancelled());
+  EXPECT_FALSE(slow.tokens[0].cancelled());
 }
 
 TEST(Cancel, KnowsAnIdThatCameAgain) {
-  FakeClient client;
-  Kept kept;
-  client.service.methods.requests["slow"] = kept.handler();
-  client.initialize();
+  SlowServer slow;
+  FakeClient& client = slow.client;
   const Json request = {{"jsonrpc", "2.0"}, {"id", "same"}, {"method", "slow"}};
   client.say(request);
   client.tell("$/cancelRequest", {{"id", "same"}});
   client.transport->sent.clear();
   client.say(request);
-  kept.replies[0].result("of the first");
+  slow.replies[0].result("of the first");
   EXPECT_TRUE(client.transport->sent.empty());
-  kept.replies[1].result("of the second");
+  slow.replies[1].result("of the second");
   EXPECT_EQ(client.transport->sent.at(0)["result"], "of the second");
 }
 
 TEST(Dispatch, RefusesAnIdThatIsInUse) {
-  FakeClient client;
-  Kept kept;
-  client.service.methods.requests["slow"] = kept.handler();
-  client.initialize();
+  SlowServer slow;
+  FakeClient& client = slow.client;
   const Json request = {{"jsonrpc", "2.0"}, {"id", 5}, {"method", "slow"}};
   client.say(request);
   client.say(request);
-  EXPECT_EQ(kept.replies.size(), 1U);
+  EXPECT_EQ(slow.replies.size(), 1U);
   EXPECT_EQ((*client.answer_to(5))["error"]["code"], error_code::kInvalidRequest);
 }
 
 TEST(Dispatch, BoundsWhatWaits) {
-  FakeClient client;
-  Kept kept;
-  client.service.methods.requests["slow"] = kept.handler();
-  client.initialize();
+  SlowServer slow;
+  FakeClient& client = slow.client;
   for (int i = 0; i < 4096; ++i) {
-    client.begin("slow");
+    slow.begin();
   }
   EXPECT_EQ(client.error_of("slow"), error_code::kRequestFailed);
-  EXPECT_EQ(kept.replies.size(), 4096U);
+  EXPECT_EQ(slow.replies.size(), 4096U);
 }
 
 TEST(Dispatch, MayEndTheSessionInsideOfAHandler) {

@@ -41,13 +41,13 @@ TEST(PathMaps, ReadWhatUsersWrite) {
 }
 
 TEST(PathMaps, MoveWholeFolders) {
-  const PathMaps maps({{"/home/me/p/", "/srv/p"}, {"/home/me/p/data", "/data"}, {"C:\\work", "/srv/work"}});
+  const PathMaps maps({{"/home/me/p/", "/srv/p"}, {"/home/me/p/data", "/data"}, {"C:\\project", "/srv/project"}});
   EXPECT_EQ(maps.to_ours("/home/me/p/a.py"), "/srv/p/a.py");
   EXPECT_EQ(maps.to_ours("/home/me/p"), "/srv/p");
   EXPECT_EQ(maps.to_ours("/home/me/project/a.py"), "/home/me/project/a.py");
   EXPECT_EQ(maps.to_ours("/home/me/p/data/x"), "/data/x");
-  EXPECT_EQ(maps.to_ours("/c:/work/x.py"), "/srv/work/x.py");
-  EXPECT_EQ(maps.to_theirs("/srv/work/x.py"), "/c:/work/x.py");
+  EXPECT_EQ(maps.to_ours("/c:/project/x.py"), "/srv/project/x.py");
+  EXPECT_EQ(maps.to_theirs("/srv/project/x.py"), "/c:/project/x.py");
   EXPECT_EQ(maps.to_theirs("/srv/p/data/x"), "/home/me/p/data/x");
   EXPECT_EQ(maps.to_theirs("/elsewhere"), "/elsewhere");
 }

@@ -17,40 +17,13 @@
 #include <string>
 #include <string_view>
 
+#include "tests/unit/temporary_folder.h"
+
 namespace ridgeline::transport::testing {
 
 namespace fs = std::filesystem;
-
-inline std::string content_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "ridgeline-test-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) {
-      throw std::runtime_error("no temporary folder");
-    }
-    path_ = fs::canonical(pattern);
-  }
-  ~TemporaryFolder() {
-    std::error_code problem;
-    fs::remove_all(path_, problem);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::string operator/(std::string_view name) const { return (path_ / name).string(); }
-  std::string file(std::string_view name, std::string_view content) const {
-    std::ofstream(path_ / name, std::ios::binary) << content;
-    return *this / name;
-  }
-
- private:
-  fs::path path_;
-};
+using ridgeline::testing::content_of;
+using ridgeline::testing::TemporaryFolder;
 
 /// A connected pair: our end is for a transport, which owns and closes it; theirs blocks.
 class SocketPair {

@@ -1,73 +1,33 @@
-// Temporary folders, programs in them, and looking at processes: what the tests of the worker layer stand on.
+// Temporary folders and looking at processes: what the tests of the worker layer stand on.
 #pragma once
 
 #include <dirent.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "tests/unit/temporary_folder.h"
+
 namespace ridgeline::worker::testing {
 
 namespace fs = std::filesystem;
+using ridgeline::testing::content_of;
+using ridgeline::testing::TemporaryFolder;
 
 /// Generous: only a failing test ever waits this long.
 inline constexpr std::chrono::seconds kPatience{30};
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "ridgeline-test-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) {
-      throw std::runtime_error("no temporary folder");
-    }
-    path_ = fs::canonical(pattern);
-  }
-  ~TemporaryFolder() {
-    std::error_code problem;
-    fs::remove_all(path_, problem);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const fs::path& path() const { return path_; }
-  fs::path operator/(std::string_view name) const { return path_ / name; }
-
-  fs::path file(std::string_view name, std::string_view content) const {
-    fs::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name, std::ios::binary) << content;
-    return path_ / name;
-  }
-  fs::path program(std::string_view name, std::string_view script) const {
-    fs::path path = file(name, script);
-    ::chmod(path.c_str(), 0755);
-    return path;
-  }
-
- private:
-  fs::path path_;
-};
-
-inline std::string content_of(const fs::path& path) {
-  const std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  content << file.rdbuf();  // never throws: a process may vanish while its file in /proc is read
-  return content.str();
-}
 
 /// An environment variable for as long as this lives; no value unsets it.
 class Variable {

@@ -1,0 +1,41 @@
+"""Parameters that get gradients which nothing uses: frozen by leaving them out of the optimizer, or forgotten in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class UnusedGradients:
+    """Watches the parameters of the models. Costs nothing while the step runs."""
+
+    def __init__(self, parameters: list[tuple[str, Any]]) -> None:
+        """`parameters`: (name, tensor), before the first iteration."""
+        self._versions = [(name, tensor, tensor._version) for name, tensor in parameters if tensor.requires_grad]
+
+    def find(self, step: Callable[[], Any]) -> list[dict[str, Any]]:
+        """After the last iteration. The version of a tensor that an optimizer changes goes up; what changes a
+        parameter through `.data` leaves it, so that those whose version stayed are looked at for one more iteration.
+        """
+        suspects = [(name, p) for name, p, version in self._versions if p.grad is not None and p._version == version]
+        if not suspects:
+            return []
+        before = []
+        for _, parameter in suspects:
+            parameter.grad = None
+            before.append(_checksum(parameter))
+        step()
+        return [
+            {"parameter": name, "bytes": parameter.grad.numel() * parameter.grad.element_size()}
+            for (name, parameter), checksum in zip(suspects, before, strict=True)
+            if parameter.grad is not None and _checksum(parameter) == checksum
+        ]
+
+
+def _checksum(parameter: Any) -> tuple[float, float]:
+    """Of the values; the second sum sees what only moves between them."""
+    import torch
+
+    values = parameter.detach().double().reshape(-1)
+    places = torch.arange(1, values.numel() + 1, dtype=torch.float64, device=values.device)
+    return float(values.sum()), float(values.dot(places))
