@@ -112,7 +112,6 @@ ClientCapabilities read_client_capabilities(const Json& all) {
   read.diagnostics.version = flag(published, {"versionSupport"});
 
   read.window.work_done_progress = flag(all, {"window", "workDoneProgress"});
-  read.window.show_message_request = present(all, {"window", "showMessage"});
   read.window.show_document = flag(all, {"window", "showDocument", "support"});
   read.experimental = at(all, {"experimental"});
   return read;

@@ -65,7 +65,6 @@ struct ClientCapabilities {
 
   struct Window {
     bool work_done_progress = false;
-    bool show_message_request = false;
     bool show_document = false;
   } window;
 

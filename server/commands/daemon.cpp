@@ -124,6 +124,12 @@ void Daemon::session_ended(const std::shared_ptr<session::Session>& ended, int e
   sessions_.erase(ended);
   if (only_one_ && !stopped_) {
     exit_code_ = exit_code;
+    if (options_.port.has_value() && !ended->was_initialized()) {
+      std::cerr << "ridgeline: whoever listens on 127.0.0.1:" << *options_.port
+                << " ended the connection without a word. An editor that listens for its server speaks first. If it is "
+                   "another ridgeline, connect the editor to that one, or choose another port."
+                << std::endl;
+    }
     stop("the only session has ended");
   }
 }

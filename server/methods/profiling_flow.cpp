@@ -113,8 +113,11 @@ void ProfilingFlow::ask_and_run(Workspace& workspace, const std::string& uri, co
                 }
                 if (choice != kYes) {
                   const profiling::RunFailure refused{
-                      protocol::failure_of("not-trusted", "start",
-                                           "The code of " + name_of(target.entry) + " may not run: nobody agreed."),
+                      protocol::failure_of(
+                          "not-trusted", "start",
+                          "The code of " + name_of(target.entry) +
+                              " may not run: nobody agreed. Where the editor cannot ask, its settings for this "
+                              "server can say so: initializationOptions {\"trust\": \"editor\"}."),
                       ""};
                   done(nullptr, &refused);
                   return;

@@ -121,6 +121,7 @@ void Session::initialize(const protocol::RequestId& id, const Json& params) {
     add_path_maps();
     const Json capabilities = server_capabilities();
     state_ = State::kInitializing;
+    was_initialized_ = true;
     watch_client_process();  // before the answer: from then on the client counts on it
     send_answer(id, Json{{"capabilities", capabilities},
                          {"serverInfo", {{"name", "ridgeline"}, {"version", RIDGELINE_VERSION}}}});
@@ -236,14 +237,6 @@ void Session::show(protocol::MessageType type, const std::string& text) {
 
 void Session::ask(protocol::MessageType type, const std::string& text, const std::vector<std::string>& choices,
                   std::function<void(std::optional<std::string>)> callback) {
-  if (!capabilities().window.show_message_request) {
-    asio::post(loop_, [self = shared_from_this(), callback = std::move(callback)] {
-      if (self->state_ != State::kEnded) {
-        self->guarded("a choice", [&] { callback(std::nullopt); });
-      }
-    });
-    return;
-  }
   Json actions = Json::array();
   for (const std::string& choice : choices) {
     actions.push_back({{"title", choice}});

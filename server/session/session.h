@@ -57,6 +57,8 @@ class Session : public std::enable_shared_from_this<Session> {
   boost::asio::io_context& loop() { return loop_; }
   /// Between the client's `initialized` and the end.
   bool running() const { return state_ == State::kRunning; }
+  /// The client has sent `initialize`, at some time.
+  bool was_initialized() const { return was_initialized_; }
   /// Valid once the client has sent `initialize`.
   const protocol::InitializeParams& client() const { return client_; }
   const protocol::ClientCapabilities& capabilities() const { return client_.capabilities; }
@@ -85,7 +87,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void log(protocol::MessageType type, const std::string& text);
   /// window/showMessage.
   void show(protocol::MessageType type, const std::string& text);
-  /// window/showMessageRequest: the title that was chosen, or nothing: dismissed, or the client has no such thing.
+  /// window/showMessageRequest: the title that was chosen, or nothing: dismissed, or the client answers with an error.
+  /// LSP has no capability for it: eglot answers without announcing anything.
   void ask(protocol::MessageType type, const std::string& text, const std::vector<std::string>& choices,
            std::function<void(std::optional<std::string>)> callback);
 
@@ -144,6 +147,7 @@ class Session : public std::enable_shared_from_this<Session> {
   OnEnd on_end_;
   std::uint64_t id_;
   State state_ = State::kStarted;
+  bool was_initialized_ = false;
   protocol::InitializeParams client_;
   PositionEncoding encoding_ = PositionEncoding::kUtf16;
   std::vector<protocol::WorkspaceFolder> folders_;

@@ -88,12 +88,16 @@ class Editor:
             self.questions.append(params["message"])
             return self.consent and {"title": self.consent}
         if method == "workspace/applyEdit":
-            for change in params["edit"]["documentChanges"]:
-                uri = change["textDocument"]["uri"]
-                if change["textDocument"]["version"] not in (None, self.versions[uri]):
+            edit = params["edit"]
+            changes = [
+                (change["textDocument"]["uri"], change["textDocument"]["version"], change["edits"])
+                for change in edit.get("documentChanges", [])
+            ] or [(uri, None, edits) for uri, edits in edit["changes"].items()]
+            for uri, version, edits in changes:
+                if version not in (None, self.versions[uri]):
                     return {"applied": False, "failureReason": "the document has changed"}
-                for edit in sorted(change["edits"], key=lambda e: str(e["range"]), reverse=True):
-                    self.replace(uri, edit["range"], edit["newText"])
+                for each in sorted(edits, key=lambda e: str(e["range"]), reverse=True):
+                    self.replace(uri, each["range"], each["newText"])
             self.edits += 1
             return {"applied": True}
         if method == "window/showDocument":

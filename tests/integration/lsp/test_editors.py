@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ from lsprotocol.converters import get_converter
 from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
 
 from .conftest import Recorded
+from .editor import Editor
+from .test_methods import SETTINGS, cache, copy_of_mlp
+from .wire import Daemon, Wire
 
 HELIX = Path(__file__).parent / "clients" / "helix.json"
 EDITORS = ["visual-studio-code@1.65", "neovim@0.6", "neovim@0.9", "neovim@0.11", "emacs@29", "helix"]
@@ -70,3 +74,43 @@ def test_a_session(recorded: Recorded, editor: str):
     said = [line for line in recorded.log.read_text().splitlines() if json.loads(line)["from"] == "server"]
     assert said, "nothing was recorded"
     assert not any("out of sync" in line for line in said)
+
+
+@pytest.mark.parametrize("name", ["visual-studio-code@1.65", "neovim@0.11", "emacs@29", "helix"])
+def test_what_it_can_show_it_is_given(tmp_path: Path, stdio: Callable[..., tuple[Daemon, Wire]], name: str):
+    """Profile, look, and change the batch size, with all that the editor announces and nothing more."""
+    entry = copy_of_mlp(tmp_path)
+    daemon, wire = stdio(env=cache(tmp_path))
+    editor = Editor(wire, entry.parent, dict(SETTINGS))
+    capabilities = get_converter().unstructure(capabilities_of(name))
+    # Helix knows no window/showMessageRequest; its users agree in their settings.
+    editor.begin(capabilities, initializationOptions={"trust": "editor"} if name == "helix" else None)
+    document = editor.open(entry)
+    uri = entry.as_uri()
+    summary = editor.ask("workspace/executeCommand", {"command": "ridgeline.profile", "arguments": [uri]})
+    place = {"line": editor.line_of(uri, "self.fc1("), "character": 25}
+    hover = editor.ask("textDocument/hover", document | {"position": place})
+    formats = capabilities["textDocument"]["hover"].get("contentFormat", [])
+    assert hover["contents"]["kind"] == ("markdown" if "markdown" in formats else "plaintext")
+    whole = {"start": {"line": 0, "character": 0}, "end": {"line": len(editor.texts[uri].splitlines()), "character": 0}}
+    if "inlayHint" in capabilities["textDocument"]:
+        assert len(editor.ask("textDocument/inlayHint", document | {"range": whole})) > 3
+    line = editor.line_of(uri, "def input_provider")
+    signature = {"start": {"line": line, "character": 0}, "end": {"line": line, "character": 0}}
+    actions = editor.ask("textDocument/codeAction", document | {"range": signature, "context": {"diagnostics": []}})
+    assert any(action["title"].startswith("Set batch size to") for action in actions)
+    editor.type_over(uri, "def model_provider", "def model_provide")
+    missing = lambda found: any(diagnostic["code"] == "provider-missing" for diagnostic in found)  # noqa: E731
+    if "diagnostic" in capabilities["textDocument"]:
+        assert missing(editor.ask("textDocument/diagnostic", document)["items"])
+    else:
+        editor.until(lambda: missing(editor.diagnostics.get(uri, [])))
+    editor.type_over(uri, "def model_provide", "def model_provider")
+    change = {"command": "ridgeline.setBatchSize", "arguments": [uri, 48]}
+    assert editor.ask("workspace/executeCommand", change)["applied"] is True
+    assert "batch_size: int = 48)" in editor.texts[uri]
+    assert editor.ask("ridgeline/summary", document)["profileId"] == summary["profileId"]
+    editor.ask("shutdown")
+    wire.notify("exit")
+    assert daemon.wait() == 0
+    wire.assert_conforms()

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from conftest import ridgeline
 
-from .wire import Daemon, Wire, connected, wait_for
+from .wire import Daemon, connected, serve_one, wait_for
 
 Start = Callable[..., Daemon]
 
@@ -96,13 +96,7 @@ def test_it_joins_a_client_that_listens(start: Start, tmp_path: Path):
         listener.bind(str(path))
         listener.listen(1)
         daemon = start(f"--pipe={path}")
-        listener.settimeout(30)
-        end, _ = listener.accept()
-        with end:
-            wire = Wire(end.fileno(), end.fileno())
-            wire.initialize()
-            wire.end()
-            wire.assert_conforms()
+        serve_one(listener)
         assert daemon.wait() == 0, "it served only this client"
     assert path.exists(), "it is the client's to remove"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import ridgeline
 
-from .wire import Daemon, Wire, connected, framed
+from .wire import Daemon, connected, framed, serve_one
 
 Start = Callable[..., Daemon]
 
@@ -132,14 +132,15 @@ def test_it_joins_a_client_that_listens(start: Start):
         listener.bind(("127.0.0.1", 0))
         listener.listen(1)
         daemon = start(f"--socket={listener.getsockname()[1]}")
-        listener.settimeout(30)
-        end, _ = listener.accept()
-        with end:
-            wire = Wire(end.fileno(), end.fileno())
-            wire.initialize()
-            wire.end()
-            wire.assert_conforms()
+        serve_one(listener)
         assert daemon.wait() == 0
+
+
+def test_a_second_daemon_is_told_what_is_wrong(start: Start, daemon: Daemon):
+    """It takes the first for a client that listens; the first waits for a token, and gives up."""
+    second = start(f"--socket={daemon.port()}")
+    assert second.wait() == 1
+    assert "If it is another ridgeline, connect the editor to that one" in second.words()
 
 
 def test_only_loopback_is_listened_on(daemon: Daemon):

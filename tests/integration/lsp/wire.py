@@ -167,6 +167,17 @@ class Daemon:
             self.stdout.close()
 
 
+def serve_one(listener: socket.socket) -> None:
+    """A whole session with the daemon that connects to a client which listens."""
+    listener.settimeout(PATIENCE)
+    end, _ = listener.accept()
+    with end:
+        wire = Wire(end.fileno(), end.fileno())
+        wire.initialize()
+        wire.end()
+        wire.assert_conforms()
+
+
 @contextlib.contextmanager
 def connected(address: str | Path | int, *, checked: bool = True) -> Iterator[Wire]:
     """A connection to a Unix socket, or to a port."""

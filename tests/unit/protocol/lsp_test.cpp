@@ -176,7 +176,7 @@ TEST(Capabilities, AreReadWhereTheyStand) {
   EXPECT_TRUE(read.inlay_hint.shown && read.inlay_hint.resolve_tooltip);
   EXPECT_TRUE(read.diagnostics.pull && read.diagnostics.related_information && read.diagnostics.version);
   EXPECT_FALSE(read.diagnostics.data || read.diagnostics.code_description);
-  EXPECT_TRUE(read.window.work_done_progress && read.window.show_message_request && read.window.show_document);
+  EXPECT_TRUE(read.window.work_done_progress && read.window.show_document);
   EXPECT_EQ(read.experimental["x"], 1);
 }
 
