@@ -48,12 +48,12 @@ void answer_throughput(const Predictor& predictor, double wanted, Answer& answer
     answer.obstacle = Obstacle::kTooFewSizes;
     return;
   }
+  const auto& pieces = predictor.time->pieces;
   const auto enough = [&](int batch_size) {
-    const auto rate = predict_batch(predictor, batch_size).samples_per_second;
-    return rate.has_value() && rate->value >= wanted;
+    const double ms = value_at(pieces, batch_size);
+    return ms > 0 && batch_size * 1000.0 / ms >= wanted;
   };
   // B / (aB + b) rises with B where b is positive.
-  const auto& pieces = predictor.time->pieces;
   const auto found = first_in_pieces(pieces, time_range(predictor), enough,
                                      [&](std::size_t piece) { return pieces[piece].intercept >= 0; });
   if (found.has_value()) {
