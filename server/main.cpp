@@ -6,6 +6,8 @@
 #include "commands/doctor.h"
 #include "commands/predict.h"
 #include "commands/profile.h"
+#include "commands/relay.h"
+#include "commands/remote.h"
 #include "commands/serve.h"
 
 int main(int argc, char** argv) {
@@ -17,6 +19,8 @@ int main(int argc, char** argv) {
     ridgeline::commands::add_profile_command(app, exit_code);
     ridgeline::commands::add_predict_command(app, exit_code);
     ridgeline::commands::add_serve_command(app, exit_code);
+    ridgeline::commands::add_remote_command(app, exit_code);
+    ridgeline::commands::add_relay_command(app, exit_code);
     ridgeline::commands::add_doctor_command(app, exit_code);
     try {
       app.parse(argc, argv);

@@ -2,18 +2,24 @@
 
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <iostream>
 #include <stdexcept>
 #include <utility>
 #include <variant>
 
 #include "session/authentication.h"
+#include "transport/peeked.h"
 #include "transport/stream_transport.h"
 
 namespace ridgeline::commands {
 
 Daemon::Daemon(boost::asio::io_context& loop, const session::Service& service, ServeOptions options)
-    : loop_(loop), service_(service), options_(std::move(options)) {}
+    : loop_(loop),
+      service_(service),
+      options_(std::move(options)),
+      links_(loop, [this](auto link) { serve(std::move(link)); }),
+      idle_(loop) {}
 
 bool Daemon::start(std::string& error) {
   if (!watch_client(error)) {
@@ -52,7 +58,7 @@ transport::ListenerHandlers Daemon::handlers(std::function<void(std::shared_ptr<
 
 bool Daemon::start_pipe(std::string& error) {
   auto endpoint =
-      transport::open_pipe(loop_, options_.pipe, handlers([this](auto connection) { serve(std::move(connection)); }));
+      transport::open_pipe(loop_, options_.pipe, handlers([this](auto connection) { look_at(std::move(connection)); }));
   if (auto* problem = std::get_if<transport::EndpointProblem>(&endpoint)) {
     error = std::move(problem->what);
   } else if (auto* connection = std::get_if<std::shared_ptr<transport::Transport>>(&endpoint)) {
@@ -60,6 +66,7 @@ bool Daemon::start_pipe(std::string& error) {
   } else {
     listener_ = std::move(std::get<std::unique_ptr<transport::Listener>>(endpoint));
     std::cerr << "ridgeline: listening at " << options_.pipe << std::endl;
+    wait_if_idle();
   }
   return error.empty();
 }
@@ -100,6 +107,21 @@ void Daemon::ask_for_token(std::shared_ptr<transport::Transport> connection) {
       });
 }
 
+void Daemon::look_at(std::shared_ptr<transport::Transport> connection) {
+  const std::uint64_t knock = ++last_knock_;
+  knocking_[knock] = transport::peek(
+      loop_, std::move(connection),
+      [this, knock](std::shared_ptr<transport::Transport> known, const std::string& first) {
+        knocking_.erase(knock);
+        if (const auto greeting = transport::parse_greeting(first); greeting.has_value() && !stopped_) {
+          links_.connected(known, *greeting);
+        } else {
+          serve(std::move(known));
+        }
+      },
+      [this, knock] { knocking_.erase(knock); });
+}
+
 void Daemon::serve_only(std::shared_ptr<transport::Transport> connection) {
   only_one_ = true;
   serve(std::move(connection));
@@ -120,8 +142,21 @@ void Daemon::serve(std::shared_ptr<transport::Transport> connection) {
   session->start();
 }
 
+void Daemon::wait_if_idle() {
+  if (options_.idle_exit_s == 0 || !sessions_.empty() || stopped_) {
+    return;
+  }
+  idle_.expires_after(std::chrono::seconds(options_.idle_exit_s));
+  idle_.async_wait([this](const auto& problem) {
+    if (!problem && sessions_.empty()) {
+      stop("nobody needs it");
+    }
+  });
+}
+
 void Daemon::session_ended(const std::shared_ptr<session::Session>& ended, int exit_code) {
   sessions_.erase(ended);
+  wait_if_idle();
   if (only_one_ && !stopped_) {
     exit_code_ = exit_code;
     if (options_.port.has_value() && !ended->was_initialized()) {
@@ -140,6 +175,8 @@ void Daemon::stop(std::string_view reason) {
   }
   spdlog::debug("stopping: {}", reason);
   listener_.reset();
+  links_.stop();
+  idle_.cancel();
   client_process_.reset();
   for (const auto& [knock, turn_away] : std::map(knocking_)) {
     turn_away();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "commands/links.h"
 #include "commands/token_file.h"
 #include "session/session.h"
 #include "transport/endpoint.h"
@@ -25,6 +27,7 @@ struct ServeOptions {
   std::string token_file;    ///< empty: one of ours
   std::int64_t process = 0;  ///< the client's: the daemon ends with it; 0: none is named
   session::PathMaps path_maps;
+  int idle_exit_s = 0;  ///< of a daemon that listens: ends when nobody has needed it for so long; 0: never
 };
 
 /// Serves one client, on standard input and output or where a client listens, and ends with it; or listens, and serves
@@ -48,8 +51,12 @@ class Daemon {
   bool watch_client(std::string& error);
   transport::ListenerHandlers handlers(std::function<void(std::shared_ptr<transport::Transport>)> on_connection);
   void ask_for_token(std::shared_ptr<transport::Transport> connection);
+  /// Serves a client that speaks LSP at once, or lets a link's connection go on with its session.
+  void look_at(std::shared_ptr<transport::Transport> connection);
   void serve(std::shared_ptr<transport::Transport> connection);
   void serve_only(std::shared_ptr<transport::Transport> connection);
+  /// Begins to wait for the idle exit, when there is one and no session.
+  void wait_if_idle();
   void session_ended(const std::shared_ptr<session::Session>& ended, int exit_code);
 
   boost::asio::io_context& loop_;
@@ -58,8 +65,11 @@ class Daemon {
   std::optional<TokenFile> token_;
   std::unique_ptr<transport::Listener> listener_;
   std::set<std::shared_ptr<session::Session>> sessions_;
-  std::map<std::uint64_t, std::function<void()>> knocking_;  ///< have not shown their token yet; each turns one away
+  std::map<std::uint64_t, std::function<void()>>
+      knocking_;  ///< have not spoken or shown their token yet; each turns one away
   std::uint64_t last_knock_ = 0;
+  Links links_;
+  boost::asio::steady_timer idle_;
   std::shared_ptr<void> client_process_;
   bool only_one_ = false;
   bool stopped_ = false;

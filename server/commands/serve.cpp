@@ -78,6 +78,10 @@ void add_serve_command(CLI::App& app, int& exit_code) {
   where->require_option(0, 1);
   command->add_option("--token-file", options->token_file,
                       "File of the token that clients show when we listen on a port; made when it is missing");
+  command
+      ->add_option("--idle-exit", options->idle_exit_s,
+                   "Seconds after which a daemon that listens ends, when no client needs it; 0: never")
+      ->check(CLI::Range(0, 1 << 30));
   command->add_option("--clientProcessId", options->process, "Process of the client: we end when it does")
       ->check(CLI::Range(1, std::numeric_limits<pid_t>::max()));
   command

@@ -121,13 +121,13 @@ class Wire:
 
 
 class Daemon:
-    """`ridgeline serve`, and what it wrote to standard error."""
+    """`ridgeline serve`, or another command that speaks LSP, and what it wrote to standard error."""
 
-    def __init__(self, *arguments: str | Path, log: Path, **settings: Any) -> None:
+    def __init__(self, *arguments: str | Path, log: Path, command: str = "serve", **settings: Any) -> None:
         self.log = log
         with log.open("wb") as errors:
             self.process = subprocess.Popen(
-                [BINARY, "serve", *map(str, arguments)],
+                [BINARY, command, *map(str, arguments)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

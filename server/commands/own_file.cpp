@@ -1,0 +1,22 @@
+#include "commands/own_file.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include "store/content_hash.h"
+
+namespace ridgeline::commands {
+
+std::string own_file() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
+std::string own_version() {
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  store::ContentHash hash;
+  hash.add(std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()));
+  hash.end_part();
+  return std::string(RIDGELINE_VERSION) + "-" + hash.text();
+}
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,13 @@
+// The binary that runs.
+#pragma once
+
+#include <string>
+
+namespace ridgeline::commands {
+
+/// Its path.
+std::string own_file();
+/// Its version and a hash of its bytes: two with the same are the same program.
+std::string own_version();
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,299 @@
+#include "commands/remote.h"
+
+#include <signal.h>
+#include <sys/random.h>
+
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "commands/exit_codes.h"
+#include "commands/remote_host.h"
+#include "session/uri.h"
+#include "transport/resumable.h"
+#include "transport/stream_transport.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::chrono::milliseconds kFirstPause{250};  ///< before a lost connection is tried again
+constexpr std::chrono::milliseconds kLongestPause{8000};
+
+std::string random_id() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    throw std::runtime_error("no random numbers");
+  }
+  std::string id;
+  for (const unsigned char byte : bytes) {
+    id += "0123456789abcdef"[byte >> 4U];
+    id += "0123456789abcdef"[byte & 0xFU];
+  }
+  return id;
+}
+
+struct RemoteSession {
+  RemoteOptions host;
+  std::vector<session::PathMap> maps;
+};
+
+/// The editor on standard input and output, a link to the daemon on the host, and the ssh that carries it now.
+class Remote {
+ public:
+  Remote(boost::asio::io_context& loop, RemoteSession wish)
+      : loop_(loop),
+        wish_(std::move(wish)),
+        reaper_(loop),
+        retry_(loop),
+        interrupts_(loop, SIGINT, SIGTERM),
+        id_(random_id()),
+        link_(std::make_shared<transport::Resumable>(loop)) {}
+
+  int run() {
+    std::string error;
+    editor_ = transport::take_standard_streams(loop_, error);
+    if (editor_ == nullptr) {
+      std::cerr << "ridgeline: " << error << "\n";
+      return kExitEnvironment;
+    }
+    interrupts_.async_wait([this](const auto& problem, int /*signal*/) {
+      if (!problem) {
+        finish(kExitOk);
+      }
+    });
+    editor_->start({[this](std::string message) { from_editor(std::move(message)); },
+                    [this](const std::string& /*reason*/) { finish(1); }});
+    link_->on_detach([this](const std::string& reason) { lost(reason); });
+    link_->start({[this](std::string message) { editor_->send(std::move(message)); },
+                  [this](const std::string& reason) { ended(reason); }});
+    connect();
+    loop_.run();
+    return exit_code_;
+  }
+
+ private:
+  // ---- the editor
+
+  void from_editor(std::string message) {
+    // Only these few matter here, and they are short; `initialize` comes first and once.
+    if (!initialized_ || message.size() < 256) {
+      const json read = json::parse(message, nullptr, false);
+      const std::string method = read.is_object() ? read.value("method", "") : "";
+      if (method == "initialize") {
+        initialized_ = true;
+        message = as_from_there(read).dump(-1, ' ', false, json::error_handler_t::replace);
+      } else if (method == "shutdown") {
+        exit_code_ = kExitOk;
+      } else if (method == "exit" && !link_->attached()) {
+        finish(exit_code_);
+        return;
+      }
+    }
+    link_->send(std::move(message));
+  }
+
+  /// The editor's process is not on the host, and folders may have other names there.
+  json as_from_there(json initialize) const {
+    json& params = initialize["params"];
+    if (params.is_object()) {
+      params["processId"] = nullptr;
+      for (const session::PathMap& map : wish_.maps) {
+        json& options = params["initializationOptions"];
+        if (!options.is_object()) {
+          options = json::object();
+        }
+        options["pathMaps"].push_back({{"local", map.local}, {"remote", map.remote}});
+      }
+    }
+    return initialize;
+  }
+
+  /// To the user, in the editor, once it is there.
+  void tell(int type, const std::string& text) {
+    std::cerr << "ridgeline: " << text << std::endl;
+    if (initialized_ && was_connected_) {
+      editor_->send(json{{"jsonrpc", "2.0"},
+                         {"method", "window/showMessage"},
+                         {"params", {{"type", type}, {"message", "Ridgeline: " + text}}}}
+                        .dump(-1, ' ', false, json::error_handler_t::replace));
+    }
+  }
+
+  // ---- the connection
+
+  void connect() {
+    greeted_ = false;
+    ssh_ = std::make_unique<RemoteProcess>(loop_, reaper_, wish_.host, run_there(wish_.host, "relay"),
+                                           [this](int status) { ssh_ended(status); });
+    const auto connection = ssh_->transport();
+    if (connection == nullptr) {
+      fail(ssh_->words());
+      return;
+    }
+    connection->send(encode(transport::LinkGreeting{id_, link_->received()}));
+    connection->start({[this, weak = std::weak_ptr(connection)](const std::string& frame) {
+                         if (const auto here = weak.lock()) {
+                           greeted(here, frame);
+                         }
+                       },
+                       [](const std::string& /*reason*/) {}});  // the end of ssh tells more
+  }
+
+  void greeted(const std::shared_ptr<transport::Transport>& connection, const std::string& frame) {
+    if (frame == transport::kLinkGone) {
+      fail("the daemon on " + wish_.host.host + " is another one now, and the session with it is gone");
+      return;
+    }
+    const auto greeting = transport::parse_greeting(frame);
+    if (!greeting.has_value() || greeting->id != id_) {
+      fail("what answers on " + wish_.host.host + " is no ridgeline");
+      return;
+    }
+    greeted_ = true;
+    if (was_connected_) {
+      tell(3, "connected to " + wish_.host.host + " again.");
+    }
+    was_connected_ = true;
+    pause_ = kFirstPause;
+    link_->attach(connection, greeting->received);
+  }
+
+  void ssh_ended(int status) {
+    if (finished_ || greeted_) {
+      return;  // the link has noticed, or will
+    }
+    const std::string words = ssh_->words();
+    if (status == kProgramMissing && !copied_) {
+      std::string error;
+      std::cerr << "ridgeline: copying this program to " << wish_.host.host << std::endl;
+      copied_ = copy_there(wish_.host, words, error);
+      if (copied_) {
+        connect();
+      } else {
+        fail(error);
+      }
+    } else if (was_connected_) {
+      try_later();
+    } else {
+      fail(words.empty() ? "ssh ended with status " + std::to_string(status) : words);
+    }
+  }
+
+  void lost(const std::string& reason) {
+    if (finished_) {
+      return;
+    }
+    tell(2, "the connection to " + wish_.host.host + " broke" + (reason.empty() ? "" : " (" + reason + ")") +
+                ". What runs there goes on; it is tried again until the connection is back.");
+    try_later();
+  }
+
+  void try_later() {
+    ssh_.reset();
+    retry_.expires_after(pause_);
+    pause_ = std::min(2 * pause_, kLongestPause);
+    retry_.async_wait([this](const auto& problem) {
+      if (!problem && !finished_) {
+        connect();
+      }
+    });
+  }
+
+  // ---- the end
+
+  void fail(const std::string& words) {
+    std::cerr << "ridgeline: " << wish_.host.host << " cannot be used: " << words << std::endl;
+    finish(kExitEnvironment);
+  }
+
+  /// The daemon has ended the session.
+  void ended(const std::string& reason) {
+    if (!reason.empty()) {
+      std::cerr << "ridgeline: the session on " << wish_.host.host << " has ended: " << reason << std::endl;
+    }
+    finish(exit_code_);
+  }
+
+  void finish(int exit_code) {
+    if (std::exchange(finished_, true)) {
+      return;
+    }
+    exit_code_ = exit_code;
+    link_->close();
+    editor_->close();
+    retry_.cancel();
+    interrupts_.cancel();
+    // ssh has a second to take what was said last.
+    retry_.expires_after(std::chrono::seconds(1));
+    retry_.async_wait([this](const auto& /*problem*/) {
+      ssh_.reset();
+      reaper_.close();
+    });
+  }
+
+  boost::asio::io_context& loop_;
+  RemoteSession wish_;
+  worker::Reaper reaper_;
+  boost::asio::steady_timer retry_;
+  boost::asio::signal_set interrupts_;
+  std::string id_;
+  std::shared_ptr<transport::Resumable> link_;
+  std::shared_ptr<transport::Transport> editor_;
+  std::unique_ptr<RemoteProcess> ssh_;
+  std::chrono::milliseconds pause_ = kFirstPause;
+  bool initialized_ = false;
+  bool greeted_ = false;        ///< on the present connection
+  bool was_connected_ = false;  ///< on one
+  bool copied_ = false;
+  bool finished_ = false;
+  int exit_code_ = 1;
+};
+
+}  // namespace
+
+void add_remote_command(CLI::App& app, int& exit_code) {
+  auto wish = std::make_shared<RemoteSession>();
+  wish->host.ssh = {"ssh"};
+  CLI::App* command = app.add_subcommand(
+      "remote",
+      "Serve an editor here with what runs on another machine, by ssh: `ridgeline remote HOST` in place of "
+      "`ridgeline serve`.");
+  command->add_option("HOST", wish->host.host, "As ssh knows it: a name of its configuration, or USER@HOST")
+      ->required()
+      ->check(CLI::Validator(
+          [](const std::string& host) { return host.empty() || host[0] == '-' ? "HOST is no host" : std::string(); },
+          ""));
+  command->add_option("--ssh-option", "An option of ssh, such as `-p2222` or `-Fconfig`; may be repeated")
+      ->each([wish](const std::string& option) { wish->host.ssh.push_back(option); })
+      ->take_all();
+  command->add_option("--program", wish->host.program,
+                      "ridgeline on the host; without it this program is copied there, where it is not yet");
+  command->add_option("--map", "LOCAL=REMOTE: a folder here, and what it is called there; may be repeated")
+      ->each([wish](const std::string& text) {
+        if (auto map = session::parse_path_map(text)) {
+          wish->maps.push_back(std::move(*map));
+        } else {
+          throw CLI::ValidationError("--map", text + " is not LOCAL=REMOTE");
+        }
+      })
+      ->take_all();
+  command->callback([wish, &exit_code] {
+    ::signal(SIGPIPE, SIG_IGN);
+    boost::asio::io_context loop(1);
+    exit_code = Remote(loop, *wish).run();
+  });
+}
+
+}  // namespace ridgeline::commands

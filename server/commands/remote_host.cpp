@@ -1,0 +1,161 @@
+#include "commands/remote_host.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "commands/own_file.h"
+#include "transport/stream_transport.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+constexpr const char* kFolder = "${XDG_CACHE_HOME:-$HOME/.cache}/ridgeline/bin";
+constexpr std::string_view kPlatform = "platform: ";
+
+/// In single quotes, whatever is in it.
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char character : text) {
+    result += character == '\'' ? std::string("'\\''") : std::string(1, character);
+  }
+  return result + "'";
+}
+
+std::string for_any_shell(const std::string& script) { return "sh -c " + quoted(script); }
+
+std::vector<std::string> ssh_arguments(const RemoteOptions& options, const std::string& command) {
+  std::vector<std::string> arguments = options.ssh;
+  // No questions: nobody could answer them. A connection that is gone is known within 15 seconds.
+  for (const char* option : {"BatchMode=yes", "ConnectTimeout=10", "ServerAliveInterval=5", "ServerAliveCountMax=3"}) {
+    arguments.insert(arguments.end(), {"-o", option});
+  }
+  arguments.insert(arguments.end(), {"-T", "--", options.host, command});
+  return arguments;
+}
+
+std::string platform_here() {
+  utsname names{};
+  ::uname(&names);
+  return std::string(names.sysname) + " " + names.machine;
+}
+
+/// The platform that run_there() wrote; empty when it did not.
+std::string platform_in(const std::string& words) {
+  const std::size_t at = words.rfind(kPlatform);
+  if (at == std::string::npos) {
+    return {};
+  }
+  const std::size_t begin = at + kPlatform.size();
+  return words.substr(begin, words.find('\n', begin) - begin);
+}
+
+}  // namespace
+
+std::string remote_program(const RemoteOptions& options) {
+  return options.program.empty() ? std::string(kFolder) + "/ridgeline-" + own_version() : options.program;
+}
+
+RemoteProcess::RemoteProcess(boost::asio::io_context& loop, worker::Reaper& reaper, const RemoteOptions& options,
+                             const std::string& command, std::function<void(int)> on_end)
+    : reaper_(reaper) {
+  auto [ours, theirs] = worker::socket_pair();
+  auto [errors_read, errors_write] = worker::pipe_pair();
+  if (ours.get() < 0 || errors_read.get() < 0) {
+    problem_ = "there are no file descriptors left";
+    return;
+  }
+  const worker::SpawnOptions spawn{
+      ssh_arguments(options, command),
+      "",
+      {{theirs.get(), STDIN_FILENO}, {theirs.get(), STDOUT_FILENO}, {errors_write.get(), STDERR_FILENO}}};
+  process_ = worker::spawn(spawn, problem_);
+  if (process_ == 0) {
+    return;
+  }
+  errors_ = std::make_shared<worker::OutputCapture>(loop, std::move(errors_read));
+  errors_->start();
+  const int socket = ours.release();
+  transport_ = std::make_shared<transport::StreamTransport>(loop, socket, socket);
+  reaper_.watch(process_, [this, on_end = std::move(on_end)](int status) {
+    process_ = 0;
+    on_end(WIFEXITED(status) ? WEXITSTATUS(status) : 255);
+  });
+}
+
+RemoteProcess::~RemoteProcess() {
+  if (process_ != 0) {
+    worker::signal_group(process_, SIGTERM);
+    reaper_.watch(process_, [](int) {});
+  }
+  if (transport_ != nullptr) {
+    transport_->close();
+  }
+  if (errors_ != nullptr) {
+    errors_->close();
+  }
+}
+
+std::string RemoteProcess::words() const {
+  std::string words = errors_ != nullptr ? errors_->tail() : problem_;
+  while (!words.empty() && (words.back() == '\n' || words.back() == '\r')) {
+    words.pop_back();
+  }
+  return words;
+}
+
+std::string run_there(const RemoteOptions& options, const std::string& arguments) {
+  return for_any_shell("p=\"" + remote_program(options) + "\"; [ -x \"$p\" ] || { echo \"" + std::string(kPlatform) +
+                       "$(uname -s) $(uname -m)\" >&2; exit " + std::to_string(kProgramMissing) + "; }; exec \"$p\" " +
+                       arguments);
+}
+
+bool copy_there(const RemoteOptions& options, const std::string& words, std::string& error) {
+  if (!options.program.empty()) {
+    error = options.program + " is not there, or cannot be run";
+    return false;
+  }
+  const std::string there = platform_in(words);
+  if (there != platform_here()) {
+    error = "it is " + (there.empty() ? "an unknown platform" : there) + ", this is " + platform_here() +
+            ": install ridgeline there, and name it with --program";
+    return false;
+  }
+  const std::string program = remote_program(options);
+  const std::string command =
+      for_any_shell("umask 077; d=\"" + std::string(kFolder) + "\"; p=\"" + program +
+                    "\"; mkdir -p \"$d\" && cat > \"$p.$$\" && chmod 700 \"$p.$$\" && mv -f \"$p.$$\" \"$p\"");
+  const worker::Descriptor binary(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  auto [errors_read, errors_write] = worker::pipe_pair();
+  const pid_t process = worker::spawn(
+      {ssh_arguments(options, command), "", {{binary.get(), STDIN_FILENO}, {errors_write.get(), STDERR_FILENO}}},
+      error);
+  if (process == 0) {
+    return false;
+  }
+  errors_write.reset();
+  std::array<char, 4096> chunk{};
+  ssize_t count = 0;
+  while ((count = ::read(errors_read.get(), chunk.data(), chunk.size())) > 0 || (count < 0 && errno == EINTR)) {
+    error.append(chunk.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  }
+  int status = 0;
+  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    error = "this program could not be copied there: " + (error.empty() ? worker::describe_end(status) : error);
+    return false;
+  }
+  error.clear();
+  return true;
+}
+
+}  // namespace ridgeline::commands

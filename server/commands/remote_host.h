@@ -1,0 +1,57 @@
+// Another machine, by ssh: what runs there, and our binary on it.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "transport/transport.h"
+#include "worker/output_capture.h"
+#include "worker/process.h"
+
+namespace ridgeline::commands {
+
+struct RemoteOptions {
+  std::string host;
+  std::vector<std::string> ssh;  ///< the command, with options of the user's own
+  std::string program;           ///< of ridgeline there; empty: a copy of this binary
+};
+
+/// Our binary's place on the host, from its home folder, with the shell's variables in it.
+std::string remote_program(const RemoteOptions& options);
+
+/// One ssh: its standard input and output are a Transport. Lives on the loop; ends ssh when it is destroyed.
+class RemoteProcess {
+ public:
+  /// `on_end`: the exit status of ssh, which is that of the command, or 255 when ssh failed; then words() says why.
+  RemoteProcess(boost::asio::io_context& loop, worker::Reaper& reaper, const RemoteOptions& options,
+                const std::string& command, std::function<void(int status)> on_end);
+  ~RemoteProcess();
+  RemoteProcess(const RemoteProcess&) = delete;
+  RemoteProcess& operator=(const RemoteProcess&) = delete;
+
+  /// Null when ssh could not be started; on_end is then never called.
+  const std::shared_ptr<transport::Transport>& transport() const { return transport_; }
+  /// What it wrote to standard error, or why it could not be started.
+  std::string words() const;
+
+ private:
+  worker::Reaper& reaper_;
+  pid_t process_ = 0;
+  std::string problem_;
+  std::shared_ptr<transport::Transport> transport_;
+  std::shared_ptr<worker::OutputCapture> errors_;
+};
+
+inline constexpr int kProgramMissing = 47;  ///< exit status of run_there() where our binary is not
+
+/// A command for the host's shell, whichever it is: runs our binary there with `arguments`, if it is there. Else writes
+/// "platform: Linux x86_64" and exits with kProgramMissing.
+std::string run_there(const RemoteOptions& options, const std::string& arguments);
+
+/// Puts this binary there; false with the reason in `error`. Blocks: nothing else goes on before it is there.
+bool copy_there(const RemoteOptions& options, const std::string& words, std::string& error);
+
+}  // namespace ridgeline::commands
