@@ -4,20 +4,14 @@ return {
   cmd = { "ridgeline", "serve" },
   filetypes = { "python" },
   root_markers = { "pyproject.toml", "setup.py", "setup.cfg", ".git" },
-  -- Neovim 0.10 and 0.11 pull diagnostics only when the text changes, and would miss what a profile finds: the server
+  -- The plugin shows the same figures itself: Neovim 0.11 does not draw hints anew while the text stays the same.
+  settings = { ridgeline = { inlayHints = { enabled = false } } },
+  -- Neovim 0.10 and 0.11 pull diagnostics only when the text changes, and would miss what a profile finds. The server
   -- pushes them to a client that cannot pull.
-  before_init = function(params)
-    params.capabilities.textDocument.diagnostic = nil
-  end,
-  on_exit = function(code, signal, client_id)
-    require("ridgeline.session").exited(code, signal, client_id)
-  end,
+  before_init = function(params) params.capabilities.textDocument.diagnostic = nil end,
+  on_exit = function(...) require("ridgeline.session").exited(...) end,
   handlers = {
-    ["ridgeline/profileChanged"] = function(_, changed, context)
-      require("ridgeline.session").changed(changed, context.client_id)
-    end,
-    ["workspace/applyEdit"] = function(...)
-      return require("ridgeline.bars").apply_edit(...)
-    end,
+    ["ridgeline/profileChanged"] = function(_, changed) require("ridgeline.session").changed(changed) end,
+    ["workspace/applyEdit"] = function(...) return require("ridgeline.bars").apply_edit(...) end,
   },
 }

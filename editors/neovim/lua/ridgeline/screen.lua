@@ -1,56 +1,42 @@
---- Scratch buffers that are written as rows of chunks: `{ { "text", "HighlightGroup" }, "text" }`. A chunk is shown as it
---- stands: nothing in it is run or expanded.
+--- Scratch buffers, written as rows of chunks: `{ { "words", "HighlightGroup" }, "words" }`. Words are shown as they
+--- stand: nothing in them is run or expanded.
 local M = {}
 
 local namespace = vim.api.nvim_create_namespace("ridgeline.screen")
-
 local LINKS = {
-  RidgelineHeat1 = "DiagnosticSignHint",
-  RidgelineHeat2 = "DiagnosticSignInfo",
-  RidgelineHeat3 = "DiagnosticSignWarn",
-  RidgelineHeat4 = "DiagnosticSignError",
-  RidgelineStale = "Comment",
-  RidgelineTime = "Function",
-  RidgelineMemory = "String",
-  RidgelineTitle = "Title",
-  RidgelineDim = "Comment",
+  Heat1 = "DiagnosticSignHint", Heat2 = "DiagnosticSignInfo", Heat3 = "DiagnosticSignWarn", Heat4 = "DiagnosticSignError",
+  Stale = "Comment", Figure = "LspInlayHint", Time = "Function", Memory = "String", Title = "Title", Dim = "Comment",
 }
 
---- The groups, linked to standard ones unless the user or the colour scheme has set them.
+--- The groups, linked to standard ones where the user or the colour scheme has not set them.
 function M.highlights()
   for group, link in pairs(LINKS) do
-    vim.api.nvim_set_hl(0, group, { link = link, default = true })
+    vim.api.nvim_set_hl(0, "Ridgeline" .. group, { link = link, default = true })
   end
 end
 
---- A buffer that belongs to no file and goes with its window.
+--- A buffer that goes with its window and speaks of a buffer of code.
 ---@param keys table<string, function>
-function M.buffer(name, keys)
+function M.buffer(name, code, keys)
   M.highlights()
   local buffer = vim.api.nvim_create_buf(false, true)
-  vim.api.nvim_buf_set_name(buffer, ("ridgeline://%s/%d"):format(name, buffer))
-  vim.bo[buffer].bufhidden = "wipe"
-  vim.bo[buffer].filetype = "ridgeline"
+  vim.api.nvim_buf_set_name(buffer, "ridgeline://" .. name)
+  vim.bo[buffer].bufhidden, vim.bo[buffer].filetype = "wipe", "ridgeline"
+  vim.b[buffer].ridgeline_code = code
   for key, action in pairs(keys) do
     vim.keymap.set("n", key, action, { buffer = buffer, nowait = true })
   end
   return buffer
 end
 
----@param rows (string|[string, string?])[][]
 function M.write(buffer, rows)
   local lines, marks = {}, {}
   for row, chunks in ipairs(rows) do
     local line = ""
     for _, chunk in ipairs(chunks) do
-      local words, group = chunk, nil
-      if type(chunk) == "table" then
-        words, group = chunk[1], chunk[2]
-      end
-      words = words:gsub("[%z\n\r]", " ")
-      if group then
-        marks[#marks + 1] = { row - 1, #line, #line + #words, group }
-      end
+      local words, group = unpack(type(chunk) == "table" and chunk or { chunk })
+      words = words:gsub("%c", " ")
+      if group then marks[#marks + 1] = { row - 1, #line, { end_col = #line + #words, hl_group = group } } end
       line = line .. words
     end
     lines[row] = line
@@ -58,20 +44,31 @@ function M.write(buffer, rows)
   vim.bo[buffer].modifiable = true
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
   vim.bo[buffer].modifiable = false
-  vim.api.nvim_buf_clear_namespace(buffer, namespace, 0, -1)
   for _, mark in ipairs(marks) do
-    vim.api.nvim_buf_set_extmark(buffer, namespace, mark[1], mark[2], { end_col = mark[3], hl_group = mark[4] })
+    vim.api.nvim_buf_set_extmark(buffer, namespace, unpack(mark))
   end
 end
 
---- A window below the others.
-function M.split(buffer, height)
-  local window = vim.api.nvim_open_win(buffer, true, { split = "below", win = -1, height = height })
-  for option, value in pairs({ wrap = false, number = false, relativenumber = false, signcolumn = "no", list = false }) do
-    vim.wo[window][option] = value
-  end
-  vim.wo[window].winfixheight = true
+--- Shows a buffer in a window of its own; `place` is what nvim_open_win takes.
+function M.open(buffer, place)
+  local window = vim.api.nvim_open_win(buffer, true, vim.tbl_extend("force", { style = "minimal" }, place))
+  vim.wo[window].wrap, vim.wo[window].cursorline = false, true
   return window
+end
+
+function M.close(window)
+  if vim.api.nvim_win_is_valid(window) then vim.api.nvim_win_close(window, true) end
+end
+
+--- Calls back whenever what is known of a profile has changed, as long as the buffer is there.
+function M.follow(buffer, action)
+  vim.api.nvim_create_autocmd("User", {
+    pattern = "RidgelineChanged",
+    callback = function()
+      if not vim.api.nvim_buf_is_valid(buffer) then return true end
+      action()
+    end,
+  })
 end
 
 return M
