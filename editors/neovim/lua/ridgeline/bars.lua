@@ -25,6 +25,7 @@ local OBSTACLES = {
 ---@field most number? samples per second
 ---@field asked boolean a prediction is on its way
 ---@field next table? the question to ask then: of several, the latest
+---@field near integer? the batch size that was asked for last, until its answer is shown
 ---@field note string
 ---@field edited integer? changedtick after our last edit: what follows it joins its undo step
 local view ---@type ridgeline.Bars?
@@ -114,7 +115,7 @@ local function ask(question, edit, least)
     if view ~= asking or not vim.api.nvim_win_is_valid(view.window) then return end
     render()
     local following = view.next
-    view.next = nil
+    view.next, view.near = nil, following and view.near
     if following then ask(unpack(following, 1, 3)) end
   end
   view.asked = true
@@ -136,10 +137,12 @@ end
 local function move(direction, far)
   local batch = view.batch
   if not batch then return end
-  local from = view.next and view.next[1].batchSize or batch.batchSize
-  local near = math.max(1, from + direction * vim.v.count1)
+  local near = math.max(1, (view.near or batch.batchSize) + direction * vim.v.count1)
   local now = value(view.bar == 1 and batch.samplesPerSecond or batch.peakBytes)
-  if not far or not now then return ask({ batchSize = near }, true) end
+  if not far or not now then
+    view.near = near
+    return ask({ batchSize = near }, true)
+  end
   local goal = now * (1 + direction * FAR) ^ vim.v.count1
   ask({ [view.bar == 1 and "samplesPerSecond" or "bytes"] = goal }, true, near)
 end
