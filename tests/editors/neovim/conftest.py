@@ -68,20 +68,20 @@ class Remote:
         self.neovim = pynvim.attach("socket", path=str(address))
 
     def lua(self, code: str, *arguments: Any) -> Any:
-        """An expression, or statements with a return."""
-        code = code if "return" in code else f"return {code}"
-        return self.neovim.exec_lua(code, *arguments)
+        """The value of an expression."""
+        return self.neovim.exec_lua(f"return {code}", *arguments)
 
     def until(self, code: str, *arguments: Any) -> Any:
+        """Waits for an expression to be true, and returns it."""
         return wait_for(lambda: self.lua(code, *arguments), self.state)
 
     def state(self) -> str:
-        summary = self.lua("vim.inspect({ _G.said, _G.asked, require'ridgeline.session'.entry(1) })")
+        summary = self.lua("vim.inspect({ messages, asked, require'ridgeline.session'.entry(1) })")
         return f"{summary}\n{self.text()}\n{self.lua('vim.lsp.get_log_path()')}"
 
     def ask(self, method: str, **params: Any) -> Any:
         """What the server says itself."""
-        return self.lua(
+        return self.neovim.exec_lua(
             "local m, p = ... local c = vim.lsp.get_clients({ name = 'ridgeline' })[1]"
             " local a = c:request_sync(m, p, 60000, 1) return a.result",
             method,
@@ -115,15 +115,14 @@ class Editor(Remote):
 
     def profile(self) -> None:
         self.neovim.command("Ridgeline profile")
-        self.until("vim.iter(_G.said):any(function(w) return w:find('profiled: ', 1, true) end)")
+        self.said("profiled: ")
 
     def said(self, words: str) -> str:
         """Waits for a message that has these words."""
-        code = "local w = ... return vim.iter(_G.said):find(function(s) return s:find(w, 1, true) end)"
-        return self.until(code, words)
+        return self.until("said(...)", words)
 
     def forget(self) -> None:
-        self.lua("_G.said, _G.asked = {}, {} return 1")
+        self.neovim.exec_lua("messages, asked = {}, {}")
 
     def stop(self) -> None:
         try:
@@ -142,7 +141,8 @@ class Terminal:
         self.tmux("-f", "/dev/null", "start-server", ";", "set", "-g", "default-terminal", "tmux-256color", ";",
                   "set", "-s", "escape-time", "0", ";", "new-session", "-d",
                   "-x", str(self.COLUMNS), "-y", str(self.LINES), "-c", str(entry.parent),
-                  str(NEOVIM), "-u", str(HERE / "init.lua"), "-i", "NONE", "--listen", str(folder / "socket"), entry.name,
+                  str(NEOVIM), "-u", str(HERE / "init.lua"), "-i", "NONE", "--listen", str(folder / "socket"),
+                  entry.name,
                   env=environment(folder))  # fmt: skip
         self.remote = Remote(folder / "socket")  # for what the tests compare the screen with
 

@@ -3,19 +3,22 @@ vim.opt.runtimepath:prepend(vim.env.RIDGELINE_PLUGIN)
 vim.o.swapfile = false
 vim.o.laststatus = 2
 vim.o.statusline = "%f %= %{v:lua.require'ridgeline'.statusline()}"
-_G.setup = {
+setup = {
   cmd = { vim.env.RIDGELINE_BINARY, "serve" },
-  settings = { python = vim.env.RIDGELINE_PYTHON, timeBudget = 0.2, batchSizes = { 32, 128 } },
+  settings = { python = vim.env.RIDGELINE_PYTHON, timeBudget = 0.2, batchSizes = { 16, 256 } },
 }
 if #vim.api.nvim_list_uis() == 0 and not vim.env.TMUX then
-  _G.asked, _G.said, _G.consent = {}, {}, "Profile"
+  asked, messages, consent = {}, {}, "Profile"
   vim.ui.select = function(items, options, choose)
-    table.insert(_G.asked, options.prompt)
+    table.insert(asked, options.prompt)
     for index, item in ipairs(items) do
-      if item.title == _G.consent then return choose(item, index) end
+      if item.title == consent then return choose(item, index) end
     end
     choose(nil)
   end
-  vim.notify = function(words) table.insert(_G.said, words) end
+  vim.notify = function(words) table.insert(messages, words) end
+  said = function(words)
+    return vim.iter(messages):find(function(message) return message:find(words, 1, true) end)
+  end
 end
-if not vim.env.RIDGELINE_NO_SETUP then require("ridgeline").setup(_G.setup) end
+if not vim.env.RIDGELINE_NO_SETUP then require("ridgeline").setup(setup) end

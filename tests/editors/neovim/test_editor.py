@@ -20,9 +20,9 @@ def profiled(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Shared by tests that leave the code as it was."""
     folder = tmp_path_factory.mktemp("profiled")
     editor = Editor(folder, project(folder))
-    editor.lua(
-        "_G.kinds = {} vim.api.nvim_create_autocmd('LspProgress', { callback = function(event)"
-        " table.insert(_G.kinds, event.data.params.value.kind) end }) return 1"
+    editor.neovim.exec_lua(
+        "kinds = {} vim.api.nvim_create_autocmd('LspProgress', { callback = function(event)"
+        " table.insert(kinds, event.data.params.value.kind) end })"
     )
     editor.profile()
     yield editor
@@ -34,7 +34,10 @@ def editing(profiled: Editor) -> Any:
     before = profiled.neovim.buffers[1][:]
     profiled.forget()
     yield profiled
-    profiled.neovim.command("silent! fclose! | 1wincmd w | silent only! | stopinsert")
+    profiled.neovim.exec_lua(
+        "for _, window in ipairs(vim.api.nvim_list_wins()) do"
+        "  if vim.api.nvim_win_get_buf(window) ~= 1 then vim.api.nvim_win_close(window, true) end end"
+    )
     if profiled.neovim.buffers[1][:] != before:
         profiled.neovim.buffers[1][:] = before
     profiled.neovim.command("silent write")
@@ -58,15 +61,15 @@ def child_of(editor: Editor) -> int:
 
 
 def test_nothing_runs_without_consent(editor: Editor):
-    editor.lua("_G.consent = 'Not now' return 1")
+    editor.neovim.exec_lua("consent = 'Not now'")
     editor.neovim.command("Ridgeline profile")
     editor.said("nobody agreed")
-    assert "Profiling runs the code of" in editor.lua("_G.asked[1]")
+    assert "Profiling runs the code of" in editor.lua("asked[1]")
     assert editor.ask("ridgeline/summary", textDocument={"uri": editor.entry.as_uri()}) is None
 
 
 def test_progress_is_told_as_lsp_progress(profiled: Editor):
-    kinds = profiled.lua("_G.kinds")
+    kinds = profiled.lua("kinds")
     assert kinds[0] == "begin" and kinds[-1] == "end" and kinds.count("report") >= 3
 
 
@@ -105,21 +108,21 @@ def test_toggle_hides_and_shows(editing: Editor):
 
 
 def test_bars_write_the_latest_digits_and_one_undo_brings_the_first_back(editing: Editor):
-    editing.lua(
-        "_G.waiting, _G.most, _G.predictions = 0, 0, 0"
+    editing.neovim.exec_lua(
+        "waiting, most, predictions = 0, 0, 0"
         " vim.api.nvim_create_autocmd('LspRequest', { callback = function(event)"
         "   if event.data.request.method ~= 'ridgeline/predict' then return end"
         "   local pending = event.data.request.type == 'pending'"
-        "   _G.waiting = _G.waiting + (pending and 1 or -1)"
-        "   _G.predictions = _G.predictions + (pending and 1 or 0)"
-        "   _G.most = math.max(_G.most, _G.waiting) end }) return 1"
+        "   waiting = waiting + (pending and 1 or -1)"
+        "   predictions = predictions + (pending and 1 or 0)"
+        "   most = math.max(most, waiting) end })"
     )
     editing.neovim.command("Ridgeline bars")
     editing.until("vim.bo.filetype == 'ridgeline' and vim.api.nvim_get_current_line():find('throughput') ~= nil")
     editing.neovim.input("l" * 30)
     editing.until(f"{DIGITS} == '94'")
-    assert editing.lua("_G.most") == 1
-    assert 2 <= editing.lua("_G.predictions") <= 32
+    assert editing.lua("most") == 1
+    assert 2 <= editing.lua("predictions") <= 32
     editing.neovim.input("10h")
     editing.until(f"{DIGITS} == '84'")
     editing.neovim.input("q")
@@ -140,9 +143,9 @@ def test_a_tenth_moves_the_bar_that_is_chosen(editing: Editor):
 
 def test_code_actions_edit_the_batch_size(editing: Editor):
     editing.neovim.current.window.cursor = (line_of(editing.entry, "def input_provider"), 0)
-    editing.lua(
+    editing.neovim.exec_lua(
         "vim.lsp.buf.code_action({ apply = true, filter = function(action)"
-        " return action.title:find('Set batch size to 128', 1, true) end }) return 1"
+        " return action.title:find('Set batch size to 128', 1, true) end })"
     )
     editing.until(f"{DIGITS} == '128'")
 
@@ -160,7 +163,7 @@ def test_broken_code_is_a_diagnostic_on_its_line_and_save_profiles_again(editing
     message = editing.said("boom")
     assert ":Ridgeline log shows the traceback" in message
     assert "\x1b" not in message
-    shown = editing.until("local d = vim.diagnostic.get(1, { severity = 1 }) return #d > 0 and d")
+    shown = editing.until("vim.diagnostic.get(1, { severity = 1 })")
     assert [(one["lnum"], one["source"]) for one in shown] == [(line - 1, "ridgeline")]
     assert "boom" in shown[0]["message"]
     editing.neovim.command("Ridgeline log")
@@ -185,7 +188,7 @@ def test_a_killed_daemon_is_told_and_comes_back(editor: Editor):
 
 def test_a_server_that_cannot_be_run_is_named(tmp_path: Path):
     editor = Editor(tmp_path, project(tmp_path), RIDGELINE_NO_SETUP="1")
-    editor.lua("_G.setup.cmd = { '/nowhere/ridgeline' } require('ridgeline').setup(_G.setup) return 1")
+    editor.neovim.exec_lua("setup.cmd = { '/nowhere/ridgeline' } require('ridgeline').setup(setup)")
     editor.neovim.command("Ridgeline profile")
     editor.said("cannot run /nowhere/ridgeline")
     editor.neovim.command("checkhealth ridgeline")
@@ -198,9 +201,9 @@ def test_a_server_that_cannot_be_run_is_named(tmp_path: Path):
 
 def test_the_plain_config_is_enough(tmp_path: Path):
     editor = Editor(tmp_path, project(tmp_path), RIDGELINE_NO_SETUP="1")
-    editor.lua(
-        "vim.lsp.config('ridgeline', { cmd = _G.setup.cmd, settings = { ridgeline = _G.setup.settings } })"
-        " vim.lsp.enable('ridgeline') return 1"
+    editor.neovim.exec_lua(
+        "vim.lsp.config('ridgeline', { cmd = setup.cmd, settings = { ridgeline = setup.settings } })"
+        " vim.lsp.enable('ridgeline')"
     )
     editor.until("vim.lsp.get_clients({ name = 'ridgeline', bufnr = 1 })[1] ~= nil")
     editor.neovim.command("Ridgeline breakdown")
@@ -210,7 +213,7 @@ def test_the_plain_config_is_enough(tmp_path: Path):
 
 def test_without_vim_lsp_config_as_in_neovim_0_10(tmp_path: Path):
     editor = Editor(tmp_path, project(tmp_path), RIDGELINE_NO_SETUP="1")
-    editor.lua("vim.lsp.config, vim.lsp.enable = nil, nil require('ridgeline').setup(_G.setup) return 1")
+    editor.neovim.exec_lua("vim.lsp.config, vim.lsp.enable = nil, nil require('ridgeline').setup(setup)")
     editor.neovim.command("edit")
     editor.until("vim.lsp.get_clients({ name = 'ridgeline', bufnr = 1 })[1] ~= nil")
     editor.neovim.command("Ridgeline cancel")

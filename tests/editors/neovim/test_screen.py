@@ -11,11 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-
 from conftest import Terminal, line_of, project
 
 BAR = "[█▏▎▍▌▋▊▉]*░*"
-SIGN = "[ ▁▂▃▄▅▆▇█]"
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +54,8 @@ def test_asks_before_it_runs_code(question: str):
 
 
 def test_signs_and_figures_stand_beside_lines(terminal: Terminal):
-    terminal.until(rf"^ {SIGN.replace(' ', '')} +self\.fc1 = nn\.Linear\(28 \* 28, 512\) 3\.07 MiB")
-    terminal.until(rf"^{SIGN}{SIGN} +hidden = self\.relu\(self\.fc1\(hidden\)\) [\d.]+ % [\d.]+ [µm]s · 128 KiB$")
+    terminal.until(r"^ [▁▂▃▄▅▆▇█] +self\.fc1 = nn\.Linear\(28 \* 28, 512\) 3\.07 MiB")
+    terminal.until(r"^.{10}hidden = self\.relu\(self\.fc1\(hidden\)\) [\d.]+ % [\d.]+ [µm]s · 128 KiB$")
     terminal.until(r"[\d.]+ samples/s · 9\.46 MiB$")  # the status line
 
 
@@ -144,7 +142,7 @@ def test_t4_batch_size_at_which_they_are_equal(terminal: Terminal):
 def test_t5_from_which_batch_size_throughput_hardly_grows(terminal: Terminal):
     terminal.command("Ridgeline bars")
     seen = terminal.until(r"95 % of the maximum throughput from batch size (\d+)|no batch size is known to be enough")
-    enough = figures(terminal)["answers"]["enough"]
+    enough = figures(terminal)["answers"].get("enough")
     assert seen[1] == (str(enough["batchSize"]) if enough else None)
 
 
@@ -165,7 +163,7 @@ def test_breakdown_is_walked_with_the_keyboard(terminal: Terminal):
 
 def test_bars_move_and_the_code_follows(terminal: Terminal):
     terminal.command("Ridgeline bars")
-    terminal.until(rf"▸ throughput +[\d.]+ samples/s +{BAR} +[\d.]+ % of the maximum [\d.]+")
+    terminal.until(rf"▸ throughput +[\d.]+ samples/s +{BAR} +([\d.]+ %|–) of the maximum ([\d.]+|–)")
     terminal.until(rf"  peak memory +9\.46 MiB +{BAR} +<0\.1 % of [\d.]+ [GT]iB")
     terminal.until(r"batch size +64 +as profiled")
     terminal.keys("l", "l")

@@ -61,8 +61,14 @@ local function show(node, cursor_on)
   if not summary then return end
   session.request(view.code, "ridgeline/breakdown", { profileId = summary.profileId, node = node }, function(shown)
     if view ~= asking then return end
-    local by, row = view.by, 1
-    table.sort(shown.children, function(a, b) return (a[by] or 0) > (b[by] or 0) end)
+    local by, row, rank = view.by, 1, {}
+    for i, child in ipairs(shown.children) do
+      rank[child] = i
+    end
+    table.sort(shown.children, function(a, b)
+      if a[by] ~= b[by] then return (a[by] or 0) > (b[by] or 0) end
+      return rank[a] < rank[b]
+    end)
     for i, child in ipairs(shown.children) do
       if child.node == cursor_on then row = i end
     end
