@@ -134,16 +134,14 @@ class Editor(Remote):
 
 
 class Terminal:
-    COLUMNS, LINES = 120, 40
-
-    def __init__(self, folder: Path, entry: Path) -> None:
+    def __init__(self, folder: Path, entry: Path, columns: int = 120, lines: int = 40, **more: str) -> None:
         self.server, self.entry = folder / "tmux", entry
         self.tmux("-f", "/dev/null", "start-server", ";", "set", "-g", "default-terminal", "tmux-256color", ";",
                   "set", "-s", "escape-time", "0", ";", "new-session", "-d",
-                  "-x", str(self.COLUMNS), "-y", str(self.LINES), "-c", str(entry.parent),
+                  "-x", str(columns), "-y", str(lines), "-c", str(entry.parent),
                   str(NEOVIM), "-u", str(HERE / "init.lua"), "-i", "NONE", "--listen", str(folder / "socket"),
                   entry.name,
-                  env=environment(folder))  # fmt: skip
+                  env=environment(folder, **more))  # fmt: skip
         self.remote = Remote(folder / "socket")  # for what the tests compare the screen with
 
     def tmux(self, *arguments: str, **more: Any) -> str:

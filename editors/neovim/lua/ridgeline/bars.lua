@@ -53,7 +53,7 @@ local function category_rows(batch)
   local names = vim.tbl_keys(batch.byCategory or {})
   table.sort(names, function(a, b) return batch.byCategory[a] > batch.byCategory[b] end)
   local words = vim.tbl_map(function(name)
-    return (name == "optimizerState" and "optimizer state" or name) .. " " .. text.bytes(batch.byCategory[name])
+    return (name == "optimizerState" and "optimizer" or name) .. " " .. text.bytes(batch.byCategory[name])
   end, names)
   local gap = "  " .. text.fit("", 12)
   return { "  " .. text.fit("at the peak", 12) .. table.concat(words, " · ", 1, math.min(3, #words)) },
@@ -160,24 +160,21 @@ local function undo()
   view.edited = nil
 end
 
+local function choose(bar)
+  view.bar = bar
+  render()
+end
+
 local function close() screen.close(view.window) end
 
 function M.open(code)
   code = vim.uri_to_bufnr(session.uri(code))
   vim.fn.bufload(code)
   if view then close() end
-  local function mover(...)
-    local arguments = { ... }
-    return function() move(unpack(arguments)) end
-  end
-  local function chooser(bar)
-    return function()
-      view.bar = bar
-      render()
-    end
-  end
-  local keys = { h = mover(-1), l = mover(1), H = mover(-1, true), L = mover(1, true), k = chooser(1), j = chooser(2) }
-  local buffer = screen.buffer("bars", code, vim.tbl_extend("error", keys, { u = undo, q = close, ["<Esc>"] = close }))
+  local buffer = screen.buffer("bars", code, {
+    h = { move, -1 }, l = { move, 1 }, H = { move, -1, true }, L = { move, 1, true },
+    k = { choose, 1 }, j = { choose, 2 }, u = { undo }, q = { close }, ["<Esc>"] = { close },
+  })
   local name = text.printable(vim.fs.basename(vim.api.nvim_buf_get_name(code)))
   local window = screen.open(buffer, {
     relative = "editor", border = "rounded", title = " Ridgeline: " .. name .. " ", width = WIDTH, height = 10,

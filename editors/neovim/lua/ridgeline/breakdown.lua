@@ -61,13 +61,10 @@ local function show(node, cursor_on)
   if not summary then return end
   session.request(view.code, "ridgeline/breakdown", { profileId = summary.profileId, node = node }, function(shown)
     if view ~= asking then return end
-    local by, row, rank = view.by, 1, {}
-    for i, child in ipairs(shown.children) do
-      rank[child] = i
-    end
+    local by, row = view.by, 1
     table.sort(shown.children, function(a, b)
       if a[by] ~= b[by] then return (a[by] or 0) > (b[by] or 0) end
-      return rank[a] < rank[b]
+      return #a.node < #b.node or #a.node == #b.node and a.node < b.node -- as the server has them
     end)
     for i, child in ipairs(shown.children) do
       if child.node == cursor_on then row = i end
@@ -114,15 +111,13 @@ local function jump(which)
   vim.lsp.util.show_document({ uri = place.uri, range = { start = start, ["end"] = start } }, "utf-8", { focus = true })
 end
 
+local function close() screen.close(view.window) end
+
 function M.open(code)
-  if view then screen.close(view.window) end
+  if view then close() end
   local buffer = screen.buffer("breakdown", code, {
-    ["<CR>"] = enter,
-    ["-"] = up,
-    s = order,
-    gd = function() jump("location") end,
-    gD = function() jump("definition") end,
-    q = function() screen.close(view.window) end,
+    ["<CR>"] = { enter }, ["-"] = { up }, s = { order }, q = { close },
+    gd = { jump, "location" }, gD = { jump, "definition" },
   })
   local window = screen.open(buffer, { split = "below", win = -1, height = 16 })
   view = { buffer = buffer, window = window, code = code, by = "timeMs", path = {} }

@@ -23,7 +23,7 @@ local function log(code)
     add(failure.output)
   end
   add("The server's own log is " .. vim.lsp.get_log_path(), "RidgelineDim")
-  local buffer = screen.buffer("log", code, { q = function() screen.close(0) end })
+  local buffer = screen.buffer("log", code, { q = { screen.close, 0 } })
   screen.write(buffer, rows)
   screen.open(buffer, { split = "below", win = -1, height = math.min(#rows + 1, 16) })
 end

@@ -5,7 +5,7 @@ local M = {}
 local namespace = vim.api.nvim_create_namespace("ridgeline.screen")
 local LINKS = {
   Heat1 = "DiagnosticSignHint", Heat2 = "DiagnosticSignInfo", Heat3 = "DiagnosticSignWarn", Heat4 = "DiagnosticSignError",
-  Stale = "Comment", Figure = "LspInlayHint", Time = "Function", Memory = "String", Title = "Title", Dim = "Comment",
+  Stale = "Comment", Figure = "Comment", Time = "Function", Memory = "String", Title = "Title", Dim = "Comment",
 }
 
 --- The groups, linked to standard ones where the user or the colour scheme has not set them.
@@ -16,7 +16,7 @@ function M.highlights()
 end
 
 --- A buffer that goes with its window and speaks of a buffer of code.
----@param keys table<string, function>
+---@param keys table<string, table> a function and its arguments, by key
 function M.buffer(name, code, keys)
   M.highlights()
   local buffer = vim.api.nvim_create_buf(false, true)
@@ -24,7 +24,7 @@ function M.buffer(name, code, keys)
   vim.bo[buffer].bufhidden, vim.bo[buffer].filetype = "wipe", "ridgeline"
   vim.b[buffer].ridgeline_code = code
   for key, action in pairs(keys) do
-    vim.keymap.set("n", key, action, { buffer = buffer, nowait = true })
+    vim.keymap.set("n", key, function() action[1](unpack(action, 2)) end, { buffer = buffer, nowait = true })
   end
   return buffer
 end
