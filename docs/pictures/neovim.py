@@ -1,7 +1,7 @@
-"""Pictures of Neovim: profiles ResNet-50 in a terminal, as tests/editors/neovim does it, and draws what the screen shows.
+"""Pictures of Neovim: profiles ResNet-50 in a terminal, as tests/editors/neovim does, and draws what the screen shows.
 
-    .venv/bin/python -m pip install pillow==11.0.0        # once; and Debian's fonts-dejavu-core
-    .venv/bin/python docs/pictures/neovim.py
+.venv/bin/python -m pip install pillow==11.0.0        # once; and Debian's fonts-dejavu-core
+.venv/bin/python docs/pictures/neovim.py
 """
 
 from __future__ import annotations

@@ -155,7 +155,9 @@ local function follow_code()
   ask({ batchSize = batch_size }, false)
 end
 
+--- Takes back what the bars have written; what was edited otherwise is the code's own undo's.
 local function undo()
+  if view.edited ~= vim.api.nvim_buf_get_changedtick(view.code) then return end
   vim.api.nvim_buf_call(view.code, function() vim.cmd("silent undo") end)
   view.edited = nil
 end
@@ -170,7 +172,6 @@ local function close() screen.close(view.window) end
 function M.open(code)
   code = vim.uri_to_bufnr(session.uri(code))
   vim.fn.bufload(code)
-  if view then close() end
   local buffer = screen.buffer("bars", code, {
     h = { move, -1 }, l = { move, 1 }, H = { move, -1, true }, L = { move, 1, true },
     k = { choose, 1 }, j = { choose, 2 }, u = { undo }, q = { close }, ["<Esc>"] = { close },

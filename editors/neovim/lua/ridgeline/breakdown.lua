@@ -60,7 +60,7 @@ local function show(node, cursor_on)
   local asking, summary = view, session.summary(view.code)
   if not summary then return end
   session.request(view.code, "ridgeline/breakdown", { profileId = summary.profileId, node = node }, function(shown)
-    if view ~= asking then return end
+    if view ~= asking or not vim.api.nvim_win_is_valid(view.window) then return end
     local by, row = view.by, 1
     table.sort(shown.children, function(a, b)
       if a[by] ~= b[by] then return (a[by] or 0) > (b[by] or 0) end
@@ -114,7 +114,6 @@ end
 local function close() screen.close(view.window) end
 
 function M.open(code)
-  if view then close() end
   local buffer = screen.buffer("breakdown", code, {
     ["<CR>"] = { enter }, ["-"] = { up }, s = { order }, q = { close },
     gd = { jump, "location" }, gD = { jump, "definition" },

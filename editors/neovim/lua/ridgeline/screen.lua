@@ -15,10 +15,12 @@ function M.highlights()
   end
 end
 
---- A buffer that goes with its window and speaks of a buffer of code.
+--- A buffer that goes with its window and speaks of a buffer of code, in place of one that has the name already.
 ---@param keys table<string, table> a function and its arguments, by key
 function M.buffer(name, code, keys)
   M.highlights()
+  local old = vim.fn.bufnr("ridgeline://" .. name)
+  if old ~= -1 then vim.api.nvim_buf_delete(old, { force = true }) end
   local buffer = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_name(buffer, "ridgeline://" .. name)
   vim.bo[buffer].bufhidden, vim.bo[buffer].filetype = "wipe", "ridgeline"

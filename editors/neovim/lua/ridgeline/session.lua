@@ -143,22 +143,23 @@ function M.attached(client, buffer)
   if buffers[buffer] and buffers[buffer].client == client.id then return end
   buffers[buffer] = { client = client.id }
   local group = vim.api.nvim_create_augroup("ridgeline.buffer." .. buffer, {})
-  local function on(event, action, wanted)
-    local function callback(heard)
-      if not wanted or heard.data.client_id == client.id then action(heard.data) end
-    end
-    vim.api.nvim_create_autocmd(event, { group = group, buffer = wanted ~= "any" and buffer or nil, callback = callback })
-  end
-  on("BufUnload", function() buffers[buffer] = nil end)
-  on("LspNotify", function(data)
-    if data.method == "textDocument/didChange" and buffers[buffer] then M.refresh(buffer) end
-  end, "own")
-  on("LspProgress", function(data) M.progressed(client.id, data.params.value) end, "any")
+  vim.api.nvim_create_autocmd("BufUnload", {
+    group = group,
+    buffer = buffer,
+    callback = function() buffers[buffer] = nil end,
+  })
+  vim.api.nvim_create_autocmd("LspNotify", {
+    group = group,
+    buffer = buffer,
+    callback = function(heard)
+      if heard.data.method == "textDocument/didChange" and buffers[buffer] then M.refresh(buffer) end
+    end,
+  })
   M.refresh(buffer)
 end
 
 --- $/progress: shown in the last line, and by the status line.
-function M.progressed(client, value)
+local function progressed(client, value)
   titles[client] = value.title or titles[client]
   local part = value.percentage and value.percentage .. " %" or ""
   local words = text.printable(("%s %s %s"):format(titles[client] or "", part, value.message or ""))
@@ -167,6 +168,14 @@ function M.progressed(client, value)
   vim.api.nvim_echo({ { shown } }, false, {})
   vim.cmd.redrawstatus({ bang = true })
 end
+
+vim.api.nvim_create_autocmd("LspProgress", {
+  group = vim.api.nvim_create_augroup("ridgeline.progress", {}),
+  callback = function(heard)
+    local client = vim.lsp.get_client_by_id(heard.data.client_id)
+    if client and client.name == "ridgeline" then progressed(client.id, heard.data.params.value) end
+  end,
+})
 
 local function tell_failure(failure)
   local more = #failure.frames > 0 and "  :Ridgeline log shows the traceback." or ""
