@@ -5,12 +5,13 @@ its own, and a daemon of its own that knows no profile but what the test makes.
 from __future__ import annotations
 
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import HERE, Editor, line_of, project
+from conftest import HERE, Editor, line_of, project, wait_for
 
 DIGITS = "vim.api.nvim_buf_get_lines(1, 0, -1, false)[40]:match('= (%d+)')"
 
@@ -151,6 +152,29 @@ def test_code_actions_edit_the_batch_size(editing: Editor):
         " return action.title:find('Set batch size to 128', 1, true) end })"
     )
     editing.until(f"{DIGITS} == '128'")
+
+
+def test_a_file_of_the_project_stands_for_its_entry_point(tmp_path: Path):
+    entry = project(tmp_path)
+    text = entry.read_text()
+    head, model, rest = re.split("(?=^class MLP|^def device)", text, flags=re.MULTILINE)
+    (entry.parent / "net.py").write_text(head + model)
+    entry.write_text(head + "from net import MLP\n\n\n" + rest)
+    editor = Editor(tmp_path, entry)
+    editor.profile()
+    editor.neovim.command("edit net.py")
+    net = editor.neovim.current.buffer.number
+    editor.until(f"require('ridgeline.session').uri({net}):match('entry.py$')")
+    editor.neovim.command("Ridgeline breakdown")
+    editor.until("vim.api.nvim_buf_get_lines(0, 4, 5, false)[1]")
+    editor.neovim.input("/MLP<CR>gD")
+    editor.until("vim.api.nvim_get_current_line():find('class MLP', 1, true)")
+    assert editor.neovim.current.buffer.number == net
+    editor.neovim.command("Ridgeline bars")
+    editor.until("vim.api.nvim_get_current_line():find('throughput')")
+    editor.neovim.input("l")
+    wait_for(lambda: editor.batch_size() == 65, editor.state)
+    editor.stop()
 
 
 # ---- failures
