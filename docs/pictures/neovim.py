@@ -88,46 +88,45 @@ def draw(screen: str, columns: int, path: Path) -> None:
     picture.save(path, optimize=True)
 
 
-def main() -> None:
-    conftest.PATIENCE = 400
-    folder = Path(tempfile.mkdtemp())
-    shutil.copytree(ROOT / "examples" / "resnet50", folder / "resnet50", ignore=shutil.ignore_patterns("__pycache__"))
-    terminal = conftest.Terminal(
-        folder, folder / "resnet50" / "entry.py", columns=118, lines=34, RIDGELINE_BATCH_SIZES="[2, 8]"
-    )
-
+def take(terminal: conftest.Terminal) -> None:
     def save(name: str) -> None:
         terminal.keys("C-l")
         terminal.until_not("nohlsearch|Ridgeline breakdown")
         draw(terminal.screen(colours=True), 118, HERE / f"neovim-{name}.png")
 
-    try:
-        terminal.until("model_provider")
-        terminal.command("set termguicolors signcolumn=auto:2")
-        terminal.command("Ridgeline profile")
-        terminal.until("Type number")
-        terminal.keys("1", "Enter")
-        terminal.until("profiled: ")
-        terminal.command("edit resnet.py")
-        terminal.keys("/def forward", "Enter", "zz", ":nohlsearch", "Enter")
-        terminal.until(r"self\.conv\d\(.*\) .* %")
-        save("lines")
-        terminal.command("Ridgeline breakdown")
-        terminal.until("▸ ResNet")
-        terminal.keys("/▸ ResNet", "Enter", "Enter", ":nohlsearch", "Enter")
-        terminal.until("› ResNet")
-        save("breakdown")
-        terminal.keys("q", ":edit entry.py", "Enter")
-        terminal.keys("/def input_provider", "Enter", "zt", ":nohlsearch", "Enter")
-        terminal.command("Ridgeline bars")
-        terminal.until("▸ throughput")
-        terminal.keys("10l")
-        terminal.until("batch size .* predicted")
-        terminal.until("stale: ")
-        draw(terminal.screen(colours=True), 118, HERE / "neovim-bars.png")
-    finally:
-        terminal.stop()
-        shutil.rmtree(folder)
+    terminal.until("model_provider")
+    terminal.command("set termguicolors signcolumn=auto:2")
+    terminal.command("Ridgeline profile")
+    terminal.until("Type number")
+    terminal.keys("1", "Enter")
+    terminal.until("profiled: ")
+    terminal.command("edit resnet.py")
+    terminal.keys("/def forward", "Enter", "zz", ":nohlsearch", "Enter")
+    terminal.until(r"self\.conv\d\(.*\) .* %")
+    save("lines")
+    terminal.command("Ridgeline breakdown")
+    terminal.until("▸ ResNet")
+    terminal.keys("/▸ ResNet", "Enter", "Enter", ":nohlsearch", "Enter")
+    terminal.until("› ResNet")
+    save("breakdown")
+    terminal.keys("q", ":edit entry.py", "Enter")
+    terminal.keys("/def input_provider", "Enter", "zt", ":nohlsearch", "Enter")
+    terminal.command("Ridgeline bars")
+    terminal.until("▸ throughput")
+    terminal.keys("10l")
+    terminal.until("batch size .* predicted")
+    terminal.until("stale: ")
+    draw(terminal.screen(colours=True), 118, HERE / "neovim-bars.png")
+
+
+def main() -> None:
+    conftest.PATIENCE = 400
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        entry = folder / "resnet50" / "entry.py"
+        shutil.copytree(ROOT / "examples" / "resnet50", entry.parent, ignore=shutil.ignore_patterns("__pycache__"))
+        with conftest.Terminal(folder, entry, columns=118, lines=34, RIDGELINE_BATCH_SIZES="[2, 8]") as terminal:
+            take(terminal)
 
 
 if __name__ == "__main__":

@@ -124,7 +124,10 @@ class Editor(Remote):
     def forget(self) -> None:
         self.neovim.exec_lua("messages, asked = {}, {}")
 
-    def stop(self) -> None:
+    def __enter__(self) -> Editor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         try:
             self.neovim.command("qall!", async_=True)
             self.process.wait(30)
@@ -164,13 +167,15 @@ class Terminal:
     def until_not(self, pattern: str) -> None:
         wait_for(lambda: not re.search(pattern, self.screen(), re.MULTILINE), self.screen)
 
-    def stop(self) -> None:
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self.tmux("kill-server")
 
 
 @pytest.fixture
 def editor(tmp_path: Path) -> Iterator[Editor]:
     """A Neovim in which nothing has been profiled."""
-    started = Editor(tmp_path, project(tmp_path))
-    yield started
-    started.stop()
+    with Editor(tmp_path, project(tmp_path)) as started:
+        yield started

@@ -20,14 +20,13 @@ DIGITS = "vim.api.nvim_buf_get_lines(1, 0, -1, false)[40]:match('= (%d+)')"
 def profiled(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Shared by tests that leave the code as it was."""
     folder = tmp_path_factory.mktemp("profiled")
-    editor = Editor(folder, project(folder))
-    editor.neovim.exec_lua(
-        "kinds = {} vim.api.nvim_create_autocmd('LspProgress', { callback = function(event)"
-        " table.insert(kinds, event.data.params.value.kind) end })"
-    )
-    editor.profile()
-    yield editor
-    editor.stop()
+    with Editor(folder, project(folder)) as editor:
+        editor.neovim.exec_lua(
+            "kinds = {} vim.api.nvim_create_autocmd('LspProgress', { callback = function(event)"
+            " table.insert(kinds, event.data.params.value.kind) end })"
+        )
+        editor.profile()
+        yield editor
 
 
 @pytest.fixture
@@ -160,21 +159,20 @@ def test_a_file_of_the_project_stands_for_its_entry_point(tmp_path: Path):
     head, model, rest = re.split("(?=^class MLP|^def device)", text, flags=re.MULTILINE)
     (entry.parent / "net.py").write_text(head + model)
     entry.write_text(head + "from net import MLP\n\n\n" + rest)
-    editor = Editor(tmp_path, entry)
-    editor.profile()
-    editor.neovim.command("edit net.py")
-    net = editor.neovim.current.buffer.number
-    editor.until(f"require('ridgeline.session').uri({net}):match('entry.py$')")
-    editor.neovim.command("Ridgeline breakdown")
-    editor.until("vim.api.nvim_buf_get_lines(0, 4, 5, false)[1]")
-    editor.neovim.input("/MLP<CR>gD")
-    editor.until("vim.api.nvim_get_current_line():find('class MLP', 1, true)")
-    assert editor.neovim.current.buffer.number == net
-    editor.neovim.command("Ridgeline bars")
-    editor.until("vim.api.nvim_get_current_line():find('throughput')")
-    editor.neovim.input("l")
-    wait_for(lambda: editor.batch_size() == 65, editor.state)
-    editor.stop()
+    with Editor(tmp_path, entry) as editor:
+        editor.profile()
+        editor.neovim.command("edit net.py")
+        net = editor.neovim.current.buffer.number
+        editor.until(f"require('ridgeline.session').uri({net}):match('entry.py$')")
+        editor.neovim.command("Ridgeline breakdown")
+        editor.until("vim.api.nvim_buf_get_lines(0, 4, 5, false)[1]")
+        editor.neovim.input("/MLP<CR>gD")
+        editor.until("vim.api.nvim_get_current_line():find('class MLP', 1, true)")
+        assert editor.neovim.current.buffer.number == net
+        editor.neovim.command("Ridgeline bars")
+        editor.until("vim.api.nvim_get_current_line():find('throughput')")
+        editor.neovim.input("l")
+        wait_for(lambda: editor.batch_size() == 65, editor.state)
 
 
 # ---- failures
@@ -215,38 +213,35 @@ def test_a_killed_daemon_is_told_and_comes_back(editor: Editor):
 
 
 def test_a_server_that_cannot_be_run_is_named(tmp_path: Path):
-    editor = Editor(tmp_path, project(tmp_path), RIDGELINE_NO_SETUP="1")
-    editor.neovim.exec_lua("setup.cmd = { '/nowhere/ridgeline' } require('ridgeline').setup(setup)")
-    editor.neovim.command("Ridgeline profile")
-    editor.said("cannot run /nowhere/ridgeline")
-    editor.neovim.command("checkhealth ridgeline")
-    assert "/nowhere/ridgeline cannot be run" in editor.text()
-    editor.stop()
+    with Editor(tmp_path, project(tmp_path), RIDGELINE_NO_SETUP="1") as editor:
+        editor.neovim.exec_lua("setup.cmd = { '/nowhere/ridgeline' } require('ridgeline').setup(setup)")
+        editor.neovim.command("Ridgeline profile")
+        editor.said("cannot run /nowhere/ridgeline")
+        editor.neovim.command("checkhealth ridgeline")
+        assert "/nowhere/ridgeline cannot be run" in editor.text()
 
 
 # ---- ways to begin
 
 
 def test_the_plain_config_is_enough(tmp_path: Path):
-    editor = Editor(tmp_path, project(tmp_path), RIDGELINE_NO_SETUP="1")
-    editor.neovim.exec_lua(
-        "vim.lsp.config('ridgeline', { cmd = setup.cmd, settings = { ridgeline = setup.settings } })"
-        " vim.lsp.enable('ridgeline')"
-    )
-    editor.until("vim.lsp.get_clients({ name = 'ridgeline', bufnr = 1 })[1] ~= nil")
-    editor.neovim.command("Ridgeline breakdown")
-    editor.said("there is no profile of this file")
-    editor.stop()
+    with Editor(tmp_path, project(tmp_path), RIDGELINE_NO_SETUP="1") as editor:
+        editor.neovim.exec_lua(
+            "vim.lsp.config('ridgeline', { cmd = setup.cmd, settings = { ridgeline = setup.settings } })"
+            " vim.lsp.enable('ridgeline')"
+        )
+        editor.until("vim.lsp.get_clients({ name = 'ridgeline', bufnr = 1 })[1] ~= nil")
+        editor.neovim.command("Ridgeline breakdown")
+        editor.said("there is no profile of this file")
 
 
 def test_without_vim_lsp_config_as_in_neovim_0_10(tmp_path: Path):
-    editor = Editor(tmp_path, project(tmp_path), RIDGELINE_NO_SETUP="1")
-    editor.neovim.exec_lua("vim.lsp.config, vim.lsp.enable = nil, nil require('ridgeline').setup(setup)")
-    editor.neovim.command("edit")
-    editor.until("vim.lsp.get_clients({ name = 'ridgeline', bufnr = 1 })[1] ~= nil")
-    editor.neovim.command("Ridgeline cancel")
-    editor.said("nothing is being profiled")
-    editor.stop()
+    with Editor(tmp_path, project(tmp_path), RIDGELINE_NO_SETUP="1") as editor:
+        editor.neovim.exec_lua("vim.lsp.config, vim.lsp.enable = nil, nil require('ridgeline').setup(setup)")
+        editor.neovim.command("edit")
+        editor.until("vim.lsp.get_clients({ name = 'ridgeline', bufnr = 1 })[1] ~= nil")
+        editor.neovim.command("Ridgeline cancel")
+        editor.said("nothing is being profiled")
 
 
 def test_checkhealth_says_what_would_run(profiled: Editor):

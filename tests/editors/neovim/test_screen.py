@@ -19,9 +19,8 @@ BAR = "[█▏▎▍▌▋▊▉]*░*"
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
     folder = tmp_path_factory.mktemp("terminal")
-    terminal = Terminal(folder, project(folder))
-    yield terminal
-    terminal.stop()
+    with Terminal(folder, project(folder)) as terminal:
+        yield terminal
 
 
 @pytest.fixture(scope="module")
