@@ -39,7 +39,7 @@ function M.statusline()
   local entry, summary, stale = session.entry(buffer), session.summary(buffer), session.stale_words(buffer)
   if session.progress(buffer) then return session.progress(buffer) end
   local failed = entry and entry.state == "failed" and "profile failed" or ""
-  if not summary then return failed end
+  if not summary or summary.timeMs == 0 then return failed end -- what an earlier server kept only predicts
   local words = ("%s samples/s · %s"):format(text.figure(summary.samplesPerSecond), text.bytes(summary.peakBytes))
   return words .. (stale and " (" .. stale .. ")" or "")
 end

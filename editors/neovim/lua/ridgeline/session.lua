@@ -60,13 +60,13 @@ function M.with_server(buffer, action)
   if vim.bo[buffer].filetype ~= "python" or vim.bo[buffer].buftype ~= "" then
     return M.say("this is no Python file. Open your entry point first.", "WARN")
   end
-  vim.api.nvim_create_autocmd("LspAttach", {
+  local waiting = vim.api.nvim_create_autocmd("LspAttach", {
     buffer = buffer,
     callback = function()
       if M.client(buffer) then return true, vim.schedule(action) end
     end,
   })
-  M.start(buffer)
+  if not M.start(buffer) then vim.api.nvim_del_autocmd(waiting) end
 end
 
 --- Runs an action on a buffer that has figures.
