@@ -1,0 +1,17 @@
+-- The language server as a plain config: `vim.lsp.enable("ridgeline")` is enough in Neovim 0.11.
+---@type vim.lsp.Config
+return {
+  cmd = { "ridgeline", "serve" },
+  filetypes = { "python" },
+  root_markers = { "pyproject.toml", "setup.py", "setup.cfg", ".git" },
+  -- The plugin shows the same figures itself: Neovim 0.11 does not draw hints anew while the text stays the same.
+  settings = { ridgeline = { inlayHints = { enabled = false } } },
+  -- Neovim 0.10 and 0.11 pull diagnostics only when the text changes, and would miss what a profile finds. The server
+  -- pushes them to a client that cannot pull.
+  before_init = function(params) params.capabilities.textDocument.diagnostic = nil end,
+  on_exit = function(...) require("ridgeline.session").exited(...) end,
+  handlers = {
+    ["ridgeline/profileChanged"] = function(_, changed) require("ridgeline.session").changed(changed) end,
+    ["workspace/applyEdit"] = function(...) return require("ridgeline.bars").apply_edit(...) end,
+  },
+}

@@ -1,0 +1,76 @@
+--- Scratch buffers, written as rows of chunks: `{ { "words", "HighlightGroup" }, "words" }`. Words are shown as they
+--- stand: nothing in them is run or expanded.
+local M = {}
+
+local namespace = vim.api.nvim_create_namespace("ridgeline.screen")
+local LINKS = {
+  Heat1 = "DiagnosticSignHint", Heat2 = "DiagnosticSignInfo", Heat3 = "DiagnosticSignWarn", Heat4 = "DiagnosticSignError",
+  Stale = "Comment", Figure = "Comment", Time = "Function", Memory = "String", Title = "Title", Dim = "Comment",
+}
+
+--- The groups, linked to standard ones where the user or the colour scheme has not set them.
+function M.highlights()
+  for group, link in pairs(LINKS) do
+    vim.api.nvim_set_hl(0, "Ridgeline" .. group, { link = link, default = true })
+  end
+end
+
+--- A buffer that goes with its window and speaks of a buffer of code, in place of one that has the name already.
+---@param keys table<string, table> a function and its arguments, by key
+function M.buffer(name, code, keys)
+  M.highlights()
+  local old = vim.fn.bufnr("ridgeline://" .. name)
+  if old ~= -1 then vim.api.nvim_buf_delete(old, { force = true }) end
+  local buffer = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_name(buffer, "ridgeline://" .. name)
+  vim.bo[buffer].bufhidden, vim.bo[buffer].filetype = "wipe", "ridgeline"
+  vim.b[buffer].ridgeline_code = code
+  for key, action in pairs(keys) do
+    vim.keymap.set("n", key, function() action[1](unpack(action, 2)) end, { buffer = buffer, nowait = true })
+  end
+  return buffer
+end
+
+function M.write(buffer, rows)
+  local lines, marks = {}, {}
+  for row, chunks in ipairs(rows) do
+    local line = ""
+    for _, chunk in ipairs(chunks) do
+      local words, group = unpack(type(chunk) == "table" and chunk or { chunk })
+      words = words:gsub("%c", " ")
+      if group then marks[#marks + 1] = { row - 1, #line, { end_col = #line + #words, hl_group = group } } end
+      line = line .. words
+    end
+    lines[row] = line
+  end
+  vim.bo[buffer].modifiable = true
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
+  vim.bo[buffer].modifiable = false
+  for _, mark in ipairs(marks) do
+    vim.api.nvim_buf_set_extmark(buffer, namespace, unpack(mark))
+  end
+end
+
+--- Shows a buffer in a window of its own; `place` is what nvim_open_win takes.
+function M.open(buffer, place)
+  local window = vim.api.nvim_open_win(buffer, true, vim.tbl_extend("force", { style = "minimal" }, place))
+  vim.wo[window].wrap, vim.wo[window].cursorline = false, true
+  return window
+end
+
+function M.close(window)
+  if vim.api.nvim_win_is_valid(window) then vim.api.nvim_win_close(window, true) end
+end
+
+--- Calls back whenever what is known of a profile has changed, as long as the buffer is there.
+function M.follow(buffer, action)
+  vim.api.nvim_create_autocmd("User", {
+    pattern = "RidgelineChanged",
+    callback = function()
+      if not vim.api.nvim_buf_is_valid(buffer) then return true end
+      action()
+    end,
+  })
+end
+
+return M

@@ -1,0 +1,236 @@
+--- The talk with the server: starting it, asking it, and what it has told. Who shows something of it listens to the
+--- autocommand `User RidgelineChanged`.
+local options = require("ridgeline").options
+local signs = require("ridgeline.signs")
+local text = require("ridgeline.text")
+
+local M = {}
+
+---@class ridgeline.Buffer
+---@field client integer
+---@field summary table? of the profile that the file is part of
+---@field asking boolean? one refresh at a time; another one that is wanted meanwhile follows
+---@field again boolean?
+local buffers = {} ---@type table<integer, ridgeline.Buffer>
+local entries = {} ---@type table<string, table> by URI: the last ridgeline/profileChanged
+local progress = {} ---@type table<integer, string> by client
+local titles = {} ---@type table<integer, string> by client
+
+---@param words string shown as it stands
+function M.say(words, level) vim.notify("ridgeline: " .. words, vim.log.levels[level or "INFO"]) end
+
+---@return vim.lsp.Client?
+function M.client(buffer) return vim.lsp.get_clients({ name = "ridgeline", bufnr = buffer })[1] end
+
+--- Asks the server. Without `on_error` a failure is told; neither is called for what was cancelled.
+function M.request(buffer, method, params, on_result, on_error)
+  local client = M.client(buffer)
+  if not client then return end
+  local function answered(problem, result)
+    if not problem then return on_result(result) end
+    if on_error then return on_error(problem) end
+    M.say(text.printable(problem.message), "ERROR")
+  end
+  if vim.fn.has("nvim-0.11") == 1 then return client:request(method, params, answered, buffer) end
+  client.request(method, params, answered, buffer)
+end
+
+-- ---- starting
+
+---@return table config of the server, as the user has it
+function M.config()
+  if vim.lsp.config then return vim.deepcopy(vim.lsp.config.ridgeline) end
+  local plain = dofile(vim.api.nvim_get_runtime_file("lsp/ridgeline.lua", false)[1])
+  return vim.tbl_deep_extend("force", plain, { name = "ridgeline" }, require("ridgeline").config or {})
+end
+
+--- Starts the server for a buffer, or joins the one of its project.
+function M.start(buffer)
+  local config = M.config()
+  if type(config.root_dir) ~= "string" then config.root_dir = vim.fs.root(buffer, config.root_markers) end
+  local command = type(config.cmd) == "table" and config.cmd[1]
+  if not command or vim.fn.executable(command) == 1 then return vim.lsp.start(config, { bufnr = buffer }) end
+  M.say(("cannot run %s. Put it on the PATH, or name it: setup{ cmd = { … } }."):format(command), "ERROR")
+end
+
+--- Runs an action once a server serves the buffer; one that has ended is started again.
+function M.with_server(buffer, action)
+  local client = M.client(buffer)
+  if client and client.initialized then return action() end
+  if vim.bo[buffer].filetype ~= "python" or vim.bo[buffer].buftype ~= "" then
+    return M.say("this is no Python file. Open your entry point first.", "WARN")
+  end
+  local waiting = vim.api.nvim_create_autocmd("LspAttach", {
+    buffer = buffer,
+    callback = function()
+      if M.client(buffer) then return true, vim.schedule(action) end
+    end,
+  })
+  if not M.start(buffer) then vim.api.nvim_del_autocmd(waiting) end
+end
+
+--- Runs an action on a buffer that has figures.
+function M.with_profile(buffer, action)
+  M.with_server(buffer, function()
+    M.request(buffer, "ridgeline/summary", { textDocument = { uri = vim.uri_from_bufnr(buffer) } }, function(summary)
+      if not summary then return M.say("there is no profile of this file. :Ridgeline profile makes one.", "WARN") end
+      buffers[buffer].summary = summary
+      action(buffer)
+    end)
+  end)
+end
+
+-- ---- what is known
+
+function M.summary(buffer) return buffers[buffer] and buffers[buffer].summary end
+
+--- The entry point that a buffer is part of; itself where none is known.
+function M.uri(buffer) return (M.summary(buffer) or { uri = vim.uri_from_bufnr(buffer) }).uri end
+
+--- The last ridgeline/profileChanged of a buffer's entry point.
+function M.entry(buffer) return entries[M.uri(buffer)] end
+
+function M.progress(buffer)
+  local client = M.client(buffer)
+  return client and progress[client.id]
+end
+
+--- Why the figures are not those of the code as it stands; nil where they are.
+function M.stale_words(buffer)
+  local summary = M.summary(buffer)
+  return summary and summary.stale and "stale: " .. text.printable(summary.staleReason) or nil
+end
+
+function M.each(action)
+  for buffer in pairs(buffers) do
+    action(buffer)
+  end
+end
+
+local function tell()
+  vim.api.nvim_exec_autocmds("User", { pattern = "RidgelineChanged" })
+  vim.cmd.redrawstatus({ bang = true })
+end
+
+--- Asks anew for what a buffer shows.
+function M.refresh(buffer)
+  local state = buffers[buffer]
+  state.again = state.asking
+  if state.asking then return end
+  state.asking = true
+  local document = { uri = vim.uri_from_bufnr(buffer) }
+  local function done()
+    state.asking = false
+    if buffers[buffer] ~= state then return end
+    tell()
+    if state.again then M.refresh(buffer) end
+  end
+  M.request(buffer, "ridgeline/summary", { textDocument = document }, function(summary)
+    state.summary = summary
+    if buffers[buffer] == state then signs.clear(buffer) end
+    if not summary or not (options.signs or options.figures) then return done() end
+    M.request(buffer, "ridgeline/lineCosts", { textDocument = document, profileId = summary.profileId }, function(costs)
+      if buffers[buffer] == state then signs.show(buffer, costs) end
+      done()
+    end, done)
+  end, done)
+  if options.lenses then vim.lsp.codelens.refresh({ bufnr = buffer }) end
+end
+
+-- ---- what is told
+
+function M.attached(client, buffer)
+  if buffers[buffer] and buffers[buffer].client == client.id then return end
+  buffers[buffer] = { client = client.id }
+  local group = vim.api.nvim_create_augroup("ridgeline.buffer." .. buffer, {})
+  vim.api.nvim_create_autocmd("BufUnload", {
+    group = group,
+    buffer = buffer,
+    callback = function() buffers[buffer] = nil end,
+  })
+  vim.api.nvim_create_autocmd("LspNotify", {
+    group = group,
+    buffer = buffer,
+    callback = function(heard)
+      if heard.data.method == "textDocument/didChange" and buffers[buffer] then M.refresh(buffer) end
+    end,
+  })
+  M.refresh(buffer)
+end
+
+--- $/progress: shown in the last line, and by the status line.
+local function progressed(client, value)
+  titles[client] = value.title or titles[client]
+  local part = value.percentage and value.percentage .. " %" or ""
+  local words = text.printable(("%s %s %s"):format(titles[client] or "", part, value.message or ""))
+  progress[client] = value.kind ~= "end" and words or nil
+  local shown = progress[client] and text.fit("ridgeline: " .. words, math.min(vim.v.echospace, 100)) or ""
+  vim.api.nvim_echo({ { shown } }, false, {})
+  vim.cmd.redrawstatus({ bang = true })
+end
+
+vim.api.nvim_create_autocmd("LspProgress", {
+  group = vim.api.nvim_create_augroup("ridgeline.progress", {}),
+  callback = function(heard)
+    local client = vim.lsp.get_client_by_id(heard.data.client_id)
+    if client and client.name == "ridgeline" then progressed(client.id, heard.data.params.value) end
+  end,
+})
+
+local function tell_failure(failure)
+  local more = #failure.frames > 0 and "  :Ridgeline log shows the traceback." or ""
+  M.say(text.printable(failure.message) .. more, "ERROR")
+end
+
+--- ridgeline/profileChanged.
+function M.changed(changed)
+  local before = entries[changed.uri]
+  entries[changed.uri] = changed
+  changed.told = before and before.profiling and not changed.profiling and changed.failure ~= nil
+  if changed.told then tell_failure(changed.failure) end
+  M.each(M.refresh)
+end
+
+function M.exited(code, signal, client)
+  vim.schedule(function()
+    progress[client] = nil
+    M.each(function(buffer)
+      if buffers[buffer].client == client then
+        buffers[buffer] = nil
+        signs.clear(buffer)
+      end
+    end)
+    tell()
+    if (code == 0 and signal == 0) or vim.v.exiting ~= vim.NIL then return end
+    local words = "the server has ended (exit code %d, signal %d). The next :Ridgeline command starts it again."
+    M.say(words:format(code, signal), "WARN")
+  end)
+end
+
+-- ---- what the user asks for
+
+function M.profile(buffer)
+  M.with_server(buffer, function()
+    local uri = M.uri(buffer)
+    entries[uri] = entries[uri] or { uri = uri }
+    entries[uri].told = false
+    M.request(buffer, "ridgeline/profile", { textDocument = { uri = uri } }, function(made)
+      local words = "profiled: %s samples/s, %s at the peak, batch size %d"
+      M.say(words:format(text.figure(made.samplesPerSecond), text.bytes(made.peakBytes), made.batchSize))
+    end, function(problem)
+      if entries[uri].told then return end
+      entries[uri].failure = problem.data or { message = problem.message, kind = "error", frames = {}, output = "" }
+      tell_failure(entries[uri].failure)
+    end)
+  end)
+end
+
+function M.cancel(buffer)
+  local entry = M.entry(buffer)
+  if not M.client(buffer) or not entry or not entry.profiling then return M.say("nothing is being profiled here.") end
+  M.request(buffer, "workspace/executeCommand", { command = "ridgeline.cancel", arguments = { entry.uri } }, function()
+    M.say("cancelled.")
+  end)
+end
+
+return M

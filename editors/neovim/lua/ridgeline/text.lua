@@ -1,0 +1,71 @@
+--- Figures as the server's reports write them, at most three significant digits with units; bars; and words of others.
+local M = {}
+
+local EIGHTHS = { "▏", "▎", "▍", "▌", "▋", "▊", "▉" }
+local HEIGHTS = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" }
+local UNKNOWN = "–"
+
+--- Not null, as JSON says what is not known.
+local function known(value) return type(value) == "number" and value == value and math.abs(value) < math.huge end
+
+---@param value number?
+function M.figure(value)
+  if not known(value) then return UNKNOWN end
+  if value >= 999.5 then
+    local step = 10 ^ (math.floor(math.log10(value)) - 2)
+    return ("%.0f"):format(math.floor(value / step + 0.5) * step)
+  end
+  return ("%." .. (value >= 99.95 and 0 or value >= 9.995 and 1 or 2) .. "f"):format(value)
+end
+
+local function in_units(value, units)
+  for i, unit in ipairs(units) do
+    if i == #units or value < 999.5 then return M.figure(value) .. " " .. unit[1] end
+    value = value / unit[2]
+  end
+end
+
+---@param ms number?
+function M.duration(ms)
+  if not known(ms) then return UNKNOWN end
+  if ms == 0 then return "0 ms" end
+  if ms < 0.00095 then return ms < 0.00005 and "<0.1 µs" or ("%.1f µs"):format(ms * 1000) end
+  return in_units(ms * 1000, { { "µs", 1000 }, { "ms", 1000 }, { "s", 60 }, { "min", 60 }, { "h" } })
+end
+
+---@param count number?
+function M.bytes(count)
+  if not known(count) then return UNKNOWN end
+  if count < 1023.5 then return ("%.0f B"):format(count) end
+  return in_units(count / 1024, { { "KiB", 1024 }, { "MiB", 1024 }, { "GiB", 1024 }, { "TiB", 1024 }, { "PiB" } })
+end
+
+---@param fraction number?
+function M.share(fraction)
+  if not known(fraction) then return UNKNOWN end
+  if fraction > 0 and fraction < 0.0005 then return "<0.1 %" end
+  return ("%." .. (fraction > 0 and fraction < 0.0995 and 1 or 0) .. "f %%"):format(fraction * 100)
+end
+
+--- A bar of that many cells as two chunks: what is filled, and the rest of its track.
+function M.bar(fraction, cells, group)
+  local eighths = math.floor(math.min(math.max(known(fraction) and fraction or 0, 0), 1) * cells * 8 + 0.5)
+  local filled = ("█"):rep(math.floor(eighths / 8)) .. (EIGHTHS[eighths % 8] or "")
+  return { filled, group }, { ("░"):rep(cells - math.ceil(eighths / 8)), "RidgelineDim" }
+end
+
+--- The height of a share, in one cell.
+function M.glyph(share) return HEIGHTS[math.min(math.max(math.ceil(share * 8), 1), 8)] end
+
+--- The words of others in one line, without what a terminal would obey.
+function M.printable(words) return (tostring(words or ""):gsub("%c", " ")) end
+
+--- Cut and filled to a width in cells; a negative width puts the words to the right.
+function M.fit(words, width)
+  local cells = math.abs(width)
+  if vim.fn.strdisplaywidth(words) > cells then words = vim.fn.strcharpart(words, 0, cells - 1) .. "…" end
+  local gap = (" "):rep(cells - vim.fn.strdisplaywidth(words))
+  return width < 0 and gap .. words or words .. gap
+end
+
+return M

@@ -1,0 +1,301 @@
+"""What Neovim knows after each thing a user does: messages, diagnostics, digits, undo steps. Each test has a Neovim of
+its own, and a daemon of its own that knows no profile but what the test makes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import HERE, Editor, line_of, project, wait_for
+
+DIGITS = "vim.api.nvim_buf_get_lines(1, 0, -1, false)[40]:match('= (%d+)')"
+
+
+@pytest.fixture(scope="module")
+def profiled(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Shared by tests that leave the code as it was."""
+    folder = tmp_path_factory.mktemp("profiled")
+    with Editor(folder, project(folder)) as editor:
+        editor.neovim.exec_lua(
+            "kinds = {} vim.api.nvim_create_autocmd('LspProgress', { callback = function(event)"
+            " table.insert(kinds, event.data.params.value.kind) end })"
+        )
+        editor.profile()
+        yield editor
+
+
+@pytest.fixture
+def editing(profiled: Editor) -> Any:
+    before = profiled.neovim.buffers[1][:]
+    profiled.forget()
+    yield profiled
+    profiled.neovim.exec_lua(
+        "for _, window in ipairs(vim.api.nvim_list_wins()) do"
+        "  if vim.api.nvim_win_get_buf(window) ~= 1 then vim.api.nvim_win_close(window, true) end end"
+    )
+    if profiled.neovim.buffers[1][:] != before:
+        profiled.neovim.buffers[1][:] = before
+    profiled.neovim.command("set nomodified")  # the file was never changed, or is what it was
+    profiled.until("not require('ridgeline.session').stale_words(1) and not require('ridgeline.session').progress(1)")
+
+
+def child_of(editor: Editor) -> int:
+    """The daemon that Neovim started."""
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+                if int(parent) == editor.process.pid and "serve" in (folder / "cmdline").read_text():
+                    return int(folder.name)
+            except OSError:
+                continue
+    raise AssertionError("there is no daemon")
+
+
+# ---- a profile
+
+
+def test_nothing_runs_without_consent(editor: Editor):
+    editor.neovim.exec_lua("consent = 'Not now'")
+    editor.neovim.command("Ridgeline profile")
+    editor.said("nobody agreed")
+    assert "Profiling runs the code of" in editor.lua("asked[1]")
+    assert editor.ask("ridgeline/summary", textDocument={"uri": editor.entry.as_uri()}) is None
+
+
+def test_progress_is_told_as_lsp_progress(profiled: Editor):
+    kinds = profiled.lua("kinds")
+    assert kinds[0] == "begin" and kinds[-1] == "end" and kinds.count("report") >= 3
+
+
+def test_statusline_is_the_state_in_words(editing: Editor):
+    status = "require('ridgeline').statusline()"
+    assert "samples/s · 9.46 MiB" in editing.lua(status)
+    assert "stale" not in editing.lua(status)
+    editing.neovim.buffers[1].append("# changed")
+    editing.until(f"{status}:find('(stale: from before entry.py was changed)', 1, true)")
+    assert editing.until("vim.inspect(vim.api.nvim_buf_get_extmarks(1, -1, 0, -1, { details = true })):find('(stale)')")
+
+
+def test_cancel_leaves_what_there_was(editing: Editor):
+    before = editing.lua("require('ridgeline.session').summary(1).profileId")
+    editing.neovim.command("Ridgeline profile")
+    editing.until("require('ridgeline.session').entry(1).profiling")
+    editing.neovim.command("Ridgeline cancel")
+    editing.said("cancelled")
+    editing.until("not require('ridgeline.session').entry(1).profiling")
+    editing.until("require('ridgeline.session').progress(1) == nil")
+    assert editing.lua("require('ridgeline.session').summary(1).profileId") == before
+    editing.neovim.command("Ridgeline cancel")
+    editing.said("nothing is being profiled")
+
+
+def test_toggle_hides_and_shows(editing: Editor):
+    marks = "#vim.api.nvim_buf_get_extmarks(1, vim.api.nvim_get_namespaces()['ridgeline.signs'], 0, -1, {})"
+    assert editing.lua(marks) > 5
+    editing.neovim.command("Ridgeline toggle")
+    editing.until(f"{marks} == 0")
+    editing.neovim.command("Ridgeline toggle")
+    editing.until(f"{marks} > 5")
+
+
+# ---- the batch size
+
+
+def test_bars_write_the_latest_digits_and_one_undo_brings_the_first_back(editing: Editor):
+    editing.neovim.exec_lua(
+        "waiting, most, predictions = 0, 0, 0"
+        " vim.api.nvim_create_autocmd('LspRequest', { callback = function(event)"
+        "   if event.data.request.method ~= 'ridgeline/predict' then return end"
+        "   local pending = event.data.request.type == 'pending'"
+        "   waiting = waiting + (pending and 1 or -1)"
+        "   predictions = predictions + (pending and 1 or 0)"
+        "   most = math.max(most, waiting) end })"
+    )
+    editing.neovim.command("Ridgeline bars")
+    editing.until("vim.bo.filetype == 'ridgeline' and vim.api.nvim_get_current_line():find('throughput') ~= nil")
+    editing.neovim.input("l" * 30)
+    editing.until(f"{DIGITS} == '94'")
+    assert editing.lua("most") == 1
+    assert 2 <= editing.lua("predictions") <= 32
+    editing.neovim.input("<C-w>pj<C-w>p10h")  # by way of the code, which ends an undo step otherwise
+    editing.until(f"{DIGITS} == '84'")
+    editing.neovim.input("q")
+    editing.until("vim.bo.filetype == 'python'")
+    editing.neovim.command("undo")
+    assert editing.batch_size() == 64
+
+
+def test_a_tenth_moves_the_bar_that_is_chosen(editing: Editor):
+    editing.neovim.buffers[1].append("# of the user")
+    editing.neovim.command("Ridgeline bars")
+    editing.until("vim.api.nvim_get_current_line():find('throughput') ~= nil")
+    editing.neovim.input("u")  # nothing to take back: the code's own changes stay
+    editing.neovim.input("jL")
+    editing.until(f"tonumber({DIGITS}) > 64")
+    summary = editing.lua("require('ridgeline.session').summary(1)")
+    answer = editing.ask("ridgeline/predict", profileId=summary["profileId"], bytes=1.1 * summary["peakBytes"])
+    editing.until(f"{DIGITS} == ...", str(answer["batch"]["batchSize"]))
+    assert editing.neovim.buffers[1][-1] == "# of the user"
+
+
+def test_code_actions_edit_the_batch_size(editing: Editor):
+    editing.neovim.current.window.cursor = (line_of(editing.entry, "def input_provider"), 0)
+    editing.neovim.exec_lua(
+        "vim.lsp.buf.code_action({ apply = true, filter = function(action)"
+        " return action.title:find('Set batch size to 128', 1, true) end })"
+    )
+    editing.until(f"{DIGITS} == '128'")
+
+
+def test_a_file_of_the_project_stands_for_its_entry_point(tmp_path: Path):
+    entry = project(tmp_path)
+    text = entry.read_text()
+    head, model, rest = re.split("(?=^class MLP|^def device)", text, flags=re.MULTILINE)
+    (entry.parent / "net.py").write_text(head + model)
+    entry.write_text(head + "from net import MLP\n\n\n" + rest)
+    with Editor(tmp_path, entry) as editor:
+        editor.profile()
+        editor.neovim.command("edit net.py")
+        net = editor.neovim.current.buffer.number
+        editor.until(f"require('ridgeline.session').uri({net}):match('entry.py$')")
+        editor.neovim.command("Ridgeline breakdown")
+        editor.until("vim.api.nvim_buf_get_lines(0, 4, 5, false)[1]")
+        editor.neovim.input("/MLP<CR>gD")
+        editor.until("vim.api.nvim_get_current_line():find('class MLP', 1, true)")
+        assert editor.neovim.current.buffer.number == net
+        editor.neovim.command("Ridgeline bars")
+        editor.until("vim.api.nvim_get_current_line():find('throughput')")
+        editor.neovim.input("l")
+        wait_for(lambda: editor.batch_size() == 65, editor.state)
+
+
+# ---- failures
+
+
+def test_broken_code_is_a_diagnostic_on_its_line_and_save_profiles_again(editing: Editor):
+    before = editing.lua("require('ridgeline.session').summary(1).profileId")
+    line = line_of(editing.entry, "return self.fc4(hidden)")
+    buffer = editing.neovim.buffers[1]
+    good = buffer[line - 1]
+    buffer[line - 1] = '        raise RuntimeError("%#Error#\\x1b[31mboom")'
+    editing.neovim.command("write")
+    message = editing.said("boom")
+    assert ":Ridgeline log shows the traceback" in message
+    assert "\x1b" not in message
+    shown = editing.until("vim.diagnostic.get(1, { severity = 1 })")
+    assert [(one["lnum"], one["source"]) for one in shown] == [(line - 1, "ridgeline")]
+    assert "boom" in shown[0]["message"]
+    editing.neovim.command("Ridgeline log")
+    editing.neovim.command("Ridgeline log")
+    log = editing.text()
+    assert f"{editing.entry}:{line} in forward" in log and "[exception]" in log
+    assert "\x1b" not in log
+    editing.neovim.command("close")
+    buffer[line - 1] = good
+    editing.neovim.command("write")
+    editing.until("#vim.diagnostic.get(1, { severity = 1 }) == 0")
+    editing.until("require('ridgeline.session').summary(1).profileId ~= ...", before)
+
+
+def test_a_killed_daemon_is_told_and_comes_back(editor: Editor):
+    editor.until("vim.lsp.get_clients({ name = 'ridgeline', bufnr = 1 })[1] ~= nil")
+    os.kill(child_of(editor), signal.SIGKILL)
+    assert "signal 9" in editor.said("has ended")
+    editor.until("#vim.lsp.get_clients({ name = 'ridgeline' }) == 0")
+    editor.profile()
+    assert editor.lua("require('ridgeline.session').summary(1).batchSize") == 64
+
+
+def test_a_server_that_cannot_be_run_is_named(tmp_path: Path):
+    with Editor(tmp_path, project(tmp_path), RIDGELINE_NO_SETUP="1") as editor:
+        editor.neovim.exec_lua("setup.cmd = { '/nowhere/ridgeline' } require('ridgeline').setup(setup)")
+        editor.neovim.command("Ridgeline profile")
+        editor.said("cannot run /nowhere/ridgeline")
+        editor.neovim.command("checkhealth ridgeline")
+        assert "/nowhere/ridgeline cannot be run" in editor.text()
+
+
+# ---- ways to begin
+
+
+def test_the_plain_config_is_enough(tmp_path: Path):
+    with Editor(tmp_path, project(tmp_path), RIDGELINE_NO_SETUP="1") as editor:
+        editor.neovim.exec_lua(
+            "vim.lsp.config('ridgeline', { cmd = setup.cmd, settings = { ridgeline = setup.settings } })"
+            " vim.lsp.enable('ridgeline')"
+        )
+        editor.until("vim.lsp.get_clients({ name = 'ridgeline', bufnr = 1 })[1] ~= nil")
+        editor.neovim.command("Ridgeline breakdown")
+        editor.said("there is no profile of this file")
+
+
+def test_without_vim_lsp_config_as_in_neovim_0_10(tmp_path: Path):
+    with Editor(tmp_path, project(tmp_path), RIDGELINE_NO_SETUP="1") as editor:
+        editor.neovim.exec_lua("vim.lsp.config, vim.lsp.enable = nil, nil require('ridgeline').setup(setup)")
+        editor.neovim.command("edit")
+        editor.until("vim.lsp.get_clients({ name = 'ridgeline', bufnr = 1 })[1] ~= nil")
+        editor.neovim.command("Ridgeline cancel")
+        editor.said("nothing is being profiled")
+
+
+def test_checkhealth_says_what_would_run(profiled: Editor):
+    profiled.neovim.command("checkhealth ridgeline")
+    health = profiled.text()
+    assert f"{profiled.entry} would run with" in health
+    assert "You have agreed that it runs" in health
+    assert "ERROR" not in health
+    profiled.neovim.command("bwipeout!")
+
+
+def test_the_command_completes_and_names_its_mistakes(profiled: Editor):
+    profiled.forget()
+    names = ["bars", "breakdown", "cancel", "log", "profile", "toggle"]
+    assert profiled.lua("vim.fn.getcompletion('Ridgeline ', 'cmdline')") == names
+    assert profiled.lua("vim.fn.getcompletion('Ridgeline b', 'cmdline')") == names[:2]
+    assert profiled.lua("vim.fn.getcompletion('Ridgeline bars ', 'cmdline')") == []
+    profiled.neovim.command("Ridgeline nonsense")
+    assert "no :Ridgeline nonsense, but: bars, breakdown" in profiled.said("nonsense")
+
+
+# ---- words
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("figure(0)", "0.00"),
+        ("figure(9.994)", "9.99"),
+        ("figure(9.996)", "10.0"),
+        ("figure(99.96)", "100"),
+        ("figure(12345)", "12300"),
+        ("duration(0)", "0 ms"),
+        ("duration(0.00001)", "<0.1 µs"),
+        ("duration(0.0005)", "0.5 µs"),
+        ("duration(0.9996)", "1.00 ms"),
+        ("duration(60000)", "60.0 s"),
+        ("duration(nil)", "–"),
+        ("bytes(1023)", "1023 B"),
+        ("bytes(1024)", "1.00 KiB"),
+        ("bytes(1975684956)", "1.84 GiB"),
+        ("share(0.0004)", "<0.1 %"),
+        ("share(0.0994)", "9.9 %"),
+        ("share(0.36)", "36 %"),
+        ("fit('ab', -4)", "  ab"),
+        ("fit('abcdef', 4)", "abc…"),
+        ("printable('a\\27[31mb\\nc')", "a [31mb c"),
+    ],
+)
+def test_figures_are_written_as_in_reports(profiled: Editor, call: str, words: str):
+    assert profiled.lua(f"require('ridgeline.text').{call}") == words
+
+
+def test_the_help_is_found(profiled: Editor):
+    profiled.neovim.command(f"helptags {HERE.parents[2] / 'editors' / 'neovim' / 'doc'} | help ridgeline-bars")
+    assert "ridgeline.txt" in profiled.lua("vim.api.nvim_buf_get_name(0)")
+    profiled.neovim.command("bwipeout!")
