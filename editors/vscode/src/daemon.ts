@@ -44,9 +44,9 @@ export class Daemon implements vscode.Disposable {
   }
 
   /** Rejects with a ResponseError, or when the daemon is not there. */
-  async request<Result>(method: string, params: unknown, token?: vscode.CancellationToken): Promise<Result> {
+  async request<Result>(method: string, params: object): Promise<Result> {
     if (this.client === undefined) throw new Error('The daemon does not run.');
-    return this.client.sendRequest<Result>(method, params, token);
+    return this.client.sendRequest<Result>(method, params);
   }
 
   /** Ends the one that runs, if any, and starts one with the settings of now. One call after the other. */

@@ -1,0 +1,44 @@
+/** What the tests share: VS Code with the extension, and one window with a profile, for tests that change nothing. */
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+import { after, before } from 'node:test';
+import { root, VSCode } from './workbench.mjs';
+
+export let vscode;
+let profiled;
+const opened = [];
+
+before(async () => {
+  const built = readdirSync(path.join(root, 'build')).find((name) => /^ridgeline-.*\.vsix$/.test(name));
+  vscode = await VSCode.start(path.join(root, 'build', built));
+});
+
+after(() => vscode?.stop());
+
+/** A window of the test's own on a copy of an example, closed with it. */
+export async function ownWindow(t, { file = 'entry.py', example = 'mlp', folder = vscode.project(example), ...options } = {}) {
+  const window = await vscode.open(folder, { height: 1200, ...options });
+  opened.push(window);
+  t.after(async () => {
+    if (process.env.PICTURES_OF_FAILURES) await window.page.screenshot({ path: `${process.env.PICTURES_OF_FAILURES}/${t.name.replace(/\W+/g, '-')}.png` });
+    await window.close();
+  });
+  if (file !== null) await window.openFile(file);
+  return window;
+}
+
+/** The window that has a profile and the view; what a test explores there, the next one leaves. */
+export async function profiledWindow() {
+  profiled ??= (async () => {
+    const window = await vscode.open(vscode.project(), { height: 1400 });
+    await window.openFile('entry.py');
+    await window.profile();
+    await window.openView();
+    return window;
+  })();
+  const window = await profiled;
+  const top = window.view.getByRole('button', { name: 'Top' });
+  await top.waitFor();
+  if (await top.isEnabled()) await top.click();
+  return window;
+}

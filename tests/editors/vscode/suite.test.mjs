@@ -1,0 +1,5 @@
+/** All tests of the extension, in one process: they share one code-server and one browser. */
+import './profiling.mjs';
+import './view.mjs';
+import './tasks.mjs';
+import './daemon.mjs';
