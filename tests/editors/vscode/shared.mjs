@@ -40,5 +40,6 @@ export async function profiledWindow() {
   const top = window.view.getByRole('button', { name: 'Top' });
   await top.waitFor();
   if (await top.isEnabled()) await top.click();
+  await window.view.locator('[aria-current]', { hasText: 'iteration' }).waitFor();
   return window;
 }

@@ -165,9 +165,8 @@ export class Window {
 
   /** Replaces text on one line, as typing does. */
   async replace(before, after) {
-    const lines = this.page.locator('.editor-group-container.active .view-line');
     const { number, text } = await this.lineWith(before);
-    await lines.first().click({ position: { x: 1, y: 1 } });
+    await this.focusEditor();
     await this.page.keyboard.press('Control+G');
     const input = this.page.locator('.quick-input-widget input');
     await input.fill(`:${number}:${text.indexOf(before) + 1}`);
@@ -175,6 +174,11 @@ export class Window {
     await input.waitFor({ state: 'hidden' });
     for (let i = 0; i < before.length; ++i) await this.page.keyboard.press('Shift+ArrowRight');
     await this.page.keyboard.insertText(after);
+  }
+
+  async focusEditor() {
+    await this.page.keyboard.press('Control+1');
+    await this.page.locator('.editor-group-container.active .monaco-editor.focused').waitFor();
   }
 
   async hover(text) {
