@@ -31,7 +31,8 @@ MANIFEST = """<?xml version="1.0" encoding="utf-8"?>
 
 def parts(folder: Path, binary: Path) -> dict[str, Path]:
     names = ["package.json", "README.md"]
-    names += [str(p.relative_to(folder)) for part in ("dist", "media") for p in (folder / part).rglob("*") if p.is_file()]
+    for part in ("dist", "media"):
+        names += [str(path.relative_to(folder)) for path in (folder / part).rglob("*") if path.is_file()]
     found = {f"extension/{name}": folder / name for name in sorted(names)}
     return found | {"extension/LICENSE": folder.parents[1] / "LICENSE", "extension/bin/ridgeline": binary}
 

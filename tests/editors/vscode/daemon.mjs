@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
 import { ownWindow, vscode } from './shared.mjs';
 import { until } from './workbench.mjs';
@@ -46,4 +47,21 @@ test('a daemon that is killed comes back; one that dies again and again is given
   await window.openView();
   await window.view.getByRole('button', { name: 'Restart' }).click();
   await window.status.getByText('samples/s').waitFor();
+});
+
+test('the daemon of another machine is started through ssh', async (t) => {
+  // In place of ssh, a program that notes its arguments and runs what is after the host: here.
+  const log = path.join(vscode.folder, 'ssh.log');
+  const [daemon] = readdirSync(path.join(vscode.folder, 'extensions')).filter((name) => name.startsWith('ridgeline.'));
+  vscode.program('ridgeline', `exec "${vscode.folder}/extensions/${daemon}/bin/ridgeline" "$@"`);
+  vscode.program('ssh', `echo "$@" >>"${log}"; while [ "$1" != box ]; do shift; done; shift; exec "$@"`);
+  const local = vscode.project();
+  const remote = `${local}-there`;
+  cpSync(local, remote, { recursive: true });
+  vscode.set({ 'ridgeline.server.ssh': 'box', 'ridgeline.server.pathMaps': [{ local, remote }] });
+  t.after(() => vscode.set({}));
+  const window = await ownWindow(t, { folder: local });
+  await window.profile();
+  await until(async () => assert.ok((await window.markers()).length > 5));
+  assert.equal(readFileSync(log, 'utf8').trim(), '-T -o BatchMode=yes -- box ridgeline serve --stdio');
 });

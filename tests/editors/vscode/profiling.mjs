@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ownWindow } from './shared.mjs';
+import { ownWindow, vscode } from './shared.mjs';
 import { until } from './workbench.mjs';
 
 test('a profile shows in the gutter, at the ends of the lines, in lens, hover and status bar', async (t) => {
@@ -30,6 +30,20 @@ test('a workspace that is not trusted is not run', async (t) => {
   await window.page.getByRole('button', { name: 'Trust', exact: true }).first().click();
   await window.page.locator('.tab', { hasText: 'entry.py' }).click();
   await window.profile();
+});
+
+test('without workspace trust the daemon asks before it runs the code', async (t) => {
+  vscode.set({ 'security.workspace.trust.enabled': false });
+  t.after(() => vscode.set({}));
+  const window = await ownWindow(t, { trust: null });
+  const question = window.notification('Profiling runs the code of');
+  await window.lens('Profile').click();
+  await question.getByRole('button', { name: 'Not now' }).click();
+  await question.waitFor({ state: 'detached' });
+  assert.equal(await window.lens('samples/s').count(), 0);
+  await window.lens('Profile').click();
+  await question.getByRole('button', { name: 'Profile', exact: true }).click();
+  await window.lens('samples/s').waitFor();
 });
 
 test('a mistake is shown at its line, with the traceback, until it is mended', async (t) => {

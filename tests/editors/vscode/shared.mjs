@@ -1,16 +1,13 @@
 /** What the tests share: VS Code with the extension, and one window with a profile, for tests that change nothing. */
-import { readdirSync } from 'node:fs';
-import path from 'node:path';
 import { after, before } from 'node:test';
-import { root, VSCode } from './workbench.mjs';
+import { builtVsix, VSCode } from './workbench.mjs';
 
 export let vscode;
 let profiled;
 const opened = [];
 
 before(async () => {
-  const built = readdirSync(path.join(root, 'build')).find((name) => /^ridgeline-.*\.vsix$/.test(name));
-  vscode = await VSCode.start(path.join(root, 'build', built));
+  vscode = await VSCode.start(builtVsix());
 });
 
 after(() => vscode?.stop());

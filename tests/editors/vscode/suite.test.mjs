@@ -3,3 +3,5 @@ import './profiling.mjs';
 import './view.mjs';
 import './tasks.mjs';
 import './daemon.mjs';
+
+if (process.env.UPDATE_PICTURES) await import('./pictures.mjs');

@@ -1,6 +1,6 @@
 /** A real VS Code (code-server) in a real Chromium, and what a user does in it. Every wait is for what shows. */
 import { spawn } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -28,6 +28,13 @@ const userSettings = {
   'ridgeline.timeBudget': 0.5,
 };
 
+/** What `./dev build` packed. */
+export function builtVsix() {
+  const name = readdirSync(path.join(root, 'build')).find((file) => /^ridgeline-.*\.vsix$/.test(file));
+  if (name === undefined) throw new Error('There is no build/ridgeline-VERSION.vsix: ./dev build makes it.');
+  return path.join(root, 'build', name);
+}
+
 /** One code-server and one browser, for windows of their own. */
 export class VSCode {
   static async start(vsix, settings = {}) {
@@ -35,11 +42,12 @@ export class VSCode {
     vscode.folder = mkdtempSync(path.join(tmpdir(), 'ridgeline-vscode-'));
     const inside = (...names) => path.join(vscode.folder, ...names);
     vscode.settingsFile = inside('data/User/settings.json');
-    mkdirSync(path.dirname(vscode.settingsFile), { recursive: true });
-    writeFileSync(vscode.settingsFile, JSON.stringify({ ...userSettings, ...settings }));
+    vscode.programs = inside('programs');
+    for (const folder of [path.dirname(vscode.settingsFile), vscode.programs]) mkdirSync(folder, { recursive: true });
+    vscode.set(settings);
     const folders = ['--extensions-dir', inside('extensions'), '--user-data-dir', inside('data'), '--config', inside('config.yaml')];
     writeFileSync(inside('config.yaml'), 'auth: none\n');
-    const env = { ...process.env, RIDGELINE_CACHE: process.env.RIDGELINE_CACHE ?? path.join(root, 'build/cache'), OMP_WAIT_POLICY: 'passive' };
+    const env = { ...process.env, RIDGELINE_CACHE: process.env.RIDGELINE_CACHE ?? path.join(root, 'build/cache'), OMP_WAIT_POLICY: 'passive', PATH: `${vscode.programs}:${process.env.PATH}` };
     delete env.VSCODE_IPC_HOOK_CLI;
     await ended(spawn(codeServer, [...folders, '--install-extension', vsix], { env, stdio: 'ignore' }));
     vscode.server = spawn(codeServer, [...folders, '--auth', 'none', '--bind-addr', '127.0.0.1:0', '--disable-telemetry', '--disable-update-check'], { env, detached: true });
@@ -51,6 +59,16 @@ export class VSCode {
     return vscode;
   }
 
+  /** The user's settings: these, and what all tests need. Windows that are open follow. */
+  set(settings) {
+    writeFileSync(this.settingsFile, JSON.stringify({ ...userSettings, ...settings }));
+  }
+
+  /** A program that is found first on the path. */
+  program(name, script) {
+    writeFileSync(path.join(this.programs, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  }
+
   /** A copy of an example, as a workspace of its own. */
   project(example = 'mlp') {
     const folder = mkdtempSync(path.join(this.folder, `${example}-`));
@@ -59,13 +77,13 @@ export class VSCode {
     return folder;
   }
 
-  /** A window on a folder, whose authors are trusted, or not. */
+  /** A window on a folder, whose authors are trusted, or not; null: VS Code does not ask. */
   async open(folder, { trust = true, width = 1280, height = 800 } = {}) {
     const context = await this.browser.newContext({ viewport: { width, height } });
     const page = await context.newPage();
     page.setDefaultTimeout(patience);
     await page.goto(`${this.address}?folder=${encodeURIComponent(folder)}`);
-    await page.getByRole('button', { name: trust ? 'Yes, I trust the authors' : "No, I don't trust the authors" }).click();
+    if (trust !== null) await page.getByRole('button', { name: trust ? 'Yes, I trust the authors' : "No, I don't trust the authors" }).click();
     return new Window(page, folder);
   }
 

@@ -1,0 +1,34 @@
+/** UPDATE_PICTURES=1: draws docs/pictures/vscode-*.png anew, from a profile of the ResNet-50. */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { vscode } from './shared.mjs';
+import { root, until } from './workbench.mjs';
+
+const themes = { dark: 'Default Dark Modern', light: 'Default Light Modern', 'high-contrast': 'Default High Contrast' };
+
+test('pictures for the documentation', async () => {
+  vscode.set({ 'ridgeline.timeBudget': 10 });
+  const window = await vscode.open(vscode.project('resnet50'), { width: 1360, height: 960 });
+  await window.openFile('entry.py');
+  await window.profile();
+  await window.openView();
+  await window.view.locator('.aspect.time .row', { hasText: 'ResNet' }).dblclick();
+  await until(async () => assert.ok((await window.rows('time')).some(({ name }) => name.startsWith('layer3'))));
+  await window.openFile('resnet.py');
+  await window.page.keyboard.press('Control+G');
+  await window.page.locator('.quick-input-widget input').fill(':66');
+  await window.page.keyboard.press('Enter');
+  await until(async () => assert.ok((await window.markers()).length > 4));
+  for (const [name, theme] of Object.entries(themes)) {
+    vscode.set({ 'workbench.colorTheme': theme, 'ridgeline.timeBudget': 10 });
+    const kind = { dark: 'vs-dark', light: 'vs', 'high-contrast': 'hc-black' }[name];
+    await window.page.locator(`.monaco-workbench.${kind}`).waitFor();
+    await window.view.locator(`body.vscode-${name}`).waitFor();
+    await until(async () => assert.ok((await window.markers()).length > 4));
+    await window.page.mouse.move(700, 20);
+    await window.page.screenshot({ path: path.join(root, `docs/pictures/vscode-${name}.png`) });
+  }
+  vscode.set({});
+  await window.close();
+});
