@@ -8,10 +8,11 @@ import { root, until } from './workbench.mjs';
 const themes = { dark: 'Default Dark Modern', light: 'Default Light Modern', 'high-contrast': 'Default High Contrast' };
 
 test('pictures for the documentation', async () => {
-  vscode.set({ 'ridgeline.timeBudget': 10 });
+  vscode.set({ 'ridgeline.timeBudget': 4 });
   const window = await vscode.open(vscode.project('resnet50'), { width: 1360, height: 960 });
   await window.openFile('entry.py');
-  await window.profile();
+  await window.lens('Profile').click();
+  await window.lens('samples/s').waitFor({ timeout: 400_000 });
   await window.openView();
   await window.view.locator('.aspect.time .row', { hasText: 'ResNet' }).dblclick();
   await until(async () => assert.ok((await window.rows('time')).some(({ name }) => name.startsWith('layer3'))));
@@ -21,7 +22,7 @@ test('pictures for the documentation', async () => {
   await window.page.keyboard.press('Enter');
   await until(async () => assert.ok((await window.markers()).length > 4));
   for (const [name, theme] of Object.entries(themes)) {
-    vscode.set({ 'workbench.colorTheme': theme, 'ridgeline.timeBudget': 10 });
+    vscode.set({ 'workbench.colorTheme': theme, 'ridgeline.timeBudget': 4 });
     const kind = { dark: 'vs-dark', light: 'vs', 'high-contrast': 'hc-black' }[name];
     await window.page.locator(`.monaco-workbench.${kind}`).waitFor();
     await window.view.locator(`body.vscode-${name}`).waitFor();

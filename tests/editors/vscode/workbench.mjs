@@ -47,7 +47,8 @@ export class VSCode {
     vscode.set(settings);
     const folders = ['--extensions-dir', inside('extensions'), '--user-data-dir', inside('data'), '--config', inside('config.yaml')];
     writeFileSync(inside('config.yaml'), 'auth: none\n');
-    const env = { ...process.env, RIDGELINE_CACHE: process.env.RIDGELINE_CACHE ?? path.join(root, 'build/cache'), OMP_WAIT_POLICY: 'passive', PATH: `${vscode.programs}:${process.env.PATH}` };
+    // VSCODE_CLI: the environment is as it is given, not that of a login shell.
+    const env = { ...process.env, RIDGELINE_CACHE: process.env.RIDGELINE_CACHE ?? path.join(root, 'build/cache'), OMP_WAIT_POLICY: 'passive', PATH: `${vscode.programs}:${process.env.PATH}`, VSCODE_CLI: '1' };
     delete env.VSCODE_IPC_HOOK_CLI;
     await ended(spawn(codeServer, [...folders, '--install-extension', vsix], { env, stdio: 'ignore' }));
     vscode.server = spawn(codeServer, [...folders, '--auth', 'none', '--bind-addr', '127.0.0.1:0', '--disable-telemetry', '--disable-update-check'], { env, detached: true });
@@ -83,6 +84,7 @@ export class VSCode {
     const page = await context.newPage();
     page.setDefaultTimeout(patience);
     await page.goto(`${this.address}?folder=${encodeURIComponent(folder)}`);
+    await page.locator('.explorer-viewlet .monaco-list-row').first().waitFor();
     if (trust !== null) await page.getByRole('button', { name: trust ? 'Yes, I trust the authors' : "No, I don't trust the authors" }).click();
     return new Window(page, folder);
   }
