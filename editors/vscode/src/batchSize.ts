@@ -63,17 +63,18 @@ export class BatchSize implements vscode.Disposable {
     const uri = change && vscode.Uri.parse(change.textDocument.uri).toString();
     const editor = vscode.window.visibleTextEditors.find(({ document }) => document.uri.toString() === uri);
     const gesture = this.writing?.gesture;
-    if (change === undefined || editor === undefined || gesture === undefined) return otherwise();
+    if (change === undefined || editor === undefined) return otherwise();
     if (editor.document.version !== change.textDocument.version) return { applied: false, failureReason: 'the text was changed meanwhile' };
     const edits = (await this.daemon.client?.protocol2CodeConverter.asTextEdits(change.edits.filter((edit) => 'newText' in edit))) ?? [];
+    const start = edits[0]?.range.start;
+    if (start !== undefined) this.literal = { line: start.line, before: editor.document.lineAt(start.line).text.slice(0, start.character) };
+    if (gesture === undefined) return otherwise(); // asked for in the editor: the bars follow the text
     this.editing = true;
     const applied = await editor.edit(
       (builder) => edits.forEach((edit) => builder.replace(edit.range, edit.newText)),
       { undoStopBefore: gesture !== this.lastGesture, undoStopAfter: false });
     this.editing = false;
     this.lastGesture = gesture;
-    const start = edits[0]?.range.start;
-    if (start !== undefined) this.literal = { line: start.line, before: editor.document.lineAt(start.line).text.slice(0, start.character) };
     return { applied };
   }
 

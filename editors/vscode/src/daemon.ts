@@ -95,7 +95,7 @@ export class Daemon implements vscode.Disposable {
     const serve = ['serve', '--stdio'];
     if (host !== '') {
       // "--": a host that begins with a dash is no option.
-      return { command: 'ssh', args: ['-T', '-o', 'BatchMode=yes', '--', host, path || 'ridgeline', ...serve] };
+      return { command: 'ssh', args: ['-T', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=20', '--', host, path || 'ridgeline', ...serve] };
     }
     return { command: path || (isExecutable(this.bundled) ? this.bundled : 'ridgeline'), args: serve };
   }

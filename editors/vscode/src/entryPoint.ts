@@ -10,7 +10,8 @@ interface ModelClass {
 
 const fileLimit = 2000;
 
-export async function writeEntryPoint(): Promise<void> {
+/** `template` has {name} and {module} where those of the class go. */
+export async function writeEntryPoint(template: vscode.Uri): Promise<void> {
   const found = await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title: 'Looking for model classes' }, findModels);
   if (found.length === 0) {
     void vscode.window.showInformationMessage('No class of this workspace names Module among its bases.');
@@ -21,8 +22,10 @@ export async function writeEntryPoint(): Promise<void> {
   if (choice === undefined) return;
   const { name, file } = choice.model;
   const target = await freeName(vscode.Uri.joinPath(file, '..'));
+  const words = Buffer.from(await vscode.workspace.fs.readFile(template)).toString();
+  const text = words.replaceAll('{name}', name).replaceAll('{module}', path.basename(file.fsPath, '.py'));
   const edit = new vscode.WorkspaceEdit();
-  edit.createFile(target, { contents: Buffer.from(entryPointFor(name, path.basename(file.fsPath, '.py'))) });
+  edit.createFile(target, { contents: Buffer.from(text) });
   if (!(await vscode.workspace.applyEdit(edit))) {
     void vscode.window.showErrorMessage(`${vscode.workspace.asRelativePath(target)} could not be written. Is the folder read-only?`);
     return;
@@ -54,41 +57,4 @@ async function freeName(folder: vscode.Uri): Promise<vscode.Uri> {
       return uri;
     }
   }
-}
-
-function entryPointFor(name: string, module: string): string {
-  return `"""What Ridgeline profiles: the model, its input, and one iteration of the training."""
-
-import torch
-from torch import nn
-
-from ${module} import ${name}
-
-
-def device():
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def model_provider():
-    return ${name}().to(device())
-
-
-def input_provider(batch_size=32):
-    # TODO: the shapes of your own data
-    images = torch.randn(batch_size, 3, 224, 224)
-    labels = torch.randint(10, (batch_size,))
-    return images.to(device()), labels.to(device())
-
-
-def iteration_provider(model):
-    loss_function = nn.CrossEntropyLoss()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-
-    def iteration(images, labels):
-        optimizer.zero_grad()
-        loss_function(model(images), labels).backward()
-        optimizer.step()
-
-    return iteration
-`;
 }

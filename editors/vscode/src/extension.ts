@@ -62,7 +62,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     command('showLog', () => own.log.show()),
     command('restart', () => own.start()),
     command('undoBatchSize', () => batchSize.undo()),
-    command('writeEntryPoint', writeEntryPoint),
+    command('writeEntryPoint', () => writeEntryPoint(vscode.Uri.joinPath(context.extensionUri, 'media/entry_point.py.txt'))),
     command('toggleProfileOnSave', toggleProfileOnSave),
   );
   await own.start();

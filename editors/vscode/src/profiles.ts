@@ -63,12 +63,13 @@ export class Profiles implements vscode.Disposable {
     const uri = vscode.Uri.parse(changed.uri);
     this.known.set(uri.toString(), changed);
     if (!changed.profiling) this.progress = null;
-    if (this.entry === undefined || changed.profiling) this.look(uri);
+    if (this.entry === undefined) this.look(uri);
     if (uri.toString() === this.entry?.toString()) void this.reload();
     else this.emitter.fire();
   }
 
-  private look(entry: vscode.Uri): void {
+  /** The figures become those of another entry, once they are there. */
+  look(entry: vscode.Uri): void {
     if (entry.toString() === this.entry?.toString()) return;
     this.entry = entry;
     this.summary = this.breakdown = null;

@@ -22,6 +22,7 @@ export class Profiling {
       if (choice !== undefined) await vscode.commands.executeCommand('workbench.trust.manage');
       return;
     }
+    this.profiles.look(file);
     try {
       await this.daemon.request('ridgeline/profile', { ...options, textDocument: { uri: file.toString() } });
     } catch (error) {

@@ -63,5 +63,5 @@ test('the daemon of another machine is started through ssh', async (t) => {
   const window = await ownWindow(t, { folder: local });
   await window.profile();
   await until(async () => assert.ok((await window.markers()).length > 5));
-  assert.equal(readFileSync(log, 'utf8').trim(), '-T -o BatchMode=yes -- box ridgeline serve --stdio');
+  assert.equal(readFileSync(log, 'utf8').trim(), '-T -o BatchMode=yes -o ConnectTimeout=20 -- box ridgeline serve --stdio');
 });

@@ -255,7 +255,7 @@ export class Window {
     return this.view.locator(`.aspect.${kind} .row`).evaluateAll((rows) =>
       rows.map((row) => {
         const text = (name) => row.querySelector(`.${name}`)?.textContent?.trim() ?? '';
-        return { name: text('name').replace(/ ›$/, ''), share: text('share'), figure: text('figure'), drills: row.querySelector('.more') !== null };
+        return { name: text('name'), share: text('share'), figure: text('figure'), drills: text('more') !== '' };
       }));
   }
 

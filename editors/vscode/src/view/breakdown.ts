@@ -92,7 +92,9 @@ export class BreakdownPanel {
     place(meter, 0, aspect.value(child) / whole);
     const row = h('button.row', { type: 'button', 'data-node': child.node, 'aria-label': label, title: label },
       h(`span.key.${colour}`),
-      h('span.name', {}, child.name, h('span.type', {}, child.type === child.name ? '' : ` ${child.type}`), child.childCount > 0 ? h('span.more', {}, ' ›') : null),
+      h('span.name', {}, child.name),
+      h('span.type', {}, child.type === child.name ? '' : child.type),
+      h('span.more', {}, child.childCount > 0 ? '›' : ''),
       h('span.share', {}, share(aspect.part(child))),
       h('span.figure', {}, aspect.words(child)),
       meter);

@@ -5,7 +5,7 @@ import type { Batch, ByCategory, Estimate, Question, Summary } from '../protocol
 import { BreakdownPanel } from './breakdown';
 import { chart } from './chart';
 import { button, h, place } from './dom';
-import { notices, staleNotice, welcome } from './notices';
+import { notices, ageNotice, welcome } from './notices';
 import { type Reading, Slider, stepped } from './slider';
 
 const vscode = acquireVsCodeApi();
@@ -32,10 +32,10 @@ const news = h('div.news', { role: 'status', 'aria-live': 'polite' });
 const empty = h('div');
 const obstacle = h('p.obstacle', { role: 'status' });
 const sliders = h('div.sliders', {}, throughput.element, memory.element);
-const stale = h('div', { role: 'status' });
+const age = h('div', { role: 'status' });
 const atPeak = h('section.peak', { 'aria-label': 'At the peak' });
 const others = h('section.others', { 'aria-label': 'Other batch sizes' });
-const figures = h('div.figures', {}, sliders, obstacle, stale, breakdown.element, atPeak, others);
+const figures = h('div.figures', {}, sliders, obstacle, age, breakdown.element, atPeak, others);
 document.getElementById('view')?.append(header, news, empty, figures);
 
 window.addEventListener('message', ({ data }: MessageEvent<ToView>) => {
@@ -52,9 +52,10 @@ post({ type: 'ready' });
 function showAll(now: ViewState): void {
   news.replaceChildren(...notices(now, run));
   const nothing = now.summary === null;
-  figures.hidden = header.hidden = nothing;
+  header.hidden = nothing;
+  for (const element of figures.children) (element as HTMLElement).hidden = nothing && element !== age;
   empty.replaceChildren(...(nothing && now.daemon === 'running' && now.profiling === null ? [welcome(now, run)] : []));
-  stale.replaceChildren(...staleNotice(now, run));
+  age.replaceChildren(...ageNotice(now, run));
   document.body.classList.toggle('is-stale', now.summary?.stale === true);
   breakdown.show(now.breakdown, now.path);
   showBatch(now);

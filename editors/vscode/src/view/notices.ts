@@ -12,13 +12,7 @@ export function notices(state: ViewState, run: (command: ViewCommand) => void): 
     return found;
   }
   if (state.daemon === 'starting') say('info', 'The daemon is starting.');
-  if (state.profiling !== null) {
-    const { message, percentage } = state.profiling;
-    say('progress', message, ['Cancel', 'cancel']);
-    const bar = h('progress', { max: 100, 'aria-label': 'Profiling' });
-    if (percentage) bar.setAttribute('value', String(percentage));
-    found.at(-1)?.append(bar);
-  } else if (state.failure !== null) {
+  if (state.profiling === null && state.failure !== null) {
     const frame = state.failure.frames.at(-1);
     say('error', `The last profile failed: ${state.failure.message}`,
       ...(frame === undefined ? [] : [['Go to the line', 'failure'] as [string, ViewCommand]]), ['Show traceback', 'traceback'], ['Profile again', 'profile']);
@@ -27,11 +21,14 @@ export function notices(state: ViewState, run: (command: ViewCommand) => void): 
 }
 
 /** Below the bars, because dragging one makes the rest stale: nothing may move under the pointer. */
-export function staleNotice({ summary, failure, profiling }: ViewState, run: (command: ViewCommand) => void): HTMLElement[] {
+export function ageNotice({ summary, failure, profiling }: ViewState, run: (command: ViewCommand) => void): HTMLElement[] {
+  if (profiling !== null) {
+    const bar = h('progress', { max: 100, value: profiling.percentage || null, 'aria-label': 'Profiling' });
+    return [h('div.notice', {}, h('p', {}, profiling.message), h('div.buttons', {}, button('button.plain', 'Cancel', () => run('cancel'))), bar)];
+  }
   if (!summary?.stale) return [];
-  const again = failure === null && profiling === null;
   return [h('div.notice.stale', {}, h('p', {}, `Stale: the figures are ${summary.staleReason}.`),
-    again ? h('div.buttons', {}, button('button.plain', 'Profile again', () => run('profile'))) : null)];
+    failure === null ? h('div.buttons', {}, button('button.plain', 'Profile again', () => run('profile'))) : null)];
 }
 
 /** Before the first profile. */
