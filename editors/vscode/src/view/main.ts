@@ -89,14 +89,15 @@ function throughputReading(summary: Summary, preview: Batch | null): Reading | n
   const most = summary.maxSamplesPerSecond ?? value;
   if (value === null || most === null) return null;
   const bounded = summary.maxSamplesPerSecond !== null;
-  const part = bounded ? ` (${share(value / most)} of the maximum)` : '';
+  // What was measured can lie a little above what the model says is possible.
+  const part = value < most ? `${share(value / most)} of the maximum` : 'at the maximum';
   return {
     value, most,
     interval: preview === null ? measuredInterval(summary) : (preview.samplesPerSecond?.interval ?? null),
     words: `${rate(value)} samples/s`,
-    note: (bounded ? `${share(value / most)} of the maximum` : '') + plusMinus(preview?.samplesPerSecond ?? null, rate),
+    note: (bounded ? part : '') + plusMinus(preview?.samplesPerSecond ?? null, rate),
     mostWords: bounded ? `maximum ${rate(most)}` : '',
-    spoken: `${rate(value)} samples per second${part}, batch size ${preview?.batchSize ?? summary.batchSize}`,
+    spoken: `${rate(value)} samples per second${bounded ? `, ${part}` : ''}, batch size ${preview?.batchSize ?? summary.batchSize}`,
     warning: preview?.extrapolated ? `Extrapolated: measured up to batch size ${summary.sampledBatchSizes.high}.` : '',
   };
 }
