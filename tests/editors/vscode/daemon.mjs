@@ -36,6 +36,7 @@ test('a daemon that is killed comes back; one that dies again and again is given
   await window.lens('samples/s').waitFor(); // from the store
   await until(async () => assert.ok((await window.markers()).some(({ stale }) => !stale)));
   for (let crash = 2; crash <= 4; ++crash) {
+    await window.status.getByText('samples/s').waitFor(); // it runs
     kill();
     if (crash < 4) pid = await current();
   }

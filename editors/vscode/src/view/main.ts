@@ -164,6 +164,7 @@ function answers({ answers: { fits, enough, balanced } }: Summary): HTMLElement[
     return [h('li', {}, size, h('span.what', {}, what, h('small', {}, words)))];
   };
   return [h('ul.answers', {},
+    ...(enough === null ? [h('li', {}, 'No greatest throughput is known: the model of the time does not show one.')] : []),
     ...offer(enough, 'is enough: 95 % of the throughput; more brings little'),
     ...offer(balanced, 'weights and activations are equal'),
     ...offer(fits, 'is the largest that fits'))];
