@@ -9,13 +9,6 @@
 ;; The section of the server's settings (docs/settings.md). Empty: the interpreter is found.
 (setq-default eglot-workspace-configuration '((:ridgeline . (:python ""))))
 
-;; Eglot answers questions of servers, but 1.9 does not say so, and Ridgeline asks only who does.
-(cl-defmethod eglot-client-capabilities :around (_server)
-  (let ((capabilities (cl-call-next-method)))
-    (plist-put capabilities :window (append (plist-get capabilities :window)
-                                            '(:showMessage (:messageActionItem
-                                                            (:additionalPropertiesSupport :json-false)))))))
-
 (defun ridgeline-profile ()
   "Profile the entry point that the buffer shows.
 Emacs asks whether its code may run.  The echo area tells how it ended."

@@ -58,7 +58,7 @@ transport::ListenerHandlers Daemon::handlers(std::function<void(std::shared_ptr<
 
 bool Daemon::start_pipe(std::string& error) {
   auto endpoint =
-      transport::open_pipe(loop_, options_.pipe, handlers([this](auto connection) { look_at(std::move(connection)); }));
+      transport::open_pipe(loop_, options_.pipe, handlers([this](auto connection) { look_at(connection); }));
   if (auto* problem = std::get_if<transport::EndpointProblem>(&endpoint)) {
     error = std::move(problem->what);
   } else if (auto* connection = std::get_if<std::shared_ptr<transport::Transport>>(&endpoint)) {
@@ -107,10 +107,10 @@ void Daemon::ask_for_token(std::shared_ptr<transport::Transport> connection) {
       });
 }
 
-void Daemon::look_at(std::shared_ptr<transport::Transport> connection) {
+void Daemon::look_at(const std::shared_ptr<transport::Transport>& connection) {
   const std::uint64_t knock = ++last_knock_;
   knocking_[knock] = transport::peek(
-      loop_, std::move(connection),
+      loop_, connection,
       [this, knock](std::shared_ptr<transport::Transport> known, const std::string& first) {
         knocking_.erase(knock);
         if (const auto greeting = transport::parse_greeting(first); greeting.has_value() && !stopped_) {

@@ -16,6 +16,8 @@ namespace {
 using protocol::CodeAction;
 using protocol::Range;
 
+constexpr const char* kProfileKind = "source.ridgeline.profile";
+
 bool wanted(const std::vector<std::string>& only, const std::string& kind) {
   return only.empty() || std::ranges::any_of(only, [&](const std::string& asked) {
            return kind == asked || kind.starts_with(asked + ".");
@@ -43,6 +45,22 @@ void add_batch_sizes(const Snapshot& snapshot, std::vector<CodeAction>& actions)
   }
 }
 
+/// For editors without code lenses.
+CodeAction profile_action(const Snapshot& snapshot) {
+  CodeAction action;
+  action.title = "Profile this training step";
+  action.kind = kProfileKind;
+  action.command =
+      protocol::Command{action.title, "ridgeline.profile", protocol::Json::array({snapshot.document.uri()})};
+  return action;
+}
+
+bool is_on_provider(const Snapshot& snapshot, const source::EntryPoint& entry_point, const Range& range) {
+  return std::ranges::any_of(entry_point.providers, [&](const auto& provider) {
+    return provider.has_value() && touch(snapshot.line_range(snapshot.range(provider->name_span).start.line), range);
+  });
+}
+
 }  // namespace
 
 std::vector<CodeAction> code_actions(const Snapshot& snapshot, const Range& range,
@@ -54,6 +72,9 @@ std::vector<CodeAction> code_actions(const Snapshot& snapshot, const Range& rang
   }
   if (wanted(context.only, "quickfix")) {
     add_fixes(snapshot, range, actions);
+  }
+  if (wanted(context.only, kProfileKind) && is_on_provider(snapshot, *entry_point, range)) {
+    actions.push_back(profile_action(snapshot));
   }
   const auto& input = entry_point->provider(source::ProviderKind::kInput);
   if (input.has_value() && wanted(context.only, "refactor.rewrite")) {

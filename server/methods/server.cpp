@@ -34,12 +34,13 @@ constexpr std::array<const char*, 8> kOwnMethods = {
     "ridgeline/lineCosts", "ridgeline/predict",        "ridgeline/setBatchSize", "ridgeline/status"};
 
 Json capabilities_for(const protocol::InitializeParams& client) {
-  Json capabilities = {{"hoverProvider", true},
-                       {"inlayHintProvider", true},
-                       {"codeLensProvider", {{"resolveProvider", false}}},
-                       {"codeActionProvider", {{"codeActionKinds", {"quickfix", "refactor.rewrite"}}}},
-                       {"executeCommandProvider", {{"commands", kCommands}}},
-                       {"experimental", {{"ridgeline", {{"version", 1}, {"methods", kOwnMethods}}}}}};
+  Json capabilities = {
+      {"hoverProvider", true},
+      {"inlayHintProvider", true},
+      {"codeLensProvider", {{"resolveProvider", false}}},
+      {"codeActionProvider", {{"codeActionKinds", {"quickfix", "refactor.rewrite", "source.ridgeline.profile"}}}},
+      {"executeCommandProvider", {{"commands", kCommands}}},
+      {"experimental", {{"ridgeline", {{"version", 1}, {"methods", kOwnMethods}}}}}};
   if (client.capabilities.diagnostics.pull) {
     capabilities["diagnosticProvider"] = {
         {"identifier", "ridgeline"}, {"interFileDependencies", true}, {"workspaceDiagnostics", false}};

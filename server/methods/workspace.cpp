@@ -98,7 +98,7 @@ void Workspace::entry_changed(const Entry& entry) {
   publish_all();
   const auto& client = session_.capabilities().workspace;
   refresh(client.inlay_hint_refresh, "workspace/inlayHint/refresh");
-  refresh(client.diagnostics_refresh && session_.capabilities().diagnostics.pull, "workspace/diagnostic/refresh");
+  refresh(session_.capabilities().diagnostics.pull, "workspace/diagnostic/refresh");
   refresh_lenses();
 }
 

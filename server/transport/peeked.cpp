@@ -56,7 +56,7 @@ class Peeked : public Transport, public std::enable_shared_from_this<Peeked> {
 
 }  // namespace
 
-std::function<void()> peek(boost::asio::io_context& loop, std::shared_ptr<Transport> connection,
+std::function<void()> peek(boost::asio::io_context& loop, const std::shared_ptr<Transport>& connection,
                            std::function<void(std::shared_ptr<Transport>, const std::string&)> then,
                            std::function<void()> on_end) {
   // Until the first message only these handlers hold the connection; then whoever it is handed to does.

@@ -170,11 +170,33 @@ def bench_server(rounds: int) -> None:
     language_server.run(BINARY, table, rounds)
 
 
+def bench_vscode(rounds: int) -> None:
+    """What one sees in VS Code, in a browser: the markers after a save, and predictions while a bar is dragged."""
+    print("### VS Code\n")
+    result = run_json("node", ROOT / "tests" / "editors" / "vscode" / "bench.mjs", str(rounds))
+    saves, drags = result["paintedMs"], result["drags"]
+    table(
+        ["", "median", "worst"],
+        [
+            ["from save to painted markers, ms", f"{median(saves):.0f}", f"{max(saves):.0f}"],
+            *[
+                [title, f"{median(drag[name] for drag in drags):.0f}", f"{worst(drag[name] for drag in drags):.0f}"]
+                for name, title, worst in (
+                    ("asked", "moves of the pointer per second", min),
+                    ("answered", "predictions shown per second", min),
+                    ("settledMs", "from the last move to its prediction, ms", max),
+                )
+            ],
+        ],
+    )
+
+
 BENCHMARKS: dict[str, tuple[Callable[[int], None], int]] = {
     "overhead": (bench_overhead, 15),
     "analysis": (bench_analysis, 5),
     "source": (bench_source, 3),
     "server": (bench_server, 2),
+    "vscode": (bench_vscode, 10),
     "profile": (bench_profile, 3),
     "cancel": (bench_cancel, 5),
     "accuracy": (bench_accuracy, 4),

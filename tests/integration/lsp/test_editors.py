@@ -87,7 +87,11 @@ def test_what_it_can_show_it_is_given(tmp_path: Path, stdio: Callable[..., tuple
     editor.begin(capabilities, initializationOptions={"trust": "editor"} if name == "helix" else None)
     document = editor.open(entry)
     uri = entry.as_uri()
-    summary = editor.ask("workspace/executeCommand", {"command": "ridgeline.profile", "arguments": [uri]})
+    name_of = {"line": editor.line_of(uri, "def model_provider"), "character": 6}
+    at_provider = {"range": {"start": name_of, "end": name_of}, "context": {"diagnostics": []}}
+    (action,) = editor.ask("textDocument/codeAction", document | at_provider)
+    command = action["command"]
+    summary = editor.ask("workspace/executeCommand", {k: command[k] for k in ("command", "arguments")})
     place = {"line": editor.line_of(uri, "self.fc1("), "character": 25}
     hover = editor.ask("textDocument/hover", document | {"position": place})
     formats = capabilities["textDocument"]["hover"].get("contentFormat", [])
@@ -101,7 +105,7 @@ def test_what_it_can_show_it_is_given(tmp_path: Path, stdio: Callable[..., tuple
     assert any(action["title"].startswith("Set batch size to") for action in actions)
     editor.type_over(uri, "def model_provider", "def model_provide")
     missing = lambda found: any(diagnostic["code"] == "provider-missing" for diagnostic in found)  # noqa: E731
-    if "diagnostic" in capabilities["textDocument"]:
+    if capabilities.get("workspace", {}).get("diagnostics", {}).get("refreshSupport"):
         assert missing(editor.ask("textDocument/diagnostic", document)["items"])
     else:
         editor.until(lambda: missing(editor.diagnostics.get(uri, [])))

@@ -201,8 +201,8 @@ def test_folders_may_have_other_names_there(connect: Connect, tmp_path: Path) ->
     summary = editor.ask("ridgeline/profile", document)
     assert summary["batchSize"] == 48
     assert {change["uri"] for change in editor.changes} == {uri}
-    node = editor.ask("ridgeline/breakdown", {"profileId": summary["profileId"], "node": "0"})
-    assert node["definition"]["uri"] == uri
+    root = editor.ask("ridgeline/breakdown", {"profileId": summary["profileId"]})
+    assert [node["definition"]["uri"] for node in root["children"] if node["type"] == "MLP"] == [uri]
     assert editor.ask("workspace/executeCommand", set_to(here / "entry.py", 32))["applied"] is True
     assert "batch_size: int = 32)" in editor.texts[uri]
     editor.type_over(uri, "def forward(self, ", "def forward(self, nothing, ")

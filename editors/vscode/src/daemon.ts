@@ -1,0 +1,150 @@
+/** The daemon: where it comes from, how it is started, and what happens when it dies. */
+import { accessSync, constants } from 'node:fs';
+import * as vscode from 'vscode';
+import {
+  CloseAction,
+  type CloseHandlerResult,
+  ErrorAction,
+  type Executable,
+  type InitializeParams,
+  LanguageClient,
+  type LanguageClientOptions,
+  type Middleware,
+  State,
+} from 'vscode-languageclient/node';
+
+const crashesAllowed = 4;
+const crashWindowMs = 3 * 60 * 1000;
+
+export type DaemonState = 'starting' | 'running' | 'stopped';
+
+/** On another machine there is no process of ours to watch. */
+class RemoteClient extends LanguageClient {
+  protected override fillInitializeParams(params: InitializeParams): void {
+    super.fillInitializeParams(params);
+    params.processId = null;
+  }
+}
+
+/** Owns the language client; a restart, by itself or by hand, keeps the listeners. */
+export class Daemon implements vscode.Disposable {
+  readonly log = vscode.window.createOutputChannel('Ridgeline', { log: true });
+  private readonly stateChanged = new vscode.EventEmitter<DaemonState>();
+  private readonly listeners: ((client: LanguageClient) => void)[] = [];
+  readonly onState = this.stateChanged.event;
+  state: DaemonState = 'stopped';
+  client: LanguageClient | undefined;
+  private crashes: number[] = [];
+  private turn: Promise<void> = Promise.resolve();
+
+  constructor(private readonly bundled: string, private readonly middleware: Middleware) {}
+
+  listen<Params>(method: string, listener: (params: Params) => void): void {
+    this.listeners.push((client) => client.onNotification(method, listener));
+  }
+
+  /** Rejects with a ResponseError, or when the daemon is not there. */
+  async request<Result>(method: string, params: object): Promise<Result> {
+    if (this.client === undefined) throw new Error('The daemon does not run.');
+    return this.client.sendRequest<Result>(method, params);
+  }
+
+  /** Ends the one that runs, if any, and starts one with the settings of now. One call after the other. */
+  start(): Promise<void> {
+    this.crashes = [];
+    this.turn = this.turn.then(() => this.startNow());
+    return this.turn;
+  }
+
+  async stop(): Promise<void> {
+    const client = this.client;
+    this.client = undefined;
+    await client?.dispose().catch(() => undefined); // it may have died already
+  }
+
+  dispose(): void {
+    void this.stop();
+    this.log.dispose();
+    this.stateChanged.dispose();
+  }
+
+  private async startNow(): Promise<void> {
+    await this.stop();
+    const settings = vscode.workspace.getConfiguration('ridgeline.server');
+    const host = settings.get('ssh', '');
+    const executable = this.executable(settings.get('path', ''), host);
+    const Client = host === '' ? LanguageClient : RemoteClient;
+    const client = new Client('ridgeline', 'Ridgeline', executable, this.options(settings.get('pathMaps', [])));
+    for (const listen of this.listeners) listen(client);
+    client.onDidChangeState(({ newState }) => {
+      if (this.client === client) this.become(newState === State.Running ? 'running' : newState === State.Stopped ? 'stopped' : 'starting');
+    });
+    this.client = client;
+    this.become('starting');
+    this.log.info(`Starting ${executable.command} ${executable.args?.join(' ')}`);
+    try {
+      await client.start();
+    } catch (error) {
+      this.become('stopped');
+      await this.tell(`Ridgeline could not start ${executable.command}: ${error instanceof Error ? error.message : error}. ` +
+        'The setting ridgeline.server.path names another.');
+    }
+  }
+
+  private executable(path: string, host: string): Executable {
+    const serve = ['serve', '--stdio'];
+    if (host !== '') {
+      // "--": a host that begins with a dash is no option.
+      return { command: 'ssh', args: ['-T', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=20', '--', host, path || 'ridgeline', ...serve] };
+    }
+    return { command: path || (isExecutable(this.bundled) ? this.bundled : 'ridgeline'), args: serve };
+  }
+
+  private options(pathMaps: unknown): LanguageClientOptions {
+    // Trusting the workspace is the consent that the daemon would else ask for.
+    const asks = vscode.workspace.getConfiguration('security.workspace.trust').get('enabled', true);
+    const trust = vscode.workspace.isTrusted && asks ? { trust: 'editor' } : {};
+    return {
+      documentSelector: [{ scheme: 'file', language: 'python' }],
+      synchronize: { configurationSection: 'ridgeline' },
+      initializationOptions: { pathMaps, ...trust },
+      outputChannel: this.log,
+      middleware: this.middleware,
+      errorHandler: {
+        error: () => ({ action: ErrorAction.Continue }),
+        closed: () => this.closed(),
+      },
+    };
+  }
+
+  private closed(): CloseHandlerResult {
+    const now = Date.now();
+    this.crashes = [...this.crashes.filter((time) => now - time < crashWindowMs), now];
+    if (this.crashes.length < crashesAllowed) {
+      return { action: CloseAction.Restart, message: 'The daemon ended and is started again.', handled: true };
+    }
+    void this.tell(`Ridgeline's daemon ended ${crashesAllowed} times within 3 minutes and is not started again.`);
+    return { action: CloseAction.DoNotRestart, handled: true };
+  }
+
+  private async tell(message: string): Promise<void> {
+    this.log.error(message);
+    const choice = await vscode.window.showErrorMessage(message, 'Show Log', 'Restart');
+    if (choice === 'Show Log') this.log.show();
+    if (choice === 'Restart') await this.start();
+  }
+
+  private become(state: DaemonState): void {
+    this.state = state;
+    this.stateChanged.fire(state);
+  }
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,60 @@
+/** Writes an entry point for a model class of the user's choice; what its input looks like is left to fill in. */
+import * as path from 'node:path';
+import * as vscode from 'vscode';
+
+interface ModelClass {
+  name: string;
+  file: vscode.Uri;
+  line: number;
+}
+
+const fileLimit = 2000;
+
+/** `template` has {name} and {module} where those of the class go. */
+export async function writeEntryPoint(template: vscode.Uri): Promise<void> {
+  const found = await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title: 'Looking for model classes' }, findModels);
+  if (found.length === 0) {
+    void vscode.window.showInformationMessage('No class of this workspace names Module among its bases.');
+    return;
+  }
+  const items = found.map((model) => ({ label: `$(symbol-class) ${model.name}`, description: `${vscode.workspace.asRelativePath(model.file)}:${model.line + 1}`, model }));
+  const choice = await vscode.window.showQuickPick(items, { title: 'Write an entry point', placeHolder: 'Which class is the model?', matchOnDescription: true });
+  if (choice === undefined) return;
+  const { name, file } = choice.model;
+  const target = await freeName(vscode.Uri.joinPath(file, '..'));
+  const words = Buffer.from(await vscode.workspace.fs.readFile(template)).toString();
+  const text = words.replaceAll('{name}', name).replaceAll('{module}', path.basename(file.fsPath, '.py'));
+  const edit = new vscode.WorkspaceEdit();
+  edit.createFile(target, { contents: Buffer.from(text) });
+  if (!(await vscode.workspace.applyEdit(edit))) {
+    void vscode.window.showErrorMessage(`${vscode.workspace.asRelativePath(target)} could not be written. Is the folder read-only?`);
+    return;
+  }
+  const document = await vscode.workspace.openTextDocument(target);
+  const line = document.getText().split('\n').findIndex((text) => text.includes('TODO'));
+  await vscode.window.showTextDocument(document, { selection: document.lineAt(Math.max(line, 0)).range });
+}
+
+async function findModels(): Promise<ModelClass[]> {
+  const files = await vscode.workspace.findFiles('**/*.py', '**/{.venv,venv,site-packages,node_modules,build,__pycache__}/**', fileLimit);
+  const models = await Promise.all(files.map(async (file) => modelsIn(file, Buffer.from(await vscode.workspace.fs.readFile(file)).toString())));
+  return models.flat().sort((a, b) => a.name.localeCompare(b.name));
+}
+
+/** Classes at the top level with a base that is called Module, or ends so: `nn.Module`, `LightningModule`. */
+function modelsIn(file: vscode.Uri, text: string): ModelClass[] {
+  return [...text.matchAll(/^class\s+(\w+)\s*\(([^)]*)\)\s*:/gm)]
+    .filter(([, , bases]) => /Module\b/.test(bases ?? ''))
+    .map((match) => ({ name: match[1]!, file, line: text.slice(0, match.index).split('\n').length - 1 }));
+}
+
+async function freeName(folder: vscode.Uri): Promise<vscode.Uri> {
+  for (let i = 1; ; ++i) {
+    const uri = vscode.Uri.joinPath(folder, i === 1 ? 'entry.py' : `entry_${i}.py`);
+    try {
+      await vscode.workspace.fs.stat(uri);
+    } catch {
+      return uri;
+    }
+  }
+}

@@ -1,0 +1,82 @@
+/** Puts the parts together. */
+import * as vscode from 'vscode';
+import { InlayHintRequest, type Middleware } from 'vscode-languageclient/node';
+import { BatchSize } from './batchSize';
+import { Daemon } from './daemon';
+import { writeEntryPoint } from './entryPoint';
+import { Markers } from './markers';
+import { Profiles } from './profiles';
+import { Profiling } from './profiling';
+import { statusBar } from './status';
+import { goToFailure, registerTraceback, showTraceback } from './traceback';
+import { View } from './view';
+
+let daemon: Daemon | undefined;
+
+export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  const own = (daemon = new Daemon(context.asAbsolutePath('bin/ridgeline'), middleware()));
+  const profiles = new Profiles(own);
+  const profiling = new Profiling(own, profiles);
+  const markers = new Markers(own, profiles);
+  const batchSize = new BatchSize(own, profiles);
+  const view = new View(context.extensionUri, own, profiles, batchSize);
+
+  function middleware(): Middleware {
+    return {
+      // The status bar shows it, with a way to cancel.
+      handleWorkDoneProgress: (_token, progress, next) => {
+        if (progress.kind !== 'end') profiles.showProgress({ message: progress.message ?? '', percentage: progress.percentage ?? null });
+        else next(_token, progress);
+      },
+      // The daemon's commands, from its lenses; those of the same meaning in the palette have names of their own.
+      executeCommand: (command, args: unknown[], next) => {
+        if (command !== 'ridgeline.profile') return next(command, args);
+        return profiling.profile(typeof args[0] === 'string' ? vscode.Uri.parse(args[0]) : undefined, Object(args[1]));
+      },
+      provideInlayHints: (document, range, token, next) =>
+        profiles.isExploring ? markers.hints(document, range) : next(document, range, token),
+      workspace: { handleApplyEdit: (params, next) => batchSize.apply(params, async () => (await next(params, cancelled)) as never) },
+    };
+  }
+
+  const command = (name: string, action: () => unknown) => vscode.commands.registerCommand(`ridgeline.${name}`, action);
+  let explored = '';
+  context.subscriptions.push(
+    own, profiles, markers, batchSize, view, statusBar(own, profiles), registerTraceback(),
+    vscode.window.registerWebviewViewProvider('ridgeline.view', view, { webviewOptions: { retainContextWhenHidden: true } }),
+    profiles.onDidChange(() => {
+      if (explored === (explored = profiles.breakdown?.node ?? '')) return;
+      const hints = own.client?.getFeature(InlayHintRequest.method);
+      for (const { document } of vscode.window.visibleTextEditors) hints?.getProvider(document)?.onDidChangeInlayHints.fire();
+    }),
+    vscode.workspace.onDidGrantWorkspaceTrust(() => own.start()),
+    vscode.workspace.onDidChangeConfiguration((change) => {
+      if (change.affectsConfiguration('ridgeline.server')) void own.start();
+    }),
+    command('profileFile', () => profiling.profile()),
+    command('cancelProfile', () => profiling.cancel()),
+    command('showView', () => vscode.commands.executeCommand('ridgeline.view.focus')),
+    command('showReport', () => profiles.entry && vscode.commands.executeCommand('ridgeline.openReport', profiles.entry.toString())),
+    command('showTraceback', () => profiles.state?.failure ? showTraceback(profiles.state.failure) : vscode.window.showInformationMessage('The last profile did not fail.')),
+    command('goToFailure', () => profiles.state?.failure && goToFailure(profiles.state.failure)),
+    command('showLog', () => own.log.show()),
+    command('restart', () => own.start()),
+    command('undoBatchSize', () => batchSize.undo()),
+    command('writeEntryPoint', () => writeEntryPoint(vscode.Uri.joinPath(context.extensionUri, 'media/entry_point.py.txt'))),
+    command('toggleProfileOnSave', toggleProfileOnSave),
+  );
+  await own.start();
+}
+
+export async function deactivate(): Promise<void> {
+  await daemon?.stop();
+}
+
+const cancelled = new vscode.CancellationTokenSource().token;
+
+async function toggleProfileOnSave(): Promise<void> {
+  const settings = vscode.workspace.getConfiguration('ridgeline');
+  const on = !settings.get('profileOnSave', true);
+  await settings.update('profileOnSave', on, vscode.ConfigurationTarget.Global);
+  vscode.window.setStatusBarMessage(`Profiling on save is ${on ? 'on' : 'off'}.`, 4000);
+}

@@ -1,0 +1,130 @@
+/** Markers in the gutter: of the whole step, or of the node being explored; as text they stand in the inlay hints. */
+import * as vscode from 'vscode';
+import type { Daemon } from './daemon';
+import { bytes, duration, share } from './figures';
+import { bucket, glyph } from './glyphs';
+import type { Profiles } from './profiles';
+import type { LineCost, LineCosts } from './protocol';
+
+export class Markers implements vscode.Disposable {
+  private readonly types = new Map<string, vscode.TextEditorDecorationType>();
+  private readonly busy = new Map<vscode.TextEditor, { again: boolean }>();
+  private readonly disposables: vscode.Disposable[];
+
+  constructor(private readonly daemon: Daemon, private readonly profiles: Profiles) {
+    const { window, workspace } = vscode;
+    this.disposables = [
+      profiles.onDidChange(() => this.paintAll()),
+      window.onDidChangeVisibleTextEditors(() => this.paintAll()),
+      window.onDidChangeActiveColorTheme(() => this.forgetTypes()),
+      workspace.onDidChangeConfiguration((change) => {
+        if (change.affectsConfiguration('ridgeline.gutterMarkers')) this.paintAll();
+      }),
+      workspace.onDidChangeTextDocument(({ document }) => {
+        for (const editor of window.visibleTextEditors) if (editor.document === document) void this.paint(editor);
+      }),
+    ];
+  }
+
+  /** The costs of a document's lines within the node being explored; null where there are none. */
+  async costs(document: vscode.TextDocument): Promise<LineCosts | null> {
+    const { summary, breakdown } = this.profiles;
+    if (summary === null || document.languageId !== 'python') return null;
+    try {
+      return await this.daemon.request<LineCosts>('ridgeline/lineCosts', {
+        textDocument: { uri: document.uri.toString() },
+        profileId: summary.profileId,
+        node: breakdown?.node ?? '',
+      });
+    } catch {
+      return null; // the profile is gone, and its successor will be told of
+    }
+  }
+
+  /** What the daemon's inlay hints say, of the node being explored. */
+  async hints(document: vscode.TextDocument, range: vscode.Range): Promise<vscode.InlayHint[]> {
+    const settings = vscode.workspace.getConfiguration('ridgeline.inlayHints', document);
+    const costs = settings.get('enabled', true) ? await this.costs(document) : null;
+    const threshold = settings.get('threshold', 0.01);
+    return (costs?.lines ?? [])
+      .filter((cost) => cost.line < document.lineCount && cost.line >= range.start.line && cost.line <= range.end.line)
+      .filter((cost) => Math.max(cost.share ?? 0, cost.peakShare ?? 0) >= threshold)
+      .map((cost) => {
+        const hint = new vscode.InlayHint(document.lineAt(cost.line).range.end,
+          words(cost, settings.get('format', 'both')) + ` in ${this.profiles.breakdown?.name}` + (costs?.stale ? ' (stale)' : ''));
+        hint.paddingLeft = true;
+        return hint;
+      });
+  }
+
+  dispose(): void {
+    this.forgetTypes();
+    for (const disposable of this.disposables) disposable.dispose();
+  }
+
+  private paintAll(): void {
+    for (const editor of vscode.window.visibleTextEditors) void this.paint(editor);
+  }
+
+  /** One request at a time for each editor; what changes meanwhile is painted after it. */
+  private async paint(editor: vscode.TextEditor): Promise<void> {
+    const running = this.busy.get(editor);
+    if (running !== undefined) {
+      running.again = true;
+      return;
+    }
+    const turn = { again: true };
+    this.busy.set(editor, turn);
+    while (turn.again) {
+      turn.again = false;
+      const costs = await this.costs(editor.document);
+      if (!turn.again) this.decorate(editor, costs);
+    }
+    this.busy.delete(editor);
+  }
+
+  private decorate(editor: vscode.TextEditor, costs: LineCosts | null): void {
+    const ranges = new Map<string, vscode.DecorationOptions[]>();
+    const shown = vscode.workspace.getConfiguration('ridgeline').get('gutterMarkers', true);
+    for (const cost of shown ? (costs?.lines ?? []) : []) {
+      const [time, memory] = [bucket(cost.share), bucket(cost.peakShare)];
+      if (time + memory === 0) continue;
+      const key = `${time} ${memory} ${costs?.stale ? 'stale' : ''}`;
+      if (!this.types.has(key)) this.types.set(key, markerType(time, memory, costs?.stale === true));
+      const name = this.profiles.isExploring ? this.profiles.breakdown?.name : undefined;
+      const hoverMessage = name === undefined ? {} : { hoverMessage: plain(`${words(cost, 'both')} in ${name}`) };
+      ranges.set(key, [...(ranges.get(key) ?? []), { range: new vscode.Range(cost.line, 0, cost.line, 0), ...hoverMessage }]);
+    }
+    for (const [key, type] of this.types) editor.setDecorations(type, ranges.get(key) ?? []);
+  }
+
+  private forgetTypes(): void {
+    for (const type of this.types.values()) type.dispose();
+    this.types.clear();
+    this.paintAll();
+  }
+}
+
+/** "36 % 151 ms · 0.40 GiB", as the daemon says it of the whole step. */
+function words(cost: LineCost, format: string): string {
+  const time = format !== 'memory' && (cost.share ?? 0) >= 0.0005 ? [`${share(cost.share)} ${duration(cost.timeMs)}`] : [];
+  const memory = format !== 'time' && cost.peakBytes > 0 ? [bytes(cost.peakBytes)] : [];
+  return [...time, ...memory].join(' · ');
+}
+
+/** Names come from the user's code: they are text, not Markdown. */
+function plain(text: string): vscode.MarkdownString {
+  return new vscode.MarkdownString().appendText(text);
+}
+
+function markerType(time: number, memory: number, stale: boolean): vscode.TextEditorDecorationType {
+  const { HighContrast, HighContrastLight } = vscode.ColorThemeKind;
+  const kind = vscode.window.activeColorTheme.kind;
+  const strong = kind === HighContrast || kind === HighContrastLight;
+  const icon = (palette: Parameters<typeof glyph>[0]) => ({ gutterIconPath: glyph(palette, time, memory, stale), gutterIconSize: 'contain' });
+  return vscode.window.createTextEditorDecorationType({
+    light: icon(strong ? 'highContrastLight' : 'light'),
+    dark: icon(strong ? 'highContrast' : 'dark'),
+    rangeBehavior: vscode.DecorationRangeBehavior.OpenClosed,
+  });
+}

@@ -1,0 +1,133 @@
+/** What is known of the profiles: which entry the user looks at, its figures, and the node being explored. */
+import * as vscode from 'vscode';
+import type { Daemon } from './daemon';
+import type { Breakdown, Changed, Summary } from './protocol';
+
+export interface Progress {
+  message: string;
+  percentage: number | null;
+}
+
+export class Profiles implements vscode.Disposable {
+  private readonly emitter = new vscode.EventEmitter<void>();
+  readonly onDidChange = this.emitter.event;
+  /** The entry file that the user looks at. */
+  entry: vscode.Uri | undefined;
+  summary: Summary | null = null;
+  breakdown: Breakdown | null = null;
+  path: { node: string; name: string }[] = [];
+  progress: Progress | null = null;
+  private readonly known = new Map<string, Changed>();
+  private latest = 0;
+
+  constructor(private readonly daemon: Daemon) {
+    daemon.listen<Changed>('ridgeline/profileChanged', (changed) => this.changed(changed));
+    daemon.onState((state) => {
+      if (state === 'running') return void this.follow(vscode.window.activeTextEditor);
+      this.known.clear(); // a daemon that starts anew says again what it knows
+      this.progress = null;
+      this.emitter.fire();
+    });
+    vscode.window.onDidChangeActiveTextEditor((editor) => this.follow(editor));
+  }
+
+  get state(): Changed | undefined {
+    return this.entry && this.known.get(this.entry.toString());
+  }
+
+  get isExploring(): boolean {
+    return this.breakdown !== null && this.breakdown.node !== '';
+  }
+
+  /** The entry that a file is part of, as far as profiles tell; else the file. */
+  async entryOf(file: vscode.Uri): Promise<vscode.Uri> {
+    const summary = await this.summaryOf(file);
+    return summary?.uri === undefined ? file : vscode.Uri.parse(summary.uri);
+  }
+
+  /** Drills into a node, or back out of it; "" is the whole iteration. */
+  async explore(node: string): Promise<void> {
+    if (this.summary !== null) await this.load(this.summary, node);
+  }
+
+  showProgress(progress: Progress | null): void {
+    this.progress = progress;
+    this.emitter.fire();
+  }
+
+  dispose(): void {
+    this.emitter.dispose();
+  }
+
+  private changed(changed: Changed): void {
+    const uri = vscode.Uri.parse(changed.uri);
+    this.known.set(uri.toString(), changed);
+    if (!changed.profiling) this.progress = null;
+    if (this.entry === undefined) this.look(uri);
+    if (uri.toString() === this.entry?.toString()) void this.reload();
+    else this.emitter.fire();
+  }
+
+  /** The figures become those of another entry, once they are there. */
+  look(entry: vscode.Uri): void {
+    if (entry.toString() === this.entry?.toString()) return;
+    this.entry = entry;
+    this.summary = this.breakdown = null;
+    this.path = [];
+  }
+
+  /** Another file was opened: the figures become those of the entry that it is part of, if there are any. */
+  private async follow(editor: vscode.TextEditor | undefined): Promise<void> {
+    if (editor?.document.languageId !== 'python' || editor.document.uri.scheme !== 'file') return;
+    const file = editor.document.uri;
+    const summary = await this.summaryOf(file);
+    if (summary?.uri !== undefined) this.look(vscode.Uri.parse(summary.uri));
+    else if (this.summary === null || this.known.has(file.toString())) this.look(file);
+    await this.reload();
+  }
+
+  private async reload(): Promise<void> {
+    const turn = ++this.latest;
+    const summary = this.entry === undefined ? null : await this.summaryOf(this.entry);
+    if (turn !== this.latest) return;
+    if (summary === null) {
+      this.summary = this.breakdown = null;
+      this.emitter.fire();
+      return;
+    }
+    await this.load(summary, this.breakdown?.node ?? '');
+  }
+
+  /** The summary with a node of it; with the whole iteration where there is no such node any more. */
+  private async load(summary: Summary, node: string): Promise<void> {
+    const turn = ++this.latest;
+    const before = this.path;
+    const steps = node === '' ? [] : node.split('.').map((_, i, parts) => parts.slice(0, i + 1).join('.'));
+    try {
+      const nodes = await Promise.all(['', ...steps].map((id) => this.breakdownOf(summary, id)));
+      if (turn !== this.latest) return;
+      const path = nodes.map(({ node: id, name }) => ({ node: id, name }));
+      // The tree of a new profile may be another: the same place under another name is not what the user explores.
+      const moved = summary.profileId !== this.summary?.profileId && path.some(({ name }, i) => before[i] !== undefined && before[i].name !== name);
+      this.summary = summary;
+      this.path = moved ? path.slice(0, 1) : path;
+      this.breakdown = (moved ? nodes[0] : nodes.at(-1)) ?? null;
+      this.emitter.fire();
+    } catch {
+      if (turn === this.latest && node !== '') await this.load(summary, '');
+    }
+  }
+
+  private breakdownOf(summary: Summary, node: string): Promise<Breakdown> {
+    return this.daemon.request('ridgeline/breakdown', { profileId: summary.profileId, node });
+  }
+
+  private async summaryOf(file: vscode.Uri): Promise<Summary | null> {
+    if (this.daemon.state !== 'running') return null;
+    try {
+      return await this.daemon.request<Summary | null>('ridgeline/summary', { textDocument: { uri: file.toString() } });
+    } catch {
+      return null; // the daemon ended meanwhile
+    }
+  }
+}

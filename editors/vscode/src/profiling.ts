@@ -1,0 +1,52 @@
+/** Starting and cancelling profiles, and what to say when one fails. */
+import * as vscode from 'vscode';
+import { LSPErrorCodes, ResponseError } from 'vscode-languageclient/node';
+import type { Daemon } from './daemon';
+import type { Profiles } from './profiles';
+import type { Failure } from './protocol';
+import { showTraceback } from './traceback';
+
+export class Profiling {
+  constructor(private readonly daemon: Daemon, private readonly profiles: Profiles) {}
+
+  /** Profiles an entry; without one, that of the file in the active editor. */
+  async profile(entry?: vscode.Uri, options: object = {}): Promise<void> {
+    const file = entry ?? (await this.entryHere());
+    if (file === undefined) {
+      void vscode.window.showInformationMessage('Open the Python file with your providers, then profile it.');
+      return;
+    }
+    if (!vscode.workspace.isTrusted) {
+      const choice = await vscode.window.showWarningMessage(
+        'Profiling runs the code of this workspace, which is not trusted.', 'Manage Workspace Trust');
+      if (choice !== undefined) await vscode.commands.executeCommand('workbench.trust.manage');
+      return;
+    }
+    this.profiles.look(file);
+    try {
+      await this.daemon.request('ridgeline/profile', { ...options, textDocument: { uri: file.toString() } });
+    } catch (error) {
+      await this.tell(error);
+    }
+  }
+
+  async cancel(entry = this.profiles.entry): Promise<void> {
+    if (entry === undefined) return;
+    await this.daemon.request('workspace/executeCommand', { command: 'ridgeline.cancel', arguments: [entry.toString()] });
+  }
+
+  private async entryHere(): Promise<vscode.Uri | undefined> {
+    const file = vscode.window.activeTextEditor?.document;
+    return file?.languageId === 'python' ? this.profiles.entryOf(file.uri) : this.profiles.entry;
+  }
+
+  private async tell(error: unknown): Promise<void> {
+    if (!(error instanceof ResponseError) || error.code === LSPErrorCodes.RequestCancelled) return;
+    const failure = error.data as Failure | undefined;
+    // Refusing to run the code, and asking again, are what the user did.
+    if (failure?.kind === 'not-trusted' || failure?.kind === 'superseded') return;
+    const choice = await vscode.window.showErrorMessage(`Ridgeline: ${error.message}`, ...(failure ? ['Show Traceback'] : []), 'Show Log');
+    if (choice === 'Show Traceback' && failure) await showTraceback(failure);
+    if (choice === 'Show Log') this.daemon.log.show();
+  }
+}

@@ -1,0 +1,55 @@
+/** The status bar item: one glance says what goes on, one click does what comes next. */
+import * as vscode from 'vscode';
+import type { Daemon } from './daemon';
+import { rate } from './figures';
+import type { Profiles } from './profiles';
+
+interface Look {
+  text: string;
+  tooltip: string;
+  command: string;
+  background?: string;
+}
+
+export function statusBar(daemon: Daemon, profiles: Profiles): vscode.Disposable {
+  const item = vscode.window.createStatusBarItem('ridgeline.status', vscode.StatusBarAlignment.Left, 10);
+  item.name = 'Ridgeline';
+  const update = () => {
+    const look = lookOf(daemon, profiles);
+    item.text = look.text;
+    item.tooltip = look.tooltip;
+    item.command = look.command;
+    item.backgroundColor = look.background === undefined ? undefined : new vscode.ThemeColor(look.background);
+    item.accessibilityInformation = { label: `${look.text.replace(/\$\([^)]*\)/g, '').trim()}. ${look.tooltip}` };
+    item.show();
+    void vscode.commands.executeCommand('setContext', 'ridgeline.profiling', profiles.state?.profiling === true);
+    void vscode.commands.executeCommand('setContext', 'ridgeline.hasProfile', profiles.summary !== null);
+  };
+  update();
+  return vscode.Disposable.from(item, daemon.onState(update), profiles.onDidChange(update));
+}
+
+function lookOf(daemon: Daemon, { state, progress, summary }: Profiles): Look {
+  if (daemon.state === 'stopped') {
+    return { text: '$(error) Ridgeline', tooltip: 'The daemon does not run. Click for the log.', command: 'ridgeline.showLog', background: 'statusBarItem.errorBackground' };
+  }
+  if (daemon.state === 'starting') {
+    return { text: '$(loading~spin) Ridgeline', tooltip: 'The daemon is starting. Click for the log.', command: 'ridgeline.showLog' };
+  }
+  if (state?.profiling) {
+    const percentage = progress?.percentage ? ` ${progress.percentage} %` : '';
+    return { text: `$(loading~spin) Profiling${percentage} $(close)`, tooltip: `${progress?.message ?? 'Waiting'}. Click to cancel.`, command: 'ridgeline.cancelProfile' };
+  }
+  if (state?.failure) {
+    return { text: '$(error) Ridgeline: failed', tooltip: `${state.failure.message}\nClick for the traceback.`, command: 'ridgeline.showTraceback' };
+  }
+  if (summary === null) {
+    return { text: '$(pulse) Ridgeline', tooltip: 'No profile yet. Click to open the view.', command: 'ridgeline.showView' };
+  }
+  const stale = summary.stale ? ' (stale)' : '';
+  return {
+    text: `$(pulse) ${rate(summary.samplesPerSecond)} samples/s${stale}`,
+    tooltip: `Batch size ${summary.batchSize}${summary.stale ? `; the figures are ${summary.staleReason}` : ''}. Click to open the view.`,
+    command: 'ridgeline.showView',
+  };
+}

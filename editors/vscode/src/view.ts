@@ -1,0 +1,107 @@
+/** The Ridgeline view: sends what there is to show, and does what is asked for there. */
+import { randomBytes } from 'node:crypto';
+import * as vscode from 'vscode';
+import type { BatchSize } from './batchSize';
+import type { Daemon } from './daemon';
+import { type FromView, type ToView, viewCommands, type ViewState } from './messages';
+import type { Profiles } from './profiles';
+import type { Place } from './protocol';
+
+export class View implements vscode.WebviewViewProvider, vscode.Disposable {
+  private webview: vscode.Webview | undefined;
+  private readonly highlight = vscode.window.createTextEditorDecorationType({
+    isWholeLine: true,
+    backgroundColor: new vscode.ThemeColor('editor.findMatchHighlightBackground'),
+    border: '1px solid',
+    borderColor: new vscode.ThemeColor('editor.findMatchHighlightBorder'),
+    overviewRulerColor: new vscode.ThemeColor('editorOverviewRuler.findMatchForeground'),
+  });
+  private readonly disposables: vscode.Disposable[];
+
+  constructor(private readonly root: vscode.Uri, private readonly daemon: Daemon, private readonly profiles: Profiles, private readonly batchSize: BatchSize) {
+    this.disposables = [
+      this.highlight,
+      daemon.onState(() => this.send()),
+      profiles.onDidChange(() => this.send()),
+      batchSize.onDidChange(() => this.post({ type: 'preview', preview: batchSize.preview, obstacle: batchSize.obstacle })),
+      vscode.workspace.onDidGrantWorkspaceTrust(() => this.send()),
+    ];
+  }
+
+  resolveWebviewView(view: vscode.WebviewView): void {
+    this.webview = view.webview;
+    view.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(this.root, 'dist'), vscode.Uri.joinPath(this.root, 'media')] };
+    view.webview.onDidReceiveMessage((message: FromView) => this.received(message));
+    view.onDidDispose(() => (this.webview = undefined));
+    view.webview.html = this.html(view.webview);
+  }
+
+  dispose(): void {
+    for (const disposable of this.disposables) disposable.dispose();
+  }
+
+  private received(message: FromView): void {
+    switch (message.type) {
+      case 'ready': return this.send();
+      case 'command': return void vscode.commands.executeCommand(viewCommands[message.command]);
+      case 'explore': return void this.profiles.explore(message.node);
+      case 'highlight': return this.mark(message.place);
+      case 'open': return void this.open(message.place);
+      case 'ask': return void this.batchSize.ask(message.question, message.gesture);
+    }
+  }
+
+  private send(): void {
+    this.post({ type: 'state', state: this.state() });
+  }
+
+  private post(message: ToView): void {
+    void this.webview?.postMessage(message);
+  }
+
+  private state(): ViewState {
+    const { entry, state, progress, summary, breakdown, path } = this.profiles;
+    return {
+      daemon: this.daemon.state,
+      trusted: vscode.workspace.isTrusted,
+      file: entry === undefined ? null : vscode.workspace.asRelativePath(entry),
+      profiling: state?.profiling ? (progress ?? { message: 'Waiting', percentage: null }) : null,
+      summary,
+      breakdown,
+      path,
+      failure: state?.failure ?? null,
+      preview: this.batchSize.preview,
+      obstacle: this.batchSize.obstacle,
+    };
+  }
+
+  private mark(place: Place | null): void {
+    const uri = place && vscode.Uri.parse(place.uri).toString();
+    for (const editor of vscode.window.visibleTextEditors) {
+      const here = place !== null && editor.document.uri.toString() === uri;
+      editor.setDecorations(this.highlight, here ? [new vscode.Range(place.line, 0, place.line, 0)] : []);
+    }
+  }
+
+  private async open(place: Place): Promise<void> {
+    const selection = new vscode.Range(place.line, 0, place.line, 0);
+    await vscode.window.showTextDocument(vscode.Uri.parse(place.uri), { selection, preserveFocus: true, viewColumn: vscode.ViewColumn.One });
+  }
+
+  private html(webview: vscode.Webview): string {
+    const nonce = randomBytes(16).toString('base64');
+    const file = (...path: string[]) => webview.asWebviewUri(vscode.Uri.joinPath(this.root, ...path)).toString();
+    const policy = `default-src 'none'; style-src ${webview.cspSource}; script-src 'nonce-${nonce}'`;
+    return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="stylesheet" href="${file('media', 'view.css')}">
+<title>Ridgeline</title>
+</head>
+<body><main id="view"></main><script nonce="${nonce}" src="${file('dist', 'view.js')}"></script></body>
+</html>`;
+  }
+}

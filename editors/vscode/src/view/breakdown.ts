@@ -1,0 +1,138 @@
+/** Where time and memory go: a bar of its parts, and a list of them to drill into. */
+import { bytes, duration, share } from '../figures';
+import type { Breakdown, BreakdownNode, Place } from '../protocol';
+import { button, h, place } from './dom';
+
+export interface BreakdownEvents {
+  explore(node: string): void;
+  highlight(place: Place | null): void;
+  open(place: Place): void;
+}
+
+interface Aspect {
+  kind: 'time' | 'memory';
+  title: string;
+  value(node: BreakdownNode): number;
+  words(node: BreakdownNode): string;
+  part(node: BreakdownNode): number | null;
+}
+
+const aspects: Aspect[] = [
+  { kind: 'time', title: 'Run time', value: (node) => node.timeMs ?? 0, words: (node) => duration(node.timeMs), part: (node) => node.share },
+  { kind: 'memory', title: 'Memory at the peak', value: (node) => node.peakBytes, words: (node) => bytes(node.peakBytes), part: (node) => node.peakShare },
+];
+
+/** Below this part of the whole a row says nothing. */
+const leastShown = 0.0005;
+const colours = 8;
+
+export class BreakdownPanel {
+  readonly element = h('section.breakdown', { 'aria-label': 'Breakdown' });
+  private shown: string | null = null;
+
+  constructor(private readonly events: BreakdownEvents) {
+    this.element.addEventListener('keydown', (event) => this.key(event));
+    this.element.addEventListener('pointerleave', () => events.highlight(null));
+  }
+
+  show(node: Breakdown | null, path: { node: string; name: string }[]): void {
+    this.element.hidden = node === null;
+    if (node === null) return;
+    const shown = `${node.profileId} ${node.node}`;
+    if (shown === this.shown) return;
+    this.shown = shown;
+    const focused = this.element.contains(document.activeElement) ? document.activeElement?.closest('[data-kind]')?.getAttribute('data-kind') ?? 'time' : null;
+    // Its own colour goes with a part through both bars.
+    const order = [...node.children].sort((a, b) => (b.timeMs ?? 0) - (a.timeMs ?? 0)).map((child) => child.node);
+    this.element.replaceChildren(this.crumbs(node, path), h('div.aspects', {}, ...aspects.map((aspect) => this.aspect(aspect, node, order))));
+    if (focused !== null) this.element.querySelector<HTMLElement>(`[data-kind="${focused}"] .row`)?.focus();
+  }
+
+  private crumbs(node: Breakdown, path: { node: string; name: string }[]): HTMLElement {
+    const top = node.parent === null;
+    const items = path.map(({ node: id, name }, i) =>
+      h('li', {}, i === path.length - 1
+        ? h('span', { 'aria-current': 'location' }, name || 'iteration')
+        : button('button.link', name || 'iteration', () => this.events.explore(id))));
+    return h('nav.crumbs', { 'aria-label': 'Explored module' },
+      button('button.tool', '← Back', () => this.events.explore(node.parent ?? ''), { disabled: top, title: 'One level up (Backspace)' }),
+      button('button.tool', '⤒ Top', () => this.events.explore(''), { disabled: top, title: 'The whole iteration (Home)' }),
+      h('ol', {}, ...items));
+  }
+
+  private aspect(aspect: Aspect, node: Breakdown, order: string[]): HTMLElement {
+    const whole = aspect.value(node);
+    const children = node.children
+      .filter((child) => aspect.value(child) > leastShown * whole)
+      .sort((a, b) => aspect.value(b) - aspect.value(a));
+    const colour = (child: BreakdownNode) => `c${order.indexOf(child.node) % colours}`;
+    const bar = h('div.stack', { 'aria-hidden': true });
+    let left = 0;
+    for (const child of children) {
+      const width = aspect.value(child) / whole;
+      const segment = h(`div.segment.${colour(child)}`, { title: `${child.name}  ${share(aspect.part(child))}  ${aspect.words(child)}` });
+      place(segment, left, width);
+      if (width > 0.18) segment.append(child.name);
+      this.listen(segment, child);
+      bar.append(segment);
+      left += width;
+    }
+    if (children.length === 0) bar.append(h('div.nothing', {}, node.childCount === 0 ? 'no parts' : 'nothing'));
+    return h(`div.aspect.${aspect.kind}`, { 'data-kind': aspect.kind },
+      h('div.head', {}, h('h2', {}, aspect.title), h('span.figure', {}, `${aspect.words(node)}${node.parent === null ? '' : ` · ${share(aspect.part(node))}`}`)),
+      bar,
+      h('ul.rows', { 'aria-label': aspect.title }, ...children.map((child) => this.row(aspect, child, whole, colour(child)))));
+  }
+
+  private row(aspect: Aspect, child: BreakdownNode, whole: number, colour: string): HTMLElement {
+    const can = [child.childCount > 0 ? 'Enter drills in' : '', child.location === null ? '' : 'Space opens the code'].filter(Boolean).join(', ');
+    const calls = child.calls > 1 ? `, ${child.calls} calls` : '';
+    const label = `${child.name}, ${child.type}${calls}, ${share(aspect.part(child))} of the ${aspect.kind}, ${aspect.words(child)}. ${can}`;
+    const meter = h(`div.meter.${colour}`);
+    place(meter, 0, aspect.value(child) / whole);
+    const row = h('button.row', { type: 'button', 'data-node': child.node, 'aria-label': label, title: label },
+      h(`span.key.${colour}`),
+      h('span.name', {}, child.name),
+      h('span.type', {}, child.type === child.name ? '' : child.type),
+      h('span.more', {}, child.childCount > 0 ? '›' : ''),
+      h('span.share', {}, share(aspect.part(child))),
+      h('span.figure', {}, aspect.words(child)),
+      meter);
+    this.listen(row, child);
+    row.addEventListener('keydown', (event) => {
+      if (event.key === 'Enter' || event.key === 'ArrowRight') {
+        event.preventDefault();
+        this.drill(child);
+      }
+    });
+    return h('li', {}, row);
+  }
+
+  /** A click opens the line; a second one drills in. */
+  private listen(element: HTMLElement, child: BreakdownNode): void {
+    const where = child.location ?? child.definition;
+    element.addEventListener('pointerenter', () => this.events.highlight(where));
+    element.addEventListener('focus', () => this.events.highlight(where));
+    element.addEventListener('blur', () => this.events.highlight(null));
+    element.addEventListener('click', (event) => {
+      if (event.detail < 2 && where !== null) this.events.open(where);
+    });
+    element.addEventListener('dblclick', () => this.drill(child));
+  }
+
+  private drill(child: BreakdownNode): void {
+    if (child.childCount > 0) this.events.explore(child.node);
+  }
+
+  private key(event: KeyboardEvent): void {
+    const rows = [...this.element.querySelectorAll<HTMLElement>('.row')];
+    const at = rows.indexOf(document.activeElement as HTMLElement);
+    const tool = (index: number) => this.element.querySelectorAll<HTMLButtonElement>('.tool')[index]?.click();
+    if (event.key === 'ArrowDown') rows[Math.min(at + 1, rows.length - 1)]?.focus();
+    else if (event.key === 'ArrowUp') rows[Math.max(at - 1, 0)]?.focus();
+    else if (event.key === 'Backspace' || event.key === 'ArrowLeft') tool(0);
+    else if (event.key === 'Home') tool(1);
+    else return;
+    event.preventDefault();
+  }
+}

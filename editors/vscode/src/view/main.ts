@@ -1,0 +1,171 @@
+/** The view: one state comes in, elements follow it. Figures come from the daemon; none is made here. */
+import { bytes, duration, rate, share } from '../figures';
+import type { FromView, ToView, ViewCommand, ViewState } from '../messages';
+import type { Batch, ByCategory, Estimate, Question, Summary } from '../protocol';
+import { BreakdownPanel } from './breakdown';
+import { chart } from './chart';
+import { button, h, place } from './dom';
+import { notices, ageNotice, welcome } from './notices';
+import { type Reading, Slider, stepped } from './slider';
+
+const vscode = acquireVsCodeApi();
+const post = (message: FromView) => vscode.postMessage(message);
+const run = (command: ViewCommand) => post({ type: 'command', command });
+const ask = (question: Question, gesture: number) => post({ type: 'ask', question, gesture });
+
+let state: ViewState | null = null;
+let answerGestures = 1_000_000; // those of the buttons, apart from those of the sliders
+
+const step: ConstructorParameters<typeof Slider>[2]['step'] = (key, gesture) => {
+  if (state?.summary) ask(stepped(key, batchSizeNow(state), state.summary.answers.fits?.batchSize ?? batchSizeNow(state)), gesture);
+};
+const throughput = new Slider('Throughput', 'time', { step, drag: (samplesPerSecond, gesture) => ask({ samplesPerSecond: Math.min(samplesPerSecond, 0.995 * (state?.summary?.maxSamplesPerSecond ?? Infinity)) }, gesture) });
+const memory = new Slider('Peak memory', 'memory', { step, drag: (value, gesture) => ask({ bytes: value }, gesture) });
+const breakdown = new BreakdownPanel({
+  explore: (node) => post({ type: 'explore', node }),
+  highlight: (where) => post({ type: 'highlight', place: where }),
+  open: (where) => post({ type: 'open', place: where }),
+});
+
+const header = h('header');
+const news = h('div.news', { role: 'status', 'aria-live': 'polite' });
+const empty = h('div');
+const obstacle = h('p.obstacle', { role: 'status' });
+const sliders = h('div.sliders', {}, throughput.element, memory.element);
+const age = h('div', { role: 'status' });
+const atPeak = h('section.peak', { 'aria-label': 'At the peak' });
+const others = h('section.others', { 'aria-label': 'Other batch sizes' });
+const figures = h('div.figures', {}, sliders, obstacle, age, breakdown.element, atPeak, others);
+document.getElementById('view')?.append(header, news, empty, figures);
+
+window.addEventListener('message', ({ data }: MessageEvent<ToView>) => {
+  if (data.type === 'state') {
+    state = data.state;
+    showAll(state);
+  } else if (state !== null) {
+    state = { ...state, preview: data.preview, obstacle: data.obstacle };
+    showBatch(state);
+  }
+});
+post({ type: 'ready' });
+
+function showAll(now: ViewState): void {
+  news.replaceChildren(...notices(now, run));
+  const nothing = now.summary === null;
+  header.hidden = nothing;
+  for (const element of figures.children) (element as HTMLElement).hidden = nothing && element !== age;
+  empty.replaceChildren(...(nothing && now.daemon === 'running' && now.profiling === null ? [welcome(now, run)] : []));
+  age.replaceChildren(...ageNotice(now, run));
+  document.body.classList.toggle('is-stale', now.summary?.stale === true);
+  breakdown.show(now.breakdown, now.path);
+  showBatch(now);
+}
+
+function batchSizeNow(now: ViewState): number {
+  return now.preview?.batchSize ?? now.summary?.batchSize ?? 1;
+}
+
+/** All that depends on the batch size: repainted with each prediction. */
+function showBatch(now: ViewState): void {
+  const summary = now.summary;
+  if (summary === null) return;
+  const preview = now.preview;
+  header.replaceChildren(
+    h('div.file', { title: now.file ?? '' }, now.file ?? ''),
+    h('div.facts', {},
+      h('span.batch', {}, `batch size ${batchSizeNow(now)}`),
+      preview === null ? null : h('span', {}, ` · profiled with ${summary.batchSize} `),
+      preview === null ? null : button('button.link', 'undo', () => run('undo')),
+      preview === null ? ` · ${duration(summary.timeMs)} an iteration · ${summary.device}${summary.inPlaceOf === '' ? '' : ` in place of ${summary.inPlaceOf}`}` : null));
+  throughput.show(throughputReading(summary, preview));
+  memory.show(memoryReading(summary, preview));
+  obstacle.textContent = now.obstacle ?? '';
+  atPeak.replaceChildren(...categories(preview?.byCategory ?? summary.peakBytesByCategory, preview));
+  others.replaceChildren(h('div.head', {}, h('h2', {}, 'Other batch sizes')), chart(summary, preview), ...answers(summary));
+}
+
+function throughputReading(summary: Summary, preview: Batch | null): Reading | null {
+  const value = preview === null ? summary.samplesPerSecond : (preview.samplesPerSecond?.value ?? null);
+  const most = summary.maxSamplesPerSecond ?? value;
+  if (value === null || most === null) return null;
+  const bounded = summary.maxSamplesPerSecond !== null;
+  // What was measured can lie a little above what the model says is possible.
+  const part = value < most ? `${share(value / most)} of the maximum` : 'at the maximum';
+  return {
+    value, most,
+    interval: preview === null ? measuredInterval(summary) : (preview.samplesPerSecond?.interval ?? null),
+    words: `${rate(value)} samples/s`,
+    note: (bounded ? part : '') + plusMinus(preview?.samplesPerSecond ?? null, rate),
+    mostWords: bounded ? `maximum ${rate(most)}` : '',
+    spoken: `${rate(value)} samples per second${bounded ? `, ${part}` : ''}, batch size ${preview?.batchSize ?? summary.batchSize}`,
+    warning: preview?.extrapolated ? `Extrapolated: measured up to batch size ${summary.sampledBatchSizes.high}.` : '',
+  };
+}
+
+function memoryReading(summary: Summary, preview: Batch | null): Reading | null {
+  const value = preview === null ? summary.peakBytes : (preview.peakBytes?.value ?? null);
+  if (value === null) return null;
+  // Where the peak is a sliver of the capacity, the bar ends before it: a drag would else pass a GiB with each pixel.
+  const most = Math.min(summary.capacityBytes, Math.max(8 * summary.peakBytes, value));
+  const ends = most === summary.capacityBytes;
+  return {
+    value, most,
+    interval: preview?.peakBytes?.interval ?? null,
+    words: bytes(value),
+    note: `${share(value / summary.capacityBytes)} of the capacity` + plusMinus(preview?.peakBytes ?? null, bytes),
+    mostWords: ends ? `capacity ${bytes(summary.capacityBytes)}` : `${bytes(most)} ⋯ capacity ${bytes(summary.capacityBytes)}`,
+    spoken: `${bytes(value)} of ${bytes(summary.capacityBytes)}, batch size ${preview?.batchSize ?? summary.batchSize}`,
+    warning: preview?.fits === false ? 'Does not fit into memory.' : '',
+  };
+}
+
+function measuredInterval(summary: Summary): { low: number; high: number } | null {
+  const { lowMs, highMs, batchSize } = summary;
+  return lowMs && highMs ? { low: (1000 * batchSize) / highMs, high: (1000 * batchSize) / lowMs } : null;
+}
+
+function plusMinus(estimate: Estimate | null, words: (value: number) => string): string {
+  const interval = estimate?.interval;
+  if (!interval || interval.low === interval.high) return '';
+  return ` · ${words(interval.low)} to ${interval.high === null ? '?' : words(interval.high)}`;
+}
+
+const categoryNames: [keyof ByCategory, string][] = [
+  ['activations', 'activations'], ['weights', 'weights'], ['gradients', 'gradients'],
+  ['optimizerState', 'optimizer state'], ['inputs', 'inputs'], ['temporaries', 'temporaries'],
+];
+
+function categories(values: ByCategory, preview: Batch | null): HTMLElement[] {
+  const whole = categoryNames.reduce((sum, [key]) => sum + values[key], 0);
+  const bar = h('div.stack', { 'aria-hidden': true });
+  let left = 0;
+  const rows = categoryNames
+    .map(([key, name], i) => ({ name, value: values[key], colour: `c${i}` }))
+    .filter(({ value }) => value > 0)
+    .sort((a, b) => b.value - a.value)
+    .map(({ name, value, colour }) => {
+      const segment = h(`div.segment.${colour}`, { title: `${name} ${bytes(value)}` }, value > 0.2 * whole ? name : '');
+      place(segment, left, value / whole);
+      left += value / whole;
+      bar.append(segment);
+      return h('li', {}, h(`span.key.${colour}`), h('span.name', {}, name), h('span.share', {}, share(value / whole)), h('span.figure', {}, bytes(value)));
+    });
+  const head = h('div.head', {}, h('h2', {}, 'At the peak'), h('span.figure', {}, preview === null ? bytes(whole) : `${bytes(whole)}, predicted`));
+  return [head, bar, h('ul.rows.plain', {}, ...rows)];
+}
+
+/** The batch sizes worth having, each a button that writes it into the code. */
+function answers({ answers: { fits, enough, balanced } }: Summary): HTMLElement[] {
+  const offer = (batch: Batch | null, what: string) => {
+    if (batch === null) return [];
+    const throughputWords = batch.samplesPerSecond === null ? '' : `${rate(batch.samplesPerSecond.value)} samples/s`;
+    const words = [throughputWords, bytes(batch.peakBytes?.value ?? null), batch.extrapolated ? 'extrapolated' : ''].filter(Boolean).join(' · ');
+    const size = button('button.size', String(batch.batchSize), () => ask({ batchSize: batch.batchSize }, answerGestures++), { title: 'Write it into the code', 'aria-label': `Batch size ${batch.batchSize}: ${what}` });
+    return [h('li', {}, size, h('span.what', {}, what, h('small', {}, words)))];
+  };
+  return [h('ul.answers', {},
+    ...(enough === null ? [h('li', {}, 'No greatest throughput is known: the model of the time does not show one.')] : []),
+    ...offer(enough, 'is enough: 95 % of the throughput; more brings little'),
+    ...offer(balanced, 'weights and activations are equal'),
+    ...offer(fits, 'is the largest that fits'))];
+}

@@ -1,0 +1,43 @@
+/** What goes on and what went wrong, in words, with the button for what comes next. */
+import type { ViewCommand, ViewState } from '../messages';
+import { button, h } from './dom';
+
+export function notices(state: ViewState, run: (command: ViewCommand) => void): HTMLElement[] {
+  const found: HTMLElement[] = [];
+  const say = (kind: string, words: string, ...buttons: [string, ViewCommand][]) =>
+    found.push(h(`div.notice.${kind}`, {}, h('p', {}, words), h('div.buttons', {}, ...buttons.map(([label, command]) => button('button.plain', label, () => run(command))))));
+  if (!state.trusted) say('info', 'This workspace is not trusted: none of its code is run, and nothing is profiled.', ['Manage trust', 'trust']);
+  if (state.daemon === 'stopped') {
+    say('error', 'The daemon does not run.', ['Restart', 'restart'], ['Show log', 'log']);
+    return found;
+  }
+  if (state.daemon === 'starting') say('info', 'The daemon is starting.');
+  if (state.profiling === null && state.failure !== null) {
+    const frame = state.failure.frames.at(-1);
+    say('error', `The last profile failed: ${state.failure.message}`,
+      ...(frame === undefined ? [] : [['Go to the line', 'failure'] as [string, ViewCommand]]), ['Show traceback', 'traceback'], ['Profile again', 'profile']);
+  }
+  return found;
+}
+
+/** Below the bars, because dragging one makes the rest stale: nothing may move under the pointer. */
+export function ageNotice({ summary, failure, profiling }: ViewState, run: (command: ViewCommand) => void): HTMLElement[] {
+  if (profiling !== null) {
+    const bar = h('progress', { max: 100, value: profiling.percentage || null, 'aria-label': 'Profiling' });
+    return [h('div.notice', {}, h('p', {}, profiling.message), h('div.buttons', {}, button('button.plain', 'Cancel', () => run('cancel'))), bar)];
+  }
+  if (!summary?.stale) return [];
+  return [h('div.notice.stale', {}, h('p', {}, `Stale: the figures are ${summary.staleReason}.`),
+    failure === null ? h('div.buttons', {}, button('button.plain', 'Profile again', () => run('profile'))) : null)];
+}
+
+/** Before the first profile. */
+export function welcome(state: ViewState, run: (command: ViewCommand) => void): HTMLElement {
+  return h('section.welcome', {},
+    h('p', {}, state.file === null
+      ? 'Open the Python file with your providers: model_provider, input_provider and iteration_provider.'
+      : `There is no profile of ${state.file} yet.`),
+    button('button.primary', 'Profile this file', () => run('profile'), { disabled: !state.trusted || state.file === null }),
+    h('p', {}, 'No entry point yet? One can be written for a model class of yours.'),
+    button('button.secondary', 'Write an entry point…', () => run('entryPoint')));
+}

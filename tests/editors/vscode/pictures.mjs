@@ -1,0 +1,32 @@
+/** UPDATE_PICTURES=1: draws docs/pictures/vscode-*.png anew, from a profile of the ResNet-50. */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { vscode } from './shared.mjs';
+import { root, until } from './workbench.mjs';
+
+const themes = { dark: 'Default Dark Modern', light: 'Default Light Modern', 'high-contrast': 'Default High Contrast' };
+
+test('pictures for the documentation', async (t) => {
+  t.after(() => vscode.set({}));
+  const folder = vscode.project('resnet50');
+  for (const [name, theme] of Object.entries(themes)) {
+    vscode.set({ 'workbench.colorTheme': theme, 'ridgeline.timeBudget': 4 });
+    const window = await vscode.open(folder, { width: 1360, height: 960 });
+    await window.openFile('entry.py');
+    if (name === 'dark') await window.lens('Profile').click(); // the others have it from the store
+    await window.lens('samples/s').waitFor({ timeout: 400_000 });
+    await window.openView();
+    await window.view.locator(`body.vscode-${name}`).waitFor();
+    await window.view.locator('.aspect.time .row', { hasText: 'ResNet' }).dblclick();
+    await until(async () => assert.ok((await window.rows('time')).some((row) => row.name === 'layer3')));
+    await window.openFile('resnet.py');
+    await window.page.keyboard.press('Control+G');
+    await window.page.locator('.quick-input-widget input').fill(':80');
+    await window.page.keyboard.press('Enter');
+    await until(async () => assert.ok((await window.markers()).length > 4));
+    await until(async () => assert.match((await window.lineWith('self.layer3(x)')).text, / in ResNet/));
+    await window.page.screenshot({ path: path.join(root, `docs/pictures/vscode-${name}.png`) });
+    await window.close();
+  }
+});

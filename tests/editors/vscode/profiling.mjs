@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ownWindow, vscode } from './shared.mjs';
+import { until } from './workbench.mjs';
+
+test('a profile shows in the gutter, at the ends of the lines, in lens, hover and status bar', async (t) => {
+  const window = await ownWindow(t);
+  await window.profile();
+  await until(async () => {
+    const { text, marker } = await window.lineWith('self.relu(self.fc1(hidden))');
+    assert.match(text, /\d+(\.\d)? % [\d.]+ (µs|ms|s)/);
+    assert.ok(marker.time >= 2 && !marker.stale, JSON.stringify(marker));
+  });
+  const weights = await window.lineWith('self.fc1 = nn.Linear');
+  assert.ok(weights.marker.memory >= 3, JSON.stringify(weights.marker));
+  assert.match(weights.text, /MiB/);
+  assert.equal((await window.lineWith('class MLP')).marker, null);
+  await window.lens('MiB of').waitFor();
+  await window.status.getByText(/samples\/s/).waitFor();
+  const hover = await window.hover('fc2');
+  assert.match(await hover.innerText(), /backward/);
+});
+
+test('a workspace that is not trusted is not run', async (t) => {
+  const window = await ownWindow(t, { trust: false });
+  await window.lens('Profile').click();
+  const warning = window.notification('which is not trusted');
+  await warning.waitFor();
+  await warning.getByRole('button', { name: 'Manage Workspace Trust' }).click();
+  await window.page.getByRole('button', { name: 'Trust', exact: true }).first().click();
+  await window.page.locator('.tab', { hasText: 'entry.py' }).click();
+  await window.profile();
+});
+
+test('without workspace trust the daemon asks before it runs the code', async (t) => {
+  vscode.set({ 'security.workspace.trust.enabled': false });
+  t.after(() => vscode.set({}));
+  const window = await ownWindow(t, { trust: null });
+  const question = window.notification('Profiling runs the code of');
+  await window.lens('Profile').click();
+  await question.getByRole('button', { name: 'Not now' }).click();
+  await question.waitFor({ state: 'detached' });
+  assert.equal(await window.lens('samples/s').count(), 0);
+  await window.lens('Profile').click();
+  await question.getByRole('button', { name: 'Profile', exact: true }).click();
+  await window.lens('samples/s').waitFor();
+});
+
+test('a mistake is shown at its line, with the traceback, until it is mended', async (t) => {
+  const window = await ownWindow(t);
+  await window.profile();
+  await window.openView();
+  await window.replace('self.fc2(hidden)', 'self.fc2(images)');
+  await until(async () => assert.ok((await window.markers()).every(({ stale }) => stale)));
+  await window.save();
+  await window.status.getByText('Ridgeline: failed').waitFor();
+  await window.view.getByText('The last profile failed').waitFor();
+  await window.page.locator('.squiggly-error').first().waitFor();
+  const line = await window.lineWith('self.fc2(images)');
+  const [squiggle, text] = await Promise.all([
+    window.page.locator('.squiggly-error').first().boundingBox(),
+    window.page.locator('.view-line', { hasText: 'self.fc2(images)' }).boundingBox()]);
+  assert.ok(Math.abs(squiggle.y - text.y) < text.height, 'the squiggle is at the line');
+  assert.match(line.text, /images/);
+  await window.view.getByRole('button', { name: 'Show traceback' }).click();
+  await window.page.locator('.tab.active', { hasText: 'Traceback' }).waitFor();
+  await until(async () => {
+    const shown = Object.values(await window.lines()).map(({ text }) => text).join('\n');
+    assert.match(shown, new RegExp(`entry\\.py", line ${line.number}, in forward`));
+  });
+  await window.view.getByRole('button', { name: 'Go to the line' }).click();
+  await window.page.locator('.tab.active', { hasText: 'entry.py' }).waitFor();
+  await window.replace('self.fc2(images)', 'self.fc2(hidden)');
+  await window.save();
+  await window.page.locator('.squiggly-error').first().waitFor({ state: 'detached' });
+  await until(async () => assert.ok((await window.markers()).some(({ stale }) => !stale)));
+});
+
+test('figures are stale after an edit, and fresh after a save', async (t) => {
+  const window = await ownWindow(t);
+  await window.profile();
+  await window.openView();
+  await window.view.locator('.breakdown .row').first().waitFor();
+  await window.replace('lr=0.01', 'lr=0.02');
+  await until(async () => assert.match((await window.lineWith('self.relu(self.fc1')).text, /\(stale\)/));
+  await window.view.getByText('Stale: the figures are from before entry.py was changed').waitFor();
+  await window.status.getByText('(stale)').waitFor();
+  assert.ok((await window.markers()).every(({ stale }) => stale));
+  await window.save();
+  await until(async () => {
+    const markers = await window.markers();
+    assert.ok(markers.length > 0 && markers.every(({ stale }) => !stale));
+    assert.doesNotMatch((await window.lineWith('self.relu(self.fc1')).text, /stale/);
+  });
+  await window.view.getByText('Stale:').waitFor({ state: 'detached' });
+
+  await window.command('Ridgeline: Turn Profiling on Save On or Off');
+  await window.page.getByText('Profiling on save is off.').waitFor();
+  await window.replace('lr=0.02', 'lr=0.03');
+  await window.save();
+  await window.lens('(stale)').first().waitFor();
+  await window.command('Ridgeline: Turn Profiling on Save On or Off');
+  await window.page.getByText('Profiling on save is on.').waitFor();
+});
+
+test('the status bar shows progress and cancels', async (t) => {
+  const window = await ownWindow(t);
+  window.write('entry.py', window.read('entry.py').replace('optimizer.zero_grad()', '__import__("time").sleep(600)'));
+  await window.lineWith('sleep(600)') ?? (await until(async () => assert.ok(await window.lineWith('sleep(600)'))));
+  await window.lens('Profile').click();
+  await window.status.getByText('Profiling').waitFor();
+  await window.status.click();
+  await window.status.getByText('Profiling').waitFor({ state: 'detached' });
+  await window.lens('Profile').waitFor();
+  assert.equal(await window.notification('Ridgeline').count(), 0, 'a cancel is no error');
+});
+
+test('an entry point is written for a class of the workspace', async (t) => {
+  const window = await ownWindow(t, { file: null });
+  window.write('net.py', 'from torch import nn\n\n\nclass Net(nn.Module):\n    def forward(self, images):\n        return images\n\n\nclass Other:\n    pass\n');
+  await window.openFile('net.py');
+  await window.command('Ridgeline: Write an Entry Point for a Model Class');
+  const choices = window.page.locator('.quick-input-list .monaco-list-row');
+  await choices.filter({ hasText: 'Net' }).waitFor();
+  assert.equal(await choices.filter({ hasText: 'Other' }).count(), 0);
+  await choices.filter({ hasText: 'Net' }).click();
+  await window.page.locator('.tab.active', { hasText: 'entry_2.py' }).waitFor(); // entry.py is the example's
+  assert.match(window.read('entry_2.py'), /from net import Net\n[^]*return Net\(\)[^]*def input_provider\(batch_size=32\)/);
+  await window.lens('Profile').waitFor();
+});

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ownWindow, profiledWindow } from './shared.mjs';
+import { until } from './workbench.mjs';
+
+const batchSize = async (window) => /batch_size: int = (\d+)/.exec((await window.lineWith('def input_provider')).text)[1];
+
+test('dragging the throughput changes the digits in the code, and one undo brings them back', async (t) => {
+  const window = await ownWindow(t);
+  await window.profile();
+  await window.openView();
+  await window.slider('Throughput').waitFor();
+  await window.drag('Throughput', 0.2, 0.5, 0.3, 0.7);
+  const shown = await until(async () => {
+    const size = await batchSize(window);
+    assert.notEqual(size, '64');
+    await window.view.getByText(`batch size ${size}`).first().waitFor({ timeout: 1000 });
+    assert.match(await window.slider('Throughput').getAttribute('aria-valuetext'), new RegExp(`batch size ${size}$`));
+    assert.match(await window.slider('Peak memory').getAttribute('aria-valuetext'), new RegExp(`batch size ${size}$`));
+    return size;
+  });
+  await window.view.getByRole('button', { name: 'undo' }).click();
+  await until(async () => assert.equal(await batchSize(window), '64'), 20_000);
+  await window.view.getByText('profiled with').waitFor({ state: 'detached' });
+  await window.focusEditor();
+  await window.page.keyboard.press('Control+Y');
+  await until(async () => assert.equal(await batchSize(window), shown));
+  await window.view.getByText(`batch size ${shown}`).first().waitFor();
+});
+
+test('the bars go by keys', async (t) => {
+  const window = await ownWindow(t);
+  await window.profile();
+  await window.openView();
+  const memory = window.slider('Peak memory');
+  await memory.focus();
+  for (const [key, size] of [['ArrowRight', '65'], ['PageUp', '130'], ['ArrowLeft', '129'], ['PageDown', '64'], ['Home', '1']]) {
+    await memory.press(key);
+    await until(async () => assert.equal(await batchSize(window), size));
+    await until(async () => assert.match(await memory.getAttribute('aria-valuetext'), new RegExp(`batch size ${size}$`)));
+  }
+  await memory.press('PageUp');
+  await memory.press('End');
+  await window.view.getByText('Extrapolated: measured up to').waitFor();
+});
+
+test('drilling in moves the markers, and back and top return', async () => {
+  const window = await profiledWindow();
+  const forward = 'self.relu(self.fc1(hidden))';
+  const whole = await until(async () => {
+    const line = await window.lineWith(forward);
+    assert.ok(line.marker);
+    return line;
+  });
+  assert.ok((await window.lineWith('optimizer.step()')).marker);
+  await window.view.locator('.aspect.time .row', { hasText: 'MLP' }).dblclick();
+  await until(async () => {
+    assert.equal((await window.lineWith('optimizer.step()')).marker, null);
+    assert.match((await window.lineWith(forward)).text, / in MLP/);
+  });
+  assert.ok((await window.rows('time')).some(({ name }) => name.includes('fc1')));
+  await window.view.getByRole('button', { name: 'Back' }).click();
+  await until(async () => {
+    assert.deepEqual(await window.lineWith(forward), whole);
+    assert.ok((await window.lineWith('optimizer.step()')).marker);
+  });
+});
+
+test('the breakdown goes by keys', async () => {
+  const window = await profiledWindow();
+  const first = window.view.locator('.aspect.time .row').first();
+  await first.focus();
+  await first.press('Enter');
+  await window.view.getByText('MLP', { exact: true }).and(window.view.locator('[aria-current]')).waitFor();
+  const inside = window.view.locator('.aspect.time .row:focus');
+  await inside.waitFor();
+  assert.match(await inside.getAttribute('aria-label'), /% of the time/);
+  await inside.press('Backspace');
+  await window.view.locator('[aria-current]', { hasText: 'iteration' }).waitFor();
+});
+
+test('a part of the breakdown shows its line, and a click opens it', async () => {
+  const window = await profiledWindow();
+  await window.view.locator('.aspect.time .row', { hasText: 'MLP' }).press('Enter');
+  const row = window.view.locator('.aspect.time .row', { hasText: 'fc2' });
+  await row.hover();
+  const called = await window.lineWith('self.fc2(hidden)');
+  const marked = window.page.locator('.view-overlays .cdr[class*="ced-"]').first();
+  await marked.waitFor();
+  const [mark, line] = await Promise.all([marked.boundingBox(), window.page.locator('.view-line', { hasText: 'self.fc2(hidden)' }).boundingBox()]);
+  assert.ok(Math.abs(mark.y - line.y) <= 2, 'the call is marked');
+  await row.click();
+  await window.page.getByText(`Ln ${called.number}, Col 1`).waitFor();
+});
+
+test('the view fits into 300 pixels', async () => {
+  const window = await profiledWindow();
+  const [inside, outside] = await window.view.locator('html').evaluate((html) => [html.scrollWidth, html.clientWidth]);
+  assert.ok(outside <= 300, `the side bar is ${outside} wide`);
+  assert.ok(inside <= outside, `${inside} of ${outside}`);
+});
+
+test('the names of the user are text, not markup', async (t) => {
+  const window = await ownWindow(t, { file: null });
+  const name = '<img src=x onerror=alert(1)>';
+  window.write('entry.py', window.read('entry.py')
+    .replace('self.fc1 = nn.Linear(28 * 28, 512)', `self.add_module("${name}", nn.Linear(28 * 28, 512))`)
+    .replace('self.fc1(hidden)', `getattr(self, "${name}")(hidden)`));
+  await window.openFile('entry.py');
+  await window.profile();
+  await window.openView();
+  await window.view.locator('.aspect.time .row', { hasText: 'MLP' }).press('Enter');
+  await window.view.locator('.aspect.time .row', { hasText: name }).waitFor();
+  assert.equal(await window.view.locator('img').count(), 0);
+});
