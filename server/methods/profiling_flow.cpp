@@ -167,7 +167,8 @@ void ProfilingFlow::saved(Workspace& workspace, const session::Document& documen
     auto& timer = waiting_[{&workspace, path}];
     timer = std::make_unique<boost::asio::steady_timer>(workspace.session().loop(), kDebounce);
     timer->async_wait([this, &workspace, path = path, alive = std::weak_ptr(alive_)](const auto& error) {
-      if (!error && !alive.expired()) {
+      // Not when the workspace has ended since: an expired timer cannot be cancelled any more.
+      if (!error && !alive.expired() && waiting_.contains({&workspace, path})) {
         again(workspace, path);
       }
     });

@@ -185,8 +185,9 @@ void Workspace::publish_later(const std::string& uri) {
 
 void Workspace::wait_and_publish(std::chrono::milliseconds pause) {
   timer_.expires_after(pause);
-  timer_.async_wait([this](const auto& error) {  // `this`: the timer is part of it, and is cancelled with it
-    if (error) {
+  // An expired timer cannot be cancelled any more: its handler may run after the session's end.
+  timer_.async_wait([this, alive = std::weak_ptr(alive_)](const auto& error) {
+    if (error || alive.expired()) {
       return;
     }
     for (auto uri = unpublished_.begin(); uri != unpublished_.end();) {

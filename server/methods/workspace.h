@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -65,6 +66,7 @@ class Workspace {
   boost::asio::steady_timer timer_;
   bool configured_ = false;
   std::vector<std::function<void()>> waiting_;  ///< for the settings
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace ridgeline::methods
