@@ -30,8 +30,7 @@ std::optional<Advice> will_not_fit(const Profile& profile, const Predictor& pred
   if (now.fits.value_or(true) && !tried) {
     return std::nullopt;
   }
-  Advice advice{
-      AdviceKind::kWillNotFit, {}, batch_size, 0, 0, static_cast<double>(profile.capacity_bytes), now, {}, "", 0};
+  Advice advice{AdviceKind::kWillNotFit, {}, batch_size, 0, 0, static_cast<double>(profile.capacity_bytes), now, {}};
   advice.part = now.peak_bytes ? now.peak_bytes->value : 0;
   const Answer fits = answer(predictor, {Quantity::kMemory, advice.whole});
   if (fits.batch && fits.batch->batch_size < batch_size) {
@@ -55,9 +54,7 @@ std::optional<Advice> saturates(const Predictor& predictor, int batch_size) {
                 enough.batch->samples_per_second->value,
                 now.samples_per_second->value,
                 now,
-                enough.batch,
-                "",
-                0};
+                enough.batch};
 }
 
 }  // namespace
@@ -78,23 +75,23 @@ std::vector<Advice> advise(const Profile& profile, const Predictor& predictor, i
   const auto phase_advice = [&](AdviceKind kind, Phase phase, double share) {
     const double part = phase_ms(profile, phase);
     if (ms > 0 && part > share * ms) {
-      found.push_back({kind, costliest_in(profile, phase), batch_size, 0, part, ms, {}, {}, "", 0});
+      found.push_back({kind, costliest_in(profile, phase), batch_size, 0, part, ms, {}, {}});
     }
   };
   phase_advice(AdviceKind::kInputStarves, Phase::kData, kStarvingShare);
   if (!profile.lines.empty() && profile.lines.front().self_ms > kHotLineShare * ms) {
     const LineCost& line = profile.lines.front();
-    found.push_back({AdviceKind::kHotLine, line.location, batch_size, 0, line.self_ms, ms, {}, {}, "", 0});
+    found.push_back({AdviceKind::kHotLine, line.location, batch_size, 0, line.self_ms, ms, {}, {}});
   }
   phase_advice(AdviceKind::kOptimizerDominates, Phase::kOptimizer, kOptimizerShare);
   const auto activations = static_cast<double>(profile.by_category[static_cast<std::size_t>(Category::kActivations)]);
   const auto peak = static_cast<double>(profile.peak_bytes);
   if (activations > kActivationsShare * peak && peak > kFilledShare * static_cast<double>(profile.capacity_bytes) &&
       profile.capacity_bytes > 0) {
-    found.push_back({AdviceKind::kActivationsDominate, {}, batch_size, 0, activations, peak, {}, {}, "", 0});
+    found.push_back({AdviceKind::kActivationsDominate, {}, batch_size, 0, activations, peak, {}, {}});
   }
   if (const double idle = profile.iteration.between_operations_ms; idle > kHostBoundShare * ms && ms > 0) {
-    found.push_back({AdviceKind::kHostBound, {}, batch_size, 0, idle, ms, {}, {}, "", 0});
+    found.push_back({AdviceKind::kHostBound, {}, batch_size, 0, idle, ms, {}, {}});
   }
   for (const UnusedGradients& unused : profile.unused_gradients) {
     if (!unused.location.file.empty()) {  // else there is no line to look at

@@ -49,7 +49,7 @@ struct Advice {
   double whole = 0;                       ///< likewise: the iteration, the peak or the capacity
   std::optional<BatchPrediction> now;     ///< at `batch_size`
   std::optional<BatchPrediction> better;  ///< at `better_batch_size`
-  std::string parameter;                  ///< the largest of the `parameters` whose gradients are never used
+  std::string parameter{};                ///< the largest of the `parameters` whose gradients are never used
   int parameters = 0;
 };
 

@@ -182,6 +182,9 @@ double between_operations_ms(const AnalysedRun& run) {
 
 /// By the lines that made the parameters; one that the recording has no block of is nobody's.
 void add_unused_gradients(const AnalysedRun& run, const std::vector<UnusedGradient>& unused, Profile& profile) {
+  if (unused.empty()) {
+    return;
+  }
   const recording::Recording& recording = run.run.recording;
   std::map<std::string_view, LineId> made_by;
   for (const MemoryCost& weight : run.memory.weights) {

@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <string_view>
 
 #include "store/content_hash.h"
 
@@ -12,11 +11,14 @@ namespace ridgeline::commands {
 std::string own_file() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
 std::string own_version() {
-  std::ifstream file("/proc/self/exe", std::ios::binary);
-  store::ContentHash hash;
-  hash.add(std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()));
-  hash.end_part();
-  return std::string(RIDGELINE_VERSION) + "-" + hash.text();
+  static const std::string version = [] {
+    std::ifstream file("/proc/self/exe", std::ios::binary);
+    store::ContentHash hash;
+    hash.add(std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()));
+    hash.end_part();
+    return std::string(RIDGELINE_VERSION) + "-" + hash.text();
+  }();
+  return version;
 }
 
 }  // namespace ridgeline::commands

@@ -7,7 +7,7 @@ namespace ridgeline::commands {
 
 /// Its path.
 std::string own_file();
-/// Its version and a hash of its bytes: two with the same are the same program.
+/// Its version and a hash of its bytes: two with the same are the same program. Read once.
 std::string own_version();
 
 }  // namespace ridgeline::commands

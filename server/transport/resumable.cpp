@@ -23,11 +23,6 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
   return error == std::errc{} && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
-/// A greeting may come a second time: from a connection that was looked at first.
-bool is_message(std::string_view frame) {
-  return !frame.starts_with(kAck) && !frame.starts_with(kLink) && frame != kEnd && frame != kLinkGone;
-}
-
 }  // namespace
 
 std::string encode(const LinkGreeting& greeting) {
@@ -104,17 +99,15 @@ void Resumable::read() {
 }
 
 void Resumable::receive(std::string frame) {
-  if (is_message(frame)) {
+  if (frame.starts_with(kAck)) {
+    drop_acknowledged(number_in(std::string_view(frame).substr(kAck.size())).value_or(0));
+  } else if (frame == kEnd) {
+    give_up("");
+  } else if (!frame.starts_with(kLink) && frame != kLinkGone) {  // a connection that was peeked at greets again
     ++received_;
     acknowledge_soon();
     const std::shared_ptr<Handlers> handlers = handlers_;
     handlers->on_message(std::move(frame));
-  } else if (frame == kEnd) {
-    give_up("");
-  } else if (!frame.starts_with(kAck)) {
-    return;
-  } else if (const auto count = number_in(std::string_view(frame).substr(kAck.size()))) {
-    drop_acknowledged(*count);
   }
 }
 

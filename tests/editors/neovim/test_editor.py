@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -212,36 +213,40 @@ def test_a_killed_daemon_is_told_and_comes_back(editor: Editor):
     assert editor.lua("require('ridgeline.session').summary(1).batchSize") == 64
 
 
-def test_a_server_that_cannot_be_run_is_named(tmp_path: Path):
+@pytest.fixture
+def bare(tmp_path: Path) -> Iterator[Editor]:
+    """An editor in which the plugin is there and nothing has set it up."""
     with Editor(tmp_path, project(tmp_path), RIDGELINE_NO_SETUP="1") as editor:
-        editor.neovim.exec_lua("setup.cmd = { '/nowhere/ridgeline' } require('ridgeline').setup(setup)")
-        editor.neovim.command("Ridgeline profile")
-        editor.said("cannot run /nowhere/ridgeline")
-        editor.neovim.command("checkhealth ridgeline")
-        assert "/nowhere/ridgeline cannot be run" in editor.text()
+        yield editor
+
+
+def test_a_server_that_cannot_be_run_is_named(bare: Editor):
+    bare.neovim.exec_lua("setup.cmd = { '/nowhere/ridgeline' } require('ridgeline').setup(setup)")
+    bare.neovim.command("Ridgeline profile")
+    bare.said("cannot run /nowhere/ridgeline")
+    bare.neovim.command("checkhealth ridgeline")
+    assert "/nowhere/ridgeline cannot be run" in bare.text()
 
 
 # ---- ways to begin
 
 
-def test_the_plain_config_is_enough(tmp_path: Path):
-    with Editor(tmp_path, project(tmp_path), RIDGELINE_NO_SETUP="1") as editor:
-        editor.neovim.exec_lua(
-            "vim.lsp.config('ridgeline', { cmd = setup.cmd, settings = { ridgeline = setup.settings } })"
-            " vim.lsp.enable('ridgeline')"
-        )
-        editor.until("vim.lsp.get_clients({ name = 'ridgeline', bufnr = 1 })[1] ~= nil")
-        editor.neovim.command("Ridgeline breakdown")
-        editor.said("there is no profile of this file")
+def test_the_plain_config_is_enough(bare: Editor):
+    bare.neovim.exec_lua(
+        "vim.lsp.config('ridgeline', { cmd = setup.cmd, settings = { ridgeline = setup.settings } })"
+        " vim.lsp.enable('ridgeline')"
+    )
+    bare.until("vim.lsp.get_clients({ name = 'ridgeline', bufnr = 1 })[1] ~= nil")
+    bare.neovim.command("Ridgeline breakdown")
+    bare.said("there is no profile of this file")
 
 
-def test_without_vim_lsp_config_as_in_neovim_0_10(tmp_path: Path):
-    with Editor(tmp_path, project(tmp_path), RIDGELINE_NO_SETUP="1") as editor:
-        editor.neovim.exec_lua("vim.lsp.config, vim.lsp.enable = nil, nil require('ridgeline').setup(setup)")
-        editor.neovim.command("edit")
-        editor.until("vim.lsp.get_clients({ name = 'ridgeline', bufnr = 1 })[1] ~= nil")
-        editor.neovim.command("Ridgeline cancel")
-        editor.said("nothing is being profiled")
+def test_without_vim_lsp_config_as_in_neovim_0_10(bare: Editor):
+    bare.neovim.exec_lua("vim.lsp.config, vim.lsp.enable = nil, nil require('ridgeline').setup(setup)")
+    bare.neovim.command("edit")
+    bare.until("vim.lsp.get_clients({ name = 'ridgeline', bufnr = 1 })[1] ~= nil")
+    bare.neovim.command("Ridgeline cancel")
+    bare.said("nothing is being profiled")
 
 
 def test_checkhealth_says_what_would_run(profiled: Editor):
