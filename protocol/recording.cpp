@@ -150,10 +150,35 @@ std::string Recording::check() const {
     return "the samples of the recording are damaged";
   }
   if (!same_size(memory_time_.size(), memory_address_, memory_bytes_, memory_node_, memory_op_, memory_stage_,
-                 memory_thread_) ||
+                 memory_thread_, memory_reserved_) ||
       !all_below(memory_node_, nodes) || !all_below_or_none(memory_op_, ops) ||
       !all_below(memory_stage_, kStageCount) || !std::ranges::is_sorted(memory_time_)) {
     return "the allocator events of the recording are damaged";
+  }
+  const std::size_t calls = call_name_.size();
+  if (!same_size(calls, call_thread_, call_kind_, call_op_, call_node_, call_start_, call_end_) ||
+      !all_below(call_thread_, thread_torch_id_.size()) || !all_below(call_kind_, kCallCount) ||
+      !all_below(call_name_, strings) || !all_below_or_none(call_op_, ops) || !all_below(call_node_, nodes)) {
+    return "the device calls of the recording are damaged";
+  }
+  for (std::size_t i = 0; i < calls; ++i) {
+    const bool first = i == 0 || call_thread_[i] != call_thread_[i - 1];
+    if (call_end_[i] < call_start_[i] || (!first && call_start_[i] < call_start_[i - 1]) ||
+        (i > 0 && call_thread_[i] < call_thread_[i - 1])) {
+      return "the device calls of the recording are out of order";
+    }
+  }
+  const std::size_t activities = activity_name_.size();
+  if (!same_size(activities, activity_kind_, activity_device_, activity_stream_, activity_call_, activity_start_,
+                 activity_end_, activity_bytes_) ||
+      !all_below(activity_kind_, kActivityCount) || !all_below(activity_name_, strings) ||
+      !all_below_or_none(activity_call_, calls) || !std::ranges::is_sorted(activity_start_)) {
+    return "the device activities of the recording are damaged";
+  }
+  for (std::size_t i = 0; i < activities; ++i) {
+    if (activity_end_[i] < activity_start_[i]) {
+      return "a device activity of the recording ends before it begins";
+    }
   }
   if (!same_size(role_time_.size(), role_address_, role_kind_, role_parameter_) ||
       !std::ranges::is_sorted(role_time_) || !all_below(role_kind_, kRoleCount) ||

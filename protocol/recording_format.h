@@ -13,7 +13,7 @@ namespace ridgeline::recording {
 
 inline constexpr char kMagic[8] = {'R', 'I', 'D', 'G', 'E', 'R', 'E', 'C'};
 /// Raised on every change of a column's meaning; a reader accepts its own version only.
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 
 /// Index that means "none" in every index column.
 inline constexpr std::uint32_t kNone = 0xffffffffU;
@@ -91,6 +91,8 @@ static_assert(sizeof(DirectoryEntry) == 24);
   COLUMN(memory_op, 94, std::uint32_t)                                                                          \
   COLUMN(memory_stage, 95, std::uint8_t)                                                                        \
   COLUMN(memory_thread, 96, std::uint16_t)                                                                      \
+  /* What a caching allocator holds of the device after the event; 0: the allocator keeps nothing. */           \
+  COLUMN(memory_reserved, 97, std::uint64_t)                                                                    \
   /* Roles of storages: "at this time the block at this address served as ...". */                              \
   COLUMN(role_time, 100, std::uint64_t)                                                                         \
   COLUMN(role_address, 101, std::uint64_t)                                                                      \
@@ -99,6 +101,25 @@ static_assert(sizeof(DirectoryEntry) == 24);
   /* Parameters and buffers of the models: dotted name, and the block that holds each. */                       \
   COLUMN(parameter_name, 110, std::uint32_t)                                                                    \
   COLUMN(parameter_address, 111, std::uint64_t)                                                                 \
+  /* Calls of the device's runtime and driver (CUDA), by thread, each thread by start time. The op is the */          \
+  /* innermost one that was open, the node the Python stack. */                                                 \
+  COLUMN(call_thread, 130, std::uint16_t)                                                                       \
+  COLUMN(call_kind, 131, std::uint8_t)                                                                          \
+  COLUMN(call_name, 132, std::uint32_t)                                                                         \
+  COLUMN(call_op, 133, std::uint32_t)                                                                           \
+  COLUMN(call_node, 134, std::uint32_t)                                                                         \
+  COLUMN(call_start, 135, std::uint64_t)                                                                        \
+  COLUMN(call_end, 136, std::uint64_t)                                                                          \
+  /* What devices did, by start time. The call is the one that asked for it: several activities may have one */ \
+  /* (a CUDA graph), or it may be unknown. Bytes are those copied or set; 0 for a kernel. */                    \
+  COLUMN(activity_kind, 140, std::uint8_t)                                                                      \
+  COLUMN(activity_name, 141, std::uint32_t)                                                                     \
+  COLUMN(activity_device, 142, std::uint32_t)                                                                   \
+  COLUMN(activity_stream, 143, std::uint32_t)                                                                   \
+  COLUMN(activity_call, 144, std::uint32_t)                                                                     \
+  COLUMN(activity_start, 145, std::uint64_t)                                                                    \
+  COLUMN(activity_end, 146, std::uint64_t)                                                                      \
+  COLUMN(activity_bytes, 147, std::uint64_t)                                                                    \
   /* Cost of recording, in nanoseconds: see Cost. */                                                            \
   COLUMN(cost, 120, double)                                                                                     \
   /* What could not be kept: see Loss. */                                                                       \
@@ -128,6 +149,24 @@ inline constexpr std::uint8_t kStageCount = 5;
 enum class Role : std::uint8_t { kParameter = 0, kBuffer = 1, kGradient = 2, kInput = 3 };
 inline constexpr std::uint8_t kRoleCount = 4;
 
+/// Kind of a call of the device's runtime or driver.
+enum class Call : std::uint8_t {
+  kOther = 0,
+  kLaunch = 1,       ///< asks for kernels: also a CUDA graph
+  kCopy = 2,         ///< asks for a copy or for setting memory; it may wait for it
+  kSynchronise = 3,  ///< waits for a device, a stream or an event
+};
+inline constexpr std::uint8_t kCallCount = 4;
+
+enum class Activity : std::uint8_t {
+  kKernel = 0,
+  kHostToDevice = 1,
+  kDeviceToHost = 2,
+  kDeviceToDevice = 3,  ///< also from one device to another
+  kSet = 4,
+};
+inline constexpr std::uint8_t kActivityCount = 5;
+
 /// Indices into the column `cost`, calibrated when the agent starts.
 enum class Cost : std::uint8_t {
   kInsideOp = 0,   ///< inside the span of every op
@@ -138,7 +177,7 @@ enum class Cost : std::uint8_t {
 inline constexpr std::size_t kCostCount = 4;
 
 /// Indices into the column `loss`: counts of what was dropped because a bound was reached.
-enum class Loss : std::uint8_t { kOps = 0, kMemory = 1, kSamples = 2, kFrames = 3 };
-inline constexpr std::size_t kLossCount = 4;
+enum class Loss : std::uint8_t { kOps = 0, kMemory = 1, kSamples = 2, kFrames = 3, kActivities = 4 };
+inline constexpr std::size_t kLossCount = 5;
 
 }  // namespace ridgeline::recording

@@ -152,6 +152,7 @@ void Writer::add_memory() {
     columns_.memory_op.push_back(record.op == rec::kNone ? rec::kNone : record.op + first_op_[record.thread]);
     columns_.memory_stage.push_back(static_cast<std::uint8_t>(record.stage));
     columns_.memory_thread.push_back(record.thread);
+    columns_.memory_reserved.push_back(0);
   }
 }
 

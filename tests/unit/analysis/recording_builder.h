@@ -180,6 +180,7 @@ class RecordingBuilder {
     columns.memory_op.push_back(event.op);
     columns.memory_stage.push_back(static_cast<std::uint8_t>(event.stage));
     columns.memory_thread.push_back(event.thread);
+    columns.memory_reserved.push_back(0);
     return *this;
   }
   RecordingBuilder& release(std::uint64_t time, std::uint64_t address) { return allocate({time, address, 0}); }

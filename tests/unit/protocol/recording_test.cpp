@@ -107,7 +107,7 @@ TEST(Recording, IsRefusedInAnotherVersion) {
   std::string bytes = serialise(small_columns());
   const std::uint32_t version = kVersion + 1;
   std::memcpy(bytes.data() + offsetof(Header, version), &version, sizeof(version));
-  EXPECT_NE(refusal(bytes).find("version 2"), std::string::npos);
+  EXPECT_NE(refusal(bytes).find("version 3"), std::string::npos);
 }
 
 TEST(Recording, IsRefusedWithAnImpossibleNumberOfColumns) {
@@ -203,6 +203,23 @@ TEST(Recording, ChecksEveryIndexIntoAnotherColumn) {
   expect_refused("parameters", [](Columns& columns) { columns.parameter_name[0] = 3; });
 }
 
+TEST(Recording, ChecksWhatDevicesDid) {
+  expect_refused("device calls", [](Columns& columns) { columns.call_thread[0] = 2; });
+  expect_refused("device calls", [](Columns& columns) { columns.call_kind[0] = kCallCount; });
+  expect_refused("device calls", [](Columns& columns) { columns.call_name[0] = 3; });
+  expect_refused("device calls", [](Columns& columns) { columns.call_op[0] = 3; });
+  expect_refused("device calls", [](Columns& columns) { columns.call_node[0] = 3; });
+  expect_refused("device calls", [](Columns& columns) { columns.call_end[0] = columns.call_start[0] - 1; });
+  expect_refused("device calls", [](Columns& columns) { columns.call_start[1] = columns.call_start[0] - 1; });
+  expect_refused("device calls", [](Columns& columns) { columns.call_thread = {1, 0}; });
+  expect_refused("device activities", [](Columns& columns) { columns.activity_kind[0] = kActivityCount; });
+  expect_refused("device activities", [](Columns& columns) { columns.activity_name[0] = 3; });
+  expect_refused("device activities", [](Columns& columns) { columns.activity_call[0] = 2; });
+  expect_refused("device activities", [](Columns& columns) { columns.activity_start[0] = 150; });
+  expect_refused("before it begins", [](Columns& columns) { columns.activity_end[1] = 144; });
+  expect_accepted([](Columns& columns) { columns.call_op[0] = columns.activity_call[0] = kNone; });
+}
+
 TEST(Recording, ChecksTheOrderOfOps) {
   const std::string words = "out of order";
   expect_refused(words, [](Columns& columns) { columns.op_end[0] = 109; });
@@ -269,6 +286,20 @@ TEST(Recording, ChecksThatColumnsGoTogether) {
                                                   SHORTER(memory_op),
                                                   SHORTER(memory_stage),
                                                   SHORTER(memory_thread),
+                                                  SHORTER(memory_reserved),
+                                                  SHORTER(call_thread),
+                                                  SHORTER(call_kind),
+                                                  SHORTER(call_op),
+                                                  SHORTER(call_node),
+                                                  SHORTER(call_start),
+                                                  SHORTER(call_end),
+                                                  SHORTER(activity_kind),
+                                                  SHORTER(activity_device),
+                                                  SHORTER(activity_stream),
+                                                  SHORTER(activity_call),
+                                                  SHORTER(activity_start),
+                                                  SHORTER(activity_end),
+                                                  SHORTER(activity_bytes),
                                                   SHORTER(role_time),
                                                   SHORTER(role_address),
                                                   SHORTER(role_kind),

@@ -46,6 +46,22 @@ inline Columns small_columns() {
   columns.memory_op = {kNone, 1, kNone};
   columns.memory_stage = {1, 4, 4};
   columns.memory_thread = {0, 0, 1};
+  columns.memory_reserved = {64, 192, 192};
+  columns.call_thread = {0, 0};
+  columns.call_kind = {1, 3};
+  columns.call_name = {2, 1};
+  columns.call_op = {1, kNone};
+  columns.call_node = {2, 1};
+  columns.call_start = {122, 160};
+  columns.call_end = {125, 190};
+  columns.activity_kind = {0, 1};
+  columns.activity_name = {2, 0};
+  columns.activity_device = {0, 0};
+  columns.activity_stream = {7, 8};
+  columns.activity_call = {0, kNone};
+  columns.activity_start = {140, 145};
+  columns.activity_end = {185, 150};
+  columns.activity_bytes = {0, 4096};
   columns.role_time = {60, 170};
   columns.role_address = {0x100, 0x200};
   columns.role_kind = {0, 3};
@@ -53,7 +69,7 @@ inline Columns small_columns() {
   columns.parameter_name = {2};
   columns.parameter_address = {0x100};
   columns.cost = {1, 2, 3, 4};
-  columns.loss = {0, 0, 5, 0};
+  columns.loss = {0, 0, 5, 0, 0};
   return columns;
 }
 
