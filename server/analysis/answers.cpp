@@ -175,6 +175,28 @@ Answer answer(const Predictor& predictor, const Question& question) {
   return answer;
 }
 
+std::vector<int> batch_size_ladder(const Predictor& predictor) {
+  constexpr int kSteps = 64;  // to twice a batch size
+  constexpr int kBeyondSampled = 64;
+  const auto capacity = static_cast<double>(predictor.capacity_bytes);
+  const Answer fits = capacity > 0 ? answer(predictor, {Quantity::kMemory, capacity}) : Answer{};
+  const bool bounded = fits.batch.has_value() && fits.obstacle == Obstacle::kNone;
+  const int known = bounded ? fits.batch->batch_size : sampled_range(predictor).high;
+  const int most =
+      static_cast<int>(std::min<std::int64_t>(kMaxBatchSize, std::int64_t{known} * (bounded ? 2 : kBeyondSampled)));
+  std::vector<int> ladder;
+  for (int size = 1; size <= most; size += std::max(1, size / kSteps)) {
+    ladder.push_back(size);
+  }
+  for (const TimeSample& sample : predictor.time_samples) {
+    ladder.push_back(sample.batch_size);
+  }
+  std::ranges::sort(ladder);
+  const auto repeated = std::ranges::unique(ladder);
+  ladder.erase(repeated.begin(), repeated.end());
+  return ladder;
+}
+
 Outlook outlook_of(const Predictor& predictor, int batch_size) {
   Outlook outlook;
   const auto capacity = static_cast<double>(predictor.capacity_bytes);

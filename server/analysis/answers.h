@@ -1,6 +1,8 @@
 // Answers about batch sizes: the inverses of the models. Pure.
 #pragma once
 
+#include <vector>
+
 #include "analysis/prediction.h"
 #include "analysis/predictor.h"
 
@@ -11,6 +13,11 @@ namespace ridgeline::analysis {
 /// kMaxBatchSize. The figures of an answer are those of predict_batch, so asking back with one of them gives the same
 /// batch size.
 Answer answer(const Predictor& predictor, const Question& question);
+
+/// Batch sizes by which a bar may be moved: ascending, each at most a sixty-fourth above the one before it, from 1 to
+/// twice the largest that fits (64 times the largest sampled, where that is not known). Each that `predictor` sampled is
+/// among them.
+std::vector<int> batch_size_ladder(const Predictor& predictor);
 
 /// Without a capacity `fits` has neither a batch size nor an obstacle.
 Outlook outlook_of(const Predictor& predictor, int batch_size);

@@ -6,6 +6,7 @@
 
 #include "analysis/answers.h"
 #include "report/json.h"
+#include "report/prediction.h"
 #include "report/wording.h"
 
 namespace ridgeline::methods {
@@ -28,7 +29,7 @@ Json pieces(const std::vector<analysis::Piece>& values, const std::string& unit)
 
 }  // namespace
 
-Json summary_json(const Entry& entry) {
+Json summary_json(const Entry& entry, const std::string& uri, std::optional<int> in_code) {
   const Figures& figures = *entry.figures;
   const analysis::Profile& profile = figures.profile();
   Json measured = Json::array();
@@ -43,11 +44,13 @@ Json summary_json(const Entry& entry) {
          {"peakBytes", memory == profile.memory_samples.end() ? Json(nullptr) : Json(memory->peak_bytes)}});
   }
   const auto range = analysis::sampled_range(figures.predictor());
-  return {{"profileId", profile.id},
+  return {{"uri", uri},
+          {"profileId", profile.id},
           {"createdSeconds", figures.created_s()},
           {"stale", entry.is_stale()},
           {"staleReason", entry.stale_words()},
           {"batchSize", profile.batch_size},
+          {"batchSizeInCode", in_code ? Json(*in_code) : Json(nullptr)},
           {"timeMs", number(profile.iteration.ms.value)},
           {"lowMs", number(profile.iteration.ms.low)},
           {"highMs", number(profile.iteration.ms.high)},
@@ -156,8 +159,17 @@ Json prediction_json(const Figures& figures, const analysis::Question& question)
   return {{"profileId", figures.profile().id},
           {"batch", report::batch_json(answer.batch)},
           {"obstacle", report::obstacle_json(answer.obstacle)},
+          {"message", report::obstacle_words(answer)},
           {"maxSamplesPerSecond", report::optional_json(answer.max_samples_per_second)},
           {"capacityBytes", answer.capacity_bytes}};
+}
+
+Json predictions_json(const Figures& figures) {
+  Json batches = Json::array();
+  for (const int batch_size : analysis::batch_size_ladder(figures.predictor())) {
+    batches.emplace_back(report::batch_json(analysis::predict_batch(figures.predictor(), batch_size)));
+  }
+  return {{"profileId", figures.profile().id}, {"batches", std::move(batches)}};
 }
 
 Json changed_json(const Entry& entry) {

@@ -1,6 +1,7 @@
 // The results of ridgeline/*: docs/protocol.md and protocol/ridgeline.schema.json describe them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,8 +12,9 @@
 
 namespace ridgeline::methods {
 
-/// ridgeline/summary: key metrics, models and what was measured.
-protocol::Json summary_json(const Entry& entry);
+/// ridgeline/summary: key metrics, models and what was measured. `uri`: the entry file as the client names it;
+/// `in_code`: the batch size that stands in the client's text of it, where that is open and says a number.
+protocol::Json summary_json(const Entry& entry, const std::string& uri, std::optional<int> in_code);
 
 /// ridgeline/breakdown: a node and its children. `uri_of` names a file as the client does.
 protocol::Json breakdown_json(const Figures& figures, const analysis::Node& node,
@@ -24,6 +26,9 @@ protocol::Json line_costs_json(const Snapshot& snapshot, const analysis::Node* n
 
 /// ridgeline/predict.
 protocol::Json prediction_json(const Figures& figures, const analysis::Question& question);
+
+/// ridgeline/predictions: the batches that bars may be moved to.
+protocol::Json predictions_json(const Figures& figures);
 
 /// ridgeline/profileChanged, without its URI.
 protocol::Json changed_json(const Entry& entry);

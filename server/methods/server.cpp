@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "methods/answers_json.h"
+#include "methods/batch_size.h"
 #include "methods/code_action.h"
 #include "methods/code_lens.h"
 #include "methods/hover.h"
@@ -29,9 +30,10 @@ namespace code = protocol::error_code;
 
 constexpr std::array<const char*, 4> kCommands = {"ridgeline.profile", "ridgeline.cancel", "ridgeline.setBatchSize",
                                                   "ridgeline.openReport"};
-constexpr std::array<const char*, 8> kOwnMethods = {
-    "ridgeline/profile",   "ridgeline/profileChanged", "ridgeline/summary",      "ridgeline/breakdown",
-    "ridgeline/lineCosts", "ridgeline/predict",        "ridgeline/setBatchSize", "ridgeline/status"};
+constexpr std::array<const char*, 9> kOwnMethods = {
+    "ridgeline/profile",     "ridgeline/profileChanged", "ridgeline/summary",
+    "ridgeline/breakdown",   "ridgeline/lineCosts",      "ridgeline/predict",
+    "ridgeline/predictions", "ridgeline/setBatchSize",   "ridgeline/status"};
 
 Json capabilities_for(const protocol::InitializeParams& client) {
   Json capabilities = {
@@ -49,6 +51,14 @@ Json capabilities_for(const protocol::InitializeParams& client) {
 }
 
 std::string uri_in(const Json& params) { return member<protocol::TextDocumentIdentifier>(params, "textDocument").uri; }
+
+Json summary(const Workspace& workspace, const Entry& entry) {
+  const std::string uri = workspace.session().uri_of(entry.path);
+  const auto snapshot = workspace.snapshot(uri);
+  const auto* entry_point =
+      snapshot.has_value() && snapshot->source.entry_point().has_value() ? &*snapshot->source.entry_point() : nullptr;
+  return summary_json(entry, uri, entry_point == nullptr ? std::nullopt : batch_size_in_code(*entry_point));
+}
 
 /// Without a client that reads Markdown the words stand as they are.
 void fit(protocol::Hover& hover, const protocol::ClientCapabilities& client) {
@@ -169,9 +179,13 @@ void Server::profile(session::Session& session, const std::string& uri, const Js
                      const session::CancelToken& cancel) {
   auto answer = std::make_shared<session::Reply>(std::move(reply));
   flow_.start(client_of(session).workspace, uri, params, cancel,
-              [answer](const Entry* entry, const profiling::RunFailure* failure) {
+              [this, answer, id = session.id()](const Entry* entry, const profiling::RunFailure* failure) {
+                const auto client = clients_.find(id);
+                if (client == clients_.end()) {
+                  return;  // the session has ended
+                }
                 if (failure == nullptr) {
-                  answer->result(summary_json(*entry));
+                  answer->result(summary(client->second->workspace, *entry));
                 } else if (failure->failure.kind == "cancelled") {
                   answer->error(code::kRequestCancelled, failure->failure.message, failure_json(*failure));
                 } else {
@@ -283,11 +297,7 @@ void Server::add_own_methods() {
                   {{"reason", "gone"}});
       return;
     }
-    Json summary = entry == nullptr ? Json(nullptr) : summary_json(*entry);
-    if (entry != nullptr) {
-      summary["uri"] = session.uri_of(entry->path);
-    }
-    reply.result(std::move(summary));
+    reply.result(entry == nullptr ? Json(nullptr) : summary(client_of(session).workspace, *entry));
   };
   of_profile("ridgeline/breakdown", [](session::Session& session, const Entry& entry, const Json& params) {
     return breakdown_json(*entry.figures, node_in(*entry.figures, params),
@@ -308,6 +318,8 @@ void Server::add_own_methods() {
   of_profile("ridgeline/predict", [](session::Session&, const Entry& entry, const Json& params) {
     return prediction_json(*entry.figures, question_in(params));
   });
+  of_profile("ridgeline/predictions",
+             [](session::Session&, const Entry& entry, const Json&) { return predictions_json(*entry.figures); });
 }
 
 }  // namespace ridgeline::methods

@@ -17,6 +17,9 @@ struct Origin {
   std::int64_t age_s = 0;
 };
 
+/// Why there is no answer, as a sentence or more; empty without an obstacle.
+std::string obstacle_words(const analysis::Answer& answer);
+
 /// What the figures are of, the answer, and what to know about it. Of `options`: width and colour. Every character
 /// that comes from the user's machine is made printable. Ends with a newline.
 std::string text_prediction(const analysis::Answer& answer, const analysis::Profile& profile, const Origin& origin,

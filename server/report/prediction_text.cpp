@@ -142,14 +142,29 @@ void figures(Page& page, const Answer& answer, const BatchPrediction& batch) {
   }
 }
 
+/// What to do about an obstacle, on the command line.
+std::string_view way_out(Obstacle obstacle) {
+  switch (obstacle) {
+    case Obstacle::kTooFewSizes:
+      return " Name more with --batch-sizes.";
+    case Obstacle::kTimeUnknown:
+      return " Sample more with --batch-sizes, or measure longer with --time-budget.";
+    case Obstacle::kMemoryUnknown:
+      return " Sample more with --batch-sizes.";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
 std::string obstacle_words(const Answer& answer) {
   const double wanted = answer.question.value;
   switch (answer.obstacle) {
     case Obstacle::kNone:
       return {};
     case Obstacle::kTooFewSizes:
-      return fmt::format("The profile sampled {} only, and two are needed for a line. Name more with --batch-sizes.",
-                         sampled_words(answer));
+      return fmt::format("The profile sampled {} only, and two are needed for a line.", sampled_words(answer));
     case Obstacle::kNoBalance:
       return "At no batch size do the activations at the peak take as many bytes as the weights.";
     case Obstacle::kTooFast:
@@ -166,7 +181,7 @@ std::string obstacle_words(const Answer& answer) {
     case Obstacle::kTimeUnknown:
       return fmt::format(
           "The time is known for {} only: it does not grow from a fixed cost there, so nothing is said "
-          "beyond them{}. Sample more with --batch-sizes, or measure longer with --time-budget.",
+          "beyond them{}.",
           sampled_words(answer),
           answer.question.quantity == Quantity::kThroughput
               ? fmt::format(", and none of them gives {} samples/s", figure(wanted))
@@ -174,13 +189,11 @@ std::string obstacle_words(const Answer& answer) {
     case Obstacle::kMemoryUnknown:
       return fmt::format(
           "The memory is known for {} only: it does not grow from a fixed need there, so nothing is said "
-          "beyond them. Sample more with --batch-sizes.",
+          "beyond them.",
           sampled_words(answer));
   }
   return {};
 }
-
-}  // namespace
 
 std::string text_prediction(const Answer& answer, const analysis::Profile& profile, const Origin& origin,
                             const TextOptions& options) {
@@ -191,7 +204,9 @@ std::string text_prediction(const Answer& answer, const analysis::Profile& profi
     page.line();
   }
   if (answer.batch) figures(page, answer, *answer.batch);
-  if (const std::string words = obstacle_words(answer); !words.empty()) page.prose("", words, 2);
+  if (std::string words = obstacle_words(answer); !words.empty()) {
+    page.prose("", words.append(way_out(answer.obstacle)), 2);
+  }
   for (const analysis::Skipped& failed : answer.failed) {
     page.prose("failed", fmt::format("batch {}, in the profile: {}", failed.batch_size, printable(failed.message)),
                kBeside);

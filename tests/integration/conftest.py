@@ -24,6 +24,7 @@ from referencing import Registry, Resource
 ROOT = Path(__file__).resolve().parents[2]
 BINARY = Path(os.environ.get("RIDGELINE_BINARY", ROOT / "build" / "bin" / "ridgeline"))
 ENTRIES = ROOT / "tests" / "data" / "entries"
+sys.path.append(str(ROOT / "tests" / "remote"))  # another machine, for who asks for one
 
 # All examples but a small one are sampled below their own batch size, or little above: by default it is doubled too.
 SMALLER_BATCHES = {

@@ -5,6 +5,8 @@ import type { Daemon } from './daemon';
 import type { Profiles } from './profiles';
 import type { Batch, Prediction, Question } from './protocol';
 
+const restMs = 100; // without a key, before the daemon is asked what stands in the code now
+
 interface Wish {
   question: Question;
   gesture: number;
@@ -20,10 +22,10 @@ export class BatchSize implements vscode.Disposable {
   private writing: { batchSize: number; gesture: number } | undefined;
   private isWriting = false;
   private profileId: string | undefined;
-  /** Where the batch size stands, once it was written: what is before it on its line, and the line. */
-  private literal: { line: number; before: string } | undefined;
   private editing = false;
   private lastGesture = -1;
+  private shown = 0;
+  private rest: NodeJS.Timeout | undefined;
   private readonly disposables: vscode.Disposable[];
 
   constructor(private readonly daemon: Daemon, private readonly profiles: Profiles) {
@@ -37,16 +39,22 @@ export class BatchSize implements vscode.Disposable {
     ];
   }
 
-  /** One prediction at a time; of the wishes that come meanwhile, the last counts. */
+  /** At once, where the batches that are known answer; else the daemon is asked, for one wish at a time: the last. */
   async ask(question: Question, gesture: number): Promise<void> {
+    const batch = answerOf(this.profiles.knownBatches(), question);
+    if (batch !== undefined) {
+      this.wish = undefined;
+      this.show(batch, null);
+      return this.write(batch.batchSize, gesture);
+    }
     this.wish = { question, gesture };
     if (this.asking) return;
     this.asking = true;
     while (this.wish !== undefined) {
       const wish: Wish = this.wish;
       this.wish = undefined;
-      const batch = await this.predict(wish.question);
-      if (batch !== null) void this.write(batch.batchSize, wish.gesture);
+      const found = await this.predict(wish.question);
+      if (found !== null) void this.write(found.batchSize, wish.gesture);
     }
     this.asking = false;
   }
@@ -66,8 +74,6 @@ export class BatchSize implements vscode.Disposable {
     if (change === undefined || editor === undefined) return otherwise();
     if (editor.document.version !== change.textDocument.version) return { applied: false, failureReason: 'the text was changed meanwhile' };
     const edits = (await this.daemon.client?.protocol2CodeConverter.asTextEdits(change.edits.filter((edit) => 'newText' in edit))) ?? [];
-    const start = edits[0]?.range.start;
-    if (start !== undefined) this.literal = { line: start.line, before: editor.document.lineAt(start.line).text.slice(0, start.character) };
     if (gesture === undefined) return otherwise(); // asked for in the editor: the bars follow the text
     this.editing = true;
     const applied = await editor.edit(
@@ -79,6 +85,7 @@ export class BatchSize implements vscode.Disposable {
   }
 
   dispose(): void {
+    clearTimeout(this.rest);
     this.emitter.dispose();
     for (const disposable of this.disposables) disposable.dispose();
   }
@@ -86,9 +93,11 @@ export class BatchSize implements vscode.Disposable {
   private async predict(question: Question): Promise<Batch | null> {
     const summary = this.profiles.summary;
     if (summary === null) return null;
+    const shown = this.shown;
     try {
-      const { batch, obstacle } = await this.daemon.request<Prediction>('ridgeline/predict', { profileId: summary.profileId, ...question });
-      this.show(batch ?? this.preview, obstacle);
+      const { batch, message } = await this.daemon.request<Prediction>('ridgeline/predict', { profileId: summary.profileId, ...question });
+      if (shown !== this.shown) return null; // what was shown meanwhile is newer
+      this.show(batch ?? this.preview, message);
       return batch;
     } catch (error) {
       this.show(this.preview, error instanceof Error ? error.message : String(error));
@@ -119,18 +128,33 @@ export class BatchSize implements vscode.Disposable {
     await vscode.window.showTextDocument(entry, { preserveFocus: true, viewColumn: vscode.ViewColumn.One });
   }
 
-  /** Undone, redone or typed: the bars follow the digits. */
+  /** Undone, redone or typed: the bars follow the code. */
   private textChanged(document: vscode.TextDocument): void {
-    if (this.editing || this.literal === undefined || document.uri.toString() !== this.profiles.entry?.toString()) return;
-    const line = this.literal.line < document.lineCount ? document.lineAt(this.literal.line).text : '';
-    const digits = line.startsWith(this.literal.before) ? /^\d+/.exec(line.slice(this.literal.before.length))?.[0] : undefined;
-    if (digits === undefined || Number(digits) === this.profiles.summary?.batchSize) this.show(null, null);
-    else if (Number(digits) !== this.preview?.batchSize) void this.predict({ batchSize: Number(digits) });
+    if (this.editing || document.uri.toString() !== this.profiles.entry?.toString()) return;
+    clearTimeout(this.rest);
+    this.rest = setTimeout(() => void this.follow(), restMs);
+  }
+
+  private async follow(): Promise<void> {
+    const batchSize = await this.profiles.batchSizeInCode();
+    if (this.writing !== undefined || batchSize === (this.preview?.batchSize ?? this.profiles.summary?.batchSize)) return;
+    if (batchSize === null || batchSize === this.profiles.summary?.batchSize) return this.show(null, null);
+    const batch = answerOf(this.profiles.knownBatches(), { batchSize });
+    if (batch === undefined) await this.predict({ batchSize });
+    else this.show(batch, null);
   }
 
   private show(preview: Batch | null, obstacle: string | null): void {
+    ++this.shown;
     this.preview = preview;
     this.obstacle = obstacle;
     this.emitter.fire();
   }
+}
+
+/** The batch that the daemon would answer with, of those by batch size; undefined: it has to be asked. */
+function answerOf(batches: Batch[], question: Question): Batch | undefined {
+  if ('batchSize' in question) return batches.find(({ batchSize }) => batchSize === question.batchSize);
+  if ('samplesPerSecond' in question) return batches.find((batch) => (batch.samplesPerSecond?.value ?? 0) >= question.samplesPerSecond);
+  return batches.filter(({ peakBytes }) => peakBytes !== null && peakBytes.value <= question.bytes).at(-1);
 }

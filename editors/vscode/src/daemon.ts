@@ -6,7 +6,6 @@ import {
   type CloseHandlerResult,
   ErrorAction,
   type Executable,
-  type InitializeParams,
   LanguageClient,
   type LanguageClientOptions,
   type Middleware,
@@ -17,14 +16,6 @@ const crashesAllowed = 4;
 const crashWindowMs = 3 * 60 * 1000;
 
 export type DaemonState = 'starting' | 'running' | 'stopped';
-
-/** On another machine there is no process of ours to watch. */
-class RemoteClient extends LanguageClient {
-  protected override fillInitializeParams(params: InitializeParams): void {
-    super.fillInitializeParams(params);
-    params.processId = null;
-  }
-}
 
 /** Owns the language client; a restart, by itself or by hand, keeps the listeners. */
 export class Daemon implements vscode.Disposable {
@@ -71,10 +62,8 @@ export class Daemon implements vscode.Disposable {
   private async startNow(): Promise<void> {
     await this.stop();
     const settings = vscode.workspace.getConfiguration('ridgeline.server');
-    const host = settings.get('ssh', '');
-    const executable = this.executable(settings.get('path', ''), host);
-    const Client = host === '' ? LanguageClient : RemoteClient;
-    const client = new Client('ridgeline', 'Ridgeline', executable, this.options(settings.get('pathMaps', [])));
+    const executable = this.executable(settings);
+    const client = new LanguageClient('ridgeline', 'Ridgeline', executable, this.options(settings.get('pathMaps', [])));
     for (const listen of this.listeners) listen(client);
     client.onDidChangeState(({ newState }) => {
       if (this.client === client) this.become(newState === State.Running ? 'running' : newState === State.Stopped ? 'stopped' : 'starting');
@@ -91,13 +80,14 @@ export class Daemon implements vscode.Disposable {
     }
   }
 
-  private executable(path: string, host: string): Executable {
-    const serve = ['serve', '--stdio'];
-    if (host !== '') {
-      // "--": a host that begins with a dash is no option.
-      return { command: 'ssh', args: ['-T', '-o', 'BatchMode=yes', '-o', 'ConnectTimeout=20', '--', host, path || 'ridgeline', ...serve] };
-    }
-    return { command: path || (isExecutable(this.bundled) ? this.bundled : 'ridgeline'), args: serve };
+  private executable(settings: vscode.WorkspaceConfiguration): Executable {
+    const command = settings.get('path', '') || (isExecutable(this.bundled) ? this.bundled : 'ridgeline');
+    const host = settings.get('ssh', '');
+    if (host === '') return { command, args: ['serve', '--stdio'] };
+    const program = settings.get('remotePath', '');
+    const options = settings.get<string[]>('sshOptions', []).map((option) => `--ssh-option=${option}`);
+    // "--": a host that begins with a dash is no option.
+    return { command, args: ['remote', ...(program === '' ? [] : [`--program=${program}`]), ...options, '--', host] };
   }
 
   private options(pathMaps: unknown): LanguageClientOptions {

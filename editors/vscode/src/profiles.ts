@@ -1,7 +1,7 @@
 /** What is known of the profiles: which entry the user looks at, its figures, and the node being explored. */
 import * as vscode from 'vscode';
 import type { Daemon } from './daemon';
-import type { Breakdown, Changed, Summary } from './protocol';
+import type { Batch, Breakdown, Changed, Summary } from './protocol';
 
 export interface Progress {
   message: string;
@@ -16,6 +16,7 @@ export class Profiles implements vscode.Disposable {
   summary: Summary | null = null;
   breakdown: Breakdown | null = null;
   path: { node: string; name: string }[] = [];
+  private batches: { profileId: string; known: Batch[] } = { profileId: '', known: [] };
   progress: Progress | null = null;
   private readonly known = new Map<string, Changed>();
   private latest = 0;
@@ -37,6 +38,23 @@ export class Profiles implements vscode.Disposable {
 
   get isExploring(): boolean {
     return this.breakdown !== null && this.breakdown.node !== '';
+  }
+
+  /** The batch size that stands in the text now; null where it says no number. */
+  async batchSizeInCode(): Promise<number | null> {
+    const summary = this.entry && (await this.summaryOf(this.entry));
+    return summary?.batchSizeInCode ?? null;
+  }
+
+  /** What the daemon says of many batch sizes, ascending: a bar can be moved to them without asking. Empty until it is there. */
+  knownBatches(): Batch[] {
+    const profileId = this.summary?.profileId ?? '';
+    if (this.batches.profileId !== profileId) {
+      const batches = (this.batches = { profileId, known: [] as Batch[] });
+      void this.daemon.request<{ batches: Batch[] }>('ridgeline/predictions', { profileId })
+        .then((answer) => (batches.known = answer.batches), () => undefined); // gone: the next profile has others
+    }
+    return this.batches.known;
   }
 
   /** The entry that a file is part of, as far as profiles tell; else the file. */

@@ -38,11 +38,12 @@ export interface Piece {
 }
 
 export interface Summary {
-  uri?: string;
+  uri: string;
   profileId: string;
   stale: boolean;
   staleReason: string;
   batchSize: number;
+  batchSizeInCode: number | null;
   timeMs: Milliseconds;
   lowMs: Milliseconds;
   highMs: Milliseconds;
@@ -103,6 +104,7 @@ export interface Prediction {
   profileId: string;
   batch: Batch | null;
   obstacle: string | null;
+  message: string;
 }
 
 /** One of them: what to predict a batch size for. */

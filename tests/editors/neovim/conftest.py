@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).parent
 BINARY = Path(os.environ.get("RIDGELINE_BINARY", ROOT / "build" / "bin" / "ridgeline"))
 NEOVIM = Path(sys.executable).with_name("nvim")
+sys.path.append(str(ROOT / "tests" / "remote"))  # another machine, for who asks for one
 PATIENCE = 60  # seconds until a condition is given up
 
 

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { ownWindow, vscode } from './shared.mjs';
-import { until } from './workbench.mjs';
+import { root, until } from './workbench.mjs';
 
 /** The processes of the daemon that came with the extension. */
 function daemons() {
@@ -50,19 +53,34 @@ test('a daemon that is killed comes back; one that dies again and again is given
   await window.status.getByText('samples/s').waitFor();
 });
 
-test('the daemon of another machine is started through ssh', async (t) => {
-  // In place of ssh, a program that notes its arguments and runs what is after the host: here.
-  const log = path.join(vscode.folder, 'ssh.log');
-  const [daemon] = readdirSync(path.join(vscode.folder, 'extensions')).filter((name) => name.startsWith('ridgeline.'));
-  vscode.program('ridgeline', `exec "${vscode.folder}/extensions/${daemon}/bin/ridgeline" "$@"`);
-  vscode.program('ssh', `echo "$@" >>"${log}"; while [ "$1" != box ]; do shift; done; shift; exec "$@"`);
+/** A machine to profile on: a real sshd; `drop()` breaks its connections. */
+async function anotherMachine(t) {
+  const agents = path.join(process.env.RIDGELINE_CACHE ?? path.join(root, 'build/cache'), 'agents');
+  const machine = spawn(path.join(root, '.venv/bin/python'), [path.join(root, 'tests/remote/sshd.py'), agents], { stdio: ['pipe', 'pipe', 'inherit'] });
+  t.after(() => new Promise((resolve) => machine.once('exit', resolve).stdin.end()));
+  const [said] = await once(createInterface(machine.stdout), 'line');
+  return { ...JSON.parse(said), drop: () => machine.stdin.write('drop\n') };
+}
+
+test('a profile on another machine goes on while the connection is broken', async (t) => {
+  const machine = await anotherMachine(t);
   const local = vscode.project();
   const remote = `${local}-there`;
   cpSync(local, remote, { recursive: true });
-  vscode.set({ 'ridgeline.server.ssh': 'box', 'ridgeline.server.pathMaps': [{ local, remote }] });
+  vscode.set({
+    'ridgeline.server.ssh': machine.host, 'ridgeline.server.sshOptions': machine.options,
+    'ridgeline.server.pathMaps': [{ local, remote }], 'ridgeline.timeBudget': 4,
+  });
   t.after(() => vscode.set({}));
   const window = await ownWindow(t, { folder: local });
-  await window.profile();
+  await window.lens('Profile').click();
+  await window.status.getByText(/Profiling \d+ %/).waitFor();
+  machine.drop();
+  await window.notification('broke').waitFor();
+  await window.lens('samples/s').waitFor();
   await until(async () => assert.ok((await window.markers()).length > 5));
-  assert.equal(readFileSync(log, 'utf8').trim(), '-T -o BatchMode=yes -o ConnectTimeout=20 -- box ridgeline serve --stdio');
+  await window.openView();
+  await window.slider('Throughput').waitFor();
+  await window.drag('Throughput', 0.2, 0.6);
+  await until(async () => assert.doesNotMatch((await window.lineWith('def input_provider')).text, /= 64\)/));
 });

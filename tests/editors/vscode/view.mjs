@@ -41,7 +41,7 @@ test('the bars go by keys', async (t) => {
   }
   await memory.press('PageUp');
   await memory.press('End');
-  await window.view.getByText('Extrapolated: measured up to').waitFor();
+  await window.view.getByText('Extrapolated: measured from').filter({ visible: true }).waitFor();
 });
 
 test('drilling in moves the markers, and back and top return', async () => {

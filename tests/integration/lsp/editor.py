@@ -122,8 +122,11 @@ class Editor:
 
     def call(self, method: str, params: Any = None) -> dict[str, Any]:
         """The answer, result or error; the server may ask things meanwhile."""
+        return self.answer(self.wire.begin(method, params))
+
+    def answer(self, number: int | str) -> dict[str, Any]:
+        """To a request that was begun."""
         answers: list[dict[str, Any]] = []
-        number = self.wire.begin(method, params)
 
         def come() -> bool:
             message = self.wire.receive()

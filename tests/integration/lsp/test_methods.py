@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import shutil
 import sys
@@ -85,7 +86,6 @@ def test_summary_closes(profiled: Profiled) -> None:
     assert sum(summary["timeMsByPhase"].values()) == pytest.approx(summary["timeMs"])
     assert [m["batchSize"] for m in summary["measured"]] == [16, 32, 64]
     again = editor.ask("ridgeline/summary", document)
-    assert again.pop("uri") == document["textDocument"]["uri"]
     assert again == summary
 
 
@@ -215,10 +215,35 @@ def test_predictions_can_be_asked_both_ways(profiled: Profiled) -> None:
     assert editor.ask("ridgeline/predict", profile | {"bytes": 1})["obstacle"] is not None
 
 
+def test_a_bar_can_be_dragged_without_asking(profiled: Profiled) -> None:
+    editor, _, summary = profiled
+    profile = {"profileId": summary["profileId"]}
+    batches = editor.ask("ridgeline/predictions", profile)["batches"]
+    sizes = [batch["batchSize"] for batch in batches]
+    assert sizes[:128] == list(range(1, 129))
+    assert all(a < b <= a * 65 / 64 for a, b in itertools.pairwise(sizes[127:]))
+    assert sizes[-1] > summary["answers"]["fits"]["batchSize"]
+    assert len(sizes) < 1000
+    for batch in batches[::50]:
+        assert batch == editor.ask("ridgeline/predict", profile | {"batchSize": batch["batchSize"]})["batch"]
+
+
+def test_the_summary_says_what_is_in_the_code(profiled: Profiled) -> None:
+    editor, document, summary = profiled
+    assert summary["batchSizeInCode"] == summary["batchSize"] == 64
+    uri = document["textDocument"]["uri"]
+    editor.type_over(uri, "batch_size: int = 64", "batch_size: int = 7_0")
+    assert editor.ask("ridgeline/summary", document)["batchSizeInCode"] == 70
+    editor.type_over(uri, "batch_size: int = 7_0", "batch_size: int = 2 * 35")
+    assert editor.ask("ridgeline/summary", document)["batchSizeInCode"] is None
+    editor.type_over(uri, "batch_size: int = 2 * 35", "batch_size: int = 64")
+
+
 @pytest.mark.parametrize(
     ("method", "params", "code"),
     [
         ("ridgeline/predict", {"profileId": "0"}, -32801),
+        ("ridgeline/predictions", {"profileId": "0"}, -32801),
         ("ridgeline/breakdown", {"profileId": "gone"}, -32801),
         ("ridgeline/predict", {}, -32602),
         ("ridgeline/predict", {"batchSize": 0.5}, -32602),

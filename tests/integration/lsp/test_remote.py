@@ -1,119 +1,40 @@
-"""An editor here and the profiles on another machine: a real sshd, on a port of this one."""
+"""An editor here and the profiles on another machine: a real sshd, on a port of this one, or behind a network that is
+slow, loses packets and is cut.
+"""
 
 from __future__ import annotations
 
-import getpass
 import os
-import shutil
 import signal
-import socket
-import subprocess
-import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import network
 import pytest
-from conftest import processes_with
+from sshd import Host, serving
 
 from .editor import Editor
 from .test_methods import SETTINGS, agents, copy_of_mlp
-from .wire import Daemon, Wire, wait_for
-
-SSHD = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin")
-
-CONFIG = """
-ListenAddress 127.0.0.1
-Port {port}
-HostKey {folder}/host_key
-AuthorizedKeysFile {folder}/user_key.pub
-PidFile none
-StrictModes no
-UsePAM no
-PasswordAuthentication no
-SetEnv RIDGELINE_CACHE={folder}/cache XDG_CACHE_HOME={folder}/home XDG_RUNTIME_DIR={folder}/run
-"""
-
-
-@dataclass
-class Host:
-    folder: Path
-    port: int
-
-    @property
-    def options(self) -> list[str]:
-        options = [
-            f"-p{self.port}",
-            f"-i{self.folder}/user_key",
-            "-oIdentitiesOnly=yes",
-            "-oStrictHostKeyChecking=no",
-            f"-oUserKnownHostsFile={self.folder}/known_hosts",
-            "-oLogLevel=ERROR",
-            "-Fnone",
-        ]
-        return [f"--ssh-option={option}" for option in options]
-
-    @property
-    def name(self) -> str:
-        return f"{getpass.getuser()}@127.0.0.1"
-
-    def processes(self, words: str) -> list[int]:
-        """What runs there and has the words in its command line."""
-        found = []
-        for number in processes_with(f"RIDGELINE_CACHE={self.folder}/cache"):
-            command = Path(f"/proc/{number}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-            if words in command:
-                found.append(number)
-        return found
-
-    def drop_connections(self) -> None:
-        """As a network that is gone: nobody says goodbye."""
-        for number in self.processes(" relay"):
-            os.kill(number, signal.SIGKILL)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+from .wire import Daemon, Wire
 
 
 @pytest.fixture
 def host() -> Iterator[Host]:
-    assert SSHD, "openssh-server is not installed"
-    folder = Path(tempfile.mkdtemp(prefix="host"))  # the path of a socket has to be short
-    for name in ("cache", "run"):
-        (folder / name).mkdir(parents=True, mode=0o700)
-    shutil.copytree(agents(), folder / "cache" / "agents")
-    for key in ("host_key", "user_key"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key], check=True)
-    if os.geteuid() == 0:
-        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-    port = free_port()
-    (folder / "sshd_config").write_text(CONFIG.format(port=port, folder=folder))
-    with (folder / "sshd.log").open("wb") as log:
-        server = subprocess.Popen([SSHD, "-D", "-e", "-f", folder / "sshd_config"], stderr=log)
-    host = Host(folder, port)
-    wait_for(lambda: "listening" in (folder / "sshd.log").read_text())
-    yield host
-    server.terminate()
-    server.wait()
-    for number in host.processes(""):
-        os.kill(number, signal.SIGKILL)
-    shutil.rmtree(folder)
+    with serving(agents()) as host:
+        yield host
 
 
 Connect = Callable[..., tuple[Daemon, Editor]]
 
 
 @pytest.fixture
-def connect(host: Host, tmp_path: Path) -> Iterator[Connect]:
+def connect(tmp_path: Path) -> Iterator[Connect]:
     started: list[Daemon] = []
 
-    def begin(folder: Path, *arguments: str) -> tuple[Daemon, Editor]:
+    def begin(host: Host, folder: Path, *arguments: str, inside: Sequence[str] = ()) -> tuple[Daemon, Editor]:
         log = tmp_path / f"remote-{len(started)}.log"
-        daemon = Daemon(host.name, *host.options, *arguments, log=log, command="remote")
+        daemon = Daemon(host.name, *host.options, *arguments, log=log, command="remote", inside=inside)
         started.append(daemon)
         editor = Editor(Wire(daemon.stdout.fileno(), daemon.stdin.fileno()), folder, dict(SETTINGS))
         return daemon, editor
@@ -132,7 +53,7 @@ def end(daemon: Daemon, editor: Editor) -> None:
 
 def test_profiles_are_made_there(host: Host, connect: Connect, tmp_path: Path) -> None:
     entry = copy_of_mlp(tmp_path)
-    daemon, editor = connect(entry.parent)
+    daemon, editor = connect(host, entry.parent)
     editor.begin(processId=os.getpid())  # which is no process of the host's concern
     document = editor.open(entry)
     summary = editor.ask("ridgeline/profile", document)
@@ -141,7 +62,7 @@ def test_profiles_are_made_there(host: Host, connect: Connect, tmp_path: Path) -
     assert host.processes("serve --pipe")
     end(daemon, editor)
     # The daemon and the program are still there for the next editor, and so is the profile.
-    again, second = connect(entry.parent)
+    again, second = connect(host, entry.parent)
     second.begin()
     second.open(entry)
     second.until(lambda: second.ask("ridgeline/summary", document) is not None)
@@ -153,7 +74,7 @@ def test_profiles_are_made_there(host: Host, connect: Connect, tmp_path: Path) -
 
 def test_a_profile_survives_the_connection(host: Host, connect: Connect, tmp_path: Path) -> None:
     entry = copy_of_mlp(tmp_path)
-    daemon, editor = connect(entry.parent)
+    daemon, editor = connect(host, entry.parent)
     editor.settings["timeBudget"] = 2
     editor.begin()
     document = editor.open(entry)
@@ -161,19 +82,7 @@ def test_a_profile_survives_the_connection(host: Host, connect: Connect, tmp_pat
     editor.until(lambda: any(value.get("message", "").startswith("Timing") for value in editor.progress))
     host.drop_connections()
     editor.until(lambda: "window/showMessage" in editor.asked)
-    answers: list[dict[str, Any]] = []
-
-    def answered() -> bool:
-        message = editor.wire.receive()
-        assert message is not None, daemon.words()
-        if message.get("id") == number and "method" not in message:
-            answers.append(message)
-        else:
-            editor.handle(message)
-        return bool(answers)
-
-    wait_for(answered)
-    assert answers[0]["result"]["batchSize"] == 64
+    assert editor.answer(number)["result"]["batchSize"] == 64
     assert "broke" in daemon.words()
     assert "again" in daemon.words()
     # Nothing was lost and nothing came twice: the text is the same on both sides.
@@ -189,11 +98,11 @@ def set_to(entry: Path, size: int) -> dict[str, Any]:
     return {"command": "ridgeline.setBatchSize", "arguments": [entry.as_uri(), size]}
 
 
-def test_folders_may_have_other_names_there(connect: Connect, tmp_path: Path) -> None:
+def test_folders_may_have_other_names_there(host: Host, connect: Connect, tmp_path: Path) -> None:
     """The host has the project at one place, the editor at another; an unsaved text is what runs."""
     entry = copy_of_mlp(tmp_path / "there")
     here = Path("/home/nobody/here/mlp")
-    daemon, editor = connect(here, f"--map={here}={entry.parent}")
+    daemon, editor = connect(host, here, f"--map={here}={entry.parent}")
     editor.begin()
     uri = (here / "entry.py").as_uri()
     text = entry.read_text().replace("batch_size: int = 64", "batch_size: int = 48")
@@ -214,9 +123,9 @@ def test_folders_may_have_other_names_there(connect: Connect, tmp_path: Path) ->
 
 def test_two_editors_share_the_daemon(host: Host, connect: Connect, tmp_path: Path) -> None:
     entry = copy_of_mlp(tmp_path)
-    one, first = connect(entry.parent)
+    one, first = connect(host, entry.parent)
     first.begin()
-    two, second = connect(entry.parent)
+    two, second = connect(host, entry.parent)
     second.begin()
     document = first.open(entry)
     second.open(entry)
@@ -230,7 +139,7 @@ def test_two_editors_share_the_daemon(host: Host, connect: Connect, tmp_path: Pa
 
 def test_a_daemon_that_is_gone_is_said(host: Host, connect: Connect, tmp_path: Path) -> None:
     entry = copy_of_mlp(tmp_path)
-    daemon, editor = connect(entry.parent)
+    daemon, editor = connect(host, entry.parent)
     editor.begin()
     for number in host.processes("serve --pipe"):
         os.kill(number, signal.SIGKILL)
@@ -259,3 +168,64 @@ def test_a_host_is_no_option(tmp_path: Path) -> None:
     daemon = Daemon("-oProxyCommand=touch /tmp/x", log=tmp_path / "log", command="remote")
     assert daemon.wait() == 2
     daemon.stop()
+
+
+# ---- two hosts with a network between them
+
+DELAY = 0.03  # seconds, there and back
+LOSS = 0.03  # of the packets, each way
+
+
+needs_network = pytest.mark.skipif(bool(network.why_not()), reason=network.why_not())
+
+
+@pytest.fixture
+def between() -> Iterator[network.Network]:
+    with network.network(DELAY, LOSS) as between:
+        yield between
+
+
+@pytest.fixture
+def far_host(between: network.Network) -> Iterator[Host]:
+    with serving(agents(), between.there.address, between.there.inside) as host:
+        yield host
+
+
+@needs_network
+def test_a_session_over_a_network_that_loses_packets(
+    between: network.Network, far_host: Host, connect: Connect, tmp_path: Path
+) -> None:
+    entry = copy_of_mlp(tmp_path)
+    daemon, editor = connect(far_host, entry.parent, inside=between.here.inside)
+    editor.begin()
+    document = editor.open(entry)
+    summary = editor.ask("ridgeline/profile", document)
+    assert summary["batchSize"] == 64
+    for size in (32, 128, 48):
+        assert editor.ask("workspace/executeCommand", set_to(entry, size))["applied"] is True
+        assert editor.ask("ridgeline/summary", document)["batchSizeInCode"] == size
+    assert "broke" not in daemon.words(), "ssh bears lost packets"
+    assert between.lost > 10
+    end(daemon, editor)
+
+
+@needs_network
+def test_a_profile_survives_a_network_that_is_cut(
+    between: network.Network, far_host: Host, connect: Connect, tmp_path: Path
+) -> None:
+    """Nobody says goodbye: it is the silence that tells."""
+    entry = copy_of_mlp(tmp_path)
+    daemon, editor = connect(far_host, entry.parent, inside=between.here.inside)
+    editor.settings["timeBudget"] = 2
+    editor.begin()
+    document = editor.open(entry)
+    number = editor.wire.begin("ridgeline/profile", document)
+    editor.until(lambda: any(value.get("message", "").startswith("Timing") for value in editor.progress))
+    between.cut = True
+    editor.until(lambda: "window/showMessage" in editor.asked)
+    assert "broke" in daemon.words()
+    between.cut = False
+    assert editor.answer(number)["result"]["batchSize"] == 64
+    assert "again" in daemon.words()
+    assert editor.ask("ridgeline/summary", document)["batchSize"] == 64
+    end(daemon, editor)

@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -123,11 +123,13 @@ class Wire:
 class Daemon:
     """`ridgeline serve`, or another command that speaks LSP, and what it wrote to standard error."""
 
-    def __init__(self, *arguments: str | Path, log: Path, command: str = "serve", **settings: Any) -> None:
+    def __init__(
+        self, *arguments: str | Path, log: Path, command: str = "serve", inside: Sequence[str] = (), **settings: Any
+    ) -> None:
         self.log = log
         with log.open("wb") as errors:
             self.process = subprocess.Popen(
-                [BINARY, command, *map(str, arguments)],
+                [*inside, BINARY, command, *map(str, arguments)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -306,6 +306,29 @@ TEST(Outlook, AnswersWhatIsAskedFirst) {
   EXPECT_EQ(outlook_of(predictor, kMaxBatchSize).twice.batch->batch_size, kMaxBatchSize);
 }
 
+TEST(BatchSizeLadder, RunsInSmallStepsBeyondWhatFits) {
+  Predictor predictor = with_parts();
+  predictor.capacity_bytes = 11000;  // 100 fits
+  const std::vector<int> ladder = batch_size_ladder(predictor);
+  EXPECT_EQ(ladder.front(), 1);
+  EXPECT_GT(ladder.back(), 190);
+  EXPECT_LE(ladder.back(), 200);
+  for (std::size_t i = 1; i < ladder.size(); ++i) {
+    EXPECT_GT(ladder[i], ladder[i - 1]);
+    EXPECT_LE(ladder[i] - ladder[i - 1], std::max(1, ladder[i - 1] / 64)) << ladder[i];
+  }
+}
+
+TEST(BatchSizeLadder, HoldsEverySampledSizeAndEnds) {
+  for (const int sampled : {1, 1023, 70'001, kMaxBatchSize}) {
+    const std::vector<int> ladder = batch_size_ladder(predictor_of({{sampled, 5, 100}}, 0));
+    EXPECT_TRUE(std::ranges::binary_search(ladder, sampled)) << sampled;
+    EXPECT_LE(ladder.back(), kMaxBatchSize);
+    EXPECT_LT(ladder.size(), 1000U);
+  }
+  EXPECT_TRUE(batch_size_ladder(Predictor{}).empty());
+}
+
 TEST(Answer, NamesTheSizesThatRanOutOfMemoryUpToItsOwn) {
   Predictor predictor = exact();
   predictor.skipped = {{32, "out-of-memory", "a"}, {128, "out-of-memory", "b"}, {2, "exception", "c"}};

@@ -8,13 +8,6 @@ local M = {}
 
 local CELLS, WIDTH = 19, 78
 local FAR = 0.1 -- of its value: how far H and L move a bar
-local OBSTACLES = {
-  tooFast = "no batch size is that fast",
-  tooLittleMemory = "no batch size needs so little memory",
-  tooFewSizes = "too few batch sizes were measured: run :Ridgeline profile",
-  timeUnknown = "the time of other batch sizes is not known",
-  memoryUnknown = "the memory of other batch sizes is not known",
-}
 
 ---@class ridgeline.Bars
 ---@field buffer integer
@@ -22,20 +15,14 @@ local OBSTACLES = {
 ---@field code integer the buffer whose batch size is edited
 ---@field bar 1|2 the one that keys move: throughput or memory
 ---@field batch table? the prediction that is shown
----@field most number? samples per second
+---@field batches table[] that the server has predicted, by batch size: what keys reach without asking
 ---@field asked boolean a prediction is on its way
 ---@field next table? the question to ask then: of several, the latest
 ---@field near integer? the batch size that was asked for last, until its answer is shown
 ---@field note string
+---@field writing integer edits that are asked for
 ---@field edited integer? changedtick after our last edit: what follows it joins its undo step
 local view ---@type ridgeline.Bars?
-
---- The batch size that stands in the code; nil where it is no plain number.
-local function batch_in_code(buffer)
-  local code = table.concat(vim.api.nvim_buf_get_lines(buffer, 0, -1, false), "\n")
-  local parameters = code:match("def%s+[%w_]*input_provider%s*(%b())") or ""
-  return tonumber(parameters:match("[(,%s]batch_size%s*:?[^=,]*=%s*(%d+)"))
-end
 
 local function value(estimate) return estimate and tonumber(estimate.value) end
 
@@ -69,13 +56,13 @@ local function render()
   local summary, batch = session.summary(view.code), view.batch
   if not summary or not batch then return end
   local speed, memory = value(batch.samplesPerSecond), value(batch.peakBytes)
-  local capacity, answers = summary.capacityBytes, summary.answers
+  local capacity, most, answers = summary.capacityBytes, tonumber(summary.maxSamplesPerSecond), summary.answers
   local origin = batch.batchSize == summary.batchSize and "as profiled" or "predicted"
   local note = view.note ~= "" and view.note or session.stale_words(view.code) or ""
   local categories, more = category_rows(batch)
   screen.write(view.buffer, {
-    bar_row("throughput", 1, text.figure(speed) .. " samples/s", speed and view.most and speed / view.most,
-      "RidgelineTime", " of the maximum " .. text.figure(view.most)),
+    bar_row("throughput", 1, text.figure(speed) .. " samples/s", speed and most and speed / most,
+      "RidgelineTime", " of the maximum " .. text.figure(most)),
     bar_row("peak memory", 2, text.bytes(memory), memory and capacity > 0 and memory / capacity,
       "RidgelineMemory", " of " .. text.bytes(capacity)),
     { "  " .. text.fit("batch size", 12), { text.fit(tostring(batch.batchSize), 16), "RidgelineTitle" },
@@ -95,12 +82,33 @@ end
 
 local function write(batch_size)
   local params = { textDocument = { uri = vim.uri_from_bufnr(view.code) }, batchSize = batch_size }
+  local writing = view
+  writing.writing = writing.writing + 1
   session.request(view.code, "ridgeline/setBatchSize", params, function(done)
+    writing.writing = writing.writing - 1
     if not done.applied then session.say("not written: " .. text.printable(done.reason), "WARN") end
+  end, function(problem)
+    writing.writing = writing.writing - 1
+    session.say(text.printable(problem.message), "ERROR")
   end)
 end
 
---- Asks for a prediction. One is on its way at a time; of what is asked meanwhile, the latest is asked then.
+--- What the server would answer, of the batches that are known; nil: it has to be asked.
+local function known(question)
+  local found
+  for _, batch in ipairs(view.batches) do
+    if question.batchSize then
+      if batch.batchSize == question.batchSize then return batch end
+    elseif question.bytes then
+      if (value(batch.peakBytes) or math.huge) <= question.bytes then found = batch end
+    elseif (value(batch.samplesPerSecond) or 0) >= question.samplesPerSecond then
+      return batch
+    end
+  end
+  return found
+end
+
+--- Moves to what answers a question. The server is asked one at a time; of what is asked meanwhile, the latest then.
 ---@param question table ridgeline/predict without the profile's id
 ---@param edit boolean whether the code is to follow
 ---@param least integer? the batch size to take when the answer is the one that is shown
@@ -110,27 +118,27 @@ local function ask(question, edit, least)
     return
   end
   local asking = view
-  local function done(note)
-    asking.asked, asking.note = false, note
+  local function answered(batch, note)
     if view ~= asking or not vim.api.nvim_win_is_valid(view.window) then return end
+    local before, following = view.batch and view.batch.batchSize, view.next
+    view.asked, view.note, view.next = false, note, nil
+    if batch and least and batch.batchSize == before then
+      following = following or { { batchSize = least }, edit }
+    elseif batch then
+      view.batch = batch
+      if edit and batch.batchSize ~= before then write(batch.batchSize) end
+    end
+    view.near = following and view.near
     render()
-    local following = view.next
-    view.next, view.near = nil, following and view.near
     if following then ask(unpack(following, 1, 3)) end
   end
+  local batch = known(question)
+  if batch then return answered(batch, "") end
   view.asked = true
   local params = vim.tbl_extend("force", { profileId = session.summary(view.code).profileId }, question)
   session.request(view.code, "ridgeline/predict", params, function(answer)
-    local batch, before = answer.batch, asking.batch and asking.batch.batchSize
-    if not batch then return done(OBSTACLES[answer.obstacle] or "there is no answer") end
-    if least and batch.batchSize == before then
-      asking.next = asking.next or { { batchSize = least }, edit }
-      return done("")
-    end
-    asking.batch, asking.most = batch, answer.maxSamplesPerSecond
-    if edit and view == asking and batch.batchSize ~= before then write(batch.batchSize) end
-    done("")
-  end, function(problem) done(text.printable(problem.message)) end)
+    answered(answer.batch, text.printable(answer.message))
+  end, function(problem) answered(nil, text.printable(problem.message)) end)
 end
 
 --- The bar goes by samples, or by tenths of its value: then at least by one sample.
@@ -149,8 +157,8 @@ end
 
 local function follow_code()
   local summary = session.summary(view.code)
-  local batch_size = batch_in_code(view.code) or summary and summary.batchSize
-  if not summary or view.asked then return end
+  if not summary or view.asked or view.writing > 0 then return end
+  local batch_size = tonumber(summary.batchSizeInCode) or summary.batchSize
   if view.batch and view.batch.batchSize == batch_size then return render() end
   ask({ batchSize = batch_size }, false)
 end
@@ -181,9 +189,13 @@ function M.open(code)
     relative = "editor", border = "rounded", title = " Ridgeline: " .. name .. " ", width = WIDTH, height = 10,
     row = math.max(0, vim.o.lines - 15), col = math.max(0, math.floor((vim.o.columns - WIDTH) / 2)),
   })
-  view = { buffer = buffer, window = window, code = code, bar = 1, asked = false, note = "" }
+  view = { buffer = buffer, window = window, code = code, bar = 1, batches = {}, asked = false, note = "", writing = 0 }
   screen.follow(buffer, follow_code)
   follow_code()
+  local opened, profile = view, session.summary(code).profileId
+  session.request(code, "ridgeline/predictions", { profileId = profile }, function(answer)
+    opened.batches = answer.batches
+  end, function() end)
 end
 
 --- workspace/applyEdit: the edits that bars make one after the other become one undo step.

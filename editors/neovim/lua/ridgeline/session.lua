@@ -122,8 +122,8 @@ function M.refresh(buffer)
   local function done()
     state.asking = false
     if buffers[buffer] ~= state then return end
+    if state.again then return M.refresh(buffer) end -- what is known by now is old
     tell()
-    if state.again then M.refresh(buffer) end
   end
   M.request(buffer, "ridgeline/summary", { textDocument = document }, function(summary)
     state.summary = summary

@@ -54,7 +54,8 @@ function curvesOf({ measured, models }: Summary): Curve[] {
 /** A model is straight between the batch sizes at which its pieces begin. */
 function valueOf(pieces: Piece[] | null, batchSize: number, slope: 'MsPerSample' | 'BytesPerSample', fixed: 'fixedMs' | 'fixedBytes'): number | null {
   const piece = pieces?.filter(({ fromBatchSize }, i) => i === 0 || fromBatchSize <= batchSize).at(-1);
-  return piece?.[slope] == null || piece[fixed] == null ? null : piece[slope] * batchSize + piece[fixed];
+  const value = piece?.[slope] == null || piece[fixed] == null ? null : piece[slope] * batchSize + piece[fixed];
+  return value !== null && value > 0 ? value : null;
 }
 
 function samples(end: number): number[] {

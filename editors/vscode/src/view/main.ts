@@ -98,7 +98,7 @@ function throughputReading(summary: Summary, preview: Batch | null): Reading | n
     note: (bounded ? part : '') + plusMinus(preview?.samplesPerSecond ?? null, rate),
     mostWords: bounded ? `maximum ${rate(most)}` : '',
     spoken: `${rate(value)} samples per second${bounded ? `, ${part}` : ''}, batch size ${preview?.batchSize ?? summary.batchSize}`,
-    warning: preview?.extrapolated ? `Extrapolated: measured up to batch size ${summary.sampledBatchSizes.high}.` : '',
+    warning: extrapolation(summary, preview),
   };
 }
 
@@ -115,8 +115,13 @@ function memoryReading(summary: Summary, preview: Batch | null): Reading | null 
     note: `${share(value / summary.capacityBytes)} of the capacity` + plusMinus(preview?.peakBytes ?? null, bytes),
     mostWords: ends ? `capacity ${bytes(summary.capacityBytes)}` : `${bytes(most)} ⋯ capacity ${bytes(summary.capacityBytes)}`,
     spoken: `${bytes(value)} of ${bytes(summary.capacityBytes)}, batch size ${preview?.batchSize ?? summary.batchSize}`,
-    warning: preview?.fits === false ? 'Does not fit into memory.' : '',
+    // Said once: by the bar above, where there is one.
+    warning: preview?.fits === false ? 'Does not fit into memory.' : preview?.samplesPerSecond === null ? extrapolation(summary, preview) : '',
   };
+}
+
+function extrapolation({ sampledBatchSizes: { low, high } }: Summary, preview: Batch | null): string {
+  return preview?.extrapolated ? `Extrapolated: measured from batch size ${low} to ${high}.` : '';
 }
 
 function measuredInterval(summary: Summary): { low: number; high: number } | null {
