@@ -17,6 +17,7 @@ from typing import Any
 
 import accuracy
 import language_server
+import remote
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -191,11 +192,18 @@ def bench_vscode(rounds: int) -> None:
     )
 
 
+def bench_remote(rounds: int) -> None:
+    """Neovim here, the profiles on another machine."""
+    print("### Another machine\n")
+    remote.run(BINARY, table, rounds)
+
+
 BENCHMARKS: dict[str, tuple[Callable[[int], None], int]] = {
     "overhead": (bench_overhead, 15),
     "analysis": (bench_analysis, 5),
     "source": (bench_source, 3),
     "server": (bench_server, 2),
+    "remote": (bench_remote, 3),
     "vscode": (bench_vscode, 10),
     "profile": (bench_profile, 3),
     "cancel": (bench_cancel, 5),

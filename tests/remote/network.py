@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import functools
 import heapq
 import os
 import random
@@ -17,7 +18,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 HERE, THERE = "10.77.0.1", "10.77.0.2"
 
@@ -26,15 +26,6 @@ _TUNSETIFF, _IFF_TUN, _IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCSIFADDR, _SIOCSIFNETMASK = 0x8913, 0x8914, 0x8916, 0x891C
 _IFF_UP = 1
 _PACKET = 65536
-
-
-def why_not() -> str:
-    """Why there can be no such network here; empty: there can."""
-    if os.geteuid() != 0:
-        return "network namespaces need root"
-    if not Path("/dev/net/tun").exists():
-        return "there is no /dev/net/tun"
-    return ""
 
 
 def _bring_up(device: str, address: str | None) -> None:
@@ -83,6 +74,16 @@ class _Side:
     def close(self) -> None:
         for descriptor in (self.tunnel, self.namespace):
             os.close(descriptor)
+
+
+@functools.cache
+def why_not() -> str:
+    """Why there can be no such network here; empty: there can."""
+    try:
+        _Side(HERE).close()
+    except OSError as error:
+        return f"no network namespace with a tunnel device can be made here: {error}"
+    return ""
 
 
 @dataclass

@@ -126,10 +126,10 @@ local function ask(question, edit, least)
       following = following or { { batchSize = least }, edit }
     elseif batch then
       view.batch = batch
-      if edit and batch.batchSize ~= before then write(batch.batchSize) end
     end
     view.near = following and view.near
     render()
+    if edit and batch and view.batch == batch and batch.batchSize ~= before then write(batch.batchSize) end
     if following then ask(unpack(following, 1, 3)) end
   end
   local batch = known(question)
