@@ -158,6 +158,7 @@ end
 local function follow_code()
   local summary = session.summary(view.code)
   if not summary or view.asked or view.writing > 0 then return end
+  if view.batch and not session.is_of_now(view.code) then return end
   local batch_size = tonumber(summary.batchSizeInCode) or summary.batchSize
   if view.batch and view.batch.batchSize == batch_size then return render() end
   ask({ batchSize = batch_size }, false)

@@ -9,6 +9,7 @@ local M = {}
 ---@class ridgeline.Buffer
 ---@field client integer
 ---@field summary table? of the profile that the file is part of
+---@field tick integer? of the text that the summary speaks of
 ---@field asking boolean? one refresh at a time; another one that is wanted meanwhile follows
 ---@field again boolean?
 local buffers = {} ---@type table<integer, ridgeline.Buffer>
@@ -84,6 +85,11 @@ end
 
 function M.summary(buffer) return buffers[buffer] and buffers[buffer].summary end
 
+--- Whether the summary speaks of the text as it stands.
+function M.is_of_now(buffer)
+  return buffers[buffer] and buffers[buffer].tick == vim.api.nvim_buf_get_changedtick(buffer)
+end
+
 --- The entry point that a buffer is part of; itself where none is known.
 function M.uri(buffer) return (M.summary(buffer) or { uri = vim.uri_from_bufnr(buffer) }).uri end
 
@@ -119,14 +125,15 @@ function M.refresh(buffer)
   if state.asking then return end
   state.asking = true
   local document = { uri = vim.uri_from_bufnr(buffer) }
+  local tick = vim.api.nvim_buf_get_changedtick(buffer) -- what is pending of it is told before the request
   local function done()
     state.asking = false
     if buffers[buffer] ~= state then return end
-    if state.again then return M.refresh(buffer) end -- what is known by now is old
     tell()
+    if state.again then M.refresh(buffer) end
   end
   M.request(buffer, "ridgeline/summary", { textDocument = document }, function(summary)
-    state.summary = summary
+    state.summary, state.tick = summary, tick
     if buffers[buffer] == state then signs.clear(buffer) end
     if not summary or not (options.signs or options.figures) then return done() end
     M.request(buffer, "ridgeline/lineCosts", { textDocument = document, profileId = summary.profileId }, function(costs)
