@@ -44,6 +44,10 @@ if(RIDGELINE_SANITIZE)
   target_compile_options(ridgeline_options INTERFACE
     -fsanitize=${RIDGELINE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(ridgeline_options INTERFACE -fsanitize=${RIDGELINE_SANITIZE})
+  if(RIDGELINE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    set(RIDGELINE_FUZZ ON)  # tests/fuzz
+    target_compile_options(ridgeline_options INTERFACE -fsanitize=fuzzer-no-link)
+  endif()
 else()
   # The sanitizers' own libraries need the shared libstdc++; everything else carries its own.
   target_link_options(ridgeline_options INTERFACE -static-libstdc++ -static-libgcc)

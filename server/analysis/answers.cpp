@@ -192,8 +192,7 @@ std::vector<int> batch_size_ladder(const Predictor& predictor) {
     ladder.push_back(sample.batch_size);
   }
   std::ranges::sort(ladder);
-  const auto repeated = std::ranges::unique(ladder);
-  ladder.erase(repeated.begin(), repeated.end());
+  ladder.erase(std::unique(ladder.begin(), ladder.end()), ladder.end());
   return ladder;
 }
 
