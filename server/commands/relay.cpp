@@ -2,27 +2,25 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "commands/exit_codes.h"
 #include "commands/own_file.h"
+#include "commands/runtime.h"
+#include "transport/endpoint.h"
 #include "transport/stream_transport.h"
 #include "worker/cache.h"
-#include "worker/process.h"
 
 namespace ridgeline::commands {
 
@@ -30,26 +28,6 @@ namespace {
 
 constexpr std::chrono::seconds kStart{10};  ///< for the daemon, on a busy machine
 constexpr const char* kIdle = "3600";       ///< seconds after which the daemon ends, when nobody needs it
-
-/// Where this user's daemon of this version listens.
-std::string socket_path(const std::string& cache) {
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  const std::string folder =
-      runtime != nullptr && *runtime == '/' ? std::string(runtime) + "/ridgeline" : cache + "/run";
-  return folder + "/remote-" + own_version() + ".sock";
-}
-
-worker::Descriptor connect_to(const std::string& path) {
-  worker::Descriptor end(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path)) {
-    return {};
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  const bool connected = ::connect(end.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
-  return connected ? std::move(end) : worker::Descriptor{};
-}
 
 /// In a session of its own, so that it outlives the connection that we came by. What it says goes to a file.
 void start_daemon(const std::string& path, const std::string& log) {
@@ -73,42 +51,56 @@ void start_daemon(const std::string& path, const std::string& log) {
   ::_exit(0);
 }
 
-worker::Descriptor connect_or_start(const std::string& cache, std::string& error) {
-  const std::string path = socket_path(cache);
-  worker::Descriptor end = connect_to(path);
-  if (end.get() >= 0) {
-    return end;
+using Daemon = std::variant<std::shared_ptr<transport::Transport>, transport::EndpointProblem>;
+
+/// This user's daemon of this version.
+Daemon join_or_start(boost::asio::io_context& loop, const std::string& log) try {
+  const std::string path = runtime_folder() + "/remote-" + own_version() + ".sock";
+  const auto is_nobody = [](const Daemon& daemon) {
+    const auto* joined = std::get_if<std::shared_ptr<transport::Transport>>(&daemon);
+    return joined != nullptr && *joined == nullptr;
+  };
+  Daemon daemon = transport::join_pipe(loop, path);
+  if (!is_nobody(daemon)) {
+    return daemon;
   }
-  const std::string log = cache + "/remote.log";
   start_daemon(path, log);
   const auto deadline = std::chrono::steady_clock::now() + kStart;
-  while (end.get() < 0 && std::chrono::steady_clock::now() < deadline) {
+  while (is_nobody(daemon) && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    end = connect_to(path);
+    daemon = transport::join_pipe(loop, path);
   }
-  if (end.get() < 0) {
-    error = "no daemon listens at " + path + ", and none could be started; it may have said why in " + log;
+  if (is_nobody(daemon)) {
+    daemon = transport::EndpointProblem{"no daemon listens at " + path +
+                                        ", and none could be started; it may have said why in " + log};
   }
-  return end;
+  return daemon;
+} catch (const std::runtime_error& problem) {
+  return transport::EndpointProblem{problem.what()};
+}
+
+int fail(const std::string& words) {
+  std::cerr << "ridgeline: " << words << "\n";
+  return kExitEnvironment;
 }
 
 int relay() {
   ::signal(SIGPIPE, SIG_IGN);
   std::string error;
   const std::string cache = worker::cache_folder(error);
-  worker::Descriptor end = cache.empty() ? worker::Descriptor{} : connect_or_start(cache, error);
-  if (end.get() < 0) {
-    std::cerr << "ridgeline: " << error << "\n";
-    return kExitEnvironment;
+  if (cache.empty()) {
+    return fail(error);
   }
   boost::asio::io_context loop(1);
+  const Daemon joined = join_or_start(loop, cache + "/remote.log");
+  if (const auto* problem = std::get_if<transport::EndpointProblem>(&joined)) {
+    return fail(problem->what);
+  }
+  const auto& daemon = std::get<std::shared_ptr<transport::Transport>>(joined);
   const auto here = transport::take_standard_streams(loop, error);
   if (here == nullptr) {
-    std::cerr << "ridgeline: " << error << "\n";
-    return kExitEnvironment;
+    return fail(error);
   }
-  const int socket = end.release();
-  const auto daemon = std::make_shared<transport::StreamTransport>(loop, socket, socket);
   const auto lead = [](const std::shared_ptr<transport::Transport>& from,
                        const std::shared_ptr<transport::Transport>& to) {
     from->start({[to](std::string message) { to->send(std::move(message)); },

@@ -1,9 +1,7 @@
 #include "commands/remote.h"
 
 #include <signal.h>
-#include <sys/random.h>
 
-#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -18,6 +16,7 @@
 
 #include "commands/exit_codes.h"
 #include "commands/remote_host.h"
+#include "commands/runtime.h"
 #include "session/uri.h"
 #include "transport/resumable.h"
 #include "transport/stream_transport.h"
@@ -30,19 +29,7 @@ using nlohmann::json;
 
 constexpr std::chrono::milliseconds kFirstPause{250};  ///< before a lost connection is tried again
 constexpr std::chrono::milliseconds kLongestPause{8000};
-
-std::string random_id() {
-  std::array<unsigned char, 16> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    throw std::runtime_error("no random numbers");
-  }
-  std::string id;
-  for (const unsigned char byte : bytes) {
-    id += "0123456789abcdef"[byte >> 4U];
-    id += "0123456789abcdef"[byte & 0xFU];
-  }
-  return id;
-}
+constexpr std::size_t kIdBytes = 16;  ///< of a link
 
 struct RemoteSession {
   RemoteOptions host;
@@ -58,7 +45,7 @@ class Remote {
         reaper_(loop),
         retry_(loop),
         interrupts_(loop, SIGINT, SIGTERM),
-        id_(random_id()),
+        id_(random_digits(kIdBytes)),
         link_(std::make_shared<transport::Resumable>(loop)) {}
 
   int run() {

@@ -1,19 +1,16 @@
 #include "commands/token_file.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <stdexcept>
 #include <utility>
 
-#include "worker/cache.h"
+#include "commands/runtime.h"
 #include "worker/process.h"
 
 namespace ridgeline::commands {
@@ -30,37 +27,6 @@ std::runtime_error problem_with(const std::string& what) {
 
 bool is_only_ours(const struct stat& status) {
   return status.st_uid == ::geteuid() && (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
-}
-
-std::string new_token() {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::array<unsigned char, kTokenBytes> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    throw problem_with("the system gives no random bytes");
-  }
-  std::string token;
-  for (const unsigned char byte : bytes) {
-    token.append({kDigits[byte >> 4U], kDigits[byte & 0xFU]});
-  }
-  return token;
-}
-
-std::string runtime_folder() {
-  const char* base = std::getenv("XDG_RUNTIME_DIR");  // NOLINT(concurrency-mt-unsafe): read once at start
-  struct stat status {};
-  if (base != nullptr && ::stat(base, &status) == 0 && S_ISDIR(status.st_mode) && is_only_ours(status)) {
-    std::string folder = std::string(base) + "/ridgeline";
-    if ((::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) && ::stat(folder.c_str(), &status) == 0 &&
-        is_only_ours(status)) {
-      return folder;
-    }
-  }
-  std::string error;
-  std::string folder = worker::cache_folder(error);
-  if (folder.empty()) {
-    throw std::runtime_error(error);
-  }
-  return folder;
 }
 
 void write_new(const std::string& path, const std::string& token) {
@@ -104,7 +70,7 @@ TokenFile TokenFile::open(const std::string& path, std::uint16_t port) {
     // The port is ours while we listen on it: what stands there is a dead daemon's.
     std::string own = runtime_folder() + "/socket-" + std::to_string(port) + ".token";
     ::unlink(own.c_str());
-    std::string token = new_token();
+    std::string token = random_digits(kTokenBytes);
     write_new(own, token);
     return {std::move(own), std::move(token), true};
   }
@@ -115,7 +81,7 @@ TokenFile TokenFile::open(const std::string& path, std::uint16_t port) {
   if (errno != ENOENT) {
     throw problem_with("cannot read the token file " + path);
   }
-  std::string token = new_token();
+  std::string token = random_digits(kTokenBytes);
   write_new(path, token);
   return {path, std::move(token), true};
 }

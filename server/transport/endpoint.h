@@ -45,7 +45,12 @@ using Endpoint = std::variant<std::shared_ptr<Transport>, std::unique_ptr<Listen
 /// is removed with the listener.
 Endpoint open_pipe(boost::asio::io_context& loop, const std::string& path, ListenerHandlers handlers);
 
-/// The same for 127.0.0.1:`port`. Port 0: listens on one that is free. Who connects must still be asked for a token.
+/// Connects to what listens at `path`, if it is this user's. Null: nobody does.
+std::variant<std::shared_ptr<Transport>, EndpointProblem> join_pipe(boost::asio::io_context& loop,
+                                                                    const std::string& path);
+
+/// The same as open_pipe for 127.0.0.1:`port`. Port 0: listens on one that is free. Who connects must still be asked
+/// for a token.
 Endpoint open_port(boost::asio::io_context& loop, std::uint16_t port, ListenerHandlers handlers);
 
 /// The users whose processes listen on a port, from the text of /proc/net/tcp or /proc/net/tcp6.

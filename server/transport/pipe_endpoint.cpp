@@ -126,12 +126,38 @@ Endpoint listen_at(boost::asio::io_context& loop, const std::string& path, LockF
   return std::make_unique<PipeListener>(path, std::move(lock), std::move(acceptor));
 }
 
+/// Why there can be no such socket; empty: there can.
+std::string check_length(const std::string& path) {
+  constexpr std::size_t kMost = sizeof(sockaddr_un::sun_path) - 1;
+  const bool fits = !path.empty() && path.size() <= kMost;
+  return fits ? "" : "the path of a socket must have at most " + std::to_string(kMost) + " bytes: " + path;
+}
+
 }  // namespace
 
+std::variant<std::shared_ptr<Transport>, EndpointProblem> join_pipe(boost::asio::io_context& loop,
+                                                                    const std::string& path) {
+  if (auto words = check_length(path); !words.empty()) {
+    return EndpointProblem{std::move(words)};
+  }
+  int socket = -1;
+  EndpointProblem problem;
+  const Answer answer = try_to_connect(path, socket, problem);
+  if (answer == Answer::kConnected) {
+    return std::make_shared<StreamTransport>(loop, socket, socket);
+  }
+  if (socket >= 0) {
+    ::close(socket);
+  }
+  if (answer == Answer::kProblem) {
+    return problem;
+  }
+  return std::shared_ptr<Transport>();
+}
+
 Endpoint open_pipe(boost::asio::io_context& loop, const std::string& path, ListenerHandlers handlers) {
-  if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path)) {
-    return EndpointProblem{"the path of a socket must have at most " +
-                           std::to_string(sizeof(sockaddr_un::sun_path) - 1) + " bytes: " + path};
+  if (auto words = check_length(path); !words.empty()) {
+    return EndpointProblem{std::move(words)};
   }
   const fs::path folder = fs::path(path).parent_path();
   if (std::string words = prepare_folder(folder.empty() ? "." : folder); !words.empty()) {

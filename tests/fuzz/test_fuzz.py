@@ -19,7 +19,7 @@ SECONDS = int(os.environ.get("RIDGELINE_FUZZ_SECONDS", "20"))
 
 # Where a target's seeds are, beside its own corpus; and the longest input that is made of them.
 SEEDS = {"source": ["tests/data/entries", "examples"], "report": ["tests/data/report"]}
-LONGEST = {"source": 6_000, "report": 60_000}
+LONGEST = {"source": 2_000, "report": 60_000}
 SANITIZERS = {
     "ASAN_OPTIONS": "halt_on_error=1:handle_abort=1:detect_leaks=1",
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
