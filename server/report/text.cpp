@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "report/breakdown_text.h"
+#include "report/device_text.h"
 #include "report/line_table.h"
 #include "report/outlook_text.h"
 #include "report/page.h"
@@ -76,6 +77,7 @@ void key_figures(Page& page, const Profile& profile) {
   page.line(head("peak memory", bytes(peak)) +
             (capacity > 0 ? limited(peak, capacity, " of " + bytes(capacity)) : page.dim("capacity unknown")));
   if (const auto items = categories(profile); !items.empty()) page.flow(head("at the peak", ""), start, items);
+  device_figures(page, profile);
 }
 
 void tables(Page& page, const Profile& profile, const SourceLines& source, const TextOptions& options) {
@@ -89,6 +91,7 @@ void tables(Page& page, const Profile& profile, const SourceLines& source, const
   for (const Table& table : all) {
     if (!table.rows.empty()) print(page, table, layout, profile.iteration.ms.value);
   }
+  device_tables(page, profile, places, source);
 }
 
 // ---- What a reader must know, and may do next.
