@@ -29,8 +29,9 @@ using analysis::Profile;
 // ---- The head: what was profiled, and its key figures.
 
 void title(Page& page, const Profile& profile) {
-  const std::string rest = clip(fmt::format(" · batch {} · {} · torch {}", profile.batch_size,
-                                            device_words(profile.environment), printable(profile.environment.torch)),
+  const std::string torch = printable(profile.environment.torch);  // an imported trace does not tell it
+  const std::string rest = clip(fmt::format(" · batch {} · {}{}", profile.batch_size, device_words(profile.environment),
+                                            torch.empty() ? "" : " · torch " + torch),
                                 page.width() - 20);
   const std::string path = clip_front(entry_name(profile), page.width() - columns(rest));
   page.line(page.bold(path) + page.dim(rest));
