@@ -37,25 +37,36 @@ std::string absolute(const std::string& path) {
   return text;
 }
 
-imports::ByteSource bytes_of(const std::string& path) {
+/// Null, with the reason said, for what is no file that can be read.
+std::shared_ptr<std::ifstream> opened(const std::string& path) {
   std::error_code problem;
   if (std::filesystem::is_directory(path, problem)) {
-    throw imports::ImportError(path + " is a folder: name the trace in it.");
+    std::cerr << "ridgeline: " << report::printable(path) << " is a folder: name the trace in it.\n";
+    return nullptr;
   }
   auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
   if (!*file) {
-    throw imports::ImportError("Cannot read " + path + ".");
+    std::cerr << "ridgeline: Cannot read " << report::printable(path) << ".\n";
+    return nullptr;
   }
-  return [file, path](std::span<char> buffer) {
+  return file;
+}
+
+imports::ByteSource bytes_of(const std::shared_ptr<std::ifstream>& file) {
+  return [file](std::span<char> buffer) {
     file->read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
     if (file->bad()) {
-      throw imports::ImportError("Cannot read " + path + " to its end.");
+      throw imports::ImportError("The trace cannot be read to its end.");
     }
     return static_cast<std::size_t>(file->gcount());
   };
 }
 
 int run(const Options& options, const Output& output) {
+  const std::shared_ptr<std::ifstream> file = opened(options.trace);
+  if (file == nullptr) {
+    return kExitUsage;
+  }
   try {
     imports::ImportOptions how;
     how.trace_path = absolute(options.trace);
@@ -66,7 +77,7 @@ int run(const Options& options, const Output& output) {
       return std::filesystem::is_regular_file(path, problem);
     };
     how.batch_size = options.batch_size;
-    const analysis::RunInput input = imports::import_trace(imports::read_trace(bytes_of(options.trace)), how);
+    const analysis::RunInput input = imports::import_trace(imports::read_trace(bytes_of(file)), how);
     return write_out(rendered_profile(analysis::build_profile(input), output), output);
   } catch (const imports::ImportError& error) {
     std::cerr << "ridgeline: " << report::printable(error.what()) << "\n";

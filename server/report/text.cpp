@@ -127,6 +127,13 @@ void notes(Page& page, const Profile& profile) {
   for (const std::string& warning : profile.warnings) page.prose("warning", printable(warning), kBeside);
   if (const std::string words = timing_words(profile); !words.empty()) page.prose("timing", words, kBeside);
   if (profile.recorded_iterations == 0) return;
+  if (profile.environment.torch.empty()) {  // imported: nothing was timed beside the recording
+    page.prose("recording",
+               fmt::format("{} of the trace, those in the middle by duration; your lines own {} of the iteration",
+                           plural(profile.recorded_iterations, "iteration"), unbroken(share(profile.user_line_share))),
+               kBeside);
+    return;
+  }
   page.prose("recording",
              fmt::format("{}, {} than a bare one; times scaled by {}; your lines own {} of the iteration",
                          plural(profile.recorded_iterations, "iteration"),

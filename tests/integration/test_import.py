@@ -219,5 +219,7 @@ def test_refuses_what_is_no_trace(tmp_path, contents, words):
 
 
 def test_refuses_what_is_no_file(tmp_path):
-    assert "Cannot read" in ridgeline("import", tmp_path / "none.json").stderr
-    assert "is a folder" in ridgeline("import", tmp_path).stderr
+    for path, words in ((tmp_path / "none.json", "Cannot read"), (tmp_path, "is a folder")):
+        done = ridgeline("import", path)
+        assert done.returncode == 2
+        assert words in done.stderr

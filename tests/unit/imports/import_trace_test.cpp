@@ -245,6 +245,36 @@ TEST_P(AnyTrace, IsImportedAndCloses) {
   }
 }
 
+TEST_P(AnyTrace, IsImportedOrRefusedWhenItIsDamaged) {
+  std::mt19937 random(GetParam());
+  const std::string whole = testing::trace_of(gpu_step(), R"("deviceProperties":[{"id":0,"totalGlobalMem":42}],)");
+  for (int round = 0; round < 20; ++round) {
+    std::string text = whole;
+    for (std::size_t i = 0; i < 1 + random() % 4; ++i) {
+      const std::size_t at = random() % text.size();
+      const std::size_t length = std::min<std::size_t>(text.size() - at, random() % 12);
+      static constexpr std::string_view kSpice = "0123456789-.eE\",:{}[]x";
+      switch (random() % 3) {
+        case 0:
+          text[at] = kSpice[random() % kSpice.size()];
+          break;
+        case 1:
+          text.erase(at, length);
+          break;
+        default:
+          text.insert(at, text.substr(random() % text.size(), length));
+          break;
+      }
+    }
+    try {
+      ImportOptions options{"/t.json", "/project", "/project", [](const std::string&) { return true; }, 1};
+      analysis::build_profile(import_trace(read_trace(testing::bytes_of(text, 64)), options));
+    } catch (const ImportError&) {
+      continue;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, AnyTrace, ::testing::Range(1U, 101U));
 
 }  // namespace
