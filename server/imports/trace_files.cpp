@@ -189,8 +189,9 @@ bool split_frame(std::string_view frame, std::string_view& file, std::uint32_t& 
 
 TraceFiles::TraceFiles(const std::vector<std::string_view>& files, std::string root, const std::string& current,
                        const Exists& exists)
-    : root_(root.empty() ? current : std::move(root)), exists_(exists) {
-  const bool given = root_ != current;
+    : exists_(exists) {
+  const bool given = !root.empty();
+  root_ = given ? std::move(root) : current;
   bool here = false;
   std::string common;
   for (const std::string_view file : files) {
