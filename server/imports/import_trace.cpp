@@ -327,31 +327,32 @@ class Importer {
   }
 
   void add_warnings(const TraceFiles& files, bool knew_memory, std::vector<std::string>& warnings) const {
-    warnings.push_back(
+    warnings.emplace_back(
         "Imported from a trace of torch.profiler: all times are those of the run under that profiler, which slows the "
         "host down. There is no bare time to scale them to.");
     if (!has_steps_) {
-      warnings.push_back(
+      warnings.emplace_back(
           "The trace has no steps (schedule, and profiler.step() after each iteration): all of it is shown as one "
           "iteration.");
     }
     if (host_.has_python) {
-      warnings.push_back(
+      warnings.emplace_back(
           "Lines are those where functions begin: torch.profiler does not tell which line of a function ran.");
     } else if (!host_.has_call_stacks) {
-      warnings.push_back("The trace has no Python stacks (with_stack=True), so no line of yours can be named.");
+      warnings.emplace_back("The trace has no Python stacks (with_stack=True), so no line of yours can be named.");
     }
     if ((host_.has_python || host_.has_call_stacks) && files.guessed()) {
-      warnings.push_back("None of the trace's files lie under " + files.root() +
-                         ": whatever is of no known library is taken as yours. --project-root says where they are.");
+      warnings.emplace_back("None of the trace's files lie under " + files.root() +
+                            ": whatever is of no known library is taken as yours. --project-root says where they are.");
     }
     if (options_.batch_size == 0) {
-      warnings.push_back("A trace does not tell the batch size: without --batch-size, throughput counts iterations.");
+      warnings.emplace_back(
+          "A trace does not tell the batch size: without --batch-size, throughput counts iterations.");
     }
-    warnings.push_back(knew_memory
-                           ? "What was allocated before the trace began stands as weights; a trace does not tell "
-                             "parameters, gradients and inputs apart."
-                           : "The trace has no memory events (profile_memory=True), so nothing is known of memory.");
+    warnings.emplace_back(knew_memory
+                              ? "What was allocated before the trace began stands as weights; a trace does not tell "
+                                "parameters, gradients and inputs apart."
+                              : "The trace has no memory events (profile_memory=True), so nothing is known of memory.");
     add_losses(warnings);
   }
 
@@ -359,7 +360,7 @@ class Importer {
     const TraceLosses& losses = trace_.losses;
     const auto tell = [&](std::uint64_t count, const std::string& what) {
       if (count > 0) {
-        warnings.push_back(counted(count, "event of the trace ", "events of the trace ") + what + ".");
+        warnings.emplace_back(counted(count, "event of the trace ", "events of the trace ") + what + ".");
       }
     };
     tell(losses.without_time, "without a time, left out");

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <istream>
 #include <limits>
 #include <optional>
@@ -370,9 +371,6 @@ class Handler : public nlohmann::json_sax<json> {
         seen_.on_device = value.magnitude != 0;
         break;
       case Field::kStream:
-        seen_.has_stream = value.unsigned_below(kNoNumber);
-        event_.stream = small(value, 0);
-        break;
       case Field::kModule:
         seen_.has_stream = value.unsigned_below(kNoNumber);
         event_.stream = small(value, 0);
@@ -489,7 +487,7 @@ bool nanoseconds(std::string_view microseconds, std::uint64_t& ns) {
     double value = 0;
     const auto [end, error] = std::from_chars(microseconds.data(), microseconds.data() + microseconds.size(), value);
     const bool good = error == std::errc() && value >= 0 && value < 9e15;
-    ns = good ? static_cast<std::uint64_t>(value * 1000 + 0.5) : 0;
+    ns = good ? static_cast<std::uint64_t>(std::llround(value * 1000)) : 0;
     return good;
   }
   const std::size_t point = std::min(microseconds.find('.'), microseconds.size());

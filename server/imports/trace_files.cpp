@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <set>
-#include <utility>
 
 namespace ridgeline::imports {
 
@@ -11,147 +9,22 @@ namespace {
 
 bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-/// Top-level names of the standard library, and of packages that training code often uses.
+/// Top-level names of the standard library, and of packages that training code often uses, each between blanks.
+constexpr std::string_view kLibraries =
+    " IPython PIL __future__ _collections_abc _weakrefset abc accelerate apex argparse ast asyncio bdb bisect"
+    " calendar cProfile codecs collections concurrent configparser contextlib copy copyreg csv ctypes cv2"
+    " dataclasses datasets datetime decimal deepspeed dill dis einops email encodings enum filelock flash_attn"
+    " fnmatch fractions fsspec functools functorch genericpath getpass glob gzip hashlib heapq http"
+    " huggingface_hub importlib inspect io ipykernel jinja2 json keyword lightning linecache locale logging"
+    " matplotlib multiprocessing networkx ntpath numbers numpy opcode operator os pandas pathlib pdb pickle"
+    " platform posixpath pprint psutil pytorch_lightning queue random re regex reprlib requests runpy"
+    " safetensors sched scipy selectors shutil signal site sklearn socket sre_compile sre_parse ssl stat"
+    " statistics string struct subprocess sympy sysconfig tarfile tempfile tensorboard textwrap threading"
+    " timeit timm tokenize tokenizers torch torchaudio torchgen torchmetrics torchtext torchvision tornado"
+    " tqdm traceback traitlets transformers triton types typing typing_extensions unittest urllib uuid"
+    " warnings weakref xformers yaml zipfile zmq ";
+
 bool is_library(std::string_view file) {
-  static const std::set<std::string_view> kNames = {"IPython",
-                                                    "PIL",
-                                                    "__future__",
-                                                    "_collections_abc",
-                                                    "_weakrefset",
-                                                    "abc",
-                                                    "accelerate",
-                                                    "apex",
-                                                    "argparse",
-                                                    "ast",
-                                                    "asyncio",
-                                                    "bdb",
-                                                    "bisect",
-                                                    "calendar",
-                                                    "cProfile",
-                                                    "codecs",
-                                                    "collections",
-                                                    "concurrent",
-                                                    "configparser",
-                                                    "contextlib",
-                                                    "copy",
-                                                    "copyreg",
-                                                    "csv",
-                                                    "ctypes",
-                                                    "cv2",
-                                                    "dataclasses",
-                                                    "datasets",
-                                                    "datetime",
-                                                    "decimal",
-                                                    "deepspeed",
-                                                    "dill",
-                                                    "dis",
-                                                    "einops",
-                                                    "email",
-                                                    "encodings",
-                                                    "enum",
-                                                    "filelock",
-                                                    "flash_attn",
-                                                    "fnmatch",
-                                                    "fractions",
-                                                    "fsspec",
-                                                    "functools",
-                                                    "functorch",
-                                                    "genericpath",
-                                                    "getpass",
-                                                    "glob",
-                                                    "gzip",
-                                                    "hashlib",
-                                                    "heapq",
-                                                    "http",
-                                                    "huggingface_hub",
-                                                    "importlib",
-                                                    "inspect",
-                                                    "io",
-                                                    "ipykernel",
-                                                    "jinja2",
-                                                    "json",
-                                                    "keyword",
-                                                    "lightning",
-                                                    "linecache",
-                                                    "locale",
-                                                    "logging",
-                                                    "matplotlib",
-                                                    "multiprocessing",
-                                                    "networkx",
-                                                    "ntpath",
-                                                    "numbers",
-                                                    "numpy",
-                                                    "opcode",
-                                                    "operator",
-                                                    "os",
-                                                    "pandas",
-                                                    "pathlib",
-                                                    "pdb",
-                                                    "pickle",
-                                                    "platform",
-                                                    "posixpath",
-                                                    "pprint",
-                                                    "psutil",
-                                                    "pytorch_lightning",
-                                                    "queue",
-                                                    "random",
-                                                    "re",
-                                                    "regex",
-                                                    "reprlib",
-                                                    "requests",
-                                                    "runpy",
-                                                    "safetensors",
-                                                    "sched",
-                                                    "scipy",
-                                                    "selectors",
-                                                    "shutil",
-                                                    "signal",
-                                                    "site",
-                                                    "sklearn",
-                                                    "socket",
-                                                    "sre_compile",
-                                                    "sre_parse",
-                                                    "ssl",
-                                                    "stat",
-                                                    "statistics",
-                                                    "string",
-                                                    "struct",
-                                                    "subprocess",
-                                                    "sympy",
-                                                    "sysconfig",
-                                                    "tarfile",
-                                                    "tempfile",
-                                                    "tensorboard",
-                                                    "textwrap",
-                                                    "threading",
-                                                    "timeit",
-                                                    "timm",
-                                                    "tokenize",
-                                                    "tokenizers",
-                                                    "torch",
-                                                    "torchaudio",
-                                                    "torchgen",
-                                                    "torchmetrics",
-                                                    "torchtext",
-                                                    "torchvision",
-                                                    "tornado",
-                                                    "tqdm",
-                                                    "traceback",
-                                                    "traitlets",
-                                                    "transformers",
-                                                    "triton",
-                                                    "types",
-                                                    "typing",
-                                                    "typing_extensions",
-                                                    "unittest",
-                                                    "urllib",
-                                                    "uuid",
-                                                    "warnings",
-                                                    "weakref",
-                                                    "xformers",
-                                                    "yaml",
-                                                    "zipfile",
-                                                    "zmq"};
   if (file.starts_with('<') || holds(file, "site-packages/") || holds(file, "dist-packages/") ||
       holds(file, "/lib/python3")) {
     return true;
@@ -160,7 +33,9 @@ bool is_library(std::string_view file) {
   if (first.size() == file.size() && first.ends_with(".py")) {
     first.remove_suffix(3);
   }
-  return kNames.contains(first);
+  std::string word = " ";
+  word.append(first).append(" ");
+  return holds(kLibraries, word);
 }
 
 std::string folder_of(std::string_view file) { return std::string(file.substr(0, file.rfind('/'))); }
@@ -187,11 +62,11 @@ bool split_frame(std::string_view frame, std::string_view& file, std::uint32_t& 
   return true;
 }
 
-TraceFiles::TraceFiles(const std::vector<std::string_view>& files, std::string root, const std::string& current,
+TraceFiles::TraceFiles(const std::vector<std::string_view>& files, const std::string& root, const std::string& current,
                        const Exists& exists)
     : exists_(exists) {
   const bool given = !root.empty();
-  root_ = given ? std::move(root) : current;
+  root_ = given ? root : current;
   bool here = false;
   std::string common;
   for (const std::string_view file : files) {
@@ -217,6 +92,9 @@ TraceFiles::TraceFiles(const std::vector<std::string_view>& files, std::string r
 }
 
 std::string TraceFiles::absolute(std::string_view file) const {
+  if (holds(file, "../")) {
+    return "/site-packages/" + std::string(file);  // nothing is to be looked up outside of the root
+  }
   if (file.starts_with('/')) {
     return std::string(file);
   }

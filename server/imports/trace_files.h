@@ -21,7 +21,7 @@ class TraceFiles {
 
   /// `root` is absolute; empty: `current`, or the folder that holds all absolute paths of no library if there are any
   /// and no file of the trace lies under `current`.
-  TraceFiles(const std::vector<std::string_view>& files, std::string root, const std::string& current,
+  TraceFiles(const std::vector<std::string_view>& files, const std::string& root, const std::string& current,
              const Exists& exists);
 
   const std::string& root() const { return root_; }

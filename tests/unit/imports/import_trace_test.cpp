@@ -182,6 +182,15 @@ TEST(ImportTrace, FindsTheRootOfAbsolutePaths) {
   EXPECT_EQ(input.scope.project_root, "/home/x/proj");
 }
 
+TEST(ImportTrace, LooksForNoFileOutsideOfTheRoot) {
+  const ImportOptions options{"/t.json", "/project", "/project", [](const std::string&) { return true; }, 1};
+  const auto input = import_trace(testing::read({event("python_function", "../secret.py(1): f", 0, 9),
+                                                 event("python_function", "/project/../../etc/passwd(1): f", 1, 8),
+                                                 event("cpu_op", "aten::mm", 2, 5)}),
+                                  options);
+  EXPECT_TRUE(analysis::build_profile(input).lines.empty());
+}
+
 TEST(ImportTrace, RefusesATraceWithoutOperations) {
   EXPECT_THROW(import({}), ImportError);
   EXPECT_THROW(import({event("kernel", "k", 0, 5)}), ImportError);
