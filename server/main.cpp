@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "commands/doctor.h"
+#include "commands/import.h"
 #include "commands/predict.h"
 #include "commands/profile.h"
 #include "commands/relay.h"
@@ -18,6 +19,7 @@ int main(int argc, char** argv) {
     int exit_code = 0;
     ridgeline::commands::add_profile_command(app, exit_code);
     ridgeline::commands::add_predict_command(app, exit_code);
+    ridgeline::commands::add_import_command(app, exit_code);
     ridgeline::commands::add_serve_command(app, exit_code);
     ridgeline::commands::add_remote_command(app, exit_code);
     ridgeline::commands::add_relay_command(app, exit_code);

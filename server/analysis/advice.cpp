@@ -57,6 +57,31 @@ std::optional<Advice> saturates(const Predictor& predictor, int batch_size) {
                 enough.batch};
 }
 
+/// The line with most of a figure; no place when no line has any.
+template <typename Figure>
+Location line_with_most(const Profile& profile, Figure figure) {
+  const auto found = std::ranges::max_element(profile.lines, {}, figure);
+  return found == profile.lines.end() || figure(*found) <= 0 ? Location{} : found->location;
+}
+
+/// The device waits for the host, for copies, or for calls that synchronise.
+void add_device_advice(const Profile& profile, int batch_size, std::vector<Advice>& found) {
+  const DeviceTime& device = *profile.device;
+  const double ms = profile.iteration.ms.value;
+  const auto wait = [&](Wait what) { return device.waits[static_cast<std::size_t>(what)]; };
+  if (const double idle = wait(Wait::kHostBound) + wait(Wait::kIdle); idle > kHostBoundShare * ms) {
+    found.push_back({AdviceKind::kHostBound, {}, batch_size, 0, idle, ms, {}, {}});
+  }
+  if (device.copy_ms > kBlockedShare * ms) {
+    const Location place = line_with_most(profile, [](const LineCost& line) { return line.device.copy_ms; });
+    found.push_back({AdviceKind::kCopiesBlock, place, batch_size, 0, device.copy_ms, ms, {}, {}});
+  }
+  if (wait(Wait::kSync) > kBlockedShare * ms) {
+    const Location place = line_with_most(profile, [](const LineCost& line) { return line.device.wait_ms; });
+    found.push_back({AdviceKind::kSynchronises, place, batch_size, 0, wait(Wait::kSync), ms, {}, {}});
+  }
+}
+
 }  // namespace
 
 std::vector<Advice> advise(const Profile& profile, const Predictor& predictor, int batch_size) {
@@ -78,19 +103,30 @@ std::vector<Advice> advise(const Profile& profile, const Predictor& predictor, i
       found.push_back({kind, costliest_in(profile, phase), batch_size, 0, part, ms, {}, {}});
     }
   };
-  phase_advice(AdviceKind::kInputStarves, Phase::kData, kStarvingShare);
-  if (!profile.lines.empty() && profile.lines.front().self_ms > kHotLineShare * ms) {
-    const LineCost& line = profile.lines.front();
-    found.push_back({AdviceKind::kHotLine, line.location, batch_size, 0, line.self_ms, ms, {}, {}});
+  // With a device a line of the host may only wait for it, and data may be loaded meanwhile.
+  const bool has_device = profile.device.has_value();
+  if (!has_device || profile.device->idle_ms > kStarvingShare * ms) {
+    phase_advice(AdviceKind::kInputStarves, Phase::kData, kStarvingShare);
   }
-  phase_advice(AdviceKind::kOptimizerDominates, Phase::kOptimizer, kOptimizerShare);
+  if (!profile.lines.empty()) {
+    const auto time = [&](const LineCost& line) { return has_device ? line.device.ms : line.self_ms; };
+    const LineCost& line = *std::ranges::max_element(profile.lines, {}, time);
+    if (time(line) > kHotLineShare * ms) {
+      found.push_back({AdviceKind::kHotLine, line.location, batch_size, 0, time(line), ms, {}, {}});
+    }
+  }
+  if (!has_device) {
+    phase_advice(AdviceKind::kOptimizerDominates, Phase::kOptimizer, kOptimizerShare);
+  }
   const auto activations = static_cast<double>(profile.by_category[static_cast<std::size_t>(Category::kActivations)]);
   const auto peak = static_cast<double>(profile.peak_bytes);
   if (activations > kActivationsShare * peak && peak > kFilledShare * static_cast<double>(profile.capacity_bytes) &&
       profile.capacity_bytes > 0) {
     found.push_back({AdviceKind::kActivationsDominate, {}, batch_size, 0, activations, peak, {}, {}});
   }
-  if (const double idle = profile.iteration.between_operations_ms; idle > kHostBoundShare * ms && ms > 0) {
+  if (has_device) {
+    add_device_advice(profile, batch_size, found);
+  } else if (const double idle = profile.iteration.between_operations_ms; idle > kHostBoundShare * ms && ms > 0) {
     found.push_back({AdviceKind::kHostBound, {}, batch_size, 0, idle, ms, {}, {}});
   }
   for (const UnusedGradients& unused : profile.unused_gradients) {

@@ -22,14 +22,16 @@ enum class AdviceKind : std::uint8_t {
   kHotLine,              ///< one line has over half the time
   kOptimizerDominates,   ///< updating the weights takes more than a third of the step
   kActivationsDominate,  ///< they are most of a peak that fills most of the device
-  kHostBound,            ///< no operation runs for much of the step
+  kHostBound,            ///< no operation, or nothing on the device, runs for much of the step
   kGradientNeverUsed,    ///< parameters get gradients, and nothing changes them
+  kCopiesBlock,          ///< the device copies, and no kernel runs
+  kSynchronises,         ///< the device has nothing to do while the host waits in calls that synchronise or copy
 };
-inline constexpr std::size_t kAdviceCount = 8;
+inline constexpr std::size_t kAdviceCount = 10;
 /// As diagnostics spell them.
 inline constexpr std::array<const char*, kAdviceCount> kAdviceCodes = {
-    "will-not-fit",        "throughput-saturates", "input-starves", "hot-line",
-    "optimizer-dominates", "activations-dominate", "host-bound",    "gradient-never-used"};
+    "will-not-fit",         "throughput-saturates", "input-starves",       "hot-line",     "optimizer-dominates",
+    "activations-dominate", "host-bound",           "gradient-never-used", "copies-block", "synchronises"};
 
 inline constexpr double kStarvingShare = 0.25;      ///< of the iteration, for data
 inline constexpr double kHotLineShare = 0.5;        ///< of the iteration, one line's own time
@@ -37,6 +39,7 @@ inline constexpr double kOptimizerShare = 1.0 / 3;  ///< of the iteration
 inline constexpr double kActivationsShare = 0.6;    ///< of the peak
 inline constexpr double kFilledShare = 0.5;         ///< of the capacity, by the peak: below it memory is no concern
 inline constexpr double kHostBoundShare = 1.0 / 3;  ///< of the iteration, between operations
+inline constexpr double kBlockedShare = 0.1;        ///< of the iteration, by copies alone or by synchronising
 inline constexpr double kSaturatedFactor = 2;       ///< the batch size is so many times the one that is enough
 
 /// One finding. Which fields hold is up to the kind; the words are made by report/advice_text.

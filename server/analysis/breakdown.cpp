@@ -25,6 +25,7 @@ class Builder {
     for (const MemoryCost& cost : input_.memory.at_peak) {
       add_memory(cost);
     }
+    add_device();
     return make_node(0);
   }
 
@@ -38,6 +39,7 @@ class Builder {
     std::uint64_t calls = 0;  ///< of a module: in one iteration; of an operation: in all that were used
     ByPhase ms{};
     std::uint64_t bytes = 0;
+    double device_ms = 0;
     std::vector<std::uint32_t> children;
   };
 
@@ -101,16 +103,36 @@ class Builder {
   }
 
   void add_time(const CostKey& key, const Cost& cost) {
-    const CallTree::Node& frame = input_.tree[key.owner];
-    std::uint32_t parent = part_of(key.owner);
-    if (key.tail) {
-      add_to(leaf(0, "end of the iteration", 0), key, cost);
+    Part& part = parts_[leaf_of(key, cost.ns)];
+    part.ms[static_cast<std::size_t>(key.phase)] += cost.ns * input_.scale / 1e6;
+    part.calls += cost.calls;
+  }
+
+  void add_device() {
+    if (input_.device == nullptr) {
       return;
     }
-    if (parent == 0 && (key.phase == Phase::kOptimizer || key.phase == Phase::kData)) {
-      parent = group(key.phase, frame.self_line, cost.ns);
+    const double to_ms = input_.device->scale / 1e6;
+    for (const auto& [key, cost] : input_.device->timeline.costs) {
+      parts_[leaf_of(key, 0)].device_ms += (cost.kernel_ns + cost.copy_ns) * to_ms;
     }
-    add_to(leaf(parent, key.operation == 0 ? "Python" : operation_name(key.operation), frame.self_line), key, cost);
+    const DeviceCost& unknown = input_.device->timeline.unknown;
+    if (const double ms = (unknown.kernel_ns + unknown.copy_ns) * to_ms; ms > 0) {
+      parts_[leaf(0, "device work of no known call", 0)].device_ms += ms;
+    }
+  }
+
+  /// Where the cost of a stack stands; `ns` is its time on the host.
+  std::uint32_t leaf_of(const CostKey& key, double ns) {
+    if (key.tail) {
+      return leaf(0, "end of the iteration", 0);
+    }
+    const CallTree::Node& frame = input_.tree[key.owner];
+    std::uint32_t parent = part_of(key.owner);
+    if (parent == 0 && (key.phase == Phase::kOptimizer || key.phase == Phase::kData)) {
+      parent = group(key.phase, frame.self_line, ns);
+    }
+    return leaf(parent, key.operation == 0 ? "Python" : operation_name(key.operation), frame.self_line);
   }
 
   /// Work of a phase outside of modules; its place is the line that costs the most.
@@ -122,11 +144,6 @@ class Builder {
       parts_[part].line = line;
     }
     return part;
-  }
-
-  void add_to(std::uint32_t part, const CostKey& key, const Cost& cost) {
-    parts_[part].ms[static_cast<std::size_t>(key.phase)] += cost.ns * input_.scale / 1e6;
-    parts_[part].calls += cost.calls;
   }
 
   /// Weights and their gradients belong to the module that holds the parameter; other blocks to their stack.
@@ -191,6 +208,7 @@ class Builder {
     node.calls = part.instance == 0 ? (part.calls + iterations / 2) / iterations : part.calls;
     node.by_phase = part.ms;
     node.peak_bytes = part.bytes;
+    node.device_ms = part.device_ms;
     node.location = location_of(part.line, input_.recording, input_.tree, input_.scope);
     if (part.instance != 0) {
       node.type = type_name(part.instance);
@@ -199,7 +217,7 @@ class Builder {
     }
     for (const std::uint32_t child : part.children) {
       Node made = make_node(child);
-      if (made.ms <= 0 && made.peak_bytes == 0 && made.calls == 0) {
+      if (made.ms <= 0 && made.peak_bytes == 0 && made.calls == 0 && made.device_ms <= 0) {
         continue;
       }
       node.children.push_back(std::move(made));
@@ -207,6 +225,7 @@ class Builder {
         node.by_phase[phase] += node.children.back().by_phase[phase];
       }
       node.peak_bytes += node.children.back().peak_bytes;
+      node.device_ms += node.children.back().device_ms;
     }
     for (const double ms : node.by_phase) {
       node.ms += ms;

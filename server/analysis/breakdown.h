@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analysis/call_tree.h"
+#include "analysis/device_waits.h"
 #include "analysis/memory.h"
 #include "analysis/profile.h"
 #include "analysis/timeline.h"
@@ -17,6 +18,7 @@ struct BreakdownInput {
   const Timeline& timeline;
   const MemoryAnalysis& memory;
   double scale = 1;
+  const DeviceParts* device = nullptr;  ///< null: nothing ran on one
 };
 
 /// The root's time is the iteration's and its bytes are the peak's; every node is the sum of its children.

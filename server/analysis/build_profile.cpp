@@ -11,6 +11,7 @@
 
 #include "analysis/allocator_replay.h"
 #include "analysis/breakdown.h"
+#include "analysis/device_time.h"
 #include "analysis/line_costs.h"
 #include "analysis/models.h"
 #include "analysis/peak_model.h"
@@ -40,11 +41,14 @@ struct AnalysedRun {
         memory(analyse_memory(run.recording, attribution, tree)),
         time(bare_time(run)),
         scale(timeline.total_ns > 0 ? time.ms.value * kNsPerMs / timeline.total_ns : 1),
+        device(analyse_device(run.recording, attribution, tree, time.ms.value * kNsPerMs)),
         lines(build_lines(parts())) {}
   AnalysedRun(const AnalysedRun&) = delete;
   AnalysedRun& operator=(const AnalysedRun&) = delete;
 
-  BreakdownInput parts() const { return {run.recording, scope, tree, timeline, memory, scale}; }
+  BreakdownInput parts() const {
+    return {run.recording, scope, tree, timeline, memory, scale, device ? &*device : nullptr};
+  }
 
   MemoryLabel label(std::uint32_t event) const {
     const auto block = std::ranges::lower_bound(memory.blocks, event, {}, &MemoryCost::event);
@@ -60,6 +64,7 @@ struct AnalysedRun {
   MemoryAnalysis memory;
   TimeSample time;
   double scale;  ///< bare time / recorded time
+  std::optional<DeviceParts> device;
   LineTable lines;
 };
 
@@ -156,6 +161,10 @@ void add_warnings(const BatchRun& run, Profile& profile) {
     profile.warnings.push_back("The recording was full: " + std::to_string(memory) +
                                " allocations are missing, and memory is too small.");
   }
+  if (const auto activities = lost[static_cast<std::size_t>(recording::Loss::kActivities)]; activities > 0) {
+    profile.warnings.push_back("The recording was full: " + std::to_string(activities) +
+                               " activities of the device are missing, and its time is too small.");
+  }
   const double width = profile.iteration.ms.high - profile.iteration.ms.low;
   if (profile.iteration.ms.value > 0 && width / profile.iteration.ms.value > 0.1) {
     profile.warnings.push_back("The iteration time varies much: its 95 % interval is " +
@@ -232,6 +241,9 @@ void add_iteration(const AnalysedRun& run, Profile& profile) {
   profile.breakdown = build_breakdown(run.parts());
   profile.iteration.by_phase = profile.breakdown.by_phase;
   profile.iteration.between_operations_ms = between_operations_ms(run);
+  if (run.device.has_value()) {
+    profile.device = device_time(run.parts(), ms);
+  }
   profile.peak_bytes = run.memory.peak_bytes;
   profile.by_category = by_category(run.memory);
 }
@@ -270,6 +282,11 @@ Profile build_profile(const RunInput& input) {
   profile.max_samples_per_second = greatest_throughput(predictor);
   add_checks(checks, predictor, profile);
   add_warnings(user.run, profile);
+  if (user.device.has_value() && user.device->timeline.other_devices > 0) {
+    profile.warnings.push_back("Device " + std::to_string(user.device->timeline.device) +
+                               " is shown, which did most; " + std::to_string(user.device->timeline.other_devices) +
+                               " more worked, too.");
+  }
   return profile;
 }
 

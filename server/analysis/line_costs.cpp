@@ -23,6 +23,7 @@ class Builder {
       add_peak(cost);
     }
     add_definitions();
+    add_device();
     set_calls();
     return finish();
   }
@@ -95,6 +96,31 @@ class Builder {
     add(input_.memory.activations, &LineCost::activations_bytes);
   }
 
+  void add_device() {
+    if (input_.device == nullptr) {
+      return;
+    }
+    const DeviceTimeline& timeline = input_.device->timeline;
+    const double to_ms = input_.device->scale / 1e6;
+    for (const auto& [key, cost] : timeline.costs) {
+      const double ms = (cost.kernel_ns + cost.copy_ns) * to_ms;
+      if (const LineId self = input_.tree[key.owner].self_line; self != 0) {
+        LineDeviceCost& device = costs_[self].device;
+        device.ms += ms;
+        device.copy_ms += cost.copy_ns * to_ms;
+        device.by_phase[static_cast<std::size_t>(key.phase)] += ms;
+      } else {
+        other_[item_name(key)].device_ms += ms;
+      }
+    }
+    if (const double unknown = (timeline.unknown.kernel_ns + timeline.unknown.copy_ns) * to_ms; unknown > 0) {
+      other_["device work that no known call asked for"].device_ms += unknown;
+    }
+    for (const auto& [key, ns] : input_.device->waits.calls) {
+      costs_[input_.tree[key.owner].self_line].device.wait_ms += ns / 1e6;
+    }
+  }
+
   /// A line that several code objects share, such as a comprehension's, ran as often as the outermost of them did.
   void set_calls() {
     const recording::Recording& recording = input_.recording;
@@ -120,7 +146,7 @@ class Builder {
     for (LineId line = 1; line < costs_.size(); ++line) {
       LineCost& cost = costs_[line];
       const bool empty = cost.total_ms <= 0 && cost.peak_bytes == 0 && cost.weights_bytes == 0 &&
-                         cost.gradients_bytes == 0 && cost.activations_bytes == 0;
+                         cost.gradients_bytes == 0 && cost.activations_bytes == 0 && cost.device.ms <= 0;
       if (!empty) {
         cost.location = location_of(line, input_.recording, input_.tree, input_.scope);
         table.user_ms += cost.self_ms;
@@ -132,7 +158,7 @@ class Builder {
              std::tie(a.self_ms, a.total_ms, b.location.file, b.location.line);
     });
     for (auto& [name, cost] : other_) {
-      if (cost.ms > 0 || cost.peak_bytes > 0) {
+      if (cost.ms > 0 || cost.peak_bytes > 0 || cost.device_ms > 0) {
         cost.name = name;
         table.other.push_back(cost);
       }

@@ -104,6 +104,14 @@ struct IterationTime {
   double between_operations_ms = 0;
 };
 
+/// What a line costs on the device of Profile::device.
+struct LineDeviceCost {
+  double ms = 0;       ///< kernels, and copies that no kernel hides; part of DeviceTime's closure
+  double copy_ms = 0;  ///< of `ms`, those copies
+  double wait_ms = 0;  ///< host time in calls of the line that synchronise or copy, and so may wait for the device
+  ByPhase by_phase{};  ///< sums to ms
+};
+
 struct LineCost {
   Location location;
   std::optional<std::uint64_t> calls;  ///< how often the line ran; absent when only the timer saw it
@@ -115,6 +123,7 @@ struct LineCost {
   std::uint64_t gradients_bytes = 0;    ///< gradients of those, at the peak
   std::uint64_t activations_bytes = 0;  ///< allocated by the line in forward and alive when forward ended
   std::uint64_t peak_bytes = 0;         ///< alive at the peak instant
+  LineDeviceCost device{};              ///< zero without a device
 };
 
 /// Time and memory that no user line can own.
@@ -123,6 +132,7 @@ struct OtherCost {
   double ms = 0;
   std::uint64_t peak_bytes = 0;
   std::vector<Piece> model{};  ///< of ms, as a line's
+  double device_ms = 0;        ///< as a line's
 };
 
 /// A node of the breakdown: the iteration, a module instance, or an operation.
@@ -136,6 +146,47 @@ struct Node {
   ByPhase by_phase{};            ///< sums to ms
   std::uint64_t peak_bytes = 0;  ///< alive at the peak, with everything inside
   std::vector<Node> children;    ///< most time first; their sums are this node's
+  double device_ms = 0;          ///< kernels, and copies that no kernel hides, with everything inside
+};
+
+/// What is going on at an instant of an iteration that has a device. Exactly one holds.
+enum class Wait : std::uint8_t {
+  kDeviceBound,  ///< a kernel runs, and the host waits for the device
+  kOverlapped,   ///< a kernel runs, and the host does not wait
+  kCopy,         ///< copies run, and no kernel
+  kSync,         ///< nothing runs on the device, and the host is in a call that synchronises or copies
+  kHostBound,    ///< nothing runs on the device, and the host is in an operation or another call
+  kIdle,         ///< nothing runs on the device, and the host is in no operation: Python, and what it waits for
+};
+inline constexpr std::size_t kWaitCount = 6;
+inline constexpr std::array<const char*, kWaitCount> kWaitNames = {"deviceBound", "overlapped", "copy",
+                                                                   "sync",        "hostBound",  "idle"};
+using ByWait = std::array<double, kWaitCount>;
+
+/// All launches of one kernel in an iteration.
+struct Kernel {
+  std::string name;
+  double launches = 0;  ///< in one iteration; a mean, so it may be broken
+  double ms = 0;        ///< their durations, also where they overlap
+  double mean_ms = 0;
+  double max_ms = 0;
+  Location location;   ///< the user line with most of it; without a file: none has any
+  double line_ms = 0;  ///< of that line, of `ms`
+};
+
+/// One device in the iteration. kernel_ms + copy_ms + idle_ms is the iteration; the lines' device.ms and the other
+/// items' device_ms sum to kernel_ms + copy_ms.
+struct DeviceTime {
+  std::uint32_t device = 0;  ///< as CUDA counts
+  double kernel_ms = 0;      ///< a kernel runs
+  double copy_ms = 0;        ///< a copy runs, or memory is set, and no kernel
+  double idle_ms = 0;
+  double scale = 1;             ///< of kernels and copies; 1 unless they take longer than the bare iteration
+  double launches = 0;          ///< kernels in one iteration
+  ByWait waits{};               ///< ms; sums to the iteration
+  ByPhase by_phase{};           ///< of kernel_ms + copy_ms
+  std::vector<Kernel> kernels;  ///< most time first
+  std::optional<std::uint64_t> peak_reserved_bytes;  ///< of the caching allocator; absent where it told nothing
 };
 
 /// Least squares line through (batch size, value).
@@ -240,6 +291,7 @@ struct Profile {
   int batch_size = 0;
   Environment environment;
   IterationTime iteration;
+  std::optional<DeviceTime> device;  ///< absent where nothing ran on one
   double samples_per_second = 0;
   std::optional<double> max_samples_per_second;  ///< 1/slope; absent when time does not grow with the batch
   std::uint64_t peak_bytes = 0;

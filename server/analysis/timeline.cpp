@@ -16,19 +16,6 @@ struct Span {
   std::uint64_t end;
 };
 
-/// The third of the iterations whose durations lie in the middle, at least one, in order of time.
-std::vector<std::size_t> chosen_iterations(const Recording& recording) {
-  std::vector<std::size_t> order(recording.iteration_start().size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto length = [&](std::size_t i) { return recording.iteration_end()[i] - recording.iteration_start()[i]; };
-  std::ranges::stable_sort(order, {}, length);
-  const std::size_t outside = order.size() / 3;
-  order.erase(order.end() - static_cast<std::ptrdiff_t>(outside), order.end());
-  order.erase(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(outside));
-  std::ranges::sort(order);
-  return order;
-}
-
 /// Walks sorted times once; asks must not run backwards.
 class Sweep {
  public:
@@ -274,6 +261,18 @@ std::size_t CostKeyHash::operator()(const CostKey& key) const {
   hash ^= (std::uint64_t{key.operation} << 8U) ^ (std::uint64_t{static_cast<std::uint8_t>(key.phase)} << 1U) ^
           std::uint64_t{key.tail};
   return static_cast<std::size_t>((hash ^ (hash >> 29U)) * 0xBF58476D1CE4E5B9ULL);
+}
+
+std::vector<std::size_t> chosen_iterations(const Recording& recording) {
+  std::vector<std::size_t> order(recording.iteration_start().size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto length = [&](std::size_t i) { return recording.iteration_end()[i] - recording.iteration_start()[i]; };
+  std::ranges::stable_sort(order, {}, length);
+  const std::size_t outside = order.size() / 3;
+  order.erase(order.end() - static_cast<std::ptrdiff_t>(outside), order.end());
+  order.erase(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(outside));
+  std::ranges::sort(order);
+  return order;
 }
 
 Timeline build_timeline(const Recording& recording, const Attribution& attribution, CallTree& tree) {

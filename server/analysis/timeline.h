@@ -43,6 +43,9 @@ struct Timeline {
 /// ops'.
 Timeline build_timeline(const recording::Recording& recording, const Attribution& attribution, CallTree& tree);
 
+/// The third of the recorded iterations whose durations lie in the middle, at least one, in order of time.
+std::vector<std::size_t> chosen_iterations(const recording::Recording& recording);
+
 /// Gaps shorter than this are not divided.
 inline constexpr double kShortGapNs = 200'000;
 

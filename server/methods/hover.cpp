@@ -49,6 +49,9 @@ void add(Cost& cost, const LineCost& line) {
   cost.gradients_bytes += line.gradients_bytes;
   cost.activations_bytes += line.activations_bytes;
   cost.peak_bytes += line.peak_bytes;
+  cost.device.ms += line.device.ms;
+  cost.device.copy_ms += line.device.copy_ms;
+  cost.device.wait_ms += line.device.wait_ms;
   for (std::size_t i = 0; i < analysis::kPhaseCount; ++i) {
     cost.self_by_phase[i] += line.self_by_phase[i];
   }

@@ -137,6 +137,38 @@ Json models_json(const Profile& profile) {
   return {{"time", std::move(time)}, {"memory", std::move(memory)}};
 }
 
+Json line_device_json(const analysis::LineDeviceCost& device) {
+  Json json = {{"self", number(device.ms)}, {"copies", number(device.copy_ms)}, {"hostWaits", number(device.wait_ms)}};
+  add_phases(json, device.by_phase);
+  return json;
+}
+
+Json kernel_json(const analysis::Kernel& kernel) {
+  return {{"name", kernel.name},
+          {"launches", number(kernel.launches)},
+          {"timeMs", number(kernel.ms)},
+          {"meanMs", number(kernel.mean_ms)},
+          {"maxMs", number(kernel.max_ms)},
+          {"location", location_json(kernel.location)},
+          {"lineMs", number(kernel.line_ms)}};
+}
+
+Json device_json(const analysis::DeviceTime& device, double iteration_ms) {
+  Json waits = Json::object();
+  for (std::size_t i = 0; i < device.waits.size(); ++i) waits[analysis::kWaitNames[i]] = number(device.waits[i]);
+  return {{"index", device.device},
+          {"kernelMs", number(device.kernel_ms)},
+          {"copyMs", number(device.copy_ms)},
+          {"idleMs", number(device.idle_ms)},
+          {"utilisation", number(iteration_ms > 0 ? device.kernel_ms / iteration_ms : 0)},
+          {"launches", number(device.launches)},
+          {"scale", number(device.scale)},
+          {"byPhaseMs", phases_json(device.by_phase)},
+          {"waitsMs", std::move(waits)},
+          {"peakReservedBytes", optional_json(device.peak_reserved_bytes)},
+          {"kernels", array_of(device.kernels, kernel_json)}};
+}
+
 Json line_json(const analysis::LineCost& line) {
   Json time = {{"self", number(line.self_ms)}, {"total", number(line.total_ms)}};
   add_phases(time, line.self_by_phase);
@@ -152,16 +184,19 @@ Json line_json(const analysis::LineCost& line) {
             {"atPeak", line.peak_bytes}}}};
 }
 
-Json node_json(const Node& node) {
-  return {{"name", node.name},
-          {"type", node.type},
-          {"location", location_json(node.location)},
-          {"definition", location_json(node.definition)},
-          {"calls", node.calls},
-          {"timeMs", number(node.ms)},
-          {"bytes", node.peak_bytes},
-          {"byPhaseMs", phases_json(node.by_phase)},
-          {"children", array_of(node.children, node_json)}};
+/// What a node costs on a device is told only where there is one; so are a line's and another item's.
+Json node_json(const Node& node, bool device) {
+  Json json = {{"name", node.name},
+               {"type", node.type},
+               {"location", location_json(node.location)},
+               {"definition", location_json(node.definition)},
+               {"calls", node.calls},
+               {"timeMs", number(node.ms)},
+               {"bytes", node.peak_bytes},
+               {"byPhaseMs", phases_json(node.by_phase)}};
+  if (device) json["deviceMs"] = number(node.device_ms);
+  json["children"] = array_of(node.children, [&](const Node& child) { return node_json(child, device); });
+  return json;
 }
 
 Json other_json(const analysis::OtherCost& other) {
@@ -255,23 +290,36 @@ Json obstacle_json(analysis::Obstacle obstacle) {
 }
 
 Json to_json(const Profile& profile, const analysis::Outlook& outlook) {
-  return {{"version", 1},
-          {"id", profile.id.empty() ? Json(nullptr) : Json(profile.id)},
-          {"environment", environment_json(profile.environment)},
-          {"entry", entry_json(profile)},
-          {"iteration", iteration_json(profile.iteration)},
-          {"throughput", throughput_json(profile)},
-          {"memory", memory_json(profile)},
-          {"models", models_json(profile)},
-          {"answers", answers_json(outlook)},
-          {"checks", array_of(profile.checks, check_json)},
-          {"skipped", skipped_json(profile.skipped)},
-          {"lines", array_of(profile.lines, line_json)},
-          {"other", array_of(profile.other, other_json)},
-          {"unusedGradients", array_of(profile.unused_gradients, unused_json)},
-          {"closure", closure_json(profile)},
-          {"warnings", profile.warnings},
-          {"breakdown", node_json(profile.breakdown)}};
+  const bool device = profile.device.has_value();
+  Json lines = array_of(profile.lines, [&](const analysis::LineCost& line) {
+    Json json = line_json(line);
+    if (device) json["deviceMs"] = line_device_json(line.device);
+    return json;
+  });
+  Json others = array_of(profile.other, [&](const analysis::OtherCost& other) {
+    Json json = other_json(other);
+    if (device) json["deviceMs"] = number(other.device_ms);
+    return json;
+  });
+  Json report = {{"version", 1},
+                 {"id", profile.id.empty() ? Json(nullptr) : Json(profile.id)},
+                 {"environment", environment_json(profile.environment)},
+                 {"entry", entry_json(profile)},
+                 {"iteration", iteration_json(profile.iteration)}};
+  if (device) report["device"] = device_json(*profile.device, profile.iteration.ms.value);
+  report["throughput"] = throughput_json(profile);
+  report["memory"] = memory_json(profile);
+  report["models"] = models_json(profile);
+  report["answers"] = answers_json(outlook);
+  report["checks"] = array_of(profile.checks, check_json);
+  report["skipped"] = skipped_json(profile.skipped);
+  report["lines"] = std::move(lines);
+  report["other"] = std::move(others);
+  report["unusedGradients"] = array_of(profile.unused_gradients, unused_json);
+  report["closure"] = closure_json(profile);
+  report["warnings"] = profile.warnings;
+  report["breakdown"] = node_json(profile.breakdown, device);
+  return report;
 }
 
 std::string json_report(const Profile& profile, const analysis::Outlook& outlook) {

@@ -110,9 +110,27 @@ std::string advice_words(const Advice& advice, const Profile& profile) {
           part, size(advice.part), size(advice.whole),
           share(ratio(static_cast<double>(profile.peak_bytes), static_cast<double>(profile.capacity_bytes))));
     case AdviceKind::kHostBound:
+      if (profile.device) {
+        return fmt::format(
+            "The device has nothing to do for {} of the step, since the host is late: {} of {}. A larger batch, fewer "
+            "and larger operations, torch.compile or CUDA graphs let it catch up.",
+            part, duration(advice.part), duration(advice.whole));
+      }
       return fmt::format(
           "No operation runs for {} of the step: {} of {} are Python between operations. A larger batch, fewer and "
           "larger operations or torch.compile spread it.",
+          part, duration(advice.part), duration(advice.whole));
+    case AdviceKind::kCopiesBlock:
+      return fmt::format(
+          "Copies hold the device up for {} of the step: {} of {} in which no kernel runs. pin_memory=True in the "
+          "loader "
+          "and non_blocking=True let them run beside kernels.",
+          part, duration(advice.part), duration(advice.whole));
+    case AdviceKind::kSynchronises:
+      return fmt::format(
+          "The device has nothing to do for {} of the step while the host waits in calls that synchronise or copy: {} "
+          "of "
+          "{}, most of them made here. Read values such as .item() less often, or after the next step was launched.",
           part, duration(advice.part), duration(advice.whole));
     case AdviceKind::kGradientNeverUsed:
       return fmt::format(

@@ -131,6 +131,12 @@ std::string cost_markdown(const Profile& profile, const Cost& cost) {
   if (cost.total_ms > cost.self_ms * (1 + kNegligible)) {
     table.row({"total", duration(cost.total_ms), share(ratio(cost.total_ms, whole))});
   }
+  const auto on_device = [&](const char* words, double ms) {
+    if (profile.device && ms > 0) table.row({words, duration(ms), share(ratio(ms, whole))});
+  };
+  on_device("on the device", cost.device.ms);
+  on_device("  copies alone", cost.device.copy_ms);
+  on_device("waits for the device", cost.device.wait_ms);
   text += table.take();
   if (has_parent) {
     text += fmt::format("{} of {}\n\n", share(ratio(std::max(cost.total_ms, cost.self_ms), cost.parent->ms)),
@@ -185,6 +191,11 @@ std::string summary_markdown(const Profile& profile, const analysis::Outlook& ou
                     bytes(static_cast<double>(profile.capacity_bytes)));
   }
   table.row({"peak memory", peak});
+  if (profile.device) {
+    table.row({"device busy",
+               fmt::format("{} with kernels, {} with copies alone", share(ratio(profile.device->kernel_ms, whole)),
+                           share(ratio(profile.device->copy_ms, whole)))});
+  }
   table.row(
       {"iteration", fmt::format("{} ± {}", duration(whole),
                                 share(ratio((profile.iteration.ms.high - profile.iteration.ms.low) / 2, whole)))});

@@ -26,6 +26,7 @@ struct Cost {
   std::uint64_t gradients_bytes = 0;
   std::uint64_t activations_bytes = 0;
   std::uint64_t peak_bytes = 0;
+  analysis::LineDeviceCost device{};
   const analysis::Node* parent = nullptr;               ///< that the share is of, beside the iteration's; may be null
   std::vector<const analysis::Node*> inside;            ///< calls of modules and operations, most time first
   const std::vector<analysis::Piece>* model = nullptr;  ///< of self_ms; may be null

@@ -158,6 +158,42 @@ analysis::IterationTime iteration(const json& object) {
           number(object, "betweenOperationsMs")};
 }
 
+/// 0 where the member is absent: there was no device.
+double device_ms(const json& object) { return object.contains("deviceMs") ? number(object, "deviceMs") : 0; }
+
+analysis::LineDeviceCost line_device(const json& object) {
+  return {number(object, "self"), number(object, "copies"), number(object, "hostWaits"), phases(object)};
+}
+
+analysis::Kernel kernel(const json& object) {
+  return {object.at("name").get<std::string>(),
+          number(object, "launches"),
+          number(object, "timeMs"),
+          number(object, "meanMs"),
+          number(object, "maxMs"),
+          location(object, "location"),
+          number(object, "lineMs")};
+}
+
+analysis::DeviceTime device(const json& object) {
+  analysis::DeviceTime device;
+  device.device = integer<std::uint32_t>(object, "index", 0, std::numeric_limits<std::uint32_t>::max());
+  device.kernel_ms = number(object, "kernelMs");
+  device.copy_ms = number(object, "copyMs");
+  device.idle_ms = number(object, "idleMs");
+  device.scale = number(object, "scale");
+  device.launches = number(object, "launches");
+  device.by_phase = phases(object.at("byPhaseMs"));
+  for (std::size_t i = 0; i < analysis::kWaitCount; ++i) {
+    device.waits[i] = number(object.at("waitsMs"), analysis::kWaitNames[i]);
+  }
+  for (const json& one : array(object, "kernels", kMaxParts)) {
+    device.kernels.push_back(kernel(one));
+  }
+  device.peak_reserved_bytes = optional(object, "peakReservedBytes", bytes);
+  return device;
+}
+
 analysis::LineCost line(const json& object) {
   const json& time = object.at("timeMs");
   const json& memory = object.at("memoryBytes");
@@ -173,6 +209,7 @@ analysis::LineCost line(const json& object) {
   line.gradients_bytes = bytes(memory, "gradients");
   line.activations_bytes = bytes(memory, "activations");
   line.peak_bytes = bytes(memory, "atPeak");
+  if (object.contains("deviceMs")) line.device = line_device(object.at("deviceMs"));
   return line;
 }
 
@@ -187,7 +224,8 @@ analysis::Node node(const json& object, int depth) {
                       number(object, "timeMs"),
                       phases(object.at("byPhaseMs")),
                       bytes(object, "bytes"),
-                      {}};
+                      {},
+                      device_ms(object)};
   for (const json& child : array(object, "children", kMaxParts)) {
     node.children.push_back(report::node(child, depth + 1));
   }
@@ -212,6 +250,7 @@ analysis::Check check(const json& object) {
 /// Of the user's batch size.
 void read_figures(const json& report, analysis::Profile& profile) {
   profile.iteration = iteration(report.at("iteration"));
+  if (report.contains("device")) profile.device = device(report.at("device"));
   const json& throughput = report.at("throughput");
   profile.samples_per_second = number(throughput, "samplesPerSecond");
   profile.max_samples_per_second = optional(throughput, "maxSamplesPerSecond", number);
@@ -225,7 +264,7 @@ void read_figures(const json& report, analysis::Profile& profile) {
   }
   for (const json& other : array(report, "other")) {
     profile.other.push_back({other.at("name").get<std::string>(), number(other, "timeMs"), bytes(other, "bytes"),
-                             pieces(other, "timeModel", "Ms")});
+                             pieces(other, "timeModel", "Ms"), device_ms(other)});
   }
   for (const json& unused : array(report, "unusedGradients")) {
     profile.unused_gradients.push_back({location(unused, "location"), unused.at("parameter").get<std::string>(),

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "report/breakdown_text.h"
+#include "report/device_text.h"
 #include "report/line_table.h"
 #include "report/outlook_text.h"
 #include "report/page.h"
@@ -28,8 +29,9 @@ using analysis::Profile;
 // ---- The head: what was profiled, and its key figures.
 
 void title(Page& page, const Profile& profile) {
-  const std::string rest = clip(fmt::format(" · batch {} · {} · torch {}", profile.batch_size,
-                                            device_words(profile.environment), printable(profile.environment.torch)),
+  const std::string torch = printable(profile.environment.torch);  // an imported trace does not tell it
+  const std::string rest = clip(fmt::format(" · batch {} · {}{}", profile.batch_size, device_words(profile.environment),
+                                            torch.empty() ? "" : " · torch " + torch),
                                 page.width() - 20);
   const std::string path = clip_front(entry_name(profile), page.width() - columns(rest));
   page.line(page.bold(path) + page.dim(rest));
@@ -76,6 +78,7 @@ void key_figures(Page& page, const Profile& profile) {
   page.line(head("peak memory", bytes(peak)) +
             (capacity > 0 ? limited(peak, capacity, " of " + bytes(capacity)) : page.dim("capacity unknown")));
   if (const auto items = categories(profile); !items.empty()) page.flow(head("at the peak", ""), start, items);
+  device_figures(page, profile);
 }
 
 void tables(Page& page, const Profile& profile, const SourceLines& source, const TextOptions& options) {
@@ -89,6 +92,7 @@ void tables(Page& page, const Profile& profile, const SourceLines& source, const
   for (const Table& table : all) {
     if (!table.rows.empty()) print(page, table, layout, profile.iteration.ms.value);
   }
+  device_tables(page, profile, places, source);
 }
 
 // ---- What a reader must know, and may do next.
@@ -123,6 +127,13 @@ void notes(Page& page, const Profile& profile) {
   for (const std::string& warning : profile.warnings) page.prose("warning", printable(warning), kBeside);
   if (const std::string words = timing_words(profile); !words.empty()) page.prose("timing", words, kBeside);
   if (profile.recorded_iterations == 0) return;
+  if (profile.environment.torch.empty()) {  // imported: nothing was timed beside the recording
+    page.prose("recording",
+               fmt::format("{} of the trace, those in the middle by duration; your lines own {} of the iteration",
+                           plural(profile.recorded_iterations, "iteration"), unbroken(share(profile.user_line_share))),
+               kBeside);
+    return;
+  }
   page.prose("recording",
              fmt::format("{}, {} than a bare one; times scaled by {}; your lines own {} of the iteration",
                          plural(profile.recorded_iterations, "iteration"),

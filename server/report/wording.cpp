@@ -23,8 +23,9 @@ std::string device_words(const analysis::Environment& environment) {
   if (!environment.in_place_of.empty()) {
     return printable(environment.device + " in place of " + environment.in_place_of);
   }
-  const std::string detail =
-      environment.device == "cpu" ? plural(environment.threads, "thread") : printable(environment.device_name);
+  const bool cpu = environment.device == "cpu";
+  const std::string threads = environment.threads > 0 ? plural(environment.threads, "thread") : "";
+  const std::string detail = cpu ? threads : printable(environment.device_name);
   return printable(environment.device) + (detail.empty() ? "" : " (" + detail + ")");
 }
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import platform
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -89,6 +92,33 @@ def bench_analysis(rounds: int) -> None:
             ["of that, the recording, MiB", f"{runs[0]['recordingBytes'] / 2**20:.0f}", ""],
         ],
     )
+
+
+def bench_import(rounds: int) -> None:
+    """A trace of 200 MiB, with stacks and memory, plain and compressed, becomes a report."""
+    print("### Import of a trace of 200 MiB\n")
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / "trace.json"
+        subprocess.run([sys.executable, HERE / "large_trace.py", plain, "200"], check=True)
+        packed = plain.with_suffix(".json.gz")
+        with plain.open("rb") as source, gzip.open(packed, "wb", 6) as target:
+            shutil.copyfileobj(source, target)
+        size = plain.stat().st_size / 2**20
+        for trace, title in ((plain, "plain"), (packed, f"gzip, {packed.stat().st_size / 2**20:.0f} MiB")):
+            seconds, peaks = [], []
+            for _ in range(rounds):
+                began = time.perf_counter()
+                child = subprocess.Popen([str(BINARY), "import", str(trace), "--output", os.devnull])
+                _, status, usage = os.wait4(child.pid, 0)
+                seconds.append(time.perf_counter() - began)
+                child.returncode = os.waitstatus_to_exitcode(status)
+                if child.returncode != 0:
+                    sys.exit(f"import failed with {child.returncode}")
+                peaks.append(usage.ru_maxrss / 1024)
+            rows.append([title, f"{median(seconds):.2f}", f"{max(seconds):.2f}", f"{size / median(seconds):.0f}"])
+            rows[-1].append(f"{max(peaks):.0f}")
+    table(["", "median, s", "worst, s", "MiB of JSON per second", "peak memory of the process, MiB"], rows)
 
 
 def bench_source(rounds: int) -> None:
@@ -201,6 +231,7 @@ def bench_remote(rounds: int) -> None:
 BENCHMARKS: dict[str, tuple[Callable[[int], None], int]] = {
     "overhead": (bench_overhead, 15),
     "analysis": (bench_analysis, 5),
+    "import": (bench_import, 5),
     "source": (bench_source, 3),
     "server": (bench_server, 2),
     "remote": (bench_remote, 3),

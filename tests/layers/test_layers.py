@@ -22,6 +22,8 @@ MAY_INCLUDE = {
     "server/analysis/profile.h": [],
     "server/analysis/prediction.h": ["server/analysis/profile.h"],
     "server/analysis/advice.h": ["server/analysis/profile.h", "server/analysis/prediction.h"],
+    # Traces of other profilers become recordings: bytes in, values out.
+    "server/imports": ["protocol", "server/analysis"],
     "server/store": [],
     "server/store/content_hash.h": [],
     "server/worker": ["protocol", "server/store/content_hash.h"],
@@ -51,6 +53,7 @@ HOMES = [
     (r"tree_sitter/.*", ["server/source"]),
     (r"CLI/.*", ["server/commands", "server/main.cpp"]),
     (r"sqlite3\.h", ["server/store"]),
+    (r"zlib\.h", ["server/imports"]),
     (r"spdlog/.*", ["server/session", "server/methods", "server/commands"]),
     # Pure layers: bytes in, values out.
     (

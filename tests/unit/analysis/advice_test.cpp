@@ -152,5 +152,60 @@ TEST(Advice, OfAnotherBatchSizeIsOnlyWhatTheModelsSay) {
   EXPECT_THAT(kinds(profile, 17), IsEmpty());
 }
 
+/// The healthy step on a device that is busy all the time.
+Profile healthy_on_device() {
+  Profile profile = healthy();
+  const double ms = profile.iteration.ms.value;
+  profile.device.emplace();
+  profile.device->kernel_ms = ms;
+  profile.device->waits[static_cast<std::size_t>(Wait::kOverlapped)] = ms;
+  for (LineCost& line : profile.lines) {
+    line.device.ms = ms / 3;
+  }
+  return profile;
+}
+
+Profile waiting_for(Wait wait, double part) {
+  Profile profile = healthy_on_device();
+  const double ms = profile.iteration.ms.value;
+  profile.device->waits[static_cast<std::size_t>(wait)] = part * ms;
+  profile.device->waits[static_cast<std::size_t>(Wait::kOverlapped)] = (1 - part) * ms;
+  profile.device->kernel_ms = (1 - part) * ms;
+  (wait == Wait::kCopy ? profile.device->copy_ms : profile.device->idle_ms) = part * ms;
+  return profile;
+}
+
+TEST(DeviceAdvice, IsSilentAboutABusyDevice) { EXPECT_THAT(kinds(healthy_on_device()), IsEmpty()); }
+
+TEST(DeviceAdvice, AHotLineIsOneOfTheDevice) {
+  Profile profile = healthy_on_device();
+  profile.lines[0].self_ms = 0.9 * profile.iteration.ms.value;  // it waits for the device
+  EXPECT_THAT(kinds(profile), IsEmpty());
+  profile.lines[2].device.ms = 0.6 * profile.iteration.ms.value;
+  EXPECT_EQ(only(profile).kind, AdviceKind::kHotLine);
+  EXPECT_EQ(only(profile).location, profile.lines[2].location);
+}
+
+TEST(DeviceAdvice, SaysWhenTheHostIsLate) {
+  EXPECT_THAT(kinds(waiting_for(Wait::kHostBound, 0.3)), IsEmpty());
+  EXPECT_EQ(only(waiting_for(Wait::kHostBound, 0.4)).kind, AdviceKind::kHostBound);
+  EXPECT_EQ(only(waiting_for(Wait::kIdle, 0.4)).kind, AdviceKind::kHostBound);
+}
+
+TEST(DeviceAdvice, SaysWhereCopiesBlock) {
+  Profile profile = waiting_for(Wait::kCopy, 0.2);
+  profile.lines[1].device.copy_ms = 5;
+  EXPECT_EQ(only(profile).kind, AdviceKind::kCopiesBlock);
+  EXPECT_EQ(only(profile).location, profile.lines[1].location);
+  EXPECT_THAT(kinds(waiting_for(Wait::kCopy, 0.05)), IsEmpty());
+}
+
+TEST(DeviceAdvice, SaysWhoSynchronises) {
+  Profile profile = waiting_for(Wait::kSync, 0.2);
+  profile.lines[2].device.wait_ms = 5;
+  EXPECT_EQ(only(profile).kind, AdviceKind::kSynchronises);
+  EXPECT_EQ(only(profile).location, profile.lines[2].location);
+}
+
 }  // namespace
 }  // namespace ridgeline::analysis

@@ -25,7 +25,8 @@ struct Analysed {
   Attribution attribution = attribute(recording, tree);
   Timeline timeline = build_timeline(recording, attribution, tree);
   MemoryAnalysis memory = analyse_memory(recording, attribution, tree);
-  BreakdownInput parts{recording, scope, tree, timeline, memory, 1};
+  std::optional<DeviceParts> device = analyse_device(recording, attribution, tree, timeline.recorded_ns);
+  BreakdownInput parts{recording, scope, tree, timeline, memory, 1, device ? &*device : nullptr};
   LineTable lines = build_lines(parts);
   Node breakdown = build_breakdown(parts);
 

@@ -52,6 +52,26 @@ struct Op {
   std::uint16_t thread = 0;          ///< index
 };
 
+/// Of thread 0 unless another is named.
+struct DeviceCall {
+  recording::Call kind = recording::Call::kLaunch;
+  std::uint64_t start = 0;
+  std::uint64_t end = 0;
+  std::uint32_t op = kNone;
+  std::uint32_t stack = 0;
+  std::uint16_t thread = 0;
+};
+
+struct DeviceActivity {
+  std::string_view name = "kernel";
+  std::uint64_t start = 0;
+  std::uint64_t end = 0;
+  std::uint32_t call = kNone;
+  recording::Activity kind = recording::Activity::kKernel;
+  std::uint32_t device = 0;
+  std::uint32_t stream = 7;
+};
+
 struct Allocation {
   std::uint64_t time = 0;
   std::uint64_t address = 0;
@@ -159,6 +179,29 @@ class RecordingBuilder {
   std::uint32_t backward(std::string_view name, std::uint32_t stack, std::uint64_t start, std::uint64_t end,
                          std::int64_t sequence, std::uint32_t parent = kNone) {
     return op({name, stack, start, end, parent, Scope::kBackward, sequence, 1});
+  }
+
+  /// Calls are added thread by thread and in order of time, activities in order of time.
+  std::uint32_t call(const DeviceCall& call) {
+    columns.call_thread.push_back(call.thread);
+    columns.call_kind.push_back(static_cast<std::uint8_t>(call.kind));
+    columns.call_name.push_back(text("cudaCall"));
+    columns.call_op.push_back(call.op);
+    columns.call_node.push_back(call.stack);
+    columns.call_start.push_back(call.start);
+    columns.call_end.push_back(call.end);
+    return size_of(columns.call_name) - 1;
+  }
+  RecordingBuilder& activity(const DeviceActivity& activity) {
+    columns.activity_kind.push_back(static_cast<std::uint8_t>(activity.kind));
+    columns.activity_name.push_back(text(activity.name));
+    columns.activity_device.push_back(activity.device);
+    columns.activity_stream.push_back(activity.stream);
+    columns.activity_call.push_back(activity.call);
+    columns.activity_start.push_back(activity.start);
+    columns.activity_end.push_back(activity.end);
+    columns.activity_bytes.push_back(0);
+    return *this;
   }
 
   RecordingBuilder& sample(std::uint64_t time, std::uint32_t stack) {

@@ -1,0 +1,102 @@
+#include "commands/import.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "analysis/build_profile.h"
+#include "analysis/predictor.h"
+#include "commands/exit_codes.h"
+#include "commands/options.h"
+#include "commands/rendered_profile.h"
+#include "imports/import_error.h"
+#include "imports/import_trace.h"
+#include "imports/read_trace.h"
+#include "report/units.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+struct Options {
+  std::string trace;
+  std::string project_root;
+  int batch_size = 0;
+};
+
+std::string absolute(const std::string& path) {
+  std::error_code problem;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(path, problem);
+  std::string text = problem ? std::filesystem::absolute(path).string() : real.string();
+  while (text.size() > 1 && text.ends_with('/')) {
+    text.pop_back();
+  }
+  return text;
+}
+
+/// Null, with the reason said, for what is no file that can be read.
+std::shared_ptr<std::ifstream> opened(const std::string& path) {
+  std::error_code problem;
+  if (std::filesystem::is_directory(path, problem)) {
+    std::cerr << "ridgeline: " << report::printable(path) << " is a folder: name the trace in it.\n";
+    return nullptr;
+  }
+  auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
+  if (!*file) {
+    std::cerr << "ridgeline: Cannot read " << report::printable(path) << ".\n";
+    return nullptr;
+  }
+  return file;
+}
+
+imports::ByteSource bytes_of(const std::shared_ptr<std::ifstream>& file) {
+  return [file](std::span<char> buffer) {
+    file->read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    if (file->bad()) {
+      throw imports::ImportError("The trace cannot be read to its end.");
+    }
+    return static_cast<std::size_t>(file->gcount());
+  };
+}
+
+int run(const Options& options, const Output& output) {
+  const std::shared_ptr<std::ifstream> file = opened(options.trace);
+  if (file == nullptr) {
+    return kExitUsage;
+  }
+  try {
+    imports::ImportOptions how;
+    how.trace_path = absolute(options.trace);
+    how.project_root = options.project_root.empty() ? "" : absolute(options.project_root);
+    how.current = absolute(".");
+    how.exists = [](const std::string& path) {
+      std::error_code problem;
+      return std::filesystem::is_regular_file(path, problem);
+    };
+    how.batch_size = options.batch_size;
+    const analysis::RunInput input = imports::import_trace(imports::read_trace(bytes_of(file)), how);
+    return write_out(rendered_profile(analysis::build_profile(input), output), output);
+  } catch (const imports::ImportError& error) {
+    std::cerr << "ridgeline: " << report::printable(error.what()) << "\n";
+    return kExitEntryFailed;
+  }
+}
+
+}  // namespace
+
+void add_import_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  auto output = std::make_shared<Output>();
+  CLI::App* command = app.add_subcommand("import", "Analyse a trace that torch.profiler wrote, also elsewhere.");
+  command->add_option("TRACE", options->trace, "Chrome trace of torch.profiler, plain or gzip")->required();
+  command->add_option("--project-root", options->project_root, "Folder whose lines are the user's");
+  command->add_option("--batch-size", options->batch_size, "Samples in one iteration: a trace does not tell")
+      ->check(CLI::Range(1, analysis::kMaxBatchSize));
+  add_output_options(*command, output);
+  command->callback([options, output, &exit_code] { exit_code = run(*options, *output); });
+}
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,10 @@
+// `ridgeline import TRACE`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace ridgeline::commands {
+
+void add_import_command(CLI::App& app, int& exit_code);
+
+}  // namespace ridgeline::commands

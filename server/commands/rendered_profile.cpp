@@ -1,0 +1,55 @@
+#include "commands/rendered_profile.h"
+
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "analysis/answers.h"
+#include "report/json.h"
+#include "report/text.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+/// Lines of the user's files, each file read once. The files may have changed since: then the text is of today.
+class SourceFiles {
+ public:
+  explicit SourceFiles(std::string root) : root_(std::move(root)) {}
+
+  std::optional<std::string> operator()(const analysis::Location& place) {
+    const auto [found, inserted] = files_.try_emplace(place.file);
+    if (inserted) {
+      std::ifstream file(place.file.starts_with("/") ? place.file : root_ + "/" + place.file);
+      for (std::string line; found->second.size() < kMaxLines && std::getline(file, line);) {
+        found->second.push_back(line);
+      }
+    }
+    if (place.line == 0 || place.line > found->second.size()) {
+      return std::nullopt;
+    }
+    return found->second[place.line - 1];
+  }
+
+ private:
+  static constexpr std::size_t kMaxLines = 1'000'000;
+  std::string root_;
+  std::map<std::string, std::vector<std::string>> files_;
+};
+
+}  // namespace
+
+std::string rendered_profile(const analysis::Profile& profile, const Output& output) {
+  if (output.format == "json") {
+    return report::json_report(profile, analysis::outlook_of(profile));
+  }
+  auto files = std::make_shared<SourceFiles>(profile.project_root);
+  return report::text_report(
+      profile, analysis::outlook_of(profile), [files](const analysis::Location& place) { return (*files)(place); },
+      text_options(output));
+}
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,14 @@
+// A profile as `--format` wants it.
+#pragma once
+
+#include <string>
+
+#include "analysis/profile.h"
+#include "commands/options.h"
+
+namespace ridgeline::commands {
+
+/// The report, with the lines of the user's files as they are today.
+std::string rendered_profile(const analysis::Profile& profile, const Output& output);
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,343 @@
+#include "imports/host_sweep.h"
+
+#include <algorithm>
+#include <cctype>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <tuple>
+
+namespace ridgeline::imports {
+
+namespace {
+
+using recording::Call;
+using recording::kNone;
+using recording::Scope;
+
+constexpr std::uint64_t kSampleNs = 250'000;
+constexpr std::size_t kMaxSamples = std::size_t{1} << 22U;
+constexpr std::uint64_t kRounding = 2000;  ///< what old traces, in whole microseconds, are off by
+constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+constexpr std::string_view kHooked = "autograd::engine::evaluate_function: ";
+
+bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+Call kind_of_call(std::string_view name) {
+  if (holds(name, "Synchronize")) {
+    return Call::kSynchronise;
+  }
+  if (holds(name, "Memcpy") || holds(name, "Memset") || holds(name, "MemCpy")) {
+    return Call::kCopy;
+  }
+  return holds(name, "Launch") ? Call::kLaunch : Call::kOther;
+}
+
+/// One frame of a stack, as a recording has it.
+struct FrameKey {
+  std::uint32_t code = 0;
+  std::uint32_t line = 0;
+  std::uint32_t instance = 0;
+  bool known = false;  ///< else it is no Python function
+};
+
+class Sweeper {
+ public:
+  Sweeper(const Trace& trace, const TraceFiles& files, const std::unordered_set<std::uint32_t>& externals,
+          RecordingParts& parts, TraceLosses& losses)
+      : trace_(trace),
+        files_(files),
+        externals_(externals),
+        parts_(parts),
+        losses_(losses),
+        texts_(trace.strings.size(), kNone),
+        frames_(trace.strings.size()) {}
+
+  HostSweep run(const std::vector<std::uint32_t>& order) {
+    for (const std::uint32_t index : sorted(order)) {
+      const TraceEvent& event = trace_.events[index];
+      const std::uint16_t thread = thread_number_[event.thread];
+      if (thread != thread_) {
+        finish_thread();
+        thread_ = thread;
+        cursor_ = event.start;
+      }
+      advance(event.start, event.kind == EventKind::kMemory);
+      add(index, event);
+    }
+    finish_thread();
+    return std::move(result_);
+  }
+
+ private:
+  struct OpenFunction {
+    std::uint64_t end;
+    std::uint32_t node;
+  };
+  struct OpenOp {
+    std::uint64_t end;
+    std::uint32_t op;
+    std::uint32_t node;
+  };
+
+  /// The host's events: thread by thread, by start, what encloses before what is enclosed.
+  std::vector<std::uint32_t> sorted(const std::vector<std::uint32_t>& order) {
+    constexpr std::uint16_t kNotUsed = std::numeric_limits<std::uint16_t>::max();
+    thread_number_.assign(trace_.threads.size(), kNotUsed);
+    for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), kNotUsed); ++i) {
+      thread_number_[order[i]] = static_cast<std::uint16_t>(i);
+    }
+    std::vector<std::uint32_t> indices;
+    for (std::uint32_t i = 0; i < trace_.events.size(); ++i) {
+      const TraceEvent& event = trace_.events[i];
+      const bool of_host = event.kind > EventKind::kStep && event.kind <= EventKind::kMemory;
+      if (of_host && thread_number_[event.thread] != kNotUsed) {
+        indices.push_back(i);
+      }
+    }
+    std::ranges::stable_sort(indices, [&](std::uint32_t a, std::uint32_t b) {
+      const TraceEvent& x = trace_.events[a];
+      const TraceEvent& y = trace_.events[b];
+      const auto key = [&](const TraceEvent& event) {
+        return std::tuple(thread_number_[event.thread], event.start, kNever - event.end, event.kind);
+      };
+      return key(x) < key(y);
+    });
+    return indices;
+  }
+
+  /// Closes what ends until then, and notes on the way where Python is.
+  void advance(std::uint64_t time, bool keep_what_ends_now) {
+    while (true) {
+      const std::uint64_t function = functions_.empty() ? kNever : functions_.back().end;
+      const std::uint64_t op = ops_.empty() ? kNever : ops_.back().end;
+      const std::uint64_t next = std::min(function, op);
+      if (next > time || (next == time && keep_what_ends_now)) {
+        break;
+      }
+      sample_until(next);
+      if (op <= function) {
+        ops_.pop_back();
+      } else {
+        functions_.pop_back();
+      }
+    }
+    sample_until(time);
+  }
+
+  void finish_thread() {
+    while (!functions_.empty() || !ops_.empty()) {
+      advance(std::max(functions_.empty() ? 0 : functions_.back().end, ops_.empty() ? 0 : ops_.back().end), false);
+    }
+  }
+
+  /// As the agent's timer would have seen the thread of the iterations.
+  void sample_until(std::uint64_t time) {
+    const bool in_python =
+        thread_ == 0 && !functions_.empty() &&
+        (ops_.empty() || static_cast<Scope>(parts_.columns.op_scope[ops_.back().op]) != Scope::kFunction);
+    if (in_python) {
+      std::uint64_t at = (cursor_ + kSampleNs - 1) / kSampleNs * kSampleNs;
+      for (; at < time && parts_.columns.sample_time.size() < kMaxSamples; at += kSampleNs) {
+        parts_.columns.sample_time.push_back(at);
+        parts_.columns.sample_node.push_back(functions_.back().node);
+      }
+    }
+    cursor_ = std::max(cursor_, time);
+  }
+
+  std::uint32_t node() const {
+    if (!functions_.empty()) {
+      return functions_.back().node;
+    }
+    return ops_.empty() ? 0 : ops_.back().node;
+  }
+
+  std::uint32_t text(std::uint32_t index) {
+    if (texts_[index] == kNone) {
+      texts_[index] = parts_.text(trace_.strings[index]);
+    }
+    return texts_[index];
+  }
+
+  /// `end`, cut to that of what encloses the event.
+  std::uint64_t cut(std::uint64_t end, std::uint64_t enclosing) {
+    if (end <= enclosing) {
+      return end;
+    }
+    losses_.overlapping += end > enclosing + kRounding ? 1 : 0;
+    return enclosing;
+  }
+
+  void add(std::uint32_t index, const TraceEvent& event) {
+    switch (event.kind) {
+      case EventKind::kPython:
+        add_function(event);
+        break;
+      case EventKind::kAnnotation:
+      case EventKind::kOp:
+        add_op(event);
+        break;
+      case EventKind::kCall:
+        result_.calls.push_back({thread_, kind_of_call(trace_.strings[event.name]), text(event.name),
+                                 ops_.empty() ? kNone : ops_.back().op, node(), event.start, event.end,
+                                 event.correlation});
+        break;
+      default:
+        result_.memory.push_back({index, ops_.empty() ? kNone : ops_.back().op, node(), thread_});
+        break;
+    }
+  }
+
+  void add_function(const TraceEvent& event) {
+    const FrameKey frame = frame_of(event);
+    if (!frame.known) {
+      return;  // a function of C has no lines
+    }
+    result_.has_python = true;
+    const std::uint64_t end = cut(event.end, functions_.empty() ? kNever : functions_.back().end);
+    const std::uint32_t parent = functions_.empty() ? 0 : functions_.back().node;
+    functions_.push_back({end, parts_.child(parent, frame.code, frame.line, frame.instance)});
+  }
+
+  FrameKey frame_of(const TraceEvent& event) {
+    const std::string& name = trace_.strings[event.name];
+    constexpr std::string_view kModule = "nn.Module: ";
+    if (name.starts_with(kModule)) {
+      return module_frame(event, std::string_view(name).substr(kModule.size()));
+    }
+    FrameKey& frame = frames_[event.name];
+    std::string_view file;
+    std::string_view function;
+    if (!frame.known && split_frame(name, file, frame.line, function)) {
+      frame.code = parts_.code(files_.absolute(file), function);
+      frame.known = true;
+    }
+    return frame;
+  }
+
+  /// "Linear_3": the class and the how manieth of it the profiler met.
+  FrameKey module_frame(const TraceEvent& event, std::string_view name) {
+    const std::uint64_t identity = (std::uint64_t{event.name} << 32U) | event.stream;
+    const auto [found, inserted] = modules_.try_emplace(identity, 0);
+    if (inserted) {
+      const std::size_t number = name.rfind('_');
+      const bool numbered = number != std::string_view::npos && number > 0 && number + 1 < name.size() &&
+                            std::isdigit(static_cast<unsigned char>(name.back())) != 0;
+      found->second = parts_.instance(numbered ? name.substr(0, number) : name, name);
+    }
+    ++result_.module_calls[found->second];
+    static constexpr std::string_view kFile = "/site-packages/torch/nn/modules/module.py";
+    return {parts_.code(kFile, "__call__"), 0, found->second, true};
+  }
+
+  void add_op(const TraceEvent& event) {
+    recording::Columns& columns = parts_.columns;
+    const auto op = static_cast<std::uint32_t>(columns.op_name.size());
+    const std::uint32_t parent = ops_.empty() ? kNone : ops_.back().op;
+    const Scope scope = scope_of(event, parent);
+    const bool hooked = trace_.strings[event.name].starts_with(kHooked);
+    const std::uint32_t stack = stack_of(event);
+    columns.op_thread.push_back(thread_);
+    columns.op_scope.push_back(static_cast<std::uint8_t>(scope));
+    columns.op_name.push_back(text(event.name));
+    columns.op_node.push_back(stack);
+    columns.op_parent.push_back(parent);
+    columns.op_start.push_back(event.start);
+    columns.op_end.push_back(cut(event.end, ops_.empty() ? kNever : ops_.back().end));
+    columns.op_sequence.push_back(hooked ? -1 : event.sequence);
+    columns.op_forward_thread.push_back(scope == Scope::kBackward ? event.number : 0);
+    ops_.push_back({columns.op_end.back(), op, stack});
+    if (event.external != kNoNumber && externals_.contains(event.external)) {
+      result_.op_of_external.try_emplace(event.external, op);
+    }
+  }
+
+  Scope scope_of(const TraceEvent& event, std::uint32_t parent) const {
+    const std::string_view name = trace_.strings[event.name];
+    if (event.kind == EventKind::kAnnotation || name.starts_with("Optimizer.") || name.starts_with("enumerate(")) {
+      return Scope::kUser;
+    }
+    // A node is recorded twice: with its hooks, and inside of that by itself.
+    const bool inside_hooked = parent != kNone && is_hooked_node(parent, name);
+    if (name.starts_with(kHooked) || inside_hooked || (event.number > 0 && event.sequence >= 0)) {
+      return Scope::kBackward;
+    }
+    return Scope::kFunction;
+  }
+
+  bool is_hooked_node(std::uint32_t op, std::string_view name) const {
+    const std::uint32_t index = parts_.columns.op_name[op];
+    const std::uint32_t begin = index == 0 ? 0 : parts_.columns.string_ends[index - 1];
+    const std::string_view outer(reinterpret_cast<const char*>(parts_.columns.string_bytes.data()) + begin,
+                                 parts_.columns.string_ends[index] - begin);
+    return outer.starts_with(kHooked) && outer.substr(kHooked.size()) == name;
+  }
+
+  std::uint32_t stack_of(const TraceEvent& event) {
+    if (!functions_.empty()) {
+      return functions_.back().node;
+    }
+    if (event.stack != 0) {
+      result_.has_call_stacks = true;
+      return call_stack(event.stack);
+    }
+    // Ranges that torch opens itself tell the phase where there are no stacks.
+    const std::string_view name = trace_.strings[event.name];
+    const std::uint32_t outer = node();
+    if (name.starts_with("Optimizer.")) {
+      return parts_.child(outer, parts_.code("/site-packages/torch/optim/optimizer.py", "step"), 0, 0);
+    }
+    if (name.starts_with("enumerate(DataLoader)")) {
+      return parts_.child(outer, parts_.code("/site-packages/torch/utils/data/dataloader.py", "__next__"), 0, 0);
+    }
+    return outer;
+  }
+
+  /// "inner.py(3): f;outer.py(9): g".
+  std::uint32_t call_stack(std::uint32_t string) {
+    const auto [found, inserted] = call_stacks_.try_emplace(string, 0);
+    if (!inserted) {
+      return found->second;
+    }
+    std::string_view rest = trace_.strings[string];
+    std::uint32_t stack = 0;
+    while (!rest.empty()) {
+      const std::size_t cut_at = rest.rfind(';');
+      const std::string_view frame = cut_at == std::string_view::npos ? rest : rest.substr(cut_at + 1);
+      rest = cut_at == std::string_view::npos ? std::string_view() : rest.substr(0, cut_at);
+      std::string_view file;
+      std::string_view function;
+      std::uint32_t line = 0;
+      if (split_frame(frame, file, line, function)) {
+        stack = parts_.child(stack, parts_.code(files_.absolute(file), function), line, 0);
+      }
+    }
+    return call_stacks_[string] = stack;
+  }
+
+  const Trace& trace_;
+  const TraceFiles& files_;
+  const std::unordered_set<std::uint32_t>& externals_;
+  RecordingParts& parts_;
+  TraceLosses& losses_;
+  HostSweep result_;
+  std::vector<std::uint16_t> thread_number_;                      ///< by thread of the trace
+  std::vector<std::uint32_t> texts_;                              ///< of the recording, by string of the trace
+  std::vector<FrameKey> frames_;                                  ///< by string of the trace
+  std::unordered_map<std::uint64_t, std::uint32_t> modules_;      ///< → instance
+  std::unordered_map<std::uint32_t, std::uint32_t> call_stacks_;  ///< → stack
+  std::vector<OpenFunction> functions_;
+  std::vector<OpenOp> ops_;
+  std::uint16_t thread_ = 0;
+  std::uint64_t cursor_ = 0;
+};
+
+}  // namespace
+
+HostSweep sweep_host(const Trace& trace, const std::vector<std::uint32_t>& order, const TraceFiles& files,
+                     const std::unordered_set<std::uint32_t>& externals, RecordingParts& parts, TraceLosses& losses) {
+  return Sweeper(trace, files, externals, parts, losses).run(order);
+}
+
+}  // namespace ridgeline::imports

@@ -1,0 +1,49 @@
+// What the host's threads did, event by event: ops, calls, allocator events and the Python stacks they stand on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "imports/recording_parts.h"
+#include "imports/trace.h"
+#include "imports/trace_files.h"
+
+namespace ridgeline::imports {
+
+/// A call before its place among the others is known.
+struct PendingCall {
+  std::uint16_t thread = 0;
+  recording::Call kind = recording::Call::kOther;
+  std::uint32_t name = 0;
+  std::uint32_t op = recording::kNone;
+  std::uint32_t node = 0;
+  std::uint64_t start = 0;
+  std::uint64_t end = 0;
+  std::uint32_t correlation = kNoNumber;
+};
+
+struct PendingMemory {
+  std::uint32_t event = 0;  ///< of the trace
+  std::uint32_t op = recording::kNone;
+  std::uint32_t node = 0;
+  std::uint16_t thread = 0;
+};
+
+struct HostSweep {
+  std::vector<PendingCall> calls;
+  std::vector<PendingMemory> memory;
+  std::unordered_map<std::uint32_t, std::uint32_t> op_of_external;  ///< of those asked for
+  std::unordered_map<std::uint64_t, std::uint64_t> module_calls;    ///< instance → all calls
+  bool has_python = false;                                          ///< functions, with the lines where they begin
+  bool has_call_stacks = false;                                     ///< of ops, with the lines that ran
+};
+
+/// `order` is the trace's threads, that of the iterations first. Ops, stacks, instances and samples go to `parts`; what
+/// overlaps is cut and counted in `losses`.
+HostSweep sweep_host(const Trace& trace, const std::vector<std::uint32_t>& order, const TraceFiles& files,
+                     const std::unordered_set<std::uint32_t>& externals, RecordingParts& parts, TraceLosses& losses);
+
+}  // namespace ridgeline::imports

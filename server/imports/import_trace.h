@@ -1,0 +1,24 @@
+// A trace of torch.profiler becomes what the analysis works on.
+#pragma once
+
+#include <string>
+
+#include "analysis/input.h"
+#include "imports/trace.h"
+#include "imports/trace_files.h"
+
+namespace ridgeline::imports {
+
+struct ImportOptions {
+  std::string trace_path;       ///< absolute
+  std::string project_root;     ///< absolute; empty: see TraceFiles
+  std::string current;          ///< absolute: taken as the root where the trace's files lie in it
+  TraceFiles::Exists exists{};  ///< whether a path is a file of this machine
+  int batch_size = 0;           ///< 0: not told
+};
+
+/// One run whose bare times are the recorded ones. The warnings say what the trace could not tell, and what of it could
+/// not be used. Throws ImportError where there is nothing to analyse.
+analysis::RunInput import_trace(Trace trace, const ImportOptions& options);
+
+}  // namespace ridgeline::imports

@@ -1,0 +1,56 @@
+// What a Chrome trace of torch.profiler holds, as far as a recording has a place for it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ridgeline::imports {
+
+inline constexpr std::uint32_t kNoNumber = 0xffffffffU;
+
+/// In the order in which events that begin at once and end at once stand around each other.
+enum class EventKind : std::uint8_t { kStep, kPython, kAnnotation, kOp, kCall, kMemory, kKernel, kCopy, kSet };
+
+/// Which members hold is up to the kind. Times are nanoseconds.
+struct TraceEvent {
+  std::uint64_t start = 0;
+  std::uint64_t end = 0;
+  std::uint32_t name = 0;                 ///< string
+  std::uint32_t thread = 0;               ///< index into Trace::threads
+  std::uint32_t external = kNoNumber;     ///< "External id": that of the op
+  std::uint32_t correlation = kNoNumber;  ///< of calls and what they ask for
+  std::uint32_t device = 0;               ///< of memory, kernels, copies
+  std::uint32_t stream = 0;               ///< of kernels and copies; of Python: the number of its module
+  std::int64_t sequence = -1;
+  std::uint64_t number = 0;    ///< of ops: "Fwd thread id"; of memory: the address; of copies: bytes
+  std::int64_t bytes = 0;      ///< of memory: negative where it was freed
+  std::uint64_t total = 0;     ///< of memory: allocated after the event
+  std::uint64_t reserved = 0;  ///< of memory: likewise
+  std::uint32_t stack = 0;     ///< string: "Call stack" of ops, innermost frame first; empty: none
+  EventKind kind = EventKind::kOp;
+};
+
+struct TraceDevice {
+  std::uint32_t index = 0;
+  std::string name;
+  std::uint64_t bytes = 0;
+};
+
+/// What the trace had and could not be used.
+struct TraceLosses {
+  std::uint64_t without_time = 0;  ///< no ts, or one that is no time
+  std::uint64_t negative = 0;      ///< ends before it begins
+  std::uint64_t overlapping = 0;   ///< ended after what holds it: cut there
+  std::uint64_t too_many = 0;      ///< beyond the bounds
+};
+
+struct Trace {
+  std::vector<TraceEvent> events;      ///< in the file's order
+  std::vector<std::string> strings;    ///< 0 is empty
+  std::vector<std::uint64_t> threads;  ///< what tells threads apart: process and thread
+  std::vector<TraceDevice> devices;
+  TraceLosses losses;
+};
+
+}  // namespace ridgeline::imports

@@ -1,0 +1,39 @@
+// Which files of a trace are the user's.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ridgeline::imports {
+
+/// "model.py(12): forward" in its parts; false for what is none.
+bool split_frame(std::string_view frame, std::string_view& file, std::uint32_t& line, std::string_view& function);
+
+/// torch.profiler cuts off what stands in front of a file on sys.path, so "model.py" and "threading.py" look alike. A
+/// file that lies under the root is the user's. Where none of the trace's does, the sources are elsewhere: then all are
+/// that are of no library we know.
+class TraceFiles {
+ public:
+  using Exists = std::function<bool(const std::string& path)>;
+
+  /// `root` is absolute; empty: `current`, or the folder that holds all absolute paths of no library if there are any
+  /// and no file of the trace lies under `current`.
+  TraceFiles(const std::vector<std::string_view>& files, const std::string& root, const std::string& current,
+             const Exists& exists);
+
+  const std::string& root() const { return root_; }
+  /// The file as an absolute path; under /site-packages/ where it is not the user's and was cut.
+  std::string absolute(std::string_view file) const;
+  /// Whether the files under the root are known by name only.
+  bool guessed() const { return guessed_; }
+
+ private:
+  std::string root_;
+  Exists exists_;
+  bool guessed_ = false;
+};
+
+}  // namespace ridgeline::imports

@@ -1,0 +1,19 @@
+// The allocator's events of a trace.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "imports/host_sweep.h"
+#include "imports/recording_parts.h"
+#include "imports/trace.h"
+
+namespace ridgeline::imports {
+
+/// Writes the events of a device, or of the CPU for kNoNumber; needs the iterations. What was alive before the first
+/// event, by the allocator's own total, is allocated before it: a block of its own for each that is freed later, and
+/// one for the rest. False where the trace has no events.
+bool write_memory(const Trace& trace, const std::vector<PendingMemory>& events, std::uint32_t device,
+                  RecordingParts& parts);
+
+}  // namespace ridgeline::imports

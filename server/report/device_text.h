@@ -1,0 +1,23 @@
+// What the report for a terminal says of the device. Prints nothing for a profile without one.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "analysis/profile.h"
+#include "report/page.h"
+#include "report/places.h"
+#include "report/text.h"
+
+namespace ridgeline::report {
+
+/// A kernel's name without its template arguments, its parameters and its return type.
+std::string short_kernel(std::string_view name);
+
+/// How busy the device is, what waits for what, and what its allocator holds.
+void device_figures(Page& page, const analysis::Profile& profile);
+
+/// The user lines with most time on the device, then the kernels with most time.
+void device_tables(Page& page, const analysis::Profile& profile, const Places& places, const SourceLines& source);
+
+}  // namespace ridgeline::report

@@ -1,0 +1,225 @@
+"""`ridgeline import`: traces of torch.profiler, real ones of this machine's CPU and made-up ones of a GPU."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, ridgeline
+from gpu_trace import GpuTrace
+from jsonschema import Draft202012Validator
+
+SCHEMA = json.loads((ROOT / "protocol/report.schema.json").read_text("utf-8"))
+HERE = Path(__file__).resolve().parent
+
+
+def imported(trace: Path, *options: str | Path) -> dict[str, Any]:
+    done = ridgeline("import", trace, "--format", "json", *options)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert [error.message for error in Draft202012Validator(SCHEMA).iter_errors(report)] == []
+    return report
+
+
+def nodes(node: dict[str, Any]) -> list[dict[str, Any]]:
+    return [node, *(inner for child in node["children"] for inner in nodes(child))]
+
+
+def assert_closes(report: dict[str, Any]) -> None:
+    time = report["iteration"]["timeMs"]
+    lines, other = report["lines"], report["other"]
+    assert sum(one["timeMs"]["self"] for one in lines) + sum(o["timeMs"] for o in other) == pytest.approx(time)
+    if "device" in report:
+        device = report["device"]
+        busy = sum(one["deviceMs"]["self"] for one in lines) + sum(o["deviceMs"] for o in other)
+        assert busy == pytest.approx(device["kernelMs"] + device["copyMs"])
+        assert busy + device["idleMs"] == pytest.approx(time)
+        assert sum(device["waitsMs"].values()) == pytest.approx(time)
+        assert report["breakdown"]["deviceMs"] == pytest.approx(busy)
+
+
+# ---- A trace that torch.profiler writes here.
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("trace")
+    trace, figures = folder / "cpu.json", folder / "figures.json"
+    subprocess.run(
+        [sys.executable, HERE / "make_trace.py", trace, figures], check=True, capture_output=True, timeout=300
+    )
+    return trace, json.loads(figures.read_text("utf-8"))
+
+
+def test_a_cpu_trace_closes_and_names_its_lines(recorded):
+    report = imported(recorded[0], "--project-root", HERE, "--batch-size", "32")
+    assert_closes(report)
+    assert "device" not in report
+    assert report["entry"]["batchSize"] == 32
+    lines = {(line["file"], line["line"]): line for line in report["lines"]}
+    source = (HERE / "make_trace.py").read_text("utf-8").splitlines()
+    forward = 1 + source.index("    def forward(self, x):")
+    step = 1 + source.index("def step(net, optimizer):")
+    assert lines["make_trace.py", forward]["timeMs"]["forward"] > 0
+    assert lines["make_trace.py", forward]["timeMs"]["backward"] > 0, "backward belongs to forward's line"
+    assert lines["make_trace.py", step]["timeMs"]["total"] > 0.9 * report["iteration"]["timeMs"]
+    assert {"Net", "Linear"} <= {node["type"] for node in nodes(report["breakdown"])}
+
+
+def test_operations_of_a_cpu_trace_are_those_of_key_averages(recorded):
+    trace, figures = recorded
+    report = imported(trace, "--project-root", HERE)
+    averages = figures["averages"]
+    counts: dict[str, int] = {}
+    for node in nodes(report["breakdown"]):
+        if not node["children"]:
+            counts[node["name"]] = counts.get(node["name"], 0) + node["calls"]
+    for operation in ("linear", "relu", "square", "mean", "randn"):
+        assert counts[operation] == averages[f"aten::{operation}"]["count"] / figures["steps"], operation
+
+
+def test_times_of_a_cpu_trace_are_those_of_key_averages(recorded):
+    """Of one step alone, since the report shows the step in the middle and key_averages the sum of all."""
+    trace, figures = recorded
+    document = json.loads(trace.read_text("utf-8"))
+    steps = [e for e in document["traceEvents"] if str(e.get("name")).startswith("ProfilerStep#") and e["ph"] == "X"]
+    assert len(steps) == figures["steps"]
+    whole = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#0", "args": {}}
+    whole |= {"pid": steps[0]["pid"], "tid": steps[0]["tid"], "ts": steps[0]["ts"]}
+    whole["dur"] = steps[-1]["ts"] + steps[-1]["dur"] - steps[0]["ts"]
+    document["traceEvents"] = [e for e in document["traceEvents"] if e not in steps] + [whole]
+    one = trace.with_name("one.json")
+    one.write_text(json.dumps(document), "utf-8")
+    report = imported(one, "--project-root", HERE)
+    times: dict[str, float] = {}
+    for node in nodes(report["breakdown"]):
+        if not node["children"]:
+            times[node["name"]] = times.get(node["name"], 0) + 1000 * node["byPhaseMs"]["forward"]
+    for operation in ("linear", "relu", "square", "mean", "randn"):
+        assert times[operation] == pytest.approx(
+            figures["averages"][f"aten::{operation}"]["total_us"], rel=0.002, abs=1
+        )
+
+
+def test_the_peak_of_a_cpu_trace_is_that_of_its_memory_events(recorded):
+    document = json.loads(recorded[0].read_text("utf-8"))
+    events = sorted((e for e in document["traceEvents"] if e["name"] == "[memory]"), key=lambda e: e["ts"])
+    live = {}
+    held = [events[0]["args"]["Total Allocated"] - events[0]["args"]["Bytes"]]
+    unseen = held[0]
+    for event in events:
+        args = event["args"]
+        if args["Bytes"] > 0:
+            live[args["Addr"]] = args["Bytes"]
+        elif live.pop(args["Addr"], None) is None:
+            unseen -= min(unseen, -args["Bytes"])
+        held.append(unseen + sum(live.values()))
+    report = imported(recorded[0], "--project-root", HERE)
+    assert report["memory"]["peakBytes"] == max(held)
+
+
+def test_a_compressed_trace_gives_the_same_report(recorded, tmp_path):
+    packed = tmp_path / "cpu.json.gz"
+    packed.write_bytes(gzip.compress(recorded[0].read_bytes()))
+    report = imported(packed, "--project-root", HERE)
+    plain = imported(recorded[0], "--project-root", HERE)
+    assert report | {"entry": None} == plain | {"entry": None}
+
+
+def test_the_text_report_says_where_the_figures_come_from(recorded):
+    done = ridgeline("import", recorded[0], "--project-root", HERE)
+    assert done.returncode == 0, done.stderr
+    assert "torch.profiler" in done.stdout
+    assert "make_trace.py" in done.stdout
+    assert "KERNEL" not in done.stdout
+
+
+# ---- Traces of a GPU, made up. A double holds their times to a nanosecond.
+
+
+@pytest.fixture(params=[1, 2, 3, 4, 5])
+def made(request, tmp_path) -> tuple[GpuTrace, Path]:
+    trace = GpuTrace(seed=request.param, steps=4 + request.param)
+    path = tmp_path / "gpu.pt.trace.json"
+    path.write_text(json.dumps(trace.document()), "utf-8")
+    for name in ("model.py", "train.py"):
+        (tmp_path / name).write_text("\n" * 40, "utf-8")
+    return trace, path
+
+
+def test_a_gpu_trace_has_the_figures_that_it_was_made_with(made):
+    trace, path = made
+    report = imported(path, "--project-root", path.parent)
+    assert_closes(report)
+    truth = trace.truth()
+    device = report["device"]
+    # The report's iteration is the median step; device times are means of the steps in the middle, as they are.
+    assert device["scale"] == 1
+    assert device["kernelMs"] == pytest.approx(truth["kernelMs"], rel=1e-4)
+    assert device["copyMs"] == pytest.approx(truth["copyMs"], rel=1e-4)
+    assert device["utilisation"] == pytest.approx(truth["kernelMs"] / report["iteration"]["timeMs"], rel=1e-4)
+    lines = {f"{line['file']}:{line['line']}": line["deviceMs"] for line in report["lines"]}
+    for line, time in truth["lines"].items():
+        assert lines[line]["self"] == pytest.approx(time, rel=1e-4), line
+    for name in ("deviceBound", "overlapped", "copy"):
+        assert device["waitsMs"][name] == pytest.approx(truth["waits"][name], rel=1e-4, abs=1e-4), name
+    idle = {name: truth["waits"][name] for name in ("sync", "hostBound", "idle")}
+    for name, time in idle.items():
+        shown = device["waitsMs"][name] / device["idleMs"]
+        assert shown == pytest.approx(time / sum(idle.values()), rel=1e-4, abs=1e-4), name
+
+
+def test_a_gpu_trace_has_its_kernels(made):
+    trace, path = made
+    report = imported(path, "--project-root", path.parent)
+    table = {kernel["name"]: kernel for kernel in report["device"]["kernels"]}
+    truth = trace.kernels()
+    assert table.keys() == truth.keys()
+    for name, row in truth.items():
+        for figure, value in row.items():
+            assert table[name][figure] == pytest.approx(value, rel=1e-4), (name, figure)
+    assert report["device"]["launches"] == pytest.approx(sum(row["launches"] for row in truth.values()))
+
+
+def test_the_text_report_of_a_gpu_trace(made):
+    _, path = made
+    done = ridgeline("import", path, "--project-root", path.parent)
+    assert done.returncode == 0, done.stderr
+    for words in ("cuda (NVIDIA H100)", "a kernel runs for", "device-bound", "KERNEL", "gemm_backward"):
+        assert words in done.stdout
+
+
+# ---- What is no trace.
+
+
+@pytest.mark.parametrize(
+    ("contents", "words"),
+    [
+        (b"", "ends too early"),
+        (b"no json", "no valid JSON"),
+        (b'{"a": 1}', "no list of traceEvents"),
+        (b'{"traceEvents": []}', "no operations"),
+        (b'{"traceEvents": [{"ph": "X", "cat": "cpu_op", "na', "ends too early"),
+        (gzip.compress(b'{"traceEvents": []}')[:-9], "cut off"),
+        (b"\x1f\x8bnot gzip at all", "damaged"),
+    ],
+)
+def test_refuses_what_is_no_trace(tmp_path, contents, words):
+    path = tmp_path / "trace.json"
+    path.write_bytes(contents)
+    done = ridgeline("import", path)
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert done.stdout == ""
+
+
+def test_refuses_what_is_no_file(tmp_path):
+    for path, words in ((tmp_path / "none.json", "Cannot read"), (tmp_path, "is a folder")):
+        done = ridgeline("import", path)
+        assert done.returncode == 2
+        assert words in done.stderr
