@@ -210,9 +210,10 @@ TEST_F(WorkerRun, StaysCancelledWhateverTheChildSaysThen) {
 
 TEST_F(WorkerRun, CancelCountsWhenTheChildHasFailedAlready) {
   child(
+      "    note('fails')\n"  // before it does: the run may be over before another word of the child
       "    send(run, type='failure', kind='user-exception', stage='warmup', message='boom', frames=[])\n"
-      "    note('failed')\n    hang()\n");
-  cancel_when_noted("failed");
+      "    hang()\n");
+  cancel_when_noted("fails");
   EXPECT_EQ(failure_of(finish()).kind, "cancelled");
   expect_gone(process_);
 }
