@@ -7,8 +7,10 @@
 #include <csignal>
 
 #include "counter.h"
+#include "device_calls.h"
 #include "memory.h"
 #include "ops.h"
+#include "profiler/agent/cupti/collector.h"
 #include "recorder.h"
 #include "roles.h"
 #include "writer.h"
@@ -22,6 +24,10 @@ namespace ridgeline::agent {
 namespace {
 
 PyObject* none() { Py_RETURN_NONE; }
+
+PyObject* text(const std::string& bytes) {
+  return PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace");
+}
 
 PyObject* py_attach_memory(PyObject*, PyObject*) {
   attach_memory();
@@ -83,10 +89,7 @@ PyObject* py_set_inputs(PyObject*, PyObject* list) {
   return set_inputs(list) ? none() : nullptr;
 }
 
-PyObject* py_begin(PyObject*, PyObject*) {
-  begin_recording();
-  return none();
-}
+PyObject* py_begin(PyObject*, PyObject*) { return text(begin_recording()); }
 PyObject* py_iteration_begin(PyObject*, PyObject*) {
   iteration_begin();
   return none();
@@ -142,6 +145,27 @@ bool read_strings(PyObject* list, std::vector<std::string>& strings) {
   return true;
 }
 
+PyObject* py_attach_device(PyObject*, PyObject* list) {
+  std::vector<std::string> candidates;
+  if (!PyList_Check(list)) {
+    PyErr_SetString(PyExc_TypeError, "attach_device: expected a list");
+    return nullptr;
+  }
+  if (!read_strings(list, candidates)) {
+    return nullptr;
+  }
+  record_only_in_this_process();
+  return text(cupti::Collector::instance().attach(cupti::open_library(candidates), &on_device_call));
+}
+PyObject* py_detach_device(PyObject*, PyObject*) {
+  cupti::Collector::instance().detach();
+  return none();
+}
+PyObject* py_device_counts(PyObject*, PyObject*) {
+  return Py_BuildValue("kk", static_cast<unsigned long>(count_launches()),
+                       static_cast<unsigned long>(cupti::Collector::instance().activity_count()));
+}
+
 PyObject* py_start_counting(PyObject*, PyObject* arguments) {
   PyObject* root_list = nullptr;
   PyObject* excluded_list = nullptr;
@@ -191,7 +215,10 @@ PyMethodDef kMethods[] = {
     {"set_module_call", py_set_module_call, METH_O, "The code object of torch.nn.Module._call_impl."},
     {"set_parameters", py_set_parameters, METH_O, "[(name, tensor, is_parameter)] of the models."},
     {"set_inputs", py_set_inputs, METH_O, "[tensor] of the inputs."},
-    {"begin", py_begin, METH_NOARGS, "Begin a recording."},
+    {"attach_device", py_attach_device, METH_O, "Use the first CUPTI of a list of paths; why that cannot be, or ''."},
+    {"detach_device", py_detach_device, METH_NOARGS, "Give CUPTI back."},
+    {"device_counts", py_device_counts, METH_NOARGS, "(launches, activities) of the recording."},
+    {"begin", py_begin, METH_NOARGS, "Begin a recording; why devices cannot be recorded, or ''."},
     {"iteration_begin", py_iteration_begin, METH_NOARGS, "Begin one iteration of the recording."},
     {"iteration_end", py_iteration_end, METH_NOARGS, "End it."},
     {"end", py_end, METH_NOARGS, "End the recording."},

@@ -149,6 +149,11 @@ TickScale::Moment Collector::moment() const {
   return best;
 }
 
+std::size_t Collector::activity_count() {
+  const std::lock_guard lock(mutex_);
+  return records_.activities.size();
+}
+
 Records Collector::take_records() {
   const std::lock_guard lock(mutex_);
   Records records = std::exchange(records_, {});

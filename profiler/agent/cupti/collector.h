@@ -42,6 +42,7 @@ class Collector {
   /// What was recorded since begin(), times in nanoseconds of the recording's clock. Activities that lie outside of the
   /// recording's time are counted as lost: their clock is not ours. Call it after end().
   Records take_records();
+  std::size_t activity_count();
   /// The lower half of pthread_self() of the thread that called begin().
   std::uint32_t main_thread() const { return main_thread_; }
 
