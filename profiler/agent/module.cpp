@@ -37,6 +37,23 @@ PyObject* py_detach_memory(PyObject*, PyObject*) {
   detach_memory();
   return none();
 }
+PyObject* py_attach_device_memory(PyObject*, PyObject*) {
+  attach_device_memory();
+  return none();
+}
+PyObject* py_detach_device_memory(PyObject*, PyObject*) { return PyBool_FromLong(detach_device_memory() ? 1 : 0); }
+PyObject* py_set_memory_device(PyObject*, PyObject* argument) {
+  const long device = PyLong_AsLong(argument);
+  if (PyErr_Occurred() != nullptr) {
+    return nullptr;
+  }
+  if (device < kHost || device > INT8_MAX) {
+    PyErr_SetString(PyExc_ValueError, "set_memory_device: no such device");
+    return nullptr;
+  }
+  state().memory_device = static_cast<std::int16_t>(device);
+  return none();
+}
 PyObject* py_compact_memory(PyObject*, PyObject*) {
   compact_memory();
   return none();
@@ -207,6 +224,9 @@ PyObject* py_finish(PyObject*, PyObject* instance_list) {
 PyMethodDef kMethods[] = {
     {"attach_memory", py_attach_memory, METH_NOARGS, "Observe the CPU allocator; false when that is not possible."},
     {"detach_memory", py_detach_memory, METH_NOARGS, "Stop observing the CPU allocator."},
+    {"attach_device_memory", py_attach_device_memory, METH_NOARGS, "Observe CUDA's caching allocator too."},
+    {"detach_device_memory", py_detach_device_memory, METH_NOARGS, "Stop that; whether it was going on."},
+    {"set_memory_device", py_set_memory_device, METH_O, "Whose events a recording has: -1 the host, or a CUDA device."},
     {"compact_memory", py_compact_memory, METH_NOARGS, "Forget the events of blocks that are gone."},
     {"end_with_parent", py_end_with_parent, METH_NOARGS, "The system ends this process when its parent ends."},
     {"adopt_orphans", py_adopt_orphans, METH_NOARGS,

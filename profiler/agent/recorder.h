@@ -41,7 +41,10 @@ struct MemoryRecord {
   std::uint32_t op;
   recording::Stage stage;
   std::uint16_t thread;
+  std::int16_t device;     ///< kHost, or the number of a CUDA device
+  std::uint64_t reserved;  ///< what the device's caching allocator holds afterwards; 0 on the host
 };
+inline constexpr std::int16_t kHost = -1;
 
 /// A call of the device's runtime or driver.
 struct CallRecord {
@@ -151,6 +154,7 @@ struct State {
   const void* module_call = nullptr;  ///< code object of Module._call_impl
   bool tracking_memory = false;
   bool recording_ops = false;
+  std::int16_t memory_device = kHost;  ///< whose allocator events a recording has
   recording::Stage stage = recording::Stage::kLoad;
   double cost[recording::kCostCount] = {0, 0, 0, 0};
 };

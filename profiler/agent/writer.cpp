@@ -227,6 +227,9 @@ void Writer::add_memory() {
   std::vector<Event> events;
   for (const ThreadBuffer* buffer : all_thread_buffers()) {
     for (const MemoryRecord& record : buffer->memory) {
+      if (record.device != state().memory_device) {
+        continue;
+      }
       events.push_back({&record, buffer});
     }
   }
@@ -241,7 +244,7 @@ void Writer::add_memory() {
     columns_.memory_op.push_back(record.op == rec::kNone ? rec::kNone : record.op + first_op_[record.thread]);
     columns_.memory_stage.push_back(static_cast<std::uint8_t>(record.stage));
     columns_.memory_thread.push_back(record.thread);
-    columns_.memory_reserved.push_back(0);
+    columns_.memory_reserved.push_back(record.reserved);
   }
 }
 
