@@ -54,6 +54,9 @@ RunResult result_from(const json& value) {
   value.at("inPlaceOf").get_to(result.in_place_of);
   value.at("lowMHz").get_to(result.low_mhz);
   value.at("highMHz").get_to(result.high_mhz);
+  const json& device = value.at("device");
+  result.device = {device.at("kind").get<std::string>(), device.at("name").get<std::string>(),
+                   member<std::uint64_t>(device, "memoryBytes")};
   for (const json& sample : array_at(value, "samples")) {
     SampledBatch batch;
     batch.batch_size = member<int>(sample, "batchSize");

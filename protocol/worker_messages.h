@@ -93,12 +93,19 @@ struct UnusedGradient {
   std::string parameter;
   std::uint64_t bytes = 0;
 };
+/// The device that the model was on.
+struct RunDevice {
+  std::string kind;  ///< "cuda"; empty: the host, of which the rest says nothing
+  std::string name;
+  std::uint64_t memory_bytes = 0;
+};
 struct RunResult {
   int batch_size = 0;
   int threads = 0;
   double low_mhz = 0;  ///< slowest and fastest clock of the processors while the step was timed; 0: unknown
   double high_mhz = 0;
-  std::string in_place_of;            ///< device that the code asked for and the CPU stood in for; mostly empty
+  std::string in_place_of;  ///< device that the code asked for and the CPU stood in for; mostly empty
+  RunDevice device;
   std::vector<std::string> warnings;  ///< what a reader of the figures must know; at most kMaxWarnings
   std::vector<SampledBatch> samples;
   std::vector<Failure> skipped;

@@ -3,10 +3,16 @@
 // An allocator of ours stands in front of the real one. Unlike MemoryReportingInfoBase, which travels in thread-local
 // debug info, it sees threads that the user started, needs no lock, and leaves torch.profiler's own slot free.
 // A block keeps the deleter it was born with, so putting the real allocator back is safe at any time.
+//
+// A device's caching allocator cannot be stood in front of: LibTorch asks for it by its own name. Its events come
+// through MemoryReportingInfoBase, the only way without CUDA's headers.
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <torch/csrc/profiler/orchestration/observer.h>
 
 #include <algorithm>
+#include <memory>
 #include <unordered_map>
 
 #include "clock.h"
@@ -20,26 +26,48 @@ namespace {
 c10::Allocator* g_real = nullptr;
 c10::DeleterFnPtr g_real_deleter = nullptr;
 
-void locate(ThreadBuffer& buffer, MemoryRecord& record) {
+std::shared_ptr<c10::DebugInfoBase> g_reporter;  ///< while it is pushed
+
+void locate(ThreadBuffer& buffer, MemoryRecord& record, Gil gil) {
   if (state().recording_ops && !buffer.open.empty()) {
     record.op = buffer.open.back().op;
   }
   FrameMark mark{};
-  record.node = current_stack(buffer, mark);
+  record.node = current_stack(buffer, mark, gil);
 }
 
-void note(const void* address, std::size_t bytes) {
+void note(const void* address, std::uint64_t bytes, std::int16_t device = kHost, std::uint64_t reserved = 0) {
   ThreadBuffer& buffer = thread_buffer();
   const AgentWork work(buffer);
   MemoryRecord* record = buffer.memory.append();
   if (record == nullptr) {
     return;
   }
-  *record = {ticks(), address, bytes, 0, recording::kNone, state().stage, buffer.index};
+  *record = {ticks(), address, bytes, 0, recording::kNone, state().stage, buffer.index, device, reserved};
   if (bytes > 0) {
-    locate(buffer, *record);
+    // A device's allocator reports under its lock, which a thread with the GIL may be waiting for.
+    locate(buffer, *record, device == kHost ? Gil::kMayTake : Gil::kOnlyIfHeld);
+    buffer.stacks.take_cut();  // a stack that ends early is good enough here
   }
 }
+
+/// LibTorch takes whatever lies in that slot for a ProfilerStateBase, and reads its configuration: it has to be one.
+class DeviceReporter final : public torch::profiler::impl::ProfilerStateBase {
+ public:
+  DeviceReporter()
+      : ProfilerStateBase(torch::profiler::impl::ProfilerConfig(torch::profiler::impl::ProfilerState::Disabled)) {}
+  torch::profiler::impl::ActiveProfilerType profilerType() override {
+    return torch::profiler::impl::ActiveProfilerType::NONE;
+  }
+  void reportMemoryUsage(void* address, std::int64_t bytes, std::size_t /*allocated*/, std::size_t reserved,
+                         c10::Device device) override {
+    if (state().tracking_memory && device.is_cuda() && address != nullptr && bytes != 0) {
+      note(address, bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0, device.index(), reserved);
+    }
+  }
+  /// For the CPU's allocator, which then does not report.
+  bool memoryProfilingEnabled() const override { return false; }
+};
 
 void release(void* address) {
   if (state().tracking_memory) {
@@ -104,6 +132,26 @@ void attach_memory() {
   }
   c10::SetAllocator(c10::DeviceType::CPU, observer, 255);
   state().tracking_memory = true;
+}
+
+void attach_device_memory() {
+  if (g_reporter == nullptr) {
+    g_reporter = std::make_shared<DeviceReporter>();
+    c10::ThreadLocalDebugInfo::_push(c10::DebugInfoKind::PROFILER_STATE, g_reporter);
+  }
+}
+
+bool detach_device_memory() {
+  if (g_reporter == nullptr || c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE) != g_reporter.get()) {
+    return false;  // another thread's, perhaps
+  }
+  try {
+    c10::ThreadLocalDebugInfo::_pop(c10::DebugInfoKind::PROFILER_STATE);
+  } catch (const std::exception&) {
+    return false;  // something of another kind lies above it
+  }
+  g_reporter.reset();
+  return true;
 }
 
 void detach_memory() {

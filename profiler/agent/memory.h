@@ -6,6 +6,12 @@ namespace ridgeline::agent {
 /// Puts the observing allocator in front of LibTorch's CPU allocator, or takes it away. Idempotent.
 void attach_memory();
 void detach_memory();
+/// Notes the events of CUDA's caching allocator too: those of the calling thread, and of threads that LibTorch gives
+/// its thread-local state to (autograd's). It takes the slot that torch.profiler needs: let go on the same thread
+/// before that one starts. Idempotent.
+void attach_device_memory();
+/// Whether it was attached and no longer is.
+bool detach_device_memory();
 /// Forgets the allocator events of blocks that are gone.
 void compact_memory();
 

@@ -7,8 +7,10 @@
 #include <csignal>
 
 #include "counter.h"
+#include "device_calls.h"
 #include "memory.h"
 #include "ops.h"
+#include "profiler/agent/cupti/collector.h"
 #include "recorder.h"
 #include "roles.h"
 #include "writer.h"
@@ -23,12 +25,33 @@ namespace {
 
 PyObject* none() { Py_RETURN_NONE; }
 
+PyObject* text(const std::string& bytes) {
+  return PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace");
+}
+
 PyObject* py_attach_memory(PyObject*, PyObject*) {
   attach_memory();
   return PyBool_FromLong(state().tracking_memory ? 1 : 0);
 }
 PyObject* py_detach_memory(PyObject*, PyObject*) {
   detach_memory();
+  return none();
+}
+PyObject* py_attach_device_memory(PyObject*, PyObject*) {
+  attach_device_memory();
+  return none();
+}
+PyObject* py_detach_device_memory(PyObject*, PyObject*) { return PyBool_FromLong(detach_device_memory() ? 1 : 0); }
+PyObject* py_set_memory_device(PyObject*, PyObject* argument) {
+  const long device = PyLong_AsLong(argument);
+  if (PyErr_Occurred() != nullptr) {
+    return nullptr;
+  }
+  if (device < kHost || device > INT8_MAX) {
+    PyErr_SetString(PyExc_ValueError, "set_memory_device: no such device");
+    return nullptr;
+  }
+  state().memory_device = static_cast<std::int16_t>(device);
   return none();
 }
 PyObject* py_compact_memory(PyObject*, PyObject*) {
@@ -83,10 +106,7 @@ PyObject* py_set_inputs(PyObject*, PyObject* list) {
   return set_inputs(list) ? none() : nullptr;
 }
 
-PyObject* py_begin(PyObject*, PyObject*) {
-  begin_recording();
-  return none();
-}
+PyObject* py_begin(PyObject*, PyObject*) { return text(begin_recording()); }
 PyObject* py_iteration_begin(PyObject*, PyObject*) {
   iteration_begin();
   return none();
@@ -142,6 +162,27 @@ bool read_strings(PyObject* list, std::vector<std::string>& strings) {
   return true;
 }
 
+PyObject* py_attach_device(PyObject*, PyObject* list) {
+  std::vector<std::string> candidates;
+  if (!PyList_Check(list)) {
+    PyErr_SetString(PyExc_TypeError, "attach_device: expected a list");
+    return nullptr;
+  }
+  if (!read_strings(list, candidates)) {
+    return nullptr;
+  }
+  record_only_in_this_process();
+  return text(cupti::Collector::instance().attach(cupti::open_library(candidates), &on_device_call));
+}
+PyObject* py_detach_device(PyObject*, PyObject*) {
+  cupti::Collector::instance().detach();
+  return none();
+}
+PyObject* py_device_counts(PyObject*, PyObject*) {
+  return Py_BuildValue("kk", static_cast<unsigned long>(count_launches()),
+                       static_cast<unsigned long>(cupti::Collector::instance().activity_count()));
+}
+
 PyObject* py_start_counting(PyObject*, PyObject* arguments) {
   PyObject* root_list = nullptr;
   PyObject* excluded_list = nullptr;
@@ -183,6 +224,9 @@ PyObject* py_finish(PyObject*, PyObject* instance_list) {
 PyMethodDef kMethods[] = {
     {"attach_memory", py_attach_memory, METH_NOARGS, "Observe the CPU allocator; false when that is not possible."},
     {"detach_memory", py_detach_memory, METH_NOARGS, "Stop observing the CPU allocator."},
+    {"attach_device_memory", py_attach_device_memory, METH_NOARGS, "Observe CUDA's caching allocator too."},
+    {"detach_device_memory", py_detach_device_memory, METH_NOARGS, "Stop that; whether it was going on."},
+    {"set_memory_device", py_set_memory_device, METH_O, "Whose events a recording has: -1 the host, or a CUDA device."},
     {"compact_memory", py_compact_memory, METH_NOARGS, "Forget the events of blocks that are gone."},
     {"end_with_parent", py_end_with_parent, METH_NOARGS, "The system ends this process when its parent ends."},
     {"adopt_orphans", py_adopt_orphans, METH_NOARGS,
@@ -191,7 +235,10 @@ PyMethodDef kMethods[] = {
     {"set_module_call", py_set_module_call, METH_O, "The code object of torch.nn.Module._call_impl."},
     {"set_parameters", py_set_parameters, METH_O, "[(name, tensor, is_parameter)] of the models."},
     {"set_inputs", py_set_inputs, METH_O, "[tensor] of the inputs."},
-    {"begin", py_begin, METH_NOARGS, "Begin a recording."},
+    {"attach_device", py_attach_device, METH_O, "Use the first CUPTI of a list of paths; why that cannot be, or ''."},
+    {"detach_device", py_detach_device, METH_NOARGS, "Give CUPTI back."},
+    {"device_counts", py_device_counts, METH_NOARGS, "(launches, activities) of the recording."},
+    {"begin", py_begin, METH_NOARGS, "Begin a recording; why devices cannot be recorded, or ''."},
     {"iteration_begin", py_iteration_begin, METH_NOARGS, "Begin one iteration of the recording."},
     {"iteration_end", py_iteration_end, METH_NOARGS, "End it."},
     {"end", py_end, METH_NOARGS, "End the recording."},

@@ -9,6 +9,8 @@
 #include <mutex>
 
 #include "clock.h"
+#include "device_calls.h"
+#include "profiler/agent/cupti/collector.h"
 
 namespace ridgeline::agent {
 
@@ -17,6 +19,7 @@ namespace {
 // Bounds of one recording, per thread. The memory is only reserved: pages are used as they fill.
 constexpr std::size_t kMaxOps = 8U << 20U;
 constexpr std::size_t kMaxMemory = 16U << 20U;
+constexpr std::size_t kMaxCalls = 4U << 20U;
 constexpr std::size_t kMaxPauses = 1U << 20U;
 constexpr std::size_t kMaxSamples = 4U << 20U;
 constexpr std::size_t kMaxRawSamples = 1U << 16U;
@@ -50,6 +53,10 @@ ThreadBuffer::ThreadBuffer(std::uint16_t index)
     : index(index),
       ops(kMaxOps),
       memory(kMaxMemory),
+      calls(kMaxCalls),
+      inner_calls(kMaxCalls),
+      cut_stacks(kMaxRawSamples),
+      unknown_frames(kMaxSampledFrames),
       pauses(kMaxPauses),
       samples(kMaxSamples),
       raw_samples(kMaxRawSamples),
@@ -66,6 +73,7 @@ namespace {
 void stop_in_child() {
   state().tracking_memory = false;
   state().recording_ops = false;
+  cupti::Collector::instance().stop_in_child();
 }
 
 }  // namespace
@@ -95,7 +103,7 @@ std::vector<ThreadBuffer*> all_thread_buffers() {
   return all;
 }
 
-std::uint32_t current_stack(ThreadBuffer& buffer, FrameMark& mark) {
+std::uint32_t current_stack(ThreadBuffer& buffer, FrameMark& mark, Gil gil) {
   const PyThreadState* thread = PyGILState_GetThisThreadState();
   if (thread == nullptr) {
     mark = {nullptr, nullptr};
@@ -105,7 +113,7 @@ std::uint32_t current_stack(ThreadBuffer& buffer, FrameMark& mark) {
   if (!buffer.open.empty() && buffer.open.back().mark == mark) {
     return buffer.ops[buffer.open.back().op].node;
   }
-  return buffer.stacks.current(thread, state().module_call);
+  return buffer.stacks.current(thread, state().module_call, gil);
 }
 
 State& state() {
@@ -131,11 +139,16 @@ void resolve_samples(ThreadBuffer& buffer) {
   buffer.sampled_frames.truncate(0);
 }
 
-void begin_recording() {
+std::string begin_recording() {
   record_only_in_this_process();
   compact_memory();
   for (ThreadBuffer* buffer : all_thread_buffers()) {
     buffer->ops.truncate(0);
+    buffer->calls.truncate(0);
+    buffer->inner_calls.truncate(0);
+    buffer->cut_stacks.truncate(0);
+    buffer->unknown_frames.truncate(0);
+    buffer->open_call = recording::kNone;
     buffer->pauses.truncate(0);
     buffer->samples.truncate(0);
     buffer->raw_samples.truncate(0);
@@ -150,7 +163,9 @@ void begin_recording() {
   g_recording_start = TickScale::now();
   clear_roles();
   mark_parameters_and_inputs();
+  std::string problem = cupti::Collector::instance().begin();
   start_ops();
+  return problem;
 }
 
 void iteration_begin() {
@@ -165,6 +180,7 @@ void iteration_end() {
   ThreadBuffer& buffer = thread_buffer();
   const AgentWork work(buffer);
   resolve_samples(buffer);
+  complete_stacks_of_calls(buffer);
   mark_gradients();
   if (!iteration_spans().empty()) {
     iteration_spans().back().end = end;
@@ -174,6 +190,10 @@ void iteration_end() {
 void end_recording() {
   stop_sampler();  // the last iteration may have ended by an exception
   stop_ops();
+  cupti::Collector::instance().end();
+  for (ThreadBuffer* buffer : all_thread_buffers()) {
+    complete_stacks_of_calls(*buffer);
+  }
 }
 
 TickScale::Moment recording_start() { return g_recording_start; }

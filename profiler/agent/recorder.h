@@ -41,6 +41,33 @@ struct MemoryRecord {
   std::uint32_t op;
   recording::Stage stage;
   std::uint16_t thread;
+  std::int16_t device;     ///< kHost, or the number of a CUDA device
+  std::uint64_t reserved;  ///< what the device's caching allocator holds afterwards; 0 on the host
+};
+inline constexpr std::int16_t kHost = -1;
+
+/// A call of the device's runtime or driver.
+struct CallRecord {
+  std::uint64_t start;
+  std::uint64_t end;          ///< 0 while the call runs
+  std::uint32_t correlation;  ///< what its activities carry
+  std::uint32_t function;     ///< number among the watched ones
+  std::uint32_t node;
+  std::uint32_t op;
+};
+
+/// The whole stack of a call whose node ends above its innermost frames: frames [first, first + count) of
+/// `unknown_frames`.
+struct CutStack {
+  std::uint32_t call;
+  std::uint32_t first;
+  std::uint32_t count;
+};
+
+/// A call inside another one: the runtime's function called the driver's. Its activities are the outer call's.
+struct InnerCall {
+  std::uint32_t correlation;
+  std::uint32_t outer;  ///< number of the outer call
 };
 
 struct RoleRecord {
@@ -82,11 +109,16 @@ struct ThreadBuffer {
   NameTable names;
   AppendLog<OpRecord> ops;
   AppendLog<MemoryRecord> memory;
+  AppendLog<CallRecord> calls;       ///< reserved with the first one
+  AppendLog<InnerCall> inner_calls;  ///< likewise
+  AppendLog<CutStack> cut_stacks;    ///< likewise
+  AppendLog<RawFrame> unknown_frames;
   AppendLog<Span> pauses;
   AppendLog<Sample> samples;
   AppendLog<RawSample> raw_samples;
   AppendLog<RawFrame> sampled_frames;
   std::vector<OpenOp> open;  ///< capacity reserved; innermost last
+  std::uint32_t open_call = recording::kNone;
   std::uint32_t backward_node = 0;
   bool after_backward = false;
   /// Written by the thread, read by the signal handler that interrupts it.
@@ -96,7 +128,7 @@ struct ThreadBuffer {
 
 /// Node of the calling thread's Python stack: the innermost open op's where it has not moved since, else by a walk.
 /// 0 where the thread runs no Python.
-std::uint32_t current_stack(ThreadBuffer& buffer, FrameMark& mark);
+std::uint32_t current_stack(ThreadBuffer& buffer, FrameMark& mark, Gil gil = Gil::kMayTake);
 
 /// The calling thread's buffer, made at first use (that takes a lock and the heap).
 ThreadBuffer& thread_buffer();
@@ -122,6 +154,7 @@ struct State {
   const void* module_call = nullptr;  ///< code object of Module._call_impl
   bool tracking_memory = false;
   bool recording_ops = false;
+  std::int16_t memory_device = kHost;  ///< whose allocator events a recording has
   recording::Stage stage = recording::Stage::kLoad;
   double cost[recording::kCostCount] = {0, 0, 0, 0};
 };
@@ -132,7 +165,8 @@ void resolve_samples(ThreadBuffer& buffer);
 
 /// From now on, processes that this one forks record nothing.
 void record_only_in_this_process();
-void begin_recording();
+/// Returns why devices cannot be recorded, where one should be; else nothing.
+std::string begin_recording();
 void iteration_begin();
 void iteration_end();
 void end_recording();

@@ -56,7 +56,7 @@ StackTrie::StackTrie() : slots_(1U << 12U) {
   previous_nodes_.reserve(kMaxFrames);
 }
 
-std::uint32_t StackTrie::current(const PyThreadState* thread, const void* module_call) {
+std::uint32_t StackTrie::current(const PyThreadState* thread, const void* module_call, Gil gil_use) {
   const std::size_t count = read_frames(thread, module_call, scratch_.data(), scratch_.size());
   // The part shared with the previous stack needs no look-up.
   std::size_t shared = 0;
@@ -69,6 +69,10 @@ std::uint32_t StackTrie::current(const PyThreadState* thread, const void* module
   for (std::size_t i = shared; i < count; ++i) {
     const RawFrame& frame = scratch_[count - 1 - i];
     if (!known(frame.code) || !known(frame.instance)) {
+      if (gil_use == Gil::kOnlyIfHeld && PyGILState_Check() == 0) {
+        was_cut_ = true;
+        break;
+      }
       const PyGILState_STATE gil = PyGILState_Ensure();
       known_objects().keep_code(frame.code);
       known_.insert(frame.code);

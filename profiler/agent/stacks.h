@@ -9,11 +9,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "frames.h"
 
 namespace ridgeline::agent {
+
+/// Whether a function may wait for the interpreter's lock. Not under a lock that a thread with the GIL may wait for,
+/// such as that of a device's allocator.
+enum class Gil { kMayTake, kOnlyIfHeld };
 
 struct StackNode {
   std::uint32_t parent;
@@ -48,8 +53,11 @@ class StackTrie {
   StackTrie();
 
   /// Node of the calling thread's present Python stack; `thread` is its state. `module_call` as in frames.h.
-  /// Takes the GIL for objects never seen before, once each.
-  std::uint32_t current(const _ts* thread, const void* module_call);
+  /// Takes the GIL for objects never seen before, once each; where it may not, the stack ends above the first such.
+  std::uint32_t current(const _ts* thread, const void* module_call, Gil gil);
+
+  /// Whether a stack since the last question ended above its innermost frames.
+  bool take_cut() { return std::exchange(was_cut_, false); }
 
   /// Node of a stack read in a signal handler, innermost first; call it outside of the handler. Frames whose code
   /// object is gone end the stack there.
@@ -67,6 +75,7 @@ class StackTrie {
   bool known(const void* object) const { return object == nullptr || known_.count(object) != 0; }
   std::uint32_t descend(const RawFrame* innermost_first, std::size_t count);
 
+  bool was_cut_ = false;
   std::vector<StackNode> nodes_;
   std::vector<std::uint32_t> depths_;
   std::vector<std::uint32_t> slots_;           ///< open addressing; 0 is an empty slot

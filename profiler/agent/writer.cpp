@@ -1,11 +1,14 @@
 // Turns what the threads recorded into columns.
 #include <Python.h>
+#include <cxxabi.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <unordered_map>
 
 #include "code_objects.h"
 #include "counter.h"
+#include "profiler/agent/cupti/collector.h"
 #include "protocol/recording_columns.h"
 #include "recorder.h"
 #include "roles.h"
@@ -26,6 +29,9 @@ class Writer {
   std::uint32_t string(const std::string& text);
   void add_objects(const std::vector<InstanceText>& instances);
   void add_thread(const ThreadBuffer& buffer);
+  void add_calls(const ThreadBuffer& buffer, std::uint16_t thread);
+  void add_activities(const cupti::Records& records);
+  void add_pauses(const ThreadBuffer& main, const cupti::Records& records);
   void add_memory();
   void add_roles();
   std::uint32_t node(const ThreadBuffer& buffer, std::uint32_t local);
@@ -38,6 +44,7 @@ class Writer {
   std::unordered_map<const void*, std::uint32_t> instances_;
   std::vector<std::vector<std::uint32_t>> nodes_;  ///< by thread, local node → written node + 1
   std::vector<std::uint32_t> first_op_;            ///< by thread
+  std::unordered_map<std::uint32_t, std::uint32_t> call_of_correlation_;
 };
 
 std::uint32_t Writer::string(const std::string& text) {
@@ -128,6 +135,88 @@ void Writer::add_thread(const ThreadBuffer& buffer) {
   columns_.loss[static_cast<std::size_t>(rec::Loss::kOps)] += buffer.ops.dropped();
   columns_.loss[static_cast<std::size_t>(rec::Loss::kMemory)] += buffer.memory.dropped();
   columns_.loss[static_cast<std::size_t>(rec::Loss::kSamples)] += buffer.samples.dropped();
+  columns_.loss[static_cast<std::size_t>(rec::Loss::kActivities)] += buffer.calls.dropped();
+  add_calls(buffer, thread);
+}
+
+void Writer::add_calls(const ThreadBuffer& buffer, std::uint16_t thread) {
+  const std::vector<cupti::WatchedFunction>& functions = cupti::Collector::instance().watched().all();
+  const auto first = static_cast<std::uint32_t>(columns_.call_name.size());
+  for (const CallRecord& call : buffer.calls) {
+    call_of_correlation_.emplace(call.correlation, static_cast<std::uint32_t>(columns_.call_name.size()));
+    columns_.call_thread.push_back(thread);
+    columns_.call_kind.push_back(static_cast<std::uint8_t>(functions[call.function].kind));
+    columns_.call_name.push_back(string(functions[call.function].name));
+    columns_.call_op.push_back(call.op == rec::kNone ? rec::kNone : call.op + first_op_[buffer.index]);
+    columns_.call_node.push_back(node(buffer, call.node));
+    columns_.call_start.push_back(scale_.ns(call.start));
+    columns_.call_end.push_back(scale_.ns(std::max(call.start, call.end)));  // a call still open takes no time
+  }
+  for (const InnerCall& inner : buffer.inner_calls) {
+    call_of_correlation_.emplace(inner.correlation, first + inner.outer);
+  }
+}
+
+/// As it stands in source code, where the name is a mangled one; cut off where that is absurdly long.
+std::string readable(const std::string& name) {
+  constexpr std::size_t kMaxBytes = 4096;
+  int status = 0;
+  char* plain = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  std::string text = plain == nullptr ? name : plain;
+  std::free(plain);  // NOLINT: from malloc, as its contract says
+  text.resize(std::min(text.size(), kMaxBytes));
+  return text;
+}
+
+void Writer::add_activities(const cupti::Records& records) {
+  constexpr const char* kNames[rec::kActivityCount] = {"kernel", "Memcpy HtoD", "Memcpy DtoH", "Memcpy DtoD", "Memset"};
+  std::vector<std::uint32_t> names;
+  for (const std::string& name : records.names.names()) {
+    names.push_back(string(name.empty() ? kNames[0] : readable(name)));
+  }
+  for (const cupti::DeviceActivity& activity : records.activities) {
+    const auto kind = static_cast<std::uint8_t>(activity.kind);
+    const auto call = call_of_correlation_.find(activity.correlation);
+    columns_.activity_kind.push_back(kind);
+    columns_.activity_name.push_back(activity.kind == rec::Activity::kKernel ? names[activity.name]
+                                                                             : string(kNames[kind]));
+    columns_.activity_device.push_back(activity.device);
+    columns_.activity_stream.push_back(activity.stream);
+    columns_.activity_call.push_back(call == call_of_correlation_.end() ? rec::kNone : call->second);
+    columns_.activity_start.push_back(activity.start);
+    columns_.activity_end.push_back(activity.end);
+    columns_.activity_bytes.push_back(activity.bytes);
+  }
+  columns_.loss[static_cast<std::size_t>(rec::Loss::kActivities)] += records.lost;
+}
+
+/// Pauses of thread 0, with CUPTI's own work on it; they do not overlap.
+void Writer::add_pauses(const ThreadBuffer& main, const cupti::Records& records) {
+  std::vector<Span> pauses;
+  for (const Span& pause : main.pauses) {
+    pauses.push_back({scale_.ns(pause.start), scale_.ns(pause.end)});
+  }
+  for (const cupti::Overhead& overhead : records.overheads) {
+    if (overhead.thread == cupti::Collector::instance().main_thread()) {
+      pauses.push_back({overhead.start, overhead.end});
+    }
+  }
+  if (!records.overheads.empty()) {
+    std::sort(pauses.begin(), pauses.end(), [](const Span& a, const Span& b) { return a.start < b.start; });
+    std::size_t kept = 0;
+    for (const Span& pause : pauses) {
+      if (kept > 0 && pause.start <= pauses[kept - 1].end) {
+        pauses[kept - 1].end = std::max(pauses[kept - 1].end, pause.end);
+      } else {
+        pauses[kept++] = pause;
+      }
+    }
+    pauses.resize(kept);
+  }
+  for (const Span& pause : pauses) {
+    columns_.pause_start.push_back(pause.start);
+    columns_.pause_end.push_back(pause.end);
+  }
 }
 
 void Writer::add_memory() {
@@ -138,6 +227,9 @@ void Writer::add_memory() {
   std::vector<Event> events;
   for (const ThreadBuffer* buffer : all_thread_buffers()) {
     for (const MemoryRecord& record : buffer->memory) {
+      if (record.device != state().memory_device) {
+        continue;
+      }
       events.push_back({&record, buffer});
     }
   }
@@ -152,7 +244,7 @@ void Writer::add_memory() {
     columns_.memory_op.push_back(record.op == rec::kNone ? rec::kNone : record.op + first_op_[record.thread]);
     columns_.memory_stage.push_back(static_cast<std::uint8_t>(record.stage));
     columns_.memory_thread.push_back(record.thread);
-    columns_.memory_reserved.push_back(0);
+    columns_.memory_reserved.push_back(record.reserved);
   }
 }
 
@@ -198,10 +290,9 @@ std::string Writer::write(const std::vector<InstanceText>& instances) {
     columns_.iteration_start.push_back(scale_.ns(iteration.start));
     columns_.iteration_end.push_back(scale_.ns(iteration.end));
   }
-  for (const Span& pause : main.pauses) {
-    columns_.pause_start.push_back(scale_.ns(pause.start));
-    columns_.pause_end.push_back(scale_.ns(pause.end));
-  }
+  const cupti::Records records = cupti::Collector::instance().take_records();
+  add_activities(records);
+  add_pauses(main, records);
   for (const Sample& sample : main.samples) {
     columns_.sample_time.push_back(scale_.ns(sample.time));
     columns_.sample_node.push_back(node(main, sample.node));

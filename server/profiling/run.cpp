@@ -57,6 +57,11 @@ std::variant<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
                        worker::processor_name(),  output.result.threads,    output.result.in_place_of,
                        output.result.low_mhz,     output.result.high_mhz};
   input.capacity_bytes = plan.capacity_bytes;
+  if (const protocol::RunDevice& device = output.result.device; !device.kind.empty()) {
+    input.environment.device = device.kind;
+    input.environment.device_name = device.name;
+    input.capacity_bytes = device.memory_bytes;
+  }
   input.batch_size = output.result.batch_size;
   for (protocol::SampledBatch& sample : output.result.samples) {
     std::string problem;

@@ -107,11 +107,12 @@ bool AgentBuilder::prepare(const protocol::WorkerEnvironment& environment, const
     return false;
   }
   link_ = {{compiler, "-shared", "-o", temporary_ + "/" + kAgentFile}, temporary_ + "/link.log"};
-  for (const fs::directory_entry& file : fs::directory_iterator(agent, problem)) {
+  for (const fs::directory_entry& file : fs::recursive_directory_iterator(agent, problem)) {
     if (file.path().extension() != ".cpp") {
       continue;
     }
-    const std::string object = temporary_ + "/" + file.path().stem().string() + ".o";
+    const fs::path name = file.path().lexically_relative(agent).replace_extension("o");
+    const std::string object = temporary_ + "/" + file_name_of(name.string());
     Job job{compile_command(compiler, environment, sources), object + ".log"};
     job.command.insert(job.command.end(), {"-c", file.path().string(), "-o", object});
     waiting_.push_back(std::move(job));
@@ -120,7 +121,7 @@ bool AgentBuilder::prepare(const protocol::WorkerEnvironment& environment, const
   for (const std::string& folder : environment.library_dirs) {
     link_.command.push_back("-L" + folder);
   }
-  link_.command.insert(link_.command.end(), {"-ltorch_python", "-ltorch_cpu", "-lc10"});
+  link_.command.insert(link_.command.end(), {"-ltorch_python", "-ltorch_cpu", "-lc10", "-ldl"});
   return true;
 }
 

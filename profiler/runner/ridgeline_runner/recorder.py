@@ -9,6 +9,7 @@ from enum import IntEnum
 from time import perf_counter_ns
 from typing import Any
 
+from ridgeline_runner.devices import Device, LentSlot, cupti_candidates, named_cupti
 from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.overlay import source_of
 
@@ -31,6 +32,10 @@ class Recorder:
 
         self._agent = agent
         self._root = project_root
+        self._device = Device()
+        self._lent = LentSlot(agent)
+        self._records_device = False
+        self._problems: dict[str, None] = {}  # in the order in which they came up
         self._names: dict[int, str] = {}
         self._class_lines: dict[str, dict[str, int]] = {}
         agent.set_module_call(torch.nn.Module._call_impl.__code__)
@@ -46,11 +51,37 @@ class Recorder:
     def stage(self, stage: Stage) -> None:
         self._agent.set_stage(int(stage))
 
-    def track_memory(self) -> bool:
+    def track_memory(self, *, of_devices: bool = False) -> bool:
+        if of_devices:
+            self._agent.attach_device_memory()
+            self._lent.install()
         return self._agent.attach_memory()
 
-    def stop_tracking_memory(self) -> None:
+    def use_device(self, device: Device) -> None:
+        """From now on recordings are of this device: its memory, and what it does."""
+        self._device = device
+        self._agent.set_memory_device(device.index)
+        if not device.is_host or named_cupti():
+            problem = self._agent.attach_device(cupti_candidates())
+            self._records_device = not problem
+            self._note(problem)
+
+    def let_go(self) -> None:
+        """After the last recording: nothing of the agent is at work any more."""
+        self._agent.detach_device_memory()
         self._agent.detach_memory()
+        self._agent.detach_device()
+
+    def warnings(self) -> list[str]:
+        """Why the figures of the device are missing, where they are."""
+        found = [f"There are no times of the device: {problem}." for problem in self._problems]
+        if self._lent.was_lent:
+            found.append("The code runs torch.profiler: what the device allocated meanwhile is not known.")
+        return found
+
+    def _note(self, problem: str) -> None:
+        if problem:
+            self._problems[problem] = None
 
     def forget_freed(self) -> None:
         self._agent.compact_memory()
@@ -74,17 +105,24 @@ class Recorder:
         """Records `count` iterations; their times in nanoseconds, instrumented."""
         agent = self._agent
         agent.set_inputs(tensors_in(inputs))
-        agent.begin()
+        self._note(agent.begin())
         times = []
+        synchronise = self._device.synchronise
         try:
             for _ in range(count):
+                synchronise()
                 agent.iteration_begin()
                 start = perf_counter_ns()
                 step(*inputs)
+                synchronise()
                 times.append(perf_counter_ns() - start)
                 agent.iteration_end()
         finally:
             agent.end()
+        if self._records_device:
+            launches, activities = agent.device_counts()
+            if launches and not activities:
+                self._note(f"CUPTI told of none of {launches} launches; another tool may have taken it")
         return times
 
     def count(self, step: Any, inputs: tuple[Any, ...], excluded: list[str]) -> None:

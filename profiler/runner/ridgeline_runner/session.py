@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from time import perf_counter, perf_counter_ns  # before user code can replace them
 from typing import Any
 
-from ridgeline_runner import cpu_for_cuda, overlay, timing
+from ridgeline_runner import cpu_for_cuda, devices, overlay, timing
 from ridgeline_runner.channel import Channel, ChannelClosed
 from ridgeline_runner.entry import EntryPoint, load
 from ridgeline_runner.failure import Failure, describe, is_out_of_memory, release, summary
@@ -99,6 +99,7 @@ class _Session:
         self._skipped: list[dict[str, Any]] = []
         self._warnings: list[str] = []
         self._clock = ClockWatch()
+        self._device = devices.Device()
 
     def profile(self) -> None:
         import torch
@@ -109,7 +110,7 @@ class _Session:
             cpu_for_cuda.install()
         agent = sys.modules["_ridgeline_agent"]
         recorder = Recorder(agent, spec["projectRoot"])
-        if not recorder.track_memory():
+        if not recorder.track_memory(of_devices=spec.get("device") != "cpu" and devices.has_cuda()):
             raise Failure("allocator", "LibTorch's CPU allocator cannot be observed: another tool has replaced it.")
         name_compiled_kernels()
         recorder.stage(Stage.LOAD)
@@ -118,14 +119,17 @@ class _Session:
         self._progress("model", 0.02, "Building the model")
         recorder.stage(Stage.MODEL)
         positional, keywords = entry.models()
-        unused = UnusedGradients(recorder.set_models(positional, keywords))
+        parameters = recorder.set_models(positional, keywords)
+        unused = UnusedGradients(parameters)
+        self._device = devices.Device.of(parameters)
+        recorder.use_device(self._device)
         recorder.stage(Stage.PREPARE)
         self.stage = "prepare"
         step = entry.iteration(positional, keywords)
 
         chosen = self._record_chosen(recorder, entry, step)
         sampled = self._record_others(recorder, entry, step, chosen)
-        recorder.stop_tracking_memory()
+        recorder.let_go()
         sampled = self._time(entry, step, sampled)
         unused_gradients = self._unused_gradients(unused, entry, step, chosen.batch_size)
         files, complete = imported_files(spec["projectRoot"], spec["environmentRoots"], spec["entry"])
@@ -137,7 +141,13 @@ class _Session:
                 "lowMHz": self._clock.low_mhz,
                 "highMHz": self._clock.high_mhz,
                 "inPlaceOf": cpu_for_cuda.in_place_of(),
-                "warnings": [*cpu_for_cuda.warnings(), *self._warnings],
+                "device": self._device.described(),
+                "warnings": [
+                    *cpu_for_cuda.warnings(),
+                    *self._warnings,
+                    *recorder.warnings(),
+                    *self._device.warnings(),
+                ],
                 "samples": [
                     {
                         "batchSize": s.batch_size,
@@ -258,8 +268,10 @@ class _Session:
         times: list[int] = []
         deadline = perf_counter() + _WARMUP_SECONDS
         while not timing.is_warm(times):
+            self._device.synchronise()
             start = perf_counter_ns()
             step(*inputs)
+            self._device.synchronise()
             times.append(perf_counter_ns() - start)
             after_each()
             if len(times) >= _MAX_WARMUP or (len(times) >= 2 and perf_counter() > deadline):
@@ -294,6 +306,7 @@ class _Session:
                     self._skip(error, s.batch_size)
                     sampled = [other for other in sampled if other is not s]
             self._clock.look()
+            self._device.look()
             spent = 1 - (deadline - perf_counter()) / budget
             self._progress("time", 0.5 + 0.5 * min(1.0, spent), "Timing the bare step")
             if all(s.is_known or (perf_counter() > deadline and s.enough_rounds) for s in sampled):
@@ -330,9 +343,12 @@ class _Session:
         if sampled.per_round > 1:
             step(*inputs)
         times = []
+        synchronise = self._device.synchronise
+        synchronise()
         for _ in range(sampled.per_round):
             start = perf_counter_ns()
             step(*inputs)
+            synchronise()
             times.append(perf_counter_ns() - start)
         sampled.times_ns += times
         sampled.round_medians_ns.append(timing.median(times))
@@ -344,6 +360,7 @@ class _Session:
         self._skipped.append(described)
         release(error)
         gc.collect()
+        self._device.forget_cached()
 
     def _progress(self, stage: str, fraction: float, message: str) -> None:
         self.stage = stage

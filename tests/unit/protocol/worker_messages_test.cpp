@@ -33,6 +33,7 @@ const json kResult = {
     {"batchSize", 32},
     {"threads", 2},
     {"inPlaceOf", "cuda"},
+    {"device", {{"kind", "cuda"}, {"name", "H100"}, {"memoryBytes", 80'000'000'000}}},
     {"lowMHz", 2000.5},
     {"highMHz", 3500},
     {"warnings", {"slow"}},
@@ -122,6 +123,9 @@ TEST(WorkerMessages, ReadAResult) {
   const RunResult result = parse_as<RunResult>(kResult);
   EXPECT_EQ(result.batch_size, 32);
   EXPECT_EQ(result.in_place_of, "cuda");
+  EXPECT_EQ(result.device.kind, "cuda");
+  EXPECT_EQ(result.device.name, "H100");
+  EXPECT_EQ(result.device.memory_bytes, 80'000'000'000U);
   EXPECT_EQ(result.warnings, std::vector<std::string>{"slow"});
   ASSERT_EQ(result.samples.size(), 1U);
   EXPECT_EQ(result.samples[0].times_ns, (std::vector<double>{1.5e6, 2e6}));

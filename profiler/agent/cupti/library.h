@@ -1,0 +1,26 @@
+// libcupti, found and opened at run time: nothing of ours links it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "profiler/agent/cupti/abi.h"
+
+namespace ridgeline::agent::cupti {
+
+struct Library {
+  Functions functions;
+  std::uint32_t version = 0;
+  std::string path;   ///< of the file that was opened
+  std::string error;  ///< why there is none, for the user; else empty
+};
+
+/// Opens the first candidate that is a CUPTI of a known version: a path, or a name for the loader. A library that the
+/// process has already loaded comes first, whatever the candidates are: there must be one CUPTI in a process.
+/// It stays open for ever. CUPTI's own threads may outlive every use of it.
+Library open_library(const std::vector<std::string>& candidates);
+
+/// The words of CUPTI for a result, with its number.
+std::string words_of(const Functions& functions, Result result);
+
+}  // namespace ridgeline::agent::cupti

@@ -1,0 +1,128 @@
+"""The device that a model is on: waiting for it, what is told of it, and the library that records it."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+
+from ridgeline_runner.nvml import ClockOfDevice
+
+HOST = -1  # kHost of profiler/agent/recorder.h
+
+
+class Device:
+    """The host, or a CUDA device as the process counts them: CUDA_VISIBLE_DEVICES and MIG have had their say."""
+
+    def __init__(self, index: int = HOST, others: Iterable[int] = ()) -> None:
+        self.index = index
+        self._all = sorted({index, *others} - {HOST})
+        self._clock = ClockOfDevice(_uuid(index)) if index != HOST else None
+
+    @classmethod
+    def of(cls, parameters: list[tuple[str, Any]]) -> Device:
+        """The one that holds most of the parameters' bytes; the first among equals, the host where there are none."""
+        held: dict[int, int] = {}
+        for _, parameter in parameters:
+            if parameter.device.type in ("cpu", "cuda"):
+                index = HOST if parameter.device.type == "cpu" else parameter.device.index
+                held[index] = held.get(index, 0) + parameter.numel() * parameter.element_size()
+        return cls(max(held, key=lambda index: held[index]), held) if held else cls()
+
+    @property
+    def is_host(self) -> bool:
+        return self.index == HOST
+
+    def synchronise(self) -> None:
+        """Waits until every device that holds parameters is idle. Nothing for the host."""
+        for index in self._all:
+            torch.cuda.synchronize(index)
+
+    def forget_cached(self) -> None:
+        """Gives the memory that the caching allocator keeps back: after a batch size that did not fit."""
+        if self._all:
+            torch.cuda.empty_cache()
+
+    def look(self) -> None:
+        """Notes the clock, while the step is timed."""
+        if self._clock is not None:
+            self._clock.look()
+
+    def warnings(self) -> list[str]:
+        return self._clock.warnings() if self._clock is not None else []
+
+    def described(self) -> dict[str, Any]:
+        """For the result; empty for the host, which the daemon knows itself."""
+        if self.is_host:
+            return {"kind": "", "name": "", "memoryBytes": 0}
+        properties = torch.cuda.get_device_properties(self.index)
+        return {"kind": "cuda", "name": str(properties.name), "memoryBytes": int(properties.total_memory)}
+
+
+def _uuid(index: int) -> str:
+    return str(getattr(torch.cuda.get_device_properties(index), "uuid", ""))
+
+
+def named_cupti() -> str:
+    """The library that the user names; it is used whatever the model is on."""
+    return os.environ.get("RIDGELINE_CUPTI", "")
+
+
+def cupti_candidates() -> list[str]:
+    """Where libcupti may be: torch's wheels, the toolkit, and wherever the loader looks."""
+    if named_cupti():
+        return [named_cupti()]
+    major = (torch.version.cuda or "").partition(".")[0]
+    torch_folder = os.path.dirname(os.path.abspath(torch.__file__))
+    packages = os.path.join(os.path.dirname(torch_folder), "nvidia")
+    toolkit = os.environ.get("CUDA_HOME") or "/usr/local/cuda"
+    folders = [
+        os.path.join(packages, "cuda_cupti", "lib"),
+        os.path.join(packages, f"cu{major}", "lib"),
+        os.path.join(torch_folder, "lib"),
+        os.path.join(toolkit, "extras", "CUPTI", "lib64"),
+        os.path.join(toolkit, "lib64"),
+    ]
+    found = [path for folder in folders for path in sorted(glob.glob(os.path.join(folder, f"libcupti.so.{major}*")))]
+    return [*found, f"libcupti.so.{major}"]
+
+
+class LentSlot:
+    """torch.profiler needs the place where the agent hears of a device's memory: it gets it while it runs."""
+
+    def __init__(self, agent: Any) -> None:
+        self._agent = agent
+        self.was_lent = False
+
+    def install(self) -> None:
+        import torch.autograd.profiler as profiler
+
+        prepare, enable, disable = profiler._prepare_profiler, profiler._enable_profiler, profiler._disable_profiler
+
+        def lending(function: Any) -> Any:
+            def call(*arguments: Any, **keywords: Any) -> Any:
+                self.was_lent = self._agent.detach_device_memory() or self.was_lent
+                return function(*arguments, **keywords)
+
+            return call
+
+        def returning(*arguments: Any, **keywords: Any) -> Any:
+            try:
+                return disable(*arguments, **keywords)
+            finally:
+                if self.was_lent:
+                    self._agent.attach_device_memory()
+
+        profiler._prepare_profiler, profiler._enable_profiler = lending(prepare), lending(enable)
+        profiler._disable_profiler = returning
+
+
+def has_cuda() -> bool:
+    """Whether there is a CUDA device that torch can use. Never raises: a broken driver is no device."""
+    with contextlib.suppress(Exception):
+        return bool(torch.version.cuda and torch.cuda.is_available())
+    return False

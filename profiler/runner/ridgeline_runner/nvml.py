@@ -1,0 +1,53 @@
+"""The clock of a CUDA device, and what slows it down, as the driver's management library tells."""
+
+from __future__ import annotations
+
+import ctypes
+
+_SM_CLOCK = 1  # NVML_CLOCK_SM
+# nvmlClocksEventReasons
+_REASONS = {
+    0x04: "its power limit",
+    0x08: "its hardware's protection",
+    0x20: "its temperature",
+    0x40: "its temperature",
+    0x80: "the machine's power",
+}
+
+
+class ClockOfDevice:
+    """The slowest and the fastest clock seen, and the reasons for slow ones. Knows nothing where there is no library,
+    and of a part of a device (MIG), which has no clock of its own."""
+
+    def __init__(self, uuid: str, library: str = "libnvidia-ml.so.1") -> None:
+        self._seen: list[int] = []
+        self._reasons: set[str] = set()
+        self._handle = ctypes.c_void_p()
+        self._library = None
+        try:
+            opened = ctypes.CDLL(library)
+            name = uuid if uuid.startswith(("GPU-", "MIG-")) else f"GPU-{uuid}"
+            if opened.nvmlInit_v2() == 0:
+                found = opened.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(self._handle))
+                self._library = opened if found == 0 else None
+        except (OSError, AttributeError):
+            pass  # no such library, or not that function
+
+    def look(self) -> None:
+        if self._library is None:
+            return
+        clock, reasons = ctypes.c_uint(), ctypes.c_ulonglong()
+        if self._library.nvmlDeviceGetClockInfo(self._handle, _SM_CLOCK, ctypes.byref(clock)) == 0:
+            self._seen = [min([clock.value, *self._seen]), max([clock.value, *self._seen])]
+        # By its older name, which all versions have.
+        if self._library.nvmlDeviceGetCurrentClocksThrottleReasons(self._handle, ctypes.byref(reasons)) == 0:
+            self._reasons |= {words for bit, words in _REASONS.items() if reasons.value & bit}
+
+    def warnings(self) -> list[str]:
+        if not self._reasons or not self._seen:
+            return []
+        low, high = self._seen
+        return [
+            f"The device was slowed down by {' and '.join(sorted(self._reasons))} while the step was timed: "
+            f"its clock was between {low} and {high} MHz."
+        ]

@@ -1,0 +1,164 @@
+"""Allocator events of a CUDA device, which the tests report in the place of its caching allocator."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "profiler" / "runner"))
+
+from recordings import NONE, Recording
+from ridgeline_runner import warm
+
+Report = Callable[..., None]
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """report(address, bytes, reserved, device)"""
+    built = tmp_path_factory.mktemp("memory") / "libfake_cuda_memory.so"
+    environment = warm.environment()
+    flags = [f"-isystem{folder}" for folder in environment["includeDirs"]]
+    flags += [f"-D_GLIBCXX_USE_CXX11_ABI={int(environment['cxx11Abi'])}"]
+    source = ROOT / "tests" / "integration" / "fake_cuda_memory.cpp"
+    libraries = [f"-L{folder}" for folder in environment["libraryDirs"]] + ["-lc10"]
+    subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", *flags, "-o", built, source, *libraries], check=True)
+    library = ctypes.PyDLL(str(built))
+
+    def report(address: int, size: int, reserved: int = 2 * MIB, device: int = 0) -> None:
+        library.fake_report(
+            ctypes.c_void_p(address), ctypes.c_int64(size), ctypes.c_size_t(0), ctypes.c_size_t(reserved), device
+        )
+
+    return report
+
+
+@pytest.fixture
+def module(agent: Path) -> Iterator[Any]:
+    loaded = warm.load_agent(str(agent))
+    assert loaded.attach_memory()
+    loaded.attach_device_memory()
+    yield loaded
+    loaded.set_memory_device(-1)
+    loaded.detach_device_memory()
+    loaded.detach_memory()
+
+
+def record(module: Any, step: Callable[[], Any]) -> Recording:
+    module.begin()
+    module.iteration_begin()
+    step()
+    module.iteration_end()
+    module.end()
+    return Recording(module.finish([("", "", "", 0)] * len(module.instances())))
+
+
+def events(recording: Recording) -> list[tuple[int, int, int]]:
+    return list(zip(recording.memory_address, recording.memory_bytes, recording.memory_reserved, strict=True))
+
+
+def test_a_recording_has_the_events_of_one_device(module: Any, report: Report) -> None:
+    def step() -> None:
+        report(0x1000, 512)
+        report(0x2000, 1024, 4 * MIB)
+        report(0x1000, -512, 4 * MIB)
+        report(0x9000, 2048, 8 * MIB, device=1)
+        torch.ones(100)
+
+    module.set_memory_device(0)
+    recording = record(module, step)
+    assert events(recording) == [(0x1000, 512, 2 * MIB), (0x2000, 1024, 4 * MIB), (0x1000, 0, 4 * MIB)]
+    report(0x2000, -1024)
+    report(0x9000, -2048, device=1)
+    module.set_memory_device(-1)
+    on_host = events(record(module, step))
+    assert {reserved for _, _, reserved in on_host} == {0}
+    assert not {address for address, _, _ in on_host} & {0x1000, 0x2000, 0x9000}
+    assert len([size for _, size, _ in on_host if size == 400]) == 1  # once, though torch has two ways to tell
+    report(0x2000, -1024)
+    report(0x9000, -2048, device=1)
+
+
+def test_blocks_that_were_alive_before_come_first(module: Any, report: Report) -> None:
+    module.set_memory_device(0)
+    report(0x3000, 4096)
+    report(0x4000, 64)
+    report(0x4000, -64)
+    recording = record(module, lambda: report(0x5000, 128))
+    assert events(recording) == [(0x3000, 4096, 2 * MIB), (0x5000, 128, 2 * MIB)]
+    assert recording.memory_time[0] < recording.iteration_start[0] < recording.memory_time[1]
+    report(0x3000, -4096)
+    report(0x5000, -128)
+
+
+def test_events_have_their_operator_also_in_backward(module: Any, report: Report) -> None:
+    class Step(torch.autograd.Function):
+        @staticmethod
+        def forward(context: Any, x: torch.Tensor) -> torch.Tensor:
+            report(0x6000, 512)
+            return x * 2
+
+        @staticmethod
+        def backward(context: Any, gradient: torch.Tensor) -> torch.Tensor:
+            report(0x6000, -512)
+            report(0x7000, 256)
+            return gradient
+
+    module.set_memory_device(0)
+    x = torch.ones(4, requires_grad=True)
+    recording = record(module, lambda: Step.apply(x).sum().backward())
+    ops = [recording.op(op) for op in recording.memory_op]
+    assert ops == ["Step", None, "StepBackward"]
+    assert recording.memory_op[1] == NONE
+    report(0x7000, -256)
+
+
+def test_threads_of_torch_have_the_observer_too(module: Any, report: Report) -> None:
+    """As autograd's threads do, by LibTorch's thread-local state."""
+    module.set_memory_device(0)
+
+    @torch.jit.ignore
+    def tell(x: torch.Tensor) -> torch.Tensor:
+        report(0x8000, 512)
+        return x
+
+    recording = record(module, lambda: torch.jit.wait(torch.jit.fork(tell, torch.ones(1))))
+    assert events(recording) == [(0x8000, 512, 2 * MIB)]
+    report(0x8000, -512)
+
+
+def test_torchs_profiler_can_have_the_slot(module: Any, report: Report) -> None:
+    module.set_memory_device(0)
+
+    def step() -> None:
+        report(0x1000, 512)
+        assert module.detach_device_memory()
+        with torch.profiler.profile(profile_memory=True):
+            assert not module.detach_device_memory()
+            report(0x2000, 512)
+        module.attach_device_memory()
+        report(0x1000, -512)
+
+    assert [address for address, _, _ in events(record(module, step))] == [0x1000, 0x1000]
+
+
+def test_let_go_it_sees_nothing(module: Any, report: Report) -> None:
+    module.set_memory_device(0)
+    assert module.detach_device_memory()
+    assert not module.detach_device_memory()
+    assert events(record(module, lambda: report(0x1000, 512))) == []
+
+
+@pytest.mark.parametrize("device", [-2, 128, "cuda"])
+def test_devices_are_numbers(module: Any, device: Any) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        module.set_memory_device(device)
