@@ -39,18 +39,20 @@ class Builder {
     }
     // Total: every line on the stacks that answer for the time, once.
     ++stamp_;
-    add_total(key.owner, ms);
+    const auto add = [&](LineCost& line) { line.total_ms += ms; };
+    add_total(key.owner, add);
     if (key.raw != key.owner) {
-      add_total(key.raw, ms);
+      add_total(key.raw, add);
     }
   }
 
-  void add_total(TreeNode stack, double ms) {
+  template <typename Add>
+  void add_total(TreeNode stack, const Add& add) {
     for (; stack != 0; stack = input_.tree[stack].parent) {
       const LineId line = input_.tree[stack].line;
       if (line != 0 && seen_[line] != stamp_) {
         seen_[line] = stamp_;
-        costs_[line].total_ms += ms;
+        add(costs_[line]);
       }
     }
   }
@@ -112,6 +114,10 @@ class Builder {
       } else {
         other_[item_name(key)].device_ms += ms;
       }
+      ++stamp_;
+      const auto add = [&](LineCost& line) { line.device.total_ms += ms; };
+      add_total(key.owner, add);
+      add_total(key.raw, add);
     }
     if (const double unknown = (timeline.unknown.kernel_ns + timeline.unknown.copy_ns) * to_ms; unknown > 0) {
       other_["device work that no known call asked for"].device_ms += unknown;
@@ -146,7 +152,7 @@ class Builder {
     for (LineId line = 1; line < costs_.size(); ++line) {
       LineCost& cost = costs_[line];
       const bool empty = cost.total_ms <= 0 && cost.peak_bytes == 0 && cost.weights_bytes == 0 &&
-                         cost.gradients_bytes == 0 && cost.activations_bytes == 0 && cost.device.ms <= 0;
+                         cost.gradients_bytes == 0 && cost.activations_bytes == 0 && cost.device.total_ms <= 0;
       if (!empty) {
         cost.location = location_of(line, input_.recording, input_.tree, input_.scope);
         table.user_ms += cost.self_ms;

@@ -106,10 +106,11 @@ struct IterationTime {
 
 /// What a line costs on the device of Profile::device.
 struct LineDeviceCost {
-  double ms = 0;       ///< kernels, and copies that no kernel hides; part of DeviceTime's closure
-  double copy_ms = 0;  ///< of `ms`, those copies
-  double wait_ms = 0;  ///< host time in calls of the line that synchronise or copy, and so may wait for the device
-  ByPhase by_phase{};  ///< sums to ms
+  double ms = 0;        ///< kernels, and copies that no kernel hides; part of DeviceTime's closure
+  double total_ms = 0;  ///< while the line is anywhere on the stacks that answer for it, each instant once
+  double copy_ms = 0;   ///< of `ms`, those copies
+  double wait_ms = 0;   ///< host time in calls of the line that synchronise or copy, and so may wait for the device
+  ByPhase by_phase{};   ///< sums to ms
 };
 
 struct LineCost {

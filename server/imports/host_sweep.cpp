@@ -211,6 +211,7 @@ class Sweeper {
     std::string_view function;
     if (!frame.known && split_frame(name, file, frame.line, function)) {
       frame.code = parts_.code(files_.absolute(file), function);
+      frame.line = std::max(1U, frame.line);  // some versions number a module's first instruction 0
       frame.known = true;
     }
     return frame;
@@ -310,7 +311,7 @@ class Sweeper {
       std::string_view function;
       std::uint32_t line = 0;
       if (split_frame(frame, file, line, function)) {
-        stack = parts_.child(stack, parts_.code(files_.absolute(file), function), line, 0);
+        stack = parts_.child(stack, parts_.code(files_.absolute(file), function), std::max(1U, line), 0);
       }
     }
     return call_stacks_[string] = stack;

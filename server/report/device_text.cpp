@@ -41,15 +41,16 @@ void lines_table(Page& page, const Profile& profile, const Places& places, const
   std::stable_sort(lines.begin(), lines.end(), [](auto* a, auto* b) { return a->device.ms > b->device.ms; });
   lines.resize(std::min(lines.size(), kShownLines));
   if (lines.empty()) return;
-  const int name_width = page.width() - 2 - 18 - 24;
-  heading(page, "LINE", name_width, "      COPIES  HOST WAITS");
+  const int name_width = page.width() - 2 - 18 - 36;
+  heading(page, "LINE", name_width, "       TOTAL      COPIES  HOST WAITS");
   for (const LineCost* line : lines) {
     std::string code = printable(source ? source(line->location).value_or("") : "");
     code.erase(0, code.find_first_not_of(' '));
     const auto part = [](double ms) { return ms > 0 ? duration(ms) : std::string("–"); };
     page.line(
         cells(places.name(line->location) + "  " + code, name_width, line->device.ms, profile.iteration.ms.value) +
-        right(part(line->device.copy_ms), 12) + right(part(line->device.wait_ms), 12));
+        right(part(line->device.total_ms), 12) + right(part(line->device.copy_ms), 12) +
+        right(part(line->device.wait_ms), 12));
   }
 }
 

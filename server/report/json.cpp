@@ -138,7 +138,10 @@ Json models_json(const Profile& profile) {
 }
 
 Json line_device_json(const analysis::LineDeviceCost& device) {
-  Json json = {{"self", number(device.ms)}, {"copies", number(device.copy_ms)}, {"hostWaits", number(device.wait_ms)}};
+  Json json = {{"self", number(device.ms)},
+               {"total", number(device.total_ms)},
+               {"copies", number(device.copy_ms)},
+               {"hostWaits", number(device.wait_ms)}};
   add_phases(json, device.by_phase);
   return json;
 }

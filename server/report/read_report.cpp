@@ -162,7 +162,8 @@ analysis::IterationTime iteration(const json& object) {
 double device_ms(const json& object) { return object.contains("deviceMs") ? number(object, "deviceMs") : 0; }
 
 analysis::LineDeviceCost line_device(const json& object) {
-  return {number(object, "self"), number(object, "copies"), number(object, "hostWaits"), phases(object)};
+  return {number(object, "self"), number(object, "total"), number(object, "copies"), number(object, "hostWaits"),
+          phases(object)};
 }
 
 analysis::Kernel kernel(const json& object) {

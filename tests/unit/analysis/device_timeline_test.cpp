@@ -11,8 +11,8 @@ namespace {
 using recording::Activity;
 using recording::Call;
 using testing::Analysed;
-using testing::find_node;
 using ::testing::DoubleNear;
+using testing::find_node;
 using testing::kEngine;
 using testing::kNone;
 using testing::RecordingBuilder;
@@ -56,6 +56,9 @@ TEST(DeviceTimeline, GivesABackwardKernelToTheForwardLine) {
   builder.activity({"grad", 2 * kMs, 5 * kMs, builder.call({Call::kLaunch, kMs, kMs + 10, node})});
   const Analysed analysed(builder);
   EXPECT_DOUBLE_EQ(analysed.line("model.py:5")->device.by_phase[static_cast<std::size_t>(Phase::kBackward)], 3);
+  EXPECT_DOUBLE_EQ(analysed.line("train.py:3")->device.total_ms, 3) << "it called forward";
+  EXPECT_DOUBLE_EQ(analysed.line("train.py:7")->device.total_ms, 3) << "it called backward";
+  EXPECT_DOUBLE_EQ(analysed.line("train.py:7")->device.ms, 0);
 }
 
 TEST(DeviceTimeline, SharesWhatRunsAtOnceEqually) {

@@ -66,6 +66,8 @@ TEST(ImportTrace, GivesKernelsToTheLinesThatAskedForThem) {
   EXPECT_NEAR(forward->device.by_phase[static_cast<std::size_t>(analysis::Phase::kForward)], 0.02, 1e-12);
   EXPECT_NEAR(forward->device.by_phase[static_cast<std::size_t>(analysis::Phase::kBackward)], 0.03, 1e-12);
   EXPECT_NEAR(line(profile, "train.py", 3)->device.wait_ms, 0.023, 1e-12);
+  EXPECT_NEAR(line(profile, "train.py", 3)->device.total_ms, 0.05, 1e-12);
+  EXPECT_NEAR(forward->device.total_ms, 0.05, 1e-12);
   const auto wait = [&](analysis::Wait what) { return profile.device->waits[static_cast<std::size_t>(what)]; };
   EXPECT_NEAR(wait(analysis::Wait::kDeviceBound), 0.019, 1e-12);  // 51 to 70
   EXPECT_NEAR(wait(analysis::Wait::kOverlapped), 0.031, 1e-12);
@@ -180,6 +182,12 @@ TEST(ImportTrace, FindsTheRootOfAbsolutePaths) {
                                                  event("cpu_op", "aten::mm", 2, 5)}),
                                   options);
   EXPECT_EQ(input.scope.project_root, "/home/x/proj");
+}
+
+TEST(ImportTrace, CountsLinesFromOne) {
+  const Profile profile =
+      profile_of({event("python_function", "train.py(0): <module>", 0, 9), event("cpu_op", "a", 2, 5)});
+  EXPECT_NE(line(profile, "train.py", 1), nullptr);
 }
 
 TEST(ImportTrace, LooksForNoFileOutsideOfTheRoot) {

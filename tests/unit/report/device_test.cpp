@@ -23,6 +23,7 @@ analysis::Profile device_profile() {
   analysis::DeviceTime device;
   for (analysis::LineCost& line : profile.lines) {
     line.device.ms = line.self_ms / 2;
+    line.device.total_ms = line.device.ms;
     line.device.by_phase[0] = line.device.ms;
     device.kernel_ms += line.device.ms;
   }
