@@ -25,6 +25,8 @@ class OutputCapture : public std::enable_shared_from_this<OutputCapture> {
 
  private:
   void read();
+  /// Reads what is there, at most a chunk. False at the end.
+  bool take();
 
   boost::asio::posix::stream_descriptor stream_;
   std::array<char, 16384> chunk_{};
