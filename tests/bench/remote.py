@@ -66,13 +66,13 @@ function drag()
   vim.cmd("Ridgeline bars")
   vim.wait(30000, function() return vim.bo.filetype == "ridgeline" and shown() ~= nil end, 1)
   local all = {}
-  for _ = 1, 5 do
+  for turn = 1, 5 do
     local before = shown()
-    all[#all + 1] = timed(function() key("L") end, function() return shown() ~= before end)
+    all[#all + 1] = timed(function() key(turn % 2 == 1 and "H" or "L") end, function() return shown() ~= before end)
     vim.wait(30000, function() return digits() == shown() end, 1)
   end
   local before = digits()
-  local follows = timed(function() key("L") end, function() return digits() ~= before end)
+  local follows = timed(function() key("L") end, function() return digits() ~= before end) -- back to where it was
   vim.cmd("close")
   return { all, follows }
 end
