@@ -1,4 +1,5 @@
-"""tidy.py ROOT BUILD: clang-tidy on every C++ file of ours that BUILD/compile_commands.json compiles.
+"""tidy.py ROOT BUILD [--shipped]: clang-tidy on every C++ file of ours that BUILD/compile_commands.json compiles, or on
+those that are shipped: not the tests.
 
 Most of the time goes into what files include, so several files are looked at as one: written one after the other into
 BUILD/tidy/N.cpp, where they have to get along without two things of one name. Those that do not are looked at alone.
@@ -171,7 +172,9 @@ def main() -> int:
     marks = {file: passes / fingerprint(file, command, root, tool) for file, command in ours.items()}
     for old in set(passes.iterdir()) - set(marks.values()):
         old.unlink()
-    batches = batches_of({file: flags_of(ours[file]) for file, mark in marks.items() if not mark.exists()})
+    left_out = root / "tests" if "--shipped" in sys.argv[3:] else build
+    wanted = {file: mark for file, mark in marks.items() if not file.is_relative_to(left_out)}
+    batches = batches_of({file: flags_of(ours[file]) for file, mark in wanted.items() if not mark.exists()})
 
     def look(number: int) -> bool:
         batch = batches[number]
@@ -186,7 +189,7 @@ def main() -> int:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = list(pool.map(look, range(len(batches))))
     looked = sum(len(batch.files) for batch in batches)
-    print(f"clang-tidy: {len(marks)} files, {looked} of them looked at, {results.count(False)} batches with findings")
+    print(f"clang-tidy: {len(wanted)} files, {looked} of them looked at, {results.count(False)} batches with findings")
     return 0 if all(results) else 1
 
 
