@@ -72,7 +72,8 @@ std::optional<recording::Call> kind_of_call(std::string_view name) {
   return std::nullopt;
 }
 
-WatchedFunctions::WatchedFunctions(const Functions& functions) : numbers_(2 * kMaxFunctions, recording::kNone) {
+WatchedFunctions::WatchedFunctions(const Functions& functions)
+    : numbers_(std::size_t{2} * kMaxFunctions, recording::kNone) {
   for (const std::uint32_t domain : {kDriverDomain, kRuntimeDomain}) {
     for (std::uint32_t function = 1; function < kMaxFunctions; ++function) {
       const char* name = nullptr;
