@@ -14,13 +14,9 @@
 
 namespace ridgeline::commands {
 
-namespace {
-
 bool is_only_ours(const struct stat& status) {
   return status.st_uid == ::geteuid() && (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
 }
-
-}  // namespace
 
 std::string runtime_folder() {
   const char* base = std::getenv("XDG_RUNTIME_DIR");  // NOLINT(concurrency-mt-unsafe): read once at start

@@ -25,10 +25,6 @@ std::runtime_error problem_with(const std::string& what) {
   return std::runtime_error(what + ": " + std::strerror(errno));
 }
 
-bool is_only_ours(const struct stat& status) {
-  return status.st_uid == ::geteuid() && (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
-}
-
 void write_new(const std::string& path, const std::string& token) {
   const worker::Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   const std::string line = token + "\n";

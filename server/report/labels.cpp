@@ -122,15 +122,13 @@ std::string advice_words(const Advice& advice, const Profile& profile) {
           part, duration(advice.part), duration(advice.whole));
     case AdviceKind::kCopiesBlock:
       return fmt::format(
-          "Copies hold the device up for {} of the step: {} of {} in which no kernel runs. pin_memory=True in the "
-          "loader "
-          "and non_blocking=True let them run beside kernels.",
+          "Copies hold the device up for {} of the step: {} of {} in which no kernel runs. pin_memory=True in "
+          "the loader and non_blocking=True let them run beside kernels.",
           part, duration(advice.part), duration(advice.whole));
     case AdviceKind::kSynchronises:
       return fmt::format(
           "The device has nothing to do for {} of the step while the host waits in calls that synchronise or copy: {} "
-          "of "
-          "{}, most of them made here. Read values such as .item() less often, or after the next step was launched.",
+          "of {}, most of them made here. Read values such as .item() less often, or after the next step was launched.",
           part, duration(advice.part), duration(advice.whole));
     case AdviceKind::kGradientNeverUsed:
       return fmt::format(
