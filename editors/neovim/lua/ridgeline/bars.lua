@@ -1,5 +1,5 @@
---- The two key metrics as bars in a float. Keys move a bar: the server predicts the batch size that goes with it, which
---- is written into the code at once. However far a bar is moved, one undo brings the first batch size back.
+--- The two key metrics as bars in a float. Keys move a bar: the batch size that goes with it, of those whose figures the
+--- server has predicted, is written into the code at once. However far a bar is moved, one undo brings the first batch size back.
 local screen = require("ridgeline.screen")
 local session = require("ridgeline.session")
 local text = require("ridgeline.text")
@@ -14,11 +14,9 @@ local FAR = 0.1 -- of its value: how far H and L move a bar
 ---@field window integer
 ---@field code integer the buffer whose batch size is edited
 ---@field bar 1|2 the one that keys move: throughput or memory
----@field batch table? the prediction that is shown
----@field batches table[] that the server has predicted, by batch size: what keys reach without asking
----@field asked boolean a prediction is on its way
----@field next table? the question to ask then: of several, the latest
----@field near integer? the batch size that was asked for last, until its answer is shown
+---@field profile string? whose predictions are shown
+---@field batch table? the one that is shown
+---@field batches table[] all that keys reach, by batch size
 ---@field note string
 ---@field writing integer edits that are asked for
 ---@field edited integer? changedtick after our last edit: what follows it joins its undo step
@@ -75,7 +73,7 @@ local function render()
       "no batch size is known at which weights and activations take equal memory"),
     answer_row("the largest batch size that fits is", answers.fits, "it is not known which batch size fits"),
     { { "  " .. note, "RidgelineStale" } },
-    { { "  j/k choose a bar · h/l one sample · H/L a tenth · u undo · q close", "RidgelineDim" } },
+    { { "  j/k choose a bar · h/l one step · H/L a tenth · u undo · q close", "RidgelineDim" } },
   })
   vim.api.nvim_win_set_cursor(view.window, { view.bar, 0 })
 end
@@ -93,75 +91,57 @@ local function write(batch_size)
   end)
 end
 
---- What the server would answer, of the batches that are known; nil: it has to be asked.
-local function known(question)
-  local found
-  for _, batch in ipairs(view.batches) do
-    if question.batchSize then
-      if batch.batchSize == question.batchSize then return batch end
-    elseif question.bytes then
-      if (value(batch.peakBytes) or math.huge) <= question.bytes then found = batch end
-    elseif (value(batch.samplesPerSecond) or 0) >= question.samplesPerSecond then
-      return batch
-    end
-  end
-  return found
+local function show(batch, note)
+  view.batch, view.note = batch or view.batch, text.printable(note)
+  render()
 end
 
---- Moves to what answers a question. The server is asked one at a time; of what is asked meanwhile, the latest then.
----@param question table ridgeline/predict without the profile's id
----@param edit boolean whether the code is to follow
----@param least integer? the batch size to take when the answer is the one that is shown
-local function ask(question, edit, least)
-  if view.asked then
-    view.next = { question, edit, least }
-    return
-  end
-  local asking = view
-  local function answered(batch, note)
-    if view ~= asking or not vim.api.nvim_win_is_valid(view.window) then return end
-    local before, following = view.batch and view.batch.batchSize, view.next
-    view.asked, view.note, view.next = false, note, nil
-    if batch and least and batch.batchSize == before then
-      following = following or { { batchSize = least }, edit }
-    elseif batch then
-      view.batch = batch
-    end
-    view.near = following and view.near
-    render()
-    if edit and batch and view.batch == batch and batch.batchSize ~= before then write(batch.batchSize) end
-    if following then ask(unpack(following, 1, 3)) end
-  end
-  local batch = known(question)
-  if batch then return answered(batch, "") end
-  view.asked = true
-  local params = vim.tbl_extend("force", { profileId = session.summary(view.code).profileId }, question)
-  session.request(view.code, "ridgeline/predict", params, function(answer)
-    answered(answer.batch, text.printable(answer.message))
-  end, function(problem) answered(nil, text.printable(problem.message)) end)
-end
-
---- The bar goes by samples, or by tenths of its value: then at least by one sample.
+--- The bar goes to the next batch size, or by tenths of its value to the first that reaches that.
 local function move(direction, far)
-  local batch = view.batch
-  if not batch then return end
-  local near = math.max(1, (view.near or batch.batchSize) + direction * vim.v.count1)
-  local now = value(view.bar == 1 and batch.samplesPerSecond or batch.peakBytes)
-  if not far or not now then
-    view.near = near
-    return ask({ batchSize = near }, true)
+  local from, metric = view.batch, view.bar == 1 and "samplesPerSecond" or "peakBytes"
+  if not from then return end
+  local steps, goal, to = vim.v.count1, (value(from[metric]) or 0) * (1 + direction * FAR) ^ vim.v.count1, nil
+  for i = 1, #view.batches do
+    local batch = view.batches[direction > 0 and i or #view.batches + 1 - i]
+    if direction * (batch.batchSize - from.batchSize) > 0 then
+      local reached = direction * ((value(batch[metric]) or 0) - goal) >= 0
+      steps = steps - 1
+      if reached or not far then to = batch end
+      if reached and far or steps == 0 and not far then break end
+    end
   end
-  local goal = now * (1 + direction * FAR) ^ vim.v.count1
-  ask({ [view.bar == 1 and "samplesPerSecond" or "bytes"] = goal }, true, near)
+  if not to then return show(nil, "no batch size whose figures are known goes as far") end
+  show(to)
+  write(to.batchSize)
 end
 
+--- Shows what the code says: of a new profile, once the server has told what it predicts.
 local function follow_code()
-  local summary = session.summary(view.code)
-  if not summary or view.asked or view.writing > 0 then return end
-  if view.batch and not session.is_of_now(view.code) then return end
+  local summary, asking = session.summary(view.code), view
+  if not summary or view.writing > 0 then return end
+  local before, profile = view.batch, summary.profileId
+  local function ask(method, params, on_result)
+    params.profileId = profile
+    local function now() return view == asking and vim.api.nvim_win_is_valid(view.window) and view.batch == before end
+    session.request(view.code, method, params, function(answer)
+      if now() then on_result(answer) end
+    end, function(problem)
+      if now() then show(nil, problem.message) end
+    end)
+  end
+  if view.profile ~= profile then
+    view.profile, view.batches = profile, {}
+    return ask("ridgeline/predictions", {}, function(answer)
+      view.batches = answer.batches
+      follow_code()
+    end)
+  end
+  if before and not session.is_of_now(view.code) then return end
   local batch_size = tonumber(summary.batchSizeInCode) or summary.batchSize
-  if view.batch and view.batch.batchSize == batch_size then return render() end
-  ask({ batchSize = batch_size }, false)
+  for _, batch in ipairs(view.batches) do
+    if batch.batchSize == batch_size then return show(batch) end
+  end
+  ask("ridgeline/predict", { batchSize = batch_size }, function(answer) show(answer.batch, answer.message) end)
 end
 
 --- Takes back what the bars have written; what was edited otherwise is the code's own undo's.
@@ -190,13 +170,9 @@ function M.open(code)
     relative = "editor", border = "rounded", title = " Ridgeline: " .. name .. " ", width = WIDTH, height = 10,
     row = math.max(0, vim.o.lines - 15), col = math.max(0, math.floor((vim.o.columns - WIDTH) / 2)),
   })
-  view = { buffer = buffer, window = window, code = code, bar = 1, batches = {}, asked = false, note = "", writing = 0 }
+  view = { buffer = buffer, window = window, code = code, bar = 1, batches = {}, note = "", writing = 0 }
   screen.follow(buffer, follow_code)
   follow_code()
-  local opened, profile = view, session.summary(code).profileId
-  session.request(code, "ridgeline/predictions", { profileId = profile }, function(answer)
-    opened.batches = answer.batches
-  end, function() end)
 end
 
 --- workspace/applyEdit: the edits that bars make one after the other become one undo step.

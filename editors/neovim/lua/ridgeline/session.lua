@@ -16,6 +16,8 @@ local buffers = {} ---@type table<integer, ridgeline.Buffer>
 local entries = {} ---@type table<string, table> by URI: the last ridgeline/profileChanged
 local progress = {} ---@type table<integer, string> by client
 local titles = {} ---@type table<integer, string> by client
+local SOON = 60000 -- ms: a server that dies twice within is not started a third time
+local restarted = -SOON
 
 ---@param words string shown as it stands
 function M.say(words, level) vim.notify("ridgeline: " .. words, vim.log.levels[level or "INFO"]) end
@@ -201,16 +203,23 @@ end
 function M.exited(code, signal, client)
   vim.schedule(function()
     progress[client] = nil
+    local served = {}
     M.each(function(buffer)
       if buffers[buffer].client == client then
         buffers[buffer] = nil
         signs.clear(buffer)
+        served[#served + 1] = buffer
       end
     end)
     tell()
     if (code == 0 and signal == 0) or vim.v.exiting ~= vim.NIL then return end
-    local words = "the server has ended (exit code %d, signal %d). The next :Ridgeline command starts it again."
-    M.say(words:format(code, signal), "WARN")
+    local again = signal ~= 0 and vim.uv.now() - restarted > SOON
+    local words = "the server has ended (exit code %d, signal %d). %s"
+    local what = again and "It is started again." or "The next :Ridgeline command starts it again."
+    M.say(words:format(code, signal, what), "WARN")
+    if not again then return end
+    restarted = vim.uv.now()
+    vim.tbl_map(M.start, served)
   end)
 end
 
