@@ -9,17 +9,24 @@
 #include <climits>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <string_view>
+
+#include "report/units.h"
 
 namespace ridgeline::commands {
 
 namespace {
 
-/// A pipe that poll(2) calls writable takes PIPE_BUF bytes without waiting.
+/// A pipe that poll(2) calls writable takes PIPE_BUF bytes without waiting. Messages have words of clients in them.
 class StandardErrorSink : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::details::log_msg shown = message;
+    const std::string words = report::printable(std::string_view(message.payload.data(), message.payload.size()));
+    shown.payload = words;
     spdlog::memory_buf_t line;
-    formatter_->format(message, line);
+    formatter_->format(shown, line);
     pollfd standard_error{STDERR_FILENO, POLLOUT, 0};
     if (::poll(&standard_error, 1, 0) == 1 && (standard_error.revents & POLLOUT) != 0) {
       const std::size_t size = std::min<std::size_t>(line.size(), PIPE_BUF);

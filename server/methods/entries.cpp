@@ -1,5 +1,7 @@
 #include "methods/entries.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <filesystem>
@@ -46,6 +48,16 @@ Entries::Entries(asio::io_context& loop, std::function<void(const Entry&)> on_ch
 Entries::~Entries() {
   stop();
   pool_.join();
+}
+
+void Entries::let_go(std::function<bool()> part) {
+  asio::post(pool_, [part = std::move(part)] {
+    bool more = true;
+    while (more) {
+      more = part();
+      ::malloc_trim(0);  // glibc keeps freed blocks that others lie above
+    }
+  });
 }
 
 void Entries::stop() {

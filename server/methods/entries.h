@@ -82,6 +82,10 @@ class Entries {
   /// Kept in the cache folder; when that fails `problem` says why, and it holds for this process.
   void trust(const profiling::Target& target, std::string& problem);
 
+  /// Ends something large, on a thread that nobody waits for, and gives its memory back to the system: that keeps
+  /// everybody from memory, so it goes part by part, until `part` says that there is no more.
+  void let_go(std::function<bool()> part);
+
   /// Ends the worker and what goes on, untold. Nothing is profiled after it.
   void stop();
 

@@ -1,6 +1,7 @@
 #include "methods/workspace.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "methods/answers_json.h"
@@ -24,6 +25,15 @@ bool is_inside(std::string_view path, std::string_view folder) {
 Workspace::Workspace(session::Session& session, Entries& entries)
     : session_(session), entries_(entries), timer_(session.loop()) {
   settings_.advice.fill(true);
+}
+
+Workspace::~Workspace() {
+  entries_.let_go([views = std::make_shared<decltype(views_)>(std::move(views_))] {
+    constexpr std::ptrdiff_t kAtOnce = 128;
+    const auto count = std::min<std::ptrdiff_t>(kAtOnce, std::ssize(*views));
+    views->erase(views->begin(), std::next(views->begin(), count));
+    return !views->empty();
+  });
 }
 
 void Workspace::configure() {

@@ -24,6 +24,10 @@ namespace ridgeline::methods {
 class Workspace {
  public:
   Workspace(session::Session& session, Entries& entries);
+  /// The trees of ten thousand documents take half a second to go: on another thread.
+  ~Workspace();
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
 
   session::Session& session() const { return session_; }
   const Settings& settings() const { return settings_; }

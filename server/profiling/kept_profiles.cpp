@@ -1,6 +1,9 @@
 #include "profiling/kept_profiles.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
 
 #include "analysis/answers.h"
 #include "analysis/predictor.h"
@@ -15,13 +18,24 @@ namespace ridgeline::profiling {
 
 namespace {
 
+/// What a step may run on here: the processor, and the GPUs that it may see.
+std::string machine_name() {
+  std::string name = worker::processor_name();
+  const std::vector<std::string> gpus = worker::nvidia_gpus().value_or(std::vector<std::string>{});
+  for (const std::string& gpu : gpus) {
+    name += " + " + gpu;
+  }
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");  // NOLINT(concurrency-mt-unsafe): never written
+  return gpus.empty() || visible == nullptr ? name : name + ", visible: " + visible;
+}
+
 store::ProfileKey key_of(const ProfileRequest& request, const Target& target) {
   // The version number changes with a release; the agent and the runner, which make the figures, more often.
   return {target.entry,
           target.project_root,
           target.interpreter.path,
           target.device,
-          worker::processor_name(),
+          machine_name(),
           request.memory_limit_bytes,
           std::string(RIDGELINE_VERSION) + "-" + worker::sources_hash()};
 }

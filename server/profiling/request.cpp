@@ -14,8 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What the step runs on.
-constexpr const char* kDevice = "cpu";
+constexpr const char* kAsTheCodeAsks = "as the code asks";
 /// Code may take another path where it is told that there is CUDA: such a profile is kept apart.
 constexpr const char* kInPlaceOfCuda = "cpu in place of cuda";
 
@@ -59,7 +58,7 @@ std::string entry_problem(const std::string& path) {
 
 std::variant<Target, RunFailure> find_target(const ProfileRequest& request) {
   Target target;
-  target.device = request.device.empty() ? kDevice : kInPlaceOfCuda;
+  target.device = request.device.empty() ? kAsTheCodeAsks : kInPlaceOfCuda;
   if (const std::string problem = entry_problem(request.entry); !problem.empty()) {
     return failure("entry-unreadable", problem);
   }

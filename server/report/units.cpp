@@ -118,9 +118,9 @@ std::string duration(double milliseconds) {
   static constexpr std::array<Unit, 5> kUnits = {{{"µs", 1000}, {"ms", 1000}, {"s", 60}, {"min", 60}, {"h", 1}}};
   if (!std::isfinite(milliseconds)) return std::string(kUnknown);
   if (milliseconds == 0) return "0 ms";
-  if (milliseconds < 0) return "-" + duration(-milliseconds);
   const double microseconds = milliseconds * 1000;
-  if (microseconds < 0.05) return "<0.1 µs";
+  if (std::abs(microseconds) < 0.05) return "<0.1 µs";
+  if (milliseconds < 0) return "-" + duration(-milliseconds);
   if (microseconds < 0.95) return fmt::format("{:.1f} µs", microseconds);
   return in_units(microseconds, kUnits);
 }

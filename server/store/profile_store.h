@@ -17,7 +17,7 @@ struct ProfileKey {
   std::string project_root;              ///< real path
   std::string interpreter;               ///< absolute
   std::string device;                    ///< that was asked for
-  std::string machine;                   ///< the processor's name: a home folder may be shared by several machines
+  std::string machine;                   ///< its processor and GPUs: a home folder may be shared by several machines
   std::uint64_t memory_limit_bytes = 0;  ///< that was asked for; 0: none
   std::string version;                   ///< of Ridgeline
 };

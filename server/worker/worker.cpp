@@ -60,7 +60,8 @@ Worker::Worker(asio::io_context& loop, Reaper& reaper, WorkerOptions options)
       options_(std::move(options)),
       builder_(reaper),
       kill_timer_(loop),
-      limit_timer_(loop) {}
+      limit_timer_(loop),
+      answer_timer_(loop) {}
 
 Worker::~Worker() {
   if (run_ && run_->process != 0) {
@@ -104,6 +105,9 @@ void Worker::begin(std::optional<protocol::RunSpec> spec, RunLimits limits, std:
                ". Raise --time-limit if it needs longer.");
     }
   });
+  if (owed_.has_value()) {
+    stop_parent();  // it may be stopped itself, and would not answer this one either
+  }
   if (state_ == State::kWarm) {
     start_run();
   } else if (state_ == State::kStopped) {
@@ -188,6 +192,7 @@ void Worker::stop_parent() {
   }
   state_ = State::kStopped;
   environment_.reset();
+  owed_.reset();
 }
 
 void Worker::read_control() {
@@ -287,6 +292,9 @@ void Worker::handle_control(protocol::WorkerMessage message) {
   } else if (const auto* started = std::get_if<protocol::Started>(&message)) {
     if (run_ && run_->id == started->run) {
       run_->process = started->pid;
+      if (run_->channel_open) {
+        answer_timer_.cancel();  // else it waits for the end
+      }
       if (run_->failure.has_value()) {
         kill_run();
       }
@@ -294,6 +302,9 @@ void Worker::handle_control(protocol::WorkerMessage message) {
       signal_group(started->pid, SIGKILL);  // of a run that was given up before it began
     }
   } else if (const auto* exited = std::get_if<protocol::Exited>(&message)) {
+    if (owed_ == exited->run) {
+      owed_.reset();
+    }
     if (run_ && run_->id == exited->run) {
       run_->exit_status = exited->status;
       if (!exited->too_many.empty() && !run_->failure.has_value()) {
@@ -396,6 +407,22 @@ void Worker::start_run() {
   run_->output = std::make_shared<OutputCapture>(loop_, std::move(output_read));
   run_->output->start();
   read_channel();
+  expect_an_answer();
+}
+
+/// A parent that says nothing for too long is ended, and its run with it.
+void Worker::expect_an_answer() {
+  answer_timer_.expires_after(run_->limits.answer);
+  answer_timer_.async_wait([this, id = run_->id, alive = std::weak_ptr(alive_)](const auto& error) {
+    if (error || alive.expired() || !run_ || run_->id != id) {
+      return;
+    }
+    stop_parent();
+    run_->exit_status = SIGKILL;  // nobody is left who could tell it
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(run_->limits.answer).count();
+    fail("worker-died", run_->stage,
+         "The worker said nothing for " + std::to_string(seconds) + " s, and was ended. Profile again.");
+  });
 }
 
 void Worker::read_channel() {
@@ -406,6 +433,7 @@ void Worker::read_channel() {
     }
     if (error) {
       run_->channel_open = false;
+      expect_an_answer();  // unless it ends now
       maybe_finish();
       return;
     }
@@ -459,6 +487,7 @@ void Worker::kill_run() {
       if (!late && !alive.expired() && run_ && run_->id == id) {
         // It cannot be seen to end, in the kernel perhaps: the run ends without it.
         run_->exit_status = SIGKILL;
+        owed_ = id;
         maybe_finish();
       }
     });
@@ -494,6 +523,7 @@ void Worker::finish(std::variant<RunOutput, Warm, protocol::Failure> outcome) {
   const std::unique_ptr<Run> run = std::move(run_);
   limit_timer_.cancel();
   kill_timer_.cancel();
+  answer_timer_.cancel();
   if (run->process != 0) {
     signal_group(run->process, SIGKILL);  // what it left behind
   }

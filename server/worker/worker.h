@@ -53,6 +53,8 @@ struct WorkerOptions {
 
 struct RunLimits {
   std::chrono::milliseconds time{std::chrono::minutes(10)};
+  /// For a parent that is warm to tell that a process has begun, or that one which let go of its channel has ended.
+  std::chrono::milliseconds answer{std::chrono::seconds(30)};
   std::uint64_t recording_bytes = std::uint64_t{2} << 30U;
 };
 
@@ -97,6 +99,7 @@ class Worker {
   void finish(std::variant<RunOutput, Warm, protocol::Failure> outcome);
   void fail(const std::string& kind, const std::string& stage, const std::string& message);
   void kill_run();
+  void expect_an_answer();
   void progress(const std::string& stage, double fraction, const std::string& message);
 
   boost::asio::io_context& loop_;
@@ -116,6 +119,8 @@ class Worker {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< watched by what is posted to the loop
   boost::asio::steady_timer kill_timer_;
   boost::asio::steady_timer limit_timer_;
+  boost::asio::steady_timer answer_timer_;
+  std::optional<int> owed_;  ///< a run that was given up, of whose end the parent has not told
 };
 
 }  // namespace ridgeline::worker

@@ -259,6 +259,41 @@ TEST_F(WorkerRun, EndsWhenTheParentNeverForks) {
   EXPECT_EQ(failure_of(finish()).kind, "cancelled");
 }
 
+TEST_F(WorkerRun, EndsAParentThatNeverForks) {
+  script("note('parent')\nwarm()\nreceive()\nreceive()\n");
+  const protocol::Failure failure = run_to_failure({.answer = std::chrono::milliseconds(1000)});
+  EXPECT_EQ(failure.kind, "worker-died");
+  EXPECT_THAT(failure.message, HasSubstr("said nothing for 1 s"));
+  expect_gone(noted("parent"));
+}
+
+TEST_F(WorkerRun, EndsAParentThatNeverTellsTheEndOfARun) {
+  script(
+      "def child(run):\n    note('running')\n    run.close()\n"
+      "def stop(*_):\n    os.kill(os.getpid(), signal.SIGSTOP)\n"
+      "note('parent')\nwarm()\nsignal.signal(signal.SIGCHLD, stop)\nfork_run(child)\n");
+  EXPECT_EQ(run_to_failure({.answer = std::chrono::milliseconds(1000)}).kind, "worker-died");
+  expect_gone(noted("parent"));
+  expect_gone(noted("running"));
+}
+
+TEST_F(WorkerRun, BeginsAnewAfterAParentThatWasStopped) {
+  child("    if not os.path.exists(FOLDER + '/first'):\n        note('first')\n        hang()\n    good(run)\n");
+  begin();
+  process_ = noted("first");
+  const pid_t parent = worker_->parent_process();
+  noted("told");
+  loop_.poll();
+  ::kill(parent, SIGSTOP);
+  worker_->cancel();
+  EXPECT_EQ(failure_of(finish()).kind, "cancelled");
+  begin();
+  EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome)) << failure_of(finished_.back()).message;
+  EXPECT_NE(worker_->parent_process(), parent);
+  expect_gone(parent);
+  expect_gone(process_);
+}
+
 TEST_F(WorkerRun, LeavesNoProcessWhenTheWorkerIsDestroyed) {
   child("    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n    note('running')\n    hang()\n");
   begin();
