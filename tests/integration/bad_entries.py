@@ -79,5 +79,12 @@ def write(bad: Bad, folder: Path) -> dict[str, bytes]:
     return content(folder)
 
 
+def project(folder: Path, source: str | bytes, files: dict[str, str] | None = None) -> Path:
+    """Makes the folder of an entry point that is a project of its own; the entry point."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    write(Bad(source, "", files={"pyproject.toml": "", **(files or {})}), folder)
+    return folder / "entry.py"
+
+
 def content(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}

@@ -35,6 +35,13 @@ export function builtVsix() {
   return path.join(root, 'build', name);
 }
 
+export function launchBrowser(...more) {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync', ...more],
+  });
+}
+
 /** One code-server and one browser, for windows of their own. */
 export class VSCode {
   static async start(vsix, settings = {}) {
@@ -53,10 +60,7 @@ export class VSCode {
     await ended(spawn(codeServer, [...folders, '--install-extension', vsix], { env, stdio: 'ignore' }));
     vscode.server = spawn(codeServer, [...folders, '--auth', 'none', '--bind-addr', '127.0.0.1:0', '--disable-telemetry', '--disable-update-check'], { env, detached: true });
     vscode.address = await said(vscode.server, /HTTP server listening on (http:\S+)/);
-    vscode.browser = await chromium.launch({
-      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-      args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
-    });
+    vscode.browser = await launchBrowser();
     return vscode;
   }
 

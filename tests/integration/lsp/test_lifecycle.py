@@ -149,6 +149,19 @@ def test_standard_output_carries_nothing_else(stdio: Stdio):
     assert "malformed" in daemon.words()
 
 
+def test_the_log_obeys_nobody(stdio: Stdio):
+    daemon, wire = stdio(checked=False)
+    wire.initialize(clientInfo={"name": "x\nridgeline: error: false", "version": "\x1b[31m"})
+    item = {"uri": "file:///\x1b]0;title\x07.py\r\nridgeline: error: false", "languageId": "python", "version": 1}
+    for _ in range(2):
+        wire.notify("textDocument/didOpen", {"textDocument": item | {"text": ""}})
+    wire.write(framed(b'{"jsonrpc": "2.0", "id": "\xfc", "method": 3}'))
+    wire.end()
+    assert daemon.wait() == 0
+    assert "is opened twice" in daemon.words() and "malformed" in daemon.words()
+    assert "\x1b" not in daemon.words() and "\nridgeline: error: false" not in daemon.words()
+
+
 @pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_end_it_cleanly(stdio: Stdio, signal_number: int):
     daemon, wire = stdio()

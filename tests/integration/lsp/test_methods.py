@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -164,7 +165,9 @@ def test_code_actions_tell_what_a_batch_size_brings(profiled: Profiled) -> None:
     place = {"start": {"line": line, "character": 0}, "end": {"line": line, "character": 0}}
     actions = editor.ask("textDocument/codeAction", document | {"range": place, "context": {"diagnostics": []}})
     titles = [action["title"] for action in actions]
-    assert any(title.startswith("Set batch size to 128: ") and "× throughput" in title for title in titles)
+    # On a machine that changes its speed, how the time grows may not be known; the memory is.
+    told = r"Set batch size to 128: (\d+\.\d\d× throughput, )?[\d.]+( [KMGT]iB)? of [\d.]+ GiB"
+    assert any(re.match(told, title) for title in titles), titles
     assert titles[0] == "Profile this training step"
     edit = actions[1]["edit"]["documentChanges"][0]
     assert edit["textDocument"]["version"] == 1

@@ -1,0 +1,92 @@
+"""Files and folders that are not what they were."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from random import Random
+
+from lsp.editor import Editor
+from lsp.test_methods import agents
+
+from .workers import kind_of, profiles_as
+from .world import GOOD, Fault, World, adds_to
+
+FAULTS: list[Fault] = []
+fault = adds_to(FAULTS)
+
+
+@fault("file", "the kept profiles are overwritten or cut", "a warning; a profile is made, and kept again")
+def damaged_store(world: World, random: Random) -> None:
+    for path in sorted(world.cache.glob("profiles.*")):
+        data = bytearray(path.read_bytes())
+        for _ in range(random.randint(1, 200)):
+            if data:
+                data[random.randrange(len(data))] = random.randrange(256)
+        how = random.randrange(3)
+        path.write_bytes(bytes(data) if how == 0 else data[: random.randrange(len(data) + 1)] if how == 1 else b"")
+    with world.editor() as editor:
+        profiles_as(editor, "")
+
+
+@fault("file", "the kept profiles are deleted, or a folder is in their place", "a warning; a profile is made")
+def no_store(world: World, random: Random) -> None:
+    folder = random.random() < 0.5
+    for path in sorted(world.cache.glob("profiles.*")):
+        path.unlink()
+        if folder:
+            path.mkdir()
+    with world.editor() as editor:
+        profiles_as(editor, "")
+    for path in world.cache.glob("profiles.*"):
+        if path.is_dir():
+            path.rmdir()
+
+
+@fault(
+    "file",
+    "the agents in the cache are deleted or damaged",
+    "a profile is made; they are built anew when one is needed",
+)
+def no_agent(world: World, random: Random) -> None:
+    world.check_that_it_works()  # so that an interpreter is warm: a build takes a while
+    for path in (world.cache / "agents").rglob("*.so"):
+        data = path.read_bytes()
+        path.unlink()  # not in place: it is mapped
+        if random.random() < 0.5:
+            path.write_bytes(data[: random.randrange(len(data))])
+    with world.editor() as editor:
+        profiles_as(editor, "")
+    shutil.copytree(agents(), world.cache / "agents", dirs_exist_ok=True)  # a later fault has no time for a build
+
+
+@fault(
+    "file", "the entry point becomes something else under its editor", "`entry-unreadable`, or the open text's profile"
+)
+def no_entry(world: World, random: Random) -> None:
+    with world.editor() as editor:
+        path = editor.folder / "entry.py"
+        document = editor.open(path)
+        path.unlink()
+        how = random.choice(["gone", "folder", "pipe", "link to itself", "binary", "no permission", "no project"])
+        if how == "folder":
+            path.mkdir()
+        elif how == "pipe":
+            os.mkfifo(path)
+        elif how == "link to itself":
+            path.symlink_to(path)
+        elif how == "binary":
+            path.write_bytes(random.randbytes(10_000))
+        elif how == "no permission":
+            path.write_text(GOOD)
+            path.chmod(0)
+        elif how == "no project":
+            shutil.rmtree(editor.folder)
+        answer = editor.call("ridgeline/profile", document)
+        assert kind_of(answer) in ("", "entry-unreadable", "-32602"), answer
+        forget(editor)
+
+
+def forget(editor: Editor) -> None:
+    uri = (editor.folder / "entry.py").as_uri()
+    editor.wire.notify("textDocument/didClose", {"textDocument": {"uri": uri}})

@@ -1,0 +1,51 @@
+"""Whatever goes wrong, the daemon stands: it answers others with the figures that they had, says what has failed, and
+gives everything back. `./dev soak` does the same a thousand times, in any order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+from conftest import ROOT
+
+from . import clients, places, workers
+from .world import Fault, World
+
+FAULTS = [*clients.FAULTS, *workers.FAULTS, *places.FAULTS]
+TABLE = ROOT / "docs" / "reliability.md"
+TIMES = 4  # each is drawn anew
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    world = World()
+    yield world
+    world.end()
+
+
+@pytest.mark.parametrize("each", FAULTS, ids=lambda each: each.name)
+def test_it_stands(each: Fault, world: World) -> None:
+    for time in range(TIMES):
+        each.do(world, Random(f"{each.name} {time}"))
+        world.check()
+
+
+def test_it_still_works(world: World) -> None:
+    world.check_that_it_works()
+
+
+def table() -> str:
+    rows = [f"| {each.group} | {each.name} | {each.happens} |" for each in FAULTS]
+    return "\n".join(["| who | what goes wrong | what happens |", "|---|---|---|", *rows]) + "\n"
+
+
+def test_the_table_is_of_these_faults() -> None:
+    begin, end = "<!-- faults -->\n", "<!-- end of faults -->\n"
+    text = TABLE.read_text()
+    expected = f"{text.partition(begin)[0]}{begin}{table()}{end}{text.partition(end)[2]}"
+    if os.environ.get("UPDATE_EXPECTED"):
+        TABLE.write_text(expected)
+    assert TABLE.read_text() == expected, "UPDATE_EXPECTED=1 writes it"

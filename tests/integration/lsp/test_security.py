@@ -1,0 +1,174 @@
+"""docs/security.md: nothing untrusted runs, what is trusted is told apart, and what code is called stays text."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from bad_entries import entry as entry_point
+from bad_entries import project
+
+from .editor import Editor
+from .test_methods import SETTINGS, cache
+from .wire import Daemon, Wire, connected
+
+Stdio = Callable[..., tuple[Daemon, Wire]]
+RUNS = 'import pathlib\npathlib.Path(__file__).with_suffix(".ran").touch()'
+ENTRY = entry_point(top=RUNS)
+
+
+def repository(folder: Path, name: str) -> None:
+    identity = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for command in (["init", "-q"], ["remote", "add", "origin", f"https://example.org/{name}"], ["add", "."]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+    subprocess.run(["git", *identity, "commit", "-q", "-m", name], cwd=folder, check=True)
+
+
+@pytest.fixture
+def opened(tmp_path: Path, stdio: Stdio) -> Callable[..., Editor]:
+    """An editor with a session of its own; all of a test share what is trusted."""
+
+    def open_one(folder: Path, consent: str | None = "Profile") -> Editor:
+        _, wire = stdio(env=cache(tmp_path))
+        editor = Editor(wire, folder, dict(SETTINGS), consent)
+        editor.begin()
+        return editor
+
+    return open_one
+
+
+def asked(editor: Editor, path: Path) -> bool:
+    """Profiles; whether the user was asked first."""
+    editor.questions.clear()
+    editor.call("ridgeline/profile", editor.open(path))
+    return bool(editor.questions)
+
+
+def test_only_an_agreed_profile_runs_anything(tmp_path: Path, opened: Callable[..., Editor]) -> None:
+    entry = project(tmp_path / "theirs", ENTRY)
+    (tmp_path / "link.py").symlink_to(entry)
+    interpreter = entry.parent / ".venv" / "bin" / "python"  # theirs too
+    interpreter.parent.mkdir(parents=True)
+    interpreter.write_text(f"#!/bin/sh\ntouch {tmp_path}/python.ran\n")
+    interpreter.chmod(0o755)
+    editor = opened(entry.parent, consent=None)
+    editor.configure(python="")
+    for path in (entry, tmp_path / "link.py"):
+        document = editor.open(path)
+        uri = path.as_uri()
+        position = {"position": {"line": 6, "character": 5}}
+        editor.call("textDocument/hover", document | position)
+        editor.call("textDocument/codeLens", document)
+        whole = {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}}
+        editor.call("textDocument/codeAction", document | {"range": whole, "context": {"diagnostics": []}})
+        editor.call("textDocument/inlayHint", document | {"range": whole})
+        editor.type_over(uri, "batch_size=4", "batch_size=8")
+        editor.save(path)
+        editor.call("ridgeline/setBatchSize", document | {"batchSize": 16})
+        for arguments in ([uri], [uri, {"trust": "editor"}]):
+            editor.call("workspace/executeCommand", {"command": "ridgeline.profile", "arguments": arguments})
+        assert editor.call("ridgeline/profile", document)["error"]["data"]["kind"] == "not-trusted"
+    moved = entry.rename(entry.with_name("moved.py"))
+    changes = [{"uri": entry.as_uri(), "type": 3}, {"uri": moved.as_uri(), "type": 1}]
+    editor.wire.notify("workspace/didChangeWatchedFiles", {"changes": changes})
+    assert asked(editor, moved)
+    assert list(tmp_path.rglob("*.ran")) == []
+    assert editor.questions, "it was asked, and refused"
+
+
+def test_trust_is_of_a_real_path(tmp_path: Path, opened: Callable[..., Editor]) -> None:
+    entry = project(tmp_path / "mine", ENTRY)
+    editor = opened(tmp_path)
+    assert asked(editor, entry)
+    assert not asked(editor, entry)
+    (tmp_path / "link").symlink_to(entry.parent)
+    assert not asked(editor, tmp_path / "link" / "entry.py"), "the same file by another name"
+    assert asked(editor, project(tmp_path / "copy", ENTRY))
+    # The name that was agreed to now leads to somebody else's file.
+    theirs = project(tmp_path / "theirs", ENTRY)
+    entry.unlink()
+    entry.symlink_to(theirs)
+    assert asked(editor, entry)
+
+
+def test_trust_is_of_a_repository(tmp_path: Path, opened: Callable[..., Editor]) -> None:
+    entry = project(tmp_path / "clone", ENTRY)
+    repository(entry.parent, "one")
+    assert asked(opened(tmp_path), entry)
+    assert not asked(opened(tmp_path), entry)
+    entry.parent.rename(tmp_path / "before")
+    repository(project(tmp_path / "clone", ENTRY).parent, "two")
+    assert asked(opened(tmp_path), entry), "another repository at the same place"
+
+
+def test_names_are_text(tmp_path: Path, opened: Callable[..., Editor]) -> None:
+    evil = "<img src=x onerror=alert(1)>|[a](command:e)`x``y|*b*\n# c"
+    text = entry_point(
+        model=f"evil = {evil!r}\nnet = type(evil, (torch.nn.Sequential,), {{}})()\n"
+        "net.add_module(evil.replace('.', ''), torch.nn.Linear(8, 8))\nreturn net"
+    )
+    entry = project(tmp_path / "project", text)
+    editor = opened(entry.parent)
+    document = editor.open(entry)
+    editor.ask("ridgeline/profile", document)
+    hovers = []
+    for line, words in enumerate(text.splitlines()):
+        for match in re.finditer(r"\w+", words):
+            hover = editor.ask(
+                "textDocument/hover", document | {"position": {"line": line, "character": match.start()}}
+            )
+            hovers.append(hover["contents"]["value"] if hover else "")
+    shown = "\n".join(hovers)
+    assert "onerror" in shown, "the class is named"
+    bare = re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", shown)  # without what stands as code
+    assert not re.search(r"<[a-z/!]|onerror|command:|^# c|\*b\*", bare, re.MULTILINE), bare
+    for table in re.findall(r"(?:^\|.*\n)+", shown + "\n", re.MULTILINE):
+        columns = {len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}
+        assert len(columns) == 1, table
+
+
+def test_the_token_is_nowhere_but_in_its_file(tmp_path: Path, start: Callable[..., Daemon]) -> None:
+    entry = project(tmp_path / "project", ENTRY.replace("touch()", "write_text(repr(__import__('os').environ))"))
+    daemon = start("--socket", "0", "--token-file", tmp_path / "token", env=cache(tmp_path))
+    token = daemon.token()
+    with connected(daemon.port()) as wire:
+        assert wire.ask("ridgeline/authenticate", {"token": token})["result"] is None
+        editor = Editor(wire, entry.parent, dict(SETTINGS))
+        editor.begin()
+        editor.ask("ridgeline/profile", editor.open(entry))
+        seen = [daemon.log.read_bytes(), entry.with_suffix(".ran").read_bytes()]
+        children = Path(f"/proc/{daemon.process.pid}/task/{daemon.process.pid}/children").read_text().split()
+        assert children, "the interpreter stays"
+        for pid in (daemon.process.pid, *children):
+            seen += [Path(f"/proc/{pid}/{name}").read_bytes() for name in ("cmdline", "environ")]
+        wire.end()
+    assert not any(token.encode() in data for data in seen)
+    kept = [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and path.suffix != ".so"]
+    assert not any(token.encode() in path.read_bytes() for path in kept)
+
+
+def test_user_code_inherits_nothing_of_the_daemon(tmp_path: Path, start: Callable[..., Daemon]) -> None:
+    listing = "{fd: os.readlink(f'/proc/self/fd/{fd}') for fd in range(1000) if os.path.lexists(f'/proc/self/fd/{fd}')}"
+    text = ENTRY.replace("import pathlib", "import json, os, pathlib").replace(
+        "touch()", f"write_text(json.dumps({listing}))"
+    )
+    entry = project(tmp_path / "project", text)
+    daemon = start("--pipe", tmp_path / "socket", env=cache(tmp_path))
+    daemon.wait_for_words("listening")
+    with connected(tmp_path / "socket") as wire:
+        editor = Editor(wire, entry.parent, dict(SETTINGS))
+        editor.begin()
+        editor.ask("ridgeline/profile", editor.open(entry))
+        folder = Path(f"/proc/{daemon.process.pid}/fd")
+        ours = {os.readlink(fd) for fd in folder.iterdir() if fd.is_symlink()}
+        wire.end()
+    theirs = json.loads(entry.with_suffix(".ran").read_text())
+    shared = {name for name in theirs.values() if name in ours and not name.startswith("/dev/null")}
+    # What it writes is read by the daemon: a pipe has one name at both ends.
+    assert all(name.startswith("pipe:") and name in (theirs["1"], theirs["2"]) for name in shared), shared
+    assert len(theirs) <= 12, theirs
