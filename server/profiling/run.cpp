@@ -29,7 +29,6 @@ std::optional<recording::Recording> recording_of(worker::RunOutput& output, int 
 
 PlannedRun plan_run(const ProfileRequest& request, const Target& target) {
   PlannedRun plan;
-  plan.began = std::chrono::system_clock::now();
   plan.spec.entry = target.entry;
   plan.spec.project_root = target.project_root;
   plan.spec.batch_sizes = request.batch_sizes;

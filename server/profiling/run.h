@@ -1,7 +1,6 @@
 // One profile from the request to the value: what the worker is told, and what is made of its answer.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -10,6 +9,7 @@
 #include "analysis/profile.h"
 #include "profiling/request.h"
 #include "protocol/worker_messages.h"
+#include "store/fingerprint.h"
 #include "worker/worker.h"
 
 namespace ridgeline::profiling {
@@ -19,13 +19,13 @@ struct PlannedRun {
   protocol::RunSpec spec;
   worker::RunLimits limits;
   std::uint64_t capacity_bytes = 0;
-  std::chrono::system_clock::time_point began;  ///< before anything of the user's was read
+  store::Moment began;  ///< when the plan was made: before anything of the user's was read
 };
 
 /// A profile, and what tells later whether it still holds.
 struct ProfileRun {
   analysis::Profile profile;
-  std::chrono::system_clock::time_point began;
+  store::Moment began;
   std::vector<std::string> imported_files;  ///< as protocol::RunResult has them
   bool imported_files_complete = false;
 };

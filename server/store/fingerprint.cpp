@@ -55,6 +55,11 @@ bool changed_since(const std::string& path, std::chrono::system_clock::time_poin
   return late(status.st_mtim) || late(status.st_ctim);
 }
 
+bool set_back_since(const Moment& began) {
+  const Moment now;
+  return now.system - began.system + std::chrono::seconds(1) < now.steady - began.steady;
+}
+
 }  // namespace
 
 const std::optional<FileMark>& FileReader::mark(const std::string& path) {
@@ -65,13 +70,14 @@ const std::optional<FileMark>& FileReader::mark(const std::string& path) {
   return found->second;
 }
 
-Fingerprint take_fingerprint(const std::vector<std::string>& paths, std::chrono::system_clock::time_point began) {
+Fingerprint take_fingerprint(const std::vector<std::string>& paths, const Moment& began) {
   Fingerprint fingerprint;
+  fingerprint.whole = !set_back_since(began);
   FileReader reader;
   for (const std::string& path : paths) {
     const std::optional<FileMark>& mark = reader.mark(path);
     // Looked at after it was read, so that a change in between is seen.
-    if (!mark.has_value() || changed_since(path, began)) {
+    if (!mark.has_value() || changed_since(path, began.system)) {
       fingerprint.whole = false;
     } else if (std::ranges::find(fingerprint.files, *mark) == fingerprint.files.end()) {
       fingerprint.files.push_back(*mark);

@@ -34,10 +34,16 @@ class FileReader {
   std::map<std::string, std::optional<FileMark>> marks_;
 };
 
+/// A moment by two clocks: the system's, which the files' times are of and which can be set, and one that cannot.
+struct Moment {
+  std::chrono::system_clock::time_point system = std::chrono::system_clock::now();
+  std::chrono::steady_clock::time_point steady = std::chrono::steady_clock::now();
+};
+
 /// Marks the files as they are now. It is not whole when one of them cannot be marked, or has changed since `began`
-/// (its contents or its inode): then the run may have read another version. `began` and the files' times must be of one
-/// clock.
-Fingerprint take_fingerprint(const std::vector<std::string>& paths, std::chrono::system_clock::time_point began);
+/// (its contents or its inode): then the run may have read another version. Nor is it when the system's clock was set
+/// back since, by more than a second: then the files' times do not tell.
+Fingerprint take_fingerprint(const std::vector<std::string>& paths, const Moment& began);
 
 /// Whether it is whole and every file is what it was.
 bool is_unchanged(const Fingerprint& fingerprint, FileReader& reader);

@@ -49,6 +49,7 @@ struct Worker::Run {
   std::string doing;  ///< the last progress message
   bool channel_open = false;
   std::optional<int> exit_status;
+  bool second_parent = false;                ///< the first was gone before it forked
   bool ending = false;                       ///< its processes were told to end
   std::optional<protocol::Failure> failure;  ///< decided, told when the process is gone
   std::optional<protocol::WorkerEnvironment> environment;
@@ -68,8 +69,9 @@ Worker::~Worker() {
     signal_group(run_->process, SIGKILL);
   }
   if (state_ == State::kWarm && parent_ != 0) {
-    // It ends by itself when its channel closes, and ends first whatever user code started.
+    // It ends by itself when its channel closes, and ends first whatever user code started; also when it was stopped.
     control_.reset();
+    signal_group(parent_, SIGCONT);
     ends_within(parent_, kPartingGrace);
   }
   stop_parent();
@@ -368,7 +370,7 @@ void Worker::parent_ended(int status) {
   }
   const std::string output = parent_output_ ? parent_output_->tail() : "";
   stop_parent();
-  if (!run_) {
+  if (!run_ || (was_warm && begin_again())) {
     return;
   }
   if (run_->process != 0) {
@@ -378,6 +380,23 @@ void Worker::parent_ended(int status) {
   fail("worker-died", run_->stage,
        std::string(was_warm ? "The worker " : "The interpreter ") + describe_end(status) +
            (output.empty() ? "." : ". Its last words:\n" + output));
+}
+
+/// After the end of a warm parent: whether the run is with another now, because nothing of it had begun. Something
+/// outside ended an interpreter that did nothing; once, that is nobody's concern.
+bool Worker::begin_again() {
+  if (run_->process != 0 || run_->failure.has_value() || std::exchange(run_->second_parent, true)) {
+    return false;
+  }
+  answer_timer_.cancel();
+  run_->channel.reset();
+  run_->channel_open = false;
+  if (run_->output) {
+    run_->output->close();
+    run_->output.reset();
+  }
+  start_parent();
+  return true;
 }
 
 // A run -----------------------------------------------------------------------------------------------------------
@@ -399,7 +418,10 @@ void Worker::start_run() {
   run_->spec->environment_roots = environment_->environment_roots;
   const std::string message = protocol::encode_message(protocol::run_message(run_->id, *run_->spec));
   if (!send_with_descriptors(control_->native_handle(), message, {theirs.get(), output_write.get()})) {
-    fail("worker-died", "start", "The worker does not answer.");
+    stop_parent();
+    if (!begin_again()) {
+      fail("worker-died", "start", "The worker does not answer.");
+    }
     return;
   }
   run_->channel = adopt(loop_, std::move(ours));
@@ -407,47 +429,53 @@ void Worker::start_run() {
   run_->output = std::make_shared<OutputCapture>(loop_, std::move(output_read));
   run_->output->start();
   read_channel();
-  expect_an_answer();
+  expect_an_answer(run_->second_parent ? run_->limits.answer : run_->limits.begin);
 }
 
-/// A parent that says nothing for too long is ended, and its run with it.
-void Worker::expect_an_answer() {
-  answer_timer_.expires_after(run_->limits.answer);
-  answer_timer_.async_wait([this, id = run_->id, alive = std::weak_ptr(alive_)](const auto& error) {
-    if (error || alive.expired() || !run_ || run_->id != id) {
-      return;
-    }
-    stop_parent();
-    run_->exit_status = SIGKILL;  // nobody is left who could tell it
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(run_->limits.answer).count();
-    fail("worker-died", run_->stage,
-         "The worker said nothing for " + std::to_string(seconds) + " s, and was ended. Profile again.");
-  });
+/// A parent that says nothing for too long is ended, and its run with it where that has begun.
+void Worker::expect_an_answer(milliseconds patience) {
+  answer_timer_.expires_after(patience);
+  answer_timer_.async_wait(
+      [this, patience, generation = generation_, id = run_->id, alive = std::weak_ptr(alive_)](const auto& error) {
+        if (error || alive.expired() || !run_ || run_->id != id || generation != generation_) {
+          return;
+        }
+        stop_parent();
+        if (begin_again()) {
+          return;
+        }
+        run_->exit_status = SIGKILL;  // nobody is left who could tell it
+        const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(patience).count();
+        fail("worker-died", run_->stage,
+             "The worker said nothing for " + std::to_string(seconds) + " s, and was ended. Profile again.");
+      });
 }
 
 void Worker::read_channel() {
-  run_->channel->async_read_some(asio::buffer(run_->buffer), [this, id = run_->id, alive = std::weak_ptr(alive_)](
-                                                                 const auto& error, std::size_t count) {
-    if (error == asio::error::operation_aborted || alive.expired() || !run_ || run_->id != id) {
-      return;
-    }
-    if (error) {
-      run_->channel_open = false;
-      expect_an_answer();  // unless it ends now
-      maybe_finish();
-      return;
-    }
-    const bool given_up = run_->failure.has_value();  // what still comes is of no interest
-    const auto broken = given_up ? std::nullopt : run_->inbox->feed({run_->buffer.data(), count});
-    if (broken.has_value()) {
-      fail(broken->kind, run_->stage, broken->message);
-    } else if (!given_up && run_->inbox->told().has_value()) {
-      run_->failure = run_->inbox->told();
-    }
-    if (run_ && run_->id == id) {
-      read_channel();
-    }
-  });
+  run_->channel->async_read_some(
+      asio::buffer(run_->buffer), [this, generation = generation_, id = run_->id, alive = std::weak_ptr(alive_)](
+                                      const auto& error, std::size_t count) {
+        if (error == asio::error::operation_aborted || alive.expired() || !run_ || run_->id != id ||
+            generation != generation_) {
+          return;
+        }
+        if (error) {
+          run_->channel_open = false;
+          expect_an_answer(run_->limits.answer);  // unless it ends now
+          maybe_finish();
+          return;
+        }
+        const bool given_up = run_->failure.has_value();  // what still comes is of no interest
+        const auto broken = given_up ? std::nullopt : run_->inbox->feed({run_->buffer.data(), count});
+        if (broken.has_value()) {
+          fail(broken->kind, run_->stage, broken->message);
+        } else if (!given_up && run_->inbox->told().has_value()) {
+          run_->failure = run_->inbox->told();
+        }
+        if (run_ && run_->id == id) {
+          read_channel();
+        }
+      });
 }
 
 /// Gives up the run: remembers why, and ends its processes. The first reason stands, unless the user cancels.

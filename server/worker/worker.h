@@ -53,7 +53,9 @@ struct WorkerOptions {
 
 struct RunLimits {
   std::chrono::milliseconds time{std::chrono::minutes(10)};
-  /// For a parent that is warm to tell that a process has begun, or that one which let go of its channel has ended.
+  /// For a parent that is warm to tell that a process has begun, before another parent gets the run.
+  std::chrono::milliseconds begin{std::chrono::seconds(5)};
+  /// For the other parent to tell so, and for any to tell that a process which let go of its channel has ended.
   std::chrono::milliseconds answer{std::chrono::seconds(30)};
   std::uint64_t recording_bytes = std::uint64_t{2} << 30U;
 };
@@ -95,11 +97,12 @@ class Worker {
   void start_run();
   void read_channel();
   void parent_ended(int status);
+  bool begin_again();
   void maybe_finish();
   void finish(std::variant<RunOutput, Warm, protocol::Failure> outcome);
   void fail(const std::string& kind, const std::string& stage, const std::string& message);
   void kill_run();
-  void expect_an_answer();
+  void expect_an_answer(std::chrono::milliseconds patience);
   void progress(const std::string& stage, double fraction, const std::string& message);
 
   boost::asio::io_context& loop_;

@@ -1,16 +1,21 @@
-"""Files and folders that are not what they were."""
+"""Files, folders and clocks that are not what they were."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import tempfile
+import time
+from pathlib import Path
 from random import Random
 
+from bad_entries import entry, project
 from lsp.editor import Editor
-from lsp.test_methods import agents
+from lsp.test_methods import agents, cache
+from lsp.wire import Daemon, connected
 
 from .workers import kind_of, profiles_as
-from .world import GOOD, Fault, World, adds_to
+from .world import GOOD, SETTINGS, Fault, World, adds_to
 
 FAULTS: list[Fault] = []
 fault = adds_to(FAULTS)
@@ -90,3 +95,47 @@ def no_entry(world: World, random: Random) -> None:
 def forget(editor: Editor) -> None:
     uri = (editor.folder / "entry.py").as_uri()
     editor.wire.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+
+
+@fault("machine", "the clock is set by up to twenty years, either way", "profiles are made as before, on a save too")
+def clock(world: World, random: Random) -> None:
+    """The clock of another daemon, since it is libfaketime's: that of the machine is not ours."""
+    folder = Path(tempfile.mkdtemp(prefix="clock-", dir=world.temporary))
+    environment = cache(folder) | {
+        "MARK": world.mark,
+        "LD_PRELOAD": str(next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))),
+        "FAKETIME_TIMESTAMP_FILE": str(folder / "offset"),
+        "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "NO_FAKE_STAT": "1",  # files keep the times that they have
+    }
+
+    def set_clock() -> None:
+        (folder / "new").write_text(f"{random.randint(-20 * 365, 20 * 365):+}d\n")
+        (folder / "new").rename(folder / "offset")
+
+    set_clock()
+    daemon = Daemon("--pipe", folder / "socket", log=folder / "log", env=environment)
+    try:
+        daemon.wait_for_words("listening at")
+        with connected(folder / "socket") as wire:
+            # Not asleep: libfaketime cannot do what Python's sleep asks for.
+            busy = "end = time.perf_counter() + 0.05\nwhile time.perf_counter() < end: pass"
+            path = project(folder / "project", entry(step=busy))
+            editor = Editor(wire, path.parent, SETTINGS)
+            editor.begin()
+            asked = editor.wire.begin("ridgeline/profile", editor.open(path))
+            time.sleep(random.random())
+            set_clock()
+            answer = editor.answer(asked)
+            assert 50 < answer.get("result", {}).get("timeMs", 0) < 1000, answer
+            editor.changes.clear()
+            set_clock()
+            editor.type_over(path.as_uri(), "lr=0.", "lr=0.0")
+            editor.save(path)
+            editor.settled()
+            assert editor.ask("shutdown") is None
+            wire.notify("exit")
+    finally:
+        assert daemon.stop() == 0, daemon.words()[-3000:]
+        shutil.rmtree(folder)

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -210,10 +209,8 @@ def test_it_ends_with_its_parent(stdio: Stdio, given: str):
     wire.initialize(**({"processId": parent.pid} if given == "initialize" else {}))
     parent.kill()
     parent.wait()
-    start = time.monotonic()
     assert wire.receive() is None
     assert daemon.wait() == 1
-    assert time.monotonic() - start < 2
 
 
 def test_a_process_of_another_machine_is_not_watched(stdio: Stdio):

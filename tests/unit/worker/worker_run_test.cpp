@@ -261,7 +261,8 @@ TEST_F(WorkerRun, EndsWhenTheParentNeverForks) {
 
 TEST_F(WorkerRun, EndsAParentThatNeverForks) {
   script("note('parent')\nwarm()\nreceive()\nreceive()\n");
-  const protocol::Failure failure = run_to_failure({.answer = std::chrono::milliseconds(1000)});
+  const protocol::Failure failure =
+      run_to_failure({.begin = std::chrono::milliseconds(100), .answer = std::chrono::milliseconds(1000)});
   EXPECT_EQ(failure.kind, "worker-died");
   EXPECT_THAT(failure.message, HasSubstr("said nothing for 1 s"));
   expect_gone(noted("parent"));
@@ -292,6 +293,49 @@ TEST_F(WorkerRun, BeginsAnewAfterAParentThatWasStopped) {
   EXPECT_NE(worker_->parent_process(), parent);
   expect_gone(parent);
   expect_gone(process_);
+}
+
+TEST_F(WorkerRun, GoesToAnotherParentWhenTheIdleOneWasKilled) {
+  child("    good(run)\n");
+  begin();
+  EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome));
+  const pid_t parent = worker_->parent_process();
+  ::kill(parent, SIGKILL);
+  begin();
+  EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome)) << failure_of(finished_.back()).message;
+  EXPECT_NE(worker_->parent_process(), parent);
+}
+
+TEST_F(WorkerRun, GoesToAnotherParentWhenTheIdleOneWasStopped) {
+  child("    good(run)\n");
+  begin();
+  EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome));
+  const pid_t parent = worker_->parent_process();
+  ::kill(parent, SIGSTOP);
+  begin({.begin = std::chrono::milliseconds(100)});
+  EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome)) << failure_of(finished_.back()).message;
+  EXPECT_NE(worker_->parent_process(), parent);
+  expect_gone(parent);
+}
+
+TEST_F(WorkerRun, GoesToAnotherParentOnce) {
+  script("warm()\nreceive()\nnote('asked' + str(os.getpid()))\n");
+  EXPECT_EQ(run_to_failure().kind, "worker-died");
+  std::size_t asked = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder_.path())) {
+    asked += file.path().filename().string().starts_with("asked") ? 1U : 0U;
+  }
+  EXPECT_EQ(asked, 2U);
+}
+
+TEST_F(WorkerRun, HoldsNobodyUpWhenAStoppedParentIsLetGo) {
+  child("    good(run)\n");
+  begin();
+  EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome));
+  const pid_t parent = worker_->parent_process();
+  ::kill(parent, SIGSTOP);
+  worker_.reset();
+  expect_gone(parent);
 }
 
 TEST_F(WorkerRun, LeavesNoProcessWhenTheWorkerIsDestroyed) {
