@@ -1,89 +1,14 @@
-// A whole session of the language server: lines of JSON-RPC, from `initialize` on or not. Every request is answered at
-// most once, every answer is to a request that was made, and what is sent is JSON. No code is run: profiles are
-// refused.
-#include <spdlog/spdlog.h>
-
+// A whole session of the language server: lines of JSON-RPC, from `initialize` on or not.
 #include <boost/asio/io_context.hpp>
-#include <cstdlib>
-#include <filesystem>
-#include <map>
 #include <memory>
 #include <string>
 
-#include "methods/server.h"
-#include "session/session.h"
-#include "tests/fuzz/fuzz.h"
-
-namespace {
+#include "tests/fuzz/client.h"
 
 using namespace ridgeline;
-using protocol::Json;
-
-class Client : public transport::Transport {
- public:
-  void start(Handlers handlers) override { handlers_ = std::move(handlers); }
-  void send(std::string text) override {
-    CLAIM(!closed_);
-    const Json message = Json::parse(text, nullptr, false);
-    CLAIM(message.is_object() && message.value("jsonrpc", "") == "2.0");
-    if (!message.contains("method")) {
-      CLAIM(message.contains("result") != message.contains("error"));
-      const std::string id = message.at("id").dump();
-      CLAIM(id == "null" || --open_[id] >= 0);
-    }
-  }
-  void close() override { closed_ = true; }
-  void limit_messages(std::size_t /*bytes*/) override {}
-  bool idle() const override { return true; }
-
-  void say(std::string_view line) {
-    if (closed_) {
-      return;
-    }
-    const auto message = protocol::parse_message(line);
-    if (const auto* good = std::get_if<protocol::Message>(&message)) {
-      if (const auto* request = std::get_if<protocol::Request>(good)) {
-        std::visit([this](const auto& id) { ++open_[Json(id).dump()]; }, request->id);
-      }
-    } else if (const auto& id = std::get<protocol::Malformed>(message).id) {
-      std::visit([this](const auto& value) { ++open_[Json(value).dump()]; }, *id);
-    }
-    const Handlers handlers = handlers_;
-    handlers.on_message(std::string(line));
-  }
-
- private:
-  Handlers handlers_;
-  bool closed_ = false;
-  std::map<std::string, int> open_;  ///< requests without an answer, by id
-};
-
-const session::RequestHandler refuse = [](session::Session&, const Json&, session::Reply reply,
-                                          const session::CancelToken&) {
-  reply.error(protocol::error_code::kRequestFailed, "not here");
-};
-
-session::Service service_of(const methods::Server& server) {
-  session::Service service = server.service();
-  service.methods.requests["ridgeline/profile"] = refuse;
-  service.methods.requests["workspace/executeCommand"] =
-      [execute = service.methods.requests.at("workspace/executeCommand")](
-          session::Session& session, const Json& params, session::Reply reply, const session::CancelToken& cancel) {
-        const bool runs_code = params.is_object() && params.value("command", Json()) == "ridgeline.profile";
-        (runs_code ? refuse : execute)(session, params, std::move(reply), cancel);
-      };
-  return service;
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
-  spdlog::set_level(spdlog::level::off);
-  std::string folder = std::filesystem::temp_directory_path() / "ridgeline-fuzz-XXXXXX";
-  CLAIM(::mkdtemp(folder.data()) != nullptr);
-  CLAIM(::setenv("RIDGELINE_CACHE", folder.c_str(), 1) == 0);
-  static const std::string kept = folder;
-  CLAIM(std::atexit([] { std::filesystem::remove_all(kept); }) == 0);
+  fuzz::make_cache();
   return 0;
 }
 
@@ -91,23 +16,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // One server for all sessions, as in a daemon: a session leaves nothing behind that breaks the next one.
   static boost::asio::io_context loop;
   static methods::Server server(loop);
-  static const session::Service service = service_of(server);
+  static const session::Service service = fuzz::service_of(server);
   fuzz::Input input(data, size);
-  const auto client = std::make_shared<Client>();
-  session::SessionOptions options;
-  options.watch_process = [](boost::asio::io_context&, pid_t, const std::function<void()>&) {
-    return std::make_shared<int>(0);
-  };
-  auto session = std::make_shared<session::Session>(loop, client, service, options, [](int) {});
-  session->start();
+  const auto client = std::make_shared<fuzz::Client>();
+  auto session = fuzz::begin(loop, service, client);
   while (!input.empty()) {
     client->say(input.until('\n'));
-    loop.restart();
-    loop.poll();
+    fuzz::poll(loop);
   }
   session->end("the input is over");
   session.reset();
-  loop.restart();
-  loop.poll();
+  fuzz::poll(loop);
   return 0;
 }

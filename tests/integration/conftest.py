@@ -68,6 +68,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file, _, test = nodeid.partition("::")
+            if "test_faults" in file:
+                return nodeid
             example = re.search(r"\[(\w+)", test) if "test_example" in file else None
             return example[1] if example else file
 

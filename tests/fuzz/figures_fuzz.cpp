@@ -1,0 +1,170 @@
+// What a server that has a profile is asked about it: lines of a method and its parameters. PROFILE stands for the
+// profile's id and PROJECT for the project's URI; what is no JSON is left out. Every interval holds its value, every
+// error is a documented one, and the profile is still there afterwards.
+#include <algorithm>
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "profiling/kept_profiles.h"
+#include "report/read_report.h"
+#include "tests/fuzz/client.h"
+
+using namespace ridgeline;
+using fuzz::Json;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size())) {
+    text.replace(at, what.size(), by);
+  }
+  return text;
+}
+
+std::string text_of(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+/// Every quantity of ours is {"value", "interval": {"low", "high"}, ...}.
+void check_intervals(const Json& value) {
+  if (value.is_object() && value.contains("value") && value.contains("interval") && value["interval"].is_object()) {
+    CLAIM(value["interval"].at("low") <= value["value"] && value["value"] <= value["interval"].at("high"));
+  }
+  if (value.is_structured()) {
+    for (const Json& each : value) {
+      check_intervals(each);
+    }
+  }
+}
+
+void check_answer(const Json& message) {
+  static constexpr std::array<int, 10> kCodes{-32700, -32600, -32601, -32602, -32603,
+                                              -32002, -32803, -32802, -32801, -32800};
+  if (message.contains("error")) {
+    const int code = message["error"].at("code").get<int>();
+    CLAIM(code != -32603 && std::find(kCodes.begin(), kCodes.end(), code) != kCodes.end());
+  } else {
+    check_intervals(message.at("result"));
+  }
+}
+
+/// The examples' ResNet-50 with a profile in the cache, and a server that has read it.
+class World {
+ public:
+  World() {
+    const fs::path cache = fuzz::make_cache();
+    project_ = fs::canonical(cache) / "project";
+    const fs::path source = RIDGELINE_SOURCE_DIR;
+    entry_ = project_ / "examples" / "resnet50" / "entry.py";
+    fs::create_directories(entry_.parent_path());
+    fs::copy(source / "examples" / "resnet50", entry_.parent_path());
+    fs::create_directories(project_ / ".venv" / "bin");
+    fs::create_symlink("/bin/true", project_ / ".venv" / "bin" / "python");
+
+    profiling::ProfileRequest request;
+    request.entry = entry_;
+    request.project_root = project_;
+    const auto target = profiling::find_target(request);
+    CLAIM(std::holds_alternative<profiling::Target>(target));
+    std::string problem;
+    const std::string report = replaced(text_of(source / "tests" / "data" / "report" / "sample.json"),
+                                        "/home/user/project", project_.string());
+    auto profile = report::read_report(report, problem);
+    CLAIM(profile.has_value());
+    // Of a run that is still to come, so that no file has changed since.
+    store::Moment began;
+    began.system += std::chrono::hours(1);
+    began.steady += std::chrono::hours(1);
+    profiling::ProfileRun run{std::move(*profile), began, {entry_, entry_.parent_path() / "resnet.py"}, true};
+    profiling::keep_profile(run, request, std::get<profiling::Target>(target), problem);
+    CLAIM(problem.empty() && !run.profile.id.empty());
+    profile_ = run.profile.id;
+
+    bool loaded = false;
+    for (int attempt = 0; attempt < 1000 && !loaded; ++attempt) {
+      loaded = holds("", [](const Json&) {});
+      loop_.restart();
+      loop_.run_for(std::chrono::milliseconds(5));
+    }
+    CLAIM(loaded);
+  }
+
+  /// A session that says these lines. Whether the profile is there after them.
+  bool holds(std::string_view lines, const std::function<void(const Json&)>& on_answer) {
+    bool there = false;
+    const auto client = std::make_shared<fuzz::Client>([&](const Json& message) {
+      on_answer(message);
+      there = there || (message.at("id") == kThere && message.contains("result") && message["result"].is_object());
+    });
+    auto session = fuzz::begin(loop_, service_, client);
+    const auto say = [&](const Json& message) {
+      client->say(message.dump(-1, ' ', false, Json::error_handler_t::replace));
+      fuzz::poll(loop_);
+    };
+    const std::string uri = "file://" + project_.string();
+    say({{"jsonrpc", "2.0"},
+         {"id", 0},
+         {"method", "initialize"},
+         {"params",
+          {{"processId", nullptr},
+           {"rootUri", uri},
+           {"capabilities", {{"workspace", {{"applyEdit", true}, {"workspaceEdit", {{"documentChanges", true}}}}}}}}}});
+    say({{"jsonrpc", "2.0"}, {"method", "initialized"}, {"params", Json::object()}});
+    say({{"jsonrpc", "2.0"},
+         {"method", "textDocument/didOpen"},
+         {"params",
+          {{"textDocument",
+            {{"uri", uri + "/examples/resnet50/entry.py"},
+             {"languageId", "python"},
+             {"version", 1},
+             {"text", text_}}}}}});
+    fuzz::Input input(reinterpret_cast<const std::uint8_t*>(lines.data()), lines.size());
+    for (int id = 1; !input.empty() && id <= 20; ++id) {
+      const std::string line = replaced(replaced(std::string(input.until('\n')), "PROFILE", profile_), "PROJECT", uri);
+      const std::size_t space = std::min(line.find(' '), line.size());
+      const Json params = Json::parse(line.substr(space), nullptr, false);
+      if (!params.is_discarded() && !line.starts_with("shutdown") && !line.starts_with("exit")) {
+        Json message{{"jsonrpc", "2.0"}, {"method", line.substr(0, space)}, {"params", params}};
+        if (line.find("/did") == std::string::npos) {
+          message["id"] = id;
+        }
+        say(message);
+      }
+    }
+    // The last answer is the one on whether the profile is there.
+    say({{"jsonrpc", "2.0"}, {"id", kThere}, {"method", "ridgeline/summary"}, {"params", {{"profileId", profile_}}}});
+    session->end("the input is over");
+    session.reset();
+    fuzz::poll(loop_);
+    return there;
+  }
+
+ private:
+  static constexpr const char* kThere = "there";
+
+  fs::path project_;
+  fs::path entry_;
+  std::string profile_;
+  std::string text_ = text_of(fs::path(RIDGELINE_SOURCE_DIR) / "examples" / "resnet50" / "entry.py");
+  boost::asio::io_context loop_;
+  methods::Server server_{loop_};
+  session::Service service_ = fuzz::service_of(server_);
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static auto& world = *new World;  // never ended: its threads would outlive what they use
+  CLAIM(world.holds({reinterpret_cast<const char*>(data), size}, check_answer));
+  return 0;
+}
