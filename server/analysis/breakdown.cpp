@@ -118,7 +118,7 @@ class Builder {
     }
     const DeviceCost& unknown = input_.device->timeline.unknown;
     if (const double ms = (unknown.kernel_ns + unknown.copy_ns) * to_ms; ms > 0) {
-      parts_[leaf(0, "device work of no known call", 0)].device_ms += ms;
+      parts_[leaf(0, kUnaskedDeviceWork, 0)].device_ms += ms;
     }
   }
 

@@ -120,7 +120,7 @@ class Builder {
       add_total(key.raw, add);
     }
     if (const double unknown = (timeline.unknown.kernel_ns + timeline.unknown.copy_ns) * to_ms; unknown > 0) {
-      other_["device work that no known call asked for"].device_ms += unknown;
+      other_[kUnaskedDeviceWork].device_ms += unknown;
     }
     for (const auto& [key, ns] : input_.device->waits.calls) {
       costs_[input_.tree[key.owner].self_line].device.wait_ms += ns / 1e6;

@@ -175,6 +175,9 @@ struct Kernel {
   double line_ms = 0;  ///< of that line, of `ms`
 };
 
+/// Of OtherCost and of the breakdown: on the device, by no call that is known.
+inline constexpr const char* kUnaskedDeviceWork = "device work that no known call asked for";
+
 /// One device in the iteration. kernel_ms + copy_ms + idle_ms is the iteration; the lines' device.ms and the other
 /// items' device_ms sum to kernel_ms + copy_ms.
 struct DeviceTime {

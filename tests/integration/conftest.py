@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BINARY = Path(os.environ.get("RIDGELINE_BINARY", ROOT / "build" / "bin" / "ridgeline"))
 ENTRIES = ROOT / "tests" / "data" / "entries"
 sys.path.append(str(ROOT / "tests" / "remote"))  # another machine, for who asks for one
+from processes import processes_with  # noqa: E402
 
 # All examples but a small one are sampled below their own batch size, or little above: by default it is doubled too.
 SMALLER_BATCHES = {
@@ -104,19 +105,6 @@ def eventually(check: Callable[[], None]) -> None:
         except AssertionError:
             if attempt == ATTEMPTS - 1:
                 raise
-
-
-def processes_with(mark: str) -> list[int]:
-    """Processes whose environment holds the mark: everything that a run of ours started."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                if mark.encode() in (folder / "environ").read_bytes():
-                    found.append(int(folder.name))
-            except OSError:
-                continue
-    return found
 
 
 def assert_all_gone(mark: str) -> None:

@@ -21,6 +21,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from processes import processes_with
+
 SSHD = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin")
 
 CONFIG = """
@@ -65,14 +67,7 @@ class Host:
 
     def processes(self, words: str) -> list[int]:
         """What runs there and has the words in its command line."""
-        mark = f"RIDGELINE_CACHE={self.folder}/cache".encode()
-        found = []
-        for process in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                if mark in (process / "environ").read_bytes() and words in command:
-                    found.append(int(process.name))
-        return found
+        return processes_with(f"RIDGELINE_CACHE={self.folder}/cache", words)
 
     def drop_connections(self) -> None:
         """As a machine that is restarted: nobody says goodbye."""

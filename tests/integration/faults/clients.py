@@ -115,7 +115,7 @@ def deep(world: World, random: Random) -> None:
 def too_large(world: World, random: Random) -> None:
     with world.connect() as wire:
         wire.initialize()
-        size = random.randint(1 << 20, (64 << 20) - 200)
+        size = int((64 << 20) / 2 ** random.uniform(0, 6)) - 200
         message = {"jsonrpc": "2.0", "id": "large", "method": "none", "params": ["x" * size]}
         wire.write(framed(message))
         assert wire.answer("large")["error"]["code"] == -32601

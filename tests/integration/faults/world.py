@@ -16,10 +16,11 @@ from random import Random
 from typing import Any
 
 from bad_entries import entry, project
-from conftest import assert_all_gone, processes_with
+from conftest import assert_all_gone
 from lsp.editor import Editor
 from lsp.test_methods import cache
 from lsp.wire import PATIENCE, Daemon, Wire, connected
+from processes import processes_with
 
 GOOD = entry()
 AT_ONCE = 40  # projects: a daemon remembers each that it has profiled
