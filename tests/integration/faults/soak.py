@@ -89,7 +89,7 @@ def main() -> int:
     faults, since = 0, 0
     slowest: list[tuple[float, str]] = []
     try:
-        while (passed := time.monotonic() - start) < 60 * minutes or faults < least:
+        while time.monotonic() - start < 60 * minutes or faults < least:
             if random.random() < 0.2:
                 name, do = USE, use
             else:
@@ -104,7 +104,8 @@ def main() -> int:
                 raise
             tried[name] += 1
             slowest = sorted([*slowest, (world.latencies[-1], name)])[-5:]
-            if passed >= 60 * minutes * (len(periods) + 1) / PERIODS and len(world.latencies) > since:
+            passed = time.monotonic() - start
+            if passed >= 60 * minutes * (len(periods) + 1) / PERIODS:
                 usage = world.usage()
                 periods.append(
                     Period(passed, tried.total(), world.latencies[since:], world.memory(), usage.descriptors)
