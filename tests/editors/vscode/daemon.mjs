@@ -20,6 +20,14 @@ function daemons() {
   }).map(Number);
 }
 
+/** Until the daemon has answered what a window asks at first, and a moment more: the client knows then that it runs. */
+const settled = (pid) => until(async () => {
+  const written = () => Number(/wchar: (\d+)/.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))[1]);
+  const before = written();
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  assert.ok(before > 1000 && written() === before, `it has written ${before}, then ${written()} bytes`);
+});
+
 test('a daemon that is killed comes back; one that dies again and again is given up', async (t) => {
   const before = new Set(daemons());
   const window = await ownWindow(t);
@@ -36,10 +44,12 @@ test('a daemon that is killed comes back; one that dies again and again is given
   };
   kill();
   pid = await current();
+  await settled(pid);
   await window.lens('samples/s').waitFor(); // from the store
   await until(async () => assert.ok((await window.markers()).some(({ stale }) => !stale)));
   for (let crash = 2; crash <= 4; ++crash) {
-    await window.status.getByText('samples/s').waitFor(); // it runs
+    await settled(pid);
+    await window.status.getByText('samples/s').waitFor();
     kill();
     if (crash < 4) pid = await current();
   }
