@@ -62,7 +62,7 @@ class Period:
 
 
 def milliseconds(latencies: list[float]) -> list[str]:
-    ranks = quantiles(latencies, n=100) if len(latencies) > 1 else [*latencies] * 99
+    ranks = quantiles(latencies, n=100, method="inclusive") if len(latencies) > 1 else [*latencies] * 99
     return [f"{1000 * value:.1f}" for value in (ranks[49], ranks[98], max(latencies))]
 
 
