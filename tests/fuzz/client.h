@@ -17,6 +17,7 @@
 #include "protocol/json_rpc.h"
 #include "session/session.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace ridgeline::fuzz {
 
@@ -101,13 +102,11 @@ inline void poll(boost::asio::io_context& loop) {
 }
 
 /// A folder that is the daemon's cache and goes with the process. No log is written.
-inline std::string make_cache() {
+inline const std::filesystem::path& make_cache() {
   spdlog::set_level(spdlog::level::off);
-  static std::string folder = std::filesystem::temp_directory_path() / "ridgeline-fuzz-XXXXXX";
-  CLAIM(::mkdtemp(folder.data()) != nullptr);
-  CLAIM(::setenv("RIDGELINE_CACHE", folder.c_str(), 1) == 0);
-  CLAIM(std::atexit([] { std::filesystem::remove_all(folder); }) == 0);
-  return folder;
+  static const testing::TemporaryFolder folder;
+  CLAIM(::setenv("RIDGELINE_CACHE", folder.path().c_str(), 1) == 0);
+  return folder.path();
 }
 
 }  // namespace ridgeline::fuzz

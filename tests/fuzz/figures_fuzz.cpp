@@ -3,12 +3,11 @@
 // error is a documented one, and the profile is still there afterwards.
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string/replace.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <utility>
 
@@ -21,19 +20,6 @@ using fuzz::Json;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string replaced(std::string text, std::string_view what, std::string_view by) {
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size())) {
-    text.replace(at, what.size(), by);
-  }
-  return text;
-}
-
-std::string text_of(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 /// Every quantity of ours is {"value", "interval": {"low", "high"}, ...}.
 void check_intervals(const Json& value) {
@@ -48,11 +34,14 @@ void check_intervals(const Json& value) {
 }
 
 void check_answer(const Json& message) {
-  static constexpr std::array<int, 10> kCodes{-32700, -32600, -32601, -32602, -32603,
-                                              -32002, -32803, -32802, -32801, -32800};
+  namespace code = protocol::error_code;
+  // Of docs/protocol.md, but for an internal one.
+  static constexpr std::array<int, 9> kCodes{
+      code::kParseError,      code::kInvalidRequest,       code::kMethodNotFound,
+      code::kInvalidParams,   code::kServerNotInitialized, code::kRequestFailed,
+      code::kServerCancelled, code::kContentModified,      code::kRequestCancelled};
   if (message.contains("error")) {
-    const int code = message["error"].at("code").get<int>();
-    CLAIM(code != -32603 && std::find(kCodes.begin(), kCodes.end(), code) != kCodes.end());
+    CLAIM(std::ranges::find(kCodes, message["error"].at("code").get<int>()) != kCodes.end());
   } else {
     check_intervals(message.at("result"));
   }
@@ -62,8 +51,7 @@ void check_answer(const Json& message) {
 class World {
  public:
   World() {
-    const fs::path cache = fuzz::make_cache();
-    project_ = fs::canonical(cache) / "project";
+    project_ = fuzz::make_cache() / "project";
     const fs::path source = RIDGELINE_SOURCE_DIR;
     entry_ = project_ / "examples" / "resnet50" / "entry.py";
     fs::create_directories(entry_.parent_path());
@@ -77,8 +65,9 @@ class World {
     const auto target = profiling::find_target(request);
     CLAIM(std::holds_alternative<profiling::Target>(target));
     std::string problem;
-    const std::string report = replaced(text_of(source / "tests" / "data" / "report" / "sample.json"),
-                                        "/home/user/project", project_.string());
+    const std::string report =
+        boost::replace_all_copy(testing::content_of(source / "tests" / "data" / "report" / "sample.json"),
+                                "/home/user/project", project_.string());
     auto profile = report::read_report(report, problem);
     CLAIM(profile.has_value());
     // Of a run that is still to come, so that no file has changed since.
@@ -130,7 +119,9 @@ class World {
              {"text", text_}}}}}});
     fuzz::Input input(reinterpret_cast<const std::uint8_t*>(lines.data()), lines.size());
     for (int id = 1; !input.empty() && id <= 20; ++id) {
-      const std::string line = replaced(replaced(std::string(input.until('\n')), "PROFILE", profile_), "PROJECT", uri);
+      std::string line(input.until('\n'));
+      boost::replace_all(line, "PROFILE", profile_);
+      boost::replace_all(line, "PROJECT", uri);
       const std::size_t space = std::min(line.find(' '), line.size());
       const Json params = Json::parse(line.substr(space), nullptr, false);
       if (!params.is_discarded() && !line.starts_with("shutdown") && !line.starts_with("exit")) {
@@ -155,7 +146,7 @@ class World {
   fs::path project_;
   fs::path entry_;
   std::string profile_;
-  std::string text_ = text_of(fs::path(RIDGELINE_SOURCE_DIR) / "examples" / "resnet50" / "entry.py");
+  std::string text_ = testing::content_of(fs::path(RIDGELINE_SOURCE_DIR) / "examples" / "resnet50" / "entry.py");
   boost::asio::io_context loop_;
   methods::Server server_{loop_};
   session::Service service_ = fuzz::service_of(server_);

@@ -1,0 +1,5 @@
+"""All that goes wrong: `FAULTS`, in the order of docs/reliability.md."""
+
+from . import clients, places, workers
+
+FAULTS = [*clients.FAULTS, *workers.FAULTS, *places.FAULTS]

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from random import Random
 from statistics import quantiles
 
-from . import clients, places, workers
+from . import FAULTS
 from .world import GOOD, World
 
-FAULTS = [*clients.FAULTS, *workers.FAULTS, *places.FAULTS]
 PERIODS = 10
 USE = "a user's work"
 FLAT = 1.25  # memory of the last period, by the one after the first

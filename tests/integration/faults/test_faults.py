@@ -11,10 +11,9 @@ from random import Random
 import pytest
 from conftest import ROOT
 
-from . import clients, places, workers
+from . import FAULTS
 from .world import Fault, World
 
-FAULTS = [*clients.FAULTS, *workers.FAULTS, *places.FAULTS]
 TABLE = ROOT / "docs" / "reliability.md"
 TIMES = 4  # each is drawn anew
 

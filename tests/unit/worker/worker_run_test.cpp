@@ -18,6 +18,12 @@ class WorkerRun : public testing::RogueTest {
   void child(std::string_view body) {
     script("def child(run):\n" + std::string(body) + "warm()\nwhile True:\n    fork_run(child)\n");
   }
+  /// The parent, after a good run of its child.
+  pid_t idle_parent() {
+    begin();
+    EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome));
+    return worker_->parent_process();
+  }
   void cancel_when_noted(std::string_view name) {
     begin();
     process_ = noted(name);
@@ -46,9 +52,7 @@ TEST_F(WorkerRun, GivesWhatAGoodChildMeasured) {
 
 TEST_F(WorkerRun, ForksTheNextOneFromTheSameParent) {
   child("    good(run)\n");
-  begin();
-  EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome));
-  const pid_t parent = worker_->parent_process();
+  const pid_t parent = idle_parent();
   begin();
   EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome));
   EXPECT_EQ(worker_->parent_process(), parent);
@@ -297,9 +301,7 @@ TEST_F(WorkerRun, BeginsAnewAfterAParentThatWasStopped) {
 
 TEST_F(WorkerRun, GoesToAnotherParentWhenTheIdleOneWasKilled) {
   child("    good(run)\n");
-  begin();
-  EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome));
-  const pid_t parent = worker_->parent_process();
+  const pid_t parent = idle_parent();
   ::kill(parent, SIGKILL);
   begin();
   EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome)) << failure_of(finished_.back()).message;
@@ -308,9 +310,7 @@ TEST_F(WorkerRun, GoesToAnotherParentWhenTheIdleOneWasKilled) {
 
 TEST_F(WorkerRun, GoesToAnotherParentWhenTheIdleOneWasStopped) {
   child("    good(run)\n");
-  begin();
-  EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome));
-  const pid_t parent = worker_->parent_process();
+  const pid_t parent = idle_parent();
   ::kill(parent, SIGSTOP);
   begin({.begin = std::chrono::milliseconds(100)});
   EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome)) << failure_of(finished_.back()).message;
@@ -329,12 +329,13 @@ TEST_F(WorkerRun, GoesToAnotherParentOnce) {
 }
 
 TEST_F(WorkerRun, HoldsNobodyUpWhenAStoppedParentIsLetGo) {
-  child("    good(run)\n");
-  begin();
-  EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome));
-  const pid_t parent = worker_->parent_process();
+  script(
+      "import atexit\natexit.register(note, 'ended')\n"
+      "def child(run):\n    good(run)\nwarm()\nwhile True:\n    fork_run(child)\n");
+  const pid_t parent = idle_parent();
   ::kill(parent, SIGSTOP);
   worker_.reset();
+  EXPECT_EQ(noted("ended"), parent) << "it ended by itself, nobody had to wait and kill it";
   expect_gone(parent);
 }
 
