@@ -150,7 +150,7 @@ std::string Recording::check() const {
     return "the samples of the recording are damaged";
   }
   if (!same_size(memory_time_.size(), memory_address_, memory_bytes_, memory_node_, memory_op_, memory_stage_,
-                 memory_thread_, memory_reserved_) ||
+                 memory_thread_, memory_reserved_, memory_requested_, memory_stream_) ||
       !all_below(memory_node_, nodes) || !all_below_or_none(memory_op_, ops) ||
       !all_below(memory_stage_, kStageCount) || !std::ranges::is_sorted(memory_time_)) {
     return "the allocator events of the recording are damaged";

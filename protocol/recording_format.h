@@ -93,6 +93,10 @@ static_assert(sizeof(DirectoryEntry) == 24);
   COLUMN(memory_thread, 96, std::uint16_t)                                                                      \
   /* What a caching allocator holds of the device after the event; 0: the allocator keeps nothing. */           \
   COLUMN(memory_reserved, 97, std::uint64_t)                                                                    \
+  /* What a caching allocator was asked for, of the bytes that it handed out; 0: not known, or freed. And the */ \
+  /* stream that it was asked for, by a number of the recording's own. */                                       \
+  COLUMN(memory_requested, 98, std::uint64_t)                                                                   \
+  COLUMN(memory_stream, 99, std::uint16_t)                                                                      \
   /* Roles of storages: "at this time the block at this address served as ...". */                              \
   COLUMN(role_time, 100, std::uint64_t)                                                                         \
   COLUMN(role_address, 101, std::uint64_t)                                                                      \

@@ -200,6 +200,30 @@ PyObject* py_stop_counting(PyObject*, PyObject*) {
   return none();
 }
 
+PyObject* py_set_requests(PyObject*, PyObject* list) {
+  if (!PyList_Check(list)) {
+    PyErr_SetString(PyExc_TypeError, "set_requests: expected a list");
+    return nullptr;
+  }
+  std::vector<MemoryRequest> requests;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    unsigned long long address = 0;
+    unsigned long long bytes = 0;
+    unsigned short stream = 0;
+    PyObject* request = PyList_GET_ITEM(list, i);
+    if (!PyTuple_Check(request)) {
+      PyErr_SetString(PyExc_TypeError, "set_requests: expected tuples");
+      return nullptr;
+    }
+    if (PyArg_ParseTuple(request, "KKH", &address, &bytes, &stream) == 0) {
+      return nullptr;
+    }
+    requests.push_back({address, bytes, stream});
+  }
+  state().requests = std::move(requests);
+  return none();
+}
+
 /// finish(instances) → bytes: instances as (type, name, file, line).
 PyObject* py_finish(PyObject*, PyObject* instance_list) {
   if (!PyList_Check(instance_list)) {
@@ -248,6 +272,7 @@ PyMethodDef kMethods[] = {
     {"start_counting", py_start_counting, METH_VARARGS, "(roots, excluded): count line runs and module calls."},
     {"stop_counting", py_stop_counting, METH_NOARGS, "Stop counting."},
     {"instances", py_instances, METH_NOARGS, "(address, type) of module instances by number."},
+    {"set_requests", py_set_requests, METH_O, "What the device's allocator was asked for: (address, bytes, stream)."},
     {"finish", py_finish, METH_O, "The recording as bytes."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -149,6 +149,13 @@ class AgentWork {
   ThreadBuffer& buffer_;
 };
 
+/// What a device's caching allocator was asked for, of a block that it handed out.
+struct MemoryRequest {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint16_t stream = 0;
+};
+
 /// What all collectors share. Written by control functions only.
 struct State {
   const void* module_call = nullptr;  ///< code object of Module._call_impl
@@ -157,6 +164,7 @@ struct State {
   std::int16_t memory_device = kHost;  ///< whose allocator events a recording has
   recording::Stage stage = recording::Stage::kLoad;
   double cost[recording::kCostCount] = {0, 0, 0, 0};
+  std::vector<MemoryRequest> requests;  ///< of the recording; those at one address in the order of its blocks
 };
 State& state();
 

@@ -33,6 +33,7 @@ class Writer {
   void add_activities(const cupti::Records& records);
   void add_pauses(const ThreadBuffer& main, const cupti::Records& records);
   void add_memory();
+  void add_requests();
   void add_roles();
   std::uint32_t node(const ThreadBuffer& buffer, std::uint32_t local);
   void add_node(const StackNode& stack_node, std::uint32_t parent);
@@ -245,6 +246,30 @@ void Writer::add_memory() {
     columns_.memory_stage.push_back(static_cast<std::uint8_t>(record.stage));
     columns_.memory_thread.push_back(record.thread);
     columns_.memory_reserved.push_back(record.reserved);
+  }
+  add_requests();
+}
+
+/// Finds each block's request: of those at its address, from the last on, since either side may begin later.
+void Writer::add_requests() {
+  std::unordered_map<std::uint64_t, std::vector<const MemoryRequest*>> requests;
+  for (const MemoryRequest& request : state().requests) {
+    requests[request.address].push_back(&request);
+  }
+  const std::size_t events = columns_.memory_address.size();
+  columns_.memory_requested.resize(events);
+  columns_.memory_stream.resize(events);
+  for (std::size_t event = events; event-- > 0;) {
+    const auto found = requests.find(columns_.memory_address[event]);
+    if (columns_.memory_bytes[event] == 0 || found == requests.end() || found->second.empty()) {
+      continue;
+    }
+    const MemoryRequest& request = *found->second.back();
+    found->second.pop_back();
+    if (request.bytes <= columns_.memory_bytes[event]) {
+      columns_.memory_requested[event] = request.bytes;
+      columns_.memory_stream[event] = request.stream;
+    }
   }
 }
 

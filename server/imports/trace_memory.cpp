@@ -61,6 +61,8 @@ class Writer {
     to_.memory_stage.push_back(static_cast<std::uint8_t>(stage));
     to_.memory_thread.push_back(where.thread);
     to_.memory_reserved.push_back(reserved);
+    to_.memory_requested.push_back(0);
+    to_.memory_stream.push_back(0);
   }
 
   const Trace& trace_;

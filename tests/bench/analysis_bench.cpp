@@ -88,6 +88,8 @@ std::string synthetic_recording(std::uint32_t ops) {
     columns.memory_stage.push_back(static_cast<std::uint8_t>(recording::Stage::kIteration));
     columns.memory_thread.push_back(0);
     columns.memory_reserved.push_back(0);
+    columns.memory_requested.push_back(0);
+    columns.memory_stream.push_back(0);
     return index;
   };
   const auto close = [&](std::uint32_t index) { columns.op_end[index] = time += 500; };

@@ -9,6 +9,7 @@ from enum import IntEnum
 from time import perf_counter_ns
 from typing import Any
 
+from ridgeline_runner.allocator_history import AllocatorHistory
 from ridgeline_runner.devices import Device, LentSlot, cupti_candidates, named_cupti
 from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.overlay import source_of
@@ -105,6 +106,9 @@ class Recorder:
         """Records `count` iterations; their times in nanoseconds, instrumented."""
         agent = self._agent
         agent.set_inputs(tensors_in(inputs))
+        history = None if self._device.is_host else AllocatorHistory(self._device.index)
+        if history:
+            history.begin()
         self._note(agent.begin())
         times = []
         synchronise = self._device.synchronise
@@ -119,6 +123,7 @@ class Recorder:
                 agent.iteration_end()
         finally:
             agent.end()
+            agent.set_requests(history.take() if history else [])
         if self._records_device:
             launches, activities = agent.device_counts()
             if launches and not activities:

@@ -80,6 +80,9 @@ struct Allocation {
   std::uint32_t op = kNone;
   Stage stage = Stage::kIteration;
   std::uint16_t thread = 0;
+  std::uint64_t reserved = 0;
+  std::uint64_t requested = 0;
+  std::uint16_t stream = 0;
 };
 
 /// Grows the columns of a recording. Ops are added thread by thread and in order of time, allocator events in order of
@@ -223,7 +226,9 @@ class RecordingBuilder {
     columns.memory_op.push_back(event.op);
     columns.memory_stage.push_back(static_cast<std::uint8_t>(event.stage));
     columns.memory_thread.push_back(event.thread);
-    columns.memory_reserved.push_back(0);
+    columns.memory_reserved.push_back(event.reserved);
+    columns.memory_requested.push_back(event.requested);
+    columns.memory_stream.push_back(event.stream);
     return *this;
   }
   RecordingBuilder& release(std::uint64_t time, std::uint64_t address) { return allocate({time, address, 0}); }

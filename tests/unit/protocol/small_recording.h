@@ -47,6 +47,8 @@ inline Columns small_columns() {
   columns.memory_stage = {1, 4, 4};
   columns.memory_thread = {0, 0, 1};
   columns.memory_reserved = {64, 192, 192};
+  columns.memory_requested = {60, 0, 0};
+  columns.memory_stream = {0, 1, 0};
   columns.call_thread = {0, 0};
   columns.call_kind = {1, 3};
   columns.call_name = {2, 1};

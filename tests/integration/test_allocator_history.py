@@ -1,0 +1,131 @@
+"""What the code asks a caching allocator for: torch's history of it, and what a recording makes of that.
+
+There is no GPU here. The snapshots have the form that PyTorch documents ("Understanding CUDA Memory Usage").
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "profiler" / "runner"))
+
+from ridgeline_runner.allocator_history import AllocatorHistory
+from test_device_memory import MIB, Report, module, record, report
+
+__all__ = ["module", "report"]  # fixtures
+
+
+class FakeMemory:
+    """torch.cuda.memory as far as a history needs it."""
+
+    def __init__(self) -> None:
+        self.calls: list[dict[str, Any]] = []
+        self.segments: list[dict[str, Any]] = []
+        self.traces: list[list[dict[str, Any]]] = [[], []]
+
+    def _record_memory_history(self, **keywords: Any) -> None:
+        self.calls.append(keywords)
+
+    def _snapshot(self) -> dict[str, Any]:
+        return {"segments": self.segments, "device_traces": self.traces}
+
+
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch) -> FakeMemory:
+    fake = FakeMemory()
+    monkeypatch.setattr(torch.cuda, "memory", fake)
+    return fake
+
+
+def block(state: str, size: int, requested: int = 0) -> dict[str, Any]:
+    return {"state": state, "size": size, "requested_size": requested}
+
+
+def event(action: str, address: int, size: int, stream: int = 0) -> dict[str, Any]:
+    return {"action": action, "addr": address, "size": size, "stream": stream, "time_us": 1}
+
+
+def test_it_has_what_was_alive_and_then_the_requests(memory: FakeMemory) -> None:
+    blocks = [block("active_allocated", 512, 400), block("inactive", 1024), block("active_pending_free", 512, 5)]
+    memory.segments = [
+        {"device": 1, "address": 0x1000, "stream": 0, "blocks": blocks},
+        {"device": 0, "address": 0x9000, "stream": 0, "blocks": blocks},
+    ]
+    history = AllocatorHistory(1)
+    history.begin()
+    memory.traces[1] = [
+        event("alloc", 0x1200, 1000, 0x7F00),
+        event("segment_alloc", 0x8000, 2 * MIB),
+        event("free_requested", 0x1200, 1000),
+        event("free_completed", 0x1200, 1000),
+        event("alloc", 0x8000, 3, 0x7F08),
+    ]
+    assert history.take() == [(0x1000, 400, 0), (0x1600, 5, 0), (0x1200, 1000, 1), (0x8000, 3, 2)]
+    assert [call["enabled"] for call in memory.calls] == ["all", None]
+    assert memory.calls[0]["context"] is None  # no stacks: they would cost more than the allocations
+    assert history.take() == []
+
+
+def test_without_a_history_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = AllocatorHistory(0)
+    history.begin()  # the real one of a torch without CUDA
+    assert history.take() == []
+
+
+def test_a_history_of_another_form_is_no_failure(memory: FakeMemory) -> None:
+    memory.segments = [{"device": 0}]
+    history = AllocatorHistory(0)
+    history.begin()
+    memory.traces = []
+    assert history.take() == []
+
+
+def test_a_recording_has_what_was_asked_for(module: Any, report: Report) -> None:
+    module.set_memory_device(0)
+    report(0x1000, 512)
+
+    def step() -> None:
+        report(0x2000, 1024)
+        report(0x1000, -512)
+        report(0x1000, 2048)
+        report(0x3000, 512)
+
+    module.set_requests([(0x1000, 500, 0), (0x2000, 1000, 1), (0x1000, 2047, 0), (0x3000, 513, 0)])
+    recording = record(module, step)
+    assert list(zip(recording.memory_address, recording.memory_requested, recording.memory_stream, strict=True)) == [
+        (0x1000, 500, 0),
+        (0x2000, 1000, 1),
+        (0x1000, 0, 0),  # freed
+        (0x1000, 2047, 0),
+        (0x3000, 0, 0),  # no block is smaller than its request: this is another's
+    ]
+    for address, size in ((0x2000, 1024), (0x1000, 2048), (0x3000, 512)):
+        report(address, -size)
+    module.set_requests([])
+
+
+def test_a_history_that_begins_late_is_matched_from_its_end(module: Any, report: Report) -> None:
+    module.set_memory_device(0)
+
+    def step() -> None:
+        for size in (512, 1024, 1536):
+            report(0x1000, size)
+            report(0x1000, -size)
+
+    module.set_requests([(0x1000, 1000, 0), (0x1000, 1500, 0)])
+    recording = record(module, step)
+    asked = zip(recording.memory_bytes, recording.memory_requested, strict=True)
+    assert [requested for size, requested in asked if size] == [0, 1000, 1500]
+    module.set_requests([])
+
+
+@pytest.mark.parametrize("requests", ["text", [(1, 2)], [(1, 2, "3")], [5]])
+def test_requests_are_tuples_of_numbers(module: Any, requests: Any) -> None:
+    with pytest.raises(TypeError):
+        module.set_requests(requests)
