@@ -55,8 +55,13 @@ RunResult result_from(const json& value) {
   value.at("lowMHz").get_to(result.low_mhz);
   value.at("highMHz").get_to(result.high_mhz);
   const json& device = value.at("device");
-  result.device = {device.at("kind").get<std::string>(), device.at("name").get<std::string>(),
-                   member<std::uint64_t>(device, "memoryBytes")};
+  result.device = {device.at("kind").get<std::string>(),          device.at("name").get<std::string>(),
+                   member<std::uint64_t>(device, "memoryBytes"),  member<std::uint64_t>(device, "availableBytes"),
+                   device.at("allocatorConf").get<std::string>(), device.at("memoryFraction").get<double>()};
+  if (result.device.available_bytes > result.device.memory_bytes || !(result.device.memory_fraction >= 0) ||
+      result.device.memory_fraction > 1) {
+    throw std::invalid_argument("more of the device is available than it has");
+  }
   for (const json& sample : array_at(value, "samples")) {
     SampledBatch batch;
     batch.batch_size = member<int>(sample, "batchSize");

@@ -98,6 +98,9 @@ struct RunDevice {
   std::string kind;  ///< "cuda"; empty: the host, of which the rest says nothing
   std::string name;
   std::uint64_t memory_bytes = 0;
+  std::uint64_t available_bytes = 0;  ///< of those: less what the context, libraries and other processes hold
+  std::string allocator_conf;         ///< of the caching allocator, as PYTORCH_ALLOC_CONF
+  double memory_fraction = 1;         ///< torch.cuda.set_per_process_memory_fraction()
 };
 struct RunResult {
   int batch_size = 0;

@@ -23,15 +23,16 @@ Location costliest_in(const Profile& profile, Phase phase) {
 
 /// The batch size is larger than what the device holds, by the models or because it was tried.
 std::optional<Advice> will_not_fit(const Profile& profile, const Predictor& predictor, int batch_size) {
-  const BatchPrediction now = predict_batch(predictor, batch_size);
+  BatchPrediction now = predict_batch(predictor, batch_size);
   const bool tried = std::ranges::any_of(profile.skipped, [&](const Skipped& skipped) {
     return skipped.kind == "out-of-memory" && skipped.batch_size <= batch_size;
   });
   if (now.fits.value_or(true) && !tried) {
     return std::nullopt;
   }
+  add_reserved(predictor, now);
   Advice advice{AdviceKind::kWillNotFit, {}, batch_size, 0, 0, static_cast<double>(profile.capacity_bytes), now, {}};
-  advice.part = now.peak_bytes ? now.peak_bytes->value : 0;
+  advice.part = needed_bytes(now).value_or(0);
   const Answer fits = answer(predictor, {Quantity::kMemory, advice.whole});
   if (fits.batch && fits.batch->batch_size < batch_size) {
     advice.better = fits.batch;

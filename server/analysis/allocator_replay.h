@@ -148,4 +148,17 @@ inline Peak find_peak(const recording::Recording& recording, Replay& replay) {
   return find_peak(recording, replay, [](std::uint32_t) {});
 }
 
+/// The most that a device's caching allocator held from the first iteration on; nothing where there is none.
+inline std::optional<std::uint64_t> peak_reserved(const recording::Recording& recording) {
+  std::uint64_t peak = 0;
+  for (std::size_t i = 0; i < recording.memory_time().size(); ++i) {
+    const bool before = recording.memory_time()[i] < recording.iteration_start().front();
+    const bool after = recording.memory_time()[i] > recording.iteration_end().back();
+    if (!after) {
+      peak = before ? recording.memory_reserved()[i] : std::max(peak, recording.memory_reserved()[i]);
+    }
+  }
+  return peak > 0 ? std::optional(peak) : std::nullopt;
+}
+
 }  // namespace ridgeline::analysis

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "analysis/allocator_model.h"
 #include "analysis/peak_model.h"
 
 namespace ridgeline::analysis {
@@ -86,7 +87,29 @@ std::optional<int> largest_within(const Predictor& predictor, double bytes, cons
   return too_much(range.high) ? std::nullopt : std::optional(range.high);
 }
 
+/// On a device: what its allocator needs has to fit, with all that it gives back when it has to.
+void answer_device_memory(const Predictor& predictor, double wanted, Answer& answer) {
+  const AllocatorModel& model = *predictor.allocator;
+  LargestBatch largest{model.largest, model.is_bounded};
+  if (wanted != static_cast<double>(predictor.capacity_bytes)) {
+    const auto bytes = static_cast<std::uint64_t>(std::min(wanted, 1e18));
+    const DeviceMemory device{std::max(bytes, model.setup.device_bytes), bytes};
+    largest = largest_that_fits(model, device, kMaxBatchSize);
+  }
+  if (largest.batch_size.has_value()) {
+    answer.batch = predict_batch(predictor, *largest.batch_size);
+    answer.obstacle = largest.is_bounded ? Obstacle::kNone : Obstacle::kMemoryUnknown;
+  } else {
+    answer.least = predict_batch(predictor, 1);
+    answer.obstacle = Obstacle::kTooLittleMemory;
+  }
+}
+
 void answer_memory(const Predictor& predictor, double wanted, Answer& answer) {
+  if (predictor.allocator != nullptr) {
+    answer_device_memory(predictor, wanted, answer);
+    return;
+  }
   const BatchRange range = memory_range(predictor);
   if (range.high < range.low) {
     answer.obstacle = Obstacle::kTooFewSizes;
@@ -167,6 +190,11 @@ Answer answer(const Predictor& predictor, const Question& question) {
     case Quantity::kBalance:
       answer_balance(predictor, question.value, answer);
       break;
+  }
+  for (std::optional<BatchPrediction>* batch : {&answer.batch, &answer.least}) {
+    if (batch->has_value()) {
+      add_reserved(predictor, **batch);
+    }
   }
   std::ranges::copy_if(predictor.skipped, std::back_inserter(answer.failed), [&](const Skipped& skipped) {
     return answer.batch.has_value() && skipped.batch_size <= answer.batch->batch_size &&

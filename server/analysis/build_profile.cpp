@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/allocator_model.h"
 #include "analysis/allocator_replay.h"
 #include "analysis/breakdown.h"
 #include "analysis/device_time.h"
@@ -107,21 +108,47 @@ void add_line_models(const Runs& sampled, Profile& profile) {
   }
 }
 
-void add_peak_model(const Runs& sampled, Profile& profile) {
-  std::vector<SampledMemory> memories;
-  for (const AnalysedRun* run : sampled) {
-    memories.push_back(
-        {run->run.batch_size, &run->run.recording, [run](std::uint32_t event) { return run->label(event); }});
+/// How much of the device the step needs at other batch sizes, by its allocator.
+void add_allocator_model(const Ledger& ledger, const std::vector<const recording::Recording*>& recordings,
+                         const AllocatorSetup& setup, Profile& profile) {
+  std::vector<int> sizes;
+  for (const MemorySample& sample : profile.memory_samples) {
+    sizes.push_back(sample.batch_size);
   }
   std::string why_not;
-  profile.peak_model = fit_peak_model(memories, why_not);
-  if (!profile.peak_model.has_value() && sampled.size() > 1) {
+  std::optional<AllocatorModel> model = make_allocator_model(ledger, sizes, recordings, setup, why_not);
+  if (!model.has_value()) {
+    profile.warnings.push_back("Reserved memory at other batch sizes is not known: " + why_not + ".");
+    return;
+  }
+  const LargestBatch largest = largest_that_fits(*model, device_of(setup), kMaxBatchSize);
+  model->largest = largest.batch_size;
+  model->is_bounded = largest.is_bounded;
+  profile.allocator = std::make_shared<const AllocatorModel>(std::move(*model));
+}
+
+void add_memory_models(const Runs& sampled, const std::optional<AllocatorSetup>& setup, Profile& profile) {
+  std::vector<SampledMemory> memories;
+  std::vector<const recording::Recording*> recordings;
+  for (const AnalysedRun* run : sampled) {
+    recordings.push_back(&run->run.recording);
+    memories.push_back(
+        {run->run.batch_size, recordings.back(), [run](std::uint32_t event) { return run->label(event); }});
+  }
+  std::string why_not;
+  const std::optional<Ledger> ledger = match_allocations(recordings, why_not);
+  if (ledger.has_value()) {
+    profile.peak_model = fit_peak_model(memories, *ledger);
+    if (setup.has_value()) {
+      add_allocator_model(*ledger, recordings, *setup, profile);
+    }
+  } else if (sampled.size() > 1) {
     profile.warnings.push_back("Memory at other batch sizes is a straight line through the sampled peaks: " + why_not +
                                ".");
   }
 }
 
-void add_models(const Runs& sampled, Profile& profile) {
+void add_models(const Runs& sampled, const std::optional<AllocatorSetup>& setup, Profile& profile) {
   std::vector<Point> peaks;
   double squares = 0;
   for (const AnalysedRun* run : sampled) {
@@ -133,7 +160,7 @@ void add_models(const Runs& sampled, Profile& profile) {
   profile.aa_noise = std::sqrt(squares / static_cast<double>(sampled.size()));
   profile.time_model = fit_time_model(profile.time_samples);
   profile.memory_model = fit_line(peaks);
-  add_peak_model(sampled, profile);
+  add_memory_models(sampled, setup, profile);
   if (profile.time_model.has_value()) {
     add_line_models(sampled, profile);
   }
@@ -143,9 +170,11 @@ void add_models(const Runs& sampled, Profile& profile) {
 void add_checks(const std::vector<const BatchRun*>& checks, const Predictor& predictor, Profile& profile) {
   for (const BatchRun* run : checks) {
     Replay replay(run->recording);
-    const BatchPrediction predicted = predict_batch(predictor, run->batch_size);
+    BatchPrediction predicted = predict_batch(predictor, run->batch_size);
+    add_reserved(predictor, predicted);
     profile.checks.push_back({bare_time(*run), find_peak(run->recording, replay).bytes, predicted.extrapolated,
-                              predicted.ms, predicted.peak_bytes});
+                              predicted.ms, predicted.peak_bytes, peak_reserved(run->recording),
+                              predicted.reserved_bytes});
   }
 }
 
@@ -277,7 +306,7 @@ Profile build_profile(const RunInput& input) {
   profile.warnings = input.warnings;
   add_iteration(user, profile);
   add_unused_gradients(user, input.unused_gradients, profile);
-  add_models(sampled, profile);
+  add_models(sampled, input.allocator, profile);
   const Predictor predictor = make_predictor(profile);
   profile.max_samples_per_second = greatest_throughput(predictor);
   add_checks(checks, predictor, profile);

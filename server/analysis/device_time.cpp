@@ -4,6 +4,8 @@
 #include <functional>
 #include <string>
 
+#include "analysis/allocator_replay.h"
+
 namespace ridgeline::analysis {
 
 namespace {
@@ -38,19 +40,6 @@ Kernel kernel_of(const KernelCost& cost, const BreakdownInput& input) {
   kernel.location = location_of(cost.line, input.recording, input.tree, input.scope);
   kernel.line_ms = cost.line_ns / iterations / 1e6;
   return kernel;
-}
-
-/// The most that the allocator held of the device from the first iteration on.
-std::optional<std::uint64_t> peak_reserved(const recording::Recording& recording) {
-  std::uint64_t peak = 0;
-  for (std::size_t i = 0; i < recording.memory_time().size(); ++i) {
-    const bool before = recording.memory_time()[i] < recording.iteration_start().front();
-    const bool after = recording.memory_time()[i] > recording.iteration_end().back();
-    if (!after) {
-      peak = before ? recording.memory_reserved()[i] : std::max(peak, recording.memory_reserved()[i]);
-    }
-  }
-  return peak > 0 ? std::optional(peak) : std::nullopt;
 }
 
 }  // namespace

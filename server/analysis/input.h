@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,8 @@ struct RunInput {
   SourceScope scope;
   Environment environment;
   std::uint64_t capacity_bytes = 0;
-  int batch_size = 0;  ///< the user's; one of `runs`
+  std::optional<AllocatorSetup> allocator;  ///< of the device that the recordings are of
+  int batch_size = 0;                       ///< the user's; one of `runs`
   std::vector<BatchRun> runs;
   std::vector<Skipped> skipped;
   std::vector<UnusedGradient> unused_gradients;

@@ -77,6 +77,7 @@ struct History {
     std::uint32_t born = 0;  ///< the recording's event that allocated the block
     std::size_t other = 0;   ///< the position in the history where it is freed, or was allocated; kNever: not freed
     bool allocates = false;
+    bool before = false;  ///< of the iteration
   };
   static constexpr std::size_t kNever = ~std::size_t{0};
 
@@ -103,7 +104,7 @@ History history_of(const Recording& recording) {
   const auto add = [&](std::uint32_t block, bool allocates) {
     const std::size_t here = history.events.size();
     const std::uint32_t born = blocks[block].event;
-    history.events.push_back({born, allocates ? History::kNever : position[block], allocates});
+    history.events.push_back({born, allocates ? History::kNever : position[block], allocates, born < first});
     const std::uint64_t when = born < first ? 2 : 3;
     history.tokens.push_back(mixed(identities.of(born), allocates ? when : 4 + when));
     if (allocates) {
@@ -221,10 +222,14 @@ std::vector<Allocation> allocations_of(std::span<const History> histories, const
       const std::size_t death = event.other == History::kNever ? kNeverFreed : place[sample][event.other];
       auto same = std::ranges::find(allocations.begin() + first, allocations.end(), death, &Allocation::death);
       if (same == allocations.end()) {
-        allocations.push_back({here, death, std::vector<std::uint64_t>(histories.size()), sample, event.born});
+        const std::vector<std::uint64_t> none(histories.size());
+        allocations.push_back({here, death, none, sample, event.born, event.before, none});
         same = allocations.end() - 1;
       }
-      same->bytes[sample] = histories[sample].recording->memory_bytes()[event.born];
+      const Recording& recording = *histories[sample].recording;
+      const std::uint64_t requested = recording.memory_requested()[event.born];
+      same->bytes[sample] = recording.memory_bytes()[event.born];
+      same->requested[sample] = requested > 0 ? requested : same->bytes[sample];
     }
   }
   return allocations;
@@ -237,6 +242,10 @@ bool is_incomplete(const Recording* recording) {
 }  // namespace
 
 std::optional<Ledger> match_allocations(std::span<const Recording* const> recordings, std::string& why_not) {
+  if (recordings.size() < 2) {
+    why_not = "it needs two batch sizes";
+    return std::nullopt;
+  }
   if (std::ranges::any_of(recordings, is_incomplete)) {
     why_not = "a recording was full";
     return std::nullopt;

@@ -21,8 +21,13 @@ struct Allocation {
   std::vector<std::uint64_t> bytes;  ///< at each sample; 0 where it does not exist
   std::size_t sample = 0;            ///< the first that has it
   std::uint32_t event = 0;           ///< of that sample's recording, which allocated it
+  bool before = false;               ///< it was alive when the iteration began
+  /// What was asked for, at each sample, where the recording knows it: the allocator may hand out more. Else as
+  /// `bytes`.
+  std::vector<std::uint64_t> requested;
 };
 
+/// Of two samples or more.
 struct Ledger {
   std::size_t instants = 0;
   std::vector<Allocation> allocations;
@@ -30,7 +35,8 @@ struct Ledger {
 
 /// Matches the iteration that holds the peak of each recording, by the ops and stacks that allocated and freed, in
 /// order; what was alive when the iteration began stands first. Replayed, each sample's bytes give its recorded peak.
-/// Nothing, with the reason in `why_not`, when a recording is incomplete or they allocate too differently. Pure.
+/// Nothing, with the reason in `why_not`, when there are fewer than two recordings, when one is incomplete, or when
+/// they allocate too differently. Pure.
 std::optional<Ledger> match_allocations(std::span<const recording::Recording* const> recordings, std::string& why_not);
 
 }  // namespace ridgeline::analysis

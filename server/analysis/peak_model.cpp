@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
 
+#include "analysis/allocation_growth.h"
 #include "analysis/envelope.h"
 #include "analysis/ledger.h"
 
@@ -18,107 +18,10 @@ using recording::kNone;
 
 constexpr std::size_t kNamed = 8;
 
-/// Whether all samples lie on the line through the first and the last, exactly, and it does not fall.
-bool is_linear(const std::vector<std::uint64_t>& bytes, const std::vector<int>& sizes) {
-  const auto rise = static_cast<double>(bytes.back()) - static_cast<double>(bytes.front());
-  const double run = sizes.back() - sizes.front();
-  if (rise < 0) {
-    return false;
-  }
-  for (std::size_t i = 1; i + 1 < bytes.size(); ++i) {
-    const auto part = static_cast<double>(bytes[i]) - static_cast<double>(bytes.front());
-    if (part * run != rise * (sizes[i] - sizes.front())) {
-      return false;
-    }
-  }
-  return true;
-}
-
-/// One stretch of batch sizes, and the two samples that lines are drawn through there.
-struct Stretch {
-  int low = 1;
-  int high = 0;
-  std::size_t left = 0;
-  std::size_t right = 0;
-  bool inside = false;  ///< between two samples
-};
-
-std::vector<Stretch> stretches_of(const std::vector<int>& sizes, bool all_linear) {
-  const int most = std::numeric_limits<int>::max();
-  const std::size_t last = sizes.size() - 1;
-  if (all_linear) {
-    return {{1, most, 0, last, false}};
-  }
-  std::vector<Stretch> stretches;
-  if (sizes.front() > 1) {
-    stretches.push_back({1, sizes.front() - 1, 0, 1, false});
-  }
-  for (std::size_t i = 0; i < last; ++i) {
-    stretches.push_back({sizes[i], i + 1 == last ? sizes[last] : sizes[i + 1] - 1, i, i + 1, true});
-  }
-  stretches.push_back({sizes.back() + 1, most, last - 1, last, false});
-  return stretches;
-}
-
-/// Beyond the samples a size may lie so many times as far off as the samples themselves lie off their line.
-constexpr double kDoubt = 4;
-
-/// The most that a sample lies off the line through the first and the last.
-double departure(const std::vector<std::uint64_t>& bytes, const std::vector<int>& sizes) {
-  const double rise = static_cast<double>(bytes.back()) - static_cast<double>(bytes.front());
-  double most = 0;
-  for (std::size_t i = 1; i + 1 < bytes.size(); ++i) {
-    const double part = static_cast<double>(sizes[i] - sizes.front()) / (sizes.back() - sizes.front());
-    most = std::max(most, std::abs(static_cast<double>(bytes[i]) - static_cast<double>(bytes.front()) - part * rise));
-  }
-  return most;
-}
-
-enum class Bound : std::uint8_t { kValue, kLow, kHigh };
-
-/// A line through two points: its values at the left and right sample of a stretch.
-struct Ends {
-  double left = 0;
-  double right = 0;
-};
-
-/// The bytes of an allocation in a stretch. What is linear has one line. Of the rest, inside: the line between the
-/// neighbours, bounded by the lesser and the greater of them; outside: that line as far as it grows, bounded by what
-/// stays as it is and what vanishes with the batch or grows in proportion to it.
-Ends ends_of(const std::vector<std::uint64_t>& bytes, bool linear, const std::vector<int>& sizes,
-             const Stretch& stretch, Bound bound) {
-  const auto left = static_cast<double>(bytes[stretch.left]);
-  const auto right = static_cast<double>(bytes[stretch.right]);
-  if (linear) {
-    return {left, right};
-  }
-  if (stretch.inside) {
-    const double constant = bound == Bound::kLow ? std::min(left, right) : std::max(left, right);
-    return bound == Bound::kValue ? Ends{left, right} : Ends{constant, constant};
-  }
-  const bool below = stretch.high < sizes.front();
-  const double near = below ? left : right;
-  const double ratio = static_cast<double>(sizes[stretch.left]) / sizes[stretch.right];
-  const Ends constant{near, near};
-  const Ends proportional = below ? Ends{left, left / ratio} : Ends{right * ratio, right};
-  const Ends chord{left, right};
-  const bool shrinks = right < left;
-  const bool steep = chord.right - chord.left > proportional.right - proportional.left;
-  if (bound == Bound::kValue) {
-    return shrinks || (below && steep) ? constant : chord;
-  }
-  if (bound == Bound::kLow) {
-    return shrinks || below ? Ends{0, 0} : constant;
-  }
-  const Ends ends = below ? (shrinks ? chord : constant) : (steep ? chord : proportional);
-  const double doubt = kDoubt * departure(bytes, sizes);
-  return {ends.left + doubt, ends.right + doubt};
-}
-
 /// What the model is made of.
 struct Material {
   std::vector<int> sizes;
-  Ledger ledger;
+  const Ledger& ledger;
   std::vector<bool> linear;         ///< of each allocation
   std::vector<MemoryLabel> labels;  ///< likewise
 
@@ -241,30 +144,17 @@ double at(const std::vector<Piece>& pieces, int batch_size) {
 
 }  // namespace
 
-std::optional<PeakModel> fit_peak_model(std::span<const SampledMemory> samples, std::string& why_not) {
-  std::vector<SampledMemory> sorted(samples.begin(), samples.end());
-  std::ranges::sort(sorted, {}, &SampledMemory::batch_size);
-  if (sorted.size() < 2) {
-    why_not = "it needs two batch sizes";
-    return std::nullopt;
-  }
-  Material material;
-  std::vector<const recording::Recording*> recordings;
-  for (const SampledMemory& sample : sorted) {
+PeakModel fit_peak_model(std::span<const SampledMemory> samples, const Ledger& ledger) {
+  Material material{{}, ledger, {}, {}};
+  for (const SampledMemory& sample : samples) {
     material.sizes.push_back(sample.batch_size);
-    recordings.push_back(sample.recording);
   }
-  std::optional<Ledger> ledger = match_allocations(recordings, why_not);
-  if (!ledger.has_value()) {
-    return std::nullopt;
-  }
-  material.ledger = std::move(*ledger);
   PeakModel model;
-  model.checked = sorted.size() > 2;
-  model.allocations = static_cast<int>(material.ledger.allocations.size());
-  for (const Allocation& allocation : material.ledger.allocations) {
+  model.checked = samples.size() > 2;
+  model.allocations = static_cast<int>(ledger.allocations.size());
+  for (const Allocation& allocation : ledger.allocations) {
     material.linear.push_back(is_linear(allocation.bytes, material.sizes));
-    material.labels.push_back(sorted[allocation.sample].label(allocation.event));
+    material.labels.push_back(samples[allocation.sample].label(allocation.event));
     model.not_linear += material.linear.back() ? 0 : 1;
   }
   const bool all_linear = model.not_linear == 0;
@@ -273,7 +163,7 @@ std::optional<PeakModel> fit_peak_model(std::span<const SampledMemory> samples, 
     model.low = peak_everywhere(material, false, Bound::kLow, nullptr);
     model.high = peak_everywhere(material, false, Bound::kHigh, nullptr);
   }
-  model.largest_not_linear = named(material, sorted);
+  model.largest_not_linear = named(material, samples);
   return model;
 }
 

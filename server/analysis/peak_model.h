@@ -10,9 +10,9 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "analysis/ledger.h"
 #include "analysis/profile.h"
 #include "protocol/recording.h"
 
@@ -30,13 +30,10 @@ struct SampledMemory {
   std::function<MemoryLabel(std::uint32_t event)> label;  ///< of the block that an event of the recording allocated
 };
 
-/// Matches the allocations of the recordings (ledger.h). The model's value at each sampled batch size is the recorded
-/// peak, to the byte. An allocation whose size is not linear in the batch size is taken as linear between neighbouring
-/// samples; then the model has an interval.
-///
-/// Needs two batch sizes or more, each once; the order does not matter. Nothing, with the reason in `why_not`, when
-/// there are fewer, when a recording is incomplete, or when the step allocates too differently to be matched.
-std::optional<PeakModel> fit_peak_model(std::span<const SampledMemory> samples, std::string& why_not);
+/// The model's value at each sampled batch size is the recorded peak, to the byte. An allocation whose size is not
+/// linear in the batch size is taken as linear between neighbouring samples; then the model has an interval. `samples`
+/// are those of the ledger, by batch size, each once.
+PeakModel fit_peak_model(std::span<const SampledMemory> samples, const Ledger& ledger);
 
 /// Bytes, and the interval that holds them; value, low and high are the same where everything was matched and linear.
 /// Pure, O(log pieces). `batch_size` at least 1.

@@ -40,10 +40,20 @@ struct BatchPrediction {
   std::optional<Estimate> ms;
   std::optional<Estimate> peak_bytes;
   std::optional<std::array<double, kCategoryCount>> by_category;  ///< of the peak, bytes
-  bool extrapolated = false;                                      ///< outside of the sampled batch sizes
-  std::optional<bool> fits;  ///< the peak into the capacity; absent when one of them is unknown
+  /// What a device's caching allocator reserves, the most, in bytes; absent without a device, and where only many batch
+  /// sizes are asked for at once.
+  std::optional<double> reserved_bytes;
+  bool extrapolated = false;  ///< outside of the sampled batch sizes
+  /// Into the capacity: the peak, or all that the device's allocator needs. Absent when one of them is unknown.
+  std::optional<bool> fits;
   std::optional<Measurement> measured;
 };
+
+/// What a batch size takes of the memory that it has to fit into: what is reserved, else the peak. Bytes.
+inline std::optional<double> needed_bytes(const BatchPrediction& batch) {
+  const auto peak = batch.peak_bytes.has_value() ? std::optional(batch.peak_bytes->value) : std::nullopt;
+  return batch.reserved_bytes.has_value() ? batch.reserved_bytes : peak;
+}
 
 /// Why there is no batch size for an answer, or a figure of it is missing.
 enum class Obstacle : std::uint8_t {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/allocator_model.h"
 #include "analysis/models.h"
 #include "analysis/peak_model.h"
 #include "analysis/time_model.h"
@@ -100,6 +101,7 @@ Predictor make_predictor(const Profile& profile) {
   predictor.time = fit_time_model(predictor.time_samples);
   predictor.memory = fit_line(peaks);
   predictor.peaks = profile.peak_model;
+  predictor.allocator = profile.allocator;
   return predictor;
 }
 
@@ -138,11 +140,23 @@ BatchPrediction predict_batch(const Predictor& predictor, int batch_size) {
   }
   batch.peak_bytes = memory_estimate(predictor, batch_size);
   batch.by_category = categories_at(predictor, batch_size);
-  if (batch.peak_bytes.has_value() && predictor.capacity_bytes > 0) {
+  if (predictor.allocator != nullptr) {
+    batch.fits = batch_size <= predictor.allocator->largest.value_or(0);
+  } else if (batch.peak_bytes.has_value() && predictor.capacity_bytes > 0) {
     batch.fits = batch.peak_bytes->value <= static_cast<double>(predictor.capacity_bytes);
   }
   batch.measured = measured_at(predictor, batch_size);
   return batch;
+}
+
+void add_reserved(const Predictor& predictor, BatchPrediction& batch) {
+  if (predictor.allocator != nullptr) {
+    AllocatorNeed need = replay_step(*predictor.allocator, batch.batch_size, device_of(predictor.allocator->setup));
+    if (!need.fits) {
+      need = replay_step(*predictor.allocator, batch.batch_size, {});
+    }
+    batch.reserved_bytes = static_cast<double>(need.reserved);
+  }
 }
 
 std::optional<double> greatest_throughput(const Predictor& predictor) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -21,7 +22,8 @@ struct Predictor {
   std::optional<TimeModel> time;
   std::optional<Line> memory;  ///< bytes; asked only without `peaks`
   std::optional<PeakModel> peaks;
-  std::vector<TimeSample> time_samples;  ///< by batch size
+  std::shared_ptr<const AllocatorModel> allocator;  ///< of a device: it says what fits, not `peaks`
+  std::vector<TimeSample> time_samples;             ///< by batch size
   std::vector<MemorySample> memory_samples;
   std::vector<Skipped> skipped;
   std::uint64_t capacity_bytes = 0;  ///< 0: unknown
@@ -50,6 +52,10 @@ BatchRange memory_range(const Predictor& predictor);
 /// What the models say of one batch size, from 1 to kMaxBatchSize: each figure where its model can be believed. The
 /// ledger is asked anywhere.
 BatchPrediction predict_batch(const Predictor& predictor, int batch_size);
+
+/// Adds what the device's caching allocator reserves at that batch size; where that does not fit, what it would on a
+/// device without a limit. A replay of the step: milliseconds. Nothing without a device.
+void add_reserved(const Predictor& predictor, BatchPrediction& batch);
 
 /// The most that the time model gives at any batch size where it can be believed, samples per second; nothing when time
 /// does not grow with the batch.

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -264,6 +265,33 @@ struct PeakModel {
   std::vector<NotLinear> largest_not_linear;  ///< that vary most first, at most 8
 };
 
+/// A device's caching allocator, and what it can have of the device.
+struct AllocatorSetup {
+  std::string conf;  ///< how it was set up, as PYTORCH_ALLOC_CONF
+  std::uint64_t device_bytes = 0;
+  std::uint64_t available_bytes = 0;  ///< of those: without what the context, libraries and other processes hold
+};
+
+/// A block that a step asks for: bytes at each sampled batch size.
+struct BlockRequest {
+  std::vector<std::uint64_t> bytes;
+  std::uint16_t stream = 0;
+};
+
+inline constexpr std::size_t kMaxAllocatorEvents = 200'000;
+
+/// What a step asks of a device's caching allocator. See allocator_model.h.
+struct AllocatorModel {
+  std::vector<int> sizes;  ///< that were sampled, ascending; two or more
+  std::size_t alive = 0;   ///< the first so many requests are of blocks that are there when an iteration begins
+  std::vector<BlockRequest> requests;
+  std::vector<std::int32_t> order;  ///< i from 0 on: request i is made; ~i: its block is freed. At most
+                                    ///< kMaxAllocatorEvents
+  AllocatorSetup setup;
+  std::optional<int> largest;  ///< batch size that fits into the device; absent: not even 1
+  bool is_bounded = true;      ///< false: no batch size was found that does not fit
+};
+
 /// A batch size that was run and kept out of the models, to see how far off they are.
 struct Check {
   TimeSample time;
@@ -271,6 +299,8 @@ struct Check {
   bool extrapolated = false;             ///< outside of the sampled batch sizes
   std::optional<Estimate> predicted_ms;  ///< absent: the model says nothing there
   std::optional<Estimate> predicted_peak_bytes;
+  std::optional<std::uint64_t> peak_reserved_bytes;  ///< of a device's caching allocator; absent without one
+  std::optional<double> predicted_reserved_bytes;
 };
 
 /// A batch size that was tried and did not run.
@@ -302,8 +332,10 @@ struct Profile {
   std::uint64_t capacity_bytes = 0;
   ByCategory by_category{};  ///< sums to peak_bytes
   std::optional<TimeModel> time_model;
-  std::optional<Line> memory_model;      ///< bytes
-  std::optional<PeakModel> peak_model;   ///< absent: the step's allocations could not be matched
+  std::optional<Line> memory_model;     ///< bytes
+  std::optional<PeakModel> peak_model;  ///< absent: the step's allocations could not be matched
+  /// Absent without a device, or where its allocator is not the one that is modelled.
+  std::shared_ptr<const AllocatorModel> allocator;
   std::vector<TimeSample> time_samples;  ///< by batch size
   std::vector<MemorySample> memory_samples;
   double aa_noise = 0;  ///< root mean square of the samples'

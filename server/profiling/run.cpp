@@ -1,10 +1,14 @@
 #include "profiling/run.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "analysis/build_profile.h"
+#include "analysis/caching_allocator_conf.h"
 #include "protocol/recording.h"
 #include "worker/machine.h"
 #include "worker/versions.h"
@@ -23,6 +27,21 @@ constexpr const char* kDevice = "cpu";
 std::optional<recording::Recording> recording_of(worker::RunOutput& output, int batch_size, std::string& problem) {
   const auto recorded = std::ranges::find(output.recordings, batch_size, &worker::RecordedBatch::batch_size);
   return recording::Recording::parse(std::move(recorded->bytes), problem);
+}
+
+/// How the device's caching allocator was set up; nothing, with a warning, when there is no model of that.
+std::optional<analysis::AllocatorSetup> allocator_of(const protocol::RunDevice& device,
+                                                     std::vector<std::string>& warnings) {
+  std::string conf = device.allocator_conf;
+  if (device.memory_fraction < 1) {
+    conf += fmt::format("{}per_process_memory_fraction:{}", conf.empty() ? "" : ",", device.memory_fraction);
+  }
+  std::string why_not;
+  if (!analysis::parse_allocator_conf(conf, why_not).has_value()) {
+    warnings.push_back("Reserved memory at other batch sizes is not known: " + why_not + ".");
+    return std::nullopt;
+  }
+  return analysis::AllocatorSetup{conf, device.memory_bytes, device.available_bytes};
 }
 
 }  // namespace
@@ -59,7 +78,8 @@ std::variant<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
   if (const protocol::RunDevice& device = output.result.device; !device.kind.empty()) {
     input.environment.device = device.kind;
     input.environment.device_name = device.name;
-    input.capacity_bytes = device.memory_bytes;
+    input.capacity_bytes = device.available_bytes;
+    input.allocator = allocator_of(device, input.warnings);
   }
   input.batch_size = output.result.batch_size;
   for (protocol::SampledBatch& sample : output.result.samples) {
@@ -79,7 +99,7 @@ std::variant<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
   for (const protocol::UnusedGradient& unused : output.result.unused_gradients) {
     input.unused_gradients.push_back({unused.parameter, unused.bytes});
   }
-  input.warnings = std::move(output.result.warnings);
+  std::ranges::move(output.result.warnings, std::back_inserter(input.warnings));
   if (std::string untested = worker::untested_torch(output.environment); !untested.empty()) {
     input.warnings.push_back(std::move(untested));
   }

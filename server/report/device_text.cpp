@@ -114,6 +114,11 @@ void device_figures(Page& page, const Profile& profile) {
   if (device.peak_reserved_bytes) {
     items.push_back({"reserved at most", bytes(static_cast<double>(*device.peak_reserved_bytes))});
   }
+  if (profile.allocator) {
+    const analysis::AllocatorSetup& setup = profile.allocator->setup;
+    items.push_back({fmt::format("of {} the context and others hold", bytes(static_cast<double>(setup.device_bytes))),
+                     bytes(static_cast<double>(setup.device_bytes - setup.available_bytes))});
+  }
   page.flow(label, kBeside, items);
   std::vector<Item> waits;
   for (std::size_t i = 0; i < device.waits.size(); ++i) {

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "report/allocator_requests.h"
+
 namespace ridgeline::report {
 namespace {
 
@@ -111,6 +113,16 @@ Json peak_model_json(const std::optional<analysis::PeakModel>& model) {
        })}};
 }
 
+Json allocator_json(const analysis::AllocatorModel& model) {
+  return {{"conf", model.setup.conf},
+          {"deviceBytes", model.setup.device_bytes},
+          {"availableBytes", model.setup.available_bytes},
+          {"alive", model.alive},
+          {"requests", requests_text(model)},
+          {"largestThatFits", optional_json(model.largest)},
+          {"bounded", model.is_bounded}};
+}
+
 Json time_sample_json(const analysis::TimeSample& sample) {
   return {{"batchSize", sample.batch_size},
           {"timeMs", number(sample.ms.value)},
@@ -134,6 +146,7 @@ Json models_json(const Profile& profile) {
     return {{"batchSize", sample.batch_size}, {"peakBytes", sample.peak_bytes}};
   });
   memory["peak"] = peak_model_json(profile.peak_model);
+  if (profile.allocator) memory["allocator"] = allocator_json(*profile.allocator);
   return {{"time", std::move(time)}, {"memory", std::move(memory)}};
 }
 
@@ -234,6 +247,10 @@ Json check_json(const analysis::Check& check) {
   json["extrapolated"] = check.extrapolated;
   json["predicted"] = {{"timeMs", estimate_json(check.predicted_ms)},
                        {"peakBytes", estimate_json(check.predicted_peak_bytes)}};
+  if (check.peak_reserved_bytes) {
+    json["peakReservedBytes"] = *check.peak_reserved_bytes;
+    json["predicted"]["reservedBytes"] = optional_json(check.predicted_reserved_bytes);
+  }
   return json;
 }
 
@@ -273,10 +290,12 @@ Json entry_json(const Profile& profile) {
 Json batch_json(const std::optional<analysis::BatchPrediction>& batch) {
   if (!batch) return nullptr;
   Json categories = batch->by_category ? categories_json(*batch->by_category) : Json(nullptr);
-  return {{"batchSize", batch->batch_size},      {"samplesPerSecond", estimate_json(batch->samples_per_second)},
-          {"timeMs", estimate_json(batch->ms)},  {"peakBytes", estimate_json(batch->peak_bytes)},
-          {"byCategory", std::move(categories)}, {"extrapolated", batch->extrapolated},
-          {"fits", optional_json(batch->fits)},  {"measured", measured_json(batch->measured)}};
+  Json json = {{"batchSize", batch->batch_size},      {"samplesPerSecond", estimate_json(batch->samples_per_second)},
+               {"timeMs", estimate_json(batch->ms)},  {"peakBytes", estimate_json(batch->peak_bytes)},
+               {"byCategory", std::move(categories)}, {"extrapolated", batch->extrapolated},
+               {"fits", optional_json(batch->fits)},  {"measured", measured_json(batch->measured)}};
+  if (batch->reserved_bytes) json["reservedBytes"] = *batch->reserved_bytes;
+  return json;
 }
 
 Json skipped_json(const std::vector<analysis::Skipped>& skipped) {

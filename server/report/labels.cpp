@@ -79,8 +79,8 @@ std::string batch_size_title(const BatchPrediction& wanted, const BatchPredictio
   if (wanted.samples_per_second && now.samples_per_second && now.samples_per_second->value > 0) {
     effect = fmt::format("{:.2f}× throughput", wanted.samples_per_second->value / now.samples_per_second->value);
   }
-  if (wanted.peak_bytes) {
-    effect += (effect.empty() ? "" : ", ") + of_capacity(wanted.peak_bytes->value, static_cast<double>(capacity_bytes));
+  if (const auto needed = needed_bytes(wanted)) {
+    effect += (effect.empty() ? "" : ", ") + of_capacity(*needed, static_cast<double>(capacity_bytes));
   }
   return fmt::format("Set batch size to {}{}{}", wanted.batch_size, effect.empty() ? "" : ": " + effect,
                      extrapolated(wanted));

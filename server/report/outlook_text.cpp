@@ -29,7 +29,8 @@ constexpr std::size_t kNamedLines = 3;
 std::string beyond(const BatchPrediction& batch) { return batch.extrapolated ? " (extrapolated)" : ""; }
 
 std::string memory_of(const BatchPrediction& batch) {
-  return batch.peak_bytes ? unbroken(bytes(batch.peak_bytes->value)) : "unknown memory";
+  const auto needed = needed_bytes(batch);
+  return needed ? unbroken(bytes(*needed)) : "unknown memory";
 }
 
 /// Twice the batch. Ratios are of model to model, so that what the fit misses here is not taken for a gain.
@@ -111,22 +112,32 @@ std::string bend_words(const Profile& profile) {
 
 /// How far a prediction was off, and whether its interval held.
 std::string off_words(const std::optional<Estimate>& predicted, double real) {
-  if (!predicted) return "not predicted";
+  if (!predicted) return unbroken("not predicted");
   const double off = ratio(predicted->value - real, real);
   const bool held = !predicted->interval || (predicted->interval->low <= real &&
                                              (!predicted->interval->high || *predicted->interval->high >= real));
-  const std::string words = off == 0 ? "exact" : unbroken(share(std::abs(off))) + (off < 0 ? " too low" : " too high");
+  const std::string words = off == 0
+                                ? "predicted exact"
+                                : "predicted " + unbroken(share(std::abs(off))) + (off < 0 ? " too low" : " too high");
   return words + (held ? "" : ", beyond its interval");
 }
 
 void checks(Page& page, const Profile& profile) {
   for (const analysis::Check& check : profile.checks) {
+    const std::string reserved =
+        check.peak_reserved_bytes
+            ? fmt::format("; {} reserved really, {}", unbroken(bytes(static_cast<double>(*check.peak_reserved_bytes))),
+                          off_words(check.predicted_reserved_bytes
+                                        ? std::optional(Estimate{*check.predicted_reserved_bytes, std::nullopt})
+                                        : std::nullopt,
+                                    static_cast<double>(*check.peak_reserved_bytes)))
+            : "";
     page.prose("checked",
-               fmt::format("batch {}{}: {} really, predicted {}; {} really, predicted {}", check.time.batch_size,
+               fmt::format("batch {}{}: {} really, {}; {} really, {}{}", check.time.batch_size,
                            check.extrapolated ? " (extrapolated)" : "", unbroken(duration(check.time.ms.value)),
                            off_words(check.predicted_ms, check.time.ms.value),
                            unbroken(bytes(static_cast<double>(check.peak_bytes))),
-                           off_words(check.predicted_peak_bytes, static_cast<double>(check.peak_bytes))),
+                           off_words(check.predicted_peak_bytes, static_cast<double>(check.peak_bytes)), reserved),
                kBeside);
   }
 }

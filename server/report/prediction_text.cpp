@@ -99,13 +99,17 @@ std::vector<FigureRow> figure_rows(const Answer& answer, const BatchPrediction& 
   if (const auto maximum = answer.max_samples_per_second; maximum && batch.samples_per_second) {
     rate.note = share(ratio(batch.samples_per_second->value, *maximum)) + " of the maximum " + figure(*maximum);
   }
-  FigureRow memory = figure_row("peak memory", batch.peak_bytes, bytes);
-  if (batch.fits) {
-    const auto capacity = static_cast<double>(answer.capacity_bytes);
-    memory.note = fmt::format("{} of {}: {}", share(ratio(batch.peak_bytes->value, capacity)), bytes(capacity),
-                              *batch.fits ? "fits" : "does not fit");
+  std::vector<FigureRow> rows = {std::move(rate), figure_row("iteration", batch.ms, duration),
+                                 figure_row("peak memory", batch.peak_bytes, bytes)};
+  if (batch.reserved_bytes) {
+    rows.push_back(figure_row("reserved", Estimate{*batch.reserved_bytes, std::nullopt}, bytes));
   }
-  return {std::move(rate), figure_row("iteration", batch.ms, duration), std::move(memory)};
+  if (const auto needed = needed_bytes(batch); batch.fits && needed) {
+    const auto capacity = static_cast<double>(answer.capacity_bytes);
+    rows.back().note = fmt::format("{} of {}: {}", share(ratio(*needed, capacity)), bytes(capacity),
+                                   *batch.fits ? "fits" : "does not fit");
+  }
+  return rows;
 }
 
 void figures(Page& page, const Answer& answer, const BatchPrediction& batch) {
@@ -174,7 +178,7 @@ std::string obstacle_words(const Answer& answer) {
                              : "");
     case Obstacle::kTooLittleMemory: {
       const int least = answer.least ? answer.least->batch_size : 0;
-      const double needs = answer.least && answer.least->peak_bytes ? answer.least->peak_bytes->value : 0;
+      const double needs = answer.least ? needed_bytes(*answer.least).value_or(0) : 0;
       return fmt::format("No batch size is known to need at most {}: a batch of {} needs {}{}.", bytes(wanted), least,
                          bytes(needs), least > 1 ? ", and what others need is not known" : " already");
     }

@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/allocator_requests.h"
+
 namespace ridgeline::report {
 namespace {
 
@@ -150,6 +152,26 @@ std::optional<analysis::PeakModel> peak_model(const json& object) {
   return model;
 }
 
+std::shared_ptr<const analysis::AllocatorModel> allocator(const json& object,
+                                                          const std::vector<analysis::MemorySample>& samples) {
+  analysis::AllocatorModel model;
+  for (const analysis::MemorySample& sample : samples) {
+    if (!model.sizes.empty() && sample.batch_size <= model.sizes.back()) refuse("samples are not by batch size");
+    model.sizes.push_back(sample.batch_size);
+  }
+  if (model.sizes.size() < 2) refuse("allocator has too few samples");
+  model.setup.conf = object.at("conf").get<std::string>();
+  model.setup.device_bytes = bytes(object, "deviceBytes");
+  model.setup.available_bytes = integer<std::uint64_t>(object, "availableBytes", 0, model.setup.device_bytes);
+  model.alive = integer<std::size_t>(object, "alive", 0, analysis::kMaxAllocatorEvents);
+  if (!read_requests(object.at("requests").get_ref<const std::string&>(), model)) refuse("requests are none");
+  model.largest = optional(object, "largestThatFits", [](const json& from, const char* name) {
+    return integer<int>(from, name, 1, kMaxBatchSize);
+  });
+  model.is_bounded = object.at("bounded").get<bool>();
+  return std::make_shared<const analysis::AllocatorModel>(std::move(model));
+}
+
 analysis::IterationTime iteration(const json& object) {
   return {{number(object, "timeMs"), number(object, "lowMs"), number(object, "highMs")},
           integer<int>(object, "iterations", 0, 1U << 30U),
@@ -244,8 +266,18 @@ analysis::Estimate estimate(const json& object, const char* name) {
 
 analysis::Check check(const json& object) {
   const json& predicted = object.at("predicted");
-  return {time_sample(object), bytes(object, "peakBytes"), object.at("extrapolated").get<bool>(),
-          optional(predicted, "timeMs", estimate), optional(predicted, "peakBytes", estimate)};
+  analysis::Check check{time_sample(object),
+                        bytes(object, "peakBytes"),
+                        object.at("extrapolated").get<bool>(),
+                        optional(predicted, "timeMs", estimate),
+                        optional(predicted, "peakBytes", estimate),
+                        {},
+                        {}};
+  if (object.contains("peakReservedBytes")) {
+    check.peak_reserved_bytes = bytes(object, "peakReservedBytes");
+    check.predicted_reserved_bytes = optional(predicted, "reservedBytes", number);
+  }
+  return check;
 }
 
 /// Of the user's batch size.
@@ -295,7 +327,9 @@ analysis::Profile profile_from(const json& report) {
   for (const json& sample : array(report.at("models").at("memory"), "samples")) {
     profile.memory_samples.push_back({batch_size(sample), bytes(sample, "peakBytes")});
   }
-  profile.peak_model = peak_model(report.at("models").at("memory").at("peak"));
+  const json& memory = report.at("models").at("memory");
+  profile.peak_model = peak_model(memory.at("peak"));
+  if (memory.contains("allocator")) profile.allocator = allocator(memory.at("allocator"), profile.memory_samples);
   if (profile.time_samples.empty() || profile.memory_samples.size() != profile.time_samples.size()) {
     refuse("it has no samples, or not as many of time as of memory");
   }

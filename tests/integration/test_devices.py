@@ -32,6 +32,9 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     properties = SimpleNamespace(name="H100", total_memory=80 * 10**9, uuid="1234")
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda index: properties)
     monkeypatch.setattr(torch.cuda, "synchronize", waited.append)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda index: (70 * 10**9, 80 * 10**9))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda index: 9 * 10**9)
+    monkeypatch.setattr(torch.cuda, "get_per_process_memory_fraction", lambda index: 0.5)
     return waited
 
 
@@ -40,7 +43,14 @@ def test_the_device_is_the_one_with_most_of_the_model(cuda: list[int]) -> None:
     assert device.index == 1
     device.synchronise()
     assert cuda == [0, 1]
-    assert device.described() == {"kind": "cuda", "name": "H100", "memoryBytes": 80 * 10**9}
+    assert device.described() == {
+        "kind": "cuda",
+        "name": "H100",
+        "memoryBytes": 80 * 10**9,
+        "availableBytes": 79 * 10**9,
+        "allocatorConf": "",
+        "memoryFraction": 0.5,
+    }
 
 
 def test_a_model_on_the_host_with_a_part_on_a_device(cuda: list[int]) -> None:

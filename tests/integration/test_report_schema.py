@@ -19,7 +19,7 @@ REPORTS = {
     for name in ("sample.json", "minimal.json", "device.json")
 }
 # Members that stand only where something ran on a device.
-OF_DEVICES = {"device", "deviceMs"}
+OF_DEVICES = {"device", "deviceMs", "allocator", "peakReservedBytes", "reservedBytes"}
 
 Report = dict[str, Any]
 

@@ -43,7 +43,7 @@ class Device:
             torch.cuda.synchronize(index)
 
     def forget_cached(self) -> None:
-        """Gives the memory that the caching allocator keeps back: after a batch size that did not fit."""
+        """Gives the memory that the caching allocator keeps back: before another batch size."""
         if self._all:
             torch.cuda.empty_cache()
 
@@ -58,9 +58,27 @@ class Device:
     def described(self) -> dict[str, Any]:
         """For the result; empty for the host, which the daemon knows itself."""
         if self.is_host:
-            return {"kind": "", "name": "", "memoryBytes": 0}
+            return {"kind": "", "name": "", "memoryBytes": 0, "availableBytes": 0, **_allocator(HOST)}
         properties = torch.cuda.get_device_properties(self.index)
-        return {"kind": "cuda", "name": str(properties.name), "memoryBytes": int(properties.total_memory)}
+        memory = int(properties.total_memory)
+        free, _ = torch.cuda.mem_get_info(self.index)
+        return {
+            "kind": "cuda",
+            "name": str(properties.name),
+            "memoryBytes": memory,
+            "availableBytes": min(memory, int(free) + int(torch.cuda.memory_reserved(self.index))),
+            **_allocator(self.index),
+        }
+
+
+def _allocator(index: int) -> dict[str, Any]:
+    """How the caching allocator was told to work, for which torch of different versions has different words."""
+    asked = getattr(torch._C, "_accelerator_getAllocatorSettings", None)
+    conf = asked() if asked else os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF")
+    fraction = 1.0
+    if index != HOST and hasattr(torch.cuda, "get_per_process_memory_fraction"):
+        fraction = float(torch.cuda.get_per_process_memory_fraction(index))
+    return {"allocatorConf": conf or "", "memoryFraction": fraction}
 
 
 def _uuid(index: int) -> str:

@@ -247,6 +247,7 @@ class _Session:
     ) -> Sampled:
         self.batch_size = size
         self.stage = "input"
+        self._device.forget_cached()  # else the memory that another batch size left would be this one's
         recorder.stage(Stage.INPUT)
         inputs = entry.inputs(size)
         entry.check_arguments(step, inputs)

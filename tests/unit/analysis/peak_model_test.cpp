@@ -78,11 +78,14 @@ std::optional<PeakModel> fit(const Step& step, const std::vector<int>& sizes, st
     recordings.push_back(record(step, size));
   }
   std::vector<SampledMemory> samples;
+  std::vector<const Recording*> views;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
+    views.push_back(&recordings[i]);
     samples.push_back({sizes[i], &recordings[i], label_of(recordings[i])});
   }
   std::string ignored;
-  return fit_peak_model(samples, why_not != nullptr ? *why_not : ignored);
+  const auto ledger = match_allocations(views, why_not != nullptr ? *why_not : ignored);
+  return ledger.has_value() ? std::optional(fit_peak_model(samples, *ledger)) : std::nullopt;
 }
 
 TEST(PeakModel, MovesToAnotherInstantAsTheBatchGrows) {
@@ -183,8 +186,7 @@ TEST(PeakModel, SaysWhyThereIsNone) {
   full.iteration(1000, 2000);
   full.columns.loss[static_cast<std::size_t>(recording::Loss::kMemory)] = 1;
   const Recording recording = full.build();
-  EXPECT_FALSE(fit_peak_model(
-      std::vector<SampledMemory>{{1, &recording, label_of(recording)}, {2, &recording, label_of(recording)}}, why_not));
+  EXPECT_FALSE(match_allocations(std::vector<const Recording*>{&recording, &recording}, why_not));
   EXPECT_EQ(why_not, "a recording was full");
 
   Step other;  // every allocation is of another line at another batch size

@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/allocator_model.h"
+#include "analysis/answers.h"
 #include "report/json.h"
 #include "report/markdown.h"
+#include "report/prediction.h"
 #include "report/read_report.h"
 #include "tests/unit/report/expected.h"
 #include "tests/unit/report/sample_profile.h"
@@ -15,6 +18,24 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+/// Weights of 1 GiB, and 16 MiB of activations for each sample, on a device of 16 GiB of which others hold one.
+std::shared_ptr<const analysis::AllocatorModel> allocator_of(const analysis::Profile& profile) {
+  analysis::AllocatorModel model;
+  analysis::BlockRequest activations{{}, 0};
+  for (const analysis::MemorySample& sample : profile.memory_samples) {
+    model.sizes.push_back(sample.batch_size);
+    activations.bytes.push_back(static_cast<std::uint64_t>(sample.batch_size) << 24U);
+  }
+  model.alive = 1;
+  model.requests = {{std::vector<std::uint64_t>(model.sizes.size(), 1U << 30U), 0}, activations};
+  model.order = {0, 1, ~1};
+  model.setup = {"expandable_segments:False", 16ULL << 30U, 15ULL << 30U};
+  const auto largest = largest_that_fits(model, device_of(model.setup), 1 << 20);
+  model.largest = largest.batch_size;
+  model.is_bounded = largest.is_bounded;
+  return std::make_shared<const analysis::AllocatorModel>(model);
+}
 
 /// The sample on a GPU: half of each line's time is a kernel's.
 analysis::Profile device_profile() {
@@ -41,6 +62,12 @@ analysis::Profile device_profile() {
                      0.1875, 0.4, line, 20},
                     {"Memset (Device)|`odd`\x1b[1m", 1, 0.5, 0.5, 0.5, {}, 0}};
   profile.device = device;
+  profile.allocator = allocator_of(profile);
+  profile.capacity_bytes = profile.allocator->setup.available_bytes;
+  analysis::Check check{profile.time_samples.front(), profile.memory_samples.front().peak_bytes, false, {}, {}, {}, {}};
+  check.peak_reserved_bytes = std::uint64_t{3} << 30U;
+  check.predicted_reserved_bytes = static_cast<double>((std::uint64_t{3} << 30U) + (2U << 20U));
+  profile.checks = {check};
   return profile;
 }
 
@@ -51,7 +78,9 @@ TEST(DeviceReport, JsonComesBackAsItWas) {
   ASSERT_TRUE(back.has_value()) << error;
   const nlohmann::ordered_json was = to_json(profile);
   const nlohmann::ordered_json is = to_json(*back);
-  for (const char* part : {"device", "lines", "other", "breakdown"}) EXPECT_EQ(is.at(part), was.at(part)) << part;
+  for (const char* part : {"device", "checks", "lines", "other", "breakdown"})
+    EXPECT_EQ(is.at(part), was.at(part)) << part;
+  EXPECT_EQ(is.at("models").at("memory").at("allocator"), was.at("models").at("memory").at("allocator"));
   ASSERT_TRUE(back->device.has_value());
   EXPECT_EQ(back->device->kernels.size(), 2U);
   EXPECT_EQ(back->device->peak_reserved_bytes, profile.device->peak_reserved_bytes);
@@ -67,6 +96,42 @@ TEST(DeviceReport, JsonIsWhatTheSchemaTestReads) {
 
 TEST(DeviceReport, JsonHasNoWordOfADeviceThatIsNotThere) {
   EXPECT_THAT(json_report(testing::resnet_profile()), Not(HasSubstr("deviceMs")));
+}
+
+TEST(DeviceReport, PredictsWhatTheAllocatorReserves) {
+  const analysis::Profile profile = device_profile();
+  const analysis::Outlook outlook = analysis::outlook_of(profile);
+  ASSERT_TRUE(outlook.fits.batch.has_value());
+  EXPECT_EQ(outlook.fits.batch->batch_size, 14 * 64);  // 14 GiB of activations
+  EXPECT_EQ(outlook.fits.batch->reserved_bytes, 15.0 * (1 << 30U));
+  EXPECT_EQ(outlook.fits.obstacle, analysis::Obstacle::kNone);
+  const analysis::Predictor predictor = analysis::make_predictor(profile);
+  const analysis::Answer more = analysis::answer(predictor, {analysis::Quantity::kBatchSize, 14 * 64 + 1});
+  EXPECT_EQ(more.batch->fits, false);
+  EXPECT_EQ(more.batch->reserved_bytes, 15.0 * (1 << 30U) + (16U << 20U));
+  const analysis::Answer half = analysis::answer(predictor, {analysis::Quantity::kMemory, 5.0 * (1 << 30U)});
+  EXPECT_EQ(half.batch->batch_size, 4 * 64);
+  const analysis::Answer none = analysis::answer(predictor, {analysis::Quantity::kMemory, 1000});
+  EXPECT_EQ(none.obstacle, analysis::Obstacle::kTooLittleMemory);
+  EXPECT_EQ(none.least->reserved_bytes, (1U << 30U) + 16.0 * (1U << 20U));
+  EXPECT_THAT(json_prediction(half, profile, {}), HasSubstr("\"reservedBytes\": 5368709120.0"));
+  testing::expect_file("device_prediction.100.txt", text_prediction(half, profile, {.stored = true}, {.width = 100}));
+}
+
+TEST(DeviceReport, AnAllocatorThatMakesNoSenseIsRefused) {
+  const auto report = nlohmann::ordered_json::parse(json_report(device_profile()));
+  const auto refusal_with = [&](const char* name, const nlohmann::ordered_json& value) {
+    auto changed = report;
+    changed["models"]["memory"]["allocator"][name] = value;
+    std::string error;
+    EXPECT_FALSE(read_report(changed.dump(), error).has_value()) << name;
+    return error;
+  };
+  EXPECT_EQ(refusal_with("requests", "+1"), "requests are none");
+  EXPECT_EQ(refusal_with("alive", 3), "requests are none");
+  EXPECT_THAT(refusal_with("conf", nullptr), HasSubstr("string"));
+  EXPECT_THAT(refusal_with("availableBytes", 17ULL << 30U), HasSubstr("availableBytes"));
+  EXPECT_THAT(refusal_with("largestThatFits", 0), HasSubstr("largestThatFits"));
 }
 
 TEST(DeviceReport, AnImpossibleFigureIsRefused) {

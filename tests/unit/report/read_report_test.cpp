@@ -58,8 +58,13 @@ analysis::Profile full_profile() {
   profile.iteration.between_operations_ms = 12.5;
   profile.warnings = {"Another program may be using this machine."};
   profile.unused_gradients = {{{"net.py", 11}, "Net.head.weight", 2, 5'000'000}, {{}, "Net.hidden", 1, 8}};
-  profile.checks.push_back({profile.time_samples.front(), 4096, true, analysis::Estimate{2, analysis::Interval{1, 3}},
-                            analysis::Estimate{4096, std::nullopt}});
+  profile.checks.push_back({profile.time_samples.front(),
+                            4096,
+                            true,
+                            analysis::Estimate{2, analysis::Interval{1, 3}},
+                            analysis::Estimate{4096, std::nullopt},
+                            {},
+                            {}});
   const analysis::Predictor predictor = analysis::make_predictor(profile);
   profile.time_model = predictor.time;
   profile.memory_model = predictor.memory;

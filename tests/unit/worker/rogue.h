@@ -83,7 +83,7 @@ def good(run):
     half = len(recording) // 2
     run.sendall(frame(2, recording[:half]) + frame(2, recording[half:]))
     send(run, type='result', batchSize=32, threads=2, lowMHz=0, highMHz=0, inPlaceOf='',
-         device=dict(kind='', name='', memoryBytes=0), warnings=[], skipped=[],
+         device=dict(kind='', name='', memoryBytes=0, availableBytes=0, allocatorConf='', memoryFraction=1), warnings=[], skipped=[],
          unusedGradients=[], importedFiles=[], importedFilesComplete=True,
          samples=[dict(batchSize=32, warmupIterations=1, timesNs=[1e6], perRound=1, check=False)])
 )";
