@@ -56,14 +56,19 @@ class Importer {
  private:
   recording::Columns& columns() { return parts_.columns; }
 
-  /// Threads that have ops, that of the steps, or else the one with most ops, first.
+  /// Threads that have more than Python's functions (no event stands on these), that of the steps first, or else the
+  /// one with most ops of forward, or else with most ops: backward may have more of them on a thread of its own.
   void find_threads() {
-    std::vector<std::uint64_t> ops(trace_.threads.size());
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> ops(trace_.threads.size());
     std::vector<bool> host(trace_.threads.size());
     std::optional<std::uint32_t> stepping;
+    bool has_work = false;
     for (const TraceEvent& event : trace_.events) {
-      ops[event.thread] += event.kind == EventKind::kOp ? 1 : 0;
-      host[event.thread] = host[event.thread] || event.kind <= EventKind::kCall;
+      const bool op = event.kind == EventKind::kOp;
+      has_work = has_work || op || on_device(event.kind);
+      ops[event.thread].first += op && event.sequence >= 0 && event.number == 0 ? 1 : 0;
+      ops[event.thread].second += op ? 1 : 0;
+      host[event.thread] = host[event.thread] || (event.kind <= EventKind::kMemory && event.kind != EventKind::kPython);
       if (event.kind == EventKind::kStep) {
         stepping = stepping.value_or(event.thread);
       }
@@ -73,9 +78,10 @@ class Importer {
         threads_.push_back(thread);
       }
     }
-    if (threads_.empty()) {
+    if (threads_.empty() || !has_work) {
       throw ImportError(
-          "The trace has no operations: record it with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA].");
+          "The trace has no operations: nothing ran while the profiler was active, or it was not recorded "
+          "(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]).");
     }
     std::ranges::stable_sort(threads_, [&](std::uint32_t a, std::uint32_t b) {
       return std::pair(a == stepping, ops[a]) > std::pair(b == stepping, ops[b]);

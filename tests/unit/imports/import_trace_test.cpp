@@ -121,6 +121,59 @@ TEST(ImportTrace, TellsPhasesByTheRangesOfTorchWhereThereAreNoStacks) {
   EXPECT_NEAR(ms(analysis::Phase::kOptimizer), 0.05, 1e-12);
 }
 
+double backward_ms(const Profile& profile) {
+  return profile.iteration.by_phase[static_cast<std::size_t>(analysis::Phase::kBackward)];
+}
+
+/// A step of 100 ms that runs backward on another thread from 20 to 70, in two nodes, and then an op.
+Events step_with_backward_elsewhere() {
+  return {event("user_annotation", "ProfilerStep#1", 0, 100'000),
+          event("cpu_op", "aten::linear", 1000, 19'000, R"("Sequence number": 7, "Fwd thread id": 0)"),
+          event("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", 20'000, 30'000,
+                R"("Sequence number": 7, "Fwd thread id": 1)", 11),
+          event("cpu_op", "aten::mm", 21'000, 20'000, "", 11),
+          event("cpu_op", "MulBackward0", 50'000, 20'000, R"("Sequence number": 6, "Fwd thread id": 1)", 11),
+          event("cpu_op", "aten::add_", 70'000, 30'000)};
+}
+
+TEST(ImportTrace, TellsBackwardOnAnotherThreadWhereThereAreNoStacks) {
+  Events events = step_with_backward_elsewhere();
+  EXPECT_NEAR(backward_ms(profile_of(events)), 50, 1e-9);
+  events.push_back(event("user_annotation", "train_step", 500, 99'000));
+  EXPECT_NEAR(backward_ms(profile_of(events)), 50, 1e-9) << "in a range of the user's";
+}
+
+TEST(ImportTrace, TellsBackwardAfterTheLastOperation) {
+  Events events = step_with_backward_elsewhere();
+  events.pop_back();
+  EXPECT_NEAR(backward_ms(profile_of(events)), 80, 1e-9);
+}
+
+TEST(ImportTrace, BelievesStacksWhereAnotherThreadRunsBackward) {
+  Events events = step_with_backward_elsewhere();
+  events.push_back(event("python_function", "train.py(3): step", 0, 100'000));
+  EXPECT_EQ(backward_ms(profile_of(events)), 0);
+}
+
+TEST(ImportTrace, KnowsTheCallOfTheEngineInOldVersions) {
+  Events events = step_with_backward_elsewhere();
+  events.push_back(event("python_function", "train.py(3): step", 0, 100'000));
+  events.push_back(event("python_function", "<built-in method run_backward of torch._C._EngineBase object at 0x7f>",
+                         20'000, 50'000));
+  const Profile profile = profile_of(events);
+  EXPECT_NEAR(backward_ms(profile), 50, 0.3);
+  const auto phase = static_cast<std::size_t>(analysis::Phase::kBackward);
+  EXPECT_NEAR(line(profile, "train.py", 3)->self_by_phase[phase], 50, 0.3);
+}
+
+TEST(ImportTrace, TakesTheThreadOfForwardForThatOfTheIterationsWithoutSteps) {
+  Events events = step_with_backward_elsewhere();
+  events.erase(events.begin());
+  const Profile profile = profile_of(events);
+  EXPECT_NEAR(profile.iteration.by_phase[static_cast<std::size_t>(analysis::Phase::kForward)], 49, 1e-9);
+  EXPECT_NEAR(backward_ms(profile), 50, 1e-9);
+}
+
 TEST(ImportTrace, ReadsTheCallStacksOfOlderVersions) {
   const Profile profile = profile_of(
       {event("Operator", "aten::mm", 0, 100,
@@ -164,6 +217,15 @@ TEST(ImportTrace, CutsAndCountsWhatOverlaps) {
   EXPECT_EQ(input.runs[0].recording.op_parent()[2], 1U);
 }
 
+TEST(ImportTrace, LeavesOutThreadsThatHaveNothingButFunctions) {
+  // Versions that do not know a function's thread put those of several into one.
+  const analysis::RunInput input =
+      import({event("cpu_op", "a", 0, 100), event("python_function", "queue.py(9): get", 10, 50, "", 12),
+              event("python_function", "queue.py(9): get", 40, 50, "", 12)});
+  EXPECT_THAT(input.warnings, Not(Contains(HasSubstr("overlap"))));
+  EXPECT_THAT(input.warnings, Contains(HasSubstr("no Python stacks")));
+}
+
 TEST(ImportTrace, TakesWhatIsOfNoLibraryForTheUsersWhereTheSourcesAreElsewhere) {
   const analysis::RunInput input = import(
       {event("python_function", "main.py(3): main", 0, 100), event("python_function", "threading.py(9): run", 1, 98),
@@ -202,6 +264,8 @@ TEST(ImportTrace, LooksForNoFileOutsideOfTheRoot) {
 TEST(ImportTrace, RefusesATraceWithoutOperations) {
   EXPECT_THROW(import({}), ImportError);
   EXPECT_THROW(import({event("kernel", "k", 0, 5)}), ImportError);
+  EXPECT_THROW(import({event("cuda_runtime", "cudaDeviceSynchronize", 0, 5)}), ImportError);
+  EXPECT_THROW(import({event("python_function", "train.py(3): f", 0, 5), memory(1, 64, 512, 512)}), ImportError);
   EXPECT_THROW(import({event("cpu_op", "a", 3, 0)}), ImportError);
 }
 
