@@ -94,6 +94,14 @@ TEST(ImportTrace, FindsTheOpOfAKernelWithoutItsCall) {
   EXPECT_NEAR(line(profile, "model.py", 8)->device.ms, 0.05, 1e-12);
 }
 
+TEST(ImportTrace, GivesAKernelToNoOperationThatHasItsCorrelationForItsNumber) {
+  Events events = gpu_step();
+  events.push_back(event("kernel", "asked_for_before", 0, 5, R"("correlation": 1, "External id": 1, "device": 0)"));
+  const Profile profile = profile_of(events);
+  EXPECT_NEAR(line(profile, "model.py", 8)->device.ms, 0.05, 1e-12);
+  EXPECT_NEAR(profile.device->kernel_ms, 0.055, 1e-12);
+}
+
 TEST(ImportTrace, NamesADeviceByItsProperties) {
   const analysis::RunInput input =
       import(gpu_step(), R"("deviceProperties":[{"id":0,"name":"NVIDIA A100","totalGlobalMem":42}],)");
@@ -236,14 +244,37 @@ TEST(ImportTrace, TakesWhatIsOfNoLibraryForTheUsersWhereTheSourcesAreElsewhere) 
   EXPECT_EQ(profile.lines[0].location, (analysis::Location{"main.py", 3}));
 }
 
+/// Where no file of the trace's is on this machine.
+analysis::RunInput import_from_elsewhere(const Events& events) {
+  return import_trace(testing::read(events),
+                      {"/t.json", "", "/elsewhere", [](const std::string&) { return false; }, 1});
+}
+
 TEST(ImportTrace, FindsTheRootOfAbsolutePaths) {
-  ImportOptions options{"/t.json", "", "/elsewhere", [](const std::string&) { return false; }, 1};
-  const auto input = import_trace(testing::read({event("python_function", "/home/x/proj/main.py(3): main", 0, 9),
-                                                 event("python_function", "/home/x/proj/lib/net.py(3): f", 1, 8),
-                                                 event("python_function", "/usr/lib/python3.11/os.py(3): f", 1, 8),
-                                                 event("cpu_op", "aten::mm", 2, 5)}),
-                                  options);
+  const analysis::RunInput input = import_from_elsewhere(
+      {event("python_function", "/home/x/proj/main.py(3): main", 0, 9),
+       event("python_function", "/home/x/proj/lib/net.py(3): f", 1, 8),
+       event("python_function", "/usr/lib/python3.11/os.py(3): f", 1, 8), event("cpu_op", "aten::mm", 2, 5)});
   EXPECT_EQ(input.scope.project_root, "/home/x/proj");
+}
+
+TEST(ImportTrace, KnowsTheFilesOfWindows) {
+  const analysis::RunInput input = import_from_elsewhere(
+      {event("python_function", R"(C:\\me\\proj\\main.py(3): main)", 0, 9),
+       event("python_function", "C:/me/proj/lib/net.py(5): f", 1, 8),
+       event("python_function", R"(C:\\me\\lib\\site-packages\\torch\\x.py(7): g)", 2, 7),
+       event("python_function", R"(torch\\nn\\functional.py(9): h)", 3, 6), event("cpu_op", "aten::mm", 4, 4)});
+  EXPECT_EQ(input.scope.project_root, "C:/me/proj");
+  const Profile profile = analysis::build_profile(input);
+  EXPECT_EQ(profile.lines.size(), 2U);
+  EXPECT_NE(line(profile, "main.py", 3), nullptr);
+  EXPECT_NE(line(profile, "lib/net.py", 5), nullptr);
+}
+
+TEST(ImportTrace, FindsNoRootOfFilesOnTwoDrives) {
+  const analysis::RunInput input = import_from_elsewhere(
+      {event("cpu_op", "aten::mm", 2, 5, R"("Call stack": "C:\\proj\\net.py(3): f;D:\\main.py(3): main")")});
+  EXPECT_EQ(input.scope.project_root, "/elsewhere");
 }
 
 TEST(ImportTrace, CountsLinesFromOne) {
