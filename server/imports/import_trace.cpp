@@ -41,14 +41,14 @@ class Importer {
     add_calls_and_activities();
     add_iterations();
     add_instance_calls();
-    const bool knew_memory = add_memory();
+    const MemoryKnown memory = add_memory();
     analysis::RunInput input;
     input.entry_path = options_.trace_path;
     input.scope.project_root = files.root();
     input.environment = environment();
     input.capacity_bytes = capacity_;
     input.batch_size = std::max(1, options_.batch_size);
-    add_warnings(files, knew_memory, input.warnings);
+    add_warnings(files, memory, input.warnings);
     input.runs.push_back(batch_run());
     return input;
   }
@@ -305,24 +305,34 @@ class Importer {
     }
   }
 
-  /// Of the device that most activities are on, or of the CPU where there are none; false where the trace has none.
-  bool add_memory() {
-    std::map<std::uint32_t, std::size_t> activities;
-    for (const std::uint32_t device : columns().activity_device) {
-      ++activities[device];
+  /// The device that most activities are on; without any, the one with most bytes allocated; else kNoNumber, the CPU.
+  std::uint32_t busiest_device() const {
+    std::map<std::uint32_t, std::uint64_t> used;
+    for (const std::uint32_t device : parts_.columns.activity_device) {
+      ++used[device];
     }
-    std::uint32_t device = kNoNumber;
-    if (!activities.empty()) {
-      device = std::ranges::max_element(activities, {}, [](const auto& entry) { return entry.second; })->first;
+    if (used.empty()) {
+      for (const PendingMemory& pending : host_.memory) {
+        const TraceEvent& event = trace_.events[pending.event];
+        if (event.device != kNoNumber) {
+          used[event.device] += static_cast<std::uint64_t>(std::max<std::int64_t>(event.bytes, 0));
+        }
+      }
     }
-    device_ = device;
+    return used.empty() ? kNoNumber
+                        : std::ranges::max_element(used, {}, [](const auto& entry) { return entry.second; })->first;
+  }
+
+  /// Of the device that the profile is about.
+  MemoryKnown add_memory() {
+    device_ = busiest_device();
     for (const TraceDevice& known : trace_.devices) {
       if (known.index == device_) {
         capacity_ = known.bytes;
         device_name_ = known.name;
       }
     }
-    return write_memory(trace_, host_.memory, device, parts_);
+    return write_memory(trace_, host_.memory, device_, parts_);
   }
 
   analysis::Environment environment() const {
@@ -332,7 +342,7 @@ class Importer {
     return environment;
   }
 
-  void add_warnings(const TraceFiles& files, bool knew_memory, std::vector<std::string>& warnings) const {
+  void add_warnings(const TraceFiles& files, MemoryKnown memory, std::vector<std::string>& warnings) const {
     warnings.emplace_back(
         "Imported from a trace of torch.profiler: all times are those of the run under that profiler, which slows the "
         "host down. There is no bare time to scale them to.");
@@ -355,11 +365,25 @@ class Importer {
       warnings.emplace_back(
           "A trace does not tell the batch size: without --batch-size, throughput counts iterations.");
     }
-    warnings.emplace_back(knew_memory
-                              ? "What was allocated before the trace began stands as weights; a trace does not tell "
-                                "parameters, gradients and inputs apart."
-                              : "The trace has no memory events (profile_memory=True), so nothing is known of memory.");
+    if (device_ != kNoNumber && parts_.columns.activity_kind.empty()) {
+      warnings.emplace_back(
+          "The trace has no kernels (ProfilerActivity.CUDA), so nothing is known of the device but its memory.");
+    }
+    add_memory_warning(memory, warnings);
     add_losses(warnings);
+  }
+
+  static void add_memory_warning(MemoryKnown memory, std::vector<std::string>& warnings) {
+    if (memory == MemoryKnown::kNothing) {
+      warnings.emplace_back("The trace has no memory events (profile_memory=True), so nothing is known of memory.");
+    } else if (memory == MemoryKnown::kChanges) {
+      warnings.emplace_back(
+          "The trace does not tell what was allocated before it began: memory is what was allocated in it.");
+    } else {
+      warnings.emplace_back(
+          "What was allocated before the trace began stands as weights; a trace does not tell parameters, gradients "
+          "and inputs apart.");
+    }
   }
 
   void add_losses(std::vector<std::string>& warnings) const {

@@ -212,9 +212,34 @@ TEST(ImportTrace, CountsWhatWasThereBeforeAndWhatIsReserved) {
 }
 
 TEST(ImportTrace, TakesTheCpusMemoryWithoutADevice) {
-  EXPECT_EQ(
-      profile_of({event("cpu_op", "a", 1, 50), memory(6, 0x99, 5000, 5000), memory(7, 0x99, 10, 9, 9, 0)}).peak_bytes,
-      5000U);
+  EXPECT_EQ(profile_of({event("cpu_op", "a", 1, 50), memory(6, 0x99, 5000, 5000)}).peak_bytes, 5000U);
+}
+
+TEST(ImportTrace, TakesTheDeviceWithMostBytesWithoutKernels) {
+  const analysis::RunInput input = import(
+      {event("cpu_op", "a", 1, 50), memory(6, 0x99, 5000, 5000), memory(7, 0x99, 10, 10, 512, 0),
+       memory(8, 0x99, 300, 300, 512, 1), memory(9, 0x99, -300, 0, 512, 1)},
+      R"("deviceProperties":[{"id":0,"name":"A","totalGlobalMem":42},{"id":1,"name":"B","totalGlobalMem":43}],)");
+  EXPECT_EQ(input.environment.device, "cuda");
+  EXPECT_EQ(input.environment.device_name, "B");
+  EXPECT_EQ(input.capacity_bytes, 43U);
+  EXPECT_THAT(input.warnings, Contains(HasSubstr("no kernels (ProfilerActivity.CUDA)")));
+  const Profile profile = analysis::build_profile(input);
+  EXPECT_EQ(profile.peak_bytes, 300U);
+  EXPECT_FALSE(profile.device.has_value());
+}
+
+TEST(ImportTrace, CountsWhatAThreadWithoutOperationsFrees) {
+  const Profile profile = profile_of({event("cpu_op", "a", 1, 50, "", 11), memory(6, 0x99, 5000, 5000),
+                                      memory(7, 0x99, -5000, 0), memory(8, 0x98, 5000, 5000)});
+  EXPECT_EQ(profile.peak_bytes, 5000U);
+}
+
+TEST(ImportTrace, SaysWhereItDoesNotKnowWhatWasThereBefore) {
+  const analysis::RunInput input =
+      import({event("cpu_op", "a", 1, 50), memory(6, 0x99, 512, 0), memory(7, 0x98, -512, 0)});
+  EXPECT_THAT(input.warnings, Contains(HasSubstr("does not tell what was allocated before it began")));
+  EXPECT_THAT(input.warnings, Not(Contains(HasSubstr("stands as weights"))));
 }
 
 TEST(ImportTrace, CutsAndCountsWhatOverlaps) {
