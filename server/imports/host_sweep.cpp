@@ -20,6 +20,7 @@ constexpr std::size_t kMaxSamples = std::size_t{1} << 22U;
 constexpr std::uint64_t kRounding = 2000;  ///< what old traces, in whole microseconds, are off by
 constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 constexpr std::string_view kHooked = "autograd::engine::evaluate_function: ";
+constexpr std::string_view kRunBackward = "<built-in method run_backward of ";
 
 bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
@@ -31,6 +32,35 @@ Call kind_of_call(std::string_view name) {
     return Call::kCopy;
   }
   return holds(name, "Launch") ? Call::kLaunch : Call::kOther;
+}
+
+struct Span {
+  std::uint64_t start = 0;
+  std::uint64_t end = 0;
+};
+
+bool is_autograd_node(const TraceEvent& event, std::string_view name) {
+  return name.starts_with(kHooked) || (event.number > 0 && event.sequence >= 0);
+}
+
+/// When threads other than `main` ran autograd's nodes: by time, without overlaps.
+std::vector<Span> backward_elsewhere(const Trace& trace, std::uint32_t main) {
+  std::vector<Span> nodes;
+  for (const TraceEvent& event : trace.events) {
+    if (event.kind == EventKind::kOp && event.thread != main && is_autograd_node(event, trace.strings[event.name])) {
+      nodes.push_back({event.start, event.end});
+    }
+  }
+  std::ranges::sort(nodes, {}, &Span::start);
+  std::vector<Span> spans;
+  for (const Span& node : nodes) {
+    if (spans.empty() || node.start > spans.back().end) {
+      spans.push_back(node);
+    } else {
+      spans.back().end = std::max(spans.back().end, node.end);
+    }
+  }
+  return spans;
 }
 
 /// One frame of a stack, as a recording has it.
@@ -54,6 +84,7 @@ class Sweeper {
         frames_(trace.strings.size()) {}
 
   HostSweep run(const std::vector<std::uint32_t>& order) {
+    backward_elsewhere_ = backward_elsewhere(trace_, order.front());
     for (const std::uint32_t index : sorted(order)) {
       const TraceEvent& event = trace_.events[index];
       const std::uint16_t thread = thread_number_[event.thread];
@@ -129,22 +160,43 @@ class Sweeper {
     while (!functions_.empty() || !ops_.empty()) {
       advance(std::max(functions_.empty() ? 0 : functions_.back().end, ops_.empty() ? 0 : ops_.back().end), false);
     }
+    sample_until(kNever);  // autograd may run after the thread's last event
   }
 
   /// As the agent's timer would have seen the thread of the iterations.
   void sample_until(std::uint64_t time) {
-    const bool in_python =
-        thread_ == 0 && !functions_.empty() &&
-        (ops_.empty() || static_cast<Scope>(parts_.columns.op_scope[ops_.back().op]) != Scope::kFunction);
-    if (in_python) {
-      std::uint64_t at = (cursor_ + kSampleNs - 1) / kSampleNs * kSampleNs;
-      for (; at < time && parts_.columns.sample_time.size() < kMaxSamples; at += kSampleNs) {
-        parts_.columns.sample_time.push_back(at);
-        parts_.columns.sample_node.push_back(functions_.back().node);
-      }
+    const Scope scope = ops_.empty() ? Scope::kUser : static_cast<Scope>(parts_.columns.op_scope[ops_.back().op]);
+    if (thread_ == 0 && !functions_.empty() && scope != Scope::kFunction) {
+      sample(cursor_, time, functions_.back().node);
+    } else if (thread_ == 0 && functions_.empty() && scope == Scope::kUser) {
+      sample_backward(time);
     }
     cursor_ = std::max(cursor_, time);
   }
+
+  /// Where nothing tells what the thread did, it waited for the threads that ran autograd's nodes.
+  void sample_backward(std::uint64_t time) {
+    for (; next_backward_ < backward_elsewhere_.size(); ++next_backward_) {
+      const Span& span = backward_elsewhere_[next_backward_];
+      if (span.start < time && span.end > cursor_) {
+        sample(std::max(cursor_, span.start), std::min(time, span.end), parts_.child(node(), engine_code(), 0, 0));
+      }
+      if (span.end >= time) {
+        break;
+      }
+    }
+  }
+
+  void sample(std::uint64_t from, std::uint64_t to, std::uint32_t stack) {
+    std::uint64_t at = (from + kSampleNs - 1) / kSampleNs * kSampleNs;
+    for (; at < to && parts_.columns.sample_time.size() < kMaxSamples; at += kSampleNs) {
+      parts_.columns.sample_time.push_back(at);
+      parts_.columns.sample_node.push_back(stack);
+    }
+  }
+
+  /// Python's function that runs autograd's engine.
+  std::uint32_t engine_code() { return parts_.code("/site-packages/torch/autograd/graph.py", "_engine_run_backward"); }
 
   std::uint32_t node() const {
     if (!functions_.empty()) {
@@ -192,7 +244,7 @@ class Sweeper {
   void add_function(const TraceEvent& event) {
     const FrameKey frame = frame_of(event);
     if (!frame.known) {
-      return;  // a function of C has no lines
+      return;  // other functions of C have no lines
     }
     result_.has_python = true;
     const std::uint64_t end = cut(event.end, functions_.empty() ? kNever : functions_.back().end);
@@ -209,7 +261,9 @@ class Sweeper {
     FrameKey& frame = frames_[event.name];
     std::string_view file;
     std::string_view function;
-    if (!frame.known && split_frame(name, file, frame.line, function)) {
+    if (!frame.known && name.starts_with(kRunBackward)) {
+      frame = {engine_code(), 0, 0, true};  // old versions of torch call it from several functions
+    } else if (!frame.known && split_frame(name, file, frame.line, function)) {
       frame.code = parts_.code(files_.absolute(file), function);
       frame.line = std::max(1U, frame.line);  // some versions number a module's first instruction 0
       frame.known = true;
@@ -261,10 +315,7 @@ class Sweeper {
     }
     // A node is recorded twice: with its hooks, and inside of that by itself.
     const bool inside_hooked = parent != kNone && is_hooked_node(parent, name);
-    if (name.starts_with(kHooked) || inside_hooked || (event.number > 0 && event.sequence >= 0)) {
-      return Scope::kBackward;
-    }
-    return Scope::kFunction;
+    return inside_hooked || is_autograd_node(event, name) ? Scope::kBackward : Scope::kFunction;
   }
 
   bool is_hooked_node(std::uint32_t op, std::string_view name) const {
@@ -328,6 +379,8 @@ class Sweeper {
   std::vector<FrameKey> frames_;                                  ///< by string of the trace
   std::unordered_map<std::uint64_t, std::uint32_t> modules_;      ///< → instance
   std::unordered_map<std::uint32_t, std::uint32_t> call_stacks_;  ///< → stack
+  std::vector<Span> backward_elsewhere_;
+  std::size_t next_backward_ = 0;  ///< all before it have ended
   std::vector<OpenFunction> functions_;
   std::vector<OpenOp> ops_;
   std::uint16_t thread_ = 0;

@@ -41,14 +41,14 @@ class Importer {
     add_calls_and_activities();
     add_iterations();
     add_instance_calls();
-    const bool knew_memory = add_memory();
+    const MemoryKnown memory = add_memory();
     analysis::RunInput input;
     input.entry_path = options_.trace_path;
     input.scope.project_root = files.root();
     input.environment = environment();
     input.capacity_bytes = capacity_;
     input.batch_size = std::max(1, options_.batch_size);
-    add_warnings(files, knew_memory, input.warnings);
+    add_warnings(files, memory, input.warnings);
     input.runs.push_back(batch_run());
     return input;
   }
@@ -56,14 +56,19 @@ class Importer {
  private:
   recording::Columns& columns() { return parts_.columns; }
 
-  /// Threads that have ops, that of the steps, or else the one with most ops, first.
+  /// Threads that have more than Python's functions (no event stands on these), that of the steps first, or else the
+  /// one with most ops of forward, or else with most ops: backward may have more of them on a thread of its own.
   void find_threads() {
-    std::vector<std::uint64_t> ops(trace_.threads.size());
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> ops(trace_.threads.size());
     std::vector<bool> host(trace_.threads.size());
     std::optional<std::uint32_t> stepping;
+    bool has_work = false;
     for (const TraceEvent& event : trace_.events) {
-      ops[event.thread] += event.kind == EventKind::kOp ? 1 : 0;
-      host[event.thread] = host[event.thread] || event.kind <= EventKind::kCall;
+      const bool op = event.kind == EventKind::kOp;
+      has_work = has_work || op || on_device(event.kind);
+      ops[event.thread].first += op && event.sequence >= 0 && event.number == 0 ? 1 : 0;
+      ops[event.thread].second += op ? 1 : 0;
+      host[event.thread] = host[event.thread] || (event.kind <= EventKind::kMemory && event.kind != EventKind::kPython);
       if (event.kind == EventKind::kStep) {
         stepping = stepping.value_or(event.thread);
       }
@@ -73,9 +78,10 @@ class Importer {
         threads_.push_back(thread);
       }
     }
-    if (threads_.empty()) {
+    if (threads_.empty() || !has_work) {
       throw ImportError(
-          "The trace has no operations: record it with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA].");
+          "The trace has no operations: nothing ran while the profiler was active, or it was not recorded "
+          "(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]).");
     }
     std::ranges::stable_sort(threads_, [&](std::uint32_t a, std::uint32_t b) {
       return std::pair(a == stepping, ops[a]) > std::pair(b == stepping, ops[b]);
@@ -299,24 +305,34 @@ class Importer {
     }
   }
 
-  /// Of the device that most activities are on, or of the CPU where there are none; false where the trace has none.
-  bool add_memory() {
-    std::map<std::uint32_t, std::size_t> activities;
-    for (const std::uint32_t device : columns().activity_device) {
-      ++activities[device];
+  /// The device that most activities are on; without any, the one with most bytes allocated; else kNoNumber, the CPU.
+  std::uint32_t busiest_device() const {
+    std::map<std::uint32_t, std::uint64_t> used;
+    for (const std::uint32_t device : parts_.columns.activity_device) {
+      ++used[device];
     }
-    std::uint32_t device = kNoNumber;
-    if (!activities.empty()) {
-      device = std::ranges::max_element(activities, {}, [](const auto& entry) { return entry.second; })->first;
+    if (used.empty()) {
+      for (const PendingMemory& pending : host_.memory) {
+        const TraceEvent& event = trace_.events[pending.event];
+        if (event.device != kNoNumber) {
+          used[event.device] += static_cast<std::uint64_t>(std::max<std::int64_t>(event.bytes, 0));
+        }
+      }
     }
-    device_ = device;
+    return used.empty() ? kNoNumber
+                        : std::ranges::max_element(used, {}, [](const auto& entry) { return entry.second; })->first;
+  }
+
+  /// Of the device that the profile is about.
+  MemoryKnown add_memory() {
+    device_ = busiest_device();
     for (const TraceDevice& known : trace_.devices) {
       if (known.index == device_) {
         capacity_ = known.bytes;
         device_name_ = known.name;
       }
     }
-    return write_memory(trace_, host_.memory, device, parts_);
+    return write_memory(trace_, host_.memory, device_, parts_);
   }
 
   analysis::Environment environment() const {
@@ -326,7 +342,7 @@ class Importer {
     return environment;
   }
 
-  void add_warnings(const TraceFiles& files, bool knew_memory, std::vector<std::string>& warnings) const {
+  void add_warnings(const TraceFiles& files, MemoryKnown memory, std::vector<std::string>& warnings) const {
     warnings.emplace_back(
         "Imported from a trace of torch.profiler: all times are those of the run under that profiler, which slows the "
         "host down. There is no bare time to scale them to.");
@@ -349,11 +365,25 @@ class Importer {
       warnings.emplace_back(
           "A trace does not tell the batch size: without --batch-size, throughput counts iterations.");
     }
-    warnings.emplace_back(knew_memory
-                              ? "What was allocated before the trace began stands as weights; a trace does not tell "
-                                "parameters, gradients and inputs apart."
-                              : "The trace has no memory events (profile_memory=True), so nothing is known of memory.");
+    if (device_ != kNoNumber && parts_.columns.activity_kind.empty()) {
+      warnings.emplace_back(
+          "The trace has no kernels (ProfilerActivity.CUDA), so nothing is known of the device but its memory.");
+    }
+    add_memory_warning(memory, warnings);
     add_losses(warnings);
+  }
+
+  static void add_memory_warning(MemoryKnown memory, std::vector<std::string>& warnings) {
+    if (memory == MemoryKnown::kNothing) {
+      warnings.emplace_back("The trace has no memory events (profile_memory=True), so nothing is known of memory.");
+    } else if (memory == MemoryKnown::kChanges) {
+      warnings.emplace_back(
+          "The trace does not tell what was allocated before it began: memory is what was allocated in it.");
+    } else {
+      warnings.emplace_back(
+          "What was allocated before the trace began stands as weights; a trace does not tell parameters, gradients "
+          "and inputs apart.");
+    }
   }
 
   void add_losses(std::vector<std::string>& warnings) const {

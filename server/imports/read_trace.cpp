@@ -138,6 +138,13 @@ bool to_ns(const Number& number, std::uint64_t& ns) {
   return nanoseconds(digits, ns);
 }
 
+/// Files as POSIX writes them.
+void use_slashes(std::string& frames) {
+  for (std::size_t at = frames.find('\\'); at != std::string::npos; at = frames.find('\\', at)) {
+    frames[at] = '/';
+  }
+}
+
 class Handler : public nlohmann::json_sax<json> {
  public:
   Handler(const TraceLimits& limits, const SourceBuffer& buffer) : limits_(limits), buffer_(buffer) { intern(""); }
@@ -155,6 +162,7 @@ class Handler : public nlohmann::json_sax<json> {
     if (in(Context::kEvent)) {
       set_text(value);
     } else if (in(Context::kArgs) && field_ == Field::kCallStack) {
+      use_slashes(value);
       event_.stack = intern(value);
     } else if (in(Context::kArgs)) {
       number_in_text(value);
@@ -213,6 +221,11 @@ class Handler : public nlohmann::json_sax<json> {
     if (!found_events_) {
       throw ImportError("This JSON is no trace: it has no list of traceEvents.");
     }
+    if (legacy_ && trace_.events.empty()) {
+      throw ImportError(
+          "The trace is one of the old autograd profiler (torch.autograd.profiler), which is not read: record it with "
+          "torch.profiler.");
+    }
     return std::move(trace_);
   }
 
@@ -230,6 +243,7 @@ class Handler : public nlohmann::json_sax<json> {
     bool negative = false;
     bool has_device = false;
     bool has_stream = false;
+    bool has_address = false;
     bool on_device = false;  ///< a memory event's device is none of the CPU's
   };
 
@@ -290,6 +304,7 @@ class Handler : public nlohmann::json_sax<json> {
         break;
       case Field::kProcess:
         seen_.process = identity(value);
+        legacy_ = legacy_ || value == "CPU functions";
         break;
       case Field::kThread:
         seen_.thread = identity(value);
@@ -381,6 +396,7 @@ class Handler : public nlohmann::json_sax<json> {
         }
         break;
       case Field::kAddress:
+        seen_.has_address = true;
         event_.number = value.negative ? ~value.magnitude + 1 : value.magnitude;
         break;
       case Field::kTotalAllocated:
@@ -397,7 +413,8 @@ class Handler : public nlohmann::json_sax<json> {
   std::optional<EventKind> kind() const {
     const std::string& name = trace_.strings[event_.name];
     if (seen_.phase == 'i' || seen_.phase == 'I') {
-      return name == "[memory]" ? std::optional(EventKind::kMemory) : std::nullopt;
+      // Without addresses (torch 1.8) nothing tells what is freed.
+      return name == "[memory]" && seen_.has_address ? std::optional(EventKind::kMemory) : std::nullopt;
     }
     if (seen_.phase != 'X') {
       return std::nullopt;
@@ -441,9 +458,12 @@ class Handler : public nlohmann::json_sax<json> {
     event_.end = seen_.ts + (*what == EventKind::kMemory ? 0 : seen_.duration);
     if (*what == EventKind::kMemory) {
       event_.device = seen_.on_device ? event_.device : kNoNumber;
-    } else if (*what == EventKind::kPython && !seen_.has_stream) {
-      event_.stream = kNoNumber;
+    } else if (*what == EventKind::kPython) {
+      use_slashes(trace_.strings[event_.name]);
+      event_.stream = seen_.has_stream ? event_.stream : kNoNumber;
     } else if (*what >= EventKind::kKernel) {
+      // Up to torch 2.4, and later where no op is linked, that is the correlation again, and an op's only by chance.
+      event_.external = event_.external == event_.correlation ? kNoNumber : event_.external;
       if (!seen_.has_device) {
         event_.device = static_cast<std::uint32_t>(seen_.process & 0xffffU);
       }
@@ -473,6 +493,7 @@ class Handler : public nlohmann::json_sax<json> {
   TraceDevice device_;
   Seen seen_;
   bool found_events_ = false;
+  bool legacy_ = false;  ///< has processes of the profiler before Kineto
   std::size_t string_bytes_ = 0;
   std::unordered_map<std::string, std::uint32_t> strings_;
   std::unordered_map<std::uint64_t, std::uint32_t> threads_;

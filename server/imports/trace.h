@@ -18,7 +18,7 @@ struct TraceEvent {
   std::uint64_t end = 0;
   std::uint32_t name = 0;                 ///< string
   std::uint32_t thread = 0;               ///< index into Trace::threads
-  std::uint32_t external = kNoNumber;     ///< "External id": that of the op
+  std::uint32_t external = kNoNumber;     ///< "External id" where it is that of the op
   std::uint32_t correlation = kNoNumber;  ///< of calls and what they ask for
   std::uint32_t device = 0;               ///< of memory, kernels, copies
   std::uint32_t stream = 0;               ///< of kernels and copies; of Python: the number of its module

@@ -1,6 +1,7 @@
 #include "imports/trace_files.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 
 namespace ridgeline::imports {
@@ -38,7 +39,17 @@ bool is_library(std::string_view file) {
   return holds(kLibraries, word);
 }
 
-std::string folder_of(std::string_view file) { return std::string(file.substr(0, file.rfind('/'))); }
+/// Empty above the topmost.
+std::string folder_of(std::string_view file) {
+  const std::size_t slash = file.rfind('/');
+  return slash == std::string_view::npos ? "" : std::string(file.substr(0, slash));
+}
+
+/// Also "C:/train.py", whatever this machine runs.
+bool is_absolute(std::string_view file) {
+  const bool on_drive = file.size() > 2 && std::isalpha(static_cast<unsigned char>(file[0])) != 0 && file[1] == ':';
+  return file.substr(on_drive ? 2 : 0).starts_with('/');
+}
 
 bool is_below(std::string_view file, std::string_view folder) {
   return file.size() > folder.size() && file.starts_with(folder) && file[folder.size()] == '/';
@@ -73,7 +84,7 @@ TraceFiles::TraceFiles(const std::vector<std::string_view>& files, const std::st
     if (is_library(file)) {
       continue;
     }
-    if (!file.starts_with('/')) {
+    if (!is_absolute(file)) {
       here = here || exists_(root_ + "/" + std::string(file));
       continue;
     }
@@ -95,7 +106,7 @@ std::string TraceFiles::absolute(std::string_view file) const {
   if (holds(file, "../")) {
     return "/site-packages/" + std::string(file);  // nothing is to be looked up outside of the root
   }
-  if (file.starts_with('/')) {
+  if (is_absolute(file)) {
     return std::string(file);
   }
   const std::string below = root_ + "/" + std::string(file);

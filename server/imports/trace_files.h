@@ -12,9 +12,9 @@ namespace ridgeline::imports {
 /// "model.py(12): forward" in its parts; false for what is none.
 bool split_frame(std::string_view frame, std::string_view& file, std::uint32_t& line, std::string_view& function);
 
-/// torch.profiler cuts off what stands in front of a file on sys.path, so "model.py" and "threading.py" look alike. A
-/// file that lies under the root is the user's. Where none of the trace's does, the sources are elsewhere: then all are
-/// that are of no library we know.
+/// Files have '/' between their folders. torch.profiler cuts off what stands in front of a file on sys.path, so
+/// "model.py" and "threading.py" look alike. A file that lies under the root is the user's. Where none of the trace's
+/// does, the sources are elsewhere: then all are that are of no library we know.
 class TraceFiles {
  public:
   using Exists = std::function<bool(const std::string& path)>;

@@ -72,17 +72,19 @@ class Writer {
 
 }  // namespace
 
-bool write_memory(const Trace& trace, const std::vector<PendingMemory>& events, std::uint32_t device,
-                  RecordingParts& parts) {
+MemoryKnown write_memory(const Trace& trace, const std::vector<PendingMemory>& events, std::uint32_t device,
+                         RecordingParts& parts) {
   std::vector<PendingMemory> own;
   std::ranges::copy_if(events, std::back_inserter(own),
                        [&](const PendingMemory& pending) { return trace.events[pending.event].device == device; });
   if (own.empty()) {
-    return false;
+    return MemoryKnown::kNothing;
   }
+  const bool has_totals =
+      std::ranges::any_of(own, [&](const PendingMemory& pending) { return trace.events[pending.event].total > 0; });
   std::ranges::stable_sort(own, {}, [&](const PendingMemory& pending) { return trace.events[pending.event].start; });
   Writer(trace, std::move(own), parts).run();
-  return true;
+  return has_totals ? MemoryKnown::kAll : MemoryKnown::kChanges;
 }
 
 }  // namespace ridgeline::imports

@@ -10,10 +10,16 @@
 
 namespace ridgeline::imports {
 
+enum class MemoryKnown : std::uint8_t {
+  kNothing,
+  kChanges,  ///< old traces: not what was there before
+  kAll,
+};
+
 /// Writes the events of a device, or of the CPU for kNoNumber; needs the iterations. What was alive before the first
 /// event, by the allocator's own total, is allocated before it: a block of its own for each that is freed later, and
-/// one for the rest. False where the trace has no events.
-bool write_memory(const Trace& trace, const std::vector<PendingMemory>& events, std::uint32_t device,
-                  RecordingParts& parts);
+/// one for the rest.
+MemoryKnown write_memory(const Trace& trace, const std::vector<PendingMemory>& events, std::uint32_t device,
+                         RecordingParts& parts);
 
 }  // namespace ridgeline::imports

@@ -94,6 +94,14 @@ TEST(ImportTrace, FindsTheOpOfAKernelWithoutItsCall) {
   EXPECT_NEAR(line(profile, "model.py", 8)->device.ms, 0.05, 1e-12);
 }
 
+TEST(ImportTrace, GivesAKernelToNoOperationThatHasItsCorrelationForItsNumber) {
+  Events events = gpu_step();
+  events.push_back(event("kernel", "asked_for_before", 0, 5, R"("correlation": 1, "External id": 1, "device": 0)"));
+  const Profile profile = profile_of(events);
+  EXPECT_NEAR(line(profile, "model.py", 8)->device.ms, 0.05, 1e-12);
+  EXPECT_NEAR(profile.device->kernel_ms, 0.055, 1e-12);
+}
+
 TEST(ImportTrace, NamesADeviceByItsProperties) {
   const analysis::RunInput input =
       import(gpu_step(), R"("deviceProperties":[{"id":0,"name":"NVIDIA A100","totalGlobalMem":42}],)");
@@ -119,6 +127,59 @@ TEST(ImportTrace, TellsPhasesByTheRangesOfTorchWhereThereAreNoStacks) {
   EXPECT_NEAR(ms(analysis::Phase::kData), 0.02, 1e-12);
   EXPECT_NEAR(ms(analysis::Phase::kForward), 0.03, 1e-12);
   EXPECT_NEAR(ms(analysis::Phase::kOptimizer), 0.05, 1e-12);
+}
+
+double backward_ms(const Profile& profile) {
+  return profile.iteration.by_phase[static_cast<std::size_t>(analysis::Phase::kBackward)];
+}
+
+/// A step of 100 ms that runs backward on another thread from 20 to 70, in two nodes, and then an op.
+Events step_with_backward_elsewhere() {
+  return {event("user_annotation", "ProfilerStep#1", 0, 100'000),
+          event("cpu_op", "aten::linear", 1000, 19'000, R"("Sequence number": 7, "Fwd thread id": 0)"),
+          event("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", 20'000, 30'000,
+                R"("Sequence number": 7, "Fwd thread id": 1)", 11),
+          event("cpu_op", "aten::mm", 21'000, 20'000, "", 11),
+          event("cpu_op", "MulBackward0", 50'000, 20'000, R"("Sequence number": 6, "Fwd thread id": 1)", 11),
+          event("cpu_op", "aten::add_", 70'000, 30'000)};
+}
+
+TEST(ImportTrace, TellsBackwardOnAnotherThreadWhereThereAreNoStacks) {
+  Events events = step_with_backward_elsewhere();
+  EXPECT_NEAR(backward_ms(profile_of(events)), 50, 1e-9);
+  events.push_back(event("user_annotation", "train_step", 500, 99'000));
+  EXPECT_NEAR(backward_ms(profile_of(events)), 50, 1e-9) << "in a range of the user's";
+}
+
+TEST(ImportTrace, TellsBackwardAfterTheLastOperation) {
+  Events events = step_with_backward_elsewhere();
+  events.pop_back();
+  EXPECT_NEAR(backward_ms(profile_of(events)), 80, 1e-9);
+}
+
+TEST(ImportTrace, BelievesStacksWhereAnotherThreadRunsBackward) {
+  Events events = step_with_backward_elsewhere();
+  events.push_back(event("python_function", "train.py(3): step", 0, 100'000));
+  EXPECT_EQ(backward_ms(profile_of(events)), 0);
+}
+
+TEST(ImportTrace, KnowsTheCallOfTheEngineInOldVersions) {
+  Events events = step_with_backward_elsewhere();
+  events.push_back(event("python_function", "train.py(3): step", 0, 100'000));
+  events.push_back(event("python_function", "<built-in method run_backward of torch._C._EngineBase object at 0x7f>",
+                         20'000, 50'000));
+  const Profile profile = profile_of(events);
+  EXPECT_NEAR(backward_ms(profile), 50, 0.3);
+  const auto phase = static_cast<std::size_t>(analysis::Phase::kBackward);
+  EXPECT_NEAR(line(profile, "train.py", 3)->self_by_phase[phase], 50, 0.3);
+}
+
+TEST(ImportTrace, TakesTheThreadOfForwardForThatOfTheIterationsWithoutSteps) {
+  Events events = step_with_backward_elsewhere();
+  events.erase(events.begin());
+  const Profile profile = profile_of(events);
+  EXPECT_NEAR(profile.iteration.by_phase[static_cast<std::size_t>(analysis::Phase::kForward)], 49, 1e-9);
+  EXPECT_NEAR(backward_ms(profile), 50, 1e-9);
 }
 
 TEST(ImportTrace, ReadsTheCallStacksOfOlderVersions) {
@@ -151,9 +212,34 @@ TEST(ImportTrace, CountsWhatWasThereBeforeAndWhatIsReserved) {
 }
 
 TEST(ImportTrace, TakesTheCpusMemoryWithoutADevice) {
-  EXPECT_EQ(
-      profile_of({event("cpu_op", "a", 1, 50), memory(6, 0x99, 5000, 5000), memory(7, 0x99, 10, 9, 9, 0)}).peak_bytes,
-      5000U);
+  EXPECT_EQ(profile_of({event("cpu_op", "a", 1, 50), memory(6, 0x99, 5000, 5000)}).peak_bytes, 5000U);
+}
+
+TEST(ImportTrace, TakesTheDeviceWithMostBytesWithoutKernels) {
+  const analysis::RunInput input = import(
+      {event("cpu_op", "a", 1, 50), memory(6, 0x99, 5000, 5000), memory(7, 0x99, 10, 10, 512, 0),
+       memory(8, 0x99, 300, 300, 512, 1), memory(9, 0x99, -300, 0, 512, 1)},
+      R"("deviceProperties":[{"id":0,"name":"A","totalGlobalMem":42},{"id":1,"name":"B","totalGlobalMem":43}],)");
+  EXPECT_EQ(input.environment.device, "cuda");
+  EXPECT_EQ(input.environment.device_name, "B");
+  EXPECT_EQ(input.capacity_bytes, 43U);
+  EXPECT_THAT(input.warnings, Contains(HasSubstr("no kernels (ProfilerActivity.CUDA)")));
+  const Profile profile = analysis::build_profile(input);
+  EXPECT_EQ(profile.peak_bytes, 300U);
+  EXPECT_FALSE(profile.device.has_value());
+}
+
+TEST(ImportTrace, CountsWhatAThreadWithoutOperationsFrees) {
+  const Profile profile = profile_of({event("cpu_op", "a", 1, 50, "", 11), memory(6, 0x99, 5000, 5000),
+                                      memory(7, 0x99, -5000, 0), memory(8, 0x98, 5000, 5000)});
+  EXPECT_EQ(profile.peak_bytes, 5000U);
+}
+
+TEST(ImportTrace, SaysWhereItDoesNotKnowWhatWasThereBefore) {
+  const analysis::RunInput input =
+      import({event("cpu_op", "a", 1, 50), memory(6, 0x99, 512, 0), memory(7, 0x98, -512, 0)});
+  EXPECT_THAT(input.warnings, Contains(HasSubstr("does not tell what was allocated before it began")));
+  EXPECT_THAT(input.warnings, Not(Contains(HasSubstr("stands as weights"))));
 }
 
 TEST(ImportTrace, CutsAndCountsWhatOverlaps) {
@@ -162,6 +248,15 @@ TEST(ImportTrace, CutsAndCountsWhatOverlaps) {
   EXPECT_THAT(input.warnings, Contains(HasSubstr("1 event of the trace that overlap")));
   EXPECT_EQ(input.runs[0].recording.op_end()[1], 100'000U);
   EXPECT_EQ(input.runs[0].recording.op_parent()[2], 1U);
+}
+
+TEST(ImportTrace, LeavesOutThreadsThatHaveNothingButFunctions) {
+  // Versions that do not know a function's thread put those of several into one.
+  const analysis::RunInput input =
+      import({event("cpu_op", "a", 0, 100), event("python_function", "queue.py(9): get", 10, 50, "", 12),
+              event("python_function", "queue.py(9): get", 40, 50, "", 12)});
+  EXPECT_THAT(input.warnings, Not(Contains(HasSubstr("overlap"))));
+  EXPECT_THAT(input.warnings, Contains(HasSubstr("no Python stacks")));
 }
 
 TEST(ImportTrace, TakesWhatIsOfNoLibraryForTheUsersWhereTheSourcesAreElsewhere) {
@@ -174,14 +269,37 @@ TEST(ImportTrace, TakesWhatIsOfNoLibraryForTheUsersWhereTheSourcesAreElsewhere) 
   EXPECT_EQ(profile.lines[0].location, (analysis::Location{"main.py", 3}));
 }
 
+/// Where no file of the trace's is on this machine.
+analysis::RunInput import_from_elsewhere(const Events& events) {
+  return import_trace(testing::read(events),
+                      {"/t.json", "", "/elsewhere", [](const std::string&) { return false; }, 1});
+}
+
 TEST(ImportTrace, FindsTheRootOfAbsolutePaths) {
-  ImportOptions options{"/t.json", "", "/elsewhere", [](const std::string&) { return false; }, 1};
-  const auto input = import_trace(testing::read({event("python_function", "/home/x/proj/main.py(3): main", 0, 9),
-                                                 event("python_function", "/home/x/proj/lib/net.py(3): f", 1, 8),
-                                                 event("python_function", "/usr/lib/python3.11/os.py(3): f", 1, 8),
-                                                 event("cpu_op", "aten::mm", 2, 5)}),
-                                  options);
+  const analysis::RunInput input = import_from_elsewhere(
+      {event("python_function", "/home/x/proj/main.py(3): main", 0, 9),
+       event("python_function", "/home/x/proj/lib/net.py(3): f", 1, 8),
+       event("python_function", "/usr/lib/python3.11/os.py(3): f", 1, 8), event("cpu_op", "aten::mm", 2, 5)});
   EXPECT_EQ(input.scope.project_root, "/home/x/proj");
+}
+
+TEST(ImportTrace, KnowsTheFilesOfWindows) {
+  const analysis::RunInput input = import_from_elsewhere(
+      {event("python_function", R"(C:\\me\\proj\\main.py(3): main)", 0, 9),
+       event("python_function", "C:/me/proj/lib/net.py(5): f", 1, 8),
+       event("python_function", R"(C:\\me\\lib\\site-packages\\torch\\x.py(7): g)", 2, 7),
+       event("python_function", R"(torch\\nn\\functional.py(9): h)", 3, 6), event("cpu_op", "aten::mm", 4, 4)});
+  EXPECT_EQ(input.scope.project_root, "C:/me/proj");
+  const Profile profile = analysis::build_profile(input);
+  EXPECT_EQ(profile.lines.size(), 2U);
+  EXPECT_NE(line(profile, "main.py", 3), nullptr);
+  EXPECT_NE(line(profile, "lib/net.py", 5), nullptr);
+}
+
+TEST(ImportTrace, FindsNoRootOfFilesOnTwoDrives) {
+  const analysis::RunInput input = import_from_elsewhere(
+      {event("cpu_op", "aten::mm", 2, 5, R"("Call stack": "C:\\proj\\net.py(3): f;D:\\main.py(3): main")")});
+  EXPECT_EQ(input.scope.project_root, "/elsewhere");
 }
 
 TEST(ImportTrace, CountsLinesFromOne) {
@@ -202,6 +320,8 @@ TEST(ImportTrace, LooksForNoFileOutsideOfTheRoot) {
 TEST(ImportTrace, RefusesATraceWithoutOperations) {
   EXPECT_THROW(import({}), ImportError);
   EXPECT_THROW(import({event("kernel", "k", 0, 5)}), ImportError);
+  EXPECT_THROW(import({event("cuda_runtime", "cudaDeviceSynchronize", 0, 5)}), ImportError);
+  EXPECT_THROW(import({event("python_function", "train.py(3): f", 0, 5), memory(1, 64, 512, 512)}), ImportError);
   EXPECT_THROW(import({event("cpu_op", "a", 3, 0)}), ImportError);
 }
 

@@ -135,6 +135,20 @@ TEST(ReadTrace, CountsWhatHasNoTime) {
   EXPECT_EQ(trace.events.size(), 1U);
 }
 
+TEST(ReadTrace, LeavesOutMemoryWithoutItsAddress) {
+  const Trace trace =
+      read({event("cpu_op", "b", 1, 1),
+            R"({"ph":"i","name":"[memory]","ts":2,"args":{"Device Type":1,"Device Id":0,"Bytes":512}})"});
+  EXPECT_EQ(trace.events.size(), 1U);
+}
+
+TEST(ReadTrace, TakesACorrelationForNoOperation) {
+  const Trace trace = read({event("kernel", "k", 1, 5, R"("correlation": 8, "External id": 8)"),
+                            event("cuda_runtime", "cudaLaunchKernel", 1, 5, R"("correlation": 8, "External id": 8)")});
+  EXPECT_EQ(trace.events[0].external, kNoNumber);
+  EXPECT_EQ(trace.events[0].correlation, 8U);
+}
+
 TEST(ReadTrace, StopsKeepingEventsAtItsBound) {
   const Trace trace = read_trace(
       bytes_of(trace_of({event("cpu_op", "a", 1, 1), event("cpu_op", "b", 2, 1), event("cpu_op", "c", 3, 1)})),
@@ -150,6 +164,8 @@ TEST(ReadTrace, RefusesWhatIsNoTrace) {
   EXPECT_THAT(refusal("7"), HasSubstr("no list of traceEvents"));
   EXPECT_THAT(refusal(std::string(10'000, '[')), HasSubstr("nest too deep"));
   EXPECT_THAT(refusal(trace_of({}), {100, 100, 10}), HasSubstr("larger than what is read"));
+  EXPECT_THAT(refusal(R"([{"name":"aten::mm","ph":"X","ts":1,"dur":2,"tid":1,"pid":"CPU functions","args":{}}])"),
+              HasSubstr("old autograd profiler"));
 }
 
 TEST(ReadTrace, SaysWhereATruncatedTraceEnds) {
