@@ -143,6 +143,35 @@ TEST(BuildProfile, ChecksTheModelsWithWhatIsKeptOutOfThem) {
   EXPECT_EQ(checked.predicted_peak_bytes->value, 13800);
 }
 
+/// A block of so many bytes on a device whose allocator holds `reserved` then.
+BatchRun device_run(int batch_size, std::uint64_t bytes, std::uint64_t reserved) {
+  BatchRun run = run_of(batch_size, batch_size);
+  RecordingBuilder builder;
+  builder.iteration(0, 10 * kMs);
+  const auto forward = builder.stack({{"train.py", "step", 3}, {"model.py", "forward", 5}});
+  builder.op({"aten::a", forward, 0, 4 * kMs, kNone, Scope::kFunction, 5});
+  builder.allocate({1 * kMs, 0xA0, bytes + 512, forward, 0, Stage::kIteration, 0, reserved, bytes, 0});
+  run.recording = builder.release(9 * kMs, 0xA0).build();
+  return run;
+}
+
+TEST(BuildProfile, PredictsWhatADevicesAllocatorReserves) {
+  constexpr std::uint64_t kMiB = 1U << 20U;
+  RunInput input = input_of({device_run(16, 16 * kMiB, 16 * kMiB), device_run(32, 32 * kMiB, 32 * kMiB)}, 32);
+  input.runs.push_back(device_run(101, 101 * kMiB, 102 * kMiB));
+  input.runs.back().check = true;
+  input.allocator = {"", 1024 * kMiB, 1000 * kMiB};
+  input.capacity_bytes = 1000 * kMiB;
+  const Profile profile = build_profile(input);
+  ASSERT_NE(profile.allocator, nullptr);
+  EXPECT_EQ(profile.allocator->largest, 1000);
+  EXPECT_TRUE(profile.allocator->is_bounded);
+  ASSERT_EQ(profile.checks.size(), 1U);
+  EXPECT_EQ(profile.checks[0].peak_reserved_bytes, 102 * kMiB);
+  EXPECT_EQ(profile.checks[0].predicted_reserved_bytes, 102.0 * kMiB);
+  EXPECT_EQ(build_profile(input_of({run_of(16, 8), run_of(32, 9)}, 32)).allocator, nullptr);
+}
+
 TEST(BuildProfile, HasNoModelOfOneBatchSize) {
   const Profile profile = build_profile(input_of({run_of(32, 8)}, 32));
   EXPECT_FALSE(profile.time_model.has_value());

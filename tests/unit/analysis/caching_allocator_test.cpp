@@ -335,5 +335,39 @@ TEST(CachingAllocator, CollectsGarbageBesideExpandableSegments) {  // test_garba
   EXPECT_EQ(layout(allocator), "80* -");
 }
 
+// ---- what was seen of real allocators ------------------------------------------------------------------------------
+
+/// How much more was reserved for a request: figures that traces of GPUs tell, which others published.
+TEST(CachingAllocator, TakesFromTheDriverWhatRealOnesTook) {
+  struct Seen {
+    std::uint64_t bytes;
+    std::uint64_t more;
+  };
+  for (const Seen& seen :
+       {Seen{1'048'576, 2'097'152}, Seen{8'519'680, 20'971'520}, Seen{33'554'432, 33'554'432},
+        Seen{41'943'040, 41'943'040}, Seen{134'217'728, 134'217'728}, Seen{268'435'456, 268'435'456},
+        Seen{17'280'000, 18'874'368}, Seen{518'400'000, 520'093'696}, Seen{3'276'800'000, 3'277'848'576}}) {
+    CachingAllocator allocator;
+    EXPECT_TRUE(allocator.allocate(1, seen.bytes));
+    EXPECT_EQ(allocator.usage().reserved, seen.more) << seen.bytes;
+  }
+}
+
+TEST(CachingAllocator, PlacesBlocksWhereRealOnesDid) {
+  CachingAllocator allocator;
+  EXPECT_TRUE(allocator.allocate(1, 8'519'680));
+  EXPECT_TRUE(allocator.allocate(2, 4'194'304));  // two more in the 20 MiB, one behind the other
+  EXPECT_TRUE(allocator.allocate(3, 4'194'304));
+  EXPECT_EQ(layout(allocator), "8519680B* 4* 4* 4063232B.");
+  allocator = CachingAllocator();
+  EXPECT_TRUE(allocator.allocate(1, 3'276'800'000));  // a rest of exactly 1 MiB stays with the block
+  EXPECT_EQ(allocator.usage().allocated, 3'277'848'576U);
+  allocator = with({40, 256});
+  allocator.free(1);
+  allocator.free(2);
+  EXPECT_TRUE(allocator.allocate(3, 32 * kMiB));  // the freed 40 MiB serve it, not the larger block
+  EXPECT_EQ(layout(allocator), "32* 8. | 256.");
+}
+
 }  // namespace
 }  // namespace ridgeline::analysis

@@ -5,6 +5,9 @@
 
 #include <utility>
 
+#include "protocol/recording_columns.h"
+#include "tests/unit/protocol/small_recording.h"
+
 namespace ridgeline::profiling {
 namespace {
 
@@ -23,6 +26,36 @@ TEST(AnalyseRun, RefusesADamagedRecording) {
   EXPECT_EQ(failure->failure.kind, "worker-protocol");
   EXPECT_THAT(failure->failure.message, testing::HasSubstr("recording"));
   EXPECT_EQ(failure->output, "its last words");
+}
+
+worker::Finished finished_on(const protocol::RunDevice& device) {
+  const std::string recording = recording::serialise(recording::testing::small_columns());
+  worker::Finished finished = finished_with(recording);
+  auto& output = std::get<worker::RunOutput>(finished.outcome);
+  output.result.device = device;
+  output.result.samples.push_back({64, 3, {2e6, 2.1e6}, 1, false});
+  output.recordings.push_back({64, recording});
+  return finished;
+}
+
+TEST(AnalyseRun, TakesWhatIsAvailableOfADeviceForTheCapacity) {
+  const auto outcome = analyse_run(finished_on({"cuda", "H100", 80'000, 79'000, "expandable_segments:True", 0.5}), {});
+  const auto* run = std::get_if<ProfileRun>(&outcome);
+  ASSERT_NE(run, nullptr);
+  EXPECT_EQ(run->profile.capacity_bytes, 79'000U);
+  ASSERT_NE(run->profile.allocator, nullptr);
+  EXPECT_EQ(run->profile.allocator->setup.conf, "expandable_segments:True,per_process_memory_fraction:0.5");
+  EXPECT_EQ(run->profile.allocator->setup.device_bytes, 80'000U);
+  EXPECT_EQ(run->profile.allocator->setup.available_bytes, 79'000U);
+  EXPECT_EQ(run->profile.allocator->largest, std::nullopt);
+}
+
+TEST(AnalyseRun, SaysThatAnAllocatorHasNoModel) {
+  const auto outcome = analyse_run(finished_on({"cuda", "H100", 80'000, 79'000, "backend:cudaMallocAsync", 1}), {});
+  const auto* run = std::get_if<ProfileRun>(&outcome);
+  ASSERT_NE(run, nullptr);
+  EXPECT_EQ(run->profile.allocator, nullptr);
+  EXPECT_THAT(run->profile.warnings, testing::Contains(testing::HasSubstr("cudaMallocAsync")));
 }
 
 TEST(AnalyseRun, PassesOnWhatWentWrong) {
