@@ -149,6 +149,10 @@ std::string Recording::check() const {
       !all_below(sample_node_, nodes) || !std::ranges::is_sorted(sample_time_)) {
     return "the samples of the recording are damaged";
   }
+  if (!same_size(first_time_.size(), first_address_, first_bytes_, first_requested_) ||
+      !std::ranges::is_sorted(first_time_)) {
+    return "the first events of the allocator do not go together";
+  }
   if (!same_size(memory_time_.size(), memory_address_, memory_bytes_, memory_node_, memory_op_, memory_stage_,
                  memory_thread_, memory_reserved_, memory_requested_, memory_stream_) ||
       !all_below(memory_node_, nodes) || !all_below_or_none(memory_op_, ops) ||

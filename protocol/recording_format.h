@@ -97,6 +97,12 @@ static_assert(sizeof(DirectoryEntry) == 24);
   /* stream that it was asked for, by a number of the recording's own. */                                       \
   COLUMN(memory_requested, 98, std::uint64_t)                                                                   \
   COLUMN(memory_stream, 99, std::uint16_t)                                                                      \
+  /* What a caching allocator did until the first iteration of all had ended, in order of time; empty where that */ \
+  /* was not kept. Blocks that are alive when the recording begins have the same time and address above. */       \
+  COLUMN(first_time, 84, std::uint64_t)                                                                         \
+  COLUMN(first_address, 85, std::uint64_t)                                                                      \
+  COLUMN(first_bytes, 86, std::uint64_t)                                                                        \
+  COLUMN(first_requested, 87, std::uint64_t)                                                                    \
   /* Roles of storages: "at this time the block at this address served as ...". */                              \
   COLUMN(role_time, 100, std::uint64_t)                                                                         \
   COLUMN(role_address, 101, std::uint64_t)                                                                      \

@@ -18,6 +18,7 @@
 #include "clock.h"
 #include "memory.h"
 #include "recorder.h"
+#include "requests.h"
 
 namespace ridgeline::agent {
 
@@ -158,6 +159,21 @@ void detach_memory() {
   if (state().tracking_memory) {
     state().tracking_memory = false;
     c10::SetAllocator(c10::DeviceType::CPU, g_real, 255);
+  }
+}
+
+void keep_first_events() {
+  state().first.clear();
+  for (const MemoryRecord& event : merged_events()) {
+    if (event.device == state().memory_device) {
+      state().first.push_back({event.time, event.address, event.bytes, 0});
+    }
+  }
+  RequestsByAddress requests(state().requests);
+  for (auto event = state().first.rbegin(); event != state().first.rend(); ++event) {
+    if (const MemoryRequest* request = requests.take(event->address, event->bytes)) {
+      event->requested = request->bytes;
+    }
   }
 }
 

@@ -12,6 +12,8 @@ void detach_memory();
 void attach_device_memory();
 /// Whether it was attached and no longer is.
 bool detach_device_memory();
+/// Keeps the events of the recorded device until now for the next recording, with what was asked for (State::requests).
+void keep_first_events();
 /// Forgets the allocator events of blocks that are gone.
 void compact_memory();
 

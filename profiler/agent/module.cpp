@@ -54,6 +54,10 @@ PyObject* py_set_memory_device(PyObject*, PyObject* argument) {
   state().memory_device = static_cast<std::int16_t>(device);
   return none();
 }
+PyObject* py_keep_first_events(PyObject*, PyObject*) {
+  keep_first_events();
+  return none();
+}
 PyObject* py_compact_memory(PyObject*, PyObject*) {
   compact_memory();
   return none();
@@ -251,6 +255,7 @@ PyMethodDef kMethods[] = {
     {"attach_device_memory", py_attach_device_memory, METH_NOARGS, "Observe CUDA's caching allocator too."},
     {"detach_device_memory", py_detach_device_memory, METH_NOARGS, "Stop that; whether it was going on."},
     {"set_memory_device", py_set_memory_device, METH_O, "Whose events a recording has: -1 the host, or a CUDA device."},
+    {"keep_first_events", py_keep_first_events, METH_NOARGS, "Keep the allocator's events until now for the next one."},
     {"compact_memory", py_compact_memory, METH_NOARGS, "Forget the events of blocks that are gone."},
     {"end_with_parent", py_end_with_parent, METH_NOARGS, "The system ends this process when its parent ends."},
     {"adopt_orphans", py_adopt_orphans, METH_NOARGS,

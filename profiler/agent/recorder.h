@@ -156,6 +156,14 @@ struct MemoryRequest {
   std::uint16_t stream = 0;
 };
 
+/// An event of an allocator until the first iteration of all had ended.
+struct FirstEvent {
+  std::uint64_t time = 0;  ///< ticks
+  const void* address = nullptr;
+  std::uint64_t bytes = 0;      ///< 0: freed
+  std::uint64_t requested = 0;  ///< 0: not known
+};
+
 /// What all collectors share. Written by control functions only.
 struct State {
   const void* module_call = nullptr;  ///< code object of Module._call_impl
@@ -165,6 +173,7 @@ struct State {
   recording::Stage stage = recording::Stage::kLoad;
   double cost[recording::kCostCount] = {0, 0, 0, 0};
   std::vector<MemoryRequest> requests;  ///< of the recording; those at one address in the order of its blocks
+  std::vector<FirstEvent> first;        ///< for the next recording
 };
 State& state();
 

@@ -11,6 +11,7 @@
 #include "profiler/agent/cupti/collector.h"
 #include "protocol/recording_columns.h"
 #include "recorder.h"
+#include "requests.h"
 #include "roles.h"
 #include "writer.h"
 
@@ -34,6 +35,7 @@ class Writer {
   void add_pauses(const ThreadBuffer& main, const cupti::Records& records);
   void add_memory();
   void add_requests();
+  void add_first_events();
   void add_roles();
   std::uint32_t node(const ThreadBuffer& buffer, std::uint32_t local);
   void add_node(const StackNode& stack_node, std::uint32_t parent);
@@ -250,27 +252,29 @@ void Writer::add_memory() {
   add_requests();
 }
 
-/// Finds each block's request: of those at its address, from the last on, since either side may begin later.
+/// Finds each block's request.
 void Writer::add_requests() {
-  std::unordered_map<std::uint64_t, std::vector<const MemoryRequest*>> requests;
-  for (const MemoryRequest& request : state().requests) {
-    requests[request.address].push_back(&request);
-  }
+  RequestsByAddress requests(state().requests);
   const std::size_t events = columns_.memory_address.size();
   columns_.memory_requested.resize(events);
   columns_.memory_stream.resize(events);
   for (std::size_t event = events; event-- > 0;) {
-    const auto found = requests.find(columns_.memory_address[event]);
-    if (columns_.memory_bytes[event] == 0 || found == requests.end() || found->second.empty()) {
-      continue;
-    }
-    const MemoryRequest& request = *found->second.back();
-    found->second.pop_back();
-    if (request.bytes <= columns_.memory_bytes[event]) {
-      columns_.memory_requested[event] = request.bytes;
-      columns_.memory_stream[event] = request.stream;
+    const auto* address = reinterpret_cast<const void*>(columns_.memory_address[event]);
+    if (const MemoryRequest* request = requests.take(address, columns_.memory_bytes[event])) {
+      columns_.memory_requested[event] = request->bytes;
+      columns_.memory_stream[event] = request->stream;
     }
   }
+}
+
+void Writer::add_first_events() {
+  for (const FirstEvent& event : state().first) {
+    columns_.first_time.push_back(scale_.ns(event.time));
+    columns_.first_address.push_back(reinterpret_cast<std::uint64_t>(event.address));
+    columns_.first_bytes.push_back(event.bytes);
+    columns_.first_requested.push_back(event.requested);
+  }
+  state().first.clear();
 }
 
 void Writer::add_roles() {
@@ -323,6 +327,7 @@ std::string Writer::write(const std::vector<InstanceText>& instances) {
     columns_.sample_node.push_back(node(main, sample.node));
   }
   add_memory();
+  add_first_events();
   add_roles();
   return rec::serialise(columns_);
 }

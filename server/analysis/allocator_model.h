@@ -1,11 +1,15 @@
 // What a step needs of a device by PyTorch's caching allocator, at any batch size: its requests, replayed.
 //
-// A step is taken to ask for the same blocks in every iteration. What is alive at its end takes the place of what was
-// alive when it began and is freed in it (gradients, the loss): in the next iteration those are freed in its stead.
+// The first iteration is another than those after it: it makes the optimizer's state, and finds no gradients. Where the
+// allocator puts these decides what fits between them later. So it is replayed as it was recorded, at one batch size:
+// each of its blocks grows with the batch like the block of a later iteration that it corresponds to, by order and
+// size.
+//
+// Later iterations are taken to ask for the same blocks each. What is alive at the end of one takes the place of what
+// was alive when it began and is freed in it (gradients, the loss): the next one frees it in its stead.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,8 +22,9 @@
 
 namespace ridgeline::analysis {
 
-/// Of the ledger of `recordings`, at these batch sizes. Nothing, with the reason in `why_not`, when the step asks for
-/// more than a replay is worth (kMaxAllocatorEvents). Sets all but `largest` and `is_bounded`. Pure.
+/// Of the ledger of `recordings`, at these batch sizes. Where none of them has its first events, or they are too unlike
+/// the later ones, the first iteration is taken to be like those. Nothing, with the reason in `why_not`, when the step
+/// asks for more than a replay is worth (kMaxAllocatorEvents). Sets all but `largest` and `is_bounded`. Pure.
 std::optional<AllocatorModel> make_allocator_model(const Ledger& ledger, const std::vector<int>& sizes,
                                                    std::span<const recording::Recording* const> recordings,
                                                    const AllocatorSetup& setup, std::string& why_not);
@@ -35,9 +40,8 @@ struct AllocatorNeed {
 };
 inline constexpr std::size_t kMostIterations = 16;
 
-/// Replays a step that is new: the blocks that it finds there, then iterations until the allocator is in a state in
-/// which one left it before, from where all that follows would repeat. Pure; some milliseconds for some thousand
-/// requests.
+/// Replays a process: its first iteration, then later ones until the allocator is in a state in which one left it
+/// before, from where all that follows would repeat. Pure; some milliseconds for some thousand requests.
 AllocatorNeed replay_step(const AllocatorModel& model, int batch_size, const DeviceMemory& device);
 
 struct LargestBatch {

@@ -223,11 +223,13 @@ std::vector<Allocation> allocations_of(std::span<const History> histories, const
       auto same = std::ranges::find(allocations.begin() + first, allocations.end(), death, &Allocation::death);
       if (same == allocations.end()) {
         const std::vector<std::uint64_t> none(histories.size());
-        allocations.push_back({here, death, none, sample, event.born, event.before, none});
+        const std::vector<std::uint32_t> nowhere(histories.size(), kNone);
+        allocations.push_back({here, death, none, sample, event.born, event.before, nowhere, none});
         same = allocations.end() - 1;
       }
       const Recording& recording = *histories[sample].recording;
       const std::uint64_t requested = recording.memory_requested()[event.born];
+      same->events[sample] = event.born;
       same->bytes[sample] = recording.memory_bytes()[event.born];
       same->requested[sample] = requested > 0 ? requested : same->bytes[sample];
     }

@@ -152,6 +152,7 @@ BatchPrediction predict_batch(const Predictor& predictor, int batch_size) {
 void add_reserved(const Predictor& predictor, BatchPrediction& batch) {
   if (predictor.allocator != nullptr) {
     AllocatorNeed need = replay_step(*predictor.allocator, batch.batch_size, device_of(predictor.allocator->setup));
+    batch.fits = need.fits;  // fragmentation: of two batch sizes the smaller one may be the one that does not
     if (!need.fits) {
       need = replay_step(*predictor.allocator, batch.batch_size, {});
     }

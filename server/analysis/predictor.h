@@ -53,8 +53,8 @@ BatchRange memory_range(const Predictor& predictor);
 /// ledger is asked anywhere.
 BatchPrediction predict_batch(const Predictor& predictor, int batch_size);
 
-/// Adds what the device's caching allocator reserves at that batch size; where that does not fit, what it would on a
-/// device without a limit. A replay of the step: milliseconds. Nothing without a device.
+/// Adds whether that batch size fits, exactly, and what the device's caching allocator reserves for it; where that does
+/// not fit, what it would on a device without a limit. A replay of the step: milliseconds. Nothing without a device.
 void add_reserved(const Predictor& predictor, BatchPrediction& batch);
 
 /// The most that the time model gives at any batch size where it can be believed, samples per second; nothing when time

@@ -278,15 +278,19 @@ struct BlockRequest {
   std::uint16_t stream = 0;
 };
 
-inline constexpr std::size_t kMaxAllocatorEvents = 200'000;
+/// A block is asked for (the index of its request), or freed (~index).
+using AllocatorEvents = std::vector<std::int32_t>;
+inline constexpr std::size_t kMaxAllocatorEvents = 200'000;  ///< that a model has, each of its two lists
 
 /// What a step asks of a device's caching allocator. See allocator_model.h.
 struct AllocatorModel {
   std::vector<int> sizes;  ///< that were sampled, ascending; two or more
-  std::size_t alive = 0;   ///< the first so many requests are of blocks that are there when an iteration begins
   std::vector<BlockRequest> requests;
-  std::vector<std::int32_t> order;  ///< i from 0 on: request i is made; ~i: its block is freed. At most
-                                    ///< kMaxAllocatorEvents
+  /// From the start of the process to the end of the first iteration.
+  AllocatorEvents first;
+  /// A later iteration. The first `alive` requests are those whose blocks are there when it begins.
+  AllocatorEvents later;
+  std::size_t alive = 0;
   AllocatorSetup setup;
   std::optional<int> largest;  ///< batch size that fits into the device; absent: not even 1
   bool is_bounded = true;      ///< false: no batch size was found that does not fit

@@ -1,18 +1,22 @@
 #include "report/allocator_requests.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace ridgeline::report {
 namespace {
 
+using analysis::AllocatorEvents;
 using analysis::AllocatorModel;
 using analysis::BlockRequest;
-using analysis::kMaxAllocatorEvents;
 
 constexpr std::uint64_t kMostBytes = 1ULL << 60U;  // no allocator gives so much
 constexpr std::uint64_t kMostStreams = 0xffff;
+constexpr std::size_t kMostRequests = 2 * analysis::kMaxAllocatorEvents;
 
 /// A whole number; moves `text` behind it.
 bool take_number(std::string_view& text, std::uint64_t most, std::uint64_t& number) {
@@ -46,48 +50,67 @@ bool take_request(std::string_view& text, std::size_t sizes, BlockRequest& reque
   return true;
 }
 
+/// `is_there`: the blocks at the beginning, by request.
+bool take_events(std::string_view text, std::vector<bool> is_there, AllocatorEvents& events) {
+  while (!text.empty()) {
+    if (events.size() == analysis::kMaxAllocatorEvents || (!events.empty() && !take_character(text, ' '))) {
+      return false;
+    }
+    const bool asks = take_character(text, '+');
+    std::uint64_t request = 0;
+    if ((!asks && !take_character(text, '-')) || !take_number(text, kMostRequests, request) ||
+        request >= is_there.size() || is_there[request] == asks) {
+      return false;
+    }
+    is_there[request] = asks;
+    events.push_back(asks ? static_cast<std::int32_t>(request) : ~static_cast<std::int32_t>(request));
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string requests_text(const AllocatorModel& model) {
   std::string text;
-  for (const std::int32_t event : model.order) {
+  for (const BlockRequest& request : model.requests) {
     text += text.empty() ? "" : " ";
-    if (event < 0) {
-      text += "-" + std::to_string(~event);
-      continue;
-    }
-    const BlockRequest& request = model.requests[static_cast<std::size_t>(event)];
     for (std::size_t i = 0; i < request.bytes.size(); ++i) {
-      text += (i == 0 ? "+" : "/") + std::to_string(request.bytes[i]);
+      text += (i == 0 ? "" : "/") + std::to_string(request.bytes[i]);
     }
     text += request.stream == 0 ? "" : "@" + std::to_string(request.stream);
   }
   return text;
 }
 
-bool read_requests(std::string_view text, AllocatorModel& model) {
-  std::vector<bool> is_live;
-  while (!text.empty()) {
-    if (model.order.size() == kMaxAllocatorEvents || (!model.order.empty() && !take_character(text, ' '))) {
-      return false;
-    }
-    if (take_character(text, '+')) {
-      if (!take_request(text, model.sizes.size(), model.requests.emplace_back())) {
-        return false;
-      }
-      model.order.push_back(static_cast<std::int32_t>(is_live.size()));
-      is_live.push_back(true);
-      continue;
-    }
-    std::uint64_t freed = 0;
-    if (is_live.size() < model.alive || !take_character(text, '-') || !take_number(text, kMaxAllocatorEvents, freed) ||
-        freed >= is_live.size() || !is_live[freed]) {
-      return false;
-    }
-    is_live[freed] = false;
-    model.order.push_back(~static_cast<std::int32_t>(freed));
+std::string events_text(const AllocatorEvents& events) {
+  std::string text;
+  for (const std::int32_t event : events) {
+    text += text.empty() ? "" : " ";
+    text += event < 0 ? "-" + std::to_string(~event) : "+" + std::to_string(event);
   }
-  return model.requests.size() >= model.alive;
+  return text;
+}
+
+bool read_requests(std::string_view text, AllocatorModel& model) {
+  while (!text.empty()) {
+    if (model.requests.size() == kMostRequests || (!model.requests.empty() && !take_character(text, ' ')) ||
+        !take_request(text, model.sizes.size(), model.requests.emplace_back())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool read_events(std::string_view first, std::string_view later, AllocatorModel& model) {
+  if (model.alive > model.requests.size()) {
+    return false;
+  }
+  std::vector<bool> is_there(model.requests.size());
+  if (!take_events(first, is_there, model.first)) {
+    return false;
+  }
+  std::fill_n(is_there.begin(), model.alive, true);
+  return take_events(later, std::move(is_there), model.later);
 }
 
 }  // namespace ridgeline::report

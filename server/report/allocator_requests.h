@@ -1,4 +1,4 @@
-// The requests of a step to a device's allocator as one line of a report.
+// The requests of a step to a device's allocator as lines of a report.
 #pragma once
 
 #include <string>
@@ -8,12 +8,15 @@
 
 namespace ridgeline::report {
 
-/// `+8/16/32` asks for so many bytes at each sampled batch size (`+8/16/32@1` on stream 1), `-3` frees the block of the
-/// fourth request. Blanks between them.
+/// For each request, divided by blanks, the bytes at each sampled batch size: `8/16/32`, on another stream `8/16/32@1`.
 std::string requests_text(const analysis::AllocatorModel& model);
+/// `+3` asks for the block of the fourth request, `-3` frees it. Divided by blanks.
+std::string events_text(const analysis::AllocatorEvents& events);
 
-/// Reads it again: sets `requests` and `order`, for `sizes` and `alive`, which are set. False when the text is none,
-/// when it frees a block twice or before it is there, or does not begin with `alive` requests.
+/// Reads `requests`, for `sizes`, which are set. False when the text is none.
 bool read_requests(std::string_view text, analysis::AllocatorModel& model);
+/// Reads `first` and `later`, for `requests` and `alive`, which are set. False when one of the texts is none, asks for a
+/// block that is there, or frees one that is not.
+bool read_events(std::string_view first, std::string_view later, analysis::AllocatorModel& model);
 
 }  // namespace ridgeline::report

@@ -119,6 +119,8 @@ Json allocator_json(const analysis::AllocatorModel& model) {
           {"availableBytes", model.setup.available_bytes},
           {"alive", model.alive},
           {"requests", requests_text(model)},
+          {"first", events_text(model.first)},
+          {"later", events_text(model.later)},
           {"largestThatFits", optional_json(model.largest)},
           {"bounded", model.is_bounded}};
 }

@@ -163,8 +163,12 @@ std::shared_ptr<const analysis::AllocatorModel> allocator(const json& object,
   model.setup.conf = object.at("conf").get<std::string>();
   model.setup.device_bytes = bytes(object, "deviceBytes");
   model.setup.available_bytes = integer<std::uint64_t>(object, "availableBytes", 0, model.setup.device_bytes);
-  model.alive = integer<std::size_t>(object, "alive", 0, analysis::kMaxAllocatorEvents);
-  if (!read_requests(object.at("requests").get_ref<const std::string&>(), model)) refuse("requests are none");
+  const auto text = [&](const char* name) -> const std::string& {
+    return object.at(name).get_ref<const std::string&>();
+  };
+  if (!read_requests(text("requests"), model)) refuse("requests are none");
+  model.alive = integer<std::size_t>(object, "alive", 0, model.requests.size());
+  if (!read_events(text("first"), text("later"), model)) refuse("the allocator's events make no sense");
   model.largest = optional(object, "largestThatFits", [](const json& from, const char* name) {
     return integer<int>(from, name, 1, kMaxBatchSize);
   });

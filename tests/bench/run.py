@@ -21,6 +21,7 @@ from typing import Any
 import accuracy
 import language_server
 import remote
+import reserved
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -195,6 +196,12 @@ def bench_accuracy(rounds: int) -> None:
     accuracy.run(BINARY, table, 10.0 * rounds)
 
 
+def bench_reserved(rounds: int) -> None:
+    """What CUDA's caching allocator would reserve for the examples, predicted and by serving all that they ask for."""
+    print("### Reserved memory\n")
+    reserved.run(BENCHES / "ridgeline_reserved_bench", newest_agent(), table)
+
+
 def bench_server(rounds: int) -> None:
     """What an editor waits for."""
     print("### The language server\n")
@@ -239,6 +246,7 @@ BENCHMARKS: dict[str, tuple[Callable[[int], None], int]] = {
     "profile": (bench_profile, 3),
     "cancel": (bench_cancel, 5),
     "accuracy": (bench_accuracy, 4),
+    "reserved": (bench_reserved, 1),
 }
 
 

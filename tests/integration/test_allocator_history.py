@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,9 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
+from recordings import Recording
 from ridgeline_runner.allocator_history import AllocatorHistory
+from ridgeline_runner.recorder import Recorder
 from test_device_memory import MIB, Report, module, record, report
 
 __all__ = ["module", "report"]  # fixtures
@@ -57,7 +60,7 @@ def test_it_has_what_was_alive_and_then_the_requests(memory: FakeMemory) -> None
         {"device": 1, "address": 0x1000, "stream": 0, "blocks": blocks},
         {"device": 0, "address": 0x9000, "stream": 0, "blocks": blocks},
     ]
-    history = AllocatorHistory(1)
+    history = AllocatorHistory()
     history.begin()
     memory.traces[1] = [
         event("alloc", 0x1200, 1000, 0x7F00),
@@ -66,24 +69,24 @@ def test_it_has_what_was_alive_and_then_the_requests(memory: FakeMemory) -> None
         event("free_completed", 0x1200, 1000),
         event("alloc", 0x8000, 3, 0x7F08),
     ]
-    assert history.take() == [(0x1000, 400, 0), (0x1600, 5, 0), (0x1200, 1000, 1), (0x8000, 3, 2)]
+    assert history.take(1) == [(0x1000, 400, 0), (0x1600, 5, 0), (0x1200, 1000, 1), (0x8000, 3, 2)]
     assert [call["enabled"] for call in memory.calls] == ["all", None]
     assert memory.calls[0]["context"] is None  # no stacks: they would cost more than the allocations
-    assert history.take() == []
+    assert history.take(0) == []
 
 
 def test_without_a_history_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    history = AllocatorHistory(0)
+    history = AllocatorHistory()
     history.begin()  # the real one of a torch without CUDA
-    assert history.take() == []
+    assert history.take(0) == []
 
 
 def test_a_history_of_another_form_is_no_failure(memory: FakeMemory) -> None:
     memory.segments = [{"device": 0}]
-    history = AllocatorHistory(0)
+    history = AllocatorHistory()
     history.begin()
     memory.traces = []
-    assert history.take() == []
+    assert history.take(0) == []
 
 
 def test_a_recording_has_what_was_asked_for(module: Any, report: Report) -> None:
@@ -129,3 +132,56 @@ def test_a_history_that_begins_late_is_matched_from_its_end(module: Any, report:
 def test_requests_are_tuples_of_numbers(module: Any, requests: Any) -> None:
     with pytest.raises(TypeError):
         module.set_requests(requests)
+
+
+def test_the_first_iteration_is_kept_whole(module: Any, report: Report) -> None:
+    module.compact_memory()  # of other tests
+    module.set_memory_device(0)
+    report(0x1000, 512)
+    report(0x2000, 1024)
+    report(0x2000, -1024)
+    report(0x2000, 2048)
+    report(0x9000, 512, device=1)
+    module.set_requests([(0x1000, 500, 0), (0x2000, 1000, 0), (0x2000, 2000, 0)])
+    module.keep_first_events()
+    module.set_requests([])
+    report(0x2000, -2048)
+    recording = record(module, lambda: None)
+    columns = (recording.first_address, recording.first_bytes, recording.first_requested)
+    assert list(zip(*columns, strict=True)) == [
+        (0x1000, 512, 500),
+        (0x2000, 1024, 1000),
+        (0x2000, 0, 0),
+        (0x2000, 2048, 2000),
+    ]
+    assert recording.memory_time[0] == recording.first_time[0]  # a block that is still there is known by that
+    assert recording.memory_address == (0x1000,)
+    assert record(module, lambda: None).first_address == ()  # of the first recording only
+    report(0x1000, -512)
+    report(0x9000, -512, device=1)
+
+
+def test_the_recorder_keeps_what_came_until_the_first_iteration_had_ended(
+    module: Any, report: Report, memory: FakeMemory, monkeypatch: pytest.MonkeyPatch, agent: Path
+) -> None:
+    monkeypatch.setattr(module, "attach_device", lambda candidates: "", raising=False)
+    recorder = Recorder(module, str(ROOT))
+    module.compact_memory()  # of other tests
+    report(0x1000, 512)
+    memory.segments = [{"device": 0, "address": 0x1000, "stream": 0, "blocks": [block("active_allocated", 512, 500)]}]
+    recorder.use_device(SimpleNamespace(index=0, is_host=False, synchronise=lambda: None))
+    memory.traces[0] = [event("alloc", 0x2000, 1000)]
+    report(0x2000, 1024)
+    report(0x2000, -1024)
+    recorder.forget_freed()
+    report(0x3000, 512)
+    report(0x3000, -512)
+    recorder.forget_freed()
+    recorder.record(lambda: None, (), 1)
+    recording = Recording(recorder.finish())
+    assert list(zip(recording.first_address, recording.first_requested, strict=True)) == [
+        (0x1000, 500),
+        (0x2000, 1000),
+        (0x2000, 0),
+    ]
+    report(0x1000, -512)

@@ -1,8 +1,8 @@
 """What the code asks CUDA's caching allocator for. What it hands out, and tells its observers, is rounded up.
 
-torch.cuda.memory keeps a history of its own, with the bytes and the stream of every request: for torch_cuda_memory's
-pictures ("Understanding CUDA Memory Usage" in PyTorch's documentation). It is on while iterations are recorded, without
-stacks. Where there is none, recordings go without what was asked for.
+torch.cuda.memory keeps a history of its own, with the bytes and the stream of every request, for the pictures of
+"Understanding CUDA Memory Usage" in PyTorch's documentation. It is on, without stacks, until the first iteration has
+ended, and while iterations are recorded. Where there is none, recordings go without what was asked for.
 """
 
 from __future__ import annotations
@@ -18,33 +18,32 @@ Request = tuple[int, int, int]  # address, bytes that were asked for, a number f
 
 
 class AllocatorHistory:
-    """Of one device."""
+    """Of all devices."""
 
-    def __init__(self, index: int) -> None:
-        self._index = index
-        self._alive: list[tuple[int, int, int]] = []
+    def __init__(self) -> None:
+        self._segments: list[dict[str, Any]] = []
         self._is_on = False
 
     def begin(self) -> None:
-        """Before the first iteration."""
+        """What is alive now is known, too."""
         with contextlib.suppress(Exception):
             torch.cuda.memory._record_memory_history(enabled="all", context=None, stacks="python", max_entries=_MOST)
             self._is_on = True
-            self._alive = _alive_blocks(torch.cuda.memory._snapshot()["segments"], self._index)
+            self._segments = torch.cuda.memory._snapshot()["segments"]
 
-    def take(self) -> list[Request]:
-        """After the last: what was alive at the beginning, then the requests in order. Ends the history."""
-        requests = list(self._alive)
-        self._alive = []
+    def take(self, index: int) -> list[Request]:
+        """Of a device: what was alive at the beginning, then the requests in order. Ends the history."""
         if not self._is_on:
             return []
         self._is_on = False
+        requests: list[Request] = []
         with contextlib.suppress(Exception):
+            requests += _alive_blocks(self._segments, index)
             snapshot = torch.cuda.memory._snapshot()
             torch.cuda.memory._record_memory_history(enabled=None)
             requests += [
                 (int(event["addr"]), int(event["size"]), int(event["stream"]))
-                for event in snapshot["device_traces"][self._index]
+                for event in snapshot["device_traces"][index]
                 if event["action"] == "alloc"
             ]
         return _with_small_streams(requests)

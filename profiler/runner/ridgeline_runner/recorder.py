@@ -36,6 +36,7 @@ class Recorder:
         self._device = Device()
         self._lent = LentSlot(agent)
         self._records_device = False
+        self._history: AllocatorHistory | None = None
         self._problems: dict[str, None] = {}  # in the order in which they came up
         self._names: dict[int, str] = {}
         self._class_lines: dict[str, dict[str, int]] = {}
@@ -62,6 +63,9 @@ class Recorder:
         """From now on recordings are of this device: its memory, and what it does."""
         self._device = device
         self._agent.set_memory_device(device.index)
+        if not device.is_host:  # not earlier: it may wake CUDA up before the code says which devices are visible
+            self._history = AllocatorHistory()
+            self._history.begin()
         if not device.is_host or named_cupti():
             problem = self._agent.attach_device(cupti_candidates())
             self._records_device = not problem
@@ -85,6 +89,12 @@ class Recorder:
             self._problems[problem] = None
 
     def forget_freed(self) -> None:
+        """After an iteration of the warm-up. What came until the end of the very first one is kept for a device: how
+        its allocator begins decides where all that follows finds room."""
+        if self._history:
+            self._agent.set_requests(self._history.take(self._device.index))
+            self._agent.keep_first_events()
+            self._history = None
         self._agent.compact_memory()
 
     def set_models(self, positional: tuple[Any, ...], keywords: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -106,7 +116,7 @@ class Recorder:
         """Records `count` iterations; their times in nanoseconds, instrumented."""
         agent = self._agent
         agent.set_inputs(tensors_in(inputs))
-        history = None if self._device.is_host else AllocatorHistory(self._device.index)
+        history = None if self._device.is_host else AllocatorHistory()
         if history:
             history.begin()
         self._note(agent.begin())
@@ -123,7 +133,7 @@ class Recorder:
                 agent.iteration_end()
         finally:
             agent.end()
-            agent.set_requests(history.take() if history else [])
+            agent.set_requests(history.take(self._device.index) if history else [])
         if self._records_device:
             launches, activities = agent.device_counts()
             if launches and not activities:

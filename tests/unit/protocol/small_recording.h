@@ -48,6 +48,10 @@ inline Columns small_columns() {
   columns.memory_thread = {0, 0, 1};
   columns.memory_reserved = {64, 192, 192};
   columns.memory_requested = {60, 0, 0};
+  columns.first_time = {90, 95};
+  columns.first_address = {0x40, 0x40};
+  columns.first_bytes = {64, 0};
+  columns.first_requested = {60, 0};
   columns.memory_stream = {0, 1, 0};
   columns.call_thread = {0, 0};
   columns.call_kind = {1, 3};

@@ -29,7 +29,8 @@ std::shared_ptr<const analysis::AllocatorModel> allocator_of(const analysis::Pro
   }
   model.alive = 1;
   model.requests = {{std::vector<std::uint64_t>(model.sizes.size(), 1U << 30U), 0}, activations};
-  model.order = {0, 1, ~1};
+  model.first = {0, 1, ~1};
+  model.later = {1, ~1};
   model.setup = {"expandable_segments:False", 16ULL << 30U, 15ULL << 30U};
   const auto largest = largest_that_fits(model, device_of(model.setup), 1 << 20);
   model.largest = largest.batch_size;
@@ -127,8 +128,9 @@ TEST(DeviceReport, AnAllocatorThatMakesNoSenseIsRefused) {
     EXPECT_FALSE(read_report(changed.dump(), error).has_value()) << name;
     return error;
   };
-  EXPECT_EQ(refusal_with("requests", "+1"), "requests are none");
-  EXPECT_EQ(refusal_with("alive", 3), "requests are none");
+  EXPECT_EQ(refusal_with("requests", "1/x"), "requests are none");
+  EXPECT_EQ(refusal_with("later", "-2"), "the allocator's events make no sense");
+  EXPECT_THAT(refusal_with("alive", 3), HasSubstr("alive"));
   EXPECT_THAT(refusal_with("conf", nullptr), HasSubstr("string"));
   EXPECT_THAT(refusal_with("availableBytes", 17ULL << 30U), HasSubstr("availableBytes"));
   EXPECT_THAT(refusal_with("largestThatFits", 0), HasSubstr("largestThatFits"));

@@ -1,0 +1,73 @@
+"""Reserved memory: what `./dev bench reserved` prints.
+
+Without a GPU: the requests are those that the examples make of the CPU's allocator. The profile's side sees a few batch
+sizes in one process and predicts others; the other side serves every request of a training run of that batch size, from
+the first on. Both by the same model of CUDA's caching allocator: what is compared is the ledger, the repeated step and
+the state that it settles in, not the allocator's rules.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from accuracy import CASES, output_of
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+
+
+def recorded(agent: Path, example: str, folder: Path, how: str, sizes: tuple[int, ...]) -> list[str]:
+    folder.mkdir()
+    entry = ROOT / "examples" / example / "entry.py"
+    output_of(sys.executable, HERE / "record_steps.py", agent, entry, folder, how, *map(str, sizes))
+    return [f"{size}={folder / f'{size}.bin'}" for size in sizes]
+
+
+def evaluate(bench: Path, agent: Path, example: str, sampled: tuple[int, ...], checked: tuple[int, ...]) -> Any:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        samples = recorded(agent, example, folder / "sampled", "sampled", sampled)
+        wholes = [recorded(agent, example, folder / str(size), "whole", (size,))[0] for size in checked]
+        return json.loads(subprocess.run([bench, *samples, "--", *wholes], check=True, capture_output=True).stdout)
+
+
+def run(bench: Path, agent: Path, table: Callable[[list[str], list[list[str]]], None]) -> None:
+    rows = []
+    for case in CASES:
+        result = evaluate(bench, agent, case.example, case.sampled, case.checked)
+        off = [check["predicted"] / check["real"] - 1 for check in result["checks"]]
+        worst = max(off, key=abs)
+        over = [check["real"] / check["realAllocated"] - 1 for check in result["checks"]]
+        rows.append(
+            [
+                case.example,
+                f"{result['events']}",
+                f"{100 * mean(map(abs, off)):.2f} / {100 * worst:+.2f}",
+                f"{sum(part == 0 for part in off)} of {len(off)}",
+                f"{100 * mean(over):.0f}",
+                f"{result['largestOf']} / {result['largest']}",
+                f"{mean(check['replayMs'] for check in result['checks']):.1f}",
+                f"{result['largestMs']:.0f}",
+            ]
+        )
+        print(f"{case.example}: {json.dumps(result)}", file=sys.stderr, flush=True)
+    table(
+        [
+            "example",
+            "requests and releases",
+            "reserved off, mean / worst, %",
+            "exact",
+            "reserved above allocated, %",
+            "largest that fits, real / predicted",
+            "a replay, ms",
+            "the largest that fits, ms",
+        ],
+        rows,
+    )

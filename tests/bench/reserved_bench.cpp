@@ -1,0 +1,118 @@
+// What the model of a step's requests says that CUDA's caching allocator would reserve, against the same allocator
+// serving all that a training run really asked for.
+//
+// ridgeline_reserved_bench SIZE=RECORDING... -- SIZE=WHOLE_RECORDING... prints JSON. The requests are those of the
+// CPU's allocator; only how they are served is modelled, on both sides by the same rules.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "analysis/allocator_model.h"
+#include "analysis/ledger.h"
+#include "protocol/recording.h"
+
+namespace {
+
+using namespace ridgeline;
+using analysis::CachingAllocator;
+using analysis::MemoryUsage;
+
+[[noreturn]] void fail(const std::string& why) {
+  std::fprintf(stderr, "%s\n", why.c_str());
+  std::exit(1);
+}
+
+struct Run {
+  int batch_size = 0;
+  recording::Recording recording;
+};
+
+Run read(const std::string& argument) {
+  const std::size_t equals = argument.find('=');
+  std::ifstream file(argument.substr(equals + 1), std::ios::binary);
+  std::string error = "cannot be read";
+  auto recording = recording::Recording::parse(std::string(std::istreambuf_iterator<char>(file), {}), error);
+  if (!recording.has_value()) {
+    fail(argument + ": " + error);
+  }
+  return {std::atoi(argument.c_str()), *std::move(recording)};
+}
+
+/// Every request of the run, from its first on.
+MemoryUsage serve(const recording::Recording& recording) {
+  CachingAllocator allocator;
+  for (std::size_t i = 0; i < recording.memory_time().size(); ++i) {
+    const std::uint64_t address = recording.memory_address()[i];
+    if (recording.memory_bytes()[i] > 0) {
+      allocator.allocate(address, recording.memory_bytes()[i]);
+    } else {
+      allocator.free(address);
+    }
+  }
+  return allocator.peak();
+}
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+nlohmann::json check(const analysis::AllocatorModel& model, const Run& run) {
+  const auto start = std::chrono::steady_clock::now();
+  const analysis::AllocatorNeed need = replay_step(model, run.batch_size, {});
+  const double replay_ms = milliseconds_since(start);
+  const MemoryUsage real = serve(run.recording);
+  return {{"batchSize", run.batch_size},     {"predicted", need.reserved}, {"real", real.reserved},
+          {"realAllocated", real.allocated}, {"settled", need.settled},    {"replayMs", replay_ms}};
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  std::vector<Run> sampled;
+  std::vector<Run> whole;
+  bool after = false;
+  for (int i = 1; i < count; ++i) {
+    const std::string argument = arguments[i];
+    if (argument == "--") {
+      after = true;
+    } else {
+      (after ? whole : sampled).push_back(read(argument));
+    }
+  }
+  std::vector<int> sizes;
+  std::vector<const recording::Recording*> views;
+  for (const Run& run : sampled) {
+    sizes.push_back(run.batch_size);
+    views.push_back(&run.recording);
+  }
+  std::string why_not;
+  const auto ledger = analysis::match_allocations(views, why_not);
+  if (!ledger.has_value()) {
+    fail(why_not);
+  }
+  const auto model = analysis::make_allocator_model(*ledger, sizes, views, {}, why_not);
+  if (!model.has_value()) {
+    fail(why_not);
+  }
+  nlohmann::json checks = nlohmann::json::array();
+  for (const Run& run : whole) {
+    checks.push_back(check(*model, run));
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const std::uint64_t bytes = whole.empty() ? analysis::kMiB : serve(whole.back().recording).reserved;
+  const auto largest = largest_that_fits(*model, {bytes, bytes}, 1 << 24);
+  const nlohmann::json result = {{"events", model->later.size()},
+                                 {"checks", checks},
+                                 {"largestOf", whole.empty() ? 0 : whole.back().batch_size},
+                                 {"largest", largest.batch_size.value_or(0)},
+                                 {"largestMs", milliseconds_since(start)}};
+  std::printf("%s\n", result.dump().c_str());
+  return 0;
+}
