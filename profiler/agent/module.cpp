@@ -8,6 +8,7 @@
 
 #include "counter.h"
 #include "device_calls.h"
+#include "device_regions.h"
 #include "memory.h"
 #include "ops.h"
 #include "profiler/agent/cupti/collector.h"
@@ -182,6 +183,21 @@ PyObject* py_detach_device(PyObject*, PyObject*) {
   cupti::Collector::instance().detach();
   return none();
 }
+PyObject* py_attach_regions(PyObject*, PyObject* argument) {
+  const long device = PyLong_AsLong(argument);
+  if (PyErr_Occurred() != nullptr) {
+    return nullptr;
+  }
+  if (device < 0 || device > 127) {
+    PyErr_SetString(PyExc_ValueError, "attach_regions: no such device");
+    return nullptr;
+  }
+  return text(attach_regions(static_cast<std::int16_t>(device)));
+}
+PyObject* py_detach_regions(PyObject*, PyObject*) {
+  detach_regions();
+  return none();
+}
 PyObject* py_device_counts(PyObject*, PyObject*) {
   return Py_BuildValue("kk", static_cast<unsigned long>(count_launches()),
                        static_cast<unsigned long>(cupti::Collector::instance().activity_count()));
@@ -266,6 +282,9 @@ PyMethodDef kMethods[] = {
     {"set_inputs", py_set_inputs, METH_O, "[tensor] of the inputs."},
     {"attach_device", py_attach_device, METH_O, "Use the first CUPTI of a list of paths; why that cannot be, or ''."},
     {"detach_device", py_detach_device, METH_NOARGS, "Give CUPTI back."},
+    {"attach_regions", py_attach_regions, METH_O,
+     "Time operations by events of a CUDA device; why not, or nothing when it does."},
+    {"detach_regions", py_detach_regions, METH_NOARGS, "Stop that."},
     {"device_counts", py_device_counts, METH_NOARGS, "(launches, activities) of the recording."},
     {"begin", py_begin, METH_NOARGS, "Begin a recording; why devices cannot be recorded, or ''."},
     {"iteration_begin", py_iteration_begin, METH_NOARGS, "Begin one iteration of the recording."},

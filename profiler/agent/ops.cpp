@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "clock.h"
+#include "device_regions.h"
 #include "memory.h"
 #include "ops.h"
 #include "recorder.h"
@@ -48,6 +49,13 @@ bool gradients_are_ready(const ThreadBuffer& buffer, recording::Scope scope, std
   }
   return buffer.after_backward && scope != recording::Scope::kBackward && buffer.open.empty() &&
          node != buffer.backward_node;
+}
+
+/// Of what runs on a device: ranges that the user opened may hold much else.
+bool is_outermost(const ThreadBuffer& buffer, recording::Scope scope) {
+  return scope != recording::Scope::kUser && std::all_of(buffer.open.begin(), buffer.open.end(), [&](const auto& open) {
+           return buffer.ops[open.op].scope == recording::Scope::kUser;
+         });
 }
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
@@ -92,7 +100,11 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
              node,
              buffer.open.empty() ? recording::kNone : buffer.open.back().op,
              scope};
-  buffer.open.push_back({&function, mark, static_cast<std::uint32_t>(buffer.ops.size() - 1)});
+  const auto op = static_cast<std::uint32_t>(buffer.ops.size() - 1);
+  if (state().recording_regions && is_outermost(buffer, scope)) {
+    region_begin(buffer.index, op);
+  }
+  buffer.open.push_back({&function, mark, op});
   buffer.in_function = scope == recording::Scope::kFunction ? 1 : 0;
   record->start = ticks();
   return nullptr;
@@ -117,7 +129,11 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* /*context*/
     for (std::size_t j = i; j < buffer->open.size(); ++j) {
       buffer->ops[buffer->open[j].op].end = end;
     }
+    const std::uint32_t op = buffer->open[i].op;
     buffer->open.resize(i);
+    if (state().recording_regions && is_outermost(*buffer, buffer->ops[op].scope)) {
+      region_end(buffer->index, op);
+    }
     buffer->in_function = i > 0 && buffer->ops[buffer->open[i - 1].op].scope == recording::Scope::kFunction ? 1 : 0;
     return;
   }

@@ -1,4 +1,5 @@
 #include "recorder.h"
+#include "device_regions.h"
 #include "memory.h"
 #include "ops.h"
 #include "roles.h"
@@ -163,6 +164,7 @@ std::string begin_recording() {
   g_recording_start = TickScale::now();
   clear_roles();
   mark_parameters_and_inputs();
+  begin_regions();
   std::string problem = cupti::Collector::instance().begin();
   start_ops();
   return problem;
@@ -170,6 +172,7 @@ std::string begin_recording() {
 
 void iteration_begin() {
   mark_gradients();
+  begin_regions_of_iteration();
   start_sampler();
   iteration_spans().push_back({ticks(), 0});
 }
@@ -191,6 +194,7 @@ void end_recording() {
   stop_sampler();  // the last iteration may have ended by an exception
   stop_ops();
   cupti::Collector::instance().end();
+  end_regions();
   for (ThreadBuffer* buffer : all_thread_buffers()) {
     complete_stacks_of_calls(*buffer);
   }

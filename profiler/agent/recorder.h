@@ -169,6 +169,7 @@ struct State {
   const void* module_call = nullptr;  ///< code object of Module._call_impl
   bool tracking_memory = false;
   bool recording_ops = false;
+  bool recording_regions = false;      ///< of a device: device_regions.h
   std::int16_t memory_device = kHost;  ///< whose allocator events a recording has
   recording::Stage stage = recording::Stage::kLoad;
   double cost[recording::kCostCount] = {0, 0, 0, 0};

@@ -8,6 +8,7 @@
 
 #include "code_objects.h"
 #include "counter.h"
+#include "device_regions.h"
 #include "profiler/agent/cupti/collector.h"
 #include "protocol/recording_columns.h"
 #include "recorder.h"
@@ -31,7 +32,9 @@ class Writer {
   void add_objects(const std::vector<InstanceText>& instances);
   void add_thread(const ThreadBuffer& buffer);
   void add_calls(const ThreadBuffer& buffer, std::uint16_t thread);
+  void add_region(const DeviceRegion& region, const ThreadBuffer& buffer, std::uint16_t thread);
   void add_activities(const cupti::Records& records);
+  void add_region_activities();
   void add_pauses(const ThreadBuffer& main, const cupti::Records& records);
   void add_memory();
   void add_requests();
@@ -39,6 +42,14 @@ class Writer {
   void add_roles();
   std::uint32_t node(const ThreadBuffer& buffer, std::uint32_t local);
   void add_node(const StackNode& stack_node, std::uint32_t parent);
+
+  struct RegionActivity {
+    std::uint64_t start;
+    std::uint64_t end;
+    std::uint32_t device;
+    std::uint32_t call;
+    std::uint32_t name;
+  };
 
   rec::Columns columns_;
   const TickScale scale_{recording_start(), TickScale::now()};
@@ -48,6 +59,7 @@ class Writer {
   std::vector<std::vector<std::uint32_t>> nodes_;  ///< by thread, local node → written node + 1
   std::vector<std::uint32_t> first_op_;            ///< by thread
   std::unordered_map<std::uint32_t, std::uint32_t> call_of_correlation_;
+  std::vector<RegionActivity> region_activities_;
 };
 
 std::uint32_t Writer::string(const std::string& text) {
@@ -155,9 +167,46 @@ void Writer::add_calls(const ThreadBuffer& buffer, std::uint16_t thread) {
     columns_.call_start.push_back(scale_.ns(call.start));
     columns_.call_end.push_back(scale_.ns(std::max(call.start, call.end)));  // a call still open takes no time
   }
+  for (const DeviceRegion& region : regions()) {
+    if (region.thread == buffer.index) {
+      add_region(region, buffer, thread);
+    }
+  }
   for (const InnerCall& inner : buffer.inner_calls) {
     call_of_correlation_.emplace(inner.correlation, first + inner.outer);
   }
+}
+
+/// The operation is a call that has the device do one thing.
+void Writer::add_region(const DeviceRegion& region, const ThreadBuffer& buffer, std::uint16_t thread) {
+  const OpRecord& op = buffer.ops[region.op];
+  const std::uint64_t base = scale_.ns(region.base);
+  region_activities_.push_back({base + region.start_ns, base + region.end_ns, region.device,
+                                static_cast<std::uint32_t>(columns_.call_name.size()),
+                                columns_.op_name[region.op + first_op_[buffer.index]]});
+  columns_.call_thread.push_back(thread);
+  columns_.call_kind.push_back(static_cast<std::uint8_t>(rec::Call::kLaunch));
+  columns_.call_name.push_back(string("CUDA events"));
+  columns_.call_op.push_back(region.op + first_op_[buffer.index]);
+  columns_.call_node.push_back(node(buffer, op.node));
+  columns_.call_start.push_back(scale_.ns(op.start));
+  columns_.call_end.push_back(scale_.ns(std::max(op.start, op.end)));
+}
+
+void Writer::add_region_activities() {
+  std::stable_sort(region_activities_.begin(), region_activities_.end(),
+                   [](const RegionActivity& a, const RegionActivity& b) { return a.start < b.start; });
+  for (const RegionActivity& region : region_activities_) {
+    columns_.activity_kind.push_back(static_cast<std::uint8_t>(rec::Activity::kKernel));
+    columns_.activity_name.push_back(region.name);
+    columns_.activity_device.push_back(region.device);
+    columns_.activity_stream.push_back(0);
+    columns_.activity_call.push_back(region.call);
+    columns_.activity_start.push_back(region.start);
+    columns_.activity_end.push_back(region.end);
+    columns_.activity_bytes.push_back(0);
+  }
+  columns_.loss[static_cast<std::size_t>(rec::Loss::kActivities)] += lost_regions();
 }
 
 /// As it stands in source code, where the name is a mangled one; cut off where that is absurdly long.
@@ -321,6 +370,7 @@ std::string Writer::write(const std::vector<InstanceText>& instances) {
   }
   const cupti::Records records = cupti::Collector::instance().take_records();
   add_activities(records);
+  add_region_activities();
   add_pauses(main, records);
   for (const Sample& sample : main.samples) {
     columns_.sample_time.push_back(scale_.ns(sample.time));

@@ -45,31 +45,39 @@ Run read(const std::string& argument) {
   return {std::atoi(argument.c_str()), *std::move(recording)};
 }
 
+struct Served {
+  MemoryUsage peak;
+  bool fits = true;
+};
+
 /// Every request of the run, from its first on.
-MemoryUsage serve(const recording::Recording& recording) {
-  CachingAllocator allocator;
+Served serve(const recording::Recording& recording, const analysis::DeviceMemory& device) {
+  CachingAllocator allocator({}, device);
+  bool fits = true;
   for (std::size_t i = 0; i < recording.memory_time().size(); ++i) {
     const std::uint64_t address = recording.memory_address()[i];
     if (recording.memory_bytes()[i] > 0) {
-      allocator.allocate(address, recording.memory_bytes()[i]);
+      fits = allocator.allocate(address, recording.memory_bytes()[i]) && fits;
     } else {
       allocator.free(address);
     }
   }
-  return allocator.peak();
+  return {allocator.peak(), fits};
 }
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-nlohmann::json check(const analysis::AllocatorModel& model, const Run& run) {
+nlohmann::json check(const analysis::AllocatorModel& model, const Run& run, const analysis::DeviceMemory& device) {
   const auto start = std::chrono::steady_clock::now();
   const analysis::AllocatorNeed need = replay_step(model, run.batch_size, {});
   const double replay_ms = milliseconds_since(start);
-  const MemoryUsage real = serve(run.recording);
-  return {{"batchSize", run.batch_size},     {"predicted", need.reserved}, {"real", real.reserved},
-          {"realAllocated", real.allocated}, {"settled", need.settled},    {"replayMs", replay_ms}};
+  const MemoryUsage real = serve(run.recording, {}).peak;
+  return {{"batchSize", run.batch_size}, {"predicted", need.reserved},
+          {"real", real.reserved},       {"realAllocated", real.allocated},
+          {"settled", need.settled},     {"fits", serve(run.recording, device).fits},
+          {"replayMs", replay_ms}};
 }
 
 }  // namespace
@@ -78,7 +86,9 @@ int main(int count, char** arguments) {
   std::vector<Run> sampled;
   std::vector<Run> whole;
   bool after = false;
-  for (int i = 1; i < count; ++i) {
+  const std::uint64_t limit = count > 1 ? std::strtoull(arguments[1], nullptr, 10) : 0;
+  const analysis::DeviceMemory device{limit, limit};
+  for (int i = 2; i < count; ++i) {
     const std::string argument = arguments[i];
     if (argument == "--") {
       after = true;
@@ -103,14 +113,12 @@ int main(int count, char** arguments) {
   }
   nlohmann::json checks = nlohmann::json::array();
   for (const Run& run : whole) {
-    checks.push_back(check(*model, run));
+    checks.push_back(check(*model, run, device));
   }
   const auto start = std::chrono::steady_clock::now();
-  const std::uint64_t bytes = whole.empty() ? analysis::kMiB : serve(whole.back().recording).reserved;
-  const auto largest = largest_that_fits(*model, {bytes, bytes}, 1 << 24);
+  const auto largest = largest_that_fits(*model, device, 1 << 24);
   const nlohmann::json result = {{"events", model->later.size()},
                                  {"checks", checks},
-                                 {"largestOf", whole.empty() ? 0 : whole.back().batch_size},
                                  {"largest", largest.batch_size.value_or(0)},
                                  {"largestMs", milliseconds_since(start)}};
   std::printf("%s\n", result.dump().c_str());

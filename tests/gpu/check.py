@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -22,6 +24,7 @@ OUT = Path(os.environ["OUT"])
 KERNEL = 0  # recording::Activity::kKernel
 ITERATIONS = 10
 TOLERANCE = 0.04
+RESERVED_TOLERANCE = 0.05
 
 
 def make_step() -> tuple[torch.nn.Module, Any]:
@@ -67,6 +70,30 @@ def kernels_of_torch(step: Any) -> Counter[str]:
     return times
 
 
+def reserved_checks() -> dict[str, bool]:
+    """A whole profile of an example on the device: reserved memory, predicted and real, at sizes that were not sampled."""
+    entry = OUT / "on_device.py"
+    example = ROOT / "examples" / "resnet50"
+    entry.write_text(
+        f"import sys, torch\nsys.path.insert(0, {str(example)!r})\nimport entry\n"
+        "def model_provider(): return entry.model_provider().cuda()\n"
+        "def input_provider(batch_size=32): return tuple(t.cuda() for t in entry.input_provider(batch_size=batch_size))\n"
+        "iteration_provider = entry.iteration_provider\n"
+    )
+    command = [ROOT / "build" / "bin" / "ridgeline", "profile", entry, "--python", sys.executable, "--format", "json"]
+    done = subprocess.run([*command, "--check-sizes", "24,48,96"], capture_output=True, text=True, check=False)
+    (OUT / "report.json").write_text(done.stdout or done.stderr)
+    if done.returncode:
+        return {f"the profile: {done.stderr}": False}
+    report = json.loads(done.stdout)
+    return {
+        f"reserved at {check['batchSize']}: {check['peakReservedBytes']}, predicted {check['predicted']['reservedBytes']}": (
+            abs(check["predicted"]["reservedBytes"] / check["peakReservedBytes"] - 1) <= RESERVED_TOLERANCE
+        )
+        for check in report["checks"]
+    } or {"no batch size was checked": False}
+
+
 def main() -> int:
     found = sorted(Path(os.environ["RIDGELINE_CACHE"]).glob("agents/*/_ridgeline_agent.so"), key=os.path.getmtime)
     recorder = Recorder(warm.load_agent(str(found[-1])), str(ROOT))
@@ -97,12 +124,16 @@ def main() -> int:
     theirs = kernels_of_torch(step)
     times = (sum(ours.values()), sum(theirs.values()))
     unknown = sum(call == 0xFFFFFFFF for call in recording.activity_call)
+    asked = [r for size, r in zip(recording.memory_bytes, recording.memory_requested, strict=True) if size]
     checks = {
+        f"what was asked for is known: of {sum(map(bool, asked))} of {len(asked)} blocks": bool(asked) and all(asked),
+        f"the first iteration was kept: {len(recording.first_time)} events": bool(recording.first_time),
         f"no warnings: {recorder.warnings()}": not recorder.warnings(),
         f"nothing is lost: {recording.loss}": not any(recording.loss),
         f"every activity has its call: {unknown} have none": bool(recording.activity_call) and not unknown,
         f"time of kernels: {times[0]} ns, torch.profiler {times[1]} ns": abs(times[0] / times[1] - 1) <= TOLERANCE,
         f"peak: {peak_of(recording)} bytes, max_memory_allocated {most}": peak_of(recording) == most,
+        **reserved_checks(),
     }
     for words, passed in checks.items():
         print("passed" if passed else "FAILED", words)

@@ -36,6 +36,7 @@ class Recorder:
         self._device = Device()
         self._lent = LentSlot(agent)
         self._records_device = False
+        self._by_events = ""  # why, where the device's events stand in for CUPTI
         self._history: AllocatorHistory | None = None
         self._problems: dict[str, None] = {}  # in the order in which they came up
         self._names: dict[int, str] = {}
@@ -69,17 +70,27 @@ class Recorder:
         if not device.is_host or named_cupti():
             problem = self._agent.attach_device(cupti_candidates())
             self._records_device = not problem
-            self._note(problem)
+            if problem and not device.is_host and not self._agent.attach_regions(device.index):
+                self._by_events = problem
+            else:
+                self._note(problem)
 
     def let_go(self) -> None:
         """After the last recording: nothing of the agent is at work any more."""
         self._agent.detach_device_memory()
         self._agent.detach_memory()
         self._agent.detach_device()
+        self._agent.detach_regions()
 
     def warnings(self) -> list[str]:
         """Why the figures of the device are missing, where they are."""
-        found = [f"There are no times of the device: {problem}." for problem in self._problems]
+        found = []
+        if self._by_events:
+            found.append(
+                f"There are no times of kernels: {self._by_events}. Times of the device are those between CUDA events "
+                "around each operation: also what it waits for the host meanwhile is in them."
+            )
+        found += [f"There are no times of the device: {problem}." for problem in self._problems]
         if self._lent.was_lent:
             found.append("The code runs torch.profiler: what the device allocated meanwhile is not known.")
         return found

@@ -1,0 +1,44 @@
+// Times of a device by its own events, where CUPTI is not to be had: for each outermost operation, from the moment when
+// its stream reaches it to the moment when the stream is through with it. That is what it has the device do, and also
+// what the device waits for the host meanwhile: more than its kernels take, where they are short.
+//
+// The events are LibTorch's, which needs none of CUDA's headers (c10/core/Event.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "clock.h"
+
+namespace ridgeline::agent {
+
+/// From the next recording on, of this CUDA device. Why that is not possible; empty: it is. Caller: a control function.
+std::string attach_regions(std::int16_t device);
+void detach_regions();
+
+/// While State::recording_regions: around an operation that is not inside of another one, on the thread that runs it;
+/// `thread` is its buffer's index.
+void region_begin(std::uint16_t thread, std::uint32_t op);
+void region_end(std::uint16_t thread, std::uint32_t op);
+
+void begin_regions();
+/// The device has nothing to do.
+void begin_regions_of_iteration();
+/// Again: what is not through then is lost.
+void end_regions();
+
+struct DeviceRegion {
+  std::uint64_t base = 0;  ///< ticks; the times below count from there
+  std::uint64_t start_ns = 0;
+  std::uint64_t end_ns = 0;
+  std::uint32_t op = 0;
+  std::uint32_t device = 0;
+  std::uint16_t thread = 0;
+};
+/// Of the present recording, each thread's in order of time.
+const std::vector<DeviceRegion>& regions();
+/// How many could not be kept.
+std::uint64_t lost_regions();
+
+}  // namespace ridgeline::agent
