@@ -18,13 +18,13 @@ from typing import Any
 
 from accuracy import CASES, output_of
 
-WORDS = {True: "yes", False: "no", None: "as checked"}
+WORDS = {True: "yes", False: "no"}
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
 
 def recorded(agent: Path, example: str, folder: Path, how: str, sizes: tuple[int, ...]) -> list[str]:
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     entry = ROOT / "examples" / example / "entry.py"
     output_of(sys.executable, HERE / "record_steps.py", agent, entry, folder, how, *map(str, sizes))
     return [f"{size}={folder / f'{size}.bin'}" for size in sizes]
@@ -43,7 +43,7 @@ def evaluate(bench: Path, agent: Path, example: str, sampled: tuple[int, ...], c
         result = ask(1 << 50, checked)
         limit = result["checks"][-1]["real"]
         largest = ask(limit, ())
-        edge = ask(limit, tuple({largest["largest"], largest["largest"] + 1} - set(checked)))["checks"]
+        edge = ask(limit, (largest["largest"], largest["largest"] + 1))["checks"]
         fits = {check["batchSize"]: check["fits"] for check in edge}
         return {**result, **{key: largest[key] for key in ("largest", "largestMs")}, "limit": limit, "fits": fits}
 
@@ -55,7 +55,7 @@ def run(bench: Path, agent: Path, table: Callable[[list[str], list[list[str]]], 
         off = [check["predicted"] / check["real"] - 1 for check in result["checks"]]
         over = [check["real"] / check["realAllocated"] - 1 for check in result["checks"]]
         largest = result["largest"]
-        edge = [result["fits"].get(size) for size in (largest, largest + 1)]
+        edge = [result["fits"][size] for size in (largest, largest + 1)]
         rows.append(
             [
                 case.example,

@@ -71,13 +71,14 @@ def kernels_of_torch(step: Any) -> Counter[str]:
 
 
 def reserved_checks() -> dict[str, bool]:
-    """A whole profile of an example on the device: reserved memory, predicted and real, at sizes that were not sampled."""
+    """Reserved memory of an example on the device, predicted and real, at batch sizes that were not sampled."""
     entry = OUT / "on_device.py"
     example = ROOT / "examples" / "resnet50"
     entry.write_text(
         f"import sys, torch\nsys.path.insert(0, {str(example)!r})\nimport entry\n"
         "def model_provider(): return entry.model_provider().cuda()\n"
-        "def input_provider(batch_size=32): return tuple(t.cuda() for t in entry.input_provider(batch_size=batch_size))\n"
+        "def input_provider(batch_size=32):\n"
+        "    return tuple(t.cuda() for t in entry.input_provider(batch_size=batch_size))\n"
         "iteration_provider = entry.iteration_provider\n"
     )
     command = [ROOT / "build" / "bin" / "ridgeline", "profile", entry, "--python", sys.executable, "--format", "json"]
@@ -86,12 +87,12 @@ def reserved_checks() -> dict[str, bool]:
     if done.returncode:
         return {f"the profile: {done.stderr}": False}
     report = json.loads(done.stdout)
-    return {
-        f"reserved at {check['batchSize']}: {check['peakReservedBytes']}, predicted {check['predicted']['reservedBytes']}": (
-            abs(check["predicted"]["reservedBytes"] / check["peakReservedBytes"] - 1) <= RESERVED_TOLERANCE
-        )
-        for check in report["checks"]
-    } or {"no batch size was checked": False}
+    checks = {}
+    for check in report["checks"]:
+        real, predicted = check["peakReservedBytes"], check["predicted"]["reservedBytes"]
+        words = f"reserved at {check['batchSize']}: {real}, predicted {predicted}"
+        checks[words] = abs(predicted / real - 1) <= RESERVED_TOLERANCE
+    return checks or {"no batch size was checked": False}
 
 
 def main() -> int:
