@@ -7,8 +7,6 @@
 #include <exception>
 #include <mutex>
 #include <optional>
-#include <type_traits>
-#include <utility>
 
 #include "recorder.h"
 
@@ -18,21 +16,9 @@ namespace {
 
 constexpr std::size_t kMaxRegions = 200'000;
 
-/// torch 2.4 and 2.5 differ in what an event can tell.
-template <typename Event, typename = void>
-struct CanTime : std::false_type {};
-template <typename Event>
-struct CanTime<Event, std::void_t<decltype(std::declval<const Event&>().elapsedTime(std::declval<const Event&>()))>>
-    : std::true_type {};
-
-template <typename Event>
-std::uint64_t ns_between(const Event& first, const Event& second) {
-  if constexpr (CanTime<Event>::value) {
-    const double ms = first.elapsedTime(second);
-    return ms > 0 ? static_cast<std::uint64_t>(ms * 1e6) : 0;
-  } else {
-    return 0;
-  }
+std::uint64_t ns_between(const c10::Event& first, const c10::Event& second) {
+  const double ms = first.elapsedTime(second);
+  return ms > 0 ? static_cast<std::uint64_t>(ms * 1e6) : 0;
 }
 
 struct Base {
@@ -74,9 +60,6 @@ c10::Event mark(std::int16_t index) {
 }  // namespace
 
 std::string attach_regions(std::int16_t device) {
-  if (!CanTime<c10::Event>::value) {
-    return "this torch has no events that tell their time";
-  }
   try {
     mark(device);
   } catch (const std::exception& error) {

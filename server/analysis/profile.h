@@ -280,7 +280,7 @@ struct BlockRequest {
 
 /// A block is asked for (the index of its request), or freed (~index).
 using AllocatorEvents = std::vector<std::int32_t>;
-inline constexpr std::size_t kMaxAllocatorEvents = 200'000;  ///< that a model has, each of its two lists
+inline constexpr std::size_t kMaxAllocatorEvents = 50'000;  ///< that a model has, each of its two lists
 
 /// What a step asks of a device's caching allocator. See allocator_model.h.
 struct AllocatorModel {

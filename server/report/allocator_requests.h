@@ -15,8 +15,8 @@ std::string events_text(const analysis::AllocatorEvents& events);
 
 /// Reads `requests`, for `sizes`, which are set. False when the text is none.
 bool read_requests(std::string_view text, analysis::AllocatorModel& model);
-/// Reads `first` and `later`, for `requests` and `alive`, which are set. False when one of the texts is none, asks for a
-/// block that is there, or frees one that is not.
+/// Reads `first` and `later`, for `requests` and `alive`, which are set. False when one of the texts is none, asks for
+/// a block that is there, or frees one that is not.
 bool read_events(std::string_view first, std::string_view later, analysis::AllocatorModel& model);
 
 }  // namespace ridgeline::report

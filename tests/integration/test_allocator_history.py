@@ -185,3 +185,28 @@ def test_the_recorder_keeps_what_came_until_the_first_iteration_had_ended(
         (0x2000, 0),
     ]
     report(0x1000, -512)
+
+
+def test_an_attempt_that_failed_is_not_the_first_iteration(
+    module: Any, report: Report, memory: FakeMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "attach_device", lambda candidates: "", raising=False)
+    recorder = Recorder(module, str(ROOT))
+    module.compact_memory()  # of other tests
+    report(0x1000, 512)
+    recorder.use_device(SimpleNamespace(index=0, is_host=False, synchronise=lambda: None))
+    report(0x2000, 2048 * MIB)
+    report(0x2000, -2048 * MIB)
+    recorder.forget_attempt()
+    memory.traces[0] = [event("alloc", 0x3000, 1000)]
+    report(0x3000, 1024)
+    report(0x3000, -1024)
+    recorder.forget_freed()
+    recorder.record(lambda: None, (), 1)
+    recording = Recording(recorder.finish())
+    assert list(zip(recording.first_address, recording.first_requested, strict=True)) == [
+        (0x1000, 0),
+        (0x3000, 1000),
+        (0x3000, 0),
+    ]
+    report(0x1000, -512)

@@ -55,7 +55,7 @@ def _alive_blocks(segments: list[dict[str, Any]], index: int) -> list[tuple[int,
     for segment in segments:
         address = int(segment["address"])
         for block in segment["blocks"]:
-            if segment["device"] == index and block["state"].startswith("active"):
+            if segment.get("device", index) == index and block["state"].startswith("active"):
                 found.append((address, int(block["requested_size"]), int(segment["stream"])))
             address += int(block["size"])
     return found

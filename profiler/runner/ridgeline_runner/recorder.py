@@ -88,7 +88,7 @@ class Recorder:
         if self._by_events:
             found.append(
                 f"There are no times of kernels: {self._by_events}. Times of the device are those between CUDA events "
-                "around each operation: also what it waits for the host meanwhile is in them."
+                "around each operation, which stands for a kernel here, and hold also what it waits for the host."
             )
         found += [f"There are no times of the device: {problem}." for problem in self._problems]
         if self._lent.was_lent:
@@ -106,6 +106,13 @@ class Recorder:
             self._agent.set_requests(self._history.take(self._device.index))
             self._agent.keep_first_events()
             self._history = None
+        self._agent.compact_memory()
+
+    def forget_attempt(self) -> None:
+        """After an iteration that failed, and whose memory is free again: the next one is the first."""
+        if self._history:
+            self._history.take(self._device.index)
+            self._history.begin()
         self._agent.compact_memory()
 
     def set_models(self, positional: tuple[Any, ...], keywords: dict[str, Any]) -> list[tuple[str, Any]]:

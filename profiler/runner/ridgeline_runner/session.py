@@ -178,6 +178,7 @@ class _Session:
                 if size == entry.batch_size:
                     reason = summary(error)
                 self._skip(error, size)
+                recorder.forget_attempt()
                 size //= 2
             else:
                 if size != entry.batch_size:

@@ -97,7 +97,8 @@ TEST_F(WorkerRun, DoesNotBelieveAResultOfAChildThatFailed) {
 TEST_F(WorkerRun, RefusesAResultWithoutItsRecording) {
   child(
       "    send(run, type='result', batchSize=32, threads=2, lowMHz=0, highMHz=0, inPlaceOf='', "
-      "device=dict(kind='', name='', memoryBytes=0, availableBytes=0, allocatorConf='', memoryFraction=1), warnings=[], "
+      "device=dict(kind='', name='', memoryBytes=0, availableBytes=0, allocatorConf='', memoryFraction=1), "
+      "warnings=[], "
       "skipped=[], unusedGradients=[], importedFiles=[], "
       "importedFilesComplete=True,\n"
       "         samples=[dict(batchSize=32, warmupIterations=1, timesNs=[1e6], perRound=1, check=False)])\n");
