@@ -42,7 +42,7 @@ Run read(const std::string& argument) {
   if (!recording.has_value()) {
     fail(argument + ": " + error);
   }
-  return {std::atoi(argument.c_str()), *std::move(recording)};
+  return {static_cast<int>(std::strtol(argument.c_str(), nullptr, 10)), *std::move(recording)};
 }
 
 struct Served {
