@@ -43,17 +43,21 @@ PyObject* py_attach_device_memory(PyObject*, PyObject*) {
   return none();
 }
 PyObject* py_detach_device_memory(PyObject*, PyObject*) { return PyBool_FromLong(detach_device_memory() ? 1 : 0); }
-PyObject* py_set_memory_device(PyObject*, PyObject* argument) {
-  const long device = PyLong_AsLong(argument);
+/// The number of a device, from `least` on; false, with Python's exception set, when it is none.
+bool read_device(PyObject* argument, std::int16_t least, std::int16_t& device) {
+  const long number = PyLong_AsLong(argument);
   if (PyErr_Occurred() != nullptr) {
-    return nullptr;
+    return false;
   }
-  if (device < kHost || device > INT8_MAX) {
-    PyErr_SetString(PyExc_ValueError, "set_memory_device: no such device");
-    return nullptr;
+  if (number < least || number > INT8_MAX) {
+    PyErr_SetString(PyExc_ValueError, "no such device");
+    return false;
   }
-  state().memory_device = static_cast<std::int16_t>(device);
-  return none();
+  device = static_cast<std::int16_t>(number);
+  return true;
+}
+PyObject* py_set_memory_device(PyObject*, PyObject* argument) {
+  return read_device(argument, kHost, state().memory_device) ? none() : nullptr;
 }
 PyObject* py_keep_first_events(PyObject*, PyObject*) {
   keep_first_events();
@@ -184,15 +188,8 @@ PyObject* py_detach_device(PyObject*, PyObject*) {
   return none();
 }
 PyObject* py_attach_regions(PyObject*, PyObject* argument) {
-  const long device = PyLong_AsLong(argument);
-  if (PyErr_Occurred() != nullptr) {
-    return nullptr;
-  }
-  if (device < 0 || device > 127) {
-    PyErr_SetString(PyExc_ValueError, "attach_regions: no such device");
-    return nullptr;
-  }
-  return text(attach_regions(static_cast<std::int16_t>(device)));
+  std::int16_t device = 0;
+  return read_device(argument, 0, device) ? text(attach_regions(device)) : nullptr;
 }
 PyObject* py_detach_regions(PyObject*, PyObject*) {
   detach_regions();

@@ -16,10 +16,11 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
+from device_fakes import recorded
 from recordings import Recording
 from ridgeline_runner.allocator_history import AllocatorHistory
 from ridgeline_runner.recorder import Recorder
-from test_device_memory import MIB, Report, module, record, report
+from test_device_memory import MIB, Report, module, report
 
 __all__ = ["module", "report"]  # fixtures
 
@@ -100,7 +101,7 @@ def test_a_recording_has_what_was_asked_for(module: Any, report: Report) -> None
         report(0x3000, 512)
 
     module.set_requests([(0x1000, 500, 0), (0x2000, 1000, 1), (0x1000, 2047, 0), (0x3000, 513, 0)])
-    recording = record(module, step)
+    recording = recorded(module, step)
     assert list(zip(recording.memory_address, recording.memory_requested, recording.memory_stream, strict=True)) == [
         (0x1000, 500, 0),
         (0x2000, 1000, 1),
@@ -122,7 +123,7 @@ def test_a_history_that_begins_late_is_matched_from_its_end(module: Any, report:
             report(0x1000, -size)
 
     module.set_requests([(0x1000, 1000, 0), (0x1000, 1500, 0)])
-    recording = record(module, step)
+    recording = recorded(module, step)
     asked = zip(recording.memory_bytes, recording.memory_requested, strict=True)
     assert [requested for size, requested in asked if size] == [0, 1000, 1500]
     module.set_requests([])
@@ -146,7 +147,7 @@ def test_the_first_iteration_is_kept_whole(module: Any, report: Report) -> None:
     module.keep_first_events()
     module.set_requests([])
     report(0x2000, -2048)
-    recording = record(module, lambda: None)
+    recording = recorded(module, lambda: None)
     columns = (recording.first_address, recording.first_bytes, recording.first_requested)
     assert list(zip(*columns, strict=True)) == [
         (0x1000, 512, 500),
@@ -156,20 +157,37 @@ def test_the_first_iteration_is_kept_whole(module: Any, report: Report) -> None:
     ]
     assert recording.memory_time[0] == recording.first_time[0]  # a block that is still there is known by that
     assert recording.memory_address == (0x1000,)
-    assert record(module, lambda: None).first_address == ()  # of the first recording only
+    assert recorded(module, lambda: None).first_address == ()  # of the first recording only
     report(0x1000, -512)
     report(0x9000, -512, device=1)
 
 
-def test_the_recorder_keeps_what_came_until_the_first_iteration_had_ended(
-    module: Any, report: Report, memory: FakeMemory, monkeypatch: pytest.MonkeyPatch, agent: Path
-) -> None:
+@pytest.fixture
+def recorder(module: Any, monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    """Without CUPTI."""
     monkeypatch.setattr(module, "attach_device", lambda candidates: "", raising=False)
-    recorder = Recorder(module, str(ROOT))
+    made = Recorder(module, str(ROOT))
     module.compact_memory()  # of other tests
+    return made
+
+
+def use_device(recorder: Recorder) -> None:
+    recorder.use_device(SimpleNamespace(index=0, is_host=False, synchronise=lambda: None))
+
+
+def first_of(recorder: Recorder) -> list[tuple[int, int]]:
+    """Address and bytes that were asked for, of the events that the next recording keeps of the first iteration."""
+    recorder.record(lambda: None, (), 1)
+    recording = Recording(recorder.finish())
+    return list(zip(recording.first_address, recording.first_requested, strict=True))
+
+
+def test_the_recorder_keeps_what_came_until_the_first_iteration_had_ended(
+    recorder: Recorder, report: Report, memory: FakeMemory
+) -> None:
     report(0x1000, 512)
     memory.segments = [{"device": 0, "address": 0x1000, "stream": 0, "blocks": [block("active_allocated", 512, 500)]}]
-    recorder.use_device(SimpleNamespace(index=0, is_host=False, synchronise=lambda: None))
+    use_device(recorder)
     memory.traces[0] = [event("alloc", 0x2000, 1000)]
     report(0x2000, 1024)
     report(0x2000, -1024)
@@ -177,9 +195,7 @@ def test_the_recorder_keeps_what_came_until_the_first_iteration_had_ended(
     report(0x3000, 512)
     report(0x3000, -512)
     recorder.forget_freed()
-    recorder.record(lambda: None, (), 1)
-    recording = Recording(recorder.finish())
-    assert list(zip(recording.first_address, recording.first_requested, strict=True)) == [
+    assert first_of(recorder) == [
         (0x1000, 500),
         (0x2000, 1000),
         (0x2000, 0),
@@ -188,13 +204,10 @@ def test_the_recorder_keeps_what_came_until_the_first_iteration_had_ended(
 
 
 def test_an_attempt_that_failed_is_not_the_first_iteration(
-    module: Any, report: Report, memory: FakeMemory, monkeypatch: pytest.MonkeyPatch
+    recorder: Recorder, report: Report, memory: FakeMemory
 ) -> None:
-    monkeypatch.setattr(module, "attach_device", lambda candidates: "", raising=False)
-    recorder = Recorder(module, str(ROOT))
-    module.compact_memory()  # of other tests
     report(0x1000, 512)
-    recorder.use_device(SimpleNamespace(index=0, is_host=False, synchronise=lambda: None))
+    use_device(recorder)
     report(0x2000, 2048 * MIB)
     report(0x2000, -2048 * MIB)
     recorder.forget_attempt()
@@ -202,9 +215,7 @@ def test_an_attempt_that_failed_is_not_the_first_iteration(
     report(0x3000, 1024)
     report(0x3000, -1024)
     recorder.forget_freed()
-    recorder.record(lambda: None, (), 1)
-    recording = Recording(recorder.finish())
-    assert list(zip(recording.first_address, recording.first_requested, strict=True)) == [
+    assert first_of(recorder) == [
         (0x1000, 0),
         (0x3000, 1000),
         (0x3000, 0),

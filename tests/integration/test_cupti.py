@@ -22,6 +22,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
+from device_fakes import recorded
 from recordings import NONE, Recording
 from ridgeline_runner import warm
 
@@ -106,15 +107,7 @@ def record(module: Any, fake: Fake) -> Callable[..., Recording]:
 
     def record(step: Callable[[], Any], iterations: int = 1) -> Recording:
         assert module.attach_device([fake.path]) == ""
-        assert module.begin() == ""
-        for _ in range(iterations):
-            fake.synchronise()
-            module.iteration_begin()
-            step()
-            fake.synchronise()
-            module.iteration_end()
-        module.end()
-        return Recording(module.finish([("", "", "", 0)] * len(module.instances())))
+        return recorded(module, step, iterations, fake.synchronise)
 
     return record
 

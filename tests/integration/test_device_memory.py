@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
+from device_fakes import built_for_torch, recorded
 from recordings import NONE, Recording
 from ridgeline_runner import warm
 
@@ -25,14 +25,7 @@ MIB = 1 << 20
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     """report(address, bytes, reserved, device)"""
-    built = tmp_path_factory.mktemp("memory") / "libfake_cuda_memory.so"
-    environment = warm.environment()
-    flags = [f"-isystem{folder}" for folder in environment["includeDirs"]]
-    flags += [f"-D_GLIBCXX_USE_CXX11_ABI={int(environment['cxx11Abi'])}"]
-    source = ROOT / "tests" / "integration" / "fake_cuda_memory.cpp"
-    libraries = [f"-L{folder}" for folder in environment["libraryDirs"]] + ["-lc10"]
-    subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", *flags, "-o", built, source, *libraries], check=True)
-    library = ctypes.PyDLL(str(built))
+    library = built_for_torch("fake_cuda_memory.cpp", tmp_path_factory.mktemp("memory"), warm.environment())
 
     def report(address: int, size: int, reserved: int = 2 * MIB, device: int = 0) -> None:
         library.fake_report(
@@ -53,15 +46,6 @@ def module(agent: Path) -> Iterator[Any]:
     loaded.detach_memory()
 
 
-def record(module: Any, step: Callable[[], Any]) -> Recording:
-    module.begin()
-    module.iteration_begin()
-    step()
-    module.iteration_end()
-    module.end()
-    return Recording(module.finish([("", "", "", 0)] * len(module.instances())))
-
-
 def events(recording: Recording) -> list[tuple[int, int, int]]:
     return list(zip(recording.memory_address, recording.memory_bytes, recording.memory_reserved, strict=True))
 
@@ -75,12 +59,12 @@ def test_a_recording_has_the_events_of_one_device(module: Any, report: Report) -
         torch.ones(100)
 
     module.set_memory_device(0)
-    recording = record(module, step)
+    recording = recorded(module, step)
     assert events(recording) == [(0x1000, 512, 2 * MIB), (0x2000, 1024, 4 * MIB), (0x1000, 0, 4 * MIB)]
     report(0x2000, -1024)
     report(0x9000, -2048, device=1)
     module.set_memory_device(-1)
-    on_host = events(record(module, step))
+    on_host = events(recorded(module, step))
     assert {reserved for _, _, reserved in on_host} == {0}
     assert not {address for address, _, _ in on_host} & {0x1000, 0x2000, 0x9000}
     assert len([size for _, size, _ in on_host if size == 400]) == 1  # once, though torch has two ways to tell
@@ -93,7 +77,7 @@ def test_blocks_that_were_alive_before_come_first(module: Any, report: Report) -
     report(0x3000, 4096)
     report(0x4000, 64)
     report(0x4000, -64)
-    recording = record(module, lambda: report(0x5000, 128))
+    recording = recorded(module, lambda: report(0x5000, 128))
     assert events(recording) == [(0x3000, 4096, 2 * MIB), (0x5000, 128, 2 * MIB)]
     assert recording.memory_time[0] < recording.iteration_start[0] < recording.memory_time[1]
     report(0x3000, -4096)
@@ -115,7 +99,7 @@ def test_events_have_their_operator_also_in_backward(module: Any, report: Report
 
     module.set_memory_device(0)
     x = torch.ones(4, requires_grad=True)
-    recording = record(module, lambda: Step.apply(x).sum().backward())
+    recording = recorded(module, lambda: Step.apply(x).sum().backward())
     ops = [recording.op(op) for op in recording.memory_op]
     assert ops == ["Step", None, "StepBackward"]
     assert recording.memory_op[1] == NONE
@@ -131,7 +115,7 @@ def test_threads_of_torch_have_the_observer_too(module: Any, report: Report) -> 
         report(0x8000, 512)
         return x
 
-    recording = record(module, lambda: torch.jit.wait(torch.jit.fork(tell, torch.ones(1))))
+    recording = recorded(module, lambda: torch.jit.wait(torch.jit.fork(tell, torch.ones(1))))
     assert events(recording) == [(0x8000, 512, 2 * MIB)]
     report(0x8000, -512)
 
@@ -148,14 +132,14 @@ def test_torchs_profiler_can_have_the_slot(module: Any, report: Report) -> None:
         module.attach_device_memory()
         report(0x1000, -512)
 
-    assert [address for address, _, _ in events(record(module, step))] == [0x1000, 0x1000]
+    assert [address for address, _, _ in events(recorded(module, step))] == [0x1000, 0x1000]
 
 
 def test_let_go_it_sees_nothing(module: Any, report: Report) -> None:
     module.set_memory_device(0)
     assert module.detach_device_memory()
     assert not module.detach_device_memory()
-    assert events(record(module, lambda: report(0x1000, 512))) == []
+    assert events(recorded(module, lambda: report(0x1000, 512))) == []
 
 
 @pytest.mark.parametrize("device", [-2, 128, "cuda"])

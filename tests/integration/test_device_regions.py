@@ -6,7 +6,6 @@ There is no GPU here: the device is tests/integration/fake_cuda_events.cpp, behi
 from __future__ import annotations
 
 import ctypes
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
+from device_fakes import built_for_torch, recorded
 from recordings import NONE, Recording
 from ridgeline_runner import warm
 from ridgeline_runner.recorder import Recorder
@@ -27,8 +27,8 @@ MS = 10**6
 
 
 class Fake:
-    def __init__(self, path: Path) -> None:
-        self._library = ctypes.PyDLL(str(path))
+    def __init__(self, library: ctypes.PyDLL) -> None:
+        self._library = library
 
     def kernel(self, milliseconds: float) -> None:
         self._library.fake_kernel(ctypes.c_double(milliseconds))
@@ -42,14 +42,7 @@ class Fake:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Fake:
-    built = tmp_path_factory.mktemp("events") / "libfake_cuda_events.so"
-    environment = warm.environment()
-    flags = [f"-isystem{folder}" for folder in environment["includeDirs"]]
-    flags += [f"-D_GLIBCXX_USE_CXX11_ABI={int(environment['cxx11Abi'])}"]
-    source = ROOT / "tests" / "integration" / "fake_cuda_events.cpp"
-    libraries = [f"-L{folder}" for folder in environment["libraryDirs"]] + ["-lc10"]
-    subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", *flags, "-o", built, source, *libraries], check=True)
-    return Fake(built)
+    return Fake(built_for_torch("fake_cuda_events.cpp", tmp_path_factory.mktemp("events"), warm.environment()))
 
 
 @pytest.fixture
@@ -62,15 +55,7 @@ def device(library: Fake, agent: Path) -> Iterator[tuple[Any, Fake]]:
 
 
 def record(module: Any, fake: Fake, step: Callable[[], Any], iterations: int = 1) -> Recording:
-    assert module.begin() == ""
-    for _ in range(iterations):
-        fake.synchronise()
-        module.iteration_begin()
-        step()
-        fake.synchronise()
-        module.iteration_end()
-    module.end()
-    return Recording(module.finish([("", "", "", 0)] * len(module.instances())))
+    return recorded(module, step, iterations, fake.synchronise)
 
 
 def on_device(fake: Fake, forward_ms: float, backward_ms: float) -> Any:
