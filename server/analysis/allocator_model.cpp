@@ -310,7 +310,7 @@ std::optional<AllocatorModel> make_allocator_model(const Ledger& ledger, const s
   // Those from before stand in the ledger by what they are, here in the order in which they were made.
   std::ranges::stable_sort(allocations, {}, [](const Allocation* allocation) {
     return std::tuple(!allocation->before, allocation->before ? allocation->sample : 0,
-                      allocation->before ? allocation->event : allocation->birth);
+                      allocation->before ? allocation->event() : allocation->birth);
   });
   AllocatorModel model;
   model.sizes = sizes;
@@ -319,7 +319,7 @@ std::optional<AllocatorModel> make_allocator_model(const Ledger& ledger, const s
   for (const Allocation* allocation : allocations) {
     const std::size_t request = model.requests.size();
     model.requests.push_back(
-        {allocation->requested, recordings[allocation->sample]->memory_stream()[allocation->event]});
+        {allocation->requested, recordings[allocation->sample]->memory_stream()[allocation->event()]});
     if (allocation->before) {
       ++model.alive;
     } else {

@@ -224,7 +224,7 @@ std::vector<Allocation> allocations_of(std::span<const History> histories, const
       if (same == allocations.end()) {
         const std::vector<std::uint64_t> none(histories.size());
         const std::vector<std::uint32_t> nowhere(histories.size(), kNone);
-        allocations.push_back({here, death, none, sample, event.born, event.before, nowhere, none});
+        allocations.push_back({here, death, none, sample, nowhere, event.before, none});
         same = allocations.end() - 1;
       }
       const Recording& recording = *histories[sample].recording;

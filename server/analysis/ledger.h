@@ -17,15 +17,17 @@ inline constexpr std::size_t kNeverFreed = ~std::size_t{0};
 /// A block as all samples know it. Instants are positions in the one order of all samples' events.
 struct Allocation {
   std::size_t birth = 0;
-  std::size_t death = 0;              ///< kNeverFreed: not in the iteration
-  std::vector<std::uint64_t> bytes;   ///< at each sample; 0 where it does not exist
-  std::size_t sample = 0;             ///< the first that has it
-  std::uint32_t event = 0;            ///< of that sample's recording, which allocated it
-  bool before = false;                ///< it was alive when the iteration began
-  std::vector<std::uint32_t> events;  ///< that allocated it, in each sample's recording; kNone where it does not exist
+  std::size_t death = 0;             ///< kNeverFreed: not in the iteration
+  std::vector<std::uint64_t> bytes;  ///< at each sample; 0 where it does not exist
+  std::size_t sample = 0;            ///< the first that has it
+  /// That allocated it, in each sample's recording; kNone where it does not exist.
+  std::vector<std::uint32_t> events;
+  bool before = false;  ///< it was alive when the iteration began
   /// What was asked for, at each sample, where the recording knows it: the allocator may hand out more. Else as
   /// `bytes`.
   std::vector<std::uint64_t> requested;
+
+  std::uint32_t event() const { return events[sample]; }  ///< of the first sample that has it
 };
 
 /// Of two samples or more.

@@ -113,7 +113,7 @@ std::vector<NotLinear> named(const Material& material, std::span<const SampledMe
     }
     const Allocation& allocation = material.ledger.allocations[i];
     const recording::Recording& recording = *samples[allocation.sample].recording;
-    const std::uint32_t op = recording.memory_op()[allocation.event];
+    const std::uint32_t op = recording.memory_op()[allocation.event()];
     const std::string operation(op == kNone ? "" : recording.string(recording.op_name()[op]));
     const Location& location = material.labels[i].location;
     NotLinear& group = groups[{operation, location.file, location.line}];
@@ -154,7 +154,7 @@ PeakModel fit_peak_model(std::span<const SampledMemory> samples, const Ledger& l
   model.allocations = static_cast<int>(ledger.allocations.size());
   for (const Allocation& allocation : ledger.allocations) {
     material.linear.push_back(is_linear(allocation.bytes, material.sizes));
-    material.labels.push_back(samples[allocation.sample].label(allocation.event));
+    material.labels.push_back(samples[allocation.sample].label(allocation.event()));
     model.not_linear += material.linear.back() ? 0 : 1;
   }
   const bool all_linear = model.not_linear == 0;
