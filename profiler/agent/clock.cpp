@@ -22,6 +22,20 @@ bool kernel_uses_counter() {
 
 const bool g_counter_is_clock = kernel_uses_counter();
 
+namespace {
+
+const TickScale::Moment g_loaded = TickScale::now();
+
+}  // namespace
+
+double ticks_per_ns() {
+  const TickScale::Moment now = TickScale::now();
+  if (now.ns <= g_loaded.ns || now.tick <= g_loaded.tick) {
+    return 1;
+  }
+  return static_cast<double>(now.tick - g_loaded.tick) / static_cast<double>(now.ns - g_loaded.ns);
+}
+
 TickScale::Moment TickScale::now() {
   // The tightest of a few readings: nothing interrupted that one.
   Moment best{};

@@ -33,6 +33,9 @@ inline std::uint64_t ticks() {
   return now_ns();
 }
 
+/// Ticks in a nanosecond, from the time since this library was loaded: good to a thousandth after some milliseconds.
+double ticks_per_ns();
+
 /// Turns ticks into nanoseconds of CLOCK_MONOTONIC by two moments at which both were read.
 class TickScale {
  public:

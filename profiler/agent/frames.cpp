@@ -9,7 +9,7 @@
 
 #include <Python.h>
 
-#include "safe_copy.h"
+#include "page_reader.h"
 
 #if PY_VERSION_HEX >= 0x030E0000
 #error "Ridgeline does not know the frames of this Python; a new minor version needs its frames_3NN.h"
@@ -35,11 +35,14 @@ struct InPlace {
   }
 };
 
+/// Of the signal handler, which runs on one thread at a time and is not interrupted by itself.
+PageReader g_pages;
+
 /// Reads what may be gone: null then.
 struct ByKernel {
   template <typename T>
   static const T* read(const T* from, T& copy) {
-    return safe_copy(&copy, from, sizeof(T)) ? &copy : nullptr;
+    return g_pages.read(&copy, from, sizeof(T)) ? &copy : nullptr;
   }
 };
 
@@ -59,25 +62,27 @@ const void* self_of(const layout::Frame* frame, const PyCodeObject& code) {
   return cell->ob_base.ob_type == &PyCell_Type ? cell->ob_ref : *slot;
 }
 
-template <typename Reader>
-std::size_t walk(const PyThreadState& thread, const void* module_call, RawFrame* frames, std::size_t capacity) {
-  std::size_t count = 0;
+/// Calls `visit(frame, address)` for each frame that runs code, innermost first, until it returns false.
+template <typename Reader, typename Visit>
+void walk(const PyThreadState& thread, const void* module_call, std::size_t capacity, Visit visit) {
   const layout::Frame* at = layout::innermost(thread);
   // Stale frames may form a ring of frames without code: the steps are bounded too.
-  for (std::size_t step = 0; at != nullptr && count < capacity && step < 2 * capacity; ++step) {
+  for (std::size_t step = 0; at != nullptr && step < 2 * capacity; ++step) {
     layout::Frame copy;
     const layout::Frame* frame = Reader::read(at, copy);
     if (frame == nullptr) {
-      break;
+      return;
     }
     if (const PyCodeObject* code = layout::code_of(*frame)) {
       const std::ptrdiff_t instruction = layout::instruction_of(*frame);
-      frames[count++] = {code, code == module_call ? self_of<Reader>(at, *code) : nullptr,
-                         instruction < 0 ? 0 : static_cast<std::int32_t>(instruction)};
+      if (!visit(RawFrame{code, code == module_call ? self_of<Reader>(at, *code) : nullptr,
+                          instruction < 0 ? 0 : static_cast<std::int32_t>(instruction)},
+                 at)) {
+        return;
+      }
     }
     at = layout::caller(*frame);
   }
-  return count;
 }
 
 }  // namespace
@@ -88,12 +93,46 @@ FrameMark innermost_frame(const PyThreadState* thread) {
 }
 
 std::size_t read_frames(const PyThreadState* thread, const void* module_call, RawFrame* frames, std::size_t capacity) {
-  return walk<InPlace>(*thread, module_call, frames, capacity);
+  std::size_t count = 0;
+  walk<InPlace>(*thread, module_call, capacity, [&](const RawFrame& frame, const void* /*address*/) {
+    frames[count++] = frame;
+    return count < capacity;
+  });
+  return count;
+}
+
+FramesRead read_new_frames(const PyThreadState* thread, const void* module_call, const EarlierFrames& earlier,
+                           PlacedFrame* frames, std::size_t capacity) {
+  FramesRead read{0, 0};
+  std::size_t run = 0;                  // frames met again, one after the other
+  std::size_t met = EarlierFrames::kNone;  // number of the last of them
+  walk<InPlace>(*thread, module_call, capacity, [&](const RawFrame& frame, const void* address) {
+    frames[read.count++] = {frame, address};
+    if (read.count > kAlwaysRead) {
+      met = run > 0 && met > 0 ? met - 1 : earlier.number_of(address);
+      const bool same = met < earlier.size() && earlier[met].address == address && earlier[met].frame == frame;
+      run = same ? run + 1 : 0;
+      if (run == kEnoughMet) {
+        read.below = met;
+        return false;
+      }
+    }
+    return read.count < capacity;
+  });
+  return read;
 }
 
 std::size_t read_frames_interrupted(const PyThreadState* thread, const void* module_call, RawFrame* frames,
                                     std::size_t capacity) {
-  return walk<ByKernel>(*thread, module_call, frames, capacity);
+  std::size_t count = 0;
+  g_pages.clear();
+  walk<ByKernel>(*thread, module_call, capacity, [&](const RawFrame& frame, const void* /*address*/) {
+    frames[count++] = frame;
+    return count < capacity;
+  });
+  return count;
 }
+
+std::uint64_t pages_read_interrupted() { return g_pages.calls(); }
 
 }  // namespace ridgeline::agent

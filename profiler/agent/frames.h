@@ -4,8 +4,10 @@
 // only frames.cpp looks inside a frame.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 struct _object;
 struct _ts;
@@ -39,9 +41,68 @@ FrameMark innermost_frame(const _ts* thread);
 /// no lock, no GIL. `module_call` is the code object of torch.nn.Module._call_impl, or null.
 std::size_t read_frames(const _ts* thread, const void* module_call, RawFrame* frames, std::size_t capacity);
 
-/// The same, from a signal handler that may have interrupted the interpreter anywhere: every frame is copied by the
-/// kernel, so a stale pointer ends the walk instead of the process. Async-signal-safe. The pointers may be stale
+/// A frame and where it stood.
+struct PlacedFrame {
+  RawFrame frame;
+  const void* address;
+};
+
+/// The frames of a thread's previous walk, outermost first, found by where they stood.
+class EarlierFrames {
+ public:
+  static constexpr std::size_t kNone = ~std::size_t{0};
+
+  std::size_t size() const { return frames_.size(); }
+  PlacedFrame& operator[](std::size_t number) { return frames_[number]; }
+  const PlacedFrame& operator[](std::size_t number) const { return frames_[number]; }
+  void reserve(std::size_t count) { frames_.reserve(count); }
+  void truncate(std::size_t size) { frames_.resize(size); }
+  void push(const PlacedFrame& frame) {
+    numbers_[slot_of(frame.address)] = static_cast<std::uint32_t>(frames_.size());
+    frames_.push_back(frame);
+  }
+  /// A frame that stands elsewhere now.
+  void move(std::size_t number, const void* address) {
+    if (frames_[number].address != address) {
+      frames_[number].address = address;
+      numbers_[slot_of(address)] = static_cast<std::uint32_t>(number);
+    }
+  }
+  /// A guess: compare the address. Another frame may have taken its slot.
+  std::size_t number_of(const void* address) const { return numbers_[slot_of(address)]; }
+
+ private:
+  static constexpr std::size_t kSlots = 4096;
+  static std::size_t slot_of(const void* address) {
+    return static_cast<std::size_t>((reinterpret_cast<std::uintptr_t>(address) * 0x9E3779B97F4A7C15ULL) >> 52U);
+  }
+  std::vector<PlacedFrame> frames_;
+  std::array<std::uint32_t, kSlots> numbers_{};
+};
+
+/// The innermost frames that are always read.
+inline constexpr std::size_t kAlwaysRead = 128;
+/// So many frames in a row that stand where they stood, and wait at the same instruction, are taken for all below them.
+inline constexpr std::size_t kEnoughMet = 32;
+
+struct FramesRead {
+  std::size_t count;  ///< read, innermost first
+  std::size_t below;  ///< earlier frames, outermost first, that were taken to be below the last one, unread
+};
+
+/// As read_frames, but of a deep stack it reads about as many frames as are new since `earlier`: the walk ends once it
+/// has met `kEnoughMet` of them again beyond the first `kAlwaysRead`. So a walk costs as much as the calls that made
+/// its new frames, and a constant. A frame that was popped may have been pushed again at the same place by another
+/// caller; that a run of so many were, above which something else was called, without one walk in between, is taken to
+/// be impossible: then the lines below them would get time of another call's.
+FramesRead read_new_frames(const _ts* thread, const void* module_call, const EarlierFrames& earlier,
+                           PlacedFrame* frames, std::size_t capacity);
+
+/// As read_frames, from a signal handler that may have interrupted the interpreter anywhere: frames are copied by the
+/// kernel, many with one system call, so a stale pointer ends the walk instead of the process. Async-signal-safe. The pointers may be stale
 /// by the time they are used: check them before following them.
 std::size_t read_frames_interrupted(const _ts* thread, const void* module_call, RawFrame* frames, std::size_t capacity);
+/// System calls that all those walks made.
+std::uint64_t pages_read_interrupted();
 
 }  // namespace ridgeline::agent

@@ -14,6 +14,7 @@
 #include "profiler/agent/cupti/collector.h"
 #include "recorder.h"
 #include "roles.h"
+#include "sampler.h"
 #include "writer.h"
 
 #ifndef RIDGELINE_TORCH_VERSION
@@ -136,6 +137,20 @@ PyObject* py_measure_op_cost(PyObject*, PyObject*) {
   return Py_BuildValue("ddk", cost.inside, cost.outside, static_cast<unsigned long>(depth));
 }
 PyObject* py_measure_memory_cost(PyObject*, PyObject*) { return PyFloat_FromDouble(measure_memory_cost()); }
+
+/// For tests, which count what recording does instead of timing it.
+PyObject* py_work(PyObject*, PyObject*) {
+  const SamplerCounts counts = sampler_counts();
+  const ThreadBuffer& buffer = thread_buffer();
+  return Py_BuildValue(
+      "{sKsKsKsKsKsKsKsKsK}", "signals", static_cast<unsigned long long>(counts.signals), "samples",
+      static_cast<unsigned long long>(counts.samples), "sampled_frames", static_cast<unsigned long long>(counts.frames),
+      "sampler_reads", static_cast<unsigned long long>(counts.reads), "armings",
+      static_cast<unsigned long long>(counts.armings), "sampler_ticks", static_cast<unsigned long long>(counts.ticks),
+      "recorded_ticks", static_cast<unsigned long long>(counts.recorded), "frames",
+      static_cast<unsigned long long>(buffer.stacks.frames_read()), "ops",
+      static_cast<unsigned long long>(buffer.ops.size()));
+}
 
 PyObject* py_set_cost(PyObject*, PyObject* arguments) {
   double* cost = state().cost;
@@ -289,6 +304,7 @@ PyMethodDef kMethods[] = {
     {"end", py_end, METH_NOARGS, "End the recording."},
     {"measure_op_cost", py_measure_op_cost, METH_NOARGS, "(inside ns, outside ns, frames) of one op record."},
     {"measure_memory_cost", py_measure_memory_cost, METH_NOARGS, "Nanoseconds per allocator event."},
+    {"work", py_work, METH_NOARGS, "What recording did so far, counted: {name: count}."},
     {"set_cost", py_set_cost, METH_VARARGS, "The calibrated costs: recording::Cost."},
     {"start_counting", py_start_counting, METH_VARARGS, "(roots, excluded): count line runs and module calls."},
     {"stop_counting", py_stop_counting, METH_NOARGS, "Stop counting."},

@@ -15,6 +15,7 @@
 #include "ops.h"
 #include "recorder.h"
 #include "roles.h"
+#include "sampler.h"
 
 namespace ridgeline::agent {
 
@@ -58,6 +59,10 @@ bool is_outermost(const ThreadBuffer& buffer, recording::Scope scope) {
          });
 }
 
+/// Where a gap begins, as a number: after the op, or in it, before the ops that it runs.
+std::uint64_t place_after(const OpRecord& op) { return std::uint64_t{op.node} << 32U | op.name; }
+std::uint64_t place_in(const OpRecord& op) { return place_after(op) | std::uint64_t{1} << 31U; }
+
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
   if (!state().recording_ops) {
     return nullptr;  // a forked child
@@ -66,6 +71,9 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   const AgentWork work(buffer);
   if (buffer.open.size() == buffer.open.capacity()) {
     return nullptr;  // nested deeper than we follow: the time stays with the enclosing op
+  }
+  if (buffer.gap_armed != 0) {
+    gap_ends(buffer);
   }
   const std::uint64_t entered = buffer.raw_samples.size() != 0 ? ticks() : 0;
   if (entered != 0) {
@@ -105,8 +113,16 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
     region_begin(buffer.index, op);
   }
   buffer.open.push_back({&function, mark, op});
-  buffer.in_function = scope == recording::Scope::kFunction ? 1 : 0;
   record->start = ticks();
+  if (buffer.sampled != 0) {
+    if (buffer.in_function == 0 && record->start - buffer.gap_since >= buffer.long_gap) {
+      gap_was_long(buffer, record->start - buffer.gap_since);
+    }
+    if (scope != recording::Scope::kFunction) {
+      gap_begins(buffer, place_in(*record), record->start);
+    }
+  }
+  buffer.in_function = scope == recording::Scope::kFunction ? 1 : 0;
   return nullptr;
 }
 
@@ -135,6 +151,9 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* /*context*/
       region_end(buffer->index, op);
     }
     buffer->in_function = i > 0 && buffer->ops[buffer->open[i - 1].op].scope == recording::Scope::kFunction ? 1 : 0;
+    if (buffer->sampled != 0 && buffer->in_function == 0) {
+      gap_begins(*buffer, place_after(buffer->ops[op]), end);
+    }
     return;
   }
 }

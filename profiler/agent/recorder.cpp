@@ -74,6 +74,7 @@ namespace {
 void stop_in_child() {
   state().tracking_memory = false;
   state().recording_ops = false;
+  forget_sampler();
   cupti::Collector::instance().stop_in_child();
 }
 
@@ -127,8 +128,13 @@ void resolve_samples(ThreadBuffer& buffer) {
   if (buffer.raw_samples.size() == 0) {
     return;
   }
+  std::uint32_t node = 0;
+  const RawSample* earlier = nullptr;
   for (const RawSample& raw : buffer.raw_samples) {
-    const std::uint32_t node = buffer.stacks.intern_interrupted(&buffer.sampled_frames[raw.first], raw.count);
+    if (earlier == nullptr || earlier->first != raw.first || earlier->count != raw.count) {
+      node = buffer.stacks.intern_interrupted(&buffer.sampled_frames[raw.first], raw.count);
+    }
+    earlier = &raw;
     if (Sample* sample = buffer.samples.append()) {
       *sample = {raw.cost.start, node};
     }
@@ -179,7 +185,7 @@ void iteration_begin() {
 
 void iteration_end() {
   const std::uint64_t end = ticks();
-  stop_sampler();
+  stop_sampler(true);
   ThreadBuffer& buffer = thread_buffer();
   const AgentWork work(buffer);
   resolve_samples(buffer);
@@ -191,7 +197,7 @@ void iteration_end() {
 }
 
 void end_recording() {
-  stop_sampler();  // the last iteration may have ended by an exception
+  stop_sampler(false);  // the last iteration may have ended by an exception
   stop_ops();
   cupti::Collector::instance().end();
   end_regions();

@@ -124,6 +124,11 @@ struct ThreadBuffer {
   /// Written by the thread, read by the signal handler that interrupts it.
   volatile std::sig_atomic_t busy = 0;         ///< inside the agent
   volatile std::sig_atomic_t in_function = 0;  ///< the innermost open op runs no Python
+  volatile std::sig_atomic_t sampled = 0;      ///< the sampler watches this thread
+  volatile std::sig_atomic_t gap_armed = 0;    ///< the next signal is meant for the present gap between ops
+  std::uint64_t gap_since = 0;                 ///< where `in_function` is 0: when the gap began
+  std::uint64_t gap_place = 0;                 ///< and where, as a number
+  std::uint64_t long_gap = 0;                  ///< ticks from which on a gap is long
 };
 
 /// Node of the calling thread's Python stack: the innermost open op's where it has not moved since, else by a walk.

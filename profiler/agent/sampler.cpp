@@ -2,17 +2,24 @@
 //
 // A POSIX timer signals the iteration's own thread, and the handler reads that thread's frames. No other thread needs
 // the GIL for it, so a step that holds the GIL for long is neither slowed down nor misread.
+//
+// The timer is set for one signal at a time, by whoever knows when the next one is due: where a gap begins that was
+// long before, for soon; by the handler that took a sample, for half a millisecond later, or ten times what the sample
+// took where that is more, so that the handler never has more than a tenth of the time; where the gap ends, and by a
+// handler that found an op running, for much later.
 #include <Python.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <ctime>
 
 #include "clock.h"
+#include "long_gaps.h"
 #include "recorder.h"
 #include "sampler.h"
 
@@ -20,17 +27,43 @@ namespace ridgeline::agent {
 
 namespace {
 
-constexpr long kIntervalNs = 500'000;
-constexpr std::size_t kMaxFramesPerSample = 1024;
+constexpr long kIntervalNs = 500'000;           ///< between samples of a gap
+constexpr long kSeldomNs = 20'000'000;          ///< between signals where no gap is foreseen, in the mean
+constexpr long kLongGapNs = 200'000;            ///< shorter ones are not divided (server/analysis/timeline.h)
+constexpr std::uint64_t kPaysOneArmingNs = 100'000;
+constexpr long kMostShare = 10;                 ///< a sample is followed by so many times its own time without one
 constexpr std::size_t kMaxPending = 1U << 16U;  ///< samples between two ops: a minute of them
 constexpr std::size_t kMaxPendingFrames = 1U << 18U;
 
 timer_t g_timer;
-bool g_running = false;
+/// Read by the handler, which interrupts the thread that writes it.
+volatile std::sig_atomic_t g_running = 0;
+volatile std::sig_atomic_t g_everywhere = 0;  ///< the first iteration: nothing was learned yet
+bool g_learned = false;
 struct sigaction g_previous;
 const PyThreadState* g_thread = nullptr;
+double g_ticks_per_ns = 1;
+std::uint64_t g_started = 0;
+std::uint64_t g_random = 0;
+LongGaps g_long_gaps;
+SamplerCounts g_counts;
 
 int signal_number() { return SIGRTMIN + 5; }
+
+/// Uniform in [0, bound). The handler may come in between: what it draws then is no less random.
+long draw(long bound) {
+  g_random = g_random * 6364136223846793005ULL + 1442695040888963407ULL;
+  return static_cast<long>((g_random >> 33U) % static_cast<std::uint64_t>(bound));
+}
+
+/// Async-signal-safe.
+void signal_after(long ns) {
+  const itimerspec once{{0, 0}, {ns / 1'000'000'000, std::max(1L, ns % 1'000'000'000)}};
+  ::timer_settime(g_timer, 0, &once, nullptr);
+}
+
+/// Never in step with an iteration that repeats itself.
+long seldom() { return g_everywhere != 0 ? kIntervalNs : kSeldomNs / 2 + draw(kSeldomNs); }
 
 bool same_frames(const RawFrame* a, const RawFrame* b, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -41,48 +74,63 @@ bool same_frames(const RawFrame* a, const RawFrame* b, std::size_t count) {
   return true;
 }
 
-void on_timer(int /*signal*/, siginfo_t* /*info*/, void* /*context*/) {
-  const int saved_errno = errno;
-  ThreadBuffer* buffer = existing_thread_buffer();
-  if (buffer == nullptr || buffer->busy != 0 || buffer->in_function != 0 || buffer->raw_samples.room() == 0 ||
-      buffer->sampled_frames.room() < kMaxFramesPerSample) {
-    return;
-  }
+/// Returns its cost in ticks.
+std::uint64_t take_sample(ThreadBuffer& buffer) {
   const std::uint64_t start = ticks();
-  const auto first = static_cast<std::uint32_t>(buffer->sampled_frames.size());
-  RawFrame* frames = &buffer->sampled_frames[first];
-  const std::size_t count = read_frames_interrupted(g_thread, state().module_call, frames, kMaxFramesPerSample);
+  const auto first = static_cast<std::uint32_t>(buffer.sampled_frames.size());
+  RawFrame* frames = &buffer.sampled_frames[first];
+  const std::size_t count = read_frames_interrupted(g_thread, state().module_call, frames, kMaxFrames);
   RawSample sample{{start, 0}, first, static_cast<std::uint32_t>(count)};
-  const std::size_t earlier = buffer->raw_samples.size();
-  if (earlier > 0 && buffer->raw_samples[earlier - 1].count == count &&
-      same_frames(&buffer->sampled_frames[buffer->raw_samples[earlier - 1].first], frames, count)) {
-    sample.first = buffer->raw_samples[earlier - 1].first;  // still there: keep the frames once
+  const std::size_t earlier = buffer.raw_samples.size();
+  if (earlier > 0 && buffer.raw_samples[earlier - 1].count == count &&
+      same_frames(&buffer.sampled_frames[buffer.raw_samples[earlier - 1].first], frames, count)) {
+    sample.first = buffer.raw_samples[earlier - 1].first;  // still there: keep the frames once
   } else {
     for (std::size_t i = 0; i < count; ++i) {
-      buffer->sampled_frames.append();
+      buffer.sampled_frames.append();
     }
   }
-  if (RawSample* kept = buffer->raw_samples.append()) {
-    sample.cost.end = ticks();
+  ++g_counts.samples;
+  g_counts.frames += count;
+  sample.cost.end = ticks();
+  if (RawSample* kept = buffer.raw_samples.append()) {
     *kept = sample;
   }
+  return sample.cost.end - start;
+}
+
+bool has_room(const ThreadBuffer& buffer) {
+  return buffer.raw_samples.room() > 0 && buffer.sampled_frames.room() >= kMaxFrames;
+}
+
+void on_timer(int /*signal*/, siginfo_t* /*info*/, void* /*context*/) {
+  const int saved_errno = errno;
+  const std::uint64_t start = ticks();
+  ThreadBuffer* buffer = existing_thread_buffer();
+  if (g_running == 0 || buffer == nullptr || buffer->sampled == 0) {
+    return;
+  }
+  ++g_counts.signals;
+  long next = 0;
+  if (buffer->busy == 0 && buffer->in_function == 0 && has_room(*buffer)) {
+    const auto cost_ns = static_cast<long>(static_cast<double>(take_sample(*buffer)) / g_ticks_per_ns);
+    buffer->gap_armed = 1;
+    next = std::max(kIntervalNs, kMostShare * cost_ns);
+  } else {
+    next = seldom();
+  }
+  signal_after(next);
+  g_counts.ticks += ticks() - start;
   errno = saved_errno;
 }
 
-}  // namespace
+/// The handler may not ask the system for memory: it finds room, or drops the sample.
+bool make_room(ThreadBuffer& buffer) {
+  return buffer.samples.reserve() && buffer.raw_samples.reserve() && buffer.sampled_frames.reserve() &&
+         buffer.raw_samples.make_usable(kMaxPending) && buffer.sampled_frames.make_usable(kMaxPendingFrames);
+}
 
-bool start_sampler() {
-  if (g_running) {
-    return true;
-  }
-  ThreadBuffer& buffer = thread_buffer();
-  g_thread = PyGILState_GetThisThreadState();
-  // The handler may not ask the system for memory: it finds room, or drops the sample.
-  if (g_thread == nullptr || !buffer.samples.reserve() || !buffer.raw_samples.reserve() ||
-      !buffer.sampled_frames.reserve() || !buffer.raw_samples.make_usable(kMaxPending) ||
-      !buffer.sampled_frames.make_usable(kMaxPendingFrames)) {
-    return false;
-  }
+bool make_timer() {
   struct sigaction action;
   std::memset(&action, 0, sizeof(action));
   action.sa_sigaction = &on_timer;
@@ -103,23 +151,92 @@ bool start_sampler() {
     ::sigaction(signal_number(), &g_previous, nullptr);
     return false;
   }
-  // A random phase for every iteration: a step repeats itself, and a timer in step with it would always see the same.
-  const auto phase = static_cast<long>(ticks() * 0x9E3779B97F4A7C15ULL >> 44U) % kIntervalNs + 1;
-  const itimerspec interval{{0, kIntervalNs}, {0, phase}};
-  g_running = ::timer_settime(g_timer, 0, &interval, nullptr) == 0;
-  return g_running;
+  return true;
 }
 
-void stop_sampler() {
-  if (g_running) {
-    ::timer_delete(g_timer);
-    // A signal may still be on its way: it finds the handler that was there before, or is ignored.
-    if (g_previous.sa_handler == SIG_DFL) {
-      g_previous.sa_handler = SIG_IGN;
-    }
-    ::sigaction(signal_number(), &g_previous, nullptr);
-    g_running = false;
+/// Takes back a signal that is on its way, so that whatever handled it before never sees one of ours.
+void delete_timer() {
+  sigset_t ours;
+  sigset_t before;
+  sigemptyset(&ours);
+  sigaddset(&ours, signal_number());
+  ::pthread_sigmask(SIG_BLOCK, &ours, &before);
+  ::timer_delete(g_timer);
+  const timespec now{0, 0};
+  while (::sigtimedwait(&ours, nullptr, &now) > 0) {
   }
+  ::sigaction(signal_number(), &g_previous, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace
+
+bool start_sampler() {
+  if (g_running != 0) {
+    return true;
+  }
+  ThreadBuffer& buffer = thread_buffer();
+  g_thread = PyGILState_GetThisThreadState();
+  if (g_thread == nullptr || !make_room(buffer) || !make_timer()) {
+    return false;
+  }
+  g_ticks_per_ns = ticks_per_ns();
+  g_started = ticks();
+  g_random ^= g_started;
+  g_everywhere = g_learned ? 0 : 1;
+  buffer.long_gap = static_cast<std::uint64_t>(kLongGapNs * g_ticks_per_ns);
+  buffer.sampled = 1;
+  g_running = 1;
+  signal_after(g_everywhere != 0 ? 1 + draw(kIntervalNs) : seldom());
+  gap_begins(buffer, ~std::uint64_t{0}, g_started);
+  return true;
+}
+
+void stop_sampler(bool iteration_ended) {
+  if (g_running == 0) {
+    return;
+  }
+  ThreadBuffer& buffer = thread_buffer();
+  g_running = 0;
+  buffer.sampled = 0;
+  buffer.gap_armed = 0;
+  delete_timer();
+  const std::uint64_t now = ticks();
+  g_counts.recorded += now - g_started;
+  if (buffer.in_function == 0 && now - buffer.gap_since >= buffer.long_gap) {
+    gap_was_long(buffer, now - buffer.gap_since);
+  }
+  g_learned = g_learned || iteration_ended;
+}
+
+void forget_sampler() { g_running = 0; }
+
+void gap_begins(ThreadBuffer& buffer, std::uint64_t place, std::uint64_t time) {
+  buffer.gap_since = time;
+  buffer.gap_place = place;
+  if (g_everywhere == 0 && g_long_gaps.take(place)) {
+    ++g_counts.armings;
+    buffer.gap_armed = 1;
+    signal_after(1 + draw(kIntervalNs));
+  }
+}
+
+void gap_ends(ThreadBuffer& buffer) {
+  buffer.gap_armed = 0;
+  if (g_everywhere == 0) {
+    signal_after(seldom());
+  }
+}
+
+void gap_was_long(ThreadBuffer& buffer, std::uint64_t ticks) {
+  const auto ns = static_cast<std::uint64_t>(static_cast<double>(ticks) / g_ticks_per_ns);
+  g_long_gaps.add(buffer.gap_place, ns / kPaysOneArmingNs);
+}
+
+SamplerCounts sampler_counts() {
+  SamplerCounts counts = g_counts;
+  counts.reads = pages_read_interrupted();
+  return counts;
 }
 
 }  // namespace ridgeline::agent

@@ -1,11 +1,38 @@
-// The controls of the timer that shows what Python does between ops.
+// What Python does between ops: samples of the frames of the thread that runs the iterations.
 #pragma once
+
+#include <cstdint>
 
 namespace ridgeline::agent {
 
-/// Samples the Python frames of the calling thread every half millisecond of wall time, from a random moment on, while
-/// no op runs. False when the system has no timer for us; then nothing is sampled.
+struct ThreadBuffer;
+
+/// Samples the frames of the calling thread while no op runs on it, about every half millisecond of a long gap. Gaps
+/// are foreseen where one was long before (long_gaps.h); the process's first iteration is sampled all along, to learn
+/// them, and a signal every 20 ms finds those that nobody foresaw. False when the system has no timer for us; then
+/// nothing is sampled. `iteration_ended`: the iteration was recorded to its end.
 bool start_sampler();
-void stop_sampler();
+void stop_sampler(bool iteration_ended);
+/// In a forked child, which has no timer.
+void forget_sampler();
+
+/// A gap begins on the sampled thread. Cheap unless one was long at this place before.
+void gap_begins(ThreadBuffer& buffer, std::uint64_t place, std::uint64_t time);
+/// It ends, as an op is about to be recorded: no more samples are due. Call when `buffer.gap_armed` is set.
+void gap_ends(ThreadBuffer& buffer);
+/// It was long: `buffer.long_gap` ticks or more.
+void gap_was_long(ThreadBuffer& buffer, std::uint64_t ticks);
+
+struct SamplerCounts {
+  std::uint64_t signals = 0;      ///< that the handler got
+  std::uint64_t samples = 0;      ///< stacks that it read
+  std::uint64_t frames = 0;       ///< frames that it read
+  std::uint64_t reads = 0;        ///< system calls that it read them with
+  std::uint64_t armings = 0;      ///< gaps that were foreseen
+  std::uint64_t ticks = 0;        ///< time that it took
+  std::uint64_t recorded = 0;     ///< time in which it could be called
+};
+/// Of all recordings of this process. Caller: the thread that runs the iterations.
+SamplerCounts sampler_counts();
 
 }  // namespace ridgeline::agent

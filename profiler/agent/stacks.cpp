@@ -8,8 +8,6 @@ namespace ridgeline::agent {
 
 namespace {
 
-constexpr std::size_t kMaxFrames = 2048;
-
 std::size_t mix(std::size_t hash, std::size_t value) {
   hash ^= value + 0x9E3779B97F4A7C15ULL + (hash << 6U) + (hash >> 2U);
   return hash * 0xFF51AFD7ED558CCDULL;
@@ -57,17 +55,20 @@ StackTrie::StackTrie() : slots_(1U << 12U) {
 }
 
 std::uint32_t StackTrie::current(const PyThreadState* thread, const void* module_call, Gil gil_use) {
-  const std::size_t count = read_frames(thread, module_call, scratch_.data(), scratch_.size());
+  const auto [count, below] = read_new_frames(thread, module_call, previous_, scratch_.data(), scratch_.size());
+  frames_read_ += count;
   // The part shared with the previous stack needs no look-up.
-  std::size_t shared = 0;
-  while (shared < count && shared < previous_.size() && previous_[shared] == scratch_[count - 1 - shared]) {
+  const std::size_t depth = below + count;
+  std::size_t shared = below;
+  while (shared < depth && shared < previous_.size() && previous_[shared].frame == scratch_[depth - 1 - shared].frame) {
+    previous_.move(shared, scratch_[depth - 1 - shared].address);
     ++shared;
   }
   std::uint32_t node = shared == 0 ? 0 : previous_nodes_[shared - 1];
-  previous_.resize(shared);
+  previous_.truncate(shared);
   previous_nodes_.resize(shared);
-  for (std::size_t i = shared; i < count; ++i) {
-    const RawFrame& frame = scratch_[count - 1 - i];
+  for (std::size_t i = shared; i < depth; ++i) {
+    const RawFrame& frame = scratch_[depth - 1 - i].frame;
     if (!known(frame.code) || !known(frame.instance)) {
       if (gil_use == Gil::kOnlyIfHeld && PyGILState_Check() == 0) {
         was_cut_ = true;
@@ -83,7 +84,7 @@ std::uint32_t StackTrie::current(const PyThreadState* thread, const void* module
       PyGILState_Release(gil);
     }
     node = child(node, frame);
-    previous_.push_back(frame);
+    previous_.push(scratch_[depth - 1 - i]);
     previous_nodes_.push_back(node);
   }
   return node;

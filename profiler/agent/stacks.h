@@ -1,8 +1,8 @@
 // Whole Python stacks as single integers.
 //
 // A trie of frames per thread: a stack is the number of its innermost frame's node. The hot path reads the frames
-// (frames.h), compares them with the previous stack of the thread from the outermost inwards, and looks up only what
-// differs. New code objects and module instances take the slow path, once each: the GIL, to keep the code object and
+// (frames.h), of a deep stack only those that are new, compares them with the previous stack of the thread from the
+// outermost inwards, and looks up only what differs. New code objects and module instances take the slow path, once each: the GIL, to keep the code object and
 // the instance's type alive.
 #pragma once
 
@@ -47,6 +47,9 @@ class KnownObjects {
 
 KnownObjects& known_objects();
 
+/// Of a deeper stack the innermost are read.
+inline constexpr std::size_t kMaxFrames = 2048;
+
 /// The stacks of one thread. Used by that thread only, except that others may read `nodes()` while it is idle.
 class StackTrie {
  public:
@@ -66,6 +69,8 @@ class StackTrie {
   /// Number of frames of a node.
   std::uint32_t depth(std::uint32_t node) const { return depths_[node]; }
   const std::vector<StackNode>& nodes() const { return nodes_; }
+  /// Frames that `current` has read so far.
+  std::uint64_t frames_read() const { return frames_read_; }
 
  private:
   std::uint32_t child(std::uint32_t parent, const RawFrame& frame);
@@ -76,11 +81,12 @@ class StackTrie {
   std::uint32_t descend(const RawFrame* innermost_first, std::size_t count);
 
   bool was_cut_ = false;
+  std::uint64_t frames_read_ = 0;
   std::vector<StackNode> nodes_;
   std::vector<std::uint32_t> depths_;
   std::vector<std::uint32_t> slots_;           ///< open addressing; 0 is an empty slot
-  std::vector<RawFrame> scratch_;              ///< frames just read, innermost first
-  std::vector<RawFrame> previous_;             ///< frames of the previous stack, outermost first
+  std::vector<PlacedFrame> scratch_;           ///< frames just read, innermost first
+  EarlierFrames previous_;                     ///< frames of the previous stack
   std::vector<std::uint32_t> previous_nodes_;  ///< their nodes
   std::unordered_set<const void*> known_;      ///< objects this thread has seen kept
 };
