@@ -5,7 +5,7 @@
 #include <Python.h>
 
 #include <algorithm>
-#include <map>
+#include <cstddef>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -18,11 +18,30 @@ namespace ridgeline::agent {
 
 namespace {
 
+struct Instruction {
+  const void* code;
+  std::int32_t offset;
+  bool operator==(const Instruction& other) const { return code == other.code && offset == other.offset; }
+};
+
+struct InstructionHash {
+  std::size_t operator()(const Instruction& instruction) const {
+    return (reinterpret_cast<std::size_t>(instruction.code) ^ static_cast<std::size_t>(instruction.offset)) *
+               0x9E3779B97F4A7C15ULL >>
+           16U;
+  }
+};
+
+struct Events {
+  int line = 0;  ///< found once: the interpreter looks for it from the beginning of the code
+  std::uint64_t count = 0;
+};
+
 struct Counts {
   std::vector<std::string> roots;
   std::vector<std::string> excluded;
   std::unordered_map<const void*, bool> user_codes;
-  std::map<std::tuple<const void*, int, int>, std::uint64_t> lines;  ///< (code, line, instruction) → events
+  std::unordered_map<Instruction, Events, InstructionHash> lines;
   std::unordered_map<const void*, std::uint64_t> instances;
 };
 
@@ -69,7 +88,11 @@ int on_event(PyObject* /*unused*/, PyFrameObject* frame, int what, PyObject* /*a
   }
   if (what == PyTrace_LINE) {
     if (is_user_code(traced.code)) {
-      ++counts().lines[{traced.code, PyFrame_GetLineNumber(frame), traced.instruction}];
+      const auto [found, inserted] = counts().lines.try_emplace({traced.code, traced.instruction});
+      if (inserted) {
+        found->second.line = PyFrame_GetLineNumber(frame);
+      }
+      ++found->second.count;
     }
   } else if (traced.code == state().module_call) {
     count_module_call(frame);
@@ -100,13 +123,19 @@ void start_counting(std::vector<std::string> roots, std::vector<std::string> exc
 void stop_counting() { PyEval_SetTrace(nullptr, nullptr); }
 
 std::vector<LineRuns> line_runs() {
+  std::vector<LineRuns> events;
+  for (const auto& [instruction, found] : counts().lines) {
+    events.push_back({instruction.code, static_cast<std::uint32_t>(found.line), found.count});
+  }
+  std::sort(events.begin(), events.end(), [](const LineRuns& a, const LineRuns& b) {
+    return std::tie(a.code, a.line, a.count) < std::tie(b.code, b.line, b.count);
+  });
   std::vector<LineRuns> runs;
-  for (const auto& [key, count] : counts().lines) {
-    const auto& [code, line, instruction] = key;
-    if (!runs.empty() && runs.back().code == code && runs.back().line == static_cast<std::uint32_t>(line)) {
-      runs.back().count = std::max(runs.back().count, count);
+  for (const LineRuns& line : events) {
+    if (!runs.empty() && runs.back().code == line.code && runs.back().line == line.line) {
+      runs.back().count = std::max(runs.back().count, line.count);
     } else {
-      runs.push_back({code, static_cast<std::uint32_t>(line), count});
+      runs.push_back(line);
     }
   }
   return runs;

@@ -104,7 +104,7 @@ std::size_t read_frames(const PyThreadState* thread, const void* module_call, Ra
 FramesRead read_new_frames(const PyThreadState* thread, const void* module_call, const EarlierFrames& earlier,
                            PlacedFrame* frames, std::size_t capacity) {
   FramesRead read{0, 0};
-  std::size_t run = 0;                  // frames met again, one after the other
+  std::size_t run = 0;                     // frames met again, one after the other
   std::size_t met = EarlierFrames::kNone;  // number of the last of them
   walk<InPlace>(*thread, module_call, capacity, [&](const RawFrame& frame, const void* address) {
     frames[read.count++] = {frame, address};

@@ -99,8 +99,8 @@ FramesRead read_new_frames(const _ts* thread, const void* module_call, const Ear
                            PlacedFrame* frames, std::size_t capacity);
 
 /// As read_frames, from a signal handler that may have interrupted the interpreter anywhere: frames are copied by the
-/// kernel, many with one system call, so a stale pointer ends the walk instead of the process. Async-signal-safe. The pointers may be stale
-/// by the time they are used: check them before following them.
+/// kernel, many with one system call, so a stale pointer ends the walk instead of the process. Async-signal-safe. The
+/// pointers may be stale by the time they are used: check them before following them.
 std::size_t read_frames_interrupted(const _ts* thread, const void* module_call, RawFrame* frames, std::size_t capacity);
 /// System calls that all those walks made.
 std::uint64_t pages_read_interrupted();

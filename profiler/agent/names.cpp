@@ -16,16 +16,35 @@ recording::Scope scope_of_function(const char* name) {
   return std::strstr(name, "::") != nullptr ? recording::Scope::kFunction : recording::Scope::kPython;
 }
 
+std::uint64_t word_at(const char* text) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, text, sizeof(word));
+  return word;
+}
+
+/// Of the length, the beginning, the middle and the end: names that the engine puts together anew for each node are
+/// long, begin alike, and are looked up each time.
+std::size_t hash_of(const char* name, std::size_t length) {
+  constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15ULL;
+  std::uint64_t hash = length * kFactor;
+  if (length >= sizeof(std::uint64_t)) {
+    hash = (hash ^ word_at(name)) * kFactor;
+    hash = (hash ^ (hash >> 29U) ^ word_at(name + (length - sizeof(std::uint64_t)) / 2)) * kFactor;
+    hash = (hash ^ (hash >> 29U) ^ word_at(name + length - sizeof(std::uint64_t))) * kFactor;
+  } else {
+    for (std::size_t i = 0; i < length; ++i) {
+      hash = (hash ^ static_cast<unsigned char>(name[i])) * kFactor;
+    }
+  }
+  return static_cast<std::size_t>(hash ^ (hash >> 32U));
+}
+
 }  // namespace
 
 NameTable::NameTable() : recent_(kRecentNames), names_{""}, scopes_{recording::Scope::kPython}, slots_(1U << 10U) {}
 
 std::size_t NameTable::slot_of(const char* name, std::size_t length) const {
-  std::size_t hash = length;
-  for (std::size_t i = 0; i < length; ++i) {
-    hash = (hash ^ static_cast<unsigned char>(name[i])) * 0x100000001B3ULL;
-  }
-  std::size_t slot = (hash ^ (hash >> 32U)) & (slots_.size() - 1);
+  std::size_t slot = hash_of(name, length) & (slots_.size() - 1);
   while (slots_[slot] != 0) {
     const std::string& present = names_[slots_[slot]];
     if (present.size() == length && std::memcmp(present.data(), name, length) == 0) {

@@ -38,9 +38,6 @@ std::vector<std::unique_ptr<ThreadBuffer>>& buffers() {
   return *list;
 }
 
-// Initial-exec: the fastest access, and a pointer always fits into what the loader keeps for late libraries.
-[[gnu::tls_model("initial-exec")]] thread_local ThreadBuffer* t_buffer = nullptr;
-
 TickScale::Moment g_recording_start{};
 
 std::vector<Span>& iteration_spans() {
@@ -85,16 +82,15 @@ void record_only_in_this_process() {
   static_cast<void>(registered);
 }
 
-ThreadBuffer& thread_buffer() {
-  if (t_buffer == nullptr) {
-    const std::lock_guard lock(buffers_mutex());
-    buffers().push_back(std::make_unique<ThreadBuffer>(static_cast<std::uint16_t>(buffers().size())));
-    t_buffer = buffers().back().get();
-  }
+__thread ThreadBuffer* t_buffer = nullptr;
+State g_state;
+
+ThreadBuffer& make_thread_buffer() {
+  const std::lock_guard lock(buffers_mutex());
+  buffers().push_back(std::make_unique<ThreadBuffer>(static_cast<std::uint16_t>(buffers().size())));
+  t_buffer = buffers().back().get();
   return *t_buffer;
 }
-
-ThreadBuffer* existing_thread_buffer() { return t_buffer; }
 
 std::vector<ThreadBuffer*> all_thread_buffers() {
   const std::lock_guard lock(buffers_mutex());
@@ -106,7 +102,7 @@ std::vector<ThreadBuffer*> all_thread_buffers() {
 }
 
 std::uint32_t current_stack(ThreadBuffer& buffer, FrameMark& mark, Gil gil) {
-  const PyThreadState* thread = PyGILState_GetThisThreadState();
+  const PyThreadState* thread = buffer.python != nullptr ? buffer.python : PyGILState_GetThisThreadState();
   if (thread == nullptr) {
     mark = {nullptr, nullptr};
     return 0;
@@ -116,11 +112,6 @@ std::uint32_t current_stack(ThreadBuffer& buffer, FrameMark& mark, Gil gil) {
     return buffer.ops[buffer.open.back().op].node;
   }
   return buffer.stacks.current(thread, state().module_call, gil);
-}
-
-State& state() {
-  static State instance;
-  return instance;
 }
 
 void resolve_samples(ThreadBuffer& buffer) {
@@ -179,6 +170,7 @@ std::string begin_recording() {
 void iteration_begin() {
   mark_gradients();
   begin_regions_of_iteration();
+  thread_buffer().python = PyGILState_GetThisThreadState();
   start_sampler();
   iteration_spans().push_back({ticks(), 0});
 }
@@ -187,6 +179,7 @@ void iteration_end() {
   const std::uint64_t end = ticks();
   stop_sampler(true);
   ThreadBuffer& buffer = thread_buffer();
+  buffer.python = nullptr;
   const AgentWork work(buffer);
   resolve_samples(buffer);
   complete_stacks_of_calls(buffer);
@@ -198,6 +191,7 @@ void iteration_end() {
 
 void end_recording() {
   stop_sampler(false);  // the last iteration may have ended by an exception
+  thread_buffer().python = nullptr;
   stop_ops();
   cupti::Collector::instance().end();
   end_regions();

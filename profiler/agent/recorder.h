@@ -126,19 +126,27 @@ struct ThreadBuffer {
   volatile std::sig_atomic_t in_function = 0;  ///< the innermost open op runs no Python
   volatile std::sig_atomic_t sampled = 0;      ///< the sampler watches this thread
   volatile std::sig_atomic_t gap_armed = 0;    ///< the next signal is meant for the present gap between ops
-  std::uint64_t gap_since = 0;                 ///< where `in_function` is 0: when the gap began
-  std::uint64_t gap_place = 0;                 ///< and where, as a number
-  std::uint64_t long_gap = 0;                  ///< ticks from which on a gap is long
+  /// While an iteration runs on this thread, which cannot lose its Python state meanwhile; else null: ask.
+  const PyThreadState* python = nullptr;
+  std::uint64_t gap_since = 0;  ///< where `in_function` is 0: when the gap began
+  std::uint64_t gap_place = 0;  ///< and where, as a number
+  std::uint64_t long_gap = 0;   ///< ticks from which on a gap is long
 };
 
 /// Node of the calling thread's Python stack: the innermost open op's where it has not moved since, else by a walk.
 /// 0 where the thread runs no Python.
 std::uint32_t current_stack(ThreadBuffer& buffer, FrameMark& mark, Gil gil = Gil::kMayTake);
 
-/// The calling thread's buffer, made at first use (that takes a lock and the heap).
-ThreadBuffer& thread_buffer();
+/// The calling thread's buffer, or null: use the functions below. Initial-exec: the fastest access, and a pointer
+/// always fits into what the loader keeps for late libraries.
+extern __thread ThreadBuffer* t_buffer __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/// Makes the calling thread's buffer (that takes a lock and the heap).
+ThreadBuffer& make_thread_buffer();
+/// The calling thread's buffer, made at first use.
+inline ThreadBuffer& thread_buffer() { return t_buffer != nullptr ? *t_buffer : make_thread_buffer(); }
 /// The calling thread's buffer or null. Async-signal-safe.
-ThreadBuffer* existing_thread_buffer();
+inline ThreadBuffer* existing_thread_buffer() { return t_buffer; }
 /// All buffers, in the order of their threads' first appearance. Caller: a control function.
 std::vector<ThreadBuffer*> all_thread_buffers();
 
@@ -181,7 +189,8 @@ struct State {
   std::vector<MemoryRequest> requests;  ///< of the recording; those at one address in the order of its blocks
   std::vector<FirstEvent> first;        ///< for the next recording
 };
-State& state();
+extern State g_state;
+inline State& state() { return g_state; }
 
 /// Turns what the signal handler left on this thread into samples.
 void resolve_samples(ThreadBuffer& buffer);

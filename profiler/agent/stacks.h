@@ -2,8 +2,8 @@
 //
 // A trie of frames per thread: a stack is the number of its innermost frame's node. The hot path reads the frames
 // (frames.h), of a deep stack only those that are new, compares them with the previous stack of the thread from the
-// outermost inwards, and looks up only what differs. New code objects and module instances take the slow path, once each: the GIL, to keep the code object and
-// the instance's type alive.
+// outermost inwards, and looks up only what differs. New code objects and module instances take the slow path, once
+// each: the GIL, to keep the code object and the instance's type alive.
 #pragma once
 
 #include <cstddef>

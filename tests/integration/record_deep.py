@@ -102,7 +102,7 @@ def long_gaps() -> Step:
 
 
 STEPS: dict[str, Callable[[], Step]] = {
-    "recursion without operations": lambda: recursion(600, busy(0.02), nothing),
+    "recursion without operations": lambda: recursion(1200, busy(0.02), nothing),
     "recursion with operations": lambda: recursion(600, nothing, tiny_operation()),
     "very deep recursion": lambda: recursion(5000, busy(0.02), tiny_operation()),
     "nested modules": nested_modules,
