@@ -146,8 +146,8 @@ PyObject* py_work(PyObject*, PyObject*) {
       "{sKsKsKsKsKsKsKsKsK}", "signals", static_cast<unsigned long long>(counts.signals), "samples",
       static_cast<unsigned long long>(counts.samples), "sampled_frames", static_cast<unsigned long long>(counts.frames),
       "sampler_reads", static_cast<unsigned long long>(counts.reads), "armings",
-      static_cast<unsigned long long>(counts.armings), "sampler_ticks", static_cast<unsigned long long>(counts.ticks),
-      "recorded_ticks", static_cast<unsigned long long>(counts.recorded), "frames",
+      static_cast<unsigned long long>(counts.armings), "sampler_ns", static_cast<unsigned long long>(counts.cpu_ns),
+      "recorded_ns", static_cast<unsigned long long>(counts.recorded_ns), "frames",
       static_cast<unsigned long long>(buffer.stacks.frames_read()), "ops",
       static_cast<unsigned long long>(buffer.ops.size()));
 }

@@ -74,8 +74,14 @@ bool same_frames(const RawFrame* a, const RawFrame* b, std::size_t count) {
   return true;
 }
 
-/// Returns its cost in ticks.
-std::uint64_t take_sample(ThreadBuffer& buffer) {
+/// Of the calling thread: a handler that had to wait for a processor did not cost the step that time.
+std::uint64_t cpu_ns() {
+  timespec time;
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+void take_sample(ThreadBuffer& buffer) {
   const std::uint64_t start = ticks();
   const auto first = static_cast<std::uint32_t>(buffer.sampled_frames.size());
   RawFrame* frames = &buffer.sampled_frames[first];
@@ -96,7 +102,6 @@ std::uint64_t take_sample(ThreadBuffer& buffer) {
   if (RawSample* kept = buffer.raw_samples.append()) {
     *kept = sample;
   }
-  return sample.cost.end - start;
 }
 
 bool has_room(const ThreadBuffer& buffer) {
@@ -105,22 +110,22 @@ bool has_room(const ThreadBuffer& buffer) {
 
 void on_timer(int /*signal*/, siginfo_t* /*info*/, void* /*context*/) {
   const int saved_errno = errno;
-  const std::uint64_t start = ticks();
   ThreadBuffer* buffer = existing_thread_buffer();
   if (g_running == 0 || buffer == nullptr || buffer->sampled == 0) {
     return;
   }
   ++g_counts.signals;
   long next = 0;
+  const std::uint64_t start = cpu_ns();
   if (buffer->busy == 0 && buffer->in_function == 0 && has_room(*buffer)) {
-    const auto cost_ns = static_cast<long>(static_cast<double>(take_sample(*buffer)) / g_ticks_per_ns);
+    take_sample(*buffer);
     buffer->gap_armed = 1;
-    next = std::max(kIntervalNs, kMostShare * cost_ns);
+    next = std::max(kIntervalNs, kMostShare * static_cast<long>(cpu_ns() - start));
   } else {
     next = seldom();
   }
   signal_after(next);
-  g_counts.ticks += ticks() - start;
+  g_counts.cpu_ns += cpu_ns() - start;
   errno = saved_errno;
 }
 
@@ -202,7 +207,7 @@ void stop_sampler(bool iteration_ended) {
   buffer.gap_armed = 0;
   delete_timer();
   const std::uint64_t now = ticks();
-  g_counts.recorded += now - g_started;
+  g_counts.recorded_ns += static_cast<std::uint64_t>(static_cast<double>(now - g_started) / g_ticks_per_ns);
   if (buffer.in_function == 0 && now - buffer.gap_since >= buffer.long_gap) {
     gap_was_long(buffer, now - buffer.gap_since);
   }

@@ -24,13 +24,13 @@ void gap_ends(ThreadBuffer& buffer);
 void gap_was_long(ThreadBuffer& buffer, std::uint64_t ticks);
 
 struct SamplerCounts {
-  std::uint64_t signals = 0;   ///< that the handler got
-  std::uint64_t samples = 0;   ///< stacks that it read
-  std::uint64_t frames = 0;    ///< frames that it read
-  std::uint64_t reads = 0;     ///< system calls that it read them with
-  std::uint64_t armings = 0;   ///< gaps that were foreseen
-  std::uint64_t ticks = 0;     ///< time that it took
-  std::uint64_t recorded = 0;  ///< time in which it could be called
+  std::uint64_t signals = 0;      ///< that the handler got
+  std::uint64_t samples = 0;      ///< stacks that it read
+  std::uint64_t frames = 0;       ///< frames that it read
+  std::uint64_t reads = 0;        ///< system calls that it read them with
+  std::uint64_t armings = 0;      ///< gaps that were foreseen
+  std::uint64_t cpu_ns = 0;       ///< processor time that it took
+  std::uint64_t recorded_ns = 0;  ///< time in which it could be called
 };
 /// Of all recordings of this process. Caller: the thread that runs the iterations.
 SamplerCounts sampler_counts();

@@ -31,7 +31,7 @@ def work(step: str, agent: Path) -> list[dict[str, int]]:
 )
 def test_the_sampler_has_a_small_part_of_the_time(step: str, agent: Path) -> None:
     for counts in work(step, agent):
-        assert counts["sampler_ticks"] < 0.2 * counts["recorded_ticks"]
+        assert counts["sampler_ns"] < 0.2 * counts["recorded_ns"]
 
 
 def test_a_deep_stack_is_sampled_by_few_system_calls(agent: Path) -> None:
@@ -60,5 +60,5 @@ def test_operations_that_follow_each_other_are_not_interrupted(agent: Path) -> N
 def test_long_gaps_between_operations_are_foreseen_and_sampled(agent: Path) -> None:
     for counts in work("long gaps", agent)[1:]:
         assert counts["armings"] >= 9  # the tenth is the iteration's end
-        assert counts["samples"] > 50
+        assert counts["samples"] > 20
         assert counts["signals"] < 1.5 * counts["samples"]
