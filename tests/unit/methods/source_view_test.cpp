@@ -26,6 +26,7 @@ struct Viewed {
   explicit Viewed(session::Document& document) : view(document, thread, 1, loop, [] {}) {}
 
   const SourceView& ready() {
+    loop.restart();
     const auto work = boost::asio::make_work_guard(loop);
     while (!view.is_ready()) {
       loop.run_one();
@@ -35,6 +36,7 @@ struct Viewed {
   /// Whether the thread has the document's text: by the line of its last byte, and each line being itself.
   LineView lines(const std::string& profiled) {
     ready();
+    loop.restart();
     const auto work = boost::asio::make_work_guard(loop);
     const auto text = std::make_shared<const std::string>(profiled);
     const LineView* found = view.lines(text);
@@ -117,6 +119,7 @@ TEST(SourceView, AnswersOnlyAboutTheTextAsItIs) {
   EXPECT_FALSE(viewed.view.is_ready());
   viewed.ready();
   viewed.view.find_call(6, [&](std::optional<source::Call> found) { call = std::move(found); });
+  viewed.loop.restart();
   const auto work = boost::asio::make_work_guard(viewed.loop);
   while (!call.has_value()) {
     viewed.loop.run_one();

@@ -44,7 +44,7 @@ inline std::string adversarial(unsigned seed, std::size_t bytes) {
     text += repeated(first, 1 + random() % 64);
     text += second;
   }
-  return text + any_of(kOpenings);
+  return text.append(any_of(kOpenings));
 }
 
 }  // namespace ridgeline::source
