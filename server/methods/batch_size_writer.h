@@ -1,6 +1,7 @@
 // ridgeline/setBatchSize: writes the batch size into the code through the client, one edit at a time.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,10 +29,13 @@ class BatchSizeWriter {
   };
 
   void send(const std::string& uri, Wish wish);
+  void send_edit(const std::string& uri, const Snapshot* snapshot);
+  /// Answers what is sent, and goes on with what waits.
+  void finish(const std::string& uri, const std::function<void(Wish&)>& answer);
   void answered(const std::string& uri, const session::ClientAnswer& answer);
 
   Workspace& workspace_;
-  std::map<std::string, Wish> sent_;     ///< by URI: what the client applies now
+  std::map<std::string, Wish> sent_;     ///< by URI: what is made, or what the client applies now
   std::map<std::string, Wish> waiting_;  ///< by URI: what comes after it
 };
 

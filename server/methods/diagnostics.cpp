@@ -1,13 +1,13 @@
 #include "methods/diagnostics.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "analysis/advice.h"
 #include "methods/batch_size.h"
 #include "methods/mistakes.h"
 #include "report/labels.h"
-#include "source/line_map.h"
 
 namespace ridgeline::methods {
 
@@ -35,13 +35,12 @@ protocol::Range entry_range(const Snapshot& snapshot) {
 }
 
 /// The line of the text that ran, where it is now.
-std::optional<std::size_t> line_now(const Snapshot& snapshot, const Failed& failed, int line) {
-  const auto ran = std::ranges::find(failed.sources, snapshot.document.path(), &protocol::SourceText::path);
+std::optional<std::size_t> line_now(const Snapshot& snapshot, int line) {
   const auto index = static_cast<std::size_t>(line - 1);
-  if (ran == failed.sources.end() || ran->text == snapshot.document.bytes()) {
+  if (snapshot.failed_lines == nullptr) {
     return index;
   }
-  const auto map = source::line_map(ran->text, snapshot.document.bytes());
+  const auto& map = snapshot.failed_lines->now;
   return index < map.size() ? map[index] : std::nullopt;
 }
 
@@ -52,7 +51,7 @@ void add_failure(const Snapshot& snapshot, const Entry& entry, std::vector<Diagn
   diagnostic.range = entry_range(snapshot);
   const bool here = place.path == snapshot.document.path();
   if (here && place.line > 0) {
-    const auto line = line_now(snapshot, *entry.failed, place.line);
+    const auto line = line_now(snapshot, place.line);
     if (!line.has_value()) {
       return;  // the line was changed since: perhaps it is mended
     }
@@ -129,7 +128,33 @@ void add_advice(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) 
   }
 }
 
+/// Only where something of ours is missing because of it.
+void add_unparsed(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) {
+  if (snapshot.source.is_parsed() ||
+      (!snapshot.source.entry_point().has_value() && snapshot.file() == nullptr && snapshot.own == nullptr)) {
+    return;
+  }
+  Diagnostic diagnostic;
+  diagnostic.range = entry_range(snapshot);
+  diagnostic.severity = DiagnosticSeverity::kInformation;
+  diagnostic.code = "source-not-parsed";
+  diagnostic.source = kSource;
+  diagnostic.message = unparsed_message(snapshot.document);
+  diagnostics.push_back(std::move(diagnostic));
+}
+
 }  // namespace
+
+std::string unparsed_message(const session::Document& document) {
+  const std::string name = std::filesystem::path(document.path()).filename().string();
+  if (document.bytes().size() > source::kMaxTextBytes) {
+    return name + " is larger than " + std::to_string(source::kMaxTextBytes >> 20) +
+           " MiB. It is not parsed, and shows no figures.";
+  }
+  return name +
+         " could not be parsed: it took too long. Look for a bracket or a quote that is not closed. Until then, hovers on "
+         "functions and classes show no figures; profiling, the figures on lines and the batch size still work.";
+}
 
 FailurePlace place_of(const Entry& entry) {
   if (entry.failed.has_value()) {
@@ -144,9 +169,11 @@ FailurePlace place_of(const Entry& entry) {
   return {entry.path, 0};
 }
 
-std::vector<Diagnostic> diagnostics(const Snapshot& snapshot, const Entry* failed) {
+std::vector<Diagnostic> diagnostics(const Snapshot& snapshot) {
+  const Entry* failed = snapshot.failed;
   std::vector<Diagnostic> diagnostics;
   add_mistakes(snapshot, diagnostics);
+  add_unparsed(snapshot, diagnostics);
   // What the text shows was told above, also when the run found it.
   const auto told = [&](const Diagnostic& diagnostic) { return diagnostic.code == failed->failed->run.failure.kind; };
   if (failed != nullptr && failed->failed.has_value() && std::ranges::none_of(diagnostics, told)) {

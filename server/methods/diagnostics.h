@@ -15,8 +15,10 @@ struct FailurePlace {
 };
 FailurePlace place_of(const Entry& entry);
 
-/// Most severe first. `failed`: the entry whose last run's failure is shown here; null: none. Places of related
-/// information are paths, not yet URIs.
-std::vector<protocol::Diagnostic> diagnostics(const Snapshot& snapshot, const Entry* failed);
+/// What the user is told of a document that could not be parsed.
+std::string unparsed_message(const session::Document& document);
+
+/// Most severe first. Places of related information are paths, not yet URIs.
+std::vector<protocol::Diagnostic> diagnostics(const Snapshot& snapshot);
 
 }  // namespace ridgeline::methods

@@ -1,7 +1,5 @@
 #include "methods/entries.h"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <filesystem>
@@ -48,16 +46,6 @@ Entries::Entries(asio::io_context& loop, std::function<void(const Entry&)> on_ch
 Entries::~Entries() {
   stop();
   pool_.join();
-}
-
-void Entries::let_go(std::function<bool()> part) {
-  asio::post(pool_, [part = std::move(part)] {
-    bool more = true;
-    while (more) {
-      more = part();
-      ::malloc_trim(0);  // glibc keeps freed blocks that others lie above
-    }
-  });
 }
 
 void Entries::stop() {
@@ -123,7 +111,7 @@ void Entries::profile(profiling::ProfileRequest request, const profiling::Target
     if (auto* failure = std::get_if<profiling::RunFailure>(&outcome)) {
       const bool given_up = failure->failure.kind == "cancelled" || failure->failure.kind == "superseded";
       if (!given_up) {
-        entry.failed = Failed{*failure, std::move(*texts)};
+        entry.failed = Failed{*failure, texts};
       }
       if (!given_up || latest) {
         on_change_(entry);

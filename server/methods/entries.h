@@ -23,7 +23,7 @@ namespace ridgeline::methods {
 /// The last run failed: what went wrong, and the texts that ran, as far as an editor had them open.
 struct Failed {
   profiling::RunFailure run;
-  std::vector<protocol::SourceText> sources;
+  std::shared_ptr<const std::vector<protocol::SourceText>> sources;
 };
 
 struct Entry {
@@ -81,10 +81,6 @@ class Entries {
   bool is_trusted(const profiling::Target& target) const;
   /// Kept in the cache folder; when that fails `problem` says why, and it holds for this process.
   void trust(const profiling::Target& target, std::string& problem);
-
-  /// Ends something large, on a thread that nobody waits for, and gives its memory back to the system: that keeps
-  /// everybody from memory, so it goes part by part, until `part` says that there is no more.
-  void let_go(std::function<bool()> part);
 
   /// Ends the worker and what goes on, untold. Nothing is profiled after it.
   void stop();

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "report/markdown.h"
-#include "source/calls.h"
 
 namespace ridgeline::methods {
 
@@ -57,7 +56,7 @@ void add(Cost& cost, const LineCost& line) {
   }
 }
 
-std::string of_line(const Snapshot& snapshot, std::uint32_t line, std::size_t offset) {
+std::string of_line(const Snapshot& snapshot, std::uint32_t line) {
   const auto then = snapshot.profiled(line);
   const FileFigures& file = *snapshot.file();
   const auto found = then.has_value() ? file.lines.find(*then) : file.lines.end();
@@ -66,10 +65,7 @@ std::string of_line(const Snapshot& snapshot, std::uint32_t line, std::size_t of
   }
   Cost cost;
   add(cost, *found->second);
-  if (const source::SourceTree* tree = snapshot.source.tree()) {
-    const auto call = source::expression_at(*tree, offset);
-    cost.title = call.has_value() ? call->callee : "";
-  }
+  cost.title = snapshot.call.has_value() ? snapshot.call->callee : "";
   cost.calls = static_cast<double>(found->second->calls.value_or(0));
   cost.model = &found->second->self_model;
   cost.inside = outermost(*snapshot.figures(), nodes_at(file.calls, *then));
@@ -128,7 +124,7 @@ std::string words_at(const Snapshot& snapshot, std::size_t offset, std::uint32_t
                                                                : of_function(snapshot, definition);
     }
   }
-  return of_line(snapshot, line, offset);
+  return of_line(snapshot, line);
 }
 
 }  // namespace

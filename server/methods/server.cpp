@@ -52,12 +52,38 @@ Json capabilities_for(const protocol::InitializeParams& client) {
 
 std::string uri_in(const Json& params) { return member<protocol::TextDocumentIdentifier>(params, "textDocument").uri; }
 
-Json summary(const Workspace& workspace, const Entry& entry) {
+/// Answers when the document of `question` has been parsed, with what `make` makes of it; as dispatch does, when that
+/// throws.
+void answer_when_ready(Workspace& workspace, Workspace::Question question, session::Reply reply,
+                       std::function<Json(const Snapshot*)> make) {
+  auto shared = std::make_shared<session::Reply>(std::move(reply));
+  workspace.when_ready(
+      std::move(question),
+      [shared, make = std::move(make)](const Snapshot* snapshot) {
+        try {
+          shared->result(make(snapshot));
+        } catch (const protocol::InvalidValue& problem) {
+          shared->error(code::kInvalidParams, problem.what());
+        } catch (const Json::exception& problem) {
+          shared->error(code::kInvalidParams, protocol::words_of(problem));
+        } catch (const std::exception& problem) {
+          shared->error(code::kInternalError, problem.what());
+        }
+      },
+      [shared] {
+        shared->error(code::kContentModified, "The text was changed again and again before it could be parsed.",
+                      {{"reason", "changing"}});
+      });
+}
+
+void answer_summary(Workspace& workspace, const Entry& entry, session::Reply reply) {
   const std::string uri = workspace.session().uri_of(entry.path);
-  const auto snapshot = workspace.snapshot(uri);
-  const auto* entry_point =
-      snapshot.has_value() && snapshot->source.entry_point().has_value() ? &*snapshot->source.entry_point() : nullptr;
-  return summary_json(entry, uri, entry_point == nullptr ? std::nullopt : batch_size_in_code(*entry_point));
+  answer_when_ready(workspace, {uri}, std::move(reply), [&entry, uri](const Snapshot* snapshot) {
+    const auto* entry_point = snapshot != nullptr && snapshot->source.entry_point().has_value()
+                                  ? &*snapshot->source.entry_point()
+                                  : nullptr;
+    return summary_json(entry, uri, entry_point == nullptr ? std::nullopt : batch_size_in_code(*entry_point));
+  });
 }
 
 /// Without a client that reads Markdown the words stand as they are.
@@ -87,7 +113,7 @@ Server::Server(boost::asio::io_context& loop)
 Server::Client& Server::client_of(session::Session& session) {
   auto& client = clients_[session.id()];
   if (client == nullptr) {
-    client = std::make_unique<Client>(session, entries_);
+    client = std::make_unique<Client>(session, entries_, thread_);
   }
   return *client;
 }
@@ -133,8 +159,12 @@ void Server::add_features() {
   const auto on_document = [this](const char* method, const Json& nothing, auto answer) {
     service_.methods.requests[method] = [this, nothing, answer](session::Session& session, const Json& params,
                                                                 session::Reply reply, const session::CancelToken&) {
-      const auto snapshot = client_of(session).workspace.snapshot(uri_in(params));
-      reply.result(snapshot.has_value() ? answer(*snapshot, params) : nothing);
+      Workspace::Question question{uri_in(params)};
+      question.position = optional_member<protocol::Position>(params, "position");
+      answer_when_ready(client_of(session).workspace, std::move(question), std::move(reply),
+                        [nothing, answer, params](const Snapshot* snapshot) -> Json {
+                          return snapshot != nullptr ? answer(*snapshot, params) : nothing;
+                        });
     };
   };
   on_document("textDocument/hover", nullptr, [](const Snapshot& snapshot, const Json& params) -> Json {
@@ -156,13 +186,14 @@ void Server::add_features() {
   });
   service_.methods.requests["textDocument/diagnostic"] = [this](session::Session& session, const Json& params,
                                                                 session::Reply reply, const session::CancelToken&) {
-    const Workspace& workspace = client_of(session).workspace;
-    const auto snapshot = workspace.snapshot(uri_in(params));
-    protocol::DocumentDiagnosticReport report;
-    if (snapshot.has_value()) {
-      report.items = workspace.diagnostics_of(*snapshot);
-    }
-    reply.result(report);
+    Workspace& workspace = client_of(session).workspace;
+    answer_when_ready(workspace, {uri_in(params)}, std::move(reply), [&workspace](const Snapshot* snapshot) -> Json {
+      protocol::DocumentDiagnosticReport report;
+      if (snapshot != nullptr) {
+        report.items = workspace.diagnostics_of(*snapshot);
+      }
+      return report;
+    });
   };
   service_.methods.notifications["workspace/didChangeWatchedFiles"] = [this](session::Session& session,
                                                                              const Json& params) {
@@ -185,7 +216,7 @@ void Server::profile(session::Session& session, const std::string& uri, const Js
                   return;  // the session has ended
                 }
                 if (failure == nullptr) {
-                  answer->result(summary(client->second->workspace, *entry));
+                  answer_summary(client->second->workspace, *entry, std::move(*answer));
                 } else if (failure->failure.kind == "cancelled") {
                   answer->error(code::kRequestCancelled, failure->failure.message, failure_json(*failure));
                 } else {
@@ -272,19 +303,41 @@ void Server::add_own_methods() {
                                         const session::CancelToken&) {
     reply.result(status_json(client_of(session).workspace, entries_, params));
   };
-  /// A method that speaks of a profile by its id.
-  const auto of_profile = [this](const char* method, auto answer) {
-    service_.methods.requests[method] = [this, answer](session::Session& session, const Json& params,
-                                                       session::Reply reply, const session::CancelToken&) {
-      const auto id = member<std::string>(params, "profileId");
-      const Entry* entry = entries_.by_profile(id);
-      if (entry == nullptr) {
-        reply.error(code::kContentModified, "There is no profile " + id.substr(0, 40) + " any more.",
-                    {{"reason", "gone"}});
-        return;
+  /// Of the profile that a method speaks of by its id; null, and answered, when there is none.
+  const auto entry_in = [this](const Json& params, session::Reply& reply) {
+    const auto id = member<std::string>(params, "profileId");
+    const Entry* entry = entries_.by_profile(id);
+    if (entry == nullptr) {
+      reply.error(code::kContentModified, "There is no profile " + id.substr(0, 40) + " any more.",
+                  {{"reason", "gone"}});
+    }
+    return entry;
+  };
+  const auto of_profile = [this, entry_in](const char* method, auto answer) {
+    service_.methods.requests[method] = [entry_in, answer](session::Session& session, const Json& params,
+                                                           session::Reply reply, const session::CancelToken&) {
+      if (const Entry* entry = entry_in(params, reply)) {
+        reply.result(answer(session, *entry, params));
       }
-      reply.result(answer(session, *entry, params));
     };
+  };
+  requests["ridgeline/lineCosts"] = [this, entry_in](session::Session& session, const Json& params,
+                                                     session::Reply reply, const session::CancelToken&) {
+    const Entry* entry = entry_in(params, reply);
+    if (entry == nullptr) {
+      return;
+    }
+    const auto costs = [figures = entry->figures, params](const Snapshot* snapshot) -> Json {
+      if (snapshot == nullptr) {
+        throw protocol::InvalidValue("textDocument: it is not open");
+      }
+      if (snapshot->entry->figures != figures) {
+        throw protocol::InvalidValue("profileId: another profile has taken its place");
+      }
+      const auto node = optional_member<std::string>(params, "node");
+      return line_costs_json(*snapshot, node.has_value() && !node->empty() ? &node_in(*figures, params) : nullptr);
+    };
+    answer_when_ready(client_of(session).workspace, {uri_in(params), entry, std::nullopt}, std::move(reply), costs);
   };
   /// ridgeline/summary also answers for a document, which is how a client learns the id.
   requests["ridgeline/summary"] = [this](session::Session& session, const Json& params, session::Reply reply,
@@ -297,23 +350,15 @@ void Server::add_own_methods() {
                   {{"reason", "gone"}});
       return;
     }
-    reply.result(entry == nullptr ? Json(nullptr) : summary(client_of(session).workspace, *entry));
+    if (entry == nullptr) {
+      reply.result(nullptr);
+    } else {
+      answer_summary(client_of(session).workspace, *entry, std::move(reply));
+    }
   };
   of_profile("ridgeline/breakdown", [](session::Session& session, const Entry& entry, const Json& params) {
     return breakdown_json(*entry.figures, node_in(*entry.figures, params),
                           [&](const std::string& path) { return session.uri_of(path); });
-  });
-  of_profile("ridgeline/lineCosts", [this](session::Session& session, const Entry& entry, const Json& params) -> Json {
-    const auto snapshot = client_of(session).workspace.snapshot(uri_in(params));
-    if (!snapshot.has_value()) {
-      throw protocol::InvalidValue("textDocument: it is not open");
-    }
-    Snapshot of_entry = *snapshot;
-    of_entry.entry = &entry;
-    const FileFigures* file = of_entry.file();
-    of_entry.lines = file != nullptr && file->text != nullptr ? &snapshot->source.lines(*file->text) : nullptr;
-    const auto node = optional_member<std::string>(params, "node");
-    return line_costs_json(of_entry, node.has_value() && !node->empty() ? &node_in(*entry.figures, params) : nullptr);
   });
   of_profile("ridgeline/predict", [](session::Session&, const Entry& entry, const Json& params) {
     return prediction_json(*entry.figures, question_in(params));

@@ -23,8 +23,11 @@ class Server : public session::SessionListener {
 
   /// For the sessions; refers to this server.
   const session::Service& service() const { return service_; }
-  /// Ends the profiles and their worker, so that the loop can run out of work.
-  void stop() { entries_.stop(); }
+  /// Ends the profiles and their worker, and what is read of texts, so that the loop can run out of work.
+  void stop() {
+    entries_.stop();
+    thread_.stop();
+  }
 
   void initialized(session::Session& session) override;
   void ended(session::Session& session) override;
@@ -37,7 +40,8 @@ class Server : public session::SessionListener {
 
  private:
   struct Client {
-    explicit Client(session::Session& session, Entries& entries) : workspace(session, entries), writer(workspace) {}
+    Client(session::Session& session, Entries& entries, SourceThread& thread)
+        : workspace(session, entries, thread), writer(workspace) {}
     Workspace workspace;
     BatchSizeWriter writer;
   };
@@ -51,6 +55,7 @@ class Server : public session::SessionListener {
   void open_report(session::Session& session, const std::string& uri, session::Reply reply);
 
   session::Service service_;
+  SourceThread thread_;
   std::map<std::uint64_t, std::unique_ptr<Client>> clients_;  ///< by the session's id
   Entries entries_;
   ProfilingFlow flow_;

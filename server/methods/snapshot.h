@@ -24,6 +24,9 @@ struct Snapshot {
   const Entry* entry = nullptr;     ///< whose figures are shown here; null: there are none
   const Entry* own = nullptr;       ///< the document as an entry; null: nothing is known of it
   const LineView* lines = nullptr;  ///< between the profiled text and the document; null without figures for it
+  const Entry* failed = nullptr;    ///< whose failure is shown here; null: none
+  const LineView* failed_lines = nullptr;  ///< between the text that failed and the document; null: they are the same
+  std::optional<source::Call> call{};      ///< at the place that was asked about
 
   const Figures* figures() const { return entry == nullptr ? nullptr : entry->figures.get(); }
   const FileFigures* file() const { return figures() == nullptr ? nullptr : figures()->file(document.path()); }

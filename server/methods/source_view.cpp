@@ -1,101 +1,97 @@
 #include "methods/source_view.h"
 
 #include <algorithm>
-#include <chrono>
-#include <string_view>
+#include <boost/asio/post.hpp>
 #include <utility>
-
-#include "source/line_map.h"
 
 namespace ridgeline::methods {
 
-namespace {
+namespace asio = boost::asio;
 
-bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }
-
-/// One edit that makes `before` into `after`, in whole characters.
-source::TextEdit difference(std::string_view before, std::string_view after) {
-  const std::size_t shorter = std::min(before.size(), after.size());
-  std::size_t begin = static_cast<std::size_t>(
-      std::mismatch(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(shorter), after.begin()).first -
-      before.begin());
-  while (begin > 0 && begin < before.size() && !begins_character(before[begin])) {
-    --begin;
-  }
-  std::size_t same = 0;
-  while (same < shorter - begin && before[before.size() - 1 - same] == after[after.size() - 1 - same]) {
-    ++same;
-  }
-  while (same > 0 && !begins_character(before[before.size() - same])) {
-    --same;
-  }
-  return {{begin, before.size() - same}, std::string(after.substr(begin, after.size() - same - begin))};
+SourceView::SourceView(const session::Document& document, SourceThread& thread, SourceThread::Group group,
+                       asio::io_context& loop, std::function<void()> on_news)
+    : document_(&document), loop_(loop), on_news_(std::move(on_news)) {
+  const auto on_facts = [this, &loop, alive = std::weak_ptr(alive_)](std::shared_ptr<const SourceFacts> facts) {
+    asio::post(loop, [this, alive, facts = std::move(facts)]() mutable {
+      if (!alive.expired()) {
+        take(std::move(facts));
+      }
+    });
+  };
+  reader_ = std::make_shared<DocumentReader>(thread, group, on_facts);
+  version_ = 1;
+  send_text();
 }
 
-}  // namespace
+SourceView::~SourceView() { reader_->close(); }
 
-LineView make_line_view(const std::string& profiled, const std::string& current) {
-  LineView view;
-  view.now = source::line_map(profiled, current);
-  std::size_t lines = 0;
-  for (const auto& now : view.now) {
-    lines = std::max(lines, now.has_value() ? *now + 1 : 0);
+void SourceView::send_text() {
+  too_large_ = document_->bytes().size() > source::kMaxTextBytes;
+  if (too_large_) {
+    reader_->drop(version_);
+  } else {
+    reader_->replace(version_, document_->bytes());
   }
-  view.then.resize(lines);
-  for (std::size_t then = 0; then < view.now.size(); ++then) {
-    if (view.now[then].has_value()) {
-      view.then[*view.now[then]] = then;
-    }
-  }
-  return view;
 }
-
-SourceView::SourceView(const session::Document& document)
-    : document_(&document), tree_(source::SourceTree::parse(document.bytes())) {}
 
 void SourceView::changed(std::span<const session::ByteEdit> edits) {
-  const std::string& text = document_->bytes();
-  bool kept = tree_.has_value();
-  if (kept && edits.size() == 1) {
-    const session::ByteEdit& edit = edits.front();
-    kept =
-        tree_->edit(source::TextEdit{{edit.begin, edit.old_end}, text.substr(edit.begin, edit.new_end - edit.begin)});
-  } else if (kept) {
-    kept = tree_->edit(difference(tree_->text(), text));
+  if (edits.empty()) {
+    return;  // what came made no sense, and the text is what it was
   }
-  if (!kept || tree_->text().size() != text.size()) {
-    tree_ = source::SourceTree::parse(text);
+  ++version_;
+  lines_.clear();
+  if (edits.size() != 1 || too_large_ || document_->bytes().size() > source::kMaxTextBytes) {
+    send_text();
+    return;
   }
-  entry_point_.reset();
-  definitions_.reset();
-  lines_.reset();
+  const session::ByteEdit& edit = edits.front();
+  reader_->edit(version_,
+                {{edit.begin, edit.old_end}, document_->bytes().substr(edit.begin, edit.new_end - edit.begin)});
 }
 
-bool SourceView::catch_up() {
-  constexpr std::chrono::microseconds kSlice{1000};
-  return !tree_.has_value() || tree_->catch_up(kSlice);
+void SourceView::take(std::shared_ptr<const SourceFacts> facts) {
+  facts_ = std::move(facts);
+  if (is_ready()) {
+    on_news_();
+  }
 }
 
-const std::optional<source::EntryPoint>& SourceView::entry_point() const {
-  if (!entry_point_.has_value()) {
-    entry_point_ = tree_.has_value() ? source::find_entry_point(*tree_) : std::nullopt;
+const LineView* SourceView::lines(const std::shared_ptr<const std::string>& profiled) {
+  const auto known = std::ranges::find(lines_, profiled, &Lines::profiled);
+  if (known != lines_.end()) {
+    return known->view.has_value() ? &*known->view : nullptr;
   }
-  return *entry_point_;
+  constexpr std::size_t kMaxTexts = 8;
+  if (lines_.size() >= kMaxTexts) {
+    lines_.erase(lines_.begin());
+  }
+  lines_.push_back({profiled, std::nullopt});
+  reader_->find_lines(version_, profiled,
+                      [this, &loop = loop_, alive = std::weak_ptr(alive_), profiled, version = version_](LineView view) {
+                        asio::post(loop, [this, alive, profiled, version, view = std::move(view)]() mutable {
+                          if (alive.expired() || version != version_) {
+                            return;
+                          }
+                          const auto asked = std::ranges::find(lines_, profiled, &Lines::profiled);
+                          if (asked != lines_.end()) {
+                            asked->view = std::move(view);
+                          }
+                          on_news_();
+                        });
+                      });
+  return nullptr;
 }
 
-const std::vector<source::Definition>& SourceView::definitions() const {
-  if (!definitions_.has_value()) {
-    definitions_ = tree_.has_value() ? source::definitions(*tree_) : std::vector<source::Definition>{};
-  }
-  return *definitions_;
-}
-
-const LineView& SourceView::lines(const std::string& profiled) const {
-  if (!lines_.has_value() || lines_of_ != &profiled) {
-    lines_ = make_line_view(profiled, document_->bytes());
-    lines_of_ = &profiled;
-  }
-  return *lines_;
+void SourceView::find_call(std::size_t offset, std::function<void(std::optional<source::Call>)> answer) {
+  reader_->find_call(version_, offset,
+                     [this, &loop = loop_, alive = std::weak_ptr(alive_), version = version_,
+                      answer = std::move(answer)](std::optional<source::Call> call) {
+                       asio::post(loop, [this, alive, version, answer, call = std::move(call)]() mutable {
+                         if (!alive.expired() && version == version_) {
+                           answer(std::move(call));
+                         }
+                       });
+                     });
 }
 
 }  // namespace ridgeline::methods

@@ -1,53 +1,66 @@
-// An open document as Python source: its tree, its providers, its symbols; and where profiled lines are in it now.
+// An open document as Python source: its providers, its symbols; and where profiled lines are in it now.
 #pragma once
 
+#include <boost/asio/io_context.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "methods/document_reader.h"
 #include "session/documents.h"
-#include "source/definitions.h"
-#include "source/entry_point.h"
-#include "source/source_tree.h"
 
 namespace ridgeline::methods {
 
-/// Lines of one text in another, both ways; from 0.
-struct LineView {
-  std::vector<std::optional<std::size_t>> now;   ///< by line of the profiled text
-  std::vector<std::optional<std::size_t>> then;  ///< by line of the current text
-};
-LineView make_line_view(const std::string& profiled, const std::string& current);
-
-/// Follows one open document, whose owner calls changed(). What it tells is made when it is asked for, once per change.
+/// Follows one open document, whose owner calls changed(). Lives on the loop, and holds it for no longer than it takes
+/// to hand a change to the thread that reads it: what the text says comes later, and until then is_ready() is false.
 class SourceView {
  public:
-  explicit SourceView(const session::Document& document);
+  /// `on_news`: called on the loop when something that was asked for, or the facts, have come.
+  SourceView(const session::Document& document, SourceThread& thread, SourceThread::Group group,
+             boost::asio::io_context& loop, std::function<void()> on_news);
+  ~SourceView();
+  SourceView(const SourceView&) = delete;
+  SourceView& operator=(const SourceView&) = delete;
 
   void changed(std::span<const session::ByteEdit> edits);
 
-  /// Parses what was changed, for about a millisecond. True when that is done; else the next call goes on.
-  bool catch_up();
-
   const session::Document& document() const { return *document_; }
-  /// Nothing when the file has no provider, or is no text that can be parsed.
-  const std::optional<source::EntryPoint>& entry_point() const;
-  const std::vector<source::Definition>& definitions() const;
-  /// Null when the text is too large to be parsed.
-  const source::SourceTree* tree() const { return tree_.has_value() ? &*tree_ : nullptr; }
-  /// Of a profiled text, which the caller keeps alive for as long as it asks for it.
-  const LineView& lines(const std::string& profiled) const;
+  /// Whether the facts are of the text as it is now.
+  bool is_ready() const { return facts_->version == version_; }
+  /// False when the text is too large, or the parser gave up: there are no symbols.
+  bool is_parsed() const { return facts_->parsed; }
+  /// Nothing when the file has no provider. As is definitions(): of the last facts, which is_ready() tells of.
+  const std::optional<source::EntryPoint>& entry_point() const { return facts_->entry_point; }
+  const std::vector<source::Definition>& definitions() const { return facts_->definitions; }
+
+  /// Where the lines of a text that ran are now; null: it is being found out, and `on_news` tells. The view is ready.
+  const LineView* lines(const std::shared_ptr<const std::string>& profiled);
+  /// What is called at a byte of the text; `answer` is not called when the text changes before.
+  void find_call(std::size_t offset, std::function<void(std::optional<source::Call>)> answer);
 
  private:
+  struct Lines {
+    std::shared_ptr<const std::string> profiled;
+    std::optional<LineView> view;
+  };
+
+  void send_text();
+  void take(std::shared_ptr<const SourceFacts> facts);
+
   const session::Document* document_;
-  std::optional<source::SourceTree> tree_;
-  mutable std::optional<std::optional<source::EntryPoint>> entry_point_;
-  mutable std::optional<std::vector<source::Definition>> definitions_;
-  mutable std::optional<LineView> lines_;
-  mutable const std::string* lines_of_ = nullptr;
+  boost::asio::io_context& loop_;
+  std::function<void()> on_news_;
+  std::uint64_t version_ = 0;
+  bool too_large_ = false;
+  std::shared_ptr<const SourceFacts> facts_ = std::make_shared<const SourceFacts>();
+  std::vector<Lines> lines_;  ///< of this version; a file's figures and its failure have a text each
+  std::shared_ptr<DocumentReader> reader_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace ridgeline::methods

@@ -1,7 +1,8 @@
 #include "methods/workspace.h"
 
+#include <malloc.h>
+
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "methods/answers_json.h"
@@ -20,19 +21,25 @@ bool is_inside(std::string_view path, std::string_view folder) {
   return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
 }
 
+/// The text of the file that ran, as the editor had it open; null: it had not.
+std::shared_ptr<const std::string> ran_text(const Entry& entry, const std::string& path) {
+  const auto& sources = entry.failed->sources;
+  const auto ran = std::ranges::find(*sources, path, &protocol::SourceText::path);
+  return ran == sources->end() ? nullptr : std::shared_ptr<const std::string>(sources, &ran->text);
+}
+
 }  // namespace
 
-Workspace::Workspace(session::Session& session, Entries& entries)
-    : session_(session), entries_(entries), timer_(session.loop()) {
+Workspace::Workspace(session::Session& session, Entries& entries, SourceThread& thread)
+    : session_(session), entries_(entries), thread_(thread), timer_(session.loop()) {
   settings_.advice.fill(true);
 }
 
 Workspace::~Workspace() {
-  entries_.let_go([views = std::make_shared<decltype(views_)>(std::move(views_))] {
-    constexpr std::ptrdiff_t kAtOnce = 128;
-    const auto count = std::min<std::ptrdiff_t>(kAtOnce, std::ssize(*views));
-    views->erase(views->begin(), std::next(views->begin(), count));
-    return !views->empty();
+  views_.clear();
+  thread_.add(session_.id(), [] {
+    ::malloc_trim(0);  // glibc keeps freed blocks that others lie above
+    return false;
   });
 }
 
@@ -62,19 +69,26 @@ void Workspace::opened(const session::Document& document) {
   if (!is_python(document)) {
     return;
   }
-  views_.insert_or_assign(document.uri(), SourceView(document));
-  const std::string& path = document.path();
-  entries_.file_is(path, document.bytes());
-  if (views_.at(document.uri()).entry_point().has_value()) {
-    when_configured([this, path] {
-      const profiling::ProfileRequest request = settings_.request(path);
-      auto found = profiling::find_target(request);
-      if (const auto* target = std::get_if<profiling::Target>(&found)) {
-        entries_.load(request, *target);
-      }
-    });
-  }
-  publish(document.uri());
+  const std::string& uri = document.uri();
+  const auto on_view_news = [this, uri] { on_news(uri); };
+  views_[uri] = std::make_unique<SourceView>(document, thread_, session_.id(), session_.loop(), on_view_news);
+  entries_.file_is(document.path(), document.bytes());
+  when_ready({uri}, [this](const Snapshot* snapshot) {
+    if (snapshot != nullptr && snapshot->source.entry_point().has_value()) {
+      load_figures(snapshot->document.path());
+    }
+  });
+  publish(uri);
+}
+
+void Workspace::load_figures(const std::string& path) {
+  when_configured([this, path] {
+    const profiling::ProfileRequest request = settings_.request(path);
+    auto found = profiling::find_target(request);
+    if (const auto* target = std::get_if<profiling::Target>(&found)) {
+      entries_.load(request, *target);
+    }
+  });
 }
 
 void Workspace::changed(const session::Document& document, std::span<const session::ByteEdit> edits) {
@@ -82,13 +96,16 @@ void Workspace::changed(const session::Document& document, std::span<const sessi
   if (view == views_.end()) {
     return;
   }
-  view->second.changed(edits);
+  view->second->changed(edits);
   entries_.file_is(document.path(), document.bytes());
+  count_change(document.uri());
   publish_later(document.uri());
 }
 
 void Workspace::closed(const session::Document& document) {
   views_.erase(document.uri());
+  unparsed_.erase(document.uri());
+  on_news(document.uri());
   if (published_.erase(document.uri()) > 0 && session_.running()) {
     session_.notify("textDocument/publishDiagnostics",
                     protocol::PublishDiagnosticsParams{document.uri(), std::nullopt, {}});
@@ -122,40 +139,147 @@ void Workspace::refresh(bool supported, const char* method) {
   }
 }
 
-std::optional<Snapshot> Workspace::snapshot(std::string_view uri) const {
-  const SourceView* source = view(uri);
-  if (source == nullptr) {
+// ---- what waits for a text to be parsed
+
+void Workspace::when_ready(Question question, Answer answer, std::function<void()> give_up) {
+  const std::string uri = question.uri;
+  waiting_for_text_[uri].push_back(
+      std::make_shared<Waiting>(Waiting{std::move(question), std::move(answer), std::move(give_up)}));
+  on_news(uri);
+}
+
+void Workspace::on_news(const std::string& uri) {
+  const auto view = views_.find(uri);
+  if (view != views_.end() && view->second->is_ready()) {
+    report_unparsed(*view->second);
+  }
+  // An answer may ask again, close the document, or end the session.
+  const std::weak_ptr alive = alive_;
+  const auto found_waiting = waiting_for_text_.find(uri);
+  const auto waiting = found_waiting == waiting_for_text_.end() ? std::vector<std::shared_ptr<Waiting>>()
+                                                                : found_waiting->second;
+  for (const auto& one : waiting) {
+    const auto now = views_.find(uri);
+    const std::optional<Snapshot> found = now != views_.end() ? snapshot(*now->second, one) : std::nullopt;
+    if (now != views_.end() && !found.has_value()) {
+      continue;
+    }
+    if (remove(one)) {
+      one->answer(found.has_value() ? &*found : nullptr);
+    }
+    if (alive.expired()) {
+      return;
+    }
+  }
+}
+
+void Workspace::count_change(const std::string& uri) {
+  constexpr std::size_t kMaxChanges = 64;
+  const std::weak_ptr alive = alive_;
+  std::vector<std::shared_ptr<Waiting>> given_up;
+  const auto waiting = waiting_for_text_.find(uri);
+  if (waiting == waiting_for_text_.end()) {
+    return;
+  }
+  for (const auto& one : waiting->second) {
+    one->call.reset();
+    one->asked = false;
+    if (++one->changes > kMaxChanges && one->give_up) {
+      given_up.push_back(one);
+    }
+  }
+  for (const auto& one : given_up) {
+    if (alive.expired()) {
+      return;
+    }
+    if (remove(one)) {
+      one->give_up();
+    }
+  }
+}
+
+bool Workspace::remove(const std::shared_ptr<Waiting>& waiting) {
+  const auto found = waiting_for_text_.find(waiting->question.uri);
+  if (found == waiting_for_text_.end() || std::erase(found->second, waiting) == 0) {
+    return false;
+  }
+  if (found->second.empty()) {
+    waiting_for_text_.erase(found);
+  }
+  return true;
+}
+
+std::optional<Snapshot> Workspace::snapshot(SourceView& view, const std::shared_ptr<Waiting>& waiting) {
+  if (!view.is_ready()) {
     return std::nullopt;
   }
-  const session::Document& document = source->document();
-  Snapshot snapshot{document, *source, settings_, session_.capabilities()};
+  const session::Document& document = view.document();
+  Snapshot snapshot{document, view, settings_, session_.capabilities()};
   snapshot.own = entries_.find(document.path());
-  snapshot.entry = entries_.for_file(document.path());
+  snapshot.entry = waiting->question.entry != nullptr ? waiting->question.entry : entries_.for_file(document.path());
+  snapshot.failed = failed_at(document);
+  bool complete = true;
   if (const FileFigures* file = snapshot.file(); file != nullptr && file->text != nullptr) {
-    snapshot.lines = &source->lines(*file->text);
+    snapshot.lines = view.lines({snapshot.entry->figures, file->text});
+    complete = snapshot.lines != nullptr;
   }
-  return snapshot;
+  if (const auto ran = snapshot.failed != nullptr ? ran_text(*snapshot.failed, document.path()) : nullptr;
+      ran != nullptr && *ran != document.bytes()) {
+    snapshot.failed_lines = view.lines(ran);
+    complete = complete && snapshot.failed_lines != nullptr;
+  }
+  complete = find_call(view, snapshot, waiting) && complete;
+  return complete ? std::optional(std::move(snapshot)) : std::nullopt;
 }
 
-const SourceView* Workspace::view(std::string_view uri) const {
-  const auto found = views_.find(uri);
-  return found == views_.end() ? nullptr : &found->second;
+bool Workspace::find_call(SourceView& view, Snapshot& snapshot, const std::shared_ptr<Waiting>& waiting) {
+  if (!waiting->question.position.has_value() || snapshot.file() == nullptr) {
+    return true;
+  }
+  const auto offset = view.document().offset(*waiting->question.position);
+  if (!offset.has_value()) {
+    return true;
+  }
+  if (waiting->call.has_value()) {
+    snapshot.call = *waiting->call;
+    return true;
+  }
+  if (!std::exchange(waiting->asked, true)) {
+    view.find_call(*offset, [this, waiting](std::optional<source::Call> call) {
+      waiting->call = std::move(call);
+      on_news(waiting->question.uri);
+    });
+  }
+  return false;
 }
 
-std::vector<protocol::Diagnostic> Workspace::diagnostics_of(const Snapshot& snapshot) const {
-  const Entry* failed = nullptr;
+const Entry* Workspace::failed_at(const session::Document& document) const {
   for (const auto& [path, entry] : entries_.all()) {
     if (!entry.failed.has_value()) {
       continue;
     }
     const std::string place = place_of(entry).path;
     const bool shown_there = place == path || session_.documents().find_path(place) != nullptr;
-    if (snapshot.document.path() == (shown_there ? place : path)) {
-      failed = &entry;
-      break;
+    if (document.path() == (shown_there ? place : path)) {
+      return &entry;
     }
   }
-  std::vector<protocol::Diagnostic> found = diagnostics(snapshot, failed);
+  return nullptr;
+}
+
+void Workspace::report_unparsed(const SourceView& view) {
+  const std::string& uri = view.document().uri();
+  if (view.is_parsed()) {
+    unparsed_.erase(uri);
+  } else if (unparsed_.insert(uri).second) {
+    session_.log(protocol::MessageType::kInfo, unparsed_message(view.document()));
+  }
+}
+
+// ---- diagnostics
+
+std::vector<protocol::Diagnostic> Workspace::diagnostics_of(const Snapshot& snapshot) const {
+  std::vector<protocol::Diagnostic> found = diagnostics(snapshot);
   for (protocol::Diagnostic& diagnostic : found) {
     for (protocol::DiagnosticRelatedInformation& related : diagnostic.related_information) {
       if (related.location.uri.starts_with("/")) {
@@ -166,54 +290,54 @@ std::vector<protocol::Diagnostic> Workspace::diagnostics_of(const Snapshot& snap
   return found;
 }
 
-void Workspace::publish(std::string_view uri) {
-  if (session_.capabilities().diagnostics.pull || !session_.running()) {
+void Workspace::publish(const std::string& uri) {
+  if (session_.capabilities().diagnostics.pull || !session_.running() || !publishing_.insert(uri).second) {
     return;
   }
-  const std::optional<Snapshot> shown = snapshot(uri);
-  if (!shown.has_value()) {
-    return;
-  }
-  protocol::PublishDiagnosticsParams params{std::string(uri), std::nullopt, diagnostics_of(*shown)};
+  when_ready({uri}, [this, uri](const Snapshot* snapshot) {
+    publishing_.erase(uri);
+    if (snapshot != nullptr && session_.running()) {
+      publish_now(*snapshot);
+    }
+  });
+}
+
+void Workspace::publish_now(const Snapshot& snapshot) {
+  const std::string& uri = snapshot.document.uri();
+  protocol::PublishDiagnosticsParams params{uri, std::nullopt, diagnostics_of(snapshot)};
   if (session_.capabilities().diagnostics.version) {
-    params.version = shown->document.version();
+    params.version = snapshot.document.version();
   }
   protocol::Json items = params.diagnostics;
   const auto before = published_.find(uri);
   if (before == published_.end() ? items.empty() : before->second == items) {
     return;
   }
-  published_[std::string(uri)] = std::move(items);
+  published_[uri] = std::move(items);
   session_.notify("textDocument/publishDiagnostics", params);
 }
 
 void Workspace::publish_later(const std::string& uri) {
   constexpr std::chrono::milliseconds kPause{25};
   unpublished_.insert(uri);
-  wait_and_publish(kPause);
-}
-
-void Workspace::wait_and_publish(std::chrono::milliseconds pause) {
-  timer_.expires_after(pause);
+  timer_.expires_after(kPause);
   // An expired timer cannot be cancelled any more: its handler may run after the session's end.
   timer_.async_wait([this, alive = std::weak_ptr(alive_)](const auto& error) {
     if (error || alive.expired()) {
       return;
     }
-    for (auto uri = unpublished_.begin(); uri != unpublished_.end();) {
-      const auto view = views_.find(*uri);
-      if (view != views_.end() && !view->second.catch_up()) {
-        wait_and_publish(std::chrono::milliseconds(0));
-        return;
-      }
-      publish(*uri);
-      uri = unpublished_.erase(uri);
+    for (const std::string& waiting : std::exchange(unpublished_, {})) {
+      publish(waiting);
     }
   });
 }
 
 void Workspace::publish_all() {
+  std::vector<std::string> uris;
   for (const auto& [uri, view] : views_) {
+    uris.push_back(uri);
+  }
+  for (const std::string& uri : uris) {
     publish(uri);
   }
 }
@@ -222,7 +346,7 @@ std::vector<protocol::SourceText> Workspace::open_texts(const std::string& folde
   std::vector<protocol::SourceText> texts;
   std::size_t bytes = 0;
   for (const auto& [uri, view] : views_) {
-    const session::Document& document = view.document();
+    const session::Document& document = view->document();
     const std::string& path = document.path();
     const bool wanted = is_inside(path, folder) && document.in_sync();
     if (!wanted || (only_unsaved && profiling::text_of(path) == document.bytes())) {
@@ -242,7 +366,7 @@ bool Workspace::watches(const Entry& entry) const {
     return is_inside(path, entry.project_root) || path == entry.path;
   };
   for (const auto& [uri, view] : views_) {
-    if (inside(view.document().path())) {
+    if (inside(view->document().path())) {
       return true;
     }
   }

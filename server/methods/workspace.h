@@ -23,8 +23,9 @@ namespace ridgeline::methods {
 /// Lives on the loop, as long as its session.
 class Workspace {
  public:
-  Workspace(session::Session& session, Entries& entries);
-  /// The trees of ten thousand documents take half a second to go: on another thread.
+  /// `thread`: reads the open documents; outlives the workspace.
+  Workspace(session::Session& session, Entries& entries, SourceThread& thread);
+  /// The trees of ten thousand documents take half a second to go: on the thread.
   ~Workspace();
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
@@ -43,9 +44,17 @@ class Workspace {
   /// A profile of the entry has begun or ended: what the code lens says is another thing now.
   void refresh_lenses();
 
-  /// Of an open document; nothing when it is not open, or is no Python file on our side. Throws nothing.
-  std::optional<Snapshot> snapshot(std::string_view uri) const;
-  const SourceView* view(std::string_view uri) const;
+  /// What a method wants to know of an open document, and by when.
+  struct Question {
+    std::string uri;
+    const Entry* entry = nullptr;                ///< whose figures are meant; null: those that are shown there
+    std::optional<protocol::Position> position{};  ///< what is called here is asked, too
+  };
+  /// `snapshot` is null when the document is not open, or is no Python file on our side.
+  using Answer = std::function<void(const Snapshot* snapshot)>;
+  /// Calls `answer` with the document as it is then: at once, or when the text has been parsed. A parse ends, but edits
+  /// begin it anew: after many of them `give_up` is called in its place, if there is one.
+  void when_ready(Question question, Answer answer, std::function<void()> give_up = {});
   std::vector<protocol::Diagnostic> diagnostics_of(const Snapshot& snapshot) const;
 
   /// Texts of open documents below a folder; with `only_unsaved` those that differ from their files.
@@ -54,17 +63,41 @@ class Workspace {
   bool watches(const Entry& entry) const;
 
  private:
-  void publish(std::string_view uri);
-  /// When nobody has typed for a moment: the text is parsed in slices, between which others have their turn.
+  struct Waiting {
+    Question question;
+    Answer answer;
+    std::function<void()> give_up;
+    std::size_t changes = 0;                             ///< of the text, since it waits
+    std::optional<std::optional<source::Call>> call{};   ///< once it is known; of the text as it is
+    bool asked = false;                                  ///< for `call`
+  };
+
+  void load_figures(const std::string& path);
+  /// Nothing when the view, or what the question needs of it, is still to come, and has been asked for.
+  std::optional<Snapshot> snapshot(SourceView& view, const std::shared_ptr<Waiting>& waiting);
+  bool find_call(SourceView& view, Snapshot& snapshot, const std::shared_ptr<Waiting>& waiting);
+  const Entry* failed_at(const session::Document& document) const;
+  void on_news(const std::string& uri);
+  void report_unparsed(const SourceView& view);
+  void count_change(const std::string& uri);
+  /// False when it does not wait any more.
+  bool remove(const std::shared_ptr<Waiting>& waiting);
+
+  void publish(const std::string& uri);
+  void publish_now(const Snapshot& snapshot);
+  /// When nobody has typed for a moment.
   void publish_later(const std::string& uri);
-  void wait_and_publish(std::chrono::milliseconds pause);
   void publish_all();
   void refresh(bool supported, const char* method);
 
   session::Session& session_;
   Entries& entries_;
   Settings settings_;
-  std::map<std::string, SourceView, std::less<>> views_;          ///< of open Python documents, by URI
+  SourceThread& thread_;
+  std::map<std::string, std::unique_ptr<SourceView>, std::less<>> views_;  ///< of open Python documents, by URI
+  std::map<std::string, std::vector<std::shared_ptr<Waiting>>> waiting_for_text_;  ///< by URI, in their order
+  std::set<std::string> publishing_;                                       ///< URIs that wait there to be published
+  std::set<std::string> unparsed_;                                         ///< URIs of which the user was told so
   std::map<std::string, protocol::Json, std::less<>> published_;  ///< diagnostics as the client has them, by URI
   std::set<std::string> unpublished_;                             ///< URIs that wait for the timer
   boost::asio::steady_timer timer_;

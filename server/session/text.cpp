@@ -1,6 +1,7 @@
 #include "session/text.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -10,8 +11,8 @@ namespace {
 
 bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80; }
 
-/// Of the character that begins with this byte: how many units it has in UTF-16.
-std::size_t units_of(char first) { return static_cast<unsigned char>(first) >= 0xF0 ? 2 : 1; }
+/// Whether the character that begins with this byte has two units in UTF-16, not one.
+bool is_wide(char first) { return static_cast<unsigned char>(first) >= 0xF0; }
 
 /// A line begins behind every \n, and behind every \r that no \n follows. Appends those of `bytes` in [begin, end).
 void find_line_starts(std::string_view bytes, std::size_t begin, std::size_t end, std::vector<std::size_t>& starts) {
@@ -22,29 +23,42 @@ void find_line_starts(std::string_view bytes, std::size_t begin, std::size_t end
   }
 }
 
+/// A character is counted at its first byte. Eight bytes at a time: a line may be the whole text.
+std::size_t units_in(std::string_view bytes) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101;
+  std::size_t units = 0;
+  std::size_t at = 0;
+  for (; at + sizeof(std::uint64_t) <= bytes.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, sizeof(word));
+    const std::uint64_t first = (~(word >> 7) | (word >> 6)) & kOnes;
+    const std::uint64_t wide = (word >> 7) & (word >> 6) & (word >> 5) & (word >> 4) & kOnes;
+    units += ((first + wide) * kOnes) >> 56;  // the sum of the bytes, each at most two
+  }
+  for (; at < bytes.size(); ++at) {
+    units += static_cast<std::size_t>(!is_continuation(bytes[at])) + static_cast<std::size_t>(is_wide(bytes[at]));
+  }
+  return units;
+}
+
 /// The byte that is so many UTF-16 units from the line's begin. Nothing when that is inside of a character.
 std::optional<std::size_t> byte_of_units(std::string_view line, std::size_t units) {
+  constexpr std::size_t kBlock = 4096;
   std::size_t byte = 0;
-  while (byte < line.size() && units > 0) {
-    const std::size_t width = units_of(line[byte]);
+  for (std::size_t more = units_in(line.substr(0, kBlock)); byte + kBlock < line.size() && more < units;
+       more = units_in(line.substr(byte, kBlock))) {
+    units -= more;
+    byte += kBlock;
+  }
+  while (byte < line.size() && (units > 0 || is_continuation(line[byte]))) {
+    const std::size_t width = units_in(line.substr(byte, 1));
     if (width > units) {
       return std::nullopt;
     }
     units -= width;
     ++byte;
-    while (byte < line.size() && is_continuation(line[byte])) {
-      ++byte;
-    }
   }
   return byte;
-}
-
-std::size_t units_in(std::string_view bytes) {
-  std::size_t units = 0;
-  for (const char byte : bytes) {
-    units += is_continuation(byte) ? 0 : units_of(byte);
-  }
-  return units;
 }
 
 std::uint32_t as_position(std::size_t number) {

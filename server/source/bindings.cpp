@@ -230,7 +230,12 @@ Bindings visible_bindings(const SourceTree& tree) {
   const Node root = content.root();
   Collector collector(tree, bindings.list);
   std::size_t done = 0;
+  std::size_t names = 0;
   for (auto word = next_provider_name(content.text, 0); word; word = next_provider_name(content.text, word->end)) {
+    if (++names > kMaxProviderNames) {
+      bindings.complete = false;
+      break;
+    }
     bindings.mentioned[static_cast<std::size_t>(provider_named(slice(content.text, *word))->kind)] = true;
     if (word->begin < done) {
       continue;

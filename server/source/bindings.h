@@ -33,10 +33,14 @@ struct Binding {
   DefaultValue batch_size;  ///< of an input provider that is a function or a lambda
 };
 
+/// A text that names providers more often is no entry file: each is looked up in the tree.
+constexpr std::size_t kMaxProviderNames = 1024;
+
 struct Bindings {
   std::vector<Binding> list;  ///< in the order of the text
   /// By kind: whether any of its names stands anywhere, also in comments and in what is not Python.
   std::array<bool, kProviderKinds> mentioned{};
+  bool complete = true;  ///< false: there are more than kMaxProviderNames, and these are the first
 };
 
 /// Those that the syntax tree shows: hidden_definition.h adds the others. Only statements that name a provider are

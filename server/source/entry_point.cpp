@@ -137,7 +137,7 @@ class Finder {
   }
 
   void missing() {
-    const bool uncertain = tree_.content().root().has_error() && bindings_.mentioned[static_cast<std::size_t>(kind_)];
+    const bool uncertain = tree_.content().has_error() && bindings_.mentioned[static_cast<std::size_t>(kind_)];
     if (uncertain || has_star_import(tree_)) {
       return;
     }
@@ -168,10 +168,10 @@ class Finder {
 
 std::optional<EntryPoint> find_entry_point(const SourceTree& tree) {
   Bindings bindings = visible_bindings(tree);
-  if (tree.content().root().has_error()) {
+  if (bindings.complete && tree.content().has_error()) {
     add_hidden_definitions(tree, bindings);
   }
-  if (bindings.list.empty()) {
+  if (bindings.list.empty() || !bindings.complete) {
     return std::nullopt;
   }
   EntryPoint entry_point;

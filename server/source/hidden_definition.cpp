@@ -1,6 +1,7 @@
 #include "source/hidden_definition.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "source/provider_names.h"
+#include "source/syntax.h"
 
 namespace ridgeline::source {
 
@@ -18,6 +20,16 @@ constexpr std::size_t kMaxLines = 200;
 constexpr std::size_t kMaxSignatureLines = 40;
 constexpr std::size_t kMaxBytes = 16'384;
 constexpr std::size_t kMaxColumn = 64;
+// Of all attempts at all definitions of a text: parts of them can be as contrived as the whole.
+constexpr std::chrono::milliseconds kMaxTime{200};
+
+/// What the attempts are measured with.
+struct Attempts {
+  const ParseControl& control;
+  std::chrono::nanoseconds end;
+
+  bool are_over() const { return control.clock() > end; }
+};
 
 /// Whether `line` begins with `def` or `async def` and then the word at `name`, counted from the line's beginning.
 bool defines(std::string_view line, std::size_t name) {
@@ -58,8 +70,11 @@ void move_by(std::size_t offset, Span& span) {
 }
 
 /// What `text`, which stands at `offset` in the file, binds at `name`; nothing when that is not to be seen either.
-std::optional<Binding> binding_in(std::string text, std::size_t offset, Span name) {
-  const auto part = SourceTree::parse(std::move(text));
+std::optional<Binding> binding_in(const Attempts& attempts, std::string text, std::size_t offset, Span name) {
+  if (attempts.are_over()) {
+    return std::nullopt;
+  }
+  const auto part = SourceTree::parse(std::move(text), attempts.control);
   if (!part.has_value()) {
     return std::nullopt;
   }
@@ -76,14 +91,16 @@ std::optional<Binding> binding_in(std::string text, std::size_t offset, Span nam
 }
 
 /// Of the definition's text first all, then what ends with one of its first lines, with a body that says nothing.
-std::optional<Binding> binding_of_any_part(std::string_view text, std::size_t offset, Span name) {
-  auto found = binding_in(std::string(text), offset, name);
+std::optional<Binding> binding_of_any_part(const Attempts& attempts, std::string_view text, std::size_t offset,
+                                           Span name) {
+  auto found = binding_in(attempts, std::string(text), offset, name);
   const LineIndex lines(text);
   for (std::size_t line = 0; !found && line < std::min(lines.count(), kMaxSignatureLines); ++line) {
     const std::size_t end = lines.start_of(line) + lines.line_in(text, line).size();
     if (offset + end > name.end) {
       for (const std::string_view body : {" pass\n", ": pass\n"}) {
-        found = found ? std::move(found) : binding_in(std::string(text.substr(0, end)).append(body), offset, name);
+        found = found ? std::move(found)
+                      : binding_in(attempts, std::string(text.substr(0, end)).append(body), offset, name);
       }
     }
   }
@@ -91,8 +108,8 @@ std::optional<Binding> binding_of_any_part(std::string_view text, std::size_t of
 }
 
 /// The definition of the word `name`, as far as its own text tells.
-Binding binding_of(const SourceTree& tree, Span name, Span definition) {
-  auto found = binding_of_any_part(slice(tree.text(), definition), definition.begin, name);
+Binding binding_of(const SourceTree& tree, const Attempts& attempts, Span name, Span definition) {
+  auto found = binding_of_any_part(attempts, slice(tree.text(), definition), definition.begin, name);
   if (found.has_value()) {
     found->definition.end = std::min(found->definition.end, definition.end);
     return std::move(*found);
@@ -114,6 +131,8 @@ Binding binding_of(const SourceTree& tree, Span name, Span definition) {
 
 void add_hidden_definitions(const SourceTree& tree, Bindings& bindings) {
   std::vector<Binding> hidden;
+  const ParseControl& control = tree.content().control;
+  const Attempts attempts{control, control.clock() + kMaxTime};
   const std::string_view text = tree.text();
   for (auto word = next_provider_name(text, 0); word; word = next_provider_name(text, word->end)) {
     const ProviderKind kind = provider_named(slice(text, *word))->kind;
@@ -122,7 +141,7 @@ void add_hidden_definitions(const SourceTree& tree, Bindings& bindings) {
     const std::size_t column = word->begin - tree.lines().start_of(line);
     if (std::ranges::none_of(bindings.list, same_kind) && std::ranges::none_of(hidden, same_kind) &&
         defines(tree.lines().line_in(text, line), column)) {
-      hidden.push_back(binding_of(tree, *word, text_of_definition(tree, line)));
+      hidden.push_back(binding_of(tree, attempts, *word, text_of_definition(tree, line)));
     }
   }
   std::ranges::move(hidden, std::back_inserter(bindings.list));

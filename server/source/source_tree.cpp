@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <ctime>
 #include <utility>
 
 #include "source/syntax.h"
@@ -12,8 +13,8 @@ namespace ridgeline::source {
 
 namespace {
 
-// A text of the largest size takes a second or two.
-constexpr std::chrono::seconds kMaxParse{10};
+/// What the lexer is given at a time. Between two such pieces a parse can be given up.
+constexpr std::size_t kPiece = 1024;
 
 bool is_lone_return(std::string_view text, std::size_t at) {
   return text[at] == '\r' && (at + 1 == text.size() || text[at + 1] != '\n');
@@ -34,13 +35,74 @@ std::optional<std::string> with_line_feeds(std::string_view text) {
   return changed;
 }
 
-/// Nothing when that took longer than `budget`: the next call goes on.
-TSTree* parse_for(SourceTree::Content& content, std::chrono::microseconds budget) {
-  const std::optional<std::string> changed = with_line_feeds(content.text);
-  const std::string& text = changed.has_value() ? *changed : content.text;
-  ts_parser_set_timeout_micros(content.parser.get(), static_cast<std::uint64_t>(budget.count()));
-  return ts_parser_parse_string(content.parser.get(), content.tree.get(), text.data(),
-                                static_cast<std::uint32_t>(text.size()));
+/// One call of the parser, as its callbacks see it.
+struct Slice {
+  SourceTree::Content& content;
+  std::string_view text;
+  std::chrono::nanoseconds start;
+  std::chrono::nanoseconds length;
+  bool given_up = false;
+
+  std::chrono::nanoseconds taken() const { return content.control.clock() - start; }
+  bool is_stopped() const { return content.control.stop != nullptr && content.control.stop->load(); }
+};
+
+/// Every hundred operations of the parser; there can be milliseconds between two.
+bool must_pause(TSParseState* state) {
+  auto& slice = *static_cast<Slice*>(state->payload);
+  const std::chrono::nanoseconds taken = slice.taken();
+  slice.given_up = slice.given_up || slice.is_stopped() ||
+                   slice.content.spent + taken > max_parse_time(slice.text.size());
+  return slice.given_up || taken > slice.length;
+}
+
+/// A text that is given up ends here: that ends a token, or a hundred tokens, that would read for long.
+const char* read_piece(void* payload, std::uint32_t offset, TSPoint /*point*/, std::uint32_t* size) {
+  auto& slice = *static_cast<Slice*>(payload);
+  const std::string_view piece = slice.text.substr(std::min<std::size_t>(offset, slice.text.size()), kPiece);
+  slice.content.read_bytes += piece.size();
+  slice.given_up = slice.given_up || slice.is_stopped() ||
+                   slice.content.read_bytes > max_parse_reads(slice.text.size());
+  *size = slice.given_up ? 0 : static_cast<std::uint32_t>(piece.size());
+  return piece.data();
+}
+
+void begin_anew(SourceTree::Content& content) {
+  ts_parser_reset(content.parser.get());
+  content.state = ParseState::kUnfinished;
+  content.with_line_feeds.reset();
+  content.spent = {};
+  content.read_bytes = 0;
+}
+
+void give_up(SourceTree::Content& content) {
+  ts_parser_reset(content.parser.get());
+  content.tree.reset(ts_parser_parse_string(content.parser.get(), nullptr, "", 0));
+  content.state = ParseState::kGivenUp;
+}
+
+void parse_slice(SourceTree::Content& content, std::chrono::nanoseconds length) {
+  if (content.spent.count() == 0 && !content.with_line_feeds.has_value()) {
+    content.with_line_feeds = with_line_feeds(content.text);
+  }
+  Slice slice{content, content.text, content.control.clock(), length};
+  if (content.with_line_feeds.has_value()) {
+    slice.text = *content.with_line_feeds;
+  }
+  const TSInput input{&slice, read_piece, TSInputEncodingUTF8, nullptr};
+  const TSParseOptions options{&slice, must_pause};
+  TSTree* tree = ts_parser_parse_with_options(content.parser.get(), content.tree.get(), input, options);
+  content.spent += slice.taken();
+  if (tree != nullptr) {
+    content.tree.reset(tree);
+    content.state = ParseState::kDone;
+  }
+  if (slice.given_up) {
+    give_up(content);
+  }
+  if (content.state != ParseState::kUnfinished) {
+    content.with_line_feeds.reset();
+  }
 }
 
 TSPoint point_of(const LineIndex& lines, std::size_t offset) {
@@ -66,26 +128,41 @@ bool apply(SourceTree::Content& content, const TextEdit& edit) {
   content.text.replace(begin, end - begin, edit.replacement);
   content.lines.replace(edit.span, edit.replacement.size(), content.text);
   input.new_end_point = point_of(content.lines, new_end);
-  ts_tree_edit(content.tree.get(), &input);
-  ts_parser_reset(content.parser.get());
-  content.parsed = false;
+  if (content.state == ParseState::kGivenUp) {
+    content.tree.reset();
+  } else if (content.tree != nullptr) {
+    ts_tree_edit(content.tree.get(), &input);
+  }
+  begin_anew(content);
   return true;
 }
 
 }  // namespace
 
-std::optional<SourceTree> SourceTree::parse(std::string text) {
+std::chrono::nanoseconds processor_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+std::optional<SourceTree> SourceTree::unparsed(std::string text, ParseControl control) {
   if (text.size() > kMaxTextBytes) {
     return std::nullopt;
   }
   LineIndex lines(text);
-  auto content = std::make_unique<Content>(Content{std::move(text), std::move(lines), nullptr, nullptr});
+  auto content = std::make_unique<Content>(Content{std::move(text), std::move(lines), std::move(control)});
   content->parser.reset(ts_parser_new());
   if (!ts_parser_set_language(content->parser.get(), tree_sitter_python())) {
     return std::nullopt;
   }
-  SourceTree tree(std::move(content));
-  tree.content();
+  return SourceTree(std::move(content));
+}
+
+std::optional<SourceTree> SourceTree::parse(std::string text, ParseControl control) {
+  auto tree = unparsed(std::move(text), std::move(control));
+  if (tree.has_value()) {
+    tree->content();
+  }
   return tree;
 }
 
@@ -93,31 +170,21 @@ bool SourceTree::edit(std::span<const TextEdit> edits) {
   return std::ranges::all_of(edits, [&](const TextEdit& edit) { return apply(*content_, edit); });
 }
 
-bool SourceTree::catch_up(std::chrono::microseconds budget) {
-  if (!content_->parsed) {
-    TSTree* tree = parse_for(*content_, budget);
-    if (tree == nullptr) {
-      return false;
-    }
-    content_->tree.reset(tree);
-    content_->parsed = true;
+ParseState SourceTree::catch_up(std::chrono::microseconds slice) {
+  if (content_->state == ParseState::kUnfinished) {
+    parse_slice(*content_, slice);
   }
-  return true;
+  return content_->state;
 }
 
 const SourceTree::Content& SourceTree::content() const {
-  Content& content = *content_;
-  if (!content.parsed) {
-    content.tree.reset(parse_for(content, kMaxParse));
-    if (content.tree == nullptr) {
-      ts_parser_reset(content.parser.get());
-      content.tree.reset(ts_parser_parse_string(content.parser.get(), nullptr, "", 0));
-    }
-    content.parsed = true;
+  while (content_->state == ParseState::kUnfinished) {
+    parse_slice(*content_, std::chrono::seconds(1));
   }
-  return content;
+  return *content_;
 }
 
+bool SourceTree::given_up() const { return content_->state == ParseState::kGivenUp; }
 std::string_view SourceTree::text() const { return content_->text; }
 const LineIndex& SourceTree::lines() const { return content_->lines; }
 

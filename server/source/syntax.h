@@ -3,7 +3,9 @@
 
 #include <tree_sitter/api.h>
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,11 +68,18 @@ struct TreeDeleter {
 struct SourceTree::Content {
   std::string text;
   LineIndex lines;
-  std::unique_ptr<TSParser, ParserDeleter> parser;
-  std::unique_ptr<TSTree, TreeDeleter> tree;
-  bool parsed = false;  ///< whether `tree` is of `text`; else of the text before the last edits, which it knows of
+  ParseControl control;
+  std::unique_ptr<TSParser, ParserDeleter> parser{};
+  std::unique_ptr<TSTree, TreeDeleter> tree{};  ///< null: nothing of it can be used again
+  ParseState state = ParseState::kUnfinished;
+  // Of the parse that goes on:
+  std::optional<std::string> with_line_feeds{};  ///< what is parsed, where it is not `text`
+  std::chrono::nanoseconds spent{};
+  std::size_t read_bytes = 0;
 
   Node root() const { return Node(ts_tree_root_node(tree.get())); }
+  /// Whether there are statements that the tree does not show.
+  bool has_error() const { return state == ParseState::kGivenUp || root().has_error(); }
   std::string_view text_of(Node node) const { return slice(text, node.span()); }
 };
 

@@ -128,10 +128,16 @@ def bench_source(rounds: int) -> None:
     runs = [run_json(BENCHES / "ridgeline_source_bench") for _ in range(rounds)]
     rows = []
     for name, title in (
-        ("held", "the loop is held by a key"),
-        ("known", "until the entry point is known again"),
+        ("openedHeld", "the loop is held by opening it"),
+        ("openedKnown", "until the entry point is known"),
+        ("keyHeld", "the loop is held by a key"),
+        ("keyKnown", "until the entry point is known again"),
         ("brokenHeld", "held, below an open bracket"),
         ("brokenKnown", "until known, below an open bracket"),
+        ("bracketOpenedHeld", "held by opening 25,000 assignments below an open bracket"),
+        ("bracketOpenedKnown", "until the entry point is known"),
+        ("bracketHeld", "held by a key there"),
+        ("bracketKnown", "until the entry point is known again"),
         ("definition", "the definition of a line"),
         ("definitions", "all definitions"),
         ("lineMap", "the map of lines, two edits"),

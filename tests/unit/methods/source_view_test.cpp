@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/asio/executor_work_guard.hpp>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -19,35 +21,74 @@ session::Document document(const std::string& text) {
   return {{"file:///entry.py", "python", 1, text}, "/entry.py", session::PositionEncoding::kUtf8};
 }
 
+/// A view and what it needs; ready() waits until the text has been read.
+struct Viewed {
+  explicit Viewed(session::Document& document) : view(document, thread, 1, loop, [] {}) {}
+
+  const SourceView& ready() {
+    loop.restart();
+    const auto work = boost::asio::make_work_guard(loop);
+    while (!view.is_ready()) {
+      loop.run_one();
+    }
+    return view;
+  }
+  /// Whether the thread has the document's text: by the line of its last byte, and each line being itself.
+  LineView lines(const std::string& profiled) {
+    ready();
+    loop.restart();
+    const auto work = boost::asio::make_work_guard(loop);
+    const auto text = std::make_shared<const std::string>(profiled);
+    const LineView* found = view.lines(text);
+    while (found == nullptr) {
+      loop.run_one();
+      found = view.lines(text);
+    }
+    return *found;
+  }
+
+  boost::asio::io_context loop;
+  SourceThread thread;
+  SourceView view;
+};
+
+void expect_same_text(Viewed& viewed, const session::Document& document) {
+  const LineView lines = viewed.lines(document.bytes());
+  ASSERT_EQ(lines.now.size(), document.text().line_count());
+  for (std::size_t line = 0; line < lines.now.size(); ++line) {
+    ASSERT_EQ(lines.now[line], line) << document.bytes();
+  }
+}
+
 protocol::TextDocumentContentChange change(std::uint32_t line, std::uint32_t from, std::uint32_t to, std::string text) {
   return {protocol::Range{{line, from}, {line, to}}, std::move(text)};
 }
 
 TEST(SourceView, FollowsOneEdit) {
   session::Document open = document(kEntry);
-  SourceView view(open);
-  EXPECT_EQ(batch_size_in_code(*view.entry_point()), 32);
+  Viewed viewed(open);
+  EXPECT_EQ(batch_size_in_code(*viewed.ready().entry_point()), 32);
   std::string error;
   const std::vector changes = {change(4, 30, 32, "128")};
-  view.changed(open.change(2, changes, error));
-  EXPECT_EQ(batch_size_in_code(*view.entry_point()), 128);
+  viewed.view.changed(open.change(2, changes, error));
+  EXPECT_EQ(batch_size_in_code(*viewed.ready().entry_point()), 128);
 }
 
 TEST(SourceView, FollowsSeveralEditsAtOnce) {
   session::Document open = document(kEntry);
-  SourceView view(open);
+  Viewed viewed(open);
   std::string error;
   const std::vector changes = {change(4, 30, 32, "7"), change(0, 0, 0, "# äöü 😀\n"), change(5, 30, 31, "64")};
-  view.changed(open.change(2, changes, error));
+  viewed.view.changed(open.change(2, changes, error));
   EXPECT_EQ(error, "");
-  EXPECT_EQ(view.tree()->text(), open.bytes());
-  EXPECT_EQ(batch_size_in_code(*view.entry_point()), 64);
+  expect_same_text(viewed, open);
+  EXPECT_EQ(batch_size_in_code(*viewed.ready().entry_point()), 64);
 }
 
 TEST(SourceView, AlwaysHasTheDocumentsText) {
   std::mt19937 random(1);
   session::Document open = document(kEntry);
-  SourceView view(open);
+  Viewed viewed(open);
   const std::vector<std::string> pieces = {"", "x", "\n", "ä", "😀", "def ", "(", "\"\"\"", "    "};
   for (int version = 2; version < 300; ++version) {
     std::vector<protocol::TextDocumentContentChange> changes;
@@ -56,13 +97,46 @@ TEST(SourceView, AlwaysHasTheDocumentsText) {
       changes.push_back(change(below(12), 0, below(2), pieces[below(pieces.size())]));
     }
     std::string error;
-    view.changed(open.change(version, changes, error));
+    viewed.view.changed(open.change(version, changes, error));
     if (!open.in_sync()) {
       const std::vector<protocol::TextDocumentContentChange> whole = {{std::nullopt, kEntry}};
-      view.changed(open.change(++version, whole, error));
+      viewed.view.changed(open.change(++version, whole, error));
     }
-    ASSERT_EQ(view.tree()->text(), open.bytes());
+    expect_same_text(viewed, open);
   }
+}
+
+TEST(SourceView, AnswersOnlyAboutTheTextAsItIs) {
+  session::Document open = document("f(x)\n");
+  Viewed viewed(open);
+  viewed.ready();
+  int old_answers = 0;
+  std::optional<source::Call> call;
+  viewed.view.find_call(2, [&](const auto&) { ++old_answers; });
+  std::string error;
+  const std::vector changes = {change(0, 0, 1, "other")};
+  viewed.view.changed(open.change(2, changes, error));
+  EXPECT_FALSE(viewed.view.is_ready());
+  viewed.ready();
+  viewed.view.find_call(6, [&](std::optional<source::Call> found) { call = std::move(found); });
+  viewed.loop.restart();
+  const auto work = boost::asio::make_work_guard(viewed.loop);
+  while (!call.has_value()) {
+    viewed.loop.run_one();
+  }
+  EXPECT_EQ(call->callee, "other");
+  EXPECT_EQ(old_answers, 0);
+}
+
+TEST(SourceView, SaysThatATextIsTooLarge) {
+  session::Document open = document(std::string(source::kMaxTextBytes + 1, '#'));
+  Viewed viewed(open);
+  EXPECT_FALSE(viewed.ready().is_parsed());
+  std::string error;
+  const std::vector<protocol::TextDocumentContentChange> whole = {{std::nullopt, kEntry}};
+  viewed.view.changed(open.change(2, whole, error));
+  EXPECT_TRUE(viewed.ready().is_parsed());
+  EXPECT_TRUE(viewed.view.entry_point().has_value());
 }
 
 TEST(LineView, GoesBothWays) {
@@ -78,7 +152,8 @@ TEST(LineView, GoesBothWays) {
 
 TEST(BatchSizeEdit, TouchesOnlyTheLiteral) {
   session::Document open = document(kEntry);
-  const SourceView view(open);
+  Viewed viewed(open);
+  const SourceView& view = viewed.ready();
   std::string why_not;
   const auto edit = batch_size_edit(open, view, 96, why_not);
   ASSERT_TRUE(edit.has_value()) << why_not;
@@ -96,7 +171,7 @@ TEST(BatchSizeEdit, SaysWhyThereIsNone) {
        {"x = 3\n", "def input_provider(batch_size=SIZE):\n    pass\n", "def input_provider(x):\n  pass\n"}) {
     session::Document open = document(text);
     std::string why_not;
-    EXPECT_FALSE(batch_size_edit(open, SourceView(open), 8, why_not).has_value());
+    EXPECT_FALSE(batch_size_edit(open, Viewed(open).ready(), 8, why_not).has_value());
     EXPECT_NE(why_not, "") << text;
   }
 }

@@ -49,6 +49,32 @@ TEST(Text, FindsBytes) {
   EXPECT_EQ(text.offset({1, 1}, kUtf8), 13U);
 }
 
+/// Long lines are counted in blocks: every boundary of a character is found on both sides of them.
+TEST(Text, FindsBytesInALongLine) {
+  const std::vector<std::string> characters = {"a", "ä", "€", "😀"};
+  std::mt19937 random(5);
+  std::string line;
+  std::vector<std::size_t> bytes;  // by UTF-16 unit; the second of a pair has none
+  constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  while (line.size() < 20'000) {
+    const std::string& character = characters[random() % characters.size()];
+    bytes.push_back(line.size());
+    if (character.size() == 4) {
+      bytes.push_back(kNone);
+    }
+    line += character;
+  }
+  const Text text(line + "\n");
+  for (std::uint32_t unit = 0; unit < bytes.size(); ++unit) {
+    const auto expected = bytes[unit] == kNone ? std::nullopt : std::optional(bytes[unit]);
+    ASSERT_EQ(text.offset({0, unit}, kUtf16), expected) << unit;
+    if (expected.has_value()) {
+      ASSERT_EQ(text.position(*expected, kUtf16), (Position{0, unit}));
+    }
+  }
+  EXPECT_EQ(text.offset({0, 1'000'000}, kUtf16), line.size());
+}
+
 TEST(Text, ClampsPositions) {
   const Text text("ab\r\ncd\n");
   for (const PositionEncoding encoding : {kUtf8, kUtf16}) {

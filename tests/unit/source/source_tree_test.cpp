@@ -2,25 +2,21 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <memory>
 #include <random>
 #include <string>
 
+#include "source/bindings.h"
 #include "source/calls.h"
 #include "source/definitions.h"
 #include "source/entry_point.h"
+#include "tests/unit/source/adversarial.h"
 #include "tests/unit/source/marked.h"
 
 namespace ridgeline::source {
 namespace {
-
-std::string repeated(std::string_view part, std::size_t times) {
-  std::string text;
-  for (std::size_t i = 0; i < times; ++i) {
-    text += part;
-  }
-  return text;
-}
 
 /// Everything that is asked of a tree, asked; nothing may crash or take long.
 void ask_everything(const SourceTree& tree) {
@@ -52,7 +48,7 @@ TEST(SourceTree, CatchesUpInSlices) {
   auto tree = parsed("");
   ASSERT_TRUE(tree.edit({{0, 0}, text}));
   int slices = 1;
-  while (!tree.catch_up(std::chrono::microseconds(50))) {
+  while (tree.catch_up(std::chrono::microseconds(50)) == ParseState::kUnfinished) {
     ++slices;
     ASSERT_LT(slices, 1'000'000);
     if (slices == 3) {
@@ -62,6 +58,102 @@ TEST(SourceTree, CatchesUpInSlices) {
   EXPECT_GT(slices, 3);
   EXPECT_EQ(definitions(tree).size(), 3000);
   EXPECT_EQ(definition_at(tree, 2)->qualified_name, "f0");
+}
+
+/// A clock that goes on by itself whenever it is looked at, which the parser does every hundred operations.
+struct Ticks {
+  std::chrono::nanoseconds now{};
+  std::chrono::nanoseconds step{};
+  std::size_t looks = 0;
+
+  ParseControl control() {
+    ParseControl control;
+    control.clock = [this] {
+      ++looks;
+      return now += step;
+    };
+    return control;
+  }
+};
+
+constexpr std::string_view kProvider = "\ndef input_provider(batch_size=32):\n    return ()\n";
+
+TEST(SourceTree, GivesUpWhenAParseTakesMoreThanTheTextIsWorth) {
+  Ticks ticks{{}, std::chrono::milliseconds(1)};
+  const std::string text = below_open_bracket(25'000) + std::string(kProvider);
+  auto tree = SourceTree::unparsed(text, ticks.control());
+  ASSERT_TRUE(tree.has_value());
+  std::size_t slices = 0;
+  for (std::size_t before = 0; tree->catch_up(std::chrono::milliseconds(5)) == ParseState::kUnfinished; ++slices) {
+    ASSERT_LE(ticks.looks - before, 8) << "a slice goes on after its time";
+    before = ticks.looks;
+  }
+  EXPECT_GT(slices, 10);
+  EXPECT_TRUE(tree->given_up());
+  EXPECT_LE(ticks.now, max_parse_time(text.size()) + 2 * slices * ticks.step) << "with what passes between slices";
+  EXPECT_TRUE(definitions(*tree).empty());
+  const auto entry_point = find_entry_point(*tree);
+  ASSERT_TRUE(entry_point.has_value());
+  EXPECT_EQ(entry_point->batch_size.value, 32U) << "the text alone tells";
+  // Once the bracket is gone, nothing of the broken text stands in the way.
+  ticks.step = std::chrono::microseconds(1);
+  ASSERT_TRUE(tree->edit({{0, 15}, "\n"}));
+  EXPECT_EQ(definitions(*tree).size(), 1);
+  EXPECT_FALSE(tree->given_up());
+}
+
+TEST(SourceTree, GivesUpWhenTheLexerReadsTooMuch) {
+  Ticks ticks;  // no time passes
+  auto tree = SourceTree::parse(repeated("# c\n", 100'000) + std::string(kProvider), ticks.control());
+  ASSERT_TRUE(tree.has_value());
+  EXPECT_TRUE(tree->given_up());
+  EXPECT_TRUE(find_entry_point(*tree).has_value());
+}
+
+TEST(SourceTree, NeverGivesUpOnPython) {
+  std::string text = repeated("# A license.\n", 300);
+  for (int i = 0; i < 20'000; ++i) {
+    text += "def f" + std::to_string(i) + "(x, y=None):  # a note\n    return [x, {y: (x, 'text')}]\n";
+  }
+  Ticks ticks{{}, std::chrono::microseconds(30)};  // what a hundred operations take on a slow machine
+  const auto tree = SourceTree::parse(text, ticks.control());
+  ASSERT_TRUE(tree.has_value());
+  EXPECT_FALSE(tree->given_up());
+  EXPECT_EQ(definitions(*tree).size(), 20'000);
+}
+
+TEST(SourceTree, IsStoppedByAnotherThread) {
+  auto stop = std::make_shared<std::atomic<bool>>(false);
+  ParseControl control;
+  control.stop = stop;
+  auto tree = SourceTree::unparsed(below_open_bracket(25'000), control);
+  ASSERT_TRUE(tree.has_value());
+  EXPECT_EQ(tree->catch_up(std::chrono::microseconds(1)), ParseState::kUnfinished);
+  stop->store(true);
+  EXPECT_EQ(tree->catch_up(std::chrono::hours(1)), ParseState::kGivenUp);
+}
+
+TEST(SourceTree, EndsWithAnyText) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    Ticks ticks{{}, std::chrono::milliseconds(1)};
+    auto tree = SourceTree::unparsed(adversarial(seed, 40'000), ticks.control());
+    ASSERT_TRUE(tree.has_value());
+    const auto limit = max_parse_time(tree->text().size());
+    std::size_t slices = 1;
+    for (std::size_t before = 0; tree->catch_up(std::chrono::milliseconds(5)) == ParseState::kUnfinished; ++slices) {
+      ASSERT_LE(ticks.looks - before, 8) << "seed " << seed;
+      before = ticks.looks;
+    }
+    EXPECT_LE(ticks.now, limit + 2 * slices * ticks.step) << "seed " << seed;
+    ask_everything(*tree);
+    ASSERT_TRUE(tree->edit({{0, 0}, "x"}));
+    ask_everything(*tree);
+  }
+}
+
+TEST(EntryPoint, IsNotLookedForBehindAThousandNames) {
+  const auto tree = parsed(repeated("model_provider = f\n", kMaxProviderNames + 1));
+  EXPECT_FALSE(find_entry_point(tree).has_value());
 }
 
 TEST(SourceTree, MakesEditsOneAfterTheOther) {
