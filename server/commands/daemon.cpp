@@ -94,32 +94,34 @@ bool Daemon::start_port(std::string& error) {
 }
 
 void Daemon::ask_for_token(std::shared_ptr<transport::Transport> connection) {
-  const std::uint64_t knock = ++last_knock_;
-  knocking_[knock] = session::authenticate(
-      loop_, std::move(connection), token_->token(), {},
-      [this, knock](auto known) {
-        knocking_.erase(knock);
-        serve(std::move(known));
-      },
-      [this, knock](const std::string& reason) {
-        knocking_.erase(knock);
-        spdlog::warn("turned away a client: {}", reason);
-      });
+  waiting_.add([&](const std::function<void()>& leave) {
+    return session::authenticate(
+        loop_, std::move(connection), token_->token(), {},
+        [this, leave](auto known) {
+          leave();
+          serve(std::move(known));
+        },
+        [leave](const std::string& reason) {
+          leave();
+          spdlog::warn("turned away a client: {}", reason);
+        });
+  });
 }
 
 void Daemon::look_at(const std::shared_ptr<transport::Transport>& connection) {
-  const std::uint64_t knock = ++last_knock_;
-  knocking_[knock] = transport::peek(
-      loop_, connection,
-      [this, knock](std::shared_ptr<transport::Transport> known, const std::string& first) {
-        knocking_.erase(knock);
-        if (const auto greeting = transport::parse_greeting(first); greeting.has_value() && !stopped_) {
-          links_.connected(known, *greeting);
-        } else {
-          serve(std::move(known));
-        }
-      },
-      [this, knock] { knocking_.erase(knock); });
+  waiting_.add([&](const std::function<void()>& leave) {
+    return transport::peek(
+        loop_, connection,
+        [this, leave](std::shared_ptr<transport::Transport> known, const std::string& first) {
+          leave();
+          if (const auto greeting = transport::parse_greeting(first); greeting.has_value() && !stopped_) {
+            links_.connected(known, *greeting);
+          } else {
+            serve(std::move(known));
+          }
+        },
+        leave);
+  });
 }
 
 void Daemon::serve_only(std::shared_ptr<transport::Transport> connection) {
@@ -178,9 +180,7 @@ void Daemon::stop(std::string_view reason) {
   links_.stop();
   idle_.cancel();
   client_process_.reset();
-  for (const auto& [knock, turn_away] : std::map(knocking_)) {
-    turn_away();
-  }
+  waiting_.clear();
   for (const auto& session : std::set(sessions_)) {
     session->end(reason);
   }

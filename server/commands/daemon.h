@@ -5,7 +5,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -16,6 +15,7 @@
 #include "commands/links.h"
 #include "commands/token_file.h"
 #include "session/session.h"
+#include "session/waiting_room.h"
 #include "transport/endpoint.h"
 
 namespace ridgeline::commands {
@@ -65,9 +65,7 @@ class Daemon {
   std::optional<TokenFile> token_;
   std::unique_ptr<transport::Listener> listener_;
   std::set<std::shared_ptr<session::Session>> sessions_;
-  std::map<std::uint64_t, std::function<void()>>
-      knocking_;  ///< have not spoken or shown their token yet; each turns one away
-  std::uint64_t last_knock_ = 0;
+  session::WaitingRoom waiting_;  ///< have not spoken or shown their token yet
   Links links_;
   boost::asio::steady_timer idle_;
   std::shared_ptr<void> client_process_;

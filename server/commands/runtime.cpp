@@ -23,8 +23,7 @@ std::string runtime_folder() {
   struct stat status {};
   if (base != nullptr && ::stat(base, &status) == 0 && S_ISDIR(status.st_mode) && is_only_ours(status)) {
     std::string folder = std::string(base) + "/ridgeline";
-    if ((::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) && ::stat(folder.c_str(), &status) == 0 &&
-        is_only_ours(status)) {
+    if ((::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) && worker::close_to_others(folder)) {
       return folder;
     }
   }

@@ -17,6 +17,7 @@
 #include "commands/exit_codes.h"
 #include "commands/log.h"
 #include "methods/server.h"
+#include "worker/process.h"
 
 namespace ridgeline::commands {
 
@@ -39,6 +40,7 @@ void run_to_end(asio::io_context& loop) {
 int serve(const ServeOptions& options) {
   log_to_standard_error();
   ::signal(SIGPIPE, SIG_IGN);
+  worker::raise_descriptor_limit();
   asio::io_context loop(1);
   methods::Server server(loop);
   Daemon daemon(loop, server.service(), options);

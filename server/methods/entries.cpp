@@ -5,8 +5,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "store/trust.h"
-
 namespace ridgeline::methods {
 
 namespace asio = boost::asio;
@@ -15,12 +13,6 @@ namespace {
 
 /// One analyses, one reads and writes the store: more would take the cores from the step that is timed.
 constexpr std::size_t kPoolThreads = 2;
-
-store::Trusted identity_of(const profiling::Target& target, bool& known) {
-  store::Trusted trusted{target.entry, target.project_root, 0, 0};
-  known = store::identify(trusted);
-  return trusted;
-}
 
 }  // namespace
 
@@ -87,11 +79,12 @@ Entry& Entries::at(const profiling::Target& target) {
   return entry;
 }
 
-void Entries::profile(profiling::ProfileRequest request, const profiling::Target& target,
+void Entries::profile(profiling::ProfileRequest request, const profiling::Target& target, bool editor_vouches,
                       std::vector<protocol::SourceText> open_texts, ProfileEvents events) {
   if (queue_ == nullptr) {
     return;
   }
+  consent_.rely_on(target);
   Entry& entry = at(target);
   entry.profiled_here = true;
   auto ticket = std::make_shared<profiling::ProfileQueue::Ticket>();
@@ -109,7 +102,8 @@ void Entries::profile(profiling::ProfileRequest request, const profiling::Target
       entry.going.reset();
     }
     if (auto* failure = std::get_if<profiling::RunFailure>(&outcome)) {
-      const bool given_up = failure->failure.kind == "cancelled" || failure->failure.kind == "superseded";
+      const std::string& kind = failure->failure.kind;
+      const bool given_up = kind == "cancelled" || kind == "superseded" || kind == "not-trusted";
       if (!given_up) {
         entry.failed = Failed{*failure, texts};
       }
@@ -127,7 +121,9 @@ void Entries::profile(profiling::ProfileRequest request, const profiling::Target
     shared->finished(entry, nullptr);
   };
   entry.progress = {"start", 0, "Waiting"};
-  *ticket = queue_->add(std::move(request), target, {progress, finished});
+  *ticket = queue_->add(
+      std::move(request), target,
+      {[this, target, editor_vouches] { return consent_.holds(target, editor_vouches); }, progress, finished});
   entry.going = *ticket;
   on_change_(entry);
 }
@@ -181,21 +177,6 @@ void Entries::file_is(const std::string& path, const std::optional<std::string_v
     if (entry.is_stale() != was) {
       on_change_(entry);
     }
-  }
-}
-
-bool Entries::is_trusted(const profiling::Target& target) const {
-  bool known = false;
-  const store::Trusted identity = identity_of(target, known);
-  return trusted_.contains(target.entry) || (known && store::is_trusted(target.cache, identity));
-}
-
-void Entries::trust(const profiling::Target& target, std::string& problem) {
-  trusted_.insert(target.entry);
-  bool known = false;
-  const store::Trusted identity = identity_of(target, known);
-  if (known) {
-    store::add_trust(target.cache, identity, problem);
   }
 }
 

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "methods/consent.h"
 #include "methods/figures.h"
 #include "profiling/profile_queue.h"
 #include "profiling/request.h"
@@ -68,8 +69,9 @@ class Entries {
   /// By the profile's id, also of an entry whose figures are stale; null: the profile is gone.
   const Entry* by_profile(std::string_view id) const;
 
-  /// Profiles it; what waits or runs for the same entry gives way.
-  void profile(profiling::ProfileRequest request, const profiling::Target& target,
+  /// Profiles it; what waits or runs for the same entry gives way. Whether its code may run is looked at once more when
+  /// its turn has come: if not, it fails as "not-trusted". `editor_vouches`: as Consent has it.
+  void profile(profiling::ProfileRequest request, const profiling::Target& target, bool editor_vouches,
                std::vector<protocol::SourceText> open_texts, ProfileEvents events);
   void cancel(std::string_view path);
   /// Looks for a kept profile that holds, if nothing is known of the entry yet.
@@ -77,10 +79,11 @@ class Entries {
   /// A file is, in an editor or on disk, what `text` says; nothing: it is gone.
   void file_is(const std::string& path, const std::optional<std::string_view>& text);
 
-  /// The user lets the entry's code run.
-  bool is_trusted(const profiling::Target& target) const;
-  /// Kept in the cache folder; when that fails `problem` says why, and it holds for this process.
-  void trust(const profiling::Target& target, std::string& problem);
+  /// What may run.
+  Consent& consent() { return consent_; }
+  const Consent& consent() const { return consent_; }
+  /// The user does not want the entry profiled when it is saved.
+  void leave_saves_alone(const std::string& path) { entries_[path].profiled_here = false; }
 
   /// Ends the worker and what goes on, untold. Nothing is profiled after it.
   void stop();
@@ -97,7 +100,7 @@ class Entries {
   worker::Reaper reaper_;
   std::unique_ptr<profiling::ProfileQueue> queue_;
   std::map<std::string, Entry, std::less<>> entries_;
-  std::set<std::string> trusted_;  ///< entries, in this process
+  Consent consent_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

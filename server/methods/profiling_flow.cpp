@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analysis/predictor.h"
+#include "profiling/source_text.h"
 #include "protocol/json_fields.h"
 
 namespace ridgeline::methods {
@@ -15,12 +16,28 @@ namespace {
 /// Editors that save several files at once do it within this.
 constexpr std::chrono::milliseconds kDebounce{20};
 constexpr const char* kYes = "Profile";
+constexpr std::string_view kNotTrusted = "not-trusted";
 
 std::string name_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
 /// The editor has asked the user itself, and says so: then a gesture is consent enough.
 bool editor_vouches(const protocol::Json& options) {
   return options.is_object() && options.contains("trust") && options["trust"] == "editor";
+}
+
+std::string question(const profiling::Target& target, bool agreed_before) {
+  return (agreed_before ? "What is at " + target.entry + " is not what you agreed to run: its project was replaced. "
+                        : std::string()) +
+         "Profiling runs the code of " + target.entry + " with " + target.interpreter.path +
+         ", and again when you save it. Run it?";
+}
+
+profiling::RunFailure not_trusted(const profiling::Target& target) {
+  return {protocol::failure_of(std::string(kNotTrusted), "start",
+                               "The code of " + name_of(target.entry) +
+                                   " may not run: nobody agreed. Where the editor cannot ask, its settings for this "
+                                   "server can say so: initializationOptions {\"trust\": \"editor\"}."),
+          ""};
 }
 
 /// One bar: never back, and without a figure while nobody knows how long it takes.
@@ -99,36 +116,46 @@ void ProfilingFlow::ask_and_run(Workspace& workspace, const std::string& uri, co
     return;
   }
   const auto& target = std::get<profiling::Target>(found);
-  if (entries_.is_trusted(target) || editor_vouches(session.client().options)) {
-    run(workspace, std::move(request), target, params, cancel, std::move(done));
-    return;
+  Consent& consent = entries_.consent();
+  const bool vouches = editor_vouches(session.client().options);
+  if (vouches && !consent.holds(target, true)) {
+    consent.vouch(target);
   }
-  const std::string question = "Profiling runs the code of " + target.entry + " with " + target.interpreter.path +
-                               ", and again when you save it. Run it?";
-  session.ask(protocol::MessageType::kInfo, question, {kYes, "Not now"},
-              [this, &workspace, request, target, params, cancel, done = std::move(done),
-               alive = std::weak_ptr(alive_)](const std::optional<std::string>& choice) {
-                if (alive.expired()) {
-                  return;
-                }
-                if (choice != kYes) {
-                  const profiling::RunFailure refused{
-                      protocol::failure_of(
-                          "not-trusted", "start",
-                          "The code of " + name_of(target.entry) +
-                              " may not run: nobody agreed. Where the editor cannot ask, its settings for this "
-                              "server can say so: initializationOptions {\"trust\": \"editor\"}."),
-                      ""};
-                  done(nullptr, &refused);
-                  return;
-                }
-                std::string problem;
-                entries_.trust(target, problem);
-                if (!problem.empty()) {
-                  workspace.session().log(protocol::MessageType::kWarning, problem);
-                }
-                run(workspace, request, target, params, cancel, done);
-              });
+  if (vouches || consent.holds(target, false)) {
+    run(workspace, std::move(request), target, params, cancel, std::move(done));
+  } else {
+    ask(workspace, std::move(request), target, params, cancel, std::move(done));
+  }
+}
+
+void ProfilingFlow::ask(Workspace& workspace, profiling::ProfileRequest request, const profiling::Target& target,
+                        const protocol::Json& params, const session::CancelToken& cancel, ProfileDone done) {
+  const auto asked_about = entries_.consent().identify(target);
+  const auto answered = [this, &workspace, request = std::move(request), target, params, cancel, asked_about,
+                         done = std::move(done),
+                         alive = std::weak_ptr(alive_)](const std::optional<std::string>& choice) {
+    if (alive.expired()) {
+      return;
+    }
+    asking_.erase({&workspace, target.entry});
+    if (choice != kYes || !asked_about.has_value()) {
+      const profiling::RunFailure refused = not_trusted(target);
+      done(nullptr, &refused);
+      return;
+    }
+    std::string problem;
+    if (!entries_.consent().agree(target, *asked_about, problem)) {
+      ask(workspace, request, target, params, cancel, done);  // it was replaced while the question stood there
+      return;
+    }
+    if (!problem.empty()) {
+      workspace.session().log(protocol::MessageType::kWarning, problem);
+    }
+    run(workspace, request, target, params, cancel, done);
+  };
+  asking_.insert({&workspace, target.entry});
+  workspace.session().ask(protocol::MessageType::kInfo, question(target, entries_.consent().held(target)),
+                          {kYes, "Not now"}, answered);
 }
 
 void ProfilingFlow::run(Workspace& workspace, profiling::ProfileRequest request, const profiling::Target& target,
@@ -146,15 +173,27 @@ void ProfilingFlow::run(Workspace& workspace, profiling::ProfileRequest request,
   };
   cancel.on_cancel(stop);
   auto bar = std::make_shared<Bar>(workspace.session(), params, name_of(target.entry), stop);
-  entries_.profile(std::move(request), target, workspace.open_texts(target.project_root, false),
-                   {[bar](const protocol::Progress& step) { bar->show(step); },
-                    [bar, done = std::move(done)](const Entry& entry, const profiling::RunFailure* failure) {
-                      bar->end(failure == nullptr ? "" : failure->failure.message);
-                      done(&entry, failure);
-                    }});
+  const auto finished = [this, &workspace, session = workspace.session().weak_from_this(), bar, request, target, cancel,
+                         done = std::move(done)](const Entry& entry, const profiling::RunFailure* failure) {
+    bar->end(failure == nullptr ? "" : failure->failure.message);
+    const auto still_there = session.lock();
+    if (failure != nullptr && failure->failure.kind == kNotTrusted && still_there != nullptr &&
+        still_there->running()) {
+      // It was replaced while the profile waited for its turn. The request's own progress has ended.
+      ask(workspace, request, target, nullptr, cancel, done);
+    } else {
+      done(&entry, failure);
+    }
+  };
+  const bool vouches = editor_vouches(workspace.session().client().options);
+  entries_.profile(std::move(request), target, vouches, workspace.open_texts(target.project_root, false),
+                   {[bar](const protocol::Progress& step) { bar->show(step); }, finished});
 }
 
 void ProfilingFlow::saved(Workspace& workspace, const session::Document& document) {
+  if (document.in_sync() && profiling::text_of(document.path()) == document.bytes()) {
+    entries_.consent().saved(document.path());
+  }
   if (!workspace.settings().profile_on_save) {
     return;
   }
@@ -182,13 +221,24 @@ void ProfilingFlow::again(Workspace& workspace, const std::string& entry) {
   request.keep = false;
   auto found = profiling::find_target(request);
   const auto* target = std::get_if<profiling::Target>(&found);
-  if (target != nullptr && (entries_.is_trusted(*target) || editor_vouches(workspace.session().client().options))) {
-    run(workspace, std::move(request), *target, nullptr, {}, [](const Entry*, const profiling::RunFailure*) {});
+  if (target == nullptr || asking_.contains({&workspace, target->entry})) {
+    return;
   }
+  if (entries_.consent().holds(*target, editor_vouches(workspace.session().client().options))) {
+    run(workspace, std::move(request), *target, nullptr, {}, [](const Entry*, const profiling::RunFailure*) {});
+    return;
+  }
+  ask(workspace, std::move(request), *target, nullptr, {},
+      [this, entry = target->entry](const Entry*, const profiling::RunFailure* failure) {
+        if (failure != nullptr && failure->failure.kind == kNotTrusted) {
+          entries_.leave_saves_alone(entry);
+        }
+      });
 }
 
 void ProfilingFlow::ended(const Workspace& workspace) {
   std::erase_if(waiting_, [&](const auto& one) { return one.first.first == &workspace; });
+  std::erase_if(asking_, [&](const auto& one) { return one.first == &workspace; });
 }
 
 }  // namespace ridgeline::methods

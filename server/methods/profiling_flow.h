@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -33,7 +34,8 @@ class ProfilingFlow {
   /// token. `done` is called once, unless the session ends before.
   void start(Workspace& workspace, const std::string& uri, const protocol::Json& params,
              const session::CancelToken& cancel, ProfileDone done);
-  /// A file was saved: the entries that the user has profiled here and that it is part of are profiled again, briefly.
+  /// A file was saved: the entries that the user has profiled here and that it is part of are profiled again, briefly;
+  /// where what stands there now was not agreed to, the user is asked first.
   void saved(Workspace& workspace, const session::Document& document);
   /// The session is gone: nothing is started for it any more.
   void ended(const Workspace& workspace);
@@ -41,6 +43,9 @@ class ProfilingFlow {
  private:
   void ask_and_run(Workspace& workspace, const std::string& uri, const Wish& wish, const protocol::Json& params,
                    const session::CancelToken& cancel, ProfileDone done);
+  /// The user, whether it may run; then runs it.
+  void ask(Workspace& workspace, profiling::ProfileRequest request, const profiling::Target& target,
+           const protocol::Json& params, const session::CancelToken& cancel, ProfileDone done);
   void run(Workspace& workspace, profiling::ProfileRequest request, const profiling::Target& target,
            const protocol::Json& params, const session::CancelToken& cancel, ProfileDone done);
   void again(Workspace& workspace, const std::string& entry);
@@ -48,6 +53,8 @@ class ProfilingFlow {
   Entries& entries_;
   /// By workspace and entry: a save that waits for the next one.
   std::map<std::pair<const Workspace*, std::string>, std::unique_ptr<boost::asio::steady_timer>> waiting_;
+  /// By workspace and entry: a question that has not been answered. A save does not ask it again.
+  std::set<std::pair<const Workspace*, std::string>> asking_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

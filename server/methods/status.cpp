@@ -44,7 +44,7 @@ Json status_json(const Workspace& workspace, const Entries& entries, const Json&
                       {"interpreterSource", target.interpreter.source},
                       {"device", target.device},
                       {"cache", target.cache},
-                      {"trusted", entries.is_trusted(target)},
+                      {"trusted", entries.consent().holds(target, false)},
                       {"python", nullptr},
                       {"torch", nullptr}};
   if (const Entry* entry = entries.find(target.entry); entry != nullptr && entry->figures != nullptr) {

@@ -51,7 +51,12 @@ void Workspace::configure() {
   }
   configured_ = true;
   for (const auto& action : std::exchange(waiting_, {})) {
-    action();
+    try {
+      action();
+    } catch (const std::exception& problem) {  // the others have waited, too
+      session_.log(protocol::MessageType::kError,
+                   std::string("what waited for the settings failed: ") + problem.what());
+    }
   }
   publish_all();
   refresh(session_.capabilities().workspace.inlay_hint_refresh, "workspace/inlayHint/refresh");

@@ -107,6 +107,17 @@ void ProfileQueue::start_next() {
 
 void ProfileQueue::start(Job& job) {
   idle_.cancel();
+  // It may have waited for long, and what was agreed to may be gone.
+  if (!job.events.may_run || !job.events.may_run()) {
+    job.state = Job::State::kAnalysing;  // nothing of it runs
+    post([this, ticket = job.ticket] {
+      finish(ticket,
+             RunFailure{protocol::failure_of("not-trusted", "start",
+                                             "The code did not run: its project was replaced since you agreed."),
+                        ""});
+    });
+    return;
+  }
   if (worker_ == nullptr || interpreter_ != job.target.interpreter.path) {
     interpreter_ = job.target.interpreter.path;
     worker_ = std::make_unique<worker::Worker>(loop_, reaper_, worker::WorkerOptions{interpreter_, job.target.cache});

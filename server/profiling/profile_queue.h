@@ -21,8 +21,10 @@ namespace ridgeline::profiling {
 
 using ProfileOutcome = std::variant<MadeProfile, RunFailure>;
 
-/// What a job tells, on the loop: progress as often as there is some, and then once the outcome.
+/// What a job asks and tells, on the loop: once, when its turn has come, whether its code may run; progress as often as
+/// there is some; and then once the outcome.
 struct JobEvents {
+  std::function<bool()> may_run;  ///< if not, the job fails as "not-trusted" and nothing is started
   std::function<void(const protocol::Progress&)> progress;
   std::function<void(ProfileOutcome)> finished;
 };

@@ -20,6 +20,17 @@ std::string for_log(const std::string& text) {
   return Json(text.substr(0, 100)).dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
+/// Any request may bring tokens, and some are not looked at before the request has waited for something: what is wrong
+/// with them is answered at once. Throws InvalidValue.
+void check_tokens(const Json& params) {
+  for (const char* name : {"workDoneToken", "partialResultToken"}) {
+    const auto token = params.is_object() ? params.find(name) : params.end();
+    if (token != params.end() && !token->is_null() && !protocol::read_request_id(*token).has_value()) {
+      throw protocol::InvalidValue(std::string(name) + ": must be a whole number or a text");
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<ResponseError> Session::refusal(const protocol::Request& request) const {
@@ -79,6 +90,7 @@ void Session::dispatch(const protocol::Request& request, const RequestHandler& h
   dispatching_ = serial;
   std::optional<Outcome> failed;
   try {
+    check_tokens(request.params);
     handler(*this, request.params, std::move(reply), token);
   } catch (const protocol::InvalidValue& problem) {
     failed = ResponseError{error_code::kInvalidParams, problem.what()};

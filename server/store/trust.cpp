@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 
 #include <nlohmann/json.hpp>
 
@@ -22,22 +21,52 @@ using nlohmann::json;
 constexpr std::size_t kMostTrusted = 1024;
 constexpr const char* kFile = "/trust.json";
 
-}  // namespace
-
-bool identify(Trusted& trusted) {
-  struct stat status {};
-  // The repository's own folder is made anew with every clone; the project's may stay.
-  const std::string repository = trusted.project_root + "/.git";
-  if (::stat(repository.c_str(), &status) != 0 && ::stat(trusted.project_root.c_str(), &status) != 0) {
-    return false;
-  }
-  trusted.device = status.st_dev;
-  trusted.inode = status.st_ino;
-  return true;
+json to_json(const FileIdentity& place) {
+  return {{"fileSystem", place.file_system}, {"inode", place.inode}, {"birthNs", place.birth_ns}};
 }
 
-std::vector<Trusted> read_trust(const std::string& folder) {
-  std::vector<Trusted> all;
+std::uint64_t number_in(const json& object, const char* name) {
+  const json& value = object.at(name);
+  if (!value.is_number_unsigned()) {
+    throw json::type_error::create(302, "a number above 0 is expected", &object);
+  }
+  return value.get<std::uint64_t>();
+}
+
+FileIdentity place_from(const json& value) {
+  return {number_in(value, "fileSystem"), number_in(value, "inode"), number_in(value, "birthNs")};
+}
+
+json to_json(const ProjectIdentity& agreed) {
+  json value = {{"entry", agreed.entry}, {"projectRoot", agreed.project_root}, {"places", json::array()}};
+  for (const FileIdentity& place : agreed.places) {
+    value["places"].push_back(to_json(place));
+  }
+  if (agreed.mark.has_value()) {
+    value["mark"] = {{"digits", agreed.mark->digits}, {"file", to_json(agreed.mark->file)}};
+  }
+  return value;
+}
+
+/// Throws json::exception.
+ProjectIdentity agreed_from(const json& value) {
+  ProjectIdentity agreed;
+  agreed.entry = value.at("entry").get<std::string>();
+  agreed.project_root = value.at("projectRoot").get<std::string>();
+  for (const json& place : value.at("places")) {
+    agreed.places.push_back(place_from(place));
+  }
+  if (value.contains("mark")) {
+    agreed.mark = Mark{value["mark"].at("digits").get<std::string>(), place_from(value["mark"].at("file"))};
+  }
+  agreed.lasting = true;
+  return agreed;
+}
+
+}  // namespace
+
+std::vector<ProjectIdentity> read_trust(const std::string& folder) {
+  std::vector<ProjectIdentity> all;
   std::ifstream file(folder + kFile);
   const json value = json::parse(file, nullptr, false);
   if (!value.is_object() || !value.contains("trusted") || !value["trusted"].is_array()) {
@@ -45,26 +74,21 @@ std::vector<Trusted> read_trust(const std::string& folder) {
   }
   for (const json& one : value["trusted"]) {
     try {
-      if (!one.at("device").is_number_unsigned() || !one.at("inode").is_number_unsigned()) {
-        continue;
-      }
-      all.push_back({one.at("entry").get<std::string>(), one.at("projectRoot").get<std::string>(),
-                     one.at("device").get<std::uint64_t>(), one.at("inode").get<std::uint64_t>()});
+      all.push_back(agreed_from(one));
     } catch (const json::exception&) {
-      continue;  // written by hand, perhaps: it trusts nobody
+      continue;  // of an older version, or written by hand: it trusts nobody
     }
   }
   return all;
 }
 
-bool add_trust(const std::string& folder, const Trusted& trusted, std::string& error) {
-  std::vector<Trusted> all = read_trust(folder);
-  std::erase_if(all, [&](const Trusted& one) { return one.entry == trusted.entry; });
-  all.push_back(trusted);
+bool add_trust(const std::string& folder, const ProjectIdentity& agreed, std::string& error) {
+  std::vector<ProjectIdentity> all = read_trust(folder);
+  std::erase_if(all, [&](const ProjectIdentity& one) { return one.entry == agreed.entry; });
+  all.push_back(agreed);
   json array = json::array();
   for (auto one = all.size() > kMostTrusted ? all.end() - kMostTrusted : all.begin(); one != all.end(); ++one) {
-    array.push_back(
-        {{"entry", one->entry}, {"projectRoot", one->project_root}, {"device", one->device}, {"inode", one->inode}});
+    array.push_back(to_json(*one));
   }
   const std::string text =
       json{{"trusted", std::move(array)}}.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
@@ -80,9 +104,13 @@ bool add_trust(const std::string& folder, const Trusted& trusted, std::string& e
   return true;
 }
 
-bool is_trusted(const std::string& folder, const Trusted& trusted) {
-  const std::vector<Trusted> all = read_trust(folder);
-  return std::ranges::find(all, trusted) != all.end();
+bool is_trusted(const std::string& folder, const ProjectIdentity& now) {
+  return now.lasting &&
+         std::ranges::any_of(read_trust(folder), [&](const ProjectIdentity& agreed) { return covers(agreed, now); });
+}
+
+bool was_trusted(const std::string& folder, const std::string& entry) {
+  return std::ranges::any_of(read_trust(folder), [&](const ProjectIdentity& agreed) { return agreed.entry == entry; });
 }
 
 }  // namespace ridgeline::store

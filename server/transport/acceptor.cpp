@@ -1,8 +1,11 @@
 #include "transport/acceptor.h"
 
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -19,14 +22,27 @@ constexpr int kClientsAtOnce = 16;
 /// When descriptors have run out, asking again at once would only burn a processor.
 constexpr std::chrono::milliseconds kPause{200};
 
+/// For interpreters and compilers with their pipes, the store, and files that are read: a few dozen at most.
+constexpr rlim_t kLeftFree = 64;
+
+int spare_descriptor() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
+
+rlim_t most_descriptors() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
 }  // namespace
 
 Acceptor::Acceptor(boost::asio::io_context& loop, int listening, Check check, ListenerHandlers handlers)
     : loop_(loop),
       listening_(loop, listening),
       pause_(loop),
+      spare_(spare_descriptor()),
       check_(std::move(check)),
       handlers_(std::move(handlers)) {}
+
+Acceptor::~Acceptor() { ::close(spare_); }
 
 void Acceptor::start() {
   listening_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
@@ -54,6 +70,10 @@ void Acceptor::accept() {
       }
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       break;
+    } else if (errno == EMFILE || errno == ENFILE) {
+      turn_away_without_descriptor();
+      start_later();
+      return;
     } else if (errno != EINTR && errno != ECONNABORTED) {
       refuse(std::string("cannot let a client in: ") + std::strerror(errno));
       start_later();
@@ -63,7 +83,20 @@ void Acceptor::accept() {
   start();
 }
 
+void Acceptor::turn_away_without_descriptor() {
+  ::close(spare_);
+  ::close(::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  spare_ = spare_descriptor();
+  refuse("turned away a client: the process has no file descriptors left");
+}
+
 void Acceptor::let_in(int socket) {
+  if (const rlim_t most = most_descriptors(); static_cast<rlim_t>(socket) >= most - std::min(kLeftFree, most / 4)) {
+    ::close(socket);
+    refuse("turned away a client: of the process's " + std::to_string(most) +
+           " file descriptors, what is left is kept for profiles");
+    return;
+  }
   if (std::string reason = check_(socket); !reason.empty()) {
     ::close(socket);
     refuse(std::move(reason));

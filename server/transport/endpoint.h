@@ -17,7 +17,7 @@ namespace ridgeline::transport {
 
 struct ListenerHandlers {
   std::function<void(std::shared_ptr<Transport>)> on_connection;
-  /// Somebody was turned away, or could not be let in; why, in words.
+  /// Somebody was turned away, or could not be let in; why, as a sentence for the log.
   std::function<void(std::string)> on_refusal;
 };
 

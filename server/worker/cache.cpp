@@ -1,5 +1,6 @@
 #include "worker/cache.h"
 
+#include <fcntl.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 
 #include "store/content_hash.h"
 #include "worker/embedded_files.h"
+#include "worker/process.h"
 
 namespace ridgeline::worker {
 
@@ -58,6 +60,22 @@ bool has_content(const fs::path& path, std::string_view content) {
 
 }  // namespace
 
+bool close_to_others(const std::string& folder) {
+  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat status {};
+  if (::fstat(opened.get(), &status) != 0 || status.st_uid != ::geteuid() ||
+      (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return false;
+  }
+  constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
+  if ((status.st_mode & kOthers) == 0) {
+    return true;
+  }
+  // A file system without modes takes the call and changes nothing.
+  return ::fchmod(opened.get(), status.st_mode & S_IRWXU) == 0 && ::fstat(opened.get(), &status) == 0 &&
+         (status.st_mode & kOthers) == 0;
+}
+
 std::string cache_folder(std::string& error) {
   std::string folder = environment_variable("RIDGELINE_CACHE");
   if (folder.empty()) {
@@ -72,9 +90,7 @@ std::string cache_folder(std::string& error) {
             ". Set RIDGELINE_CACHE to a folder that you can write to.";
     return {};
   }
-  struct stat status {};
-  if (::stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != ::geteuid() ||
-      (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+  if (!close_to_others(folder)) {
     error = "the cache folder " + folder +
             " is not yours alone: it must be a folder that you own and that nobody else can write to. Change that, or "
             "set RIDGELINE_CACHE to another folder.";

@@ -13,14 +13,22 @@
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 namespace ridgeline::worker {
 
 namespace {
 
+/// The limit of descriptors that we were started with, once it was raised.
+std::optional<rlimit>& first_descriptor_limit() {
+  static std::optional<rlimit> limit;
+  return limit;
+}
+
 /// Between fork and exec: only async-signal-safe calls. Never returns.
-[[noreturn]] void become(const SpawnOptions& options, char* const* arguments, int report, int null, pid_t parent) {
+[[noreturn]] void become(const SpawnOptions& options, char* const* arguments, int report, int null, pid_t parent,
+                         const rlimit* descriptors) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) {
@@ -34,6 +42,9 @@ namespace {
   }
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
+  if (descriptors != nullptr) {
+    ::setrlimit(RLIMIT_NOFILE, descriptors);
+  }
   // Move everything out of the way of the numbers that are wanted, then into place.
   int highest = 2;
   for (const auto& [ours, theirs] : options.descriptors) {
@@ -96,6 +107,18 @@ std::pair<Descriptor, Descriptor> pipe_pair() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) {
+    return;
+  }
+  const rlimit first = limit;
+  limit.rlim_cur = limit.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &limit) == 0 && !first_descriptor_limit().has_value()) {
+    first_descriptor_limit() = first;
+  }
+}
+
 pid_t spawn(const SpawnOptions& options, std::string& error) {
   std::vector<char*> arguments;
   for (const std::string& argument : options.arguments) {
@@ -105,13 +128,14 @@ pid_t spawn(const SpawnOptions& options, std::string& error) {
   auto [problem_read, problem_write] = pipe_pair();
   const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   const pid_t parent = ::getpid();
+  const rlimit* descriptors = first_descriptor_limit().has_value() ? &*first_descriptor_limit() : nullptr;
   const pid_t child = problem_read.get() < 0 || null.get() < 0 ? -1 : ::fork();
   if (child < 0) {
     error = std::string("cannot start a process: ") + std::strerror(errno);
     return 0;
   }
   if (child == 0) {
-    become(options, arguments.data(), problem_write.get(), null.get(), parent);
+    become(options, arguments.data(), problem_write.get(), null.get(), parent, descriptors);
   }
   ::setpgid(child, child);
   problem_write.reset();

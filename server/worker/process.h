@@ -39,6 +39,10 @@ struct SpawnOptions {
   std::vector<std::pair<int, int>> descriptors;  ///< (ours, theirs); 0, 1, 2: else /dev/null; the rest is closed
 };
 
+/// Lets this process have as many descriptors as it may. What spawn() starts gets the limit that we were started with.
+/// Call before other threads run.
+void raise_descriptor_limit();
+
 /// Starts the program in a process group of its own. It gets SIGKILL when the calling thread ends: call it from the
 /// thread that lives as long as the daemon. On failure returns 0 and says why.
 pid_t spawn(const SpawnOptions& options, std::string& error);

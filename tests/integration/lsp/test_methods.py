@@ -56,6 +56,27 @@ def editor(tmp_path: Path, stdio: Callable[..., tuple[Daemon, Wire]]) -> Iterato
     wire.assert_conforms()
 
 
+@pytest.mark.parametrize("token", [{}, [], True, 0.5])
+@pytest.mark.parametrize("has_settings", [True, False])
+def test_a_token_of_a_wrong_type_is_refused(
+    tmp_path: Path, stdio: Callable[..., tuple[Daemon, Wire]], token: Any, has_settings: bool
+) -> None:
+    """Also where the request would have to wait for the settings before the token is used."""
+    _, wire = stdio(checked=False, env=cache(tmp_path))
+    editor = Editor(wire, tmp_path, dict(SETTINGS), None)
+    wire.initialize(CAPABILITIES)
+    if has_settings:
+        editor.until(lambda: "workspace/configuration" in editor.asked)
+    document = {"textDocument": {"uri": (tmp_path / "entry.py").as_uri()}}
+    command = {"command": "ridgeline.profile", "arguments": [document["textDocument"]["uri"]]}
+    for method, params in (("ridgeline/profile", document), ("workspace/executeCommand", command)):
+        number = wire.begin(method, params | {"workDoneToken": token})
+        if not has_settings:
+            wire.others += [wire.receive()]  # the question for the settings, which waits
+        answer = editor.answer(number) if has_settings else wire.answer(number)
+        assert answer["error"]["code"] == -32602, answer
+
+
 @pytest.fixture(scope="module")
 def profiled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Editor, dict[str, Any], dict[str, Any]]]:
     """An editor with a fresh profile that no test changes: (editor, the document, the summary)."""
@@ -258,6 +279,8 @@ def test_the_summary_says_what_is_in_the_code(profiled: Profiled) -> None:
         ("ridgeline/profile", {"textDocument": {"uri": "file:///nowhere/entry.py"}}, -32803),
         ("ridgeline/profile", {"textDocument": {"uri": "file:///x.py"}, "batchSizes": [0]}, -32602),
         ("ridgeline/profile", {"textDocument": {"uri": "file:///x.py"}, "timeBudget": "soon"}, -32602),
+        ("ridgeline/profile", {"textDocument": {"uri": "file:///x.py"}, "workDoneToken": {}}, -32602),
+        ("textDocument/hover", {"textDocument": {"uri": "file:///x.py"}, "partialResultToken": 0.5}, -32602),
         ("ridgeline/profile", {"textDocument": {"uri": "untitled:1"}}, -32803),
         ("ridgeline/setBatchSize", {"textDocument": {"uri": "file:///nowhere.py"}, "batchSize": 3}, -32803),
     ],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import socket
 import stat
 import time
@@ -10,11 +12,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from bad_entries import entry as entry_point
+from bad_entries import project
 from conftest import ridgeline
 
-from .wire import Daemon, connected, framed, serve_one
+from .editor import Editor
+from .test_methods import SETTINGS, cache, copy_of_mlp
+from .wire import PATIENCE, Daemon, connected, framed, serve_one
 
 Start = Callable[..., Daemon]
+LIMITS = """\
+import pathlib, resource
+limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+pathlib.Path(__file__).with_suffix(".limits").write_text(str(limits))"""
 
 
 @pytest.fixture
@@ -71,6 +81,56 @@ def test_the_token_must_come_soon(daemon: Daemon):
         assert wire.receive() is None
         assert time.monotonic() - start > 4
     daemon.wait_for_words("no token came in time")
+
+
+def test_those_without_a_token_do_not_take_all_descriptors(start: Start, tmp_path: Path) -> None:
+    """More than a process may have files, and all of them stay: others are served, and a profile is made."""
+    entry = copy_of_mlp(tmp_path)
+    limited = ["prlimit", "--nofile=256:256"]
+    daemon = start("--socket=0", "--token-file", tmp_path / "token", inside=limited, env=cache(tmp_path))
+    with contextlib.ExitStack() as stack:
+        silent = [stack.enter_context(socket.create_connection(("127.0.0.1", daemon.port()))) for _ in range(400)]
+        wire = stack.enter_context(connected(daemon.port()))
+        wire.notify("ridgeline/authenticate", {"token": daemon.token()})
+        editor = Editor(wire, entry.parent, dict(SETTINGS))
+        editor.begin()
+        assert editor.ask("ridgeline/profile", editor.open(entry))["batchSize"] == 64
+        wire.end()
+        for one in silent:
+            one.settimeout(PATIENCE)
+            assert one.recv(1) == b"", "closed when its time was over, if not before"
+
+
+def test_the_last_descriptors_are_for_profiles(start: Start, tmp_path: Path) -> None:
+    """However many have the token: who is one too many is turned away, and does not wait for ever."""
+    daemon = start("--pipe", tmp_path / "pipe", inside=["prlimit", "--nofile=128:128"])
+    daemon.wait_for_words("listening")
+    with contextlib.ExitStack() as stack:
+        wires = [stack.enter_context(connected(tmp_path / "pipe", checked=False)) for _ in range(100)]
+        initialize = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}
+        served = 0
+        for wire in wires:
+            with contextlib.suppress(BrokenPipeError):
+                wire.write(framed(initialize))
+            served += wire.receive() is not None
+        assert 64 <= served < 100
+        daemon.wait_for_words("kept for profiles")
+        wires[0].write(framed({"jsonrpc": "2.0", "id": 2, "method": "ridgeline/status"}))
+        assert "result" in wires[0].answer(2)
+
+
+def test_user_code_has_the_limit_of_descriptors_that_the_daemon_was_started_with(start: Start, tmp_path: Path) -> None:
+    entry = project(tmp_path / "project", entry_point(top=LIMITS))
+    daemon = start("--pipe", tmp_path / "pipe", inside=["prlimit", "--nofile=300:400"], env=cache(tmp_path))
+    daemon.wait_for_words("listening")
+    with connected(tmp_path / "pipe") as wire:
+        editor = Editor(wire, entry.parent, dict(SETTINGS))
+        editor.begin()
+        editor.ask("ridgeline/profile", editor.open(entry))
+        limits = Path(f"/proc/{daemon.process.pid}/limits").read_text()
+        wire.end()
+    assert re.search(r"Max open files +400 +400 ", limits)
+    assert entry.with_suffix(".limits").read_text() == "(300, 400)"
 
 
 def test_it_ends_at_once_with_somebody_at_the_door(daemon: Daemon):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from bad_entries import entry as entry_point
@@ -104,6 +106,118 @@ def test_trust_is_of_a_repository(tmp_path: Path, opened: Callable[..., Editor])
     entry.parent.rename(tmp_path / "before")
     repository(project(tmp_path / "clone", ENTRY).parent, "two")
     assert asked(opened(tmp_path), entry), "another repository at the same place"
+
+
+@pytest.mark.parametrize("with_repository", [True, False])
+def test_consent_ends_with_the_project(tmp_path: Path, opened: Callable[..., Editor], with_repository: bool) -> None:
+    """The file system may give the same inodes again at once: that must not matter."""
+    entry = tmp_path / "clone" / "entry.py"
+
+    def clone(name: str) -> None:
+        project(entry.parent, ENTRY)
+        if with_repository:
+            repository(entry.parent, name)
+
+    def replace(name: str) -> None:
+        shutil.rmtree(entry.parent)
+        clone(name)
+
+    clone("one")
+    editor = opened(tmp_path)
+    assert asked(editor, entry)
+    editor.save(entry)
+    assert editor.settled()["state"] == "ready"
+    assert entry.with_suffix(".ran").exists()
+
+    # In the running daemon, on a mere save.
+    replace("two")
+    editor.consent = None
+    editor.save(entry)
+    editor.until(lambda: len(editor.questions) == 2)
+    assert "replaced" in editor.questions[-1]
+    assert editor.call("ridgeline/profile", {"textDocument": {"uri": entry.as_uri()}})["error"]["code"] == -32803
+    assert len(editor.questions) == 3
+    assert not entry.with_suffix(".ran").exists()
+
+    # In another one.
+    replace("three")
+    other = opened(tmp_path, consent=None)
+    assert asked(other, entry)
+    assert not entry.with_suffix(".ran").exists()
+    other.consent = "Profile"
+    assert asked(other, entry)
+    assert entry.with_suffix(".ran").exists()
+    assert not asked(opened(tmp_path), entry)
+
+
+def test_an_editor_that_vouches_does_so_for_one_project(tmp_path: Path, stdio: Stdio) -> None:
+    entry = project(tmp_path / "clone", ENTRY)
+    _, wire = stdio(env=cache(tmp_path))
+    editor = Editor(wire, tmp_path, dict(SETTINGS), None)
+    editor.begin(initializationOptions={"trust": "editor"})
+    assert not asked(editor, entry)
+    shutil.rmtree(entry.parent)
+    project(entry.parent, ENTRY)
+    editor.save(entry)
+    editor.until(lambda: editor.questions)
+    assert not entry.with_suffix(".ran").exists()
+    assert not asked(editor, entry), "to ask for a profile is agreement"
+
+
+def test_what_waits_for_its_turn_is_looked_at_again(tmp_path: Path, opened: Callable[..., Editor]) -> None:
+    slow = project(tmp_path / "slow", entry_point(top="import time\ntime.sleep(600)"))
+    entry = project(tmp_path / "clone", ENTRY)
+    editor = opened(tmp_path)
+    running = editor.wire.begin("ridgeline/profile", editor.open(slow))
+    waiting = editor.wire.begin("ridgeline/profile", editor.open(entry))
+    editor.until(lambda: len(editor.questions) == 2)
+    editor.ask("ridgeline/status")  # the answers have been read
+    shutil.rmtree(entry.parent)
+    project(entry.parent, ENTRY)
+    editor.consent = None
+    editor.wire.notify("$/cancelRequest", {"id": running})
+    assert editor.answer(waiting)["error"]["data"]["kind"] == "not-trusted"
+    assert len(editor.questions) == 3
+    assert not entry.with_suffix(".ran").exists()
+
+
+def test_a_question_is_about_what_was_there_when_it_was_asked(tmp_path: Path, stdio: Stdio) -> None:
+    entry = project(tmp_path / "clone", ENTRY)
+    _, wire = stdio(env=cache(tmp_path))
+
+    class Replaced(Editor):
+        def result_of(self, method: str, params: Any) -> Any:
+            if method == "window/showMessageRequest" and not self.questions:
+                shutil.rmtree(entry.parent)
+                project(entry.parent, ENTRY)
+                self.questions.append(params["message"])
+                return {"title": "Profile"}
+            return super().result_of(method, params)
+
+    editor = Replaced(wire, tmp_path, dict(SETTINGS), None)
+    editor.begin()
+    document = editor.open(entry)
+    assert editor.call("ridgeline/profile", document)["error"]["data"]["kind"] == "not-trusted"
+    assert len(editor.questions) == 2
+    assert not entry.with_suffix(".ran").exists()
+
+
+def test_a_save_that_writes_a_new_file_is_a_save(tmp_path: Path, opened: Callable[..., Editor]) -> None:
+    """Many editors do, and there is no repository that would stay the same."""
+    entry = project(tmp_path / "project", ENTRY)
+    editor = opened(tmp_path)
+    assert asked(editor, entry)
+    for _ in range(2):
+        (entry.parent / "new").write_text(editor.texts[entry.as_uri()])
+        (entry.parent / "new").replace(entry)
+        editor.save(entry)
+        assert editor.settled()["state"] == "ready"
+    assert not asked(opened(tmp_path), entry)
+    assert len(editor.questions) == 1
+    # What somebody else put there is no save.
+    (entry.parent / "new").write_text(ENTRY + "# theirs\n")
+    (entry.parent / "new").replace(entry)
+    assert asked(opened(tmp_path), entry)
 
 
 def test_names_are_text(tmp_path: Path, opened: Callable[..., Editor]) -> None:

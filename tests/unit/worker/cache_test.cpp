@@ -39,6 +39,17 @@ TEST(CacheFolder, IsMadeForUsAlone) {
   EXPECT_EQ(error, "");
 }
 
+TEST(CacheFolder, IsClosedToOthersWhoCouldReadIt) {
+  const TemporaryFolder folder;
+  for (const fs::perms others : {fs::perms::others_read, fs::perms::group_exec, fs::perms::group_read}) {
+    fs::create_directories(folder / "cache");
+    fs::permissions(folder / "cache", fs::perms::owner_all | others);
+    std::string error;
+    EXPECT_EQ(cache_in(folder / "cache", error), (folder / "cache").string()) << error;
+    EXPECT_EQ(fs::status(folder / "cache").permissions(), fs::perms::owner_all);
+  }
+}
+
 TEST(CacheFolder, FollowsTheUsualVariables) {
   const TemporaryFolder folder;
   const Variable none("RIDGELINE_CACHE", std::nullopt);
