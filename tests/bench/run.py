@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import platform
+import random
 import shutil
 import signal
 import subprocess
@@ -197,9 +198,11 @@ def bench_cancel(rounds: int) -> None:
     table(["stage", "median ms", "worst ms"], rows)
 
 
-def bench_accuracy(rounds: int) -> None:
+def bench_accuracy(rounds: int, arguments: argparse.Namespace) -> None:
     """Predictions at unsampled batch sizes against real runs; here a round is ten seconds of time budget."""
-    accuracy.run(BINARY, table, 10.0 * rounds)
+    seed = random.randrange(1_000_000) if arguments.seed is None else arguments.seed
+    options = accuracy.Options(arguments.models, seed, arguments.sizes, 10.0 * rounds, arguments.figures)
+    accuracy.run(BINARY, table, options)
 
 
 def bench_reserved(rounds: int) -> None:
@@ -241,7 +244,7 @@ def bench_remote(rounds: int) -> None:
     remote.run(BINARY, table, rounds)
 
 
-BENCHMARKS: dict[str, tuple[Callable[[int], None], int]] = {
+BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "overhead": (bench_overhead, 15),
     "analysis": (bench_analysis, 5),
     "import": (bench_import, 5),
@@ -251,15 +254,30 @@ BENCHMARKS: dict[str, tuple[Callable[[int], None], int]] = {
     "vscode": (bench_vscode, 10),
     "profile": (bench_profile, 3),
     "cancel": (bench_cancel, 5),
-    "accuracy": (bench_accuracy, 4),
+    "accuracy": (bench_accuracy, 2),
     "reserved": (bench_reserved, 1),
 }
+
+
+def model_names(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    unknown = [name for name in names if name not in accuracy.CASES]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no model is called {unknown[0]!r}: {', '.join(accuracy.CASES)}")
+    return names
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; all by default")
     parser.add_argument("--rounds", type=int, help="rounds of each benchmark, in place of its own number")
+    group = parser.add_argument_group("accuracy", "A round is ten seconds of time budget for each model.")
+    group.add_argument("--models", type=model_names, default=tuple(accuracy.CASES), help="separated by commas; all")
+    group.add_argument("--seed", type=int, help="draws the batch sizes that are checked; by default a random one")
+    group.add_argument("--sizes", type=int, default=4, help="checked inside of the sampled range, and outside of it; 4")
+    group.add_argument(
+        "--figures", type=Path, help="a file that keeps what was measured: a model that it holds is not measured again"
+    )
     arguments = parser.parse_args()
     unknown = [name for name in arguments.names if name not in BENCHMARKS]
     if unknown:
@@ -268,7 +286,8 @@ def main() -> None:
     print(f"{processor}, {os.cpu_count()} processors, Python {platform.python_version()}\n")
     for name in arguments.names or BENCHMARKS:
         benchmark, rounds = BENCHMARKS[name]
-        benchmark(arguments.rounds or rounds)
+        more = {"arguments": arguments} if benchmark is bench_accuracy else {}
+        benchmark(arguments.rounds or rounds, **more)
 
 
 if __name__ == "__main__":
