@@ -172,7 +172,8 @@ def coverage(held: Iterable[bool | None]) -> str:
     chance = 100 * binomial_at_most(hits, trials, COVERAGE_AIM)
     return (
         f"{hits} of {trials} ({100 * hits / trials:.0f} %), 95 % bounds {100 * low:.0f} to {100 * high:.0f} %; "
-        f"if {100 * COVERAGE_AIM:.0f} % of all held, so few or fewer would have a chance of {chance:.{0 if chance >= 10 else 1}f} %"
+        f"if {100 * COVERAGE_AIM:.0f} % of all held, so few or fewer would have a chance of "
+        f"{chance:.{0 if chance >= 10 else 1}f} %"
     )
 
 
