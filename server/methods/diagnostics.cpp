@@ -152,7 +152,8 @@ std::string unparsed_message(const session::Document& document) {
            " MiB. It is not parsed, and shows no figures.";
   }
   return name +
-         " could not be parsed: it took too long. Look for a bracket or a quote that is not closed. Until then, hovers on "
+         " could not be parsed: it took too long. Look for a bracket or a quote that is not closed. Until then, hovers "
+         "on "
          "functions and classes show no figures; profiling, the figures on lines and the batch size still work.";
 }
 

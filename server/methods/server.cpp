@@ -79,9 +79,8 @@ void answer_when_ready(Workspace& workspace, Workspace::Question question, sessi
 void answer_summary(Workspace& workspace, const Entry& entry, session::Reply reply) {
   const std::string uri = workspace.session().uri_of(entry.path);
   answer_when_ready(workspace, {uri}, std::move(reply), [&entry, uri](const Snapshot* snapshot) {
-    const auto* entry_point = snapshot != nullptr && snapshot->source.entry_point().has_value()
-                                  ? &*snapshot->source.entry_point()
-                                  : nullptr;
+    const auto* entry_point =
+        snapshot != nullptr && snapshot->source.entry_point().has_value() ? &*snapshot->source.entry_point() : nullptr;
     return summary_json(entry, uri, entry_point == nullptr ? std::nullopt : batch_size_in_code(*entry_point));
   });
 }

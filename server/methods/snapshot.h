@@ -21,10 +21,10 @@ struct Snapshot {
   const SourceView& source;
   const Settings& settings;
   const protocol::ClientCapabilities& client;
-  const Entry* entry = nullptr;     ///< whose figures are shown here; null: there are none
-  const Entry* own = nullptr;       ///< the document as an entry; null: nothing is known of it
-  const LineView* lines = nullptr;  ///< between the profiled text and the document; null without figures for it
-  const Entry* failed = nullptr;    ///< whose failure is shown here; null: none
+  const Entry* entry = nullptr;            ///< whose figures are shown here; null: there are none
+  const Entry* own = nullptr;              ///< the document as an entry; null: nothing is known of it
+  const LineView* lines = nullptr;         ///< between the profiled text and the document; null without figures for it
+  const Entry* failed = nullptr;           ///< whose failure is shown here; null: none
   const LineView* failed_lines = nullptr;  ///< between the text that failed and the document; null: they are the same
   std::optional<source::Call> call{};      ///< at the place that was asked about
 

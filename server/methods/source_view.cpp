@@ -66,19 +66,20 @@ const LineView* SourceView::lines(const std::shared_ptr<const std::string>& prof
     lines_.erase(lines_.begin());
   }
   lines_.push_back({profiled, std::nullopt});
-  reader_->find_lines(version_, profiled,
-                      [this, &loop = loop_, alive = std::weak_ptr(alive_), profiled, version = version_](LineView view) {
-                        asio::post(loop, [this, alive, profiled, version, view = std::move(view)]() mutable {
-                          if (alive.expired() || version != version_) {
-                            return;
-                          }
-                          const auto asked = std::ranges::find(lines_, profiled, &Lines::profiled);
-                          if (asked != lines_.end()) {
-                            asked->view = std::move(view);
-                          }
-                          on_news_();
-                        });
-                      });
+  reader_->find_lines(
+      version_, profiled,
+      [this, &loop = loop_, alive = std::weak_ptr(alive_), profiled, version = version_](LineView view) {
+        asio::post(loop, [this, alive, profiled, version, view = std::move(view)]() mutable {
+          if (alive.expired() || version != version_) {
+            return;
+          }
+          const auto asked = std::ranges::find(lines_, profiled, &Lines::profiled);
+          if (asked != lines_.end()) {
+            asked->view = std::move(view);
+          }
+          on_news_();
+        });
+      });
   return nullptr;
 }
 

@@ -161,8 +161,8 @@ void Workspace::on_news(const std::string& uri) {
   // An answer may ask again, close the document, or end the session.
   const std::weak_ptr alive = alive_;
   const auto found_waiting = waiting_for_text_.find(uri);
-  const auto waiting = found_waiting == waiting_for_text_.end() ? std::vector<std::shared_ptr<Waiting>>()
-                                                                : found_waiting->second;
+  const auto waiting =
+      found_waiting == waiting_for_text_.end() ? std::vector<std::shared_ptr<Waiting>>() : found_waiting->second;
   for (const auto& one : waiting) {
     const auto now = views_.find(uri);
     const std::optional<Snapshot> found = now != views_.end() ? snapshot(*now->second, one) : std::nullopt;

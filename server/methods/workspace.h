@@ -47,7 +47,7 @@ class Workspace {
   /// What a method wants to know of an open document, and by when.
   struct Question {
     std::string uri;
-    const Entry* entry = nullptr;                ///< whose figures are meant; null: those that are shown there
+    const Entry* entry = nullptr;                  ///< whose figures are meant; null: those that are shown there
     std::optional<protocol::Position> position{};  ///< what is called here is asked, too
   };
   /// `snapshot` is null when the document is not open, or is no Python file on our side.
@@ -67,9 +67,9 @@ class Workspace {
     Question question;
     Answer answer;
     std::function<void()> give_up;
-    std::size_t changes = 0;                             ///< of the text, since it waits
-    std::optional<std::optional<source::Call>> call{};   ///< once it is known; of the text as it is
-    bool asked = false;                                  ///< for `call`
+    std::size_t changes = 0;                            ///< of the text, since it waits
+    std::optional<std::optional<source::Call>> call{};  ///< once it is known; of the text as it is
+    bool asked = false;                                 ///< for `call`
   };
 
   void load_figures(const std::string& path);
@@ -94,10 +94,10 @@ class Workspace {
   Entries& entries_;
   Settings settings_;
   SourceThread& thread_;
-  std::map<std::string, std::unique_ptr<SourceView>, std::less<>> views_;  ///< of open Python documents, by URI
+  std::map<std::string, std::unique_ptr<SourceView>, std::less<>> views_;          ///< of open Python documents, by URI
   std::map<std::string, std::vector<std::shared_ptr<Waiting>>> waiting_for_text_;  ///< by URI, in their order
-  std::set<std::string> publishing_;                                       ///< URIs that wait there to be published
-  std::set<std::string> unparsed_;                                         ///< URIs of which the user was told so
+  std::set<std::string> publishing_;                              ///< URIs that wait there to be published
+  std::set<std::string> unparsed_;                                ///< URIs of which the user was told so
   std::map<std::string, protocol::Json, std::less<>> published_;  ///< diagnostics as the client has them, by URI
   std::set<std::string> unpublished_;                             ///< URIs that wait for the timer
   boost::asio::steady_timer timer_;

@@ -51,8 +51,8 @@ struct Slice {
 bool must_pause(TSParseState* state) {
   auto& slice = *static_cast<Slice*>(state->payload);
   const std::chrono::nanoseconds taken = slice.taken();
-  slice.given_up = slice.given_up || slice.is_stopped() ||
-                   slice.content.spent + taken > max_parse_time(slice.text.size());
+  slice.given_up =
+      slice.given_up || slice.is_stopped() || slice.content.spent + taken > max_parse_time(slice.text.size());
   return slice.given_up || taken > slice.length;
 }
 
@@ -61,8 +61,8 @@ const char* read_piece(void* payload, std::uint32_t offset, TSPoint /*point*/, s
   auto& slice = *static_cast<Slice*>(payload);
   const std::string_view piece = slice.text.substr(std::min<std::size_t>(offset, slice.text.size()), kPiece);
   slice.content.read_bytes += piece.size();
-  slice.given_up = slice.given_up || slice.is_stopped() ||
-                   slice.content.read_bytes > max_parse_reads(slice.text.size());
+  slice.given_up =
+      slice.given_up || slice.is_stopped() || slice.content.read_bytes > max_parse_reads(slice.text.size());
   *size = slice.given_up ? 0 : static_cast<std::uint32_t>(piece.size());
   return piece.data();
 }

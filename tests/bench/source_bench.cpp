@@ -119,8 +119,7 @@ class Editor {
       held = std::max(held, cpu);
     }
     times.held.push_back(held);
-    times.known.push_back(
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    times.known.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   }
 
   boost::asio::io_context loop_;

@@ -60,8 +60,8 @@ struct Opened {
   void type() {
     const Json place = {{"line", 1}, {"character", 0}};
     const Json change = {{"range", {{"start", place}, {"end", place}}}, {"text", "y"}};
-    client.tell("textDocument/didChange", {{"textDocument", {{"uri", kUri}, {"version", ++version}}},
-                                           {"contentChanges", Json::array({change})}});
+    client.tell("textDocument/didChange",
+                {{"textDocument", {{"uri", kUri}, {"version", ++version}}}, {"contentChanges", Json::array({change})}});
   }
   int ask_for_lenses() { return client.begin("textDocument/codeLens", {{"textDocument", {{"uri", kUri}}}}); }
 

@@ -29,11 +29,11 @@ inline std::string below_open_bracket(std::size_t count) {
 
 /// About `bytes` of one or two kinds of lines that are each harmless, above and below what is never closed.
 inline std::string adversarial(unsigned seed, std::size_t bytes) {
-  constexpr auto kOpenings =
-      std::to_array<std::string_view>({"", "f(\n", "x = [\n", "{\n", "\"\"\"", "f\"{", "class A:\n", "if x:\n\tif y:\n"});
+  constexpr auto kOpenings = std::to_array<std::string_view>(
+      {"", "f(\n", "x = [\n", "{\n", "\"\"\"", "f\"{", "class A:\n", "if x:\n\tif y:\n"});
   constexpr auto kLines = std::to_array<std::string_view>(
-      {"x = 1\n",       "# c\n",         "\n",   "\\\n", "(",   ")",    "[",         "f\"{", "\"",        "a+",
-       "if x:\n",       "def f(x): y\n", "@d\n", "1, ",  "x\r", "\x80", "lambda x:", ":= ",  "   y = 2\n", "async ",
+      {"x = 1\n",       "# c\n",          "\n",   "\\\n", "(",   ")",    "[",         "f\"{", "\"",         "a+",
+       "if x:\n",       "def f(x): y\n",  "@d\n", "1, ",  "x\r", "\x80", "lambda x:", ":= ",  "   y = 2\n", "async ",
        "<a b='c'>d'\n", "{\"a\": [1]},\n"});
   std::mt19937 random(seed);
   const auto any_of = [&](const auto& choices) { return choices[random() % choices.size()]; };
