@@ -532,19 +532,33 @@ void Worker::maybe_finish() {
     return;  // the last messages are still on their way
   }
   if (run_->failure.has_value()) {
-    finish(std::move(*run_->failure));
-  } else if (run_->inbox->result().has_value() && *run_->exit_status == 0 && !run_->inbox->is_complete()) {
-    finish(protocol::failure_of("worker-protocol", run_->stage, "The worker sent a result without its measurements."));
-  } else if (run_->inbox->result().has_value() && *run_->exit_status == 0) {
-    finish(RunOutput{environment_.value_or(protocol::WorkerEnvironment{}), run_->inbox->take_result(),
-                     run_->inbox->take_recordings()});
+    finish_early(std::move(*run_->failure));
   } else if (*run_->exit_status == W_EXITCODE(kChannelLost, 0)) {
     const protocol::Failure broken = channel_broken("it was closed");
-    fail(broken.kind, run_->stage, broken.message);
+    finish_early(protocol::failure_of(broken.kind, run_->stage, broken.message));
+  } else if (*run_->exit_status != 0 || !run_->inbox->has_final_result()) {
+    finish_early(protocol::failure_of("process-died", run_->stage,
+                                      "The profiled process " + describe_end(*run_->exit_status) + "."));
+  } else if (std::optional<Measured> measured = run_->inbox->take_measured()) {
+    finish(RunOutput{std::move(*measured), environment_.value_or(protocol::WorkerEnvironment{})});
   } else {
-    finish(protocol::failure_of("process-died", run_->stage,
-                                "The profiled process " + describe_end(*run_->exit_status) + "."));
+    finish(protocol::failure_of("worker-protocol", run_->stage, "The worker sent a result without its measurements."));
   }
+}
+
+/// The run did not end well: its figures are those measured until then, where they are enough for a profile.
+void Worker::finish_early(protocol::Failure failure) {
+  if (failure.kind == "timeout" && run_->output) {
+    std::string output = run_->output->tail();
+    failure.frames = take_stack_dump(output);
+  }
+  if (failure.kind != "cancelled" && run_->inbox != nullptr) {
+    if (std::optional<Measured> measured = run_->inbox->take_measured_until(failure, run_->spec->project_root)) {
+      finish(RunOutput{std::move(*measured), run_->environment.value_or(protocol::WorkerEnvironment{})});
+      return;
+    }
+  }
+  finish(std::move(failure));
 }
 
 void Worker::finish(std::variant<RunOutput, Warm, protocol::Failure> outcome) {
@@ -556,10 +570,7 @@ void Worker::finish(std::variant<RunOutput, Warm, protocol::Failure> outcome) {
     signal_group(run->process, SIGKILL);  // what it left behind
   }
   std::string output = run->output ? run->output->tail() : "";
-  std::vector<protocol::TraceFrame> stack = take_stack_dump(output);
-  if (auto* failure = std::get_if<protocol::Failure>(&outcome); failure != nullptr && failure->kind == "timeout") {
-    failure->frames = std::move(stack);
-  }
+  take_stack_dump(output);  // nothing that the user's code wrote
   if (run->output) {
     run->output->close();
   }
