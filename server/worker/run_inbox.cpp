@@ -33,8 +33,10 @@ std::string place_of(const protocol::Failure& failure, const std::string& projec
   return "";
 }
 
-/// How many of the last warm-up iterations stand in for bare ones: the first are slower.
-std::size_t stand_ins(const MeasuredBatch& batch) { return std::min<std::size_t>(2, batch.warmup_ns.size()); }
+/// How many of the last warm-up iterations stand in for bare ones: not the first, which is slower.
+std::size_t stand_ins(const MeasuredBatch& batch) {
+  return std::min<std::size_t>(2, std::max<std::size_t>(2, batch.warmup_ns.size()) - 1);
+}
 
 }  // namespace
 

@@ -99,6 +99,7 @@ class Worker {
   void finish_early(protocol::Failure failure);
   void finish(std::variant<RunOutput, Warm, protocol::Failure> outcome);
   void fail(const std::string& kind, const std::string& stage, const std::string& message);
+  void watch_run();
   void kill_run();
   void expect_an_answer(std::chrono::milliseconds patience);
   void progress(const std::string& stage, double fraction, const std::string& message);
@@ -120,6 +121,7 @@ class Worker {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< watched by what is posted to the loop
   boost::asio::steady_timer kill_timer_;
   boost::asio::steady_timer limit_timer_;
+  boost::asio::steady_timer watch_timer_;
   boost::asio::steady_timer answer_timer_;
   std::optional<int> owed_;  ///< a run that was given up, of whose end the parent has not told
 };

@@ -262,6 +262,20 @@ ENDS = {
         options=("--time-limit", "25"),
         check=cut_short("after 25 s", "It was at entry.py:24."),
     ),
+    "replaces itself": Bad(
+        entry(step="os.execv('/bin/sleep', ['sleep', '1000'])"), "process-replaced", ("/sleep", "subprocess")
+    ),
+    "stops itself": Bad(entry(step="os.kill(os.getpid(), 19)"), "process-stopped", ("SIGSTOP",)),
+    "ends its main thread": Bad(
+        entry(
+            step="import ctypes, threading\nthreading.Thread(target=time.sleep, args=(1000,)).start()\n"
+            "ctypes.CDLL(None).pthread_exit(None)"
+        ),
+        "main-thread-ended",
+    ),
+    "closes everything and hangs": Bad(
+        entry(step="os.closerange(3, 65536)\ntime.sleep(1000)"), "channel-broken", ("os.closerange",)
+    ),
     "flood": Bad(
         entry(top="for _ in range(3000): os.write(1, b'x' * 100_000); os.write(2, b'y')\nos._exit(9)"),
         "process-died",

@@ -126,12 +126,11 @@ def killed(world: World, random: Random) -> None:
 @fault(
     "worker",
     "stopped from outside, so that nothing comes",
-    "`timeout`, a report, or another takes its place; it is ended",
+    "`process-stopped`, a report, or another takes its place; it is ended",
 )
 def stopped(world: World, random: Random) -> None:
-    during_a_profile(
-        world, random, 8, lambda pid: os.kill(pid, signal.SIGSTOP), {"timeout", "worker-died", "process-died", ""}
-    )
+    ends = {"process-stopped", "timeout", "worker-died", "process-died", ""}
+    during_a_profile(world, random, 8, lambda pid: os.kill(pid, signal.SIGSTOP), ends)
 
 
 @fault("worker", "random bytes, or none, on its channel", "`channel-broken`")

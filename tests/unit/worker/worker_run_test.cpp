@@ -287,10 +287,41 @@ TEST_F(WorkerRun, CancelEndsAChildThatClosedItsChannel) {
   expect_gone(process_);
 }
 
-TEST_F(WorkerRun, TimeLimitEndsAChildThatClosedItsChannel) {
-  child("    run.close()\n    hang()\n");
-  EXPECT_EQ(run_to_failure({std::chrono::milliseconds(1000)}).kind, "timeout");
-  expect_gone(noted("child"));
+/// The ends that nobody tells of. The usual time limit of ten minutes is far beyond a test's patience.
+TEST_F(WorkerRun, NamesAnEndThatTheTimeLimitNeedNotFind) {
+  const std::pair<const char*, const char*> ends[] = {
+      {"run.close(); hang()", "channel-broken"},
+      {"os.execv('/bin/sleep', ['sleep', '1000'])", "process-replaced"},
+      {"run.set_inheritable(True); os.execv(sys.executable, ['python', '-c', 'import time; time.sleep(1000)'])",
+       "process-replaced"},
+      {"os.kill(os.getpid(), signal.SIGSTOP)", "process-stopped"},
+      {"import ctypes, threading; threading.Thread(target=hang).start(); ctypes.CDLL(None).pthread_exit(None)",
+       "main-thread-ended"},
+  };
+  for (const auto& [end, kind] : ends) {
+    child("    " + std::string(end) + "\n");
+    EXPECT_EQ(run_to_failure().kind, kind) << end;
+    expect_gone(noted("child"));
+    std::filesystem::remove(folder_ / "child");
+  }
+}
+
+TEST_F(WorkerRun, ReportsWhatWasMeasuredUntilTheProcessStopped) {
+  child(std::string(kTimedTwice) + "    os.kill(os.getpid(), signal.SIGSTOP)\n");
+  begin();
+  EXPECT_THAT(warning_of(finish()), HasSubstr("stopped by a signal"));
+}
+
+/// A debugger or a laptop's lid stops a process for a moment.
+TEST_F(WorkerRun, GoesOnAfterAStopThatEnds) {
+  child("    note('running')\n    wait_for('go on')\n    good(run)\n");
+  begin();
+  process_ = noted("running");
+  ::kill(process_, SIGSTOP);
+  loop_.poll();
+  ::kill(process_, SIGCONT);
+  std::ofstream(folder_ / "go on") << "now";
+  EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome)) << failure_of(finished_.back()).message;
 }
 
 TEST_F(WorkerRun, StaysCancelledWhateverTheChildSaysThen) {
