@@ -1,5 +1,6 @@
 #include "protocol/worker_messages.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "protocol/json_fields.h"
@@ -47,9 +48,33 @@ Failure failure_from(const json& value) {
   return failure;
 }
 
+/// Durations: as many as allowed, at least one, all positive.
+std::vector<double> times_from(const json& value, const char* name, std::size_t most) {
+  auto times = value.at(name).get<std::vector<double>>();
+  if (times.empty() || times.size() > most || !std::ranges::all_of(times, [](double ns) { return ns > 0; })) {
+    throw std::invalid_argument(std::string(name) + ": not durations");
+  }
+  return times;
+}
+
+int batch_size_from(const json& value) {
+  const int size = member<int>(value, "batchSize");
+  if (size < 1) {
+    throw std::invalid_argument("batchSize: not positive");
+  }
+  return size;
+}
+
+SkippedBatch skipped_from(const json& value) {
+  SkippedBatch skipped{failure_from(value)};
+  skipped.failure.batch_size = batch_size_from(value);
+  return skipped;
+}
+
 RunResult result_from(const json& value) {
   RunResult result;
-  result.batch_size = member<int>(value, "batchSize");
+  value.at("final").get_to(result.is_final);
+  result.batch_size = batch_size_from(value);
   result.threads = member<int>(value, "threads");
   value.at("inPlaceOf").get_to(result.in_place_of);
   value.at("lowMHz").get_to(result.low_mhz);
@@ -61,18 +86,6 @@ RunResult result_from(const json& value) {
   if (result.device.available_bytes > result.device.memory_bytes || !(result.device.memory_fraction >= 0) ||
       result.device.memory_fraction > 1) {
     throw std::invalid_argument("more of the device is available than it has");
-  }
-  for (const json& sample : array_at(value, "samples")) {
-    SampledBatch batch;
-    batch.batch_size = member<int>(sample, "batchSize");
-    batch.warmup_iterations = member<int>(sample, "warmupIterations");
-    sample.at("timesNs").get_to(batch.times_ns);
-    batch.per_round = member<int>(sample, "perRound");
-    sample.at("check").get_to(batch.check);
-    result.samples.push_back(std::move(batch));
-  }
-  for (const json& skipped : array_at(value, "skipped")) {
-    result.skipped.push_back(failure_from(skipped));
   }
   for (const json& unused : array_at(value, "unusedGradients")) {
     if (result.unused_gradients.size() < kMaxUnusedGradients) {
@@ -119,7 +132,14 @@ WorkerMessage message_from(const json& value) {
                     value.at("message").get<std::string>()};
   }
   if (type == "recording") {
-    return RecordingAnnounced{member<int>(value, "batchSize"), member<std::uint64_t>(value, "bytes")};
+    return RecordingAnnounced{batch_size_from(value), member<std::uint64_t>(value, "bytes"),
+                              value.at("check").get<bool>(), times_from(value, "warmupNs", kMaxWarmups)};
+  }
+  if (type == "timed") {
+    return Timed{batch_size_from(value), times_from(value, "timesNs", kMaxRound)};
+  }
+  if (type == "skipped") {
+    return skipped_from(value);
   }
   if (type == "failure") {
     return failure_from(value);

@@ -1,7 +1,9 @@
 // The messages between the daemon and a worker, as values.
 //
 // On the control channel, to the warm parent: loadAgent, run. From it: ready or unusable; agentLoaded or agentRefused;
-// started, exited. On a run's own channel, from its child: progress, recording, and at last result or failure.
+// started, exited. On a run's own channel, from its child: progress, recording (its bytes follow),
+// timed, skipped; a result that is not final once the user's batch size is recorded, and at last one that is, or
+// failure.
 #pragma once
 
 #include <cstddef>
@@ -59,7 +61,16 @@ struct Progress {
 struct RecordingAnnounced {
   int batch_size = 0;
   std::uint64_t bytes = 0;
+  bool check = false;             ///< not for the models: to see how far off they are
+  std::vector<double> warmup_ns;  ///< the iterations before it; 1 to kMaxWarmups
 };
+/// One round of bare iterations. The rounds of a batch size are of equal length, up to kMaxRound.
+struct Timed {
+  int batch_size = 0;
+  std::vector<double> times_ns;
+};
+inline constexpr std::size_t kMaxWarmups = 1024;
+inline constexpr std::size_t kMaxRound = 1024;
 
 struct TraceFrame {
   std::string file;
@@ -81,13 +92,11 @@ inline Failure failure_of(std::string kind, std::string stage, std::string messa
   return {std::move(kind), std::move(stage), std::move(message), {}, std::nullopt};
 }
 
-struct SampledBatch {
-  int batch_size = 0;
-  int warmup_iterations = 0;
-  std::vector<double> times_ns;  ///< bare iterations, in rounds of `per_round`
-  int per_round = 1;
-  bool check = false;  ///< not for the models: to see how far off they are
+/// A batch size that did not run, while others did.
+struct SkippedBatch {
+  Failure failure;  ///< with its batch size
 };
+
 /// A parameter that got a gradient in every iteration, while nothing changed it in any.
 struct UnusedGradient {
   std::string parameter;
@@ -103,15 +112,14 @@ struct RunDevice {
   double memory_fraction = 1;         ///< torch.cuda.set_per_process_memory_fraction()
 };
 struct RunResult {
-  int batch_size = 0;
+  bool is_final = false;  ///< else it was sent before the timing, for a run that is cut short
+  int batch_size = 0;     ///< the user's, or the first of its halves that fits
   int threads = 0;
   double low_mhz = 0;  ///< slowest and fastest clock of the processors while the step was timed; 0: unknown
   double high_mhz = 0;
   std::string in_place_of;  ///< device that the code asked for and the CPU stood in for; mostly empty
   RunDevice device;
-  std::vector<std::string> warnings;  ///< what a reader of the figures must know; at most kMaxWarnings
-  std::vector<SampledBatch> samples;
-  std::vector<Failure> skipped;
+  std::vector<std::string> warnings;             ///< what a reader of the figures must know; at most kMaxWarnings
   std::vector<UnusedGradient> unused_gradients;  ///< at most kMaxUnusedGradients
   /// The user's own files that were imported, the entry file first, and the one that tells torch's version.
   std::vector<std::string> imported_files;
@@ -122,7 +130,7 @@ inline constexpr std::size_t kMaxWarnings = 16;
 inline constexpr std::size_t kMaxWarningBytes = 4096;
 
 using WorkerMessage = std::variant<Ready, Unusable, AgentLoaded, AgentRefused, Started, Exited, Progress,
-                                   RecordingAnnounced, Failure, RunResult>;
+                                   RecordingAnnounced, Timed, SkippedBatch, Failure, RunResult>;
 
 /// A message of the worker; nothing, with the reason in `error`, when it is not one. Never throws.
 std::optional<WorkerMessage> parse_worker_message(std::string_view json, std::string& error);

@@ -29,7 +29,8 @@ std::vector<protocol::TraceFrame> user_frames(const std::vector<protocol::TraceF
 }
 
 bool output_helps(const std::string& kind) {
-  return kind == "process-died" || kind == "timeout" || kind == "worker-died" || kind == "exit";
+  return kind == "process-died" || kind == "process-replaced" || kind == "process-stopped" || kind == "timeout" ||
+         kind == "worker-died" || kind == "exit";
 }
 
 /// Each line made safe to print.

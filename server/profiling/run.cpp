@@ -23,12 +23,6 @@ constexpr double kMemoryShare = 0.95;
 /// What the step runs on.
 constexpr const char* kDevice = "cpu";
 
-/// The recording of a batch size; nothing, with the reason in `problem`, when it is damaged.
-std::optional<recording::Recording> recording_of(worker::RunOutput& output, int batch_size, std::string& problem) {
-  const auto recorded = std::ranges::find(output.recordings, batch_size, &worker::RecordedBatch::batch_size);
-  return recording::Recording::parse(std::move(recorded->bytes), problem);
-}
-
 /// How the device's caching allocator was set up; nothing, with a warning, when there is no model of that.
 std::optional<analysis::AllocatorSetup> allocator_of(const protocol::RunDevice& device,
                                                      std::vector<std::string>& warnings) {
@@ -82,18 +76,18 @@ std::variant<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
     input.allocator = allocator_of(device, input.warnings);
   }
   input.batch_size = output.result.batch_size;
-  for (protocol::SampledBatch& sample : output.result.samples) {
+  for (worker::MeasuredBatch& batch : output.batches) {
     std::string problem;
-    auto recording = recording_of(output, sample.batch_size, problem);
+    auto recording = recording::Recording::parse(std::move(batch.recording), problem);
     if (!recording.has_value()) {
       return RunFailure{
           protocol::failure_of("worker-protocol", "analyse", "The worker sent a damaged recording: " + problem + "."),
           std::move(finished.output)};
     }
-    input.runs.push_back({sample.batch_size, sample.warmup_iterations, std::move(sample.times_ns),
-                          std::move(*recording), sample.per_round, sample.check});
+    input.runs.push_back({batch.batch_size, static_cast<int>(batch.warmup_ns.size()), std::move(batch.times_ns),
+                          std::move(*recording), batch.per_round, batch.check});
   }
-  for (const protocol::Failure& skipped : output.result.skipped) {
+  for (const protocol::Failure& skipped : output.skipped) {
     input.skipped.push_back({skipped.batch_size.value_or(0), skipped.kind, skipped.message});
   }
   for (const protocol::UnusedGradient& unused : output.result.unused_gradients) {

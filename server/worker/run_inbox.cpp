@@ -1,6 +1,8 @@
 #include "worker/run_inbox.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <ranges>
 #include <utility>
 
 namespace ridgeline::worker {
@@ -9,6 +11,31 @@ namespace {
 
 protocol::Failure failure(const std::string& kind, const std::string& message) {
   return protocol::failure_of(kind, "", message);
+}
+
+protocol::Failure too_many_batches() {
+  return failure("worker-protocol", "The worker ran more than " + std::to_string(kMaxBatches) + " batch sizes.");
+}
+
+/// The first line of the message, as a sentence.
+std::string first_line(const protocol::Failure& failure) {
+  std::string text = failure.message.substr(0, std::min(failure.message.find('\n'), protocol::kMaxWarningBytes / 2));
+  return text.ends_with('.') || text.ends_with(':') ? text : text + ".";
+}
+
+/// " It was at entry.py:12." or nothing.
+std::string place_of(const protocol::Failure& failure, const std::string& project_root) {
+  for (const protocol::TraceFrame& frame : failure.frames | std::views::reverse) {
+    if (frame.file.starts_with(project_root + "/") && frame.file.find("/site-packages/") == std::string::npos) {
+      return " It was at " + frame.file.substr(project_root.size() + 1) + ":" + std::to_string(frame.line) + ".";
+    }
+  }
+  return "";
+}
+
+/// How many of the last warm-up iterations stand in for bare ones: not the first, which is slower.
+std::size_t stand_ins(const MeasuredBatch& batch) {
+  return std::min<std::size_t>(2, std::max<std::size_t>(2, batch.warmup_ns.size()) - 1);
 }
 
 }  // namespace
@@ -39,17 +66,35 @@ std::optional<protocol::Failure> RunInbox::feed(std::string_view bytes) {
   return std::nullopt;
 }
 
-bool RunInbox::is_complete() const {
-  const auto whole = [&](const protocol::SampledBatch& sample) {
-    return sample.batch_size > 0 && sample.per_round > 0 && !sample.times_ns.empty() &&
-           std::ranges::all_of(sample.times_ns, [](double ns) { return ns > 0; }) &&
-           std::ranges::find(recordings_, sample.batch_size, &RecordedBatch::batch_size) != recordings_.end();
-  };
-  const auto users = [&](const protocol::SampledBatch& sample) {
-    return sample.batch_size == result_->batch_size && !sample.check;
-  };
-  return result_.has_value() && std::ranges::all_of(result_->samples, whole) &&
-         std::ranges::any_of(result_->samples, users);
+std::optional<Measured> RunInbox::take_measured() {
+  std::erase_if(batches_, [&](const MeasuredBatch& batch) {
+    return std::ranges::find(skipped_, batch.batch_size, &protocol::Failure::batch_size) != skipped_.end();
+  });
+  if (!result_.has_value() || find(result_->batch_size) == nullptr || find(result_->batch_size)->check) {
+    return std::nullopt;
+  }
+  for (MeasuredBatch& batch : batches_) {
+    if (batch.times_ns.empty()) {
+      batch.times_ns.assign(batch.warmup_ns.end() - static_cast<std::ptrdiff_t>(stand_ins(batch)),
+                            batch.warmup_ns.end());
+    }
+  }
+  return Measured{std::move(*result_), std::move(batches_), std::move(skipped_)};
+}
+
+std::optional<Measured> RunInbox::take_measured_until(const protocol::Failure& end, const std::string& project_root) {
+  const MeasuredBatch* users = result_.has_value() ? find(result_->batch_size) : nullptr;
+  if (users == nullptr) {
+    return std::nullopt;
+  }
+  const bool timed = !users->times_ns.empty();
+  const std::size_t count = timed ? users->times_ns.size() : stand_ins(*users);
+  result_->warnings.resize(std::min(result_->warnings.size(), protocol::kMaxWarnings - 1));
+  result_->warnings.push_back(first_line(end) + place_of(end, project_root) +
+                              " This report is of what was measured before that: the iteration time is of " +
+                              std::to_string(count) + (timed ? " bare" : " warm-up") + " iteration" +
+                              (count == 1 ? "." : "s."));
+  return take_measured();
 }
 
 std::optional<protocol::Failure> RunInbox::take(const protocol::Frame& frame) {
@@ -64,8 +109,15 @@ std::optional<protocol::Failure> RunInbox::take(const protocol::Frame& frame) {
 std::optional<protocol::Failure> RunInbox::take_message(protocol::WorkerMessage message) {
   if (const auto* step = std::get_if<protocol::Progress>(&message)) {
     progress_(*step);
-  } else if (const auto* announced = std::get_if<protocol::RecordingAnnounced>(&message)) {
-    return announce(*announced);
+  } else if (auto* announced = std::get_if<protocol::RecordingAnnounced>(&message)) {
+    return announce(std::move(*announced));
+  } else if (const auto* round = std::get_if<protocol::Timed>(&message)) {
+    return add_round(*round);
+  } else if (auto* skipped = std::get_if<protocol::SkippedBatch>(&message)) {
+    if (skipped_.size() >= kMaxBatches) {
+      return too_many_batches();
+    }
+    skipped_.push_back(std::move(skipped->failure));
   } else if (auto* told = std::get_if<protocol::Failure>(&message)) {
     told_ = std::move(*told);
   } else if (auto* result = std::get_if<protocol::RunResult>(&message)) {
@@ -74,30 +126,58 @@ std::optional<protocol::Failure> RunInbox::take_message(protocol::WorkerMessage 
   return std::nullopt;
 }
 
-std::optional<protocol::Failure> RunInbox::announce(const protocol::RecordingAnnounced& announced) {
+std::optional<protocol::Failure> RunInbox::announce(protocol::RecordingAnnounced announced) {
   received_ += announced.bytes;
-  if (announced.bytes == 0 || incoming_left_ != 0 || received_ > limit_) {
+  if (announced.bytes == 0 || incoming_.has_value() || received_ > limit_) {
     return failure("recording-too-large",
                    "One iteration runs so many operations that its recording exceeds the limit of " +
                        std::to_string(limit_ >> 20U) + " MiB.");
   }
-  incoming_batch_ = announced.batch_size;
+  if (batches_.size() >= kMaxBatches) {
+    return too_many_batches();
+  }
+  if (find(announced.batch_size) != nullptr) {
+    return failure("worker-protocol", "The worker sent two recordings of a batch size.");
+  }
+  incoming_ = MeasuredBatch{announced.batch_size, announced.check, std::move(announced.warmup_ns), {}, 1, ""};
   incoming_left_ = announced.bytes;
-  incoming_.clear();
   return std::nullopt;
 }
 
 std::optional<protocol::Failure> RunInbox::add_bytes(const std::string& bytes) {
-  if (bytes.size() > incoming_left_) {
+  if (!incoming_.has_value() || bytes.size() > incoming_left_) {
     return failure("worker-protocol", "The worker sent more of a recording than it announced.");
   }
-  incoming_ += bytes;
+  incoming_->recording += bytes;
   incoming_left_ -= bytes.size();
-  if (incoming_left_ > 0) {
+  if (incoming_left_ == 0) {
+    batches_.push_back(std::move(*incoming_));
+    incoming_.reset();
+  }
+  return std::nullopt;
+}
+
+std::optional<protocol::Failure> RunInbox::add_round(const protocol::Timed& round) {
+  MeasuredBatch* batch = find(round.batch_size);
+  if (batch == nullptr) {
+    return failure("worker-protocol", "The worker timed a batch size that it had not recorded.");
+  }
+  const auto length = static_cast<int>(round.times_ns.size());
+  if (!batch->times_ns.empty() && length != batch->per_round) {
+    return failure("worker-protocol", "The worker timed a batch size in rounds of different lengths.");
+  }
+  if (times_ + round.times_ns.size() > kMaxTimes) {
     return std::nullopt;
   }
-  recordings_.push_back({incoming_batch_, std::exchange(incoming_, {})});
+  times_ += round.times_ns.size();
+  batch->per_round = length;
+  batch->times_ns.insert(batch->times_ns.end(), round.times_ns.begin(), round.times_ns.end());
   return std::nullopt;
+}
+
+MeasuredBatch* RunInbox::find(int batch_size) {
+  const auto found = std::ranges::find(batches_, batch_size, &MeasuredBatch::batch_size);
+  return found == batches_.end() ? nullptr : &*found;
 }
 
 }  // namespace ridgeline::worker

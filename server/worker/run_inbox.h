@@ -1,6 +1,7 @@
-// What a run sends over its channel, put together: progress, recordings, a failure or a result. Does no I/O.
+// What a run sends over its channel, put together: progress, recordings, times, a failure or a result. Does no I/O.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -13,11 +14,27 @@
 
 namespace ridgeline::worker {
 
-/// A recording as it came, not yet parsed: that takes longer than the loop may wait.
-struct RecordedBatch {
+/// One batch size, as it was measured.
+struct MeasuredBatch {
   int batch_size = 0;
-  std::string bytes;
+  bool check = false;             ///< not for the models: to see how far off they are
+  std::vector<double> warmup_ns;  ///< iterations before the recording
+  std::vector<double> times_ns;   ///< bare iterations, in rounds of `per_round`
+  int per_round = 1;
+  std::string recording;  ///< as it came, not yet parsed: that takes longer than the loop may wait
 };
+
+/// What a run has measured: the user's batch size is among the batches, and every batch has a recording and times.
+struct Measured {
+  protocol::RunResult result;
+  std::vector<MeasuredBatch> batches;
+  std::vector<protocol::Failure> skipped;  ///< each with its batch size
+};
+
+/// Bare iterations of a run, all batch sizes together, that are kept. What comes then is left out.
+inline constexpr std::size_t kMaxTimes = std::size_t{1} << 22U;
+/// Batch sizes of a run.
+inline constexpr std::size_t kMaxBatches = 256;
 
 /// Fed by one thread with the channel's bytes as they come. Untrusted: user code can write to the channel.
 class RunInbox {
@@ -31,17 +48,22 @@ class RunInbox {
 
   /// What the runner itself told of its failure; it ends by itself.
   const std::optional<protocol::Failure>& told() const { return told_; }
-  /// A result with bare times and a recording for each of its batch sizes, the user's among them.
-  bool is_complete() const;
-  const std::optional<protocol::RunResult>& result() const { return result_; }
-  protocol::RunResult take_result() { return std::move(*result_); }
-  std::vector<RecordedBatch> take_recordings() { return std::move(recordings_); }
+  /// Whether the runner has said that it measured everything. Whether that is so, only take_measured() knows.
+  bool has_final_result() const { return result_.has_value() && result_->is_final; }
+  /// What was measured until now; nothing when the user's batch size is not recorded yet. A batch size without bare
+  /// times has those of its last warm-up iterations. Leaves the inbox empty.
+  std::optional<Measured> take_measured();
+  /// The same for a run that ended too early, as `end` tells: with a warning that says so, and names the innermost
+  /// line of `end` below the project root.
+  std::optional<Measured> take_measured_until(const protocol::Failure& end, const std::string& project_root);
 
  private:
   std::optional<protocol::Failure> take(const protocol::Frame& frame);
   std::optional<protocol::Failure> take_message(protocol::WorkerMessage message);
-  std::optional<protocol::Failure> announce(const protocol::RecordingAnnounced& announced);
+  std::optional<protocol::Failure> announce(protocol::RecordingAnnounced announced);
   std::optional<protocol::Failure> add_bytes(const std::string& bytes);
+  std::optional<protocol::Failure> add_round(const protocol::Timed& round);
+  MeasuredBatch* find(int batch_size);
 
   std::uint64_t limit_;
   std::function<void(const protocol::Progress&)> progress_;
@@ -49,11 +71,12 @@ class RunInbox {
   bool closed_ = false;
   std::optional<protocol::Failure> told_;
   std::optional<protocol::RunResult> result_;
-  std::vector<RecordedBatch> recordings_;
-  int incoming_batch_ = 0;
+  std::vector<MeasuredBatch> batches_;
+  std::vector<protocol::Failure> skipped_;
+  std::size_t times_ = 0;
+  std::optional<MeasuredBatch> incoming_;  ///< its recording's bytes are on their way
   std::uint64_t incoming_left_ = 0;
   std::uint64_t received_ = 0;
-  std::string incoming_;
 };
 
 /// The run's channel is no longer what the runner made of it.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "worker/cache.h"
+#include "worker/run_watch.h"
 #include "worker/stack_dump.h"
 #include "worker/versions.h"
 
@@ -44,6 +45,7 @@ struct Worker::Run {
   std::unique_ptr<stream_protocol::socket> channel;
   std::shared_ptr<OutputCapture> output;
   std::unique_ptr<RunInbox> inbox;
+  std::optional<RunWatch> watch;
   std::vector<char> buffer = std::vector<char>(std::size_t{256} << 10U);
   std::string stage = "start";
   std::string doing;  ///< the last progress message
@@ -62,6 +64,7 @@ Worker::Worker(asio::io_context& loop, Reaper& reaper, WorkerOptions options)
       builder_(reaper),
       kill_timer_(loop),
       limit_timer_(loop),
+      watch_timer_(loop),
       answer_timer_(loop) {}
 
 Worker::~Worker() {
@@ -299,6 +302,9 @@ void Worker::handle_control(protocol::WorkerMessage message) {
       }
       if (run_->failure.has_value()) {
         kill_run();
+      } else {
+        run_->watch.emplace(parent_);
+        watch_run();
       }
     } else {
       signal_group(started->pid, SIGKILL);  // of a run that was given up before it began
@@ -478,6 +484,22 @@ void Worker::read_channel() {
       });
 }
 
+/// Ends the run as soon as the system shows that it cannot end by itself, instead of at its time limit.
+void Worker::watch_run() {
+  watch_timer_.expires_after(kWatchInterval);
+  watch_timer_.async_wait([this, id = run_->id, alive = std::weak_ptr(alive_)](const auto& error) {
+    if (error || alive.expired() || !run_ || run_->id != id || run_->exit_status.has_value() ||
+        run_->failure.has_value() || run_->inbox->has_final_result()) {
+      return;  // it ended, or is about to
+    }
+    if (const auto end = run_->watch->look(run_->process, run_->channel_open)) {
+      fail(end->kind, run_->stage, end->message);
+    } else {
+      watch_run();
+    }
+  });
+}
+
 /// Gives up the run: remembers why, and ends its processes. The first reason stands, unless the user cancels.
 void Worker::fail(const std::string& kind, const std::string& stage, const std::string& message) {
   if (!run_) {
@@ -532,19 +554,33 @@ void Worker::maybe_finish() {
     return;  // the last messages are still on their way
   }
   if (run_->failure.has_value()) {
-    finish(std::move(*run_->failure));
-  } else if (run_->inbox->result().has_value() && *run_->exit_status == 0 && !run_->inbox->is_complete()) {
-    finish(protocol::failure_of("worker-protocol", run_->stage, "The worker sent a result without its measurements."));
-  } else if (run_->inbox->result().has_value() && *run_->exit_status == 0) {
-    finish(RunOutput{environment_.value_or(protocol::WorkerEnvironment{}), run_->inbox->take_result(),
-                     run_->inbox->take_recordings()});
+    finish_early(std::move(*run_->failure));
   } else if (*run_->exit_status == W_EXITCODE(kChannelLost, 0)) {
     const protocol::Failure broken = channel_broken("it was closed");
-    fail(broken.kind, run_->stage, broken.message);
+    finish_early(protocol::failure_of(broken.kind, run_->stage, broken.message));
+  } else if (*run_->exit_status != 0 || !run_->inbox->has_final_result()) {
+    finish_early(protocol::failure_of("process-died", run_->stage,
+                                      "The profiled process " + describe_end(*run_->exit_status) + "."));
+  } else if (std::optional<Measured> measured = run_->inbox->take_measured()) {
+    finish(RunOutput{std::move(*measured), environment_.value_or(protocol::WorkerEnvironment{})});
   } else {
-    finish(protocol::failure_of("process-died", run_->stage,
-                                "The profiled process " + describe_end(*run_->exit_status) + "."));
+    finish(protocol::failure_of("worker-protocol", run_->stage, "The worker sent a result without its measurements."));
   }
+}
+
+/// The run did not end well: its figures are those measured until then, where they are enough for a profile.
+void Worker::finish_early(protocol::Failure failure) {
+  if (failure.kind == "timeout" && run_->output) {
+    std::string output = run_->output->tail();
+    failure.frames = take_stack_dump(output);
+  }
+  if (failure.kind != "cancelled" && run_->inbox != nullptr) {
+    if (std::optional<Measured> measured = run_->inbox->take_measured_until(failure, run_->spec->project_root)) {
+      finish(RunOutput{std::move(*measured), run_->environment.value_or(protocol::WorkerEnvironment{})});
+      return;
+    }
+  }
+  finish(std::move(failure));
 }
 
 void Worker::finish(std::variant<RunOutput, Warm, protocol::Failure> outcome) {
@@ -552,14 +588,12 @@ void Worker::finish(std::variant<RunOutput, Warm, protocol::Failure> outcome) {
   limit_timer_.cancel();
   kill_timer_.cancel();
   answer_timer_.cancel();
+  watch_timer_.cancel();
   if (run->process != 0) {
     signal_group(run->process, SIGKILL);  // what it left behind
   }
   std::string output = run->output ? run->output->tail() : "";
-  std::vector<protocol::TraceFrame> stack = take_stack_dump(output);
-  if (auto* failure = std::get_if<protocol::Failure>(&outcome); failure != nullptr && failure->kind == "timeout") {
-    failure->frames = std::move(stack);
-  }
+  take_stack_dump(output);  // nothing that the user's code wrote
   if (run->output) {
     run->output->close();
   }

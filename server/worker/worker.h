@@ -25,12 +25,9 @@
 
 namespace ridgeline::worker {
 
-/// A run that measured what it was asked to: the user's batch size is among the samples, every sample has bare times
-/// and a recording, which is still to be parsed.
-struct RunOutput {
+/// A run that measured at least the user's batch size. One that ended too early after that has a warning about it.
+struct RunOutput : Measured {
   protocol::WorkerEnvironment environment;
-  protocol::RunResult result;
-  std::vector<RecordedBatch> recordings;
 };
 
 /// The worker is warm: torch and the agent are loaded.
@@ -99,8 +96,10 @@ class Worker {
   void parent_ended(int status);
   bool begin_again();
   void maybe_finish();
+  void finish_early(protocol::Failure failure);
   void finish(std::variant<RunOutput, Warm, protocol::Failure> outcome);
   void fail(const std::string& kind, const std::string& stage, const std::string& message);
+  void watch_run();
   void kill_run();
   void expect_an_answer(std::chrono::milliseconds patience);
   void progress(const std::string& stage, double fraction, const std::string& message);
@@ -122,6 +121,7 @@ class Worker {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< watched by what is posted to the loop
   boost::asio::steady_timer kill_timer_;
   boost::asio::steady_timer limit_timer_;
+  boost::asio::steady_timer watch_timer_;
   boost::asio::steady_timer answer_timer_;
   std::optional<int> owed_;  ///< a run that was given up, of whose end the parent has not told
 };

@@ -62,6 +62,17 @@ def timed_at_all(report: dict[str, Any]) -> None:
     assert report["iteration"]["timeMs"] > 0 and report["lines"]
 
 
+def cut_short(*words: str) -> Callable[[dict[str, Any]], None]:
+    """The run ended while it was timed, of the words' cause, and what was measured until then is reported."""
+
+    def check(report: dict[str, Any]) -> None:
+        warned("This report is of what was measured before that", " bare iterations.", *words)(report)
+        assert report["iteration"]["timeMs"] > 0 and report["lines"]
+        assert len(report["models"]["time"]["samples"]) > 1
+
+    return check
+
+
 def two_sizes(report: dict[str, Any]) -> None:
     skipped(_16777216="out-of-memory")(report)
     assert [s["batchSize"] for s in report["models"]["time"]["samples"]] == [4, 8]
@@ -242,6 +253,29 @@ ENDS = {
         ("in iteration",),
         options=("--time-limit", "25"),
     ),
+    "killed while it is timed": Bad(
+        entry(step="if calls > 200: os.kill(os.getpid(), 9)"), "", check=cut_short("signal 9", "memory runs out")
+    ),
+    "hangs while it is timed": Bad(
+        entry(step="if calls > 200: time.sleep(1000)"),
+        "",
+        options=("--time-limit", "25"),
+        check=cut_short("after 25 s", "It was at entry.py:24."),
+    ),
+    "replaces itself": Bad(
+        entry(step="os.execv('/bin/sleep', ['sleep', '1000'])"), "process-replaced", ("/sleep", "subprocess")
+    ),
+    "stops itself": Bad(entry(step="os.kill(os.getpid(), 19)"), "process-stopped", ("SIGSTOP",)),
+    "ends its main thread": Bad(
+        entry(
+            step="import ctypes, threading\nthreading.Thread(target=time.sleep, args=(1000,)).start()\n"
+            "ctypes.CDLL(None).pthread_exit(None)"
+        ),
+        "main-thread-ended",
+    ),
+    "closes everything and hangs": Bad(
+        entry(step="os.closerange(3, 65536)\ntime.sleep(1000)"), "channel-broken", ("os.closerange",)
+    ),
     "flood": Bad(
         entry(top="for _ in range(3000): os.write(1, b'x' * 100_000); os.write(2, b'y')\nos._exit(9)"),
         "process-died",
@@ -395,8 +429,9 @@ class Runner:
         return ours
 
     def last_message(self, folder: Path) -> dict[str, Any]:
-        """Profiles the folder's entry point: the result, or the failure."""
+        """Profiles the folder's entry point: the result, or the failure; or the first batch size that was skipped."""
         last: dict[str, Any] = {}
+        skipped: dict[str, Any] = {}
         with open(os.devnull, "wb") as output:
             channel = self.start(folder, output.fileno())
         with channel, channel.makefile("rb") as stream:
@@ -405,8 +440,9 @@ class Runner:
                 payload = stream.read(length)
                 if kind == 1:
                     last = json.loads(payload)
+                    skipped = skipped or (last if last["type"] == "skipped" else {})
         self.process()
-        return last
+        return skipped or last
 
     def process(self, end: signal.Signals | None = None) -> None:
         """Waits for the end of the process of the run that was started, and may tell it to end."""
@@ -434,7 +470,7 @@ def test_the_runner_says_what_is_wrong(name: str, runner: Runner, tmp_path: Path
     before = write(bad, folder)
     message = runner.last_message(folder)
     if not bad.kind:
-        assert (message["type"], message["skipped"], message["warnings"]) == ("result", [], []), message
+        assert (message["type"], message.get("final"), message.get("warnings")) == ("result", True, []), message
         return
     assert (message["type"], message["kind"]) == ("failure", bad.kind), message
     for expected in bad.words:

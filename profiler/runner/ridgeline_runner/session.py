@@ -3,6 +3,8 @@
 Recording comes first, with the allocator observed from before the model exists until the last recording ends, so that
 every live block is known. The timed iterations come last, with nothing of ours attached, and the batch sizes take
 turns, so that a machine that slows down slows them all.
+
+Whatever is measured is sent at once: a run that is cut short still gives a report of what it has measured.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ class Sampled:
     check: bool = False  # not for the models: to see how far off they are
     warmup_ns: list[int] = field(default_factory=list)
     round_seconds: float = _ROUND_SECONDS
-    times_ns: list[int] = field(default_factory=list)
+    iterations: int = 0  # that were timed
     round_medians_ns: list[float] = field(default_factory=list)
 
     @property
@@ -96,14 +98,12 @@ class _Session:
         self._channel = channel
         self.stage = "load"
         self.batch_size: int | None = None
-        self._skipped: list[dict[str, Any]] = []
+        self._skipped: list[int] = []  # batch sizes
         self._warnings: list[str] = []
         self._clock = ClockWatch()
         self._device = devices.Device()
 
     def profile(self) -> None:
-        import torch
-
         spec = self._spec
         overlay.install(spec.get("overlay", {}))
         if spec.get("device") == "cpu":
@@ -128,14 +128,31 @@ class _Session:
         step = entry.iteration(positional, keywords)
 
         chosen = self._record_chosen(recorder, entry, step)
+        self._send_result(chosen, recorder, final=False)
         sampled = self._record_others(recorder, entry, step, chosen)
         recorder.let_go()
-        sampled = self._time(entry, step, sampled)
+        self._time(entry, step, sampled)
         unused_gradients = self._unused_gradients(unused, entry, step, chosen.batch_size)
+        self._send_result(chosen, recorder, final=True, unused_gradients=unused_gradients)
+
+    def _send_result(
+        self,
+        chosen: Sampled,
+        recorder: Recorder,
+        *,
+        final: bool,
+        unused_gradients: list[dict[str, Any]] | None = None,
+    ) -> None:
+        """What the daemon needs beside recordings and times. The first, which is not final, is for a run that is cut
+        short."""
+        import torch
+
+        spec = self._spec
         files, complete = imported_files(spec["projectRoot"], spec["environmentRoots"], spec["entry"])
         self._channel.send(
             {
                 "type": "result",
+                "final": final,
                 "batchSize": chosen.batch_size,
                 "threads": torch.get_num_threads(),
                 "lowMHz": self._clock.low_mhz,
@@ -148,18 +165,7 @@ class _Session:
                     *recorder.warnings(),
                     *self._device.warnings(),
                 ],
-                "samples": [
-                    {
-                        "batchSize": s.batch_size,
-                        "warmupIterations": len(s.warmup_ns),
-                        "timesNs": s.times_ns,
-                        "perRound": s.per_round if s.round_medians_ns else 1,
-                        "check": s.check,
-                    }
-                    for s in sampled
-                ],
-                "skipped": self._skipped,
-                "unusedGradients": unused_gradients,
+                "unusedGradients": unused_gradients or [],
                 "importedFiles": files,
                 "importedFilesComplete": complete,
             }
@@ -193,7 +199,7 @@ class _Session:
         """The chosen batch size and others: those that were asked for, or enough for the models and, where the step is
         fast, some more; then those that only check the models. One that fails is skipped."""
         sampled = [chosen]
-        tried = {chosen.batch_size, *(skipped["batchSize"] for skipped in self._skipped)}
+        tried = {chosen.batch_size, *self._skipped}
 
         def attempt(size: int, *, check: bool = False) -> None:
             if size in tried:
@@ -261,7 +267,15 @@ class _Session:
             recorder.count(step, inputs, self._spec["environmentRoots"])
         self.stage = "report"
         recording = recorder.finish()
-        self._channel.send({"type": "recording", "batchSize": size, "bytes": len(recording)})
+        self._channel.send(
+            {
+                "type": "recording",
+                "batchSize": size,
+                "bytes": len(recording),
+                "check": check,
+                "warmupNs": warmup_ns,
+            }
+        )
         self._channel.send_bytes(recording)
         self.batch_size = None
         return sampled
@@ -280,11 +294,11 @@ class _Session:
                 break
         return times
 
-    def _time(self, entry: EntryPoint, step: Callable[..., Any], sampled: list[Sampled]) -> list[Sampled]:
+    def _time(self, entry: EntryPoint, step: Callable[..., Any], sampled: list[Sampled]) -> None:
         """Times the bare step at every batch size, in turns, until the medians are known or the time is spent.
 
-        Returns the batch sizes that have times. The first is the user's: when its step fails now, after so much was
-        measured, the timing ends and what is known is reported, with a warning.
+        The first batch size is the user's: when its step fails now, after so much was measured, the timing ends and
+        what is known is reported, with a warning.
         """
         chosen = sampled[0]
         inputs: dict[int, tuple[Any, ...]] = {}
@@ -304,7 +318,8 @@ class _Session:
                     raise
                 except BaseException as error:  # noqa: BLE001 - SystemExit included
                     if s is chosen:
-                        return self._end_timing(error, sampled)
+                        self._end_timing(error, chosen)
+                        return
                     self._skip(error, s.batch_size)
                     sampled = [other for other in sampled if other is not s]
             self._clock.look()
@@ -314,7 +329,6 @@ class _Session:
             if all(s.is_known or (perf_counter() > deadline and s.enough_rounds) for s in sampled):
                 break
         self.batch_size = None
-        return sampled
 
     def _unused_gradients(
         self, unused: UnusedGradients, entry: EntryPoint, step: Callable[..., Any], size: int
@@ -327,18 +341,14 @@ class _Session:
         except BaseException:  # noqa: BLE001 - SystemExit included
             return []
 
-    def _end_timing(self, error: BaseException, sampled: list[Sampled]) -> list[Sampled]:
-        """What is known when the step fails while it is timed; a batch size without times keeps its warm-up's last."""
-        for s in sampled:
-            if not s.round_medians_ns:
-                s.times_ns = s.warmup_ns[-2:]
-        count = len(sampled[0].times_ns)
+    def _end_timing(self, error: BaseException, chosen: Sampled) -> None:
+        """The step fails while it is timed. The daemon takes a batch size without times by its last warm-ups."""
+        count = chosen.iterations or len(chosen.warmup_ns[-2:])
         self._warnings.append(
             f"The step failed while it was timed: {summary(error)}. The iteration time is of "
             f"{count} {'iteration' if count == 1 else 'iterations'} before that."
         )
         self.batch_size = None
-        return sampled
 
     def _time_round(self, step: Callable[..., Any], inputs: tuple[Any, ...], sampled: Sampled) -> None:
         """Some iterations in a row. A short step runs once untimed first: the other batch sizes cooled the caches."""
@@ -352,14 +362,15 @@ class _Session:
             step(*inputs)
             synchronise()
             times.append(perf_counter_ns() - start)
-        sampled.times_ns += times
+        sampled.iterations += len(times)
         sampled.round_medians_ns.append(timing.median(times))
+        self._channel.send({"type": "timed", "batchSize": sampled.batch_size, "timesNs": times})
 
     def _skip(self, error: BaseException, size: int) -> None:
         """A batch size that did not run, while another did, is an observation."""
         described = describe(error, self.stage, size, advise=False)
-        described.pop("type")
-        self._skipped.append(described)
+        self._channel.send({**described, "type": "skipped"})
+        self._skipped.append(size)
         release(error)
         gc.collect()
         self._device.forget_cached()

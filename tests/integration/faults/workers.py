@@ -117,17 +117,20 @@ def during_a_profile(world: World, random: Random, limit: int, do: Any, allowed:
 @fault(
     "worker",
     "killed from outside at any time, also between profiles",
-    "`process-died` or `worker-died`; nothing where none ran",
+    "`process-died` or `worker-died`, or a report of what was measured; nothing where none ran",
 )
 def killed(world: World, random: Random) -> None:
     during_a_profile(world, random, 100, lambda pid: os.kill(pid, signal.SIGKILL), {"process-died", "worker-died", ""})
 
 
-@fault("worker", "stopped from outside, so that nothing comes", "`timeout`, or another takes its place; it is ended")
+@fault(
+    "worker",
+    "stopped from outside, so that nothing comes",
+    "`process-stopped`, a report, or another takes its place; it is ended",
+)
 def stopped(world: World, random: Random) -> None:
-    during_a_profile(
-        world, random, 8, lambda pid: os.kill(pid, signal.SIGSTOP), {"timeout", "worker-died", "process-died", ""}
-    )
+    ends = {"process-stopped", "timeout", "worker-died", "process-died", ""}
+    during_a_profile(world, random, 8, lambda pid: os.kill(pid, signal.SIGSTOP), ends)
 
 
 @fault("worker", "random bytes, or none, on its channel", "`channel-broken`")

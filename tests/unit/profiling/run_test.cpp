@@ -14,8 +14,7 @@ namespace {
 worker::Finished finished_with(std::string recording) {
   worker::RunOutput output;
   output.result.batch_size = 32;
-  output.result.samples.push_back({32, 3, {1e6, 1.1e6}, 1, false});
-  output.recordings.push_back({32, std::move(recording)});
+  output.batches.push_back({32, false, {1e6, 1e6, 1e6}, {1e6, 1.1e6}, 1, std::move(recording)});
   return {std::move(output), "its last words", {}};
 }
 
@@ -33,8 +32,7 @@ worker::Finished finished_on(const protocol::RunDevice& device) {
   worker::Finished finished = finished_with(recording);
   auto& output = std::get<worker::RunOutput>(finished.outcome);
   output.result.device = device;
-  output.result.samples.push_back({64, 3, {2e6, 2.1e6}, 1, false});
-  output.recordings.push_back({64, recording});
+  output.batches.push_back({64, false, {1e6, 1e6, 1e6}, {2e6, 2.1e6}, 1, recording});
   return finished;
 }
 

@@ -28,32 +28,24 @@ const json kFailure = {{"type", "failure"},
                        {"frames", {{{"file", "a.py"}, {"line", 3}, {"function", "f"}, {"text", "1 / 0"}}}},
                        {"batchSize", 64}};
 
-const json kResult = {
-    {"type", "result"},
-    {"batchSize", 32},
-    {"threads", 2},
-    {"inPlaceOf", "cuda"},
-    {"device",
-     {{"kind", "cuda"},
-      {"name", "H100"},
-      {"memoryBytes", 80'000'000'000},
-      {"availableBytes", 79'000'000'000},
-      {"allocatorConf", "expandable_segments:True"},
-      {"memoryFraction", 0.5}}},
-    {"lowMHz", 2000.5},
-    {"highMHz", 3500},
-    {"warnings", {"slow"}},
-    {"samples",
-     {{{"batchSize", 32}, {"warmupIterations", 3}, {"timesNs", {1.5e6, 2e6}}, {"perRound", 2}, {"check", true}}}},
-    {"skipped",
-     {{{"kind", "out-of-memory"},
-       {"stage", "sample"},
-       {"message", "it did not fit"},
-       {"frames", json::array()},
-       {"batchSize", 64}}}},
-    {"unusedGradients", {{{"parameter", "Net.head.weight"}, {"bytes", 4096}}}},
-    {"importedFiles", {"/project/entry.py", "/project/model.py"}},
-    {"importedFilesComplete", true}};
+const json kResult = {{"type", "result"},
+                      {"final", true},
+                      {"batchSize", 32},
+                      {"threads", 2},
+                      {"inPlaceOf", "cuda"},
+                      {"device",
+                       {{"kind", "cuda"},
+                        {"name", "H100"},
+                        {"memoryBytes", 80'000'000'000},
+                        {"availableBytes", 79'000'000'000},
+                        {"allocatorConf", "expandable_segments:True"},
+                        {"memoryFraction", 0.5}}},
+                      {"lowMHz", 2000.5},
+                      {"highMHz", 3500},
+                      {"warnings", {"slow"}},
+                      {"unusedGradients", {{{"parameter", "Net.head.weight"}, {"bytes", 4096}}}},
+                      {"importedFiles", {"/project/entry.py", "/project/model.py"}},
+                      {"importedFilesComplete", true}};
 
 /// One valid message of each kind.
 const std::vector<json> kAll = {
@@ -64,9 +56,16 @@ const std::vector<json> kAll = {
     {{"type", "started"}, {"id", 7}, {"pid", 4321}},
     {{"type", "exited"}, {"id", 7}, {"status", 9}},
     {{"type", "progress"}, {"stage", "sample"}, {"fraction", 0.5}, {"message", "batch 8"}},
-    {{"type", "recording"}, {"batchSize", 32}, {"bytes", 1ULL << 33U}},
+    {{"type", "recording"}, {"batchSize", 32}, {"bytes", 1ULL << 33U}, {"check", true}, {"warmupNs", {2.5e6, 2}}},
     kFailure,
-    kResult};
+    kResult,
+    {{"type", "timed"}, {"batchSize", 32}, {"timesNs", {1.5e6, 2}}},
+    {{"type", "skipped"},
+     {"kind", "out-of-memory"},
+     {"stage", "sample"},
+     {"message", "it did not fit"},
+     {"frames", json::array()},
+     {"batchSize", 64}}};
 
 template <typename T>
 T parse_as(const json& message) {
@@ -106,7 +105,28 @@ TEST(WorkerMessages, ReadWhatTheWarmParentSays) {
 
 TEST(WorkerMessages, ReadProgressAndRecording) {
   EXPECT_EQ(parse_as<Progress>(kAll[6]).fraction, 0.5);
-  EXPECT_EQ(parse_as<RecordingAnnounced>(kAll[7]).bytes, std::uint64_t{1} << 33U);
+  const auto announced = parse_as<RecordingAnnounced>(kAll[7]);
+  EXPECT_EQ(announced.bytes, std::uint64_t{1} << 33U);
+  EXPECT_TRUE(announced.check);
+  EXPECT_EQ(announced.warmup_ns, (std::vector<double>{2.5e6, 2}));
+}
+
+TEST(WorkerMessages, ReadARoundAndASkippedBatchSize) {
+  EXPECT_EQ(parse_as<Timed>(kAll[10]).batch_size, 32);
+  EXPECT_EQ(parse_as<Timed>(kAll[10]).times_ns, (std::vector<double>{1.5e6, 2}));
+  EXPECT_EQ(parse_as<SkippedBatch>(kAll[11]).failure.batch_size, 64);
+}
+
+TEST(WorkerMessages, BoundDurations) {
+  json round = kAll[10];
+  for (const json& times : {json::array(), json({0}), json({1, -1}), json(std::vector<int>(kMaxRound + 1, 1))}) {
+    round["timesNs"] = times;
+    expect_refused(round.dump());
+  }
+  round["timesNs"] = std::vector<int>(kMaxRound, 1);
+  EXPECT_EQ(parse_as<Timed>(round).times_ns.size(), kMaxRound);
+  round["batchSize"] = 0;
+  expect_refused(round.dump());
 }
 
 TEST(WorkerMessages, ReadAFailureWithItsFrames) {
@@ -133,10 +153,7 @@ TEST(WorkerMessages, ReadAResult) {
   EXPECT_EQ(result.device.name, "H100");
   EXPECT_EQ(result.device.memory_bytes, 80'000'000'000U);
   EXPECT_EQ(result.warnings, std::vector<std::string>{"slow"});
-  ASSERT_EQ(result.samples.size(), 1U);
-  EXPECT_EQ(result.samples[0].times_ns, (std::vector<double>{1.5e6, 2e6}));
-  ASSERT_EQ(result.skipped.size(), 1U);
-  EXPECT_EQ(result.skipped[0].batch_size, 64);
+  EXPECT_TRUE(result.is_final);
   EXPECT_EQ(result.imported_files, (std::vector<std::string>{"/project/entry.py", "/project/model.py"}));
   EXPECT_TRUE(result.imported_files_complete);
 }
@@ -246,7 +263,8 @@ TEST(WorkerMessages, SurviveNumbersOutOfRange) {
     std::string error;
     const std::string text = std::string(R"({"type":"started","id":1,"pid":)") + number + "}";
     parse_worker_message(text, error);
-    const std::string bytes = std::string(R"({"type":"recording","batchSize":1,"bytes":)") + number + "}";
+    const std::string bytes =
+        std::string(R"({"type":"recording","batchSize":1,"check":false,"warmupNs":[1],"bytes":)") + number + "}";
     parse_worker_message(bytes, error);
   }
 }

@@ -76,16 +76,23 @@ def fork_run(child):
     note('told')
     _, status = os.waitpid(process, 0)
     send(channel, type='exited', id=message['id'], status=status)
-def good(run):
-    send(run, type='progress', stage='record', fraction=0.5, message='half')
+def record(run, size=32):
     recording = open(FOLDER + '/recording', 'rb').read()
-    send(run, type='recording', batchSize=32, bytes=len(recording))
+    send(run, type='recording', batchSize=size, bytes=len(recording), check=False, warmupNs=[9e6, 3e6, 2e6])
     half = len(recording) // 2
     run.sendall(frame(2, recording[:half]) + frame(2, recording[half:]))
-    send(run, type='result', batchSize=32, threads=2, lowMHz=0, highMHz=0, inPlaceOf='',
-         device=dict(kind='', name='', memoryBytes=0, availableBytes=0, allocatorConf='', memoryFraction=1), warnings=[], skipped=[],
-         unusedGradients=[], importedFiles=[], importedFilesComplete=True,
-         samples=[dict(batchSize=32, warmupIterations=1, timesNs=[1e6], perRound=1, check=False)])
+def result(run, final):
+    send(run, type='result', final=final, batchSize=32, threads=2, lowMHz=0, highMHz=0, inPlaceOf='',
+         device=dict(kind='', name='', memoryBytes=0, availableBytes=0, allocatorConf='', memoryFraction=1), warnings=[],
+         unusedGradients=[], importedFiles=[], importedFilesComplete=True)
+def recorded(run):
+    send(run, type='progress', stage='record', fraction=0.5, message='half')
+    record(run)
+    result(run, final=False)
+def good(run):
+    recorded(run)
+    send(run, type='timed', batchSize=32, timesNs=[1e6])
+    result(run, final=True)
 )";
 
 /// A real interpreter to run the scripts with: not a shim, which would make every start slow.
@@ -167,6 +174,15 @@ class RogueTest : public ::testing::Test {
     EXPECT_EQ(finished_.size(), wanted) << "a run ends once";
     EXPECT_FALSE(worker_->running());
     return finished_.back();
+  }
+  /// The one warning of a run that ended too early and is reported all the same.
+  std::string warning_of(const Finished& finished) {
+    const auto* output = std::get_if<RunOutput>(&finished.outcome);
+    if (output == nullptr || output->result.warnings.size() != 1) {
+      ADD_FAILURE() << "no report with a warning, but " << failure_of(finished).message;
+      return "";
+    }
+    return output->result.warnings[0];
   }
   protocol::Failure failure_of(const Finished& finished) {
     const auto* failure = std::get_if<protocol::Failure>(&finished.outcome);

@@ -133,7 +133,7 @@ TEST_F(WarmWorker, SecondRunIsForkedFromTheSameParent) {
   ASSERT_EQ(kind_of(second), "");
   EXPECT_EQ(worker_->parent_process(), parent);
   EXPECT_FALSE(imported_again);
-  EXPECT_GE(std::get<RunOutput>(second.outcome).recordings.size(), 3U);
+  EXPECT_GE(std::get<RunOutput>(second.outcome).batches.size(), 3U);
 }
 
 TEST_F(WarmWorker, SurvivesARunThatIsCancelled) {

@@ -40,10 +40,11 @@ TEST_F(WorkerRun, GivesWhatAGoodChildMeasured) {
   ASSERT_NE(output, nullptr) << failure_of(finished).message;
   EXPECT_EQ(output->environment.torch, "2.13.0");
   EXPECT_EQ(output->result.batch_size, 32);
-  ASSERT_EQ(output->recordings.size(), 1U);
-  EXPECT_EQ(output->recordings[0].batch_size, 32);
+  ASSERT_EQ(output->batches.size(), 1U);
+  EXPECT_EQ(output->batches[0].batch_size, 32);
+  EXPECT_EQ(output->batches[0].times_ns, std::vector<double>{1e6});
   std::string problem;
-  const auto recording = recording::Recording::parse(output->recordings[0].bytes, problem);
+  const auto recording = recording::Recording::parse(output->batches[0].recording, problem);
   ASSERT_TRUE(recording.has_value()) << problem;
   EXPECT_EQ(recording->string(1), "a.py");
   EXPECT_EQ(finished.output, "hello from the user\n");
@@ -89,20 +90,103 @@ TEST_F(WorkerRun, TellsHowAChildEnded) {
   EXPECT_THAT(signal.message, HasSubstr("memory"));
 }
 
-TEST_F(WorkerRun, DoesNotBelieveAResultOfAChildThatFailed) {
+TEST_F(WorkerRun, SaysWhenTheChildFailedAfterItsResult) {
   child("    good(run)\n    os._exit(1)\n");
-  EXPECT_EQ(run_to_failure().kind, "process-died");
+  begin();
+  EXPECT_THAT(warning_of(finish()), HasSubstr("exit code 1"));
 }
 
 TEST_F(WorkerRun, RefusesAResultWithoutItsRecording) {
-  child(
-      "    send(run, type='result', batchSize=32, threads=2, lowMHz=0, highMHz=0, inPlaceOf='', "
-      "device=dict(kind='', name='', memoryBytes=0, availableBytes=0, allocatorConf='', memoryFraction=1), "
-      "warnings=[], "
-      "skipped=[], unusedGradients=[], importedFiles=[], "
-      "importedFilesComplete=True,\n"
-      "         samples=[dict(batchSize=32, warmupIterations=1, timesNs=[1e6], perRound=1, check=False)])\n");
+  child("    result(run, final=True)\n");
   EXPECT_EQ(run_to_failure().kind, "worker-protocol");
+}
+
+TEST_F(WorkerRun, RefusesAResultThatIsNotFinal) {
+  child("    result(run, final=False)\n");
+  EXPECT_EQ(run_to_failure().kind, "process-died");
+}
+
+constexpr std::string_view kTimedTwice =
+    "    recorded(run)\n    send(run, type='timed', batchSize=32, timesNs=[1e6, 2e6])\n"
+    "    send(run, type='timed', batchSize=32, timesNs=[3e6, 4e6])\n";
+
+TEST_F(WorkerRun, ReportsWhatWasMeasuredUntilTheTimeLimit) {
+  child(std::string(kTimedTwice) +
+        "    sys.stdout.write('Stack (most recent call first):\\n  File \"/lib/torch/nn.py\", line 1 in f\\n'\n"
+        "                     '  File \"/project/entry.py\", line 7 in step\\n')\n"
+        "    sys.stdout.flush()\n    hang()\n");
+  begin({std::chrono::milliseconds(1000)});
+  const Finished& finished = finish();
+  const std::string warning = warning_of(finished);
+  EXPECT_THAT(warning, HasSubstr("stopped after 1 s"));
+  EXPECT_THAT(warning, HasSubstr("It was at entry.py:7."));
+  EXPECT_THAT(warning, HasSubstr("the iteration time is of 4 bare iterations."));
+  const auto& output = std::get<RunOutput>(finished.outcome);
+  EXPECT_EQ(output.batches[0].times_ns, (std::vector<double>{1e6, 2e6, 3e6, 4e6}));
+  EXPECT_EQ(output.batches[0].per_round, 2);
+  EXPECT_EQ(output.environment.torch, "2.13.0");
+  expect_gone(noted("child"));
+}
+
+TEST_F(WorkerRun, ReportsWhatWasMeasuredUntilAnyOtherEnd) {
+  const std::pair<const char*, const char*> ends[] = {
+      {"os.kill(os.getpid(), signal.SIGKILL)", "signal 9"},
+      {"os._exit(0)", "exit code 0"},
+      {"run.close(); os._exit(71)", "lost its connection"},
+      {"run.sendall(b'garbage' * 10); hang()", "lost its connection"},
+      {"send(run, type='failure', kind='exception', stage='time', message='E: boom\\nmore', frames=[])", "E: boom. "},
+      {"send(run, type='recording', batchSize=64, bytes=1 << 62, check=False, warmupNs=[1]); hang()", "exceeds"},
+      {"send(run, type='recording', batchSize=64, bytes=8, check=False, warmupNs=[1]); os._exit(1)", "exit code 1"},
+      {"os.kill(os.getppid(), signal.SIGKILL); hang()", "The worker was ended by signal 9"},
+  };
+  for (const auto& [end, words] : ends) {
+    std::filesystem::remove(folder_ / "told");
+    child(std::string(kTimedTwice) + "    wait_for('told')\n    " + end + "\n");
+    begin();
+    const std::string warning = warning_of(finish());
+    EXPECT_THAT(warning, HasSubstr(words)) << end;
+    EXPECT_THAT(warning, HasSubstr("4 bare iterations.")) << end;
+  }
+}
+
+TEST_F(WorkerRun, TakesTheLastWarmUpsWhereNothingWasTimed) {
+  child("    recorded(run)\n    os._exit(7)\n");
+  begin();
+  const Finished& finished = finish();
+  EXPECT_THAT(warning_of(finished), HasSubstr("of 2 warm-up iterations."));
+  EXPECT_EQ(std::get<RunOutput>(finished.outcome).batches[0].times_ns, (std::vector<double>{3e6, 2e6}));
+}
+
+TEST_F(WorkerRun, LeavesABatchSizeOutThatFailedAfterItsRecording) {
+  child(
+      "    recorded(run)\n    record(run, 64)\n    send(run, type='timed', batchSize=64, timesNs=[1e6])\n"
+      "    send(run, type='skipped', batchSize=64, kind='exception', stage='time', message='boom', frames=[])\n"
+      "    result(run, final=True)\n");
+  begin();
+  const Finished& finished = finish();
+  const auto* output = std::get_if<RunOutput>(&finished.outcome);
+  ASSERT_NE(output, nullptr) << failure_of(finished).message;
+  ASSERT_EQ(output->batches.size(), 1U);
+  ASSERT_EQ(output->skipped.size(), 1U);
+  EXPECT_EQ(output->skipped[0].batch_size, 64);
+}
+
+TEST_F(WorkerRun, StaysCancelledWhateverWasMeasured) {
+  child(std::string(kTimedTwice) + "    note('timed')\n    hang()\n");
+  cancel_when_noted("timed");
+  EXPECT_EQ(failure_of(finish()).kind, "cancelled");
+}
+
+TEST_F(WorkerRun, RefusesTimesThatBelongToNothing) {
+  const char* rounds[] = {
+      "send(run, type='timed', batchSize=64, timesNs=[1e6])",
+      "send(run, type='timed', batchSize=32, timesNs=[1e6]); send(run, type='timed', batchSize=32, timesNs=[1e6, 1e6])",
+      "record(run)",
+  };
+  for (const char* round : rounds) {
+    child("    record(run)\n    " + std::string(round) + "\n    hang()\n");
+    EXPECT_EQ(run_to_failure().kind, "worker-protocol") << round;
+  }
 }
 
 TEST_F(WorkerRun, RefusesGarbage) {
@@ -117,7 +201,9 @@ TEST_F(WorkerRun, RefusesAFrameThatIsTooLarge) {
 }
 
 TEST_F(WorkerRun, RefusesMoreOfARecordingThanWasAnnounced) {
-  child("    send(run, type='recording', batchSize=32, bytes=4)\n    run.sendall(frame(2, b'12345'))\n    hang()\n");
+  child(
+      "    send(run, type='recording', batchSize=32, bytes=4, check=False, warmupNs=[1])\n    run.sendall(frame(2, "
+      "b'12345'))\n    hang()\n");
   EXPECT_EQ(run_to_failure().kind, "worker-protocol");
   child("    run.sendall(frame(2, b'never announced'))\n    hang()\n");
   EXPECT_EQ(run_to_failure().kind, "worker-protocol");
@@ -155,7 +241,8 @@ TEST_F(WorkerRun, SaysWhereARunHung) {
 
 TEST_F(WorkerRun, RefusesRecordingsBeyondTheLimit) {
   for (const char* bytes : {"1 << 62", "(1 << 64) - 1", "11"}) {
-    child("    send(run, type='recording', batchSize=32, bytes=" + std::string(bytes) + ")\n    hang()\n");
+    child("    send(run, type='recording', batchSize=32, bytes=" + std::string(bytes) +
+          ", check=False, warmupNs=[1])\n    hang()\n");
     RunLimits limits;
     limits.recording_bytes = 10;
     EXPECT_EQ(run_to_failure(limits).kind, "recording-too-large") << bytes;
@@ -200,10 +287,41 @@ TEST_F(WorkerRun, CancelEndsAChildThatClosedItsChannel) {
   expect_gone(process_);
 }
 
-TEST_F(WorkerRun, TimeLimitEndsAChildThatClosedItsChannel) {
-  child("    run.close()\n    hang()\n");
-  EXPECT_EQ(run_to_failure({std::chrono::milliseconds(1000)}).kind, "timeout");
-  expect_gone(noted("child"));
+/// The ends that nobody tells of. The usual time limit of ten minutes is far beyond a test's patience.
+TEST_F(WorkerRun, NamesAnEndThatTheTimeLimitNeedNotFind) {
+  const std::pair<const char*, const char*> ends[] = {
+      {"run.close(); hang()", "channel-broken"},
+      {"os.execv('/bin/sleep', ['sleep', '1000'])", "process-replaced"},
+      {"run.set_inheritable(True); os.execv(sys.executable, ['python', '-c', 'import time; time.sleep(1000)'])",
+       "process-replaced"},
+      {"os.kill(os.getpid(), signal.SIGSTOP)", "process-stopped"},
+      {"import ctypes, threading; threading.Thread(target=hang).start(); ctypes.CDLL(None).pthread_exit(None)",
+       "main-thread-ended"},
+  };
+  for (const auto& [end, kind] : ends) {
+    child("    " + std::string(end) + "\n");
+    EXPECT_EQ(run_to_failure().kind, kind) << end;
+    expect_gone(noted("child"));
+    std::filesystem::remove(folder_ / "child");
+  }
+}
+
+TEST_F(WorkerRun, ReportsWhatWasMeasuredUntilTheProcessStopped) {
+  child(std::string(kTimedTwice) + "    os.kill(os.getpid(), signal.SIGSTOP)\n");
+  begin();
+  EXPECT_THAT(warning_of(finish()), HasSubstr("stopped by a signal"));
+}
+
+/// A debugger or a laptop's lid stops a process for a moment.
+TEST_F(WorkerRun, GoesOnAfterAStopThatEnds) {
+  child("    note('running')\n    wait_for('go on')\n    good(run)\n");
+  begin();
+  process_ = noted("running");
+  ::kill(process_, SIGSTOP);
+  loop_.poll();
+  ::kill(process_, SIGCONT);
+  std::ofstream(folder_ / "go on") << "now";
+  EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome)) << failure_of(finished_.back()).message;
 }
 
 TEST_F(WorkerRun, StaysCancelledWhateverTheChildSaysThen) {
