@@ -124,7 +124,7 @@ void ProfileQueue::start(Job& job) {
   }
   job.state = Job::State::kRunning;
   job.plan = plan_run(job.request, job.target);
-  worker_->run(job.plan.spec, job.plan.limits, [this, ticket = job.ticket](worker::Event event) {
+  const auto handle = [this, ticket = job.ticket](worker::Event event) {
     Job* running = find(ticket);
     if (const auto* step = std::get_if<protocol::Progress>(&event)) {
       if (running->ended_as.empty()) {
@@ -139,7 +139,8 @@ void ProfileQueue::start(Job& job) {
         }
       });
     }
-  });
+  };
+  worker_->run(job.plan.spec, job.plan.limits, handle, choose_sizes);
 }
 
 void ProfileQueue::analyse(Job& job, worker::Finished finished) {
