@@ -1,5 +1,5 @@
 /** The view: one state comes in, elements follow it. Figures come from the daemon; none is made here. */
-import { bytes, duration, rate, share } from '../figures';
+import { bytes, duration, estimated, rate, share } from '../figures';
 import type { FromView, ToView, ViewCommand, ViewState } from '../messages';
 import type { Batch, ByCategory, Estimate, Question, Summary } from '../protocol';
 import { BreakdownPanel } from './breakdown';
@@ -94,7 +94,7 @@ function throughputReading(summary: Summary, preview: Batch | null): Reading | n
   return {
     value, most,
     interval: preview === null ? measuredInterval(summary) : (preview.samplesPerSecond?.interval ?? null),
-    words: `${rate(value)} samples/s`,
+    words: `${preview === null ? rate(value) : estimated(preview.samplesPerSecond, rate)} samples/s`,
     note: (bounded ? part : '') + plusMinus(preview?.samplesPerSecond ?? null, rate),
     mostWords: bounded ? `maximum ${rate(most)}` : '',
     spoken: `${rate(value)} samples per second${bounded ? `, ${part}` : ''}, batch size ${preview?.batchSize ?? summary.batchSize}`,
@@ -111,7 +111,7 @@ function memoryReading(summary: Summary, preview: Batch | null): Reading | null 
   return {
     value, most,
     interval: preview?.peakBytes?.interval ?? null,
-    words: bytes(value),
+    words: preview === null ? bytes(value) : estimated(preview.peakBytes, bytes),
     note: `${share(value / summary.capacityBytes)} of the capacity` + plusMinus(preview?.peakBytes ?? null, bytes),
     mostWords: ends ? `capacity ${bytes(summary.capacityBytes)}` : `${bytes(most)} ⋯ capacity ${bytes(summary.capacityBytes)}`,
     spoken: `${bytes(value)} of ${bytes(summary.capacityBytes)}, batch size ${preview?.batchSize ?? summary.batchSize}`,
@@ -163,8 +163,8 @@ function categories(values: ByCategory, preview: Batch | null): HTMLElement[] {
 function answers({ answers: { fits, enough, balanced } }: Summary): HTMLElement[] {
   const offer = (batch: Batch | null, what: string) => {
     if (batch === null) return [];
-    const throughputWords = batch.samplesPerSecond === null ? '' : `${rate(batch.samplesPerSecond.value)} samples/s`;
-    const words = [throughputWords, bytes(batch.peakBytes?.value ?? null), batch.extrapolated ? 'extrapolated' : ''].filter(Boolean).join(' · ');
+    const throughputWords = batch.samplesPerSecond === null ? '' : `${estimated(batch.samplesPerSecond, rate)} samples/s`;
+    const words = [throughputWords, estimated(batch.peakBytes, bytes), batch.extrapolated ? 'extrapolated' : ''].filter(Boolean).join(' · ');
     const size = button('button.size', String(batch.batchSize), () => ask({ batchSize: batch.batchSize }, answerGestures++), { title: 'Write it into the code', 'aria-label': `Batch size ${batch.batchSize}: ${what}` });
     return [h('li', {}, size, h('span.what', {}, what, h('small', {}, words)))];
   };
