@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, ridgeline
+from conftest import BINARY, ROOT, ridgeline
 from gpu_trace import GpuTrace
 from jsonschema import Draft202012Validator
 
@@ -229,3 +231,28 @@ def test_refuses_what_is_no_file(tmp_path):
         done = ridgeline("import", path)
         assert done.returncode == 2
         assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("head", "unit", "words"),
+    [
+        (b"", b" ", "blanks or brackets longer than 1 MiB at byte 0"),
+        (b'{"traceEvents":[{"ph":"X","name":"', b"x", "string longer than 4 MiB at byte 33"),
+        (b'{"traceEvents":[', b"[],", "blanks or brackets longer than 1 MiB at byte 14"),
+        (b'{"traceEvents":[{"ts":', b"7", "number longer than 4096 bytes at byte 22"),
+    ],
+    ids=["blanks", "string", "brackets", "number"],
+)
+def test_a_small_file_cannot_take_all_memory(tmp_path, head, unit, words):
+    """1.2 GB, in a file of a hundredth of that: members of gzip, one after the other."""
+    path = tmp_path / "bomb.json.gz"
+    member = gzip.compress(unit * (6_000_000 // len(unit)), mtime=0)
+    path.write_bytes(gzip.compress(head, mtime=0) + member * 200)
+    with subprocess.Popen([BINARY, "import", path], stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        error = process.stderr.read().decode()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 1, error
+    assert words in error
+    assert "record the trace again" in error
+    assert usage.ru_maxrss < 300 * 1024, "KiB"
