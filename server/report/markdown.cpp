@@ -103,7 +103,7 @@ Markdown model_words(const Profile& profile, const std::vector<analysis::Piece>*
 Markdown title(const Profile& profile, const Markdown& name, double calls) {
   Markdown text = name.empty() ? Markdown() : "**" + name + "** — ";
   if (calls > 0) text += plain(plural(calls, "call")) + " in one iteration, ";
-  return text + plain(fmt::format("batch {}", profile.batch_size)) + "\n\n";
+  return text + "batch " + plain(batch_words(profile)) + "\n\n";
 }
 
 }  // namespace
@@ -165,15 +165,15 @@ Markdown summary_markdown(const Profile& profile, const analysis::Outlook& outlo
   const double whole = profile.iteration.ms.value;
   Markdown text = title(profile, {}, 0);
   Table table({"", ""});
-  std::string throughput = figure(profile.samples_per_second) + " samples/s";
-  if (profile.max_samples_per_second) {
-    throughput +=
-        fmt::format(", {} of the maximum {}", share(ratio(profile.samples_per_second, *profile.max_samples_per_second)),
-                    figure(*profile.max_samples_per_second));
+  std::string throughput = throughput_words(profile);
+  if (profile.samples_per_second && profile.max_samples_per_second) {
+    throughput += fmt::format(", {} of the maximum {}",
+                              share(ratio(*profile.samples_per_second, *profile.max_samples_per_second)),
+                              figure(*profile.max_samples_per_second));
   }
   table.row(Markdown("throughput"), {throughput});
-  std::string peak = bytes(static_cast<double>(profile.peak_bytes));
-  if (profile.capacity_bytes > 0) {
+  std::string peak = peak_words(profile);
+  if (profile.peak_known && profile.capacity_bytes > 0) {
     peak +=
         fmt::format(", {} of {}",
                     share(ratio(static_cast<double>(profile.peak_bytes), static_cast<double>(profile.capacity_bytes))),

@@ -23,6 +23,11 @@ std::string plural(double count, std::string_view noun);
 std::string unbroken(std::string text);
 
 /// "cpu (2 threads)", "cuda (NVIDIA H200)".
+/// "37.9 samples/s", or "unknown"; of the peak "1.84 GiB", or "unknown"; of the batch size "16", or "unknown".
+std::string throughput_words(const analysis::Profile& profile);
+std::string peak_words(const analysis::Profile& profile);
+std::string batch_words(const analysis::Profile& profile);
+
 std::string device_words(const analysis::Environment& environment);
 
 /// The phases that take more than `least` milliseconds, as `format` writes their time.
