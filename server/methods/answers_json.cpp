@@ -55,7 +55,7 @@ Json summary_json(const Entry& entry, const std::string& uri, std::optional<int>
           {"lowMs", number(profile.iteration.ms.low)},
           {"highMs", number(profile.iteration.ms.high)},
           {"timeMsByPhase", report::phases_json(profile.iteration.by_phase)},
-          {"samplesPerSecond", number(profile.samples_per_second)},
+          {"samplesPerSecond", report::optional_json(profile.samples_per_second)},
           {"maxSamplesPerSecond", report::optional_json(profile.max_samples_per_second)},
           {"peakBytes", profile.peak_bytes},
           {"peakBytesByCategory", report::categories_json(profile.by_category)},

@@ -13,6 +13,7 @@ namespace {
 
 using analysis::LineCost;
 using analysis::Node;
+using protocol::Markdown;
 using report::Cost;
 
 /// Nodes that have no ancestor among themselves: what is inside of another is in its figures already.
@@ -56,7 +57,7 @@ void add(Cost& cost, const LineCost& line) {
   }
 }
 
-std::string of_line(const Snapshot& snapshot, std::uint32_t line) {
+Markdown of_line(const Snapshot& snapshot, std::uint32_t line) {
   const auto then = snapshot.profiled(line);
   const FileFigures& file = *snapshot.file();
   const auto found = then.has_value() ? file.lines.find(*then) : file.lines.end();
@@ -77,7 +78,7 @@ std::string of_line(const Snapshot& snapshot, std::uint32_t line) {
 
 /// A function: its own lines together. What one of them calls is in its total, so that the totals sum to the
 /// function's, but for recursion, which can make them more than there is.
-std::string of_function(const Snapshot& snapshot, const source::Definition& definition) {
+Markdown of_function(const Snapshot& snapshot, const source::Definition& definition) {
   Cost cost;
   cost.title = definition.qualified_name;
   bool found = false;
@@ -90,10 +91,10 @@ std::string of_function(const Snapshot& snapshot, const source::Definition& defi
   }
   const double whole = snapshot.figures()->profile().iteration.ms.value;
   cost.total_ms = std::min(cost.total_ms, whole);
-  return found ? report::cost_markdown(snapshot.figures()->profile(), cost) : "";
+  return found ? report::cost_markdown(snapshot.figures()->profile(), cost) : Markdown();
 }
 
-std::string of_class(const Snapshot& snapshot, const source::Definition& definition) {
+Markdown of_class(const Snapshot& snapshot, const source::Definition& definition) {
   std::vector<const Node*> nodes;
   for (const auto& [profiled_line, node] : snapshot.file()->definitions) {
     if (snapshot.now(profiled_line) == definition.name_line) {
@@ -103,7 +104,7 @@ std::string of_class(const Snapshot& snapshot, const source::Definition& definit
   return report::module_markdown(snapshot.figures()->profile(), outermost(*snapshot.figures(), nodes));
 }
 
-std::string words_at(const Snapshot& snapshot, std::size_t offset, std::uint32_t line, source::Span& span) {
+Markdown words_at(const Snapshot& snapshot, std::size_t offset, std::uint32_t line, source::Span& span) {
   const auto inside = [&](const source::Span& name) { return name.begin <= offset && offset <= name.end; };
   if (snapshot.own != nullptr && snapshot.own->figures != nullptr) {
     const auto& entry_point = snapshot.source.entry_point();
@@ -135,14 +136,14 @@ std::optional<protocol::Hover> hover(const Snapshot& snapshot, protocol::Positio
     return std::nullopt;
   }
   source::Span span{0, 0};
-  std::string words = words_at(snapshot, *offset, position.line, span);
+  Markdown words = words_at(snapshot, *offset, position.line, span);
   if (words.empty()) {
     return std::nullopt;
   }
   if (const std::string note = snapshot.stale_note(); !note.empty()) {
-    words += "\n*" + note + "*\n";
+    words += "\n*" + Markdown::text(note) + "*\n";
   }
-  return protocol::Hover{{true, std::move(words)},
+  return protocol::Hover{{std::move(words)},
                          span.end > span.begin ? snapshot.range(span) : snapshot.line_range(position.line)};
 }
 
