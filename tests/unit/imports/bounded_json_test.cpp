@@ -77,7 +77,7 @@ TEST(BoundedJson, RefusesWhatAParserWouldHoldInMemory) {
 TEST(BoundedJson, PassesOnWhatIsWithinItsLimits) {
   const TokenLimits limits{8, 4, 6};
   const std::string text = R"([ "12345678", 1234 , "a\"b", -1.5 , [ [ ] ] , "" ])";
-  for (const std::size_t chunk : {1, 2, 3, 7, 1000}) {
+  for (const std::size_t chunk : {1U, 2U, 3U, 7U, 1000U}) {
     const ByteSource source = bounded_json(bytes_of(text, chunk), limits);
     std::string seen;
     std::string buffer(16, '\0');
