@@ -43,9 +43,10 @@ std::string will_not_fit(const Advice& advice) {
 std::string saturates(const Advice& advice) {
   std::string text = fmt::format("Batch {} gives {} samples/s, and batch {} already gives {}", advice.batch_size,
                                  figure(advice.whole), advice.better_batch_size, figure(advice.part));
-  if (advice.now && advice.now->peak_bytes && advice.better && advice.better->peak_bytes) {
-    text += fmt::format(", with {} instead of {}", size(advice.better->peak_bytes->value),
-                        size(advice.now->peak_bytes->value));
+  const auto better = advice.better ? best_peak_bytes(*advice.better) : std::nullopt;
+  const auto now = advice.now ? best_peak_bytes(*advice.now) : std::nullopt;
+  if (better && now) {
+    text += fmt::format(", with {} instead of {}", size(*better), size(*now));
   }
   return text + ": throughput hardly grows beyond it.";
 }
@@ -74,16 +75,37 @@ std::string memory_label(const Profile& profile) {
   return of_capacity(static_cast<double>(profile.peak_bytes), static_cast<double>(profile.capacity_bytes));
 }
 
+std::string knowledge_label(const BatchPrediction& batch) {
+  if (batch.measured) return "measured";
+  if (batch.failed) {
+    return batch.failed->kind == "out-of-memory" ? "ran out of memory when it was run" : "failed when it was run";
+  }
+  return "predicted" + extrapolated(batch);
+}
+
+std::string batch_label(const BatchPrediction& batch) {
+  if (batch.failed) return knowledge_label(batch);
+  const auto rate = best_samples_per_second(batch);
+  const auto peak = best_peak_bytes(batch);
+  std::string text = rate ? figure(*rate) + " samples/s" : "";
+  if (peak) text += (text.empty() ? "" : " · ") + size(*peak);
+  return (text.empty() ? "nothing is known" : text + ", " + knowledge_label(batch)) +
+         (batch.fits == false ? ", does not fit" : "");
+}
+
 std::string batch_size_title(const BatchPrediction& wanted, const BatchPrediction& now, std::uint64_t capacity_bytes) {
   std::string effect;
-  if (wanted.samples_per_second && now.samples_per_second && now.samples_per_second->value > 0) {
+  const bool measured = wanted.measured && now.measured;
+  if (measured && now.measured->samples_per_second > 0) {
+    effect = fmt::format("{:.2f}× throughput", wanted.measured->samples_per_second / now.measured->samples_per_second);
+  } else if (wanted.samples_per_second && now.samples_per_second && now.samples_per_second->value > 0) {
     effect = fmt::format("{:.2f}× throughput", wanted.samples_per_second->value / now.samples_per_second->value);
   }
   if (const auto needed = needed_bytes(wanted)) {
     effect += (effect.empty() ? "" : ", ") + of_capacity(*needed, static_cast<double>(capacity_bytes));
   }
   return fmt::format("Set batch size to {}{}{}", wanted.batch_size, effect.empty() ? "" : ": " + effect,
-                     extrapolated(wanted));
+                     measured ? " (measured)" : extrapolated(wanted));
 }
 
 std::string advice_words(const Advice& advice, const Profile& profile) {

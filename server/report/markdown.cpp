@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "report/labels.h"
 #include "report/units.h"
 #include "report/wording.h"
 
@@ -170,6 +171,27 @@ std::string module_markdown(const Profile& profile, const std::vector<const Node
   Table memory({"memory at the peak", ""});
   if (peak > 0) memory.row({"with all inside", bytes(peak)});
   return text + memory.take() + calls_table(sorted, whole);
+}
+
+std::string batch_markdown(const analysis::BatchPrediction& batch, const std::string& note) {
+  std::string text = fmt::format("**batch {}** — {}{}\n\n", batch.batch_size, knowledge_label(batch),
+                                 batch.fits == false && !batch.failed ? ", does not fit" : "");
+  Table table({"", ""});
+  const auto ms = batch.measured ? std::optional(batch.measured->ms.value)
+                  : batch.ms     ? std::optional(batch.ms->value)
+                                 : std::nullopt;
+  if (batch.failed) {
+    text += code_span(batch.failed->message) + "\n\n";
+  } else {
+    if (const auto rate = best_samples_per_second(batch)) table.row({"throughput", figure(*rate) + " samples/s"});
+    if (ms) table.row({"iteration", duration(*ms)});
+    if (const auto peak = best_peak_bytes(batch)) table.row({"peak memory", bytes(*peak)});
+  }
+  text += table.take();
+  if (batch.measured && batch.measured->machine_changed) {
+    text += "tried after the profile; " + machine_words(batch.measured->machine_speed) + "\n\n";
+  }
+  return note.empty() ? text : text + code_span(note, 160) + "\n\n";
 }
 
 std::string summary_markdown(const Profile& profile, const analysis::Outlook& outlook) {

@@ -38,6 +38,9 @@ std::string cost_markdown(const analysis::Profile& profile, const Cost& cost);
 /// A module, as the breakdown has it: all instances of a class, or one.
 std::string module_markdown(const analysis::Profile& profile, const std::vector<const analysis::Node*>& nodes);
 
+/// What is known of the batch size in the code, where that is not the profiled one; `note`: what goes on about it.
+std::string batch_markdown(const analysis::BatchPrediction& batch, const std::string& note);
+
 /// The key figures, over a provider.
 std::string summary_markdown(const analysis::Profile& profile, const analysis::Outlook& outlook);
 

@@ -25,6 +25,9 @@ std::string unbroken(std::string text);
 /// "cpu (2 threads)", "cuda (NVIDIA H200)".
 std::string device_words(const analysis::Environment& environment);
 
+/// "the machine was 12 % slower than in the profile, and the time is scaled to it".
+std::string machine_words(double machine_speed);
+
 /// The phases that take more than `least` milliseconds, as `format` writes their time.
 std::vector<Item> phases(const analysis::ByPhase& by_phase, const std::function<std::string(double)>& format,
                          double least);
