@@ -16,6 +16,8 @@ namespace {
 constexpr double kMemoryShare = 0.9;
 /// Of a prediction without an interval, since two sampled sizes leave nothing to judge by.
 constexpr double kUnsure = 1.5;
+/// Of a time without an upper bound, far from what was sampled. The run's own limit ends what takes longer still.
+constexpr double kUnboundedTime = 3;
 /// Iterations of a trial: warm-up, recording, six rounds of timing and what goes before them. The reference is also
 /// counted and asked for unused gradients.
 constexpr double kIterations = 12;
@@ -35,7 +37,7 @@ double upper_end(const Estimate& estimate) {
 /// Milliseconds that an iteration takes at most; infinite where nothing is known.
 double longest_iteration(const Profile& profile, const BatchPrediction& batch) {
   if (batch.ms.has_value()) {
-    return upper_end(*batch.ms);
+    return std::min(upper_end(*batch.ms), kUnboundedTime * batch.ms->value);
   }
   double longest = INFINITY;  // below the sampled sizes: no longer than the smallest of them
   for (const TimeSample& sample : profile.time_samples) {
