@@ -1,7 +1,9 @@
 #include "protocol/worker_messages.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "protocol/json_fields.h"
 
@@ -106,6 +108,43 @@ RunResult result_from(const json& value) {
   return result;
 }
 
+std::vector<int> sizes_at(const json& value, const char* name) {
+  std::vector<int> sizes;
+  for (const json& size : array_at(value, name)) {
+    sizes.push_back(value_as<int>(size));
+    if (sizes.back() < 1 || sizes.size() > kMaxSizesTold) {
+      throw std::invalid_argument(std::string(name) + " are no batch sizes");
+    }
+  }
+  return sizes;
+}
+
+double positive(const json& value) {
+  const auto number = value.get<double>();
+  if (!std::isfinite(number) || number <= 0) {
+    throw std::invalid_argument("a time is not positive");
+  }
+  return number;
+}
+
+SizesAsked sizes_asked_from(const json& value) {
+  SizesAsked asked{
+      positive(value.at("secondsLeft")), positive(value.at("roundSeconds")), member<int>(value, "largestAffordable"),
+      sizes_at(value, "first"),          sizes_at(value, "excluded"),        {}};
+  for (const json& sample : array_at(value, "samples")) {
+    RoundTimes times{member<int>(sample, "batchSize"), {}};
+    for (const json& median : array_at(sample, "roundMediansNs")) {
+      times.round_medians_ns.push_back(positive(median));
+    }
+    if (times.batch_size < 1 || times.round_medians_ns.empty() || times.round_medians_ns.size() > kMaxRounds ||
+        asked.samples.size() >= kMaxSizesTold) {
+      throw std::invalid_argument("a sample has no times, or too many");
+    }
+    asked.samples.push_back(std::move(times));
+  }
+  return asked;
+}
+
 WorkerMessage message_from(const json& value) {
   const auto type = value.at("type").get<std::string>();
   if (type == "ready") {
@@ -135,11 +174,17 @@ WorkerMessage message_from(const json& value) {
     return RecordingAnnounced{batch_size_from(value), member<std::uint64_t>(value, "bytes"),
                               value.at("check").get<bool>(), times_from(value, "warmupNs", kMaxWarmups)};
   }
+  if (type == "warmed") {
+    return Warmed{batch_size_from(value), times_from(value, "warmupNs", kMaxWarmups)};
+  }
   if (type == "timed") {
     return Timed{batch_size_from(value), times_from(value, "timesNs", kMaxRound)};
   }
   if (type == "skipped") {
     return skipped_from(value);
+  }
+  if (type == "choose") {
+    return sizes_asked_from(value);
   }
   if (type == "failure") {
     return failure_from(value);
@@ -180,6 +225,10 @@ std::string run_message(int run, const RunSpec& spec) {
                      {"environmentRoots", spec.environment_roots},
                      {"overlay", std::move(overlay)}};
   return json{{"type", "run"}, {"id", run}, {"spec", body}}.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string chosen_message(const std::vector<int>& batch_sizes) {
+  return json{{"type", "chosen"}, {"batchSizes", batch_sizes}}.dump();
 }
 
 }  // namespace ridgeline::protocol

@@ -2,8 +2,8 @@
 //
 // On the control channel, to the warm parent: loadAgent, run. From it: ready or unusable; agentLoaded or agentRefused;
 // started, exited. On a run's own channel, from its child: progress, recording (its bytes follow),
-// timed, skipped; a result that is not final once the user's batch size is recorded, and at last one that is, or
-// failure.
+// warmed, timed, choose, skipped; a result that is not final once the user's batch size is recorded, and at last one
+// that is, or failure; to it: chosen, the answer to choose.
 #pragma once
 
 #include <cstddef>
@@ -64,6 +64,11 @@ struct RecordingAnnounced {
   bool check = false;             ///< not for the models: to see how far off they are
   std::vector<double> warmup_ns;  ///< the iterations before it; 1 to kMaxWarmups
 };
+/// A batch size that has no recording: it is only timed, for the models.
+struct Warmed {
+  int batch_size = 0;
+  std::vector<double> warmup_ns;  ///< 1 to kMaxWarmups
+};
 /// One round of bare iterations. The rounds of a batch size are of equal length, up to kMaxRound.
 struct Timed {
   int batch_size = 0;
@@ -71,6 +76,23 @@ struct Timed {
 };
 inline constexpr std::size_t kMaxWarmups = 1024;
 inline constexpr std::size_t kMaxRound = 1024;
+
+/// How long a batch size took so far, for choosing others.
+struct RoundTimes {
+  int batch_size = 0;
+  std::vector<double> round_medians_ns;  ///< positive; 1 to kMaxRounds
+};
+/// The runner asks which batch sizes to time beside those that it has timed; `chosen_message` answers.
+struct SizesAsked {
+  double seconds_left = 0;   ///< of the time budget
+  double round_seconds = 0;  ///< a round of timing takes at least so long
+  int largest_affordable = 0;
+  std::vector<int> first;     ///< timed before anything was chosen
+  std::vector<int> excluded;  ///< failed, or kept out of the models
+  std::vector<RoundTimes> samples;
+};
+inline constexpr std::size_t kMaxRounds = 1024;
+inline constexpr std::size_t kMaxSizesTold = 4096;
 
 struct TraceFrame {
   std::string file;
@@ -130,7 +152,7 @@ inline constexpr std::size_t kMaxWarnings = 16;
 inline constexpr std::size_t kMaxWarningBytes = 4096;
 
 using WorkerMessage = std::variant<Ready, Unusable, AgentLoaded, AgentRefused, Started, Exited, Progress,
-                                   RecordingAnnounced, Timed, SkippedBatch, Failure, RunResult>;
+                                   RecordingAnnounced, Warmed, Timed, SizesAsked, SkippedBatch, Failure, RunResult>;
 
 /// A message of the worker; nothing, with the reason in `error`, when it is not one. Never throws.
 std::optional<WorkerMessage> parse_worker_message(std::string_view json, std::string& error);
@@ -158,5 +180,6 @@ struct RunSpec {
 
 std::string load_agent_message(const std::string& path);
 std::string run_message(int run, const RunSpec& spec);
+std::string chosen_message(const std::vector<int>& batch_sizes);
 
 }  // namespace ridgeline::protocol

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "analysis/models.h"
 #include "analysis/peak_model.h"
 #include "analysis/predictor.h"
+#include "analysis/regimes.h"
 #include "analysis/time_model.h"
 #include "analysis/time_sample.h"
 
@@ -79,6 +81,30 @@ ByCategory by_category(const MemoryAnalysis& memory) {
   return categories;
 }
 
+/// What a part took at every timed size, given what it took at the recorded ones, `values`. At a size without a
+/// recording it has the share of the iteration that it has at the recorded neighbours, by the distance between them; so
+/// parts that sum to the iteration do so there, too.
+std::vector<double> at_timed_sizes(const Runs& recorded, std::span<const TimeSample> timed,
+                                   std::span<const double> values) {
+  const auto share = [&](std::size_t i) { return values[i] / recorded[i]->time.ms.value; };
+  std::vector<double> all;
+  for (const TimeSample& sample : timed) {
+    std::size_t right = 0;
+    while (right + 1 < recorded.size() && recorded[right]->run.batch_size < sample.batch_size) {
+      ++right;
+    }
+    const int high = recorded[right]->run.batch_size;
+    if (high <= sample.batch_size || right == 0) {
+      all.push_back(high == sample.batch_size ? values[right] : share(right) * sample.ms.value);
+      continue;
+    }
+    const int low = recorded[right - 1]->run.batch_size;
+    const double part = static_cast<double>(sample.batch_size - low) / (high - low);
+    all.push_back(((1 - part) * share(right - 1) + part * share(right)) * sample.ms.value);
+  }
+  return all;
+}
+
 /// Gives every line and item of the profile its own share of the time model.
 void add_line_models(const Runs& sampled, Profile& profile) {
   std::map<std::pair<std::string, std::uint32_t>, std::vector<double>> lines;
@@ -98,7 +124,7 @@ void add_line_models(const Runs& sampled, Profile& profile) {
   }
   const auto model_of = [&](std::vector<double>& values) {
     values.resize(sampled.size());
-    return fit_part(*profile.time_model, profile.time_samples, values);
+    return fit_part(*profile.time_model, profile.time_samples, at_timed_sizes(sampled, profile.time_samples, values));
   };
   for (LineCost& line : profile.lines) {
     line.self_model = model_of(lines[{line.location.file, line.location.line}]);
@@ -139,6 +165,13 @@ void add_memory_models(const Runs& sampled, const std::optional<AllocatorSetup>&
   const std::optional<Ledger> ledger = match_allocations(recordings, why_not);
   if (ledger.has_value()) {
     profile.peak_model = fit_peak_model(memories, *ledger);
+    if (profile.environment.device == "cpu") {
+      std::vector<int> sizes;
+      for (const AnalysedRun* run : sampled) {
+        sizes.push_back(run->run.batch_size);
+      }
+      profile.regimes = regimes_of(*ledger, sizes);
+    }
     if (setup.has_value()) {
       add_allocator_model(*ledger, recordings, *setup, profile);
     }
@@ -148,20 +181,38 @@ void add_memory_models(const Runs& sampled, const std::optional<AllocatorSetup>&
   }
 }
 
-void add_models(const Runs& sampled, const std::optional<AllocatorSetup>& setup, Profile& profile) {
-  std::vector<Point> peaks;
-  double squares = 0;
+/// The times of all sizes that belong to the models, by batch size, each once.
+std::vector<TimeSample> time_samples(const Runs& sampled, const std::vector<TimedRun>& timed) {
+  std::vector<TimeSample> samples;
   for (const AnalysedRun* run : sampled) {
-    profile.time_samples.push_back(run->time);
+    samples.push_back(run->time);
+  }
+  for (const TimedRun& run : timed) {
+    if (std::ranges::find(samples, run.batch_size, &TimeSample::batch_size) == samples.end()) {
+      samples.push_back(time_sample(run.batch_size, run.times_ns, run.per_round));
+    }
+  }
+  std::ranges::sort(samples, {}, &TimeSample::batch_size);
+  return samples;
+}
+
+void add_models(const Runs& sampled, const RunInput& input, Profile& profile) {
+  std::vector<Point> peaks;
+  profile.time_samples = time_samples(sampled, input.timed);
+  for (const AnalysedRun* run : sampled) {
     profile.memory_samples.push_back({run->run.batch_size, run->memory.peak_bytes});
     peaks.push_back({static_cast<double>(run->run.batch_size), static_cast<double>(run->memory.peak_bytes)});
-    squares += run->time.aa_noise * run->time.aa_noise;
   }
-  profile.aa_noise = std::sqrt(squares / static_cast<double>(sampled.size()));
+  double squares = 0;
+  for (const TimeSample& sample : profile.time_samples) {
+    squares += sample.aa_noise * sample.aa_noise;
+  }
+  profile.aa_noise = std::sqrt(squares / static_cast<double>(profile.time_samples.size()));
   profile.time_model = fit_time_model(profile.time_samples);
   profile.memory_model = fit_line(peaks);
-  add_memory_models(sampled, setup, profile);
+  add_memory_models(sampled, input.allocator, profile);
   if (profile.time_model.has_value()) {
+    profile.time_model->regimes = profile.regimes;
     add_line_models(sampled, profile);
   }
 }
@@ -306,7 +357,7 @@ Profile build_profile(const RunInput& input) {
   profile.warnings = input.warnings;
   add_iteration(user, profile);
   add_unused_gradients(user, input.unused_gradients, profile);
-  add_models(sampled, input.allocator, profile);
+  add_models(sampled, input, profile);
   const Predictor predictor = make_predictor(profile);
   profile.max_samples_per_second = greatest_throughput(predictor);
   add_checks(checks, predictor, profile);

@@ -27,6 +27,13 @@ struct BatchRun {
   bool check = false;  ///< kept out of the models, to see how far off they are
 };
 
+/// A batch size that was only timed.
+struct TimedRun {
+  int batch_size = 0;
+  std::vector<double> times_ns;  ///< bare iterations
+  int per_round = 1;
+};
+
 /// A parameter that gets gradients, and that nothing changes.
 struct UnusedGradient {
   std::string parameter;  ///< as the recording names it
@@ -41,6 +48,7 @@ struct RunInput {
   std::optional<AllocatorSetup> allocator;  ///< of the device that the recordings are of
   int batch_size = 0;                       ///< the user's; one of `runs`
   std::vector<BatchRun> runs;
+  std::vector<TimedRun> timed{};  ///< other batch sizes
   std::vector<Skipped> skipped;
   std::vector<UnusedGradient> unused_gradients;
   std::vector<std::string> warnings;  ///< what the worker's side knows that a reader of the figures must

@@ -28,20 +28,52 @@ std::optional<Estimate> positive(Estimate estimate) {
   return estimate;
 }
 
+constexpr int kReach = 2;  ///< models are believed up to so many times the largest size that was measured
+
+bool is_bound(const Predictor& predictor, int batch_size) {
+  return batch_size > kReach * std::int64_t{sampled_range(predictor).high};
+}
+
+bool is_memory_exact(const Predictor& predictor, int batch_size) {
+  if (!predictor.peaks || !predictor.peaks->checked || predictor.memory_samples.empty()) {
+    return false;
+  }
+  const auto [low, high] = std::ranges::minmax(predictor.memory_samples, {}, &MemorySample::batch_size);
+  const Measured peak = peak_at(*predictor.peaks, batch_size);
+  return peak.low == peak.high && peak.low == peak.value && kReach * std::int64_t{batch_size} >= low.batch_size &&
+         batch_size <= kReach * std::int64_t{high.batch_size};
+}
+
 std::optional<Estimate> time_estimate(const Predictor& predictor, int batch_size) {
   if (!time_range(predictor).contains(batch_size)) {
     return std::nullopt;
   }
-  return positive(time_at(*predictor.time, batch_size));
+  std::optional<Estimate> estimate = positive(time_at(*predictor.time, batch_size));
+  if (estimate &&
+      std::ranges::find(predictor.time_samples, batch_size, &TimeSample::batch_size) != predictor.time_samples.end()) {
+    estimate->certainty = Certainty::kKnown;
+  } else if (estimate && estimate->interval && is_bound(predictor, batch_size)) {
+    estimate->interval->high.reset();
+    estimate->certainty = Certainty::kAtLeast;
+  }
+  return estimate;
 }
 
 std::optional<Estimate> memory_estimate(const Predictor& predictor, int batch_size) {
   Estimate estimate;
   if (predictor.peaks.has_value()) {
+    const auto sample = std::ranges::find(predictor.memory_samples, batch_size, &MemorySample::batch_size);
+    if (sample != predictor.memory_samples.end()) {
+      const auto peak = static_cast<double>(sample->peak_bytes);
+      return Estimate{peak, Interval{peak, peak}, Certainty::kKnown};
+    }
     const Measured peak = peak_at(*predictor.peaks, batch_size);
     estimate.value = peak.value;
     if (predictor.peaks->checked) {
       estimate.interval = Interval{peak.low, peak.high};
+    }
+    if (is_memory_exact(predictor, batch_size)) {
+      estimate.certainty = Certainty::kKnown;
     }
     return estimate;
   }
@@ -56,12 +88,15 @@ std::optional<Estimate> memory_estimate(const Predictor& predictor, int batch_si
   return positive(estimate);
 }
 
-/// B / R(B). A time that may be 0 leaves the throughput without an upper bound.
+/// B / R(B). A time that may be 0 leaves the throughput without an upper bound, one without an upper bound that of 0.
 Estimate throughput_of(const Estimate& ms, int batch_size) {
   const double samples_ms = 1000.0 * batch_size;
-  Estimate estimate{samples_ms / ms.value, std::nullopt};
+  Estimate estimate{samples_ms / ms.value, std::nullopt, ms.certainty};
+  if (ms.certainty == Certainty::kAtLeast) {
+    estimate.certainty = ms.interval->low > 0 ? Certainty::kAtMost : Certainty::kAbout;
+  }
   if (ms.interval.has_value()) {
-    estimate.interval = Interval{samples_ms / *ms.interval->high, std::nullopt};
+    estimate.interval = Interval{ms.interval->high ? samples_ms / *ms.interval->high : 0, std::nullopt};
     if (ms.interval->low > 0) {
       estimate.interval->high = samples_ms / ms.interval->low;
     }
@@ -107,6 +142,9 @@ Predictor make_predictor(const Profile& profile) {
     peaks.push_back({static_cast<double>(sample.batch_size), static_cast<double>(sample.peak_bytes)});
   }
   predictor.time = fit_time_model(predictor.time_samples);
+  if (predictor.time.has_value()) {
+    predictor.time->regimes = profile.regimes;
+  }
   predictor.memory = fit_line(peaks);
   predictor.peaks = profile.peak_model;
   predictor.allocator = profile.allocator;

@@ -54,7 +54,9 @@ BatchRange memory_range(const Predictor& predictor);
 bool ran_out_of_memory(const Predictor& predictor, int batch_size);
 
 /// What the models say of one batch size, from 1 to kMaxBatchSize: each figure where its model can be believed. The
-/// ledger is asked anywhere. With what was seen of that size, and what was seen decides whether it fits.
+/// ledger is asked anywhere. Beyond twice the largest sampled size a time is only known to be at least so long, and a
+/// peak is exact up to there and down to half of the smallest, if every allocation was seen to be linear. With what was
+/// seen of that size, which decides whether it fits.
 BatchPrediction predict_batch(const Predictor& predictor, int batch_size);
 
 /// Adds whether that batch size fits, exactly, and what the device's caching allocator reserves for it; where that does

@@ -54,9 +54,20 @@ struct Interval {
   std::optional<double> high;  ///< absent: no bound
 };
 
+/// What a figure of a model is worth. With kAtLeast and kAtMost the interval's end is the bound, and the value is only
+/// where the model goes on to.
+enum class Certainty : std::uint8_t {
+  kAbout,    ///< the value is the model's best guess
+  kKnown,    ///< it was measured there, or is exact
+  kAtLeast,  ///< so far from what was measured that only the lower end is told
+  kAtMost    ///< likewise the upper end
+};
+inline constexpr std::array<const char*, 4> kCertaintyNames = {"about", "known", "atLeast", "atMost"};
+
 struct Estimate {
   double value = 0;
   std::optional<Interval> interval;  ///< absent: unknown, as two points leave nothing to judge by
+  Certainty certainty = Certainty::kAbout;
 };
 
 /// A straight piece of a model against batch size, up to the next one: value = intercept + slope × batch size.
@@ -223,6 +234,13 @@ struct TimeSample {
   Outliers outliers{};
 };
 
+/// From this batch size on something works in another way, as the recordings tell: a step of the iteration time that
+/// samples on one side of it know nothing of.
+struct Regime {
+  int from_batch = 1;
+  double ms = 0;  ///< the most that it may change there; in proportion to the batch beyond
+};
+
 /// Iteration time against batch size: a line or, where the samples bend, pieces that meet at sampled sizes.
 struct TimeModel {
   std::vector<Piece> pieces;  ///< ms; the first begins at 1, each other one at a sampled batch size
@@ -230,7 +248,10 @@ struct TimeModel {
   double relative_sd = 0;  ///< of one observation about the model, as a part of its value
   int degrees = 0;         ///< of freedom behind relative_sd
   int samples = 0;
-  std::vector<double> covariance;  ///< of the coefficients, as multiples of relative_sd²: see time_model.h
+  std::vector<double> covariance;    ///< of the coefficients, as multiples of relative_sd²: see time_model.h
+  std::vector<TimeSample> measured;  ///< what it was fitted to, by batch size
+  std::vector<double> doubts;        ///< below, between and above those: see time_doubt.h; empty with two samples
+  std::vector<Regime> regimes;       ///< by from_batch: see regimes.h
 };
 
 struct MemorySample {
@@ -346,6 +367,7 @@ struct Profile {
   std::optional<PeakModel> peak_model;  ///< absent: the step's allocations could not be matched
   /// Absent without a device, or where its allocator is not the one that is modelled.
   std::shared_ptr<const AllocatorModel> allocator;
+  std::vector<Regime> regimes;           ///< of the time, by from_batch; empty without a ledger or on a device
   std::vector<TimeSample> time_samples;  ///< by batch size
   std::vector<MemorySample> memory_samples;
   double aa_noise = 0;  ///< root mean square of the samples'

@@ -3,23 +3,30 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <limits>
+#include <numbers>
 #include <utility>
 
 #include "analysis/models.h"
+#include "analysis/time_doubt.h"
 
 namespace ridgeline::analysis {
 
 namespace {
 
-/// A sample that lies so far off the model, as a part of its time, is a bend of the data, unless its own noise is as
-/// large.
-constexpr double kBend = 0.03;
-/// What a real step lies off its model, as far as no residual says otherwise; and how many residuals that is worth.
-constexpr double kPriorSd = 0.02;
+/// A sample that lies so far off the model, as a part of its time, is a bend of the data, unless noise explains it.
+constexpr double kBend = 0.015;
+constexpr double kNoiseSds = 2.5;
+/// What a real step lies off its model next to a sample, as far as no residual says otherwise; and how many residuals
+/// that is worth. What it lies off farther away is in the doubts.
+constexpr double kPriorSd = 0.01;
 constexpr int kPriorDegrees = 3;
 constexpr std::size_t kMostKnots = 8;
 constexpr double kNormal95 = 1.95996;
+/// No machine repeats a time more closely, as a part of it.
+constexpr double kLeastNoise = 0.005;
+constexpr double kBeyondAll = std::numeric_limits<double>::infinity();
 
 using Vector = std::vector<double>;
 
@@ -154,11 +161,9 @@ std::optional<Spline> fit_spline(Knots knots, std::span<const TimeSample> sample
   return spline;
 }
 
-double relative_half_width(const TimeSample& sample) { return (sample.ms.high - sample.ms.low) / 2 / sample.ms.value; }
-
 bool bends(const Spline& spline, std::span<const TimeSample> samples) {
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    if (std::abs(spline.residuals[i]) > std::max(kBend, 2 * relative_half_width(samples[i]))) {
+    if (std::abs(spline.residuals[i]) > std::max(kBend, kNoiseSds * noise_of(samples[i], samples))) {
       return true;
     }
   }
@@ -236,44 +241,112 @@ void round_off(std::vector<Piece>& pieces, std::span<const TimeSample> samples) 
   }
 }
 
-}  // namespace
-
-std::optional<TimeModel> fit_time_model(std::span<const TimeSample> samples) {
+std::optional<Spline> spline_of(std::span<const TimeSample> samples) {
   Vector values;
-  double noise = 0;
   for (const TimeSample& sample : samples) {
-    const double sd = relative_half_width(sample) / kNormal95;
-    noise += sd * sd / static_cast<double>(samples.size());
     values.push_back(sample.ms.value);
   }
-  if (samples.size() < 2) {
+  const auto in_order = [](const TimeSample& a, const TimeSample& b) { return a.batch_size < b.batch_size; };
+  if (samples.size() < 2 || std::ranges::adjacent_find(samples, std::not_fn(in_order)) != samples.end()) {
     return std::nullopt;
   }
   auto line = fit_spline({}, samples, values);
-  if (!line.has_value()) {
+  return line.has_value() ? std::optional(with_knots(std::move(*line), samples, values)) : std::nullopt;
+}
+
+/// How far a sample lies off the model of others, as a part of its time.
+double error_of(std::span<const TimeSample> others, const TimeSample& sample) {
+  const auto spline = spline_of(others);
+  return spline ? dot(spline->coefficients, basis(spline->knots, sample.batch_size)) / sample.ms.value - 1 : 0;
+}
+
+/// The interval of one new measurement where one was made already.
+Estimate measured_again(const TimeSample& sample, const TimeModel& model) {
+  const double noise = std::numbers::sqrt2 * std::max(kLeastNoise, noise_of(sample, model.measured));
+  const double half = kNormal95 * noise * sample.ms.value;
+  return {sample.ms.value,
+          Interval{std::min(sample.ms.low, sample.ms.value - half), std::max(sample.ms.high, sample.ms.value + half)}};
+}
+
+/// What regimes that begin between the samples next to a batch size may take from the model's time there, and what they
+/// may add, ms: one that began below it is not in what the sample below shows, one that begins above it is in the
+/// other.
+std::pair<double, double> regime_steps(const TimeModel& model, double batch_size) {
+  const auto after = std::ranges::upper_bound(
+      model.measured, batch_size, {}, [](const TimeSample& sample) { return static_cast<double>(sample.batch_size); });
+  const double left = after == model.measured.begin() ? 0 : (after - 1)->batch_size;
+  const double right = after == model.measured.end() ? std::numeric_limits<double>::infinity() : after->batch_size;
+  double more = 0;
+  double less = 0;
+  for (const Regime& regime : model.regimes) {
+    if (regime.from_batch > left && regime.from_batch <= batch_size) {
+      more += regime.ms * batch_size / regime.from_batch;
+    } else if (regime.from_batch > batch_size && regime.from_batch <= right && right < kBeyondAll) {
+      less += regime.ms;
+    }
+  }
+  return {less, more};
+}
+
+}  // namespace
+
+std::optional<TimeModel> fit_time_model(std::span<const TimeSample> samples) {
+  std::optional<Spline> spline = spline_of(samples);
+  if (!spline.has_value()) {
     return std::nullopt;
   }
-  const Spline spline = with_knots(std::move(*line), samples, values);
+  double noise = 0;
+  for (const TimeSample& sample : samples) {
+    const double sd = noise_of(sample, samples);
+    noise += sd * sd / static_cast<double>(samples.size());
+  }
   TimeModel model;
-  model.pieces = pieces_of(spline.knots, spline.coefficients);
+  model.pieces = pieces_of(spline->knots, spline->coefficients);
   round_off(model.pieces, samples);
-  model.r2 = r2_of(samples, spline);
+  model.r2 = r2_of(samples, *spline);
   model.samples = static_cast<int>(samples.size());
-  model.degrees = kPriorDegrees + model.samples - static_cast<int>(spline.coefficients.size());
+  model.degrees = kPriorDegrees + model.samples - static_cast<int>(spline->coefficients.size());
   const double prior = kPriorDegrees * (kPriorSd * kPriorSd + noise);
-  model.relative_sd = std::sqrt((prior + spline.squares) / model.degrees);
-  model.covariance = spline.covariance.cells;
+  model.relative_sd = std::sqrt((prior + spline->squares) / model.degrees);
+  model.covariance = spline->covariance.cells;
+  model.measured.assign(samples.begin(), samples.end());
+  if (samples.size() > 2) {
+    model.doubts = doubts_of(samples, error_of(samples.subspan(1), samples.front()),
+                             error_of(samples.first(samples.size() - 1), samples.back()));
+  }
   return model;
+}
+
+double doubt_at(const TimeModel& model, double batch_size) {
+  if (model.doubts.empty()) {
+    return std::numeric_limits<double>::infinity();
+  }
+  const Distance distance = distance_at(model.measured, batch_size);
+  const double value = value_at(model.pieces, batch_size);
+  const auto [less, more] = regime_steps(model, batch_size);
+  return distance.octaves == 0
+             ? 0
+             : model.doubts[distance.gap] * distance.octaves + (value > 0 ? std::max(less, more) / value : 0);
 }
 
 Estimate time_at(const TimeModel& model, double batch_size) {
   Estimate estimate{value_at(model.pieces, batch_size), std::nullopt};
-  if (model.samples > 2) {
-    const Vector row = basis(knots_of(model), batch_size);
-    const double variance = estimate.value * estimate.value + dot(row, times(covariance_of(model), row));
-    const double half = student_t95(model.degrees) * model.relative_sd * std::sqrt(variance);
-    estimate.interval = Interval{estimate.value - half, estimate.value + half};
+  const auto sampled = std::ranges::find(
+      model.measured, batch_size, [](const TimeSample& sample) { return static_cast<double>(sample.batch_size); });
+  if (model.doubts.empty()) {
+    return estimate;
   }
+  if (sampled != model.measured.end()) {
+    return measured_again(*sampled, model);
+  }
+  const Vector row = basis(knots_of(model), batch_size);
+  const Distance distance = distance_at(model.measured, batch_size);
+  const double doubt = estimate.value * model.doubts[distance.gap] * distance.octaves;
+  const double of_fit = estimate.value * estimate.value + dot(row, times(covariance_of(model), row));
+  const double half =
+      student_t95(model.degrees) * std::sqrt(model.relative_sd * model.relative_sd * of_fit + doubt * doubt);
+  const auto [less, more] = regime_steps(model, batch_size);
+  estimate.interval = Interval{estimate.value - half - less, estimate.value + half + more};
   return estimate;
 }
 

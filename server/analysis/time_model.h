@@ -13,15 +13,21 @@
 
 namespace ridgeline::analysis {
 
-/// Samples by batch size, ascending, with positive times. Needs two; else nothing. Pure.
+/// Samples by batch size, ascending, each size once, with positive times. Needs two; else nothing. Pure.
 ///
 /// `covariance` is that of the spline's coefficients (value at size 0 and slope of the first piece, then the change of
 /// slope at each knot), row by row, sizes in samples and values as parts of the predicted ones.
 std::optional<TimeModel> fit_time_model(std::span<const TimeSample> samples);
 
-/// The iteration time at a batch size, ms, with the interval of one new observation; without an interval when the model
-/// is of two samples.
+/// The iteration time at a batch size, ms, with the interval of one new measurement; without an interval when the model
+/// is of two samples. At a sampled size it is what was measured there. Elsewhere the interval grows with the distance
+/// from the samples, as fast as the samples lie off what the others say of them (leave-one-out), and by what regimes
+/// may add between.
 Estimate time_at(const TimeModel& model, double batch_size);
+
+/// How far, as a part of the time, the model may be off at a batch size for its distance from the samples: one standard
+/// deviation, and what regimes may add. 0 at a sample; infinity with two samples.
+double doubt_at(const TimeModel& model, double batch_size);
 
 /// What a part of the iteration takes at any batch size, as pieces like the model's: `values` are what it took at each
 /// of the samples that the model was fitted to. Parts that sum to the samples' times have pieces that sum to the

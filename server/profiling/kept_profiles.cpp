@@ -49,8 +49,8 @@ void add_words(std::string& text, const std::string& more) {
 /// Whether the profile tried every batch size that the request names.
 bool tried_all(const analysis::Profile& profile, const ProfileRequest& request) {
   return std::ranges::all_of(request.batch_sizes, [&](int size) {
-    return std::ranges::find(profile.time_samples, size, &analysis::TimeSample::batch_size) !=
-               profile.time_samples.end() ||
+    return std::ranges::find(profile.memory_samples, size, &analysis::MemorySample::batch_size) !=
+               profile.memory_samples.end() ||
            std::ranges::find(profile.skipped, size, &analysis::Skipped::batch_size) != profile.skipped.end();
   });
 }

@@ -155,7 +155,7 @@ void ProfileQueue::start(Job& job) {
   }
   job.state = Job::State::kRunning;
   job.plan = plan_run(job.request, job.target);
-  worker_->run(job.plan.spec, job.plan.limits, [this, ticket = job.ticket](worker::Event event) {
+  const auto handle = [this, ticket = job.ticket](worker::Event event) {
     Job* running = find(ticket);
     if (const auto* step = std::get_if<protocol::Progress>(&event)) {
       if (running->ended_as.empty()) {
@@ -170,7 +170,10 @@ void ProfileQueue::start(Job& job) {
         }
       });
     }
-  });
+  };
+  // A trial is of one batch size, whatever time is left.
+  worker_->run(job.plan.spec, job.plan.limits, handle,
+               job.held == nullptr ? worker::Chooser(choose_sizes) : worker::Chooser());
 }
 
 void ProfileQueue::analyse(Job& job, worker::Finished finished) {

@@ -22,7 +22,9 @@ Json estimate_json(const std::optional<analysis::Estimate>& estimate) {
   if (estimate->interval) {
     interval = {{"low", number(estimate->interval->low)}, {"high", optional_json(estimate->interval->high)}};
   }
-  return {{"value", number(estimate->value)}, {"interval", std::move(interval)}};
+  return {{"value", number(estimate->value)},
+          {"interval", std::move(interval)},
+          {"certainty", analysis::kCertaintyNames[static_cast<std::size_t>(estimate->certainty)]}};
 }
 
 Json measured_json(const std::optional<analysis::Measurement>& measured) {
@@ -146,7 +148,10 @@ Json models_json(const Profile& profile) {
                {"r2", model ? number(model->r2) : Json(nullptr)},
                {"relativeSd", model ? number(model->relative_sd) : Json(nullptr)},
                {"aaNoise", number(profile.aa_noise)},
-               {"samples", array_of(profile.time_samples, time_sample_json)}};
+               {"samples", array_of(profile.time_samples, time_sample_json)},
+               {"regimes", array_of(profile.regimes, [](const analysis::Regime& regime) -> Json {
+                  return {{"fromBatchSize", regime.from_batch}, {"mostMs", number(regime.ms)}};
+                })}};
   Json memory = fit_json(profile.memory_model, "Bytes");
   memory["samples"] = array_of(profile.memory_samples, [](const analysis::MemorySample& sample) -> Json {
     return {{"batchSize", sample.batch_size}, {"peakBytes", sample.peak_bytes}};

@@ -19,10 +19,9 @@ constexpr double kShownShare = 0.001;  // of the iteration: less is no time wort
 std::string size(double count) { return bytes(count); }
 
 /// "1.84 of 23.4 GiB": one unit where both have the same.
-std::string of_capacity(double part, double capacity) {
-  if (capacity <= 0) return size(part);
+std::string of_capacity(std::string text, double capacity) {
+  if (capacity <= 0) return text;
   const std::string whole = size(capacity);
-  std::string text = size(part);
   const std::string unit = whole.substr(whole.find(' '));
   if (text.ends_with(unit)) text.resize(text.size() - unit.size());
   return text + " of " + whole;
@@ -31,22 +30,44 @@ std::string of_capacity(double part, double capacity) {
 std::string extrapolated(const BatchPrediction& batch) { return batch.extrapolated ? " (extrapolated)" : ""; }
 
 std::string will_not_fit(const Advice& advice) {
-  std::string text = advice.part > advice.whole ? fmt::format("Batch {} would need {}; this device has {}",
-                                                              advice.batch_size, size(advice.part), size(advice.whole))
-                                                : fmt::format("Batch {} ran out of memory; this device has {}",
-                                                              advice.batch_size, size(advice.whole));
+  const std::string needs = advice.now ? needed_memory(*advice.now) : size(advice.part);
+  std::string text =
+      advice.part > advice.whole
+          ? fmt::format("Batch {} would need {}; this device has {}", advice.batch_size, needs, size(advice.whole))
+          : fmt::format("Batch {} ran out of memory; this device has {}", advice.batch_size, size(advice.whole));
   text += advice.now && advice.now->extrapolated ? " (extrapolated)." : ".";
   if (advice.better_batch_size > 0) text += fmt::format(" The largest that fits is {}.", advice.better_batch_size);
   return text;
 }
 
+/// "1.31× throughput", with the bound where there is only one.
+std::string times_words(const analysis::Estimate& wanted, double now) {
+  analysis::Estimate times{wanted.value / now, std::nullopt, wanted.certainty};
+  if (wanted.interval) {
+    times.interval = {wanted.interval->low / now, std::nullopt};
+    if (wanted.interval->high) times.interval->high = *wanted.interval->high / now;
+  }
+  return estimated(times, [](double value) { return fmt::format("{:.2f}×", value); }) + " throughput";
+}
+
+/// As it was measured, else as it is predicted; empty where nothing is known.
+std::string peak_words(const BatchPrediction& batch) {
+  if (batch.measured) return size(static_cast<double>(batch.measured->peak_bytes));
+  return batch.peak_bytes ? estimated(*batch.peak_bytes, size) : "";
+}
+
+std::string rate_words(const BatchPrediction& batch) {
+  if (batch.measured) return figure(batch.measured->samples_per_second) + " samples/s";
+  return batch.samples_per_second ? estimated(*batch.samples_per_second, figure) + " samples/s" : "";
+}
+
 std::string saturates(const Advice& advice) {
   std::string text = fmt::format("Batch {} gives {} samples/s, and batch {} already gives {}", advice.batch_size,
                                  figure(advice.whole), advice.better_batch_size, figure(advice.part));
-  const auto better = advice.better ? best_peak_bytes(*advice.better) : std::nullopt;
-  const auto now = advice.now ? best_peak_bytes(*advice.now) : std::nullopt;
-  if (better && now) {
-    text += fmt::format(", with {} instead of {}", size(*better), size(*now));
+  const std::string better = advice.better ? peak_words(*advice.better) : "";
+  const std::string now = advice.now ? peak_words(*advice.now) : "";
+  if (!better.empty() && !now.empty()) {
+    text += fmt::format(", with {} instead of {}", better, now);
   }
   return text + ": throughput hardly grows beyond it.";
 }
@@ -72,7 +93,7 @@ std::string throughput_label(const Profile& profile) {
 }
 
 std::string memory_label(const Profile& profile) {
-  return of_capacity(static_cast<double>(profile.peak_bytes), static_cast<double>(profile.capacity_bytes));
+  return of_capacity(size(static_cast<double>(profile.peak_bytes)), static_cast<double>(profile.capacity_bytes));
 }
 
 std::string knowledge_label(const BatchPrediction& batch) {
@@ -85,10 +106,8 @@ std::string knowledge_label(const BatchPrediction& batch) {
 
 std::string batch_label(const BatchPrediction& batch) {
   if (batch.failed) return knowledge_label(batch);
-  const auto rate = best_samples_per_second(batch);
-  const auto peak = best_peak_bytes(batch);
-  std::string text = rate ? figure(*rate) + " samples/s" : "";
-  if (peak) text += (text.empty() ? "" : " · ") + size(*peak);
+  std::string text = rate_words(batch);
+  if (const std::string peak = peak_words(batch); !peak.empty()) text += (text.empty() ? "" : " · ") + peak;
   return (text.empty() ? "nothing is known" : text + ", " + knowledge_label(batch)) +
          (batch.fits == false ? ", does not fit" : "");
 }
@@ -99,10 +118,10 @@ std::string batch_size_title(const BatchPrediction& wanted, const BatchPredictio
   if (measured && now.measured->samples_per_second > 0) {
     effect = fmt::format("{:.2f}× throughput", wanted.measured->samples_per_second / now.measured->samples_per_second);
   } else if (wanted.samples_per_second && now.samples_per_second && now.samples_per_second->value > 0) {
-    effect = fmt::format("{:.2f}× throughput", wanted.samples_per_second->value / now.samples_per_second->value);
+    effect = times_words(*wanted.samples_per_second, now.samples_per_second->value);
   }
-  if (const auto needed = needed_bytes(wanted)) {
-    effect += (effect.empty() ? "" : ", ") + of_capacity(*needed, static_cast<double>(capacity_bytes));
+  if (needed_bytes(wanted)) {
+    effect += (effect.empty() ? "" : ", ") + of_capacity(needed_memory(wanted), static_cast<double>(capacity_bytes));
   }
   return fmt::format("Set batch size to {}{}{}", wanted.batch_size, effect.empty() ? "" : ": " + effect,
                      measured ? " (measured)" : extrapolated(wanted));

@@ -177,15 +177,18 @@ std::string batch_markdown(const analysis::BatchPrediction& batch, const std::st
   std::string text = fmt::format("**batch {}** — {}{}\n\n", batch.batch_size, knowledge_label(batch),
                                  batch.fits == false && !batch.failed ? ", does not fit" : "");
   Table table({"", ""});
-  const auto ms = batch.measured ? std::optional(batch.measured->ms.value)
-                  : batch.ms     ? std::optional(batch.ms->value)
-                                 : std::nullopt;
   if (batch.failed) {
     text += code_span(batch.failed->message) + "\n\n";
+  } else if (batch.measured) {
+    table.row({"throughput", figure(batch.measured->samples_per_second) + " samples/s"});
+    table.row({"iteration", duration(batch.measured->ms.value)});
+    table.row({"peak memory", bytes(static_cast<double>(batch.measured->peak_bytes))});
   } else {
-    if (const auto rate = best_samples_per_second(batch)) table.row({"throughput", figure(*rate) + " samples/s"});
-    if (ms) table.row({"iteration", duration(*ms)});
-    if (const auto peak = best_peak_bytes(batch)) table.row({"peak memory", bytes(*peak)});
+    if (batch.samples_per_second) {
+      table.row({"throughput", estimated(*batch.samples_per_second, figure) + " samples/s"});
+    }
+    if (batch.ms) table.row({"iteration", estimated(*batch.ms, duration)});
+    if (batch.peak_bytes) table.row({"peak memory", estimated(*batch.peak_bytes, bytes)});
   }
   text += table.take();
   if (batch.measured && batch.measured->machine_changed) {

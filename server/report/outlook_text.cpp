@@ -28,9 +28,14 @@ constexpr std::size_t kNamedLines = 3;
 /// " (extrapolated)".
 std::string beyond(const BatchPrediction& batch) { return batch.extrapolated ? " (extrapolated)" : ""; }
 
-std::string memory_of(const BatchPrediction& batch) {
-  const auto needed = needed_bytes(batch);
-  return needed ? unbroken(bytes(*needed)) : "unknown memory";
+std::string memory_of(const BatchPrediction& batch) { return unbroken(needed_memory(batch)); }
+
+/// "1.31×", as sure as the throughput that it is of.
+std::string ratio_words(const BatchPrediction& batch, double gain) {
+  const auto certainty = batch.samples_per_second->certainty == analysis::Certainty::kKnown
+                             ? analysis::Certainty::kKnown
+                             : analysis::Certainty::kAbout;
+  return estimated({gain, std::nullopt, certainty}, [](double times) { return figure(times) + "×"; });
 }
 
 /// Twice the batch. Ratios are of model to model, so that what the fit misses here is not taken for a gain.
@@ -52,7 +57,7 @@ std::string twice_words(const Profile& profile, const Outlook& outlook) {
   if (gain < kHardlyMore) {
     return fmt::format("would give hardly more throughput and needs {}", memory) + beyond(*twice);
   }
-  return fmt::format("would give {}× the throughput and needs {}", figure(gain), memory) + beyond(*twice);
+  return fmt::format("would give {} the throughput and needs {}", ratio_words(*twice, gain), memory) + beyond(*twice);
 }
 
 /// The line's place, or the item's name, and its share of a growth.

@@ -84,6 +84,11 @@ std::string origin_words(const analysis::Measurement& measured) {
          (measured.machine_changed ? "; " + machine_words(measured.machine_speed) : "");
 }
 
+std::string bound_words(const BatchPrediction& batch) {
+  const bool bound = batch.ms && batch.ms->certainty == analysis::Certainty::kAtLeast;
+  return bound ? ": a bound" : "";
+}
+
 struct FigureRow {
   const char* label;
   std::string value;
@@ -99,12 +104,12 @@ FigureRow figure_row(const char* label, const std::optional<Estimate>& estimate,
   if (interval && !interval->high) {
     range = format(interval->low) + " or more";
   } else if (interval && interval->low == *interval->high) {
-    range = "exact";
+    range = estimate->certainty == analysis::Certainty::kKnown ? "exact" : "unchecked";
   } else if (interval) {
     range = interval->low > 0 ? format(interval->low) + " to " + format(*interval->high)
                               : "up to " + format(*interval->high);
   }
-  return {label, format(estimate->value) + unit, std::move(range), ""};
+  return {label, estimated(*estimate, format) + unit, std::move(range), ""};
 }
 
 std::vector<FigureRow> figure_rows(const Answer& answer, const BatchPrediction& batch) {
@@ -141,7 +146,7 @@ void figures(Page& page, const Answer& answer, const BatchPrediction& batch) {
   };
   page.line(left("", kBeside + value_width + 2) + page.dim("95 % INTERVAL"));
   row("batch size", std::to_string(batch.batch_size), "",
-      batch.extrapolated ? "extrapolated (from " + sampled_words(answer) + ")" : "");
+      batch.extrapolated ? "extrapolated (from " + sampled_words(answer) + ")" + bound_words(batch) : "");
   for (const FigureRow& line : rows) row(line.label, line.value, line.interval, line.note);
   if (batch.by_category) {
     std::vector<Item> items;

@@ -265,6 +265,11 @@ analysis::Estimate estimate(const json& object, const char* name) {
   if (const json& interval = value.at("interval"); !interval.is_null()) {
     estimate.interval = analysis::Interval{finite(interval, "low"), optional(interval, "high", finite)};
   }
+  if (value.contains("certainty")) {
+    const auto word = std::ranges::find(analysis::kCertaintyNames, value.at("certainty").get<std::string>());
+    if (word == analysis::kCertaintyNames.end()) refuse("certainty is none");
+    estimate.certainty = static_cast<analysis::Certainty>(word - analysis::kCertaintyNames.begin());
+  }
   return estimate;
 }
 
@@ -334,14 +339,24 @@ analysis::Profile profile_from(const json& report) {
   for (const json& sample : array(report.at("models").at("time"), "samples")) {
     profile.time_samples.push_back(time_sample(sample));
   }
+  if (report.at("models").at("time").contains("regimes")) {
+    for (const json& regime : array(report.at("models").at("time"), "regimes")) {
+      profile.regimes.push_back(
+          {integer<int>(regime, "fromBatchSize", 1, std::numeric_limits<int>::max()), number(regime, "mostMs")});
+    }
+  }
   for (const json& sample : array(report.at("models").at("memory"), "samples")) {
     profile.memory_samples.push_back({batch_size(sample), bytes(sample, "peakBytes")});
   }
   const json& memory = report.at("models").at("memory");
   profile.peak_model = peak_model(memory.at("peak"));
   if (memory.contains("allocator")) profile.allocator = allocator(memory.at("allocator"), profile.memory_samples);
-  if (profile.time_samples.empty() || profile.memory_samples.size() != profile.time_samples.size()) {
-    refuse("it has no samples, or not as many of time as of memory");
+  if (profile.memory_samples.empty() ||
+      !std::ranges::all_of(profile.memory_samples, [&](const analysis::MemorySample& sample) {
+        return std::ranges::find(profile.time_samples, sample.batch_size, &analysis::TimeSample::batch_size) !=
+               profile.time_samples.end();
+      })) {
+    refuse("it has no samples, or some of memory without a time");
   }
   for (const json& skipped : array(report, "skipped")) {
     profile.skipped.push_back(

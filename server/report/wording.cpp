@@ -20,6 +20,31 @@ std::string unbroken(std::string text) {
   return text;
 }
 
+std::string estimated(const analysis::Estimate& estimate, const std::function<std::string(double)>& format) {
+  const auto& interval = estimate.interval;
+  switch (estimate.certainty) {
+    case analysis::Certainty::kKnown:
+      return format(estimate.value);
+    case analysis::Certainty::kAtLeast:
+      if (interval) return "≥\u00A0" + format(interval->low);
+      break;
+    case analysis::Certainty::kAtMost:
+      if (interval && interval->high) return "≤\u00A0" + format(*interval->high);
+      break;
+    case analysis::Certainty::kAbout:
+      break;
+  }
+  return "≈\u00A0" + format(estimate.value);
+}
+
+std::string needed_memory(const analysis::BatchPrediction& batch) {
+  const auto needed = needed_bytes(batch);
+  if (!needed) return "unknown memory";
+  const bool measured = batch.measured && !batch.reserved_bytes;
+  const bool known = measured || (batch.peak_bytes && batch.peak_bytes->certainty == analysis::Certainty::kKnown);
+  return estimated({*needed, std::nullopt, known ? analysis::Certainty::kKnown : analysis::Certainty::kAbout}, bytes);
+}
+
 std::string device_words(const analysis::Environment& environment) {
   if (!environment.in_place_of.empty()) {
     return printable(environment.device + " in place of " + environment.in_place_of);

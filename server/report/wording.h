@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/prediction.h"
 #include "analysis/profile.h"
 #include "report/page.h"
 
@@ -21,6 +22,13 @@ std::string plural(double count, std::string_view noun);
 
 /// Holds the words of a sentence's figure together.
 std::string unbroken(std::string text);
+
+/// What a model says of a figure, as it is shown everywhere: "7.8 GiB" where it was measured or is exact, "≈ 7.8 GiB"
+/// where it is a guess, "≥ 7.8 GiB" and "≤ 7.8 GiB" with the bound where nothing else is known. `format` writes it.
+std::string estimated(const analysis::Estimate& estimate, const std::function<std::string(double)>& format);
+
+/// What a batch size needs of the memory, likewise; "unknown memory" where that is not known.
+std::string needed_memory(const analysis::BatchPrediction& batch);
 
 /// "cpu (2 threads)", "cuda (NVIDIA H200)".
 std::string device_words(const analysis::Environment& environment);

@@ -9,6 +9,9 @@ namespace ridgeline::worker {
 
 namespace {
 
+/// An honest runner asks a few times.
+constexpr int kMostAsked = 256;
+
 protocol::Failure failure(const std::string& kind, const std::string& message) {
   return protocol::failure_of(kind, "", message);
 }
@@ -47,8 +50,9 @@ protocol::Failure channel_broken(const std::string& what) {
                      "(os.closerange, os.dup2).");
 }
 
-RunInbox::RunInbox(std::uint64_t recording_bytes, std::function<void(const protocol::Progress&)> progress)
-    : limit_(recording_bytes), progress_(std::move(progress)) {}
+RunInbox::RunInbox(std::uint64_t recording_bytes, std::function<void(const protocol::Progress&)> progress,
+                   std::function<void(const protocol::SizesAsked&)> choose)
+    : limit_(recording_bytes), progress_(std::move(progress)), choose_(std::move(choose)) {}
 
 std::optional<protocol::Failure> RunInbox::feed(std::string_view bytes) {
   if (closed_ || told_.has_value()) {
@@ -68,9 +72,11 @@ std::optional<protocol::Failure> RunInbox::feed(std::string_view bytes) {
 
 std::optional<Measured> RunInbox::take_measured() {
   std::erase_if(batches_, [&](const MeasuredBatch& batch) {
-    return std::ranges::find(skipped_, batch.batch_size, &protocol::Failure::batch_size) != skipped_.end();
+    return (batch.recording.empty() && batch.times_ns.empty()) ||
+           std::ranges::find(skipped_, batch.batch_size, &protocol::Failure::batch_size) != skipped_.end();
   });
-  if (!result_.has_value() || find(result_->batch_size) == nullptr || find(result_->batch_size)->check) {
+  const MeasuredBatch* users = result_.has_value() ? find(result_->batch_size) : nullptr;
+  if (users == nullptr || users->check || users->recording.empty()) {
     return std::nullopt;
   }
   for (MeasuredBatch& batch : batches_) {
@@ -111,8 +117,15 @@ std::optional<protocol::Failure> RunInbox::take_message(protocol::WorkerMessage 
     progress_(*step);
   } else if (auto* announced = std::get_if<protocol::RecordingAnnounced>(&message)) {
     return announce(std::move(*announced));
+  } else if (auto* warmed = std::get_if<protocol::Warmed>(&message)) {
+    return add_unrecorded(std::move(*warmed));
   } else if (const auto* round = std::get_if<protocol::Timed>(&message)) {
     return add_round(*round);
+  } else if (const auto* asked = std::get_if<protocol::SizesAsked>(&message)) {
+    if (++asked_ > kMostAsked) {
+      return failure("worker-protocol", "The worker asked for batch sizes again and again.");
+    }
+    choose_(*asked);
   } else if (auto* skipped = std::get_if<protocol::SkippedBatch>(&message)) {
     if (skipped_.size() >= kMaxBatches) {
       return too_many_batches();
@@ -141,6 +154,17 @@ std::optional<protocol::Failure> RunInbox::announce(protocol::RecordingAnnounced
   }
   incoming_ = MeasuredBatch{announced.batch_size, announced.check, std::move(announced.warmup_ns), {}, 1, ""};
   incoming_left_ = announced.bytes;
+  return std::nullopt;
+}
+
+std::optional<protocol::Failure> RunInbox::add_unrecorded(protocol::Warmed warmed) {
+  if (batches_.size() >= kMaxBatches) {
+    return too_many_batches();
+  }
+  if (find(warmed.batch_size) != nullptr) {
+    return failure("worker-protocol", "The worker began to time a batch size that it had measured.");
+  }
+  batches_.push_back({warmed.batch_size, false, std::move(warmed.warmup_ns), {}, 1, ""});
   return std::nullopt;
 }
 

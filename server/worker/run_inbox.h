@@ -21,10 +21,11 @@ struct MeasuredBatch {
   std::vector<double> warmup_ns;  ///< iterations before the recording
   std::vector<double> times_ns;   ///< bare iterations, in rounds of `per_round`
   int per_round = 1;
-  std::string recording;  ///< as it came, not yet parsed: that takes longer than the loop may wait
+  /// As it came, not yet parsed: that takes longer than the loop may wait. Empty: it was only timed.
+  std::string recording;
 };
 
-/// What a run has measured: the user's batch size is among the batches, and every batch has a recording and times.
+/// What a run has measured: the user's batch size is among the batches, and has a recording; every batch has times.
 struct Measured {
   protocol::RunResult result;
   std::vector<MeasuredBatch> batches;
@@ -39,8 +40,9 @@ inline constexpr std::size_t kMaxBatches = 256;
 /// Fed by one thread with the channel's bytes as they come. Untrusted: user code can write to the channel.
 class RunInbox {
  public:
-  /// `recording_bytes` bounds the sum of all recordings. `progress` is called from within feed().
-  RunInbox(std::uint64_t recording_bytes, std::function<void(const protocol::Progress&)> progress);
+  /// `recording_bytes` bounds the sum of all recordings. `progress` and `choose` are called from within feed().
+  RunInbox(std::uint64_t recording_bytes, std::function<void(const protocol::Progress&)> progress,
+           std::function<void(const protocol::SizesAsked&)> choose);
 
   /// Why the run must end at once (kinds `channel-broken`, `recording-too-large` and `worker-protocol`, without a
   /// stage), or nothing. After that, and after the runner told a failure, the rest of the channel is ignored.
@@ -61,12 +63,15 @@ class RunInbox {
   std::optional<protocol::Failure> take(const protocol::Frame& frame);
   std::optional<protocol::Failure> take_message(protocol::WorkerMessage message);
   std::optional<protocol::Failure> announce(protocol::RecordingAnnounced announced);
+  std::optional<protocol::Failure> add_unrecorded(protocol::Warmed warmed);
   std::optional<protocol::Failure> add_bytes(const std::string& bytes);
   std::optional<protocol::Failure> add_round(const protocol::Timed& round);
   MeasuredBatch* find(int batch_size);
 
   std::uint64_t limit_;
   std::function<void(const protocol::Progress&)> progress_;
+  std::function<void(const protocol::SizesAsked&)> choose_;
+  int asked_ = 0;  ///< how often
   protocol::FrameDecoder frames_;
   bool closed_ = false;
   std::optional<protocol::Failure> told_;

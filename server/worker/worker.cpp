@@ -3,9 +3,11 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
 #include <filesystem>
 #include <utility>
 
@@ -26,6 +28,8 @@ constexpr milliseconds kTermGrace{100};
 constexpr milliseconds kKillGrace{80};
 /// A warm parent that is let go first ends what the runs left behind: at once, but for thousands of processes.
 constexpr milliseconds kPartingGrace{12'000};
+/// Of what is left of the time limit, what timing chosen batch sizes may take.
+constexpr double kShareOfLimit = 0.5;
 /// CHANNEL_LOST of profiler/runner/ridgeline_runner/session.py.
 constexpr int kChannelLost = 71;
 
@@ -41,6 +45,7 @@ struct Worker::Run {
   std::optional<protocol::RunSpec> spec;  ///< absent: only warm up
   RunLimits limits;
   std::function<void(Event)> handler;
+  Chooser choose;
   pid_t process = 0;
   std::unique_ptr<stream_protocol::socket> channel;
   std::shared_ptr<OutputCapture> output;
@@ -80,22 +85,25 @@ Worker::~Worker() {
   stop_parent();
 }
 
-void Worker::run(protocol::RunSpec spec, RunLimits limits, std::function<void(Event)> handler) {
-  begin(std::move(spec), limits, std::move(handler));
+void Worker::run(protocol::RunSpec spec, RunLimits limits, std::function<void(Event)> handler, Chooser choose) {
+  begin(std::move(spec), limits, std::move(handler), std::move(choose));
 }
 
 void Worker::warm_up(RunLimits limits, std::function<void(Event)> handler) {
-  begin(std::nullopt, limits, std::move(handler));
+  begin(std::nullopt, limits, std::move(handler), {});
 }
 
-void Worker::begin(std::optional<protocol::RunSpec> spec, RunLimits limits, std::function<void(Event)> handler) {
+void Worker::begin(std::optional<protocol::RunSpec> spec, RunLimits limits, std::function<void(Event)> handler,
+                   Chooser choose) {
   run_ = std::make_unique<Run>();
   run_->id = ++runs_;
   run_->spec = std::move(spec);
   run_->limits = limits;
-  run_->inbox = std::make_unique<RunInbox>(limits.recording_bytes, [this](const protocol::Progress& step) {
-    progress(step.stage, step.fraction, step.message);
-  });
+  run_->inbox = std::make_unique<RunInbox>(
+      limits.recording_bytes,
+      [this](const protocol::Progress& step) { progress(step.stage, step.fraction, step.message); },
+      [this](const protocol::SizesAsked& asked) { answer_choice(asked); });
+  run_->choose = std::move(choose);
   run_->handler = std::move(handler);
   run_->environment = environment_;
   limit_timer_.expires_after(limits.time);
@@ -138,6 +146,18 @@ void Worker::progress(const std::string& stage, double fraction, const std::stri
     run_->doing = message;
     run_->handler(protocol::Progress{stage, fraction, message});
   }
+}
+
+/// The runner waits for the answer, and goes on without one when it cannot be written.
+void Worker::answer_choice(protocol::SizesAsked asked) {
+  if (run_->channel == nullptr) {
+    return;
+  }
+  const std::chrono::duration<double> until_limit = limit_timer_.expiry() - std::chrono::steady_clock::now();
+  asked.seconds_left = std::min(asked.seconds_left, kShareOfLimit * until_limit.count());
+  const auto sizes = run_->choose ? run_->choose(asked) : std::vector<int>{};
+  const auto frame = std::make_shared<std::string>(protocol::encode_message(protocol::chosen_message(sizes)));
+  asio::async_write(*run_->channel, asio::buffer(*frame), [frame](const auto& /*error*/, std::size_t /*count*/) {});
 }
 
 // The warm parent -------------------------------------------------------------------------------------------------

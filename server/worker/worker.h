@@ -41,6 +41,10 @@ struct Finished {
   std::optional<protocol::WorkerEnvironment> environment;
 };
 
+/// Which batch sizes to time next; none: what is timed is enough. Called on the loop, which it may hold for a
+/// millisecond.
+using Chooser = std::function<std::vector<int>(const protocol::SizesAsked&)>;
+
 using Event = std::variant<protocol::Progress, Finished>;
 
 struct WorkerOptions {
@@ -66,8 +70,9 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   /// Starts a run; starts the interpreter and builds the agent first where that is still to be done. `handler` gets
-  /// progress and then one Finished. Call only while no run is going on.
-  void run(protocol::RunSpec spec, RunLimits limits, std::function<void(Event)> handler);
+  /// progress and then one Finished. Without `choose`, only what the runner chooses itself is timed. Call only while no
+  /// run is going on.
+  void run(protocol::RunSpec spec, RunLimits limits, std::function<void(Event)> handler, Chooser choose = {});
   /// Does all that comes before a run, and runs nothing of the user's. Finished holds Warm, or what went wrong.
   void warm_up(RunLimits limits, std::function<void(Event)> handler);
   /// Ends the run: SIGTERM to its process group at once, SIGKILL after 100 ms. Finished follows within 200 ms, as a
@@ -80,7 +85,9 @@ class Worker {
   struct Run;
   enum class State { kStopped, kStarting, kBuilding, kLoading, kWarm };
 
-  void begin(std::optional<protocol::RunSpec> spec, RunLimits limits, std::function<void(Event)> handler);
+  void begin(std::optional<protocol::RunSpec> spec, RunLimits limits, std::function<void(Event)> handler,
+             Chooser choose);
+  void answer_choice(protocol::SizesAsked asked);
   void start_parent();
   void stop_parent();
   void read_control();

@@ -1,5 +1,7 @@
 /** Figures as people read them: at most three significant digits, with the unit; as server/report/units.cpp has them. */
 
+import type { Estimate } from './protocol';
+
 const unknown = '–';
 
 function figure(value: number): string {
@@ -28,6 +30,16 @@ export function bytes(count: number | null): string {
   if (count === null) return unknown;
   if (count < 1023.5) return `${count.toFixed(0)} B`;
   return inUnits(count / 1024, [['KiB', 1024], ['MiB', 1024], ['GiB', 1024], ['TiB', 1024], ['PiB', 1]]);
+}
+
+/** A model's figure as sure as it is: "≈ 7.8 GiB" for a guess, "≥ 7.8 GiB" for a bound, plain where it is known. */
+export function estimated(estimate: Estimate | null, words: (value: number) => string): string {
+  if (estimate === null) return unknown;
+  const { value, interval, certainty } = estimate;
+  if (certainty === 'known') return words(value);
+  if (certainty === 'atLeast' && interval) return `≥ ${words(interval.low)}`;
+  if (certainty === 'atMost' && interval?.high) return `≤ ${words(interval.high)}`;
+  return `≈ ${words(value)}`;
 }
 
 export function share(fraction: number | null): string {

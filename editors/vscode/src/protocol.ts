@@ -17,6 +17,7 @@ export type ByCategory = Record<
 export interface Estimate {
   value: number;
   interval: { low: number; high: number | null } | null;
+  certainty: 'about' | 'known' | 'atLeast' | 'atMost';
 }
 
 export interface Batch {

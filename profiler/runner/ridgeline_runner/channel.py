@@ -18,6 +18,7 @@ _MAX_MESSAGE = 16 << 20
 _CHUNK = 1 << 20
 # User code may replace what a module or a class holds.
 _encode = json.JSONEncoder().encode
+_decode = json.JSONDecoder().decode
 _send_all = socket.socket.sendall
 
 
@@ -51,7 +52,19 @@ class Channel:
         magic, version, kind, length = _HEADER.unpack(self._receive_exactly(_HEADER.size))
         if magic != b"RL" or version != VERSION or kind != _JSON or length > _MAX_MESSAGE:
             raise ChannelClosed(f"not a message of version {VERSION}")
-        return json.loads(self._receive_exactly(length))
+        return _decode(self._receive_exactly(length).decode())
+
+    def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any] | None:
+        """Sends a message and returns the answer; None when there is none in time, or none that can be read. Then the
+        channel must not be read again: the answer may still come."""
+        self.send(message)
+        self._socket.settimeout(seconds)
+        try:
+            return self.receive()
+        except (ChannelClosed, ValueError):
+            return None
+        finally:
+            self._socket.settimeout(None)
 
     def take_descriptors(self) -> list[int]:
         """File descriptors that came with the messages received so far; the caller owns them."""

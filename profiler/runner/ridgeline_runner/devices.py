@@ -55,6 +55,14 @@ class Device:
     def warnings(self) -> list[str]:
         return self._clock.warnings() if self._clock is not None else []
 
+    def memory_used(self) -> float:
+        """The most that the caching allocator has held, as a part of what it can have; 1 where that is not known."""
+        if self.is_host:
+            return 0.0
+        with contextlib.suppress(Exception):
+            return float(torch.cuda.max_memory_reserved(self.index) / self.described()["availableBytes"])
+        return 1.0
+
     def described(self) -> dict[str, Any]:
         """For the result; empty for the host, which the daemon knows itself."""
         if self.is_host:

@@ -2,7 +2,8 @@
 
 Recording comes first, with the allocator observed from before the model exists until the last recording ends, so that
 every live block is known. The timed iterations come last, with nothing of ours attached, and the batch sizes take
-turns, so that a machine that slows down slows them all.
+turns, so that a machine that slows down slows them all. Once all have some times, the daemon is asked which other batch
+sizes its model is unsure of; they are timed, too, until it asks for no more or the time budget is spent.
 
 Whatever is measured is sent at once: a run that is cut short still gives a report of what it has measured.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import gc
 import itertools
 import math
+import resource
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -38,6 +40,12 @@ _WANTED_SIZES = 3
 _MOST_SIZES = 5
 _EXTRA_ITERATIONS = 10  # that one more batch size costs: warm-up, recording, rounds
 _EXTRA_SHARE = 1 / 3  # of the time budget that it may cost
+_QUICK_ITERATIONS = 5  # that a batch size costs which is recorded for one iteration only
+_QUICK_SHARE = 0.03
+_MEMORY_SHARE = 0.8  # of what there is, that a batch size which nobody asked for may need
+_ANSWER_SECONDS = 2.0
+_LARGEST_RATIO = 64.0  # of a batch size that nobody asked for to the largest that was
+_MAX_SENT = 1024  # medians of rounds that the daemon is sent of one batch size
 _WANTED_HALF_WIDTH = 0.01
 _ROUND_SECONDS = 0.03
 _MOST_UNUSED = 4096  # parameters that are told; the daemon takes no more
@@ -201,14 +209,14 @@ class _Session:
         sampled = [chosen]
         tried = {chosen.batch_size, *self._skipped}
 
-        def attempt(size: int, *, check: bool = False) -> None:
+        def attempt(size: int, *, check: bool = False, quick: bool = False) -> None:
             if size in tried:
                 return
             tried.add(size)
             done = min(1.0, len(sampled) / _MOST_SIZES)
             self._progress("record", 0.05 + 0.45 * done, f"Recording batch size {size}")
             try:
-                sampled.append(self._record(recorder, entry, step, size, check=check))
+                sampled.append(self._record(recorder, entry, step, size, check=check, quick=quick))
             except ChannelClosed:
                 raise
             except BaseException as error:  # noqa: BLE001 - SystemExit included
@@ -221,17 +229,38 @@ class _Session:
         for size in [] if asked or self._skipped else extra_batch_sizes(chosen.batch_size):
             if len(sampled) < _MOST_SIZES and self._is_affordable(size, sampled):
                 attempt(size)
+        for size in [] if asked or self._skipped else quick_batch_sizes(chosen.batch_size):
+            if self._is_affordable(size, sampled, quick=True) and size <= self._largest_affordable(sampled):
+                attempt(size, quick=True)
         for size in self._spec.get("checkSizes") or []:
             attempt(size, check=True)
         return sampled
 
-    def _is_affordable(self, size: int, sampled: list[Sampled]) -> bool:
-        """Whether one more batch size fits into the time budget, by what the others took."""
+    def _is_affordable(self, size: int, sampled: list[Sampled], *, quick: bool = False) -> bool:
+        """Whether one more batch size fits into the time budget, by what the others took. One that is recorded quickly
+        must hardly be noticed."""
         larger = [s.estimate_ns for s in sampled if s.batch_size >= size]
         most = max(sampled, key=lambda s: s.batch_size)
         estimate_ns = min(larger) if larger else most.estimate_ns * size / most.batch_size
         cost_ns = max(_EXTRA_ITERATIONS * estimate_ns, _MIN_ROUNDS * _ROUND_SECONDS * 1e9)
-        return cost_ns <= _EXTRA_SHARE * self._budget_seconds * 1e9
+        budget_ns = self._budget_seconds * 1e9
+        if quick and _QUICK_ITERATIONS * estimate_ns > _QUICK_SHARE * budget_ns:
+            return False
+        return cost_ns <= _EXTRA_SHARE * budget_ns
+
+    def _largest_affordable(self, sampled: list[Sampled]) -> int:
+        """The largest batch size whose memory is within what there is, for all that is known: by proportion to what was
+        needed so far, and below what failed."""
+        largest = max(s.batch_size for s in sampled)
+        most = math.floor(largest * _MEMORY_SHARE / max(self._memory_used(), _MEMORY_SHARE / _LARGEST_RATIO))
+        too_large = [failed for failed in self._skipped if failed > largest]
+        return min(most, *(size - 1 for size in too_large)) if too_large else most
+
+    def _memory_used(self) -> float:
+        """The most so far, as a part of what there is; as if nothing were left where that is not known."""
+        limit = self._spec.get("memoryLimitBytes", 0)
+        used = _peak_resident_bytes() / limit if limit > 0 else 1.0
+        return max(used, self._device.memory_used())
 
     @property
     def _budget_seconds(self) -> float:
@@ -251,6 +280,7 @@ class _Session:
         *,
         chosen: bool = False,
         check: bool = False,
+        quick: bool = False,
     ) -> Sampled:
         self.batch_size = size
         self.stage = "input"
@@ -262,7 +292,8 @@ class _Session:
         recorder.stage(Stage.ITERATION)
         warmup_ns = self._warm_up(step, inputs, recorder.forget_freed)
         sampled = Sampled(size, check, warmup_ns, self._round_seconds)
-        recorder.record(step, inputs, _recorded_iterations(sampled, self._budget_seconds, chosen=chosen))
+        iterations = 1 if quick or check else _recorded_iterations(sampled, self._budget_seconds, chosen=chosen)
+        recorder.record(step, inputs, iterations)
         if chosen:
             recorder.count(step, inputs, self._spec["environmentRoots"])
         self.stage = "report"
@@ -305,8 +336,9 @@ class _Session:
         gc.collect()
         budget = self._budget_seconds
         deadline = perf_counter() + budget
+        choices = _Choices(self._channel, [s.batch_size for s in sampled if not s.check], self._round_seconds)
         for cycle in itertools.count():
-            for s in sampled if cycle % _ALL_EVERY == 0 else [s for s in sampled if not s.is_known]:
+            for s in _due(sampled, cycle):
                 self.batch_size = s.batch_size
                 try:
                     if s.batch_size not in inputs:
@@ -326,9 +358,36 @@ class _Session:
             self._device.look()
             spent = 1 - (deadline - perf_counter()) / budget
             self._progress("time", 0.5 + 0.5 * min(1.0, spent), "Timing the bare step")
-            if all(s.is_known or (perf_counter() > deadline and s.enough_rounds) for s in sampled):
+            if not all(s.enough_rounds for s in sampled):
+                continue
+            more = choices.next(sampled, self._skipped, self._largest_affordable(sampled), deadline - perf_counter())
+            if more:
+                sampled = sampled + self._warm(entry, step, more, inputs)
+            elif perf_counter() > deadline or all(s.is_known for s in sampled):
                 break
         self.batch_size = None
+
+    def _warm(
+        self, entry: EntryPoint, step: Callable[..., Any], sizes: list[int], inputs: dict[int, tuple[Any, ...]]
+    ) -> list[Sampled]:
+        """Batch sizes that are only to be timed: their inputs, and the step warm. One that fails is skipped."""
+        warm = []
+        for size in sizes:
+            self.batch_size = size
+            try:
+                self.stage = "input"
+                inputs[size] = entry.inputs(size)
+                self.stage = "iteration"
+                times_ns = self._warm_up(step, inputs[size], lambda: None)
+            except ChannelClosed:
+                raise
+            except BaseException as error:  # noqa: BLE001 - SystemExit included
+                inputs.pop(size, None)
+                self._skip(error, size)
+            else:
+                self._channel.send({"type": "warmed", "batchSize": size, "warmupNs": times_ns})
+                warm.append(Sampled(size, False, times_ns, self._round_seconds))
+        return warm
 
     def _unused_gradients(
         self, unused: UnusedGradients, entry: EntryPoint, step: Callable[..., Any], size: int
@@ -380,10 +439,57 @@ class _Session:
         self._channel.send({"type": "progress", "stage": stage, "fraction": fraction, "message": message})
 
 
+class _Choices:
+    """Asks the daemon, whose model it is, for batch sizes to time beside the first ones."""
+
+    def __init__(self, channel: Channel, first: list[int], round_seconds: float) -> None:
+        self._channel = channel
+        self._first = first
+        self._round_seconds = round_seconds
+        self._ended = False
+
+    def next(self, sampled: list[Sampled], skipped: list[int], largest: int, seconds_left: float) -> list[int]:
+        """None once there was no answer, the answer was none, or the time is spent."""
+        if self._ended or seconds_left <= 0:
+            return []
+        tried = {s.batch_size for s in sampled} | set(skipped)
+        answer = self._channel.ask(
+            {
+                "type": "choose",
+                "secondsLeft": seconds_left,
+                "roundSeconds": self._round_seconds,
+                "largestAffordable": largest,
+                "first": self._first,
+                "excluded": sorted(tried - {s.batch_size for s in sampled if not s.check}),
+                "samples": [
+                    {"batchSize": s.batch_size, "roundMediansNs": s.round_medians_ns[-_MAX_SENT:]}
+                    for s in sampled
+                    if not s.check
+                ],
+            },
+            _ANSWER_SECONDS,
+        )
+        sizes = answer.get("batchSizes") if isinstance(answer, dict) else None
+        good = isinstance(sizes, list) and all(
+            type(size) is int and 1 <= size <= largest and size not in tried for size in sizes
+        )
+        self._ended = not good or not sizes
+        return [] if self._ended else list(dict.fromkeys(sizes))
+
+
+def _due(sampled: list[Sampled], cycle: int) -> list[Sampled]:
+    """The batch sizes of a turn: all at times, else those that have too few rounds, else those that are not known."""
+    if cycle % _ALL_EVERY == 0:
+        return sampled
+    return [s for s in sampled if not s.enough_rounds] or [s for s in sampled if not s.is_known]
+
+
+def _peak_resident_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
 def _recorded_iterations(sampled: Sampled, budget_seconds: float, *, chosen: bool) -> int:
-    """The chosen batch size gives the figures of every line, the others tell which of them grow, a check its peak."""
-    if sampled.check:
-        return 1
+    """The chosen batch size gives the figures of every line, the others tell which of them grow."""
     seconds = min(_RECORDED_SECONDS, _RECORDED_SHARE * budget_seconds)
     least, most = _MIN_RECORDED, _MAX_RECORDED
     if not chosen:
@@ -401,3 +507,8 @@ def batch_size_candidates(chosen: int) -> list[int]:
 def extra_batch_sizes(chosen: int) -> list[int]:
     """Batch sizes that widen what the models are fitted to, for a step that is fast enough."""
     return [size for size in (chosen // 4, chosen * 3, chosen * 3 // 2) if size >= 1]
+
+
+def quick_batch_sizes(chosen: int) -> list[int]:
+    """Batch sizes that show how memory grows farther away, for a step that takes next to no time."""
+    return [size for size in (chosen // 8, chosen * 6) if size >= 1]

@@ -56,6 +56,32 @@ TEST(BuildProfile, ScalesTheRecordingToTheBareIteration) {
   EXPECT_EQ(profile.iteration.warmup_iterations, 3);
 }
 
+/// A size without a recording tells the time model only; the lines still sum to it.
+TEST(BuildProfile, TakesSizesThatWereOnlyTimed) {
+  RunInput input = input_of({run_of(8, 10, 1000), run_of(16, 20, 2000), run_of(32, 40, 4000)}, 16);
+  input.timed = {{24, std::vector<double>(9, 33e6), 1}, {64, std::vector<double>(9, 90e6), 1}, {16, {1e6}, 1}};
+  const Profile profile = build_profile(input);
+  std::vector<int> sizes;
+  for (const TimeSample& sample : profile.time_samples) {
+    sizes.push_back(sample.batch_size);
+  }
+  EXPECT_EQ(sizes, (std::vector<int>{8, 16, 24, 32, 64}));
+  EXPECT_EQ(profile.memory_samples.size(), 3U);
+  EXPECT_DOUBLE_EQ(profile.iteration.ms.value, 20);
+  ASSERT_TRUE(profile.time_model.has_value());
+  for (const int size : {1, 8, 20, 24, 50, 64, 100}) {
+    double sum = 0;
+    for (const LineCost& line : profile.lines) {
+      sum += value_at(line.self_model, size);
+    }
+    for (const OtherCost& item : profile.other) {
+      sum += value_at(item.model, size);
+    }
+    const double whole = value_at(profile.time_model->pieces, size);
+    EXPECT_NEAR(sum, whole, 1e-6 * whole) << size;
+  }
+}
+
 TEST(BuildProfile, ClosesOverLinesOtherItemsAndPhases) {
   const Profile profile = build_profile(input_of({run_of(32, 7.3)}, 32));
   double ms = 0;

@@ -216,13 +216,51 @@ Predictor with_ledger(bool checked = true) {
 }
 
 TEST(PredictBatch, AsksTheLedgerForMemory) {
-  for (const auto& [batch_size, bytes] : {std::pair{1, 5000.0}, {16, 5000.0}, {41, 5100.0}, {100, 11000.0}}) {
+  for (const auto& [batch_size, bytes] : {std::pair{1, 5000.0}, {17, 5000.0}, {41, 5100.0}, {100, 11000.0}}) {
     const BatchPrediction batch = predict_batch(with_ledger(), batch_size);
     EXPECT_EQ(batch.peak_bytes->value, bytes);
     EXPECT_EQ(batch.peak_bytes->interval->low, bytes);
     EXPECT_EQ(*batch.peak_bytes->interval->high, bytes);
   }
-  EXPECT_FALSE(predict_batch(with_ledger(false), 8).peak_bytes->interval.has_value());
+  EXPECT_FALSE(predict_batch(with_ledger(false), 9).peak_bytes->interval.has_value());
+}
+
+/// Measured: 4, 8 and 16. Exact from half to twice of that, and a guess elsewhere.
+TEST(PredictBatch, SaysWhatOfTheMemoryIsKnown) {
+  const auto certainty = [](const Predictor& predictor, int size) {
+    return predict_batch(predictor, size).peak_bytes->certainty;
+  };
+  for (const int known : {2, 4, 5, 16, 32}) {
+    EXPECT_EQ(certainty(with_ledger(), known), Certainty::kKnown) << known;
+  }
+  for (const int guess : {1, 33, 100}) {
+    EXPECT_EQ(certainty(with_ledger(), guess), Certainty::kAbout) << guess;
+  }
+  EXPECT_EQ(certainty(with_ledger(false), 5), Certainty::kAbout);
+  EXPECT_EQ(certainty(with_ledger(false), 8), Certainty::kKnown);
+  EXPECT_EQ(predict_batch(with_ledger(), 8).peak_bytes->value, 1800) << "as it was measured";
+  EXPECT_EQ(certainty(exact(), 5), Certainty::kAbout) << "a straight line through peaks";
+  Predictor not_linear = with_ledger();
+  not_linear.peaks->low = {{1, 0, 1000}};
+  not_linear.peaks->high = {{1, 0, 9000}};
+  EXPECT_EQ(certainty(not_linear, 5), Certainty::kAbout);
+}
+
+/// Beyond twice the largest sampled size there is a bound only.
+TEST(PredictBatch, SaysThatFarAwayTheTimeIsABound) {
+  const Predictor predictor = exact();
+  const BatchPrediction near = predict_batch(predictor, 32);
+  EXPECT_EQ(near.ms->certainty, Certainty::kAbout);
+  EXPECT_TRUE(near.ms->interval->high.has_value());
+  const BatchPrediction far = predict_batch(predictor, 33);
+  EXPECT_EQ(far.ms->certainty, Certainty::kAtLeast);
+  EXPECT_FALSE(far.ms->interval->high.has_value());
+  EXPECT_LT(far.ms->interval->low, far.ms->value);
+  EXPECT_EQ(far.samples_per_second->certainty, Certainty::kAtMost);
+  EXPECT_EQ(far.samples_per_second->interval->low, 0);
+  EXPECT_NEAR(*far.samples_per_second->interval->high, 33000 / far.ms->interval->low, 1e-9);
+  EXPECT_EQ(predict_batch(predictor, 8).ms->certainty, Certainty::kKnown);
+  EXPECT_EQ(predict_batch(predictor, 8).ms->value, 26);
 }
 
 TEST(AnswerMemory, AsksTheLedger) {

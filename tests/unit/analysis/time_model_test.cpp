@@ -40,7 +40,8 @@ TEST(TimeModel, IsALineWhereTheSamplesAre) {
   }
 }
 
-/// The interval grows with the distance from what was sampled, and is a few percent in the middle of it.
+/// The interval grows with the distance from what was sampled, and is a few percent in the middle of it. At a sampled
+/// size it is that of the measurement.
 TEST(TimeModel, KnowsLessFartherAway) {
   const auto model = fit_time_model(samples_of({{4, 18}, {8, 26}, {16, 42}}));
   ASSERT_TRUE(model.has_value());
@@ -48,10 +49,14 @@ TEST(TimeModel, KnowsLessFartherAway) {
     const Estimate time = time_at(*model, batch_size);
     return (*time.interval->high - time.interval->low) / 2 / time.value;
   };
-  EXPECT_GT(width(8), 0.03);
-  EXPECT_LT(width(8), 0.10);
-  EXPECT_GT(width(64), width(16));
-  EXPECT_GT(width(1), width(4));
+  EXPECT_LT(width(8), 0.02);
+  EXPECT_GT(width(12), 0.03);
+  EXPECT_LT(width(12), 0.15);
+  EXPECT_GT(width(12), width(9));
+  EXPECT_GT(width(64), width(32));
+  EXPECT_GT(width(32), width(12));
+  EXPECT_GT(width(1), width(2));
+  EXPECT_EQ(time_at(*model, 8).value, 26);
 }
 
 /// Errors are parts of the value: a large batch that is 1 % off must not move what is said of a small one.

@@ -65,7 +65,15 @@ const std::vector<json> kAll = {
      {"stage", "sample"},
      {"message", "it did not fit"},
      {"frames", json::array()},
-     {"batchSize", 64}}};
+     {"batchSize", 64}},
+    {{"type", "warmed"}, {"batchSize", 8}, {"warmupNs", {2e6, 1e6}}},
+    {{"type", "choose"},
+     {"secondsLeft", 7.5},
+     {"roundSeconds", 0.03},
+     {"largestAffordable", 512},
+     {"first", {16, 32, 64}},
+     {"excluded", {128}},
+     {"samples", {{{"batchSize", 16}, {"roundMediansNs", {1e6, 1.1e6}}}}}}};
 
 template <typename T>
 T parse_as(const json& message) {
@@ -101,6 +109,30 @@ TEST(WorkerMessages, ReadWhatTheWarmParentSays) {
   EXPECT_EQ(parse_as<Started>(kAll[4]).run, 7);
   EXPECT_EQ(parse_as<Started>(kAll[4]).pid, 4321);
   EXPECT_EQ(parse_as<Exited>(kAll[5]).status, 9);
+}
+
+TEST(WorkerMessages, ReadWhatIsAskedToChooseSizesFrom) {
+  const json& message = kAll.back();
+  const SizesAsked asked = parse_as<SizesAsked>(message);
+  EXPECT_EQ(asked.seconds_left, 7.5);
+  EXPECT_EQ(asked.largest_affordable, 512);
+  EXPECT_EQ(asked.first, (std::vector<int>{16, 32, 64}));
+  EXPECT_EQ(asked.excluded, (std::vector<int>{128}));
+  ASSERT_EQ(asked.samples.size(), 1U);
+  EXPECT_EQ(asked.samples[0].round_medians_ns, (std::vector<double>{1e6, 1.1e6}));
+  const auto refuse = [&](const char* pointer, const json& value) {
+    json changed = message;
+    changed[json::json_pointer(pointer)] = value;
+    expect_refused(changed.dump());
+  };
+  refuse("/secondsLeft", 0);
+  refuse("/first/0", 0);
+  refuse("/excluded/0", 1.5);
+  refuse("/samples/0/batchSize", -1);
+  refuse("/samples/0/roundMediansNs", json::array());
+  refuse("/samples/0/roundMediansNs/0", -1e6);
+  refuse("/samples/0/roundMediansNs", std::vector<double>(kMaxRounds + 1, 1e6));
+  EXPECT_EQ(chosen_message({8, 128}), R"({"batchSizes":[8,128],"type":"chosen"})");
 }
 
 TEST(WorkerMessages, ReadProgressAndRecording) {

@@ -76,7 +76,7 @@ analysis::BatchPrediction batch(int size, double samples_per_second, double gib)
 TEST(Labels, TellWhatABatchSizeBrings) {
   constexpr std::uint64_t kCapacity = std::uint64_t{16} << 30U;
   EXPECT_EQ(batch_size_title(batch(96, 131, 7.8), batch(16, 100, 2), kCapacity),
-            "Set batch size to 96: 1.31× throughput, 7.80 of 16.0 GiB");
+            "Set batch size to 96: ≈ 1.31× throughput, ≈ 7.80 of 16.0 GiB");
   analysis::BatchPrediction far = batch(96, 131, 7.8);
   far.extrapolated = true;
   EXPECT_THAT(batch_size_title(far, batch(16, 100, 2), kCapacity), HasSubstr("(extrapolated)"));

@@ -201,9 +201,9 @@ TEST(TextReport, JoinsModulesThatOnlyWrapOne) {
 TEST(TextReport, AnswersOnlyWhatTheModelsAllow) {
   Profile profile = testing::resnet_profile();
   EXPECT_THAT(report(profile),
-              HasSubstr("batch 8      would give 1.06× the throughput and needs 1.16 GiB (extrapolated)."));
+              HasSubstr("batch 8      would give ≈ 1.10× the throughput and needs ≈ 1.16 GiB (extrapolated)."));
   profile.capacity_bytes = std::uint64_t{1} << 30;
-  EXPECT_THAT(report(profile), HasSubstr("would need 1.16 GiB; this device has 1.00 GiB (extrapolated).\n"));
+  EXPECT_THAT(report(profile), HasSubstr("would need ≈ 1.16 GiB; this device has 1.00 GiB (extrapolated).\n"));
   EXPECT_THAT(report(profile), HasSubstr("fits         a batch of 6 is the largest that fits into 1.00 GiB.\n"));
 
   const std::vector<void (*)(Profile&)> unusable = {

@@ -189,6 +189,54 @@ TEST_F(WorkerRun, RefusesTimesThatBelongToNothing) {
   }
 }
 
+constexpr const char* kAsking =
+    "    send(run, type='choose', secondsLeft=7.5, roundSeconds=0.03, largestAffordable=512, first=[32],\n"
+    "         excluded=[], samples=[dict(batchSize=32, roundMediansNs=[1e6])])\n"
+    "    print(run.recv(65536)[8:].decode(), flush=True)\n    good(run)\n";
+
+TEST_F(WorkerRun, AnswersWhichSizesToTime) {
+  child(kAsking);
+  std::optional<protocol::SizesAsked> seen;
+  std::optional<Finished> finished;
+  worker_->run(
+      {"/project/entry.py", "/project", {32}, 1, 0, {}}, {},
+      [&](Event event) {
+        if (auto* end = std::get_if<Finished>(&event)) {
+          finished = std::move(*end);
+        }
+      },
+      [&](const protocol::SizesAsked& asked) {
+        seen = asked;
+        return std::vector<int>{8, 64};
+      });
+  ASSERT_TRUE(testing::run_until(loop_, [&] { return finished.has_value(); }));
+  EXPECT_TRUE(std::holds_alternative<RunOutput>(finished->outcome));
+  EXPECT_EQ(finished->output, "{\"batchSizes\":[8,64],\"type\":\"chosen\"}\n");
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ(seen->seconds_left, 7.5);
+}
+
+TEST_F(WorkerRun, TimesNothingMoreWithoutAChooser) {
+  child(kAsking);
+  begin();
+  EXPECT_EQ(finish().output, "{\"batchSizes\":[],\"type\":\"chosen\"}\n");
+}
+
+TEST_F(WorkerRun, KeepsABatchSizeThatWasOnlyTimed) {
+  child(
+      "    recorded(run)\n    send(run, type='warmed', batchSize=64, warmupNs=[3e6])\n"
+      "    send(run, type='timed', batchSize=64, timesNs=[2e6])\n"
+      "    send(run, type='warmed', batchSize=128, warmupNs=[3e6])\n    result(run, final=True)\n");
+  begin();
+  const Finished& finished = finish();
+  const auto* output = std::get_if<RunOutput>(&finished.outcome);
+  ASSERT_NE(output, nullptr) << failure_of(finished).message;
+  ASSERT_EQ(output->batches.size(), 2U);
+  EXPECT_EQ(output->batches[1].batch_size, 64);
+  EXPECT_TRUE(output->batches[1].recording.empty());
+  EXPECT_EQ(output->batches[1].times_ns, (std::vector<double>{2e6}));
+}
+
 TEST_F(WorkerRun, RefusesGarbage) {
   child("    run.sendall(b'Segmentation fault, core dumped')\n    hang()\n");
   EXPECT_EQ(run_to_failure().kind, "channel-broken");

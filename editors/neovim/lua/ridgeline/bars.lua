@@ -82,9 +82,9 @@ local function render()
   local note = view.note ~= "" and view.note or text.printable(remark(batch, summary) or session.stale_words(view.code))
   local categories, more = category_rows(batch)
   screen.write(view.buffer, {
-    bar_row("throughput", 1, text.figure(speed) .. " samples/s", speed and most and speed / most,
+    bar_row("throughput", 1, text.estimated(batch.samplesPerSecond, text.figure) .. " samples/s", speed and most and speed / most,
       "RidgelineTime", " of the maximum " .. text.figure(most)),
-    bar_row("peak memory", 2, text.bytes(memory), memory and capacity > 0 and memory / capacity,
+    bar_row("peak memory", 2, text.estimated(batch.peakBytes, text.bytes), memory and capacity > 0 and memory / capacity,
       "RidgelineMemory", " of " .. text.bytes(capacity)),
     { "  " .. text.fit("batch size", 12), { text.fit(tostring(batch.batchSize), 16), "RidgelineTitle" },
       origin(batch, summary),

@@ -40,6 +40,20 @@ function M.bytes(count)
   return in_units(count / 1024, { { "KiB", 1024 }, { "MiB", 1024 }, { "GiB", 1024 }, { "TiB", 1024 }, { "PiB" } })
 end
 
+--- A model's figure as sure as it is: "≈ 7.8 GiB" for a guess, "≥ 7.8 GiB" for a bound, plain where it is known.
+---@param estimate table?
+---@param words fun(value: number?): string
+function M.estimated(estimate, words)
+  if type(estimate) ~= "table" then return words(nil) end
+  local interval = type(estimate.interval) == "table" and estimate.interval or {}
+  local certainty = estimate.certainty
+  local low, high = known(interval.low) and interval.low, known(interval.high) and interval.high
+  if certainty == "known" then return words(tonumber(estimate.value)) end
+  if certainty == "atLeast" and low then return "≥ " .. words(low) end
+  if certainty == "atMost" and high then return "≤ " .. words(high) end
+  return "≈ " .. words(tonumber(estimate.value))
+end
+
 ---@param fraction number?
 function M.share(fraction)
   if not known(fraction) then return UNKNOWN end

@@ -1,5 +1,5 @@
 /** The view: one state comes in, elements follow it. Figures come from the daemon; none is made here. */
-import { bytes, duration, rate, share } from '../figures';
+import { bytes, duration, estimated, rate, share } from '../figures';
 import type { FromView, ToView, ViewCommand, ViewState } from '../messages';
 import type { Batch, ByCategory, Estimate, Question, Summary } from '../protocol';
 import { BreakdownPanel } from './breakdown';
@@ -114,7 +114,7 @@ function throughputReading(summary: Summary, preview: Batch | null): Reading | n
     interval: preview === null ? measuredInterval(summary)
       : preview.measured !== null ? measuredInterval({ ...preview.measured, batchSize: preview.batchSize })
       : (preview.samplesPerSecond?.interval ?? null),
-    words: `${rate(value)} samples/s`,
+    words: `${preview === null || preview.measured !== null ? rate(value) : estimated(preview.samplesPerSecond, rate)} samples/s`,
     note: (bounded ? part : '') + (preview?.measured ? ' · measured' : plusMinus(preview?.samplesPerSecond ?? null, rate)),
     mostWords: bounded ? `maximum ${rate(most)}` : '',
     spoken: `${rate(value)} samples per second${bounded ? `, ${part}` : ''}, batch size ${preview?.batchSize ?? summary.batchSize}`,
@@ -131,7 +131,7 @@ function memoryReading(summary: Summary, preview: Batch | null): Reading | null 
   return {
     value, most,
     interval: preview?.measured ? null : (preview?.peakBytes?.interval ?? null),
-    words: bytes(value),
+    words: preview === null || preview.measured !== null ? bytes(value) : estimated(preview.peakBytes, bytes),
     note: `${share(value / summary.capacityBytes)} of the capacity` + (preview?.measured ? ' · measured' : plusMinus(preview?.peakBytes ?? null, bytes)),
     mostWords: ends ? `capacity ${bytes(summary.capacityBytes)}` : `${bytes(most)} ⋯ capacity ${bytes(summary.capacityBytes)}`,
     spoken: `${bytes(value)} of ${bytes(summary.capacityBytes)}, batch size ${preview?.batchSize ?? summary.batchSize}`,
@@ -182,9 +182,9 @@ function categories(values: ByCategory, preview: Batch | null): HTMLElement[] {
 function answers({ answers: { fits, enough, balanced } }: Summary): HTMLElement[] {
   const offer = (batch: Batch | null, what: string) => {
     if (batch === null) return [];
-    const speed = batch.measured?.samplesPerSecond ?? batch.samplesPerSecond?.value;
-    const throughputWords = speed === undefined ? '' : `${rate(speed)} samples/s`;
-    const words = [throughputWords, bytes(batch.measured?.peakBytes ?? batch.peakBytes?.value ?? null), batch.measured !== null ? 'measured' : batch.extrapolated ? 'extrapolated' : ''].filter(Boolean).join(' · ');
+    const seen = batch.measured;
+    const throughputWords = seen !== null ? `${rate(seen.samplesPerSecond)} samples/s` : batch.samplesPerSecond === null ? '' : `${estimated(batch.samplesPerSecond, rate)} samples/s`;
+    const words = [throughputWords, seen !== null ? bytes(seen.peakBytes) : estimated(batch.peakBytes, bytes), seen !== null ? 'measured' : batch.extrapolated ? 'extrapolated' : ''].filter(Boolean).join(' · ');
     const size = button('button.size', String(batch.batchSize), () => ask({ batchSize: batch.batchSize }, answerGestures++), { title: 'Write it into the code', 'aria-label': `Batch size ${batch.batchSize}: ${what}` });
     return [h('li', {}, size, h('span.what', {}, what, h('small', {}, words)))];
   };
