@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "protocol/json_fields.h"
+#include "protocol/shown_text.h"
 
 namespace ridgeline::protocol {
 
@@ -176,7 +177,7 @@ Json body_of(const Message& message) {
     const auto& response = std::get<Response>(message);
     json["id"] = response.id.has_value() ? to_json(*response.id) : Json();
     if (const auto* error = std::get_if<ResponseError>(&response.outcome)) {
-      json["error"] = {{"code", error->code}, {"message", error->message}};
+      json["error"] = {{"code", error->code}, {"message", message_text(error->message)}};
       if (!error->data.is_null()) {
         json["error"]["data"] = error->data;
       }

@@ -72,7 +72,7 @@ inline constexpr std::size_t kMaxJsonValues = std::size_t{1} << 20U;
 /// for want of memory.
 std::variant<Message, Malformed> parse_message(std::string_view text);
 
-/// As text, on one line. What is not UTF-8 is replaced by U+FFFD.
+/// As text, on one line. What is not UTF-8 is replaced by U+FFFD. An error's message is made inert: editors show it.
 std::string encode(const Message& message);
 
 /// Without the library's own mark: "[json.exception.parse_error.101] ".

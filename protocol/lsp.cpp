@@ -6,6 +6,13 @@ namespace ridgeline::protocol {
 
 namespace {
 
+/// On one line, inert; written only when there is some.
+void put_label(Json& json, const char* name, const std::string& text) {
+  if (!text.empty()) {
+    json[name] = label_text(text);
+  }
+}
+
 /// Written only when there is some.
 void put_text(Json& json, const char* name, const std::string& text) {
   if (!text.empty()) {
@@ -90,19 +97,19 @@ Json plain_changes(const WorkspaceEdit& edit) {
 void to_json(Json& json, const WorkspaceFolder& value) { json = {{"uri", value.uri}, {"name", value.name}}; }
 
 void to_json(Json& json, const DiagnosticRelatedInformation& value) {
-  json = {{"location", value.location}, {"message", value.message}};
+  json = {{"location", value.location}, {"message", message_text(value.message)}};
 }
 
 void to_json(Json& json, const Diagnostic& value) {
-  json = {{"range", value.range}, {"message", value.message}};
+  json = {{"range", value.range}, {"message", message_text(value.message)}};
   if (value.severity.has_value()) {
     json["severity"] = static_cast<int>(*value.severity);
   }
-  put_text(json, "code", value.code);
+  put_label(json, "code", value.code);
   if (!value.code_href.empty()) {
     json["codeDescription"] = {{"href", value.code_href}};
   }
-  put_text(json, "source", value.source);
+  put_label(json, "source", value.source);
   put_list(json, "tags", value.tags);
   put_list(json, "relatedInformation", value.related_information);
   put_json(json, "data", value.data);
@@ -122,7 +129,7 @@ void to_json(Json& json, const DocumentDiagnosticReport& value) {
 }
 
 void to_json(Json& json, const MarkupContent& value) {
-  json = {{"kind", value.markdown ? "markdown" : "plaintext"}, {"value", value.value}};
+  json = {{"kind", value.markdown ? "markdown" : "plaintext"}, {"value", value.value.markup()}};
 }
 
 void to_json(Json& json, const Hover& value) {
@@ -131,12 +138,12 @@ void to_json(Json& json, const Hover& value) {
 }
 
 void to_json(Json& json, const Command& value) {
-  json = {{"title", value.title}, {"command", value.command}};
+  json = {{"title", label_text(value.title)}, {"command", value.command}};
   put_json(json, "arguments", value.arguments);
 }
 
 void to_json(Json& json, const InlayHint& value) {
-  json = {{"position", value.position}, {"label", value.label}};
+  json = {{"position", value.position}, {"label", label_text(value.label)}};
   put(json, "tooltip", value.tooltip);
   put_flag(json, "paddingLeft", value.padding_left);
   put_flag(json, "paddingRight", value.padding_right);
@@ -150,29 +157,46 @@ void to_json(Json& json, const CodeLens& value) {
 }
 
 void to_json(Json& json, const CodeAction& value) {
-  json = {{"title", value.title}};
+  json = {{"title", label_text(value.title)}};
   put_text(json, "kind", value.kind);
   put_list(json, "diagnostics", value.diagnostics);
   put_flag(json, "isPreferred", value.is_preferred);
   if (!value.disabled_reason.empty()) {
-    json["disabled"] = {{"reason", value.disabled_reason}};
+    json["disabled"] = {{"reason", label_text(value.disabled_reason)}};
   }
   put(json, "edit", value.edit);
   put(json, "command", value.command);
   put_json(json, "data", value.data);
 }
 
+void to_json(Json& json, const MessageParams& value) {
+  json = {{"type", static_cast<int>(value.type)}, {"message", message_text(value.message)}};
+}
+
+void to_json(Json& json, const MessageRequestParams& value) {
+  json = MessageParams{value.type, value.message};
+  Json& actions = json["actions"] = Json::array();
+  for (const std::string& choice : value.choices) {
+    actions.push_back({{"title", label_text(choice)}});
+  }
+}
+
 void to_json(Json& json, const WorkDoneProgressBegin& value) {
-  json = {{"kind", "begin"}, {"title", value.title}};
-  put_text(json, "message", value.message);
+  json = {{"kind", "begin"}, {"title", label_text(value.title)}};
+  put_label(json, "message", value.message);
   put(json, "percentage", value.percentage);
   put_flag(json, "cancellable", value.cancellable);
 }
 
 void to_json(Json& json, const WorkDoneProgressReport& value) {
   json = {{"kind", "report"}};
-  put_text(json, "message", value.message);
+  put_label(json, "message", value.message);
   put(json, "percentage", value.percentage);
+}
+
+void to_json(Json& json, const WorkDoneProgressEnd& value) {
+  json = {{"kind", "end"}};
+  put_label(json, "message", value.message);
 }
 
 void to_json(Json& json, const Registration& value) {

@@ -1,7 +1,8 @@
 // The part of the Language Server Protocol (3.17, and of 3.18 what a client announces) that Ridgeline speaks.
 //
-// Reading (from_json) throws InvalidValue on what the specification does not allow. What the specification leaves out
-// when there is none is an optional here, or Json that is null.
+// Writing (to_json) makes inert whatever an editor shows of it: the texts of these structs may be anybody's
+// (protocol/shown_text.h). Reading (from_json) throws InvalidValue on what the specification does not allow. What the
+// specification leaves out when there is none is an optional here, or Json that is null.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "protocol/json_rpc.h"
+#include "protocol/shown_text.h"
 
 namespace ridgeline::protocol {
 
@@ -129,8 +131,8 @@ struct DocumentDiagnosticReport {
 // ---------------------------------------------------------------------------------------
 
 struct MarkupContent {
-  bool markdown = true;  ///< else plain text
-  std::string value;
+  Markdown value;
+  bool markdown = true;  ///< else the client shows it as it stands
 };
 
 struct Hover {
@@ -180,6 +182,19 @@ struct CodeAction {
 
 enum class MessageType : std::uint8_t { kError = 1, kWarning = 2, kInfo = 3, kLog = 4, kDebug = 5 };
 
+/// window/showMessage and window/logMessage.
+struct MessageParams {
+  MessageType type = MessageType::kInfo;
+  std::string message;
+};
+
+/// window/showMessageRequest.
+struct MessageRequestParams {
+  MessageType type = MessageType::kInfo;
+  std::string message;
+  std::vector<std::string> choices;
+};
+
 struct WorkDoneProgressBegin {
   std::string title;
   std::string message{};                      ///< empty: none
@@ -190,6 +205,10 @@ struct WorkDoneProgressBegin {
 struct WorkDoneProgressReport {
   std::string message{};                      ///< empty: as it was
   std::optional<std::uint32_t> percentage{};  ///< 0 to 100, and no less than before
+};
+
+struct WorkDoneProgressEnd {
+  std::string message{};  ///< empty: none
 };
 
 struct Registration {
@@ -217,8 +236,11 @@ void to_json(Json& json, const Command& value);
 void to_json(Json& json, const InlayHint& value);
 void to_json(Json& json, const CodeLens& value);
 void to_json(Json& json, const CodeAction& value);
+void to_json(Json& json, const MessageParams& value);
+void to_json(Json& json, const MessageRequestParams& value);
 void to_json(Json& json, const WorkDoneProgressBegin& value);
 void to_json(Json& json, const WorkDoneProgressReport& value);
+void to_json(Json& json, const WorkDoneProgressEnd& value);
 void to_json(Json& json, const Registration& value);
 
 void from_json(const Json& json, Position& value);

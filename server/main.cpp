@@ -1,7 +1,6 @@
 // ridgeline: reads the command line and picks a command.
 #include <CLI/CLI.hpp>
 #include <exception>
-#include <iostream>
 
 #include "commands/doctor.h"
 #include "commands/import.h"
@@ -10,6 +9,7 @@
 #include "commands/relay.h"
 #include "commands/remote.h"
 #include "commands/serve.h"
+#include "commands/terminal.h"
 
 int main(int argc, char** argv) {
   try {
@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
     }
     return exit_code;
   } catch (const std::exception& error) {
-    std::cerr << "ridgeline: " << error.what() << "\n";
+    ridgeline::commands::print_error(error.what());
     return 70;
   }
 }

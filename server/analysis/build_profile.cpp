@@ -311,7 +311,9 @@ void add_iteration(const AnalysedRun& run, Profile& profile) {
   profile.iteration.ms = run.time.ms;
   profile.iteration.iterations = run.time.iterations;
   profile.iteration.warmup_iterations = run.run.warmup_iterations;
-  profile.samples_per_second = ms > 0 ? 1000.0 * profile.batch_size / ms : 0;
+  if (profile.batch_size_known) {
+    profile.samples_per_second = ms > 0 ? 1000.0 * profile.batch_size / ms : 0;
+  }
   profile.scale = run.scale;
   profile.recording_overhead = ms > 0 ? run.timeline.recorded_ns / (ms * kNsPerMs) - 1 : 0;
   profile.recorded_iterations = run.timeline.iterations;
@@ -351,13 +353,17 @@ Profile build_profile(const RunInput& input) {
   profile.entry_path = input.entry_path;
   profile.project_root = input.scope.project_root;
   profile.batch_size = input.batch_size;
+  profile.batch_size_known = input.batch_size_known;
+  profile.peak_known = input.peak_known;
   profile.environment = input.environment;
   profile.capacity_bytes = input.capacity_bytes;
   profile.skipped = input.skipped;
   profile.warnings = input.warnings;
   add_iteration(user, profile);
   add_unused_gradients(user, input.unused_gradients, profile);
-  add_models(sampled, input, profile);
+  if (profile.batch_size_known) {
+    add_models(sampled, input, profile);
+  }
   const Predictor predictor = make_predictor(profile);
   profile.max_samples_per_second = greatest_throughput(predictor);
   add_checks(checks, predictor, profile);

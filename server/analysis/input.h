@@ -47,6 +47,8 @@ struct RunInput {
   std::uint64_t capacity_bytes = 0;
   std::optional<AllocatorSetup> allocator;  ///< of the device that the recordings are of
   int batch_size = 0;                       ///< the user's; one of `runs`
+  bool batch_size_known = true;             ///< false: it stands for one iteration, and there is one run
+  bool peak_known = true;                   ///< false: the recording does not tell all that was alive
   std::vector<BatchRun> runs;
   std::vector<TimedRun> timed{};  ///< other batch sizes
   std::vector<Skipped> skipped;

@@ -354,12 +354,14 @@ struct Profile {
   std::string entry_path;    ///< absolute, real
   std::string project_root;  ///< absolute, real
   int batch_size = 0;
+  bool batch_size_known = true;  ///< false: of an imported trace, which does not tell it; batch_size is 1
   Environment environment;
   IterationTime iteration;
-  std::optional<DeviceTime> device;  ///< absent where nothing ran on one
-  double samples_per_second = 0;
+  std::optional<DeviceTime> device;              ///< absent where nothing ran on one
+  std::optional<double> samples_per_second;      ///< absent where the batch size is not known
   std::optional<double> max_samples_per_second;  ///< 1/slope; absent when time does not grow with the batch
   std::uint64_t peak_bytes = 0;
+  bool peak_known = true;  ///< false: of an imported trace that does not tell all that was alive; peak_bytes is less
   std::uint64_t capacity_bytes = 0;
   ByCategory by_category{};  ///< sums to peak_bytes
   std::optional<TimeModel> time_model;

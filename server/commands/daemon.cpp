@@ -3,11 +3,11 @@
 #include <spdlog/spdlog.h>
 
 #include <chrono>
-#include <iostream>
 #include <stdexcept>
 #include <utility>
 #include <variant>
 
+#include "commands/terminal.h"
 #include "session/authentication.h"
 #include "transport/peeked.h"
 #include "transport/stream_transport.h"
@@ -65,7 +65,7 @@ bool Daemon::start_pipe(std::string& error) {
     serve_only(std::move(*connection));
   } else {
     listener_ = std::move(std::get<std::unique_ptr<transport::Listener>>(endpoint));
-    std::cerr << "ridgeline: listening at " << options_.pipe << std::endl;
+    print_error("listening at " + options_.pipe);
     wait_if_idle();
   }
   return error.empty();
@@ -87,8 +87,7 @@ bool Daemon::start_port(std::string& error) {
       listener_.reset();
       return false;
     }
-    std::cerr << "ridgeline: listening on 127.0.0.1:" << listener_->port() << "; the token is in " << token_->path()
-              << std::endl;
+    print_error("listening on 127.0.0.1:" + std::to_string(listener_->port()) + "; the token is in " + token_->path());
   }
   return error.empty();
 }
@@ -162,10 +161,9 @@ void Daemon::session_ended(const std::shared_ptr<session::Session>& ended, int e
   if (only_one_ && !stopped_) {
     exit_code_ = exit_code;
     if (options_.port.has_value() && !ended->was_initialized()) {
-      std::cerr << "ridgeline: whoever listens on 127.0.0.1:" << *options_.port
-                << " ended the connection without a word. An editor that listens for its server speaks first. If it is "
-                   "another ridgeline, connect the editor to that one, or choose another port."
-                << std::endl;
+      print_error("whoever listens on 127.0.0.1:" + std::to_string(*options_.port) +
+                  " ended the connection without a word. An editor that listens for its server speaks first. If it is "
+                  "another ridgeline, connect the editor to that one, or choose another port.");
     }
     stop("the only session has ended");
   }

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <sstream>
 #include <string_view>
 
 #include "analysis/source_scope.h"
 #include "commands/exit_codes.h"
-#include "report/units.h"
+#include "commands/terminal.h"
 
 namespace ridgeline::commands {
 
@@ -31,16 +30,6 @@ std::vector<protocol::TraceFrame> user_frames(const std::vector<protocol::TraceF
 bool output_helps(const std::string& kind) {
   return kind == "process-died" || kind == "process-replaced" || kind == "process-stopped" || kind == "timeout" ||
          kind == "worker-died" || kind == "exit";
-}
-
-/// Each line made safe to print.
-std::string printable_lines(const std::string& text) {
-  std::istringstream lines(text);
-  std::string safe;
-  for (std::string line; std::getline(lines, line);) {
-    safe += report::printable(line) + "\n";
-  }
-  return safe;
 }
 
 std::string last_lines(const std::string& text, std::size_t count) {

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,10 +11,10 @@
 #include "commands/exit_codes.h"
 #include "commands/options.h"
 #include "commands/rendered_profile.h"
+#include "commands/terminal.h"
 #include "imports/import_error.h"
 #include "imports/import_trace.h"
 #include "imports/read_trace.h"
-#include "report/units.h"
 
 namespace ridgeline::commands {
 
@@ -41,12 +40,12 @@ std::string absolute(const std::string& path) {
 std::shared_ptr<std::ifstream> opened(const std::string& path) {
   std::error_code problem;
   if (std::filesystem::is_directory(path, problem)) {
-    std::cerr << "ridgeline: " << report::printable(path) << " is a folder: name the trace in it.\n";
+    print_error(path + " is a folder: name the trace in it.");
     return nullptr;
   }
   auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
   if (!*file) {
-    std::cerr << "ridgeline: Cannot read " << report::printable(path) << ".\n";
+    print_error("Cannot read " + path + ".");
     return nullptr;
   }
   return file;
@@ -80,7 +79,7 @@ int run(const Options& options, const Output& output) {
     const analysis::RunInput input = imports::import_trace(imports::read_trace(bytes_of(file)), how);
     return write_out(rendered_profile(analysis::build_profile(input), output), output);
   } catch (const imports::ImportError& error) {
-    std::cerr << "ridgeline: " << report::printable(error.what()) << "\n";
+    print_error(error.what());
     return kExitEntryFailed;
   }
 }

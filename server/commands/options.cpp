@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "commands/exit_codes.h"
+#include "commands/terminal.h"
 #include "worker/cache.h"
 
 namespace ridgeline::commands {
@@ -100,14 +101,14 @@ int write_out(const std::string& text, const Output& output) {
     std::ofstream file(output.file, std::ios::binary);
     file << text << std::flush;
     if (!file) {
-      std::cerr << "ridgeline: cannot write " << output.file << "\n";
+      print_error("cannot write " + output.file);
       return kExitEnvironment;
     }
     return kExitOk;
   }
   std::string error;
   if (!worker::write_atomically(output.file, text, error)) {
-    std::cerr << "ridgeline: " << error << "\n";
+    print_error(error);
     return kExitEnvironment;
   }
   return kExitOk;

@@ -8,10 +8,10 @@
 
 #include "commands/failure_text.h"
 #include "commands/progress_line.h"
+#include "commands/terminal.h"
 #include "commands/worker_run.h"
 #include "profiling/kept_profiles.h"
 #include "profiling/run.h"
-#include "report/units.h"
 
 namespace ridgeline::commands {
 
@@ -51,7 +51,7 @@ std::optional<analysis::Profile> profile_now(const profiling::ProfileRequest& re
 void warn(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    std::cerr << "ridgeline: warning: " << report::printable(line) << "\n";
+    print_error("warning: " + line);
   }
 }
 

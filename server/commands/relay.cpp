@@ -7,7 +7,6 @@
 
 #include <boost/asio/io_context.hpp>
 #include <chrono>
-#include <iostream>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -18,6 +17,7 @@
 #include "commands/exit_codes.h"
 #include "commands/own_file.h"
 #include "commands/runtime.h"
+#include "commands/terminal.h"
 #include "transport/endpoint.h"
 #include "transport/stream_transport.h"
 #include "worker/cache.h"
@@ -80,7 +80,7 @@ Daemon join_or_start(boost::asio::io_context& loop, const std::string& log) try 
 }
 
 int fail(const std::string& words) {
-  std::cerr << "ridgeline: " << words << "\n";
+  print_error(words);
   return kExitEnvironment;
 }
 

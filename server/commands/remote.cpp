@@ -6,7 +6,6 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -17,6 +16,8 @@
 #include "commands/exit_codes.h"
 #include "commands/remote_host.h"
 #include "commands/runtime.h"
+#include "commands/terminal.h"
+#include "protocol/lsp.h"
 #include "session/uri.h"
 #include "transport/resumable.h"
 #include "transport/stream_transport.h"
@@ -52,7 +53,7 @@ class Remote {
     std::string error;
     editor_ = transport::take_standard_streams(loop_, error);
     if (editor_ == nullptr) {
-      std::cerr << "ridgeline: " << error << "\n";
+      print_error(error);
       return kExitEnvironment;
     }
     interrupts_.async_wait([this](const auto& problem, int /*signal*/) {
@@ -108,12 +109,12 @@ class Remote {
   }
 
   /// To the user, in the editor, once it is there.
-  void tell(int type, const std::string& text) {
-    std::cerr << "ridgeline: " << text << std::endl;
+  void tell(protocol::MessageType type, const std::string& text) {
+    print_error(text);
     if (initialized_ && was_connected_) {
       editor_->send(json{{"jsonrpc", "2.0"},
                          {"method", "window/showMessage"},
-                         {"params", {{"type", type}, {"message", "Ridgeline: " + text}}}}
+                         {"params", protocol::MessageParams{type, "Ridgeline: " + text}}}
                         .dump(-1, ' ', false, json::error_handler_t::replace));
     }
   }
@@ -150,7 +151,7 @@ class Remote {
     }
     greeted_ = true;
     if (was_connected_) {
-      tell(3, "connected to " + wish_.host.host + " again.");
+      tell(protocol::MessageType::kInfo, "connected to " + wish_.host.host + " again.");
     }
     was_connected_ = true;
     pause_ = kFirstPause;
@@ -164,7 +165,7 @@ class Remote {
     const std::string words = ssh_->words();
     if (status == kProgramMissing && !copied_) {
       std::string error;
-      std::cerr << "ridgeline: copying this program to " << wish_.host.host << std::endl;
+      print_error("copying this program to " + wish_.host.host);
       copied_ = copy_there(wish_.host, words, error);
       if (copied_) {
         connect();
@@ -182,8 +183,9 @@ class Remote {
     if (finished_) {
       return;
     }
-    tell(2, "the connection to " + wish_.host.host + " broke" + (reason.empty() ? "" : " (" + reason + ")") +
-                ". What runs there goes on; it is tried again until the connection is back.");
+    tell(protocol::MessageType::kWarning,
+         "the connection to " + wish_.host.host + " broke" + (reason.empty() ? "" : " (" + reason + ")") +
+             ". What runs there goes on; it is tried again until the connection is back.");
     try_later();
   }
 
@@ -201,14 +203,14 @@ class Remote {
   // ---- the end
 
   void fail(const std::string& words) {
-    std::cerr << "ridgeline: " << wish_.host.host << " cannot be used: " << words << std::endl;
+    print_error(wish_.host.host + " cannot be used: " + words);
     finish(kExitEnvironment);
   }
 
   /// The daemon has ended the session.
   void ended(const std::string& reason) {
     if (!reason.empty()) {
-      std::cerr << "ridgeline: the session on " << wish_.host.host << " has ended: " << reason << std::endl;
+      print_error("the session on " + wish_.host.host + " has ended: " + reason);
     }
     finish(exit_code_);
   }

@@ -6,7 +6,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <exception>
-#include <iostream>
 #include <limits>
 #include <memory>
 #include <string>
@@ -16,6 +15,7 @@
 #include "commands/daemon.h"
 #include "commands/exit_codes.h"
 #include "commands/log.h"
+#include "commands/terminal.h"
 #include "methods/server.h"
 #include "worker/process.h"
 
@@ -56,7 +56,7 @@ int serve(const ServeOptions& options) {
   });
   std::string error;
   if (!daemon.start(error)) {
-    std::cerr << "ridgeline: " << error << "\n";
+    print_error(error);
     return kExitEnvironment;
   }
   run_to_end(loop);

@@ -48,6 +48,8 @@ class Importer {
     input.environment = environment();
     input.capacity_bytes = capacity_;
     input.batch_size = std::max(1, options_.batch_size);
+    input.batch_size_known = options_.batch_size > 0;
+    input.peak_known = memory == MemoryKnown::kAll;
     add_warnings(files, memory, input.warnings);
     input.runs.push_back(batch_run());
     return input;
@@ -363,7 +365,8 @@ class Importer {
     }
     if (options_.batch_size == 0) {
       warnings.emplace_back(
-          "A trace does not tell the batch size: without --batch-size, throughput counts iterations.");
+          "A trace does not tell the batch size, so throughput is unknown: --batch-size N says how many samples an "
+          "iteration has.");
     }
     if (device_ != kNoNumber && parts_.columns.activity_kind.empty()) {
       warnings.emplace_back(
@@ -378,7 +381,8 @@ class Importer {
       warnings.emplace_back("The trace has no memory events (profile_memory=True), so nothing is known of memory.");
     } else if (memory == MemoryKnown::kChanges) {
       warnings.emplace_back(
-          "The trace does not tell what was allocated before it began: memory is what was allocated in it.");
+          "The trace does not tell what was allocated before it began, so the peak is unknown: memory of lines and "
+          "modules is what was allocated in the trace.");
     } else {
       warnings.emplace_back(
           "What was allocated before the trace began stands as weights; a trace does not tell parameters, gradients "

@@ -26,6 +26,8 @@ using nlohmann::json;
 constexpr std::size_t kMaxDepth = 256;
 constexpr std::size_t kMaxName = 16384;  ///< of a string that is kept; the rest is cut off
 constexpr std::size_t kMaxDevices = 1024;
+/// Of a string beside its characters, which stand in the list and in the index: two objects and a node.
+constexpr std::size_t kStringOverhead = 2 * sizeof(std::string) + 32;
 
 /// A stream over a source, for the parser.
 class SourceBuffer : public std::streambuf {
@@ -267,11 +269,12 @@ class Handler : public nlohmann::json_sax<json> {
     if (found != strings_.end()) {
       return found->second;
     }
-    if (text.size() > limits_.string_bytes - std::min(limits_.string_bytes, string_bytes_)) {
+    const std::size_t held = 2 * text.size() + kStringOverhead;
+    if (held > limits_.string_bytes - std::min(limits_.string_bytes, string_bytes_)) {
       ++trace_.losses.too_many;
       return 0;
     }
-    string_bytes_ += text.size();
+    string_bytes_ += held;
     const auto index = static_cast<std::uint32_t>(trace_.strings.size());
     trace_.strings.emplace_back(text);
     strings_.emplace(text, index);
@@ -449,7 +452,8 @@ class Handler : public nlohmann::json_sax<json> {
       ++trace_.losses.negative;
       return;
     }
-    if (trace_.events.size() >= limits_.events) {
+    const std::optional<std::uint32_t> thread = thread_index();
+    if (trace_.events.size() >= limits_.events || !thread.has_value()) {
       ++trace_.losses.too_many;
       return;
     }
@@ -471,17 +475,24 @@ class Handler : public nlohmann::json_sax<json> {
         event_.stream = static_cast<std::uint32_t>(seen_.thread & 0xffffU);
       }
     }
-    event_.thread = thread_index();
+    event_.thread = *thread;
     trace_.events.push_back(event_);
   }
 
-  std::uint32_t thread_index() {
+  /// Nothing beyond the most threads.
+  std::optional<std::uint32_t> thread_index() {
     const std::uint64_t identity = seen_.process * 0x9E3779B97F4A7C15ULL ^ seen_.thread;
-    const auto [found, inserted] = threads_.try_emplace(identity, static_cast<std::uint32_t>(trace_.threads.size()));
-    if (inserted) {
-      trace_.threads.push_back(identity);
+    const auto found = threads_.find(identity);
+    if (found != threads_.end()) {
+      return found->second;
     }
-    return found->second;
+    if (trace_.threads.size() >= limits_.threads) {
+      return std::nullopt;
+    }
+    const auto index = static_cast<std::uint32_t>(trace_.threads.size());
+    threads_.emplace(identity, index);
+    trace_.threads.push_back(identity);
+    return index;
   }
 
   const TraceLimits& limits_;
@@ -532,7 +543,7 @@ bool nanoseconds(std::string_view microseconds, std::uint64_t& ns) {
 }
 
 Trace read_trace(ByteSource source, const TraceLimits& limits) {
-  SourceBuffer buffer(decompressed(std::move(source), limits.file_bytes));
+  SourceBuffer buffer(bounded_json(decompressed(std::move(source), limits.file_bytes), limits.tokens));
   std::istream stream(&buffer);
   stream.exceptions(std::ios::badbit);  // what the source throws is passed on
   Handler handler(limits, buffer);

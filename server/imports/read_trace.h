@@ -5,20 +5,24 @@
 #include <cstdint>
 #include <string_view>
 
+#include "imports/bounded_json.h"
 #include "imports/byte_source.h"
 #include "imports/trace.h"
 
 namespace ridgeline::imports {
 
-/// Beyond these, events are counted as lost.
+/// Beyond these, events are counted as lost, where nothing else is said.
 struct TraceLimits {
   std::size_t events = std::size_t{1} << 25U;
-  std::size_t string_bytes = std::size_t{1} << 29U;
+  std::size_t string_bytes = std::size_t{1} << 30U;    ///< in memory, of the strings that differ
   std::uint64_t file_bytes = std::uint64_t{1} << 34U;  ///< inflated; more is refused
+  std::size_t threads = std::size_t{1} << 16U;
+  TokenLimits tokens{};  ///< more is refused
 };
 
-/// Reads as the bytes come: a file takes as much memory as its events do. Understands Kineto's categories, and those of
-/// torch 1.8. Throws ImportError for what is no JSON, ends too early, or has no events.
+/// Reads as the bytes come: a file takes as much memory as its events do, and no other part of it takes more than
+/// `limits` say. Understands Kineto's categories, and those of torch 1.8. Throws ImportError for what is no JSON, ends
+/// too early, has no events, or has a token that is too long.
 Trace read_trace(ByteSource source, const TraceLimits& limits = {});
 
 /// Nanoseconds of a JSON number in microseconds, digit by digit: a double has too few of them. False for what is no

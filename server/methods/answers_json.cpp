@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/answers.h"
+#include "protocol/shown_text.h"
 #include "report/json.h"
 #include "report/prediction.h"
 #include "report/wording.h"
@@ -31,7 +32,7 @@ Json trial_json(const Entry& entry) {
   if (!entry.trial.has_value()) return nullptr;
   return {{"batchSize", entry.trial->batch_size},
           {"running", entry.trial->going.has_value()},
-          {"message", entry.trial->message}};
+          {"message", protocol::label_text(entry.trial->message)}};
 }
 
 Json measured_json(const analysis::TimeSample& sample, const Json& peak_bytes) {
@@ -71,7 +72,7 @@ Json summary_json(const Entry& entry, const std::string& uri, std::optional<int>
           {"lowMs", number(profile.iteration.ms.low)},
           {"highMs", number(profile.iteration.ms.high)},
           {"timeMsByPhase", report::phases_json(profile.iteration.by_phase)},
-          {"samplesPerSecond", number(profile.samples_per_second)},
+          {"samplesPerSecond", report::optional_json(profile.samples_per_second)},
           {"maxSamplesPerSecond", report::optional_json(profile.max_samples_per_second)},
           {"peakBytes", profile.peak_bytes},
           {"peakBytesByCategory", report::categories_json(profile.by_category)},

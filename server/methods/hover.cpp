@@ -14,6 +14,7 @@ namespace {
 
 using analysis::LineCost;
 using analysis::Node;
+using protocol::Markdown;
 using report::Cost;
 
 /// Nodes that have no ancestor among themselves: what is inside of another is in its figures already.
@@ -57,7 +58,7 @@ void add(Cost& cost, const LineCost& line) {
   }
 }
 
-std::string of_line(const Snapshot& snapshot, std::uint32_t line) {
+Markdown of_line(const Snapshot& snapshot, std::uint32_t line) {
   const auto then = snapshot.profiled(line);
   const FileFigures& file = *snapshot.file();
   const auto found = then.has_value() ? file.lines.find(*then) : file.lines.end();
@@ -78,7 +79,7 @@ std::string of_line(const Snapshot& snapshot, std::uint32_t line) {
 
 /// A function: its own lines together. What one of them calls is in its total, so that the totals sum to the
 /// function's, but for recursion, which can make them more than there is.
-std::string of_function(const Snapshot& snapshot, const source::Definition& definition) {
+Markdown of_function(const Snapshot& snapshot, const source::Definition& definition) {
   Cost cost;
   cost.title = definition.qualified_name;
   bool found = false;
@@ -91,10 +92,10 @@ std::string of_function(const Snapshot& snapshot, const source::Definition& defi
   }
   const double whole = snapshot.figures()->profile().iteration.ms.value;
   cost.total_ms = std::min(cost.total_ms, whole);
-  return found ? report::cost_markdown(snapshot.figures()->profile(), cost) : "";
+  return found ? report::cost_markdown(snapshot.figures()->profile(), cost) : Markdown();
 }
 
-std::string of_class(const Snapshot& snapshot, const source::Definition& definition) {
+Markdown of_class(const Snapshot& snapshot, const source::Definition& definition) {
   std::vector<const Node*> nodes;
   for (const auto& [profiled_line, node] : snapshot.file()->definitions) {
     if (snapshot.now(profiled_line) == definition.name_line) {
@@ -104,7 +105,7 @@ std::string of_class(const Snapshot& snapshot, const source::Definition& definit
   return report::module_markdown(snapshot.figures()->profile(), outermost(*snapshot.figures(), nodes));
 }
 
-std::string words_at(const Snapshot& snapshot, std::size_t offset, std::uint32_t line, source::Span& span) {
+Markdown words_at(const Snapshot& snapshot, std::size_t offset, std::uint32_t line, source::Span& span) {
   const auto inside = [&](const source::Span& name) { return name.begin <= offset && offset <= name.end; };
   if (snapshot.own != nullptr && snapshot.own->figures != nullptr) {
     const auto& entry_point = snapshot.source.entry_point();
@@ -113,7 +114,7 @@ std::string words_at(const Snapshot& snapshot, std::size_t offset, std::uint32_t
         span = provider->name_span;
         const auto batch = other_batch_in_code(snapshot);
         const std::string note = snapshot.own->trial.has_value() ? snapshot.own->trial->message : "";
-        return (batch.has_value() ? report::batch_markdown(*batch, note) : "") +
+        return (batch.has_value() ? report::batch_markdown(*batch, note) : Markdown()) +
                report::summary_markdown(snapshot.own->figures->profile(), snapshot.own->figures->outlook());
       }
     }
@@ -139,14 +140,14 @@ std::optional<protocol::Hover> hover(const Snapshot& snapshot, protocol::Positio
     return std::nullopt;
   }
   source::Span span{0, 0};
-  std::string words = words_at(snapshot, *offset, position.line, span);
+  Markdown words = words_at(snapshot, *offset, position.line, span);
   if (words.empty()) {
     return std::nullopt;
   }
   if (const std::string note = snapshot.stale_note(); !note.empty()) {
-    words += "\n*" + note + "*\n";
+    words += "\n*" + Markdown::text(note) + "*\n";
   }
-  return protocol::Hover{{true, std::move(words)},
+  return protocol::Hover{{std::move(words)},
                          span.end > span.begin ? snapshot.range(span) : snapshot.line_range(position.line)};
 }
 

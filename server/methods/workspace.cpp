@@ -273,6 +273,9 @@ const Entry* Workspace::failed_at(const session::Document& document) const {
 }
 
 void Workspace::report_unparsed(const SourceView& view) {
+  if (!session_.running()) {
+    return;  // after `shutdown` nothing is sent
+  }
   const std::string& uri = view.document().uri();
   if (view.is_parsed()) {
     unparsed_.erase(uri);

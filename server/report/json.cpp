@@ -67,7 +67,7 @@ Json iteration_json(const analysis::IterationTime& iteration) {
 }
 
 Json memory_json(const Profile& profile) {
-  return {{"peakBytes", profile.peak_bytes},
+  return {{"peakBytes", profile.peak_known ? Json(profile.peak_bytes) : Json(nullptr)},
           {"capacityBytes", profile.capacity_bytes},
           {"byCategory", categories_json(profile.by_category)}};
 }
@@ -242,7 +242,7 @@ Json unused_json(const analysis::UnusedGradients& unused) {
 
 Json throughput_json(const Profile& profile) {
   Json maximum = profile.max_samples_per_second ? number(*profile.max_samples_per_second) : Json(nullptr);
-  return {{"samplesPerSecond", number(profile.samples_per_second)}, {"maxSamplesPerSecond", std::move(maximum)}};
+  return {{"samplesPerSecond", optional_json(profile.samples_per_second)}, {"maxSamplesPerSecond", std::move(maximum)}};
 }
 
 Json closure_json(const Profile& profile) {
@@ -298,7 +298,9 @@ Json environment_json(const analysis::Environment& environment) {
 }
 
 Json entry_json(const Profile& profile) {
-  return {{"path", profile.entry_path}, {"projectRoot", profile.project_root}, {"batchSize", profile.batch_size}};
+  return {{"path", profile.entry_path},
+          {"projectRoot", profile.project_root},
+          {"batchSize", profile.batch_size_known ? Json(profile.batch_size) : Json(nullptr)}};
 }
 
 Json batch_json(const std::optional<analysis::BatchPrediction>& batch) {

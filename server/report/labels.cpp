@@ -84,15 +84,16 @@ std::string line_label(const analysis::LineCost& line, const Profile& profile, L
 }
 
 std::string throughput_label(const Profile& profile) {
-  std::string text = figure(profile.samples_per_second) + " samples/s";
-  if (profile.max_samples_per_second) {
-    text += fmt::format(" ({} of max {})", share(ratio(profile.samples_per_second, *profile.max_samples_per_second)),
+  std::string text = throughput_words(profile);
+  if (profile.samples_per_second && profile.max_samples_per_second) {
+    text += fmt::format(" ({} of max {})", share(ratio(*profile.samples_per_second, *profile.max_samples_per_second)),
                         figure(*profile.max_samples_per_second));
   }
   return text;
 }
 
 std::string memory_label(const Profile& profile) {
+  if (!profile.peak_known) return "peak memory unknown";
   return of_capacity(size(static_cast<double>(profile.peak_bytes)), static_cast<double>(profile.capacity_bytes));
 }
 

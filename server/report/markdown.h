@@ -1,6 +1,6 @@
 // Breakdowns as Markdown, for what an editor shows over a line, a function, a class or a provider. Pure.
 //
-// All names that come from user code stand in code spans, which nothing in them can end.
+// Names that come from user code stand in code spans, which nothing in them can end; all else is escaped.
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@
 
 #include "analysis/prediction.h"
 #include "analysis/profile.h"
+#include "protocol/shown_text.h"
 
 namespace ridgeline::report {
 
 /// A code span that shows exactly `text`, on one line, at most `width` columns.
-std::string code_span(std::string_view text, int width = 60);
+protocol::Markdown code_span(std::string_view text, int width = 60);
 
 /// What a part of the code costs, whatever the part is.
 struct Cost {
@@ -33,15 +34,15 @@ struct Cost {
 };
 
 /// "**`self.conv2`** — 16 calls in one iteration, batch 16", the tables, and what else is known.
-std::string cost_markdown(const analysis::Profile& profile, const Cost& cost);
+protocol::Markdown cost_markdown(const analysis::Profile& profile, const Cost& cost);
 
 /// A module, as the breakdown has it: all instances of a class, or one.
-std::string module_markdown(const analysis::Profile& profile, const std::vector<const analysis::Node*>& nodes);
+protocol::Markdown module_markdown(const analysis::Profile& profile, const std::vector<const analysis::Node*>& nodes);
 
 /// What is known of the batch size in the code, where that is not the profiled one; `note`: what goes on about it.
-std::string batch_markdown(const analysis::BatchPrediction& batch, const std::string& note);
+protocol::Markdown batch_markdown(const analysis::BatchPrediction& batch, const std::string& note);
 
 /// The key figures, over a provider.
-std::string summary_markdown(const analysis::Profile& profile, const analysis::Outlook& outlook);
+protocol::Markdown summary_markdown(const analysis::Profile& profile, const analysis::Outlook& outlook);
 
 }  // namespace ridgeline::report

@@ -300,10 +300,11 @@ void read_figures(const json& report, analysis::Profile& profile) {
   profile.iteration = iteration(report.at("iteration"));
   if (report.contains("device")) profile.device = device(report.at("device"));
   const json& throughput = report.at("throughput");
-  profile.samples_per_second = number(throughput, "samplesPerSecond");
+  profile.samples_per_second = optional(throughput, "samplesPerSecond", number);
   profile.max_samples_per_second = optional(throughput, "maxSamplesPerSecond", number);
   const json& memory = report.at("memory");
-  profile.peak_bytes = bytes(memory, "peakBytes");
+  profile.peak_known = !memory.at("peakBytes").is_null();
+  profile.peak_bytes = profile.peak_known ? bytes(memory, "peakBytes") : 0;
   for (std::size_t i = 0; i < analysis::kCategoryCount; ++i) {
     profile.by_category[i] = bytes(memory.at("byCategory"), analysis::kCategoryNames[i]);
   }
@@ -333,7 +334,8 @@ analysis::Profile profile_from(const json& report) {
   profile.environment = environment_from(report.at("environment"));
   profile.entry_path = report.at("entry").at("path").get<std::string>();
   profile.project_root = report.at("entry").at("projectRoot").get<std::string>();
-  profile.batch_size = batch_size(report.at("entry"));
+  profile.batch_size_known = !report.at("entry").at("batchSize").is_null();
+  profile.batch_size = profile.batch_size_known ? batch_size(report.at("entry")) : 1;
   profile.capacity_bytes = bytes(report.at("memory"), "capacityBytes");
   read_figures(report, profile);
   for (const json& sample : array(report.at("models").at("time"), "samples")) {
@@ -351,8 +353,8 @@ analysis::Profile profile_from(const json& report) {
   const json& memory = report.at("models").at("memory");
   profile.peak_model = peak_model(memory.at("peak"));
   if (memory.contains("allocator")) profile.allocator = allocator(memory.at("allocator"), profile.memory_samples);
-  if (profile.memory_samples.empty() ||
-      !std::ranges::all_of(profile.memory_samples, [&](const analysis::MemorySample& sample) {
+  const bool has_samples = !profile.memory_samples.empty() || !profile.batch_size_known;
+  if (!has_samples || !std::ranges::all_of(profile.memory_samples, [&](const analysis::MemorySample& sample) {
         return std::ranges::find(profile.time_samples, sample.batch_size, &analysis::TimeSample::batch_size) !=
                profile.time_samples.end();
       })) {

@@ -30,9 +30,10 @@ using analysis::Profile;
 
 void title(Page& page, const Profile& profile) {
   const std::string torch = printable(profile.environment.torch);  // an imported trace does not tell it
-  const std::string rest = clip(fmt::format(" · batch {} · {}{}", profile.batch_size, device_words(profile.environment),
-                                            torch.empty() ? "" : " · torch " + torch),
-                                page.width() - 20);
+  const std::string rest =
+      clip(fmt::format(" · batch {} · {}{}", batch_words(profile), device_words(profile.environment),
+                       torch.empty() ? "" : " · torch " + torch),
+           page.width() - 20);
   const std::string path = clip_front(entry_name(profile), page.width() - columns(rest));
   page.line(page.bold(path) + page.dim(rest));
   page.line();
@@ -53,7 +54,7 @@ std::vector<Item> categories(const Profile& profile) {
 void key_figures(Page& page, const Profile& profile) {
   const analysis::Measured& time = profile.iteration.ms;
   const double interval = ratio(std::max(time.high - time.value, time.value - time.low), time.value);
-  const std::string rate = figure(profile.samples_per_second) + " samples/s";
+  const std::string rate = throughput_words(profile);
   const std::string iteration = duration(time.value) + (interval > 0 ? " ± " + share(interval) : "");
   const auto peak = static_cast<double>(profile.peak_bytes);
   const auto capacity = static_cast<double>(profile.capacity_bytes);
@@ -69,15 +70,19 @@ void key_figures(Page& page, const Profile& profile) {
   };
 
   const double maximum = profile.max_samples_per_second.value_or(0);
+  const bool limit_known = maximum > 0 && profile.samples_per_second.has_value();
   page.line(head("throughput", rate) +
-            (maximum > 0 ? limited(profile.samples_per_second, maximum, " of the maximum " + figure(maximum))
+            (limit_known ? limited(*profile.samples_per_second, maximum, " of the maximum " + figure(maximum))
                          : page.dim("maximum unknown")));
   page.flow(head("iteration", iteration), start,
             phases(
                 profile.iteration.by_phase, [&](double ms) { return share(ratio(ms, time.value)); }, 0));
-  page.line(head("peak memory", bytes(peak)) +
-            (capacity > 0 ? limited(peak, capacity, " of " + bytes(capacity)) : page.dim("capacity unknown")));
-  if (const auto items = categories(profile); !items.empty()) page.flow(head("at the peak", ""), start, items);
+  page.line(head("peak memory", peak_words(profile)) + (capacity <= 0 ? page.dim("capacity unknown")
+                                                        : profile.peak_known
+                                                            ? limited(peak, capacity, " of " + bytes(capacity))
+                                                            : page.dim("of " + bytes(capacity))));
+  if (const auto items = categories(profile); profile.peak_known && !items.empty())
+    page.flow(head("at the peak", ""), start, items);
   device_figures(page, profile);
 }
 

@@ -12,47 +12,12 @@ namespace ridgeline::report {
 namespace {
 
 constexpr std::string_view kUnknown = "–";
-constexpr char32_t kReplacement = 0xFFFD;
-
-struct Character {
-  char32_t code = kReplacement;
-  std::size_t bytes = 1;
-};
-
-/// The character at the front of `text`, which is not empty. Anything that is not UTF-8 is one byte of U+FFFD.
-Character first(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  if (byte(0) < 0x80) return {byte(0), 1};
-  const std::size_t length = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : 2;
-  if (byte(0) < 0xC2 || byte(0) > 0xF4 || text.size() < length) return {};
-  char32_t code = byte(0) & (0x7FU >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0U) != 0x80U) return {};
-    code = (code << 6U) | (byte(i) & 0x3FU);
-  }
-  constexpr std::array<char32_t, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
-  if (code < kSmallest[length] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return {};
-  return {code, length};
-}
 
 using Range = std::pair<char32_t, char32_t>;
 
 template <std::size_t N>
 bool within(char32_t code, const std::array<Range, N>& ranges) {
   return std::any_of(ranges.begin(), ranges.end(), [&](const Range& r) { return r.first <= code && code <= r.second; });
-}
-
-/// Controls, and the marks that can make a line read other than it is (Boucher and Anderson, "Trojan Source", 2021).
-bool is_unsafe(char32_t code) {
-  static constexpr std::array<Range, 8> kRanges = {{{0x00, 0x1F},
-                                                    {0x7F, 0x9F},
-                                                    {0x061C, 0x061C},
-                                                    {0x200E, 0x200F},
-                                                    {0x2028, 0x202E},
-                                                    {0x2060, 0x206F},
-                                                    {0xFEFF, 0xFEFF},
-                                                    {0xE0000, 0xE007F}}};
-  return within(code, kRanges);
 }
 
 /// The common part of Unicode's East Asian Width (UAX 11) and of its combining marks; a terminal may differ in rare
@@ -159,28 +124,10 @@ std::string bar(double fraction, int cells) {
   return blocks + kEighths[eighths % 8];
 }
 
-std::string printable(std::string_view text) {
-  std::string safe;
-  safe.reserve(text.size());
-  while (!text.empty()) {
-    const Character character = first(text);
-    const bool blank = character.code == ' ' || (character.code >= '\t' && character.code <= '\r');
-    if (blank) {
-      safe += ' ';
-    } else if (character.code == kReplacement || is_unsafe(character.code)) {
-      safe += "\uFFFD";
-    } else {
-      safe += text.substr(0, character.bytes);
-    }
-    text.remove_prefix(character.bytes);
-  }
-  return safe;
-}
-
 int columns(std::string_view text) {
   int sum = 0;
   while (!text.empty()) {
-    const Character character = first(text);
+    const protocol::Character character = protocol::first_character(text);
     sum += columns_of(character.code);
     text.remove_prefix(character.bytes);
   }
@@ -192,7 +139,7 @@ std::string clip(std::string_view text, int width) {
   if (width <= 0) return {};
   std::size_t end = 0;
   for (int used = 1; end < text.size();) {
-    const Character character = first(text.substr(end));
+    const protocol::Character character = protocol::first_character(text.substr(end));
     used += columns_of(character.code);
     if (used > width) break;
     end += character.bytes;
@@ -206,7 +153,7 @@ std::string clip_front(std::string_view text, int width) {
   if (left_over <= 0) return std::string(text);
   if (width <= 0) return {};
   for (left_over += 1; left_over > 0 && !text.empty();) {
-    const Character character = first(text);
+    const protocol::Character character = protocol::first_character(text);
     left_over -= columns_of(character.code);
     text.remove_prefix(character.bytes);
   }

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "protocol/shown_text.h"
+
 namespace ridgeline::report {
 
 /// A number without its unit: "0.42", "37.9", "1230", "1.23e+06". Not finite: "–".
@@ -28,9 +30,8 @@ std::string count(double value);
 /// its blocks; whoever draws it fills the rest.
 std::string bar(double fraction, int cells);
 
-/// Text from outside (names, source, messages) that is safe to print on one line: white space becomes a blank; control
-/// characters, escapes, marks that reorder text and invalid UTF-8 become U+FFFD.
-std::string printable(std::string_view text);
+/// For terminals; what text from outside (names, source, messages) goes through first.
+using protocol::printable;
 
 /// Columns that printable text takes: wide characters count two, combining marks none.
 int columns(std::string_view text);

@@ -45,6 +45,18 @@ std::string needed_memory(const analysis::BatchPrediction& batch) {
   return estimated({*needed, std::nullopt, known ? analysis::Certainty::kKnown : analysis::Certainty::kAbout}, bytes);
 }
 
+std::string throughput_words(const analysis::Profile& profile) {
+  return profile.samples_per_second ? figure(*profile.samples_per_second) + " samples/s" : "unknown";
+}
+
+std::string peak_words(const analysis::Profile& profile) {
+  return profile.peak_known ? bytes(static_cast<double>(profile.peak_bytes)) : "unknown";
+}
+
+std::string batch_words(const analysis::Profile& profile) {
+  return profile.batch_size_known ? std::to_string(profile.batch_size) : "unknown";
+}
+
 std::string device_words(const analysis::Environment& environment) {
   if (!environment.in_place_of.empty()) {
     return printable(environment.device + " in place of " + environment.in_place_of);

@@ -31,6 +31,11 @@ std::string estimated(const analysis::Estimate& estimate, const std::function<st
 std::string needed_memory(const analysis::BatchPrediction& batch);
 
 /// "cpu (2 threads)", "cuda (NVIDIA H200)".
+/// "37.9 samples/s", or "unknown"; of the peak "1.84 GiB", or "unknown"; of the batch size "16", or "unknown".
+std::string throughput_words(const analysis::Profile& profile);
+std::string peak_words(const analysis::Profile& profile);
+std::string batch_words(const analysis::Profile& profile);
+
 std::string device_words(const analysis::Environment& environment);
 
 /// "the machine was 12 % slower than in the profile, and the time is scaled to it".

@@ -96,11 +96,7 @@ void Progress::end(const std::string& message) {
     return;
   }
   if (state->stage == State::Stage::kShown) {
-    Json value = {{"kind", "end"}};
-    if (!message.empty()) {
-      value["message"] = message;
-    }
-    send(*state, std::move(value));
+    send(*state, protocol::WorkDoneProgressEnd{message});
   }
   state->stage = State::Stage::kEnded;
   if (const auto session = state->session.lock()) {

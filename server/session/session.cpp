@@ -227,22 +227,17 @@ void Session::register_capabilities(std::vector<protocol::Registration> registra
 void Session::log(protocol::MessageType type, const std::string& text) {
   spdlog::log(level_of(type), "session {}: {}", id_, text);
   if (type != protocol::MessageType::kDebug) {  // new in 3.18
-    notify("window/logMessage", {{"type", static_cast<int>(type)}, {"message", text}});
+    notify("window/logMessage", protocol::MessageParams{type, text});
   }
 }
 
 void Session::show(protocol::MessageType type, const std::string& text) {
-  notify("window/showMessage", {{"type", static_cast<int>(type)}, {"message", text}});
+  notify("window/showMessage", protocol::MessageParams{type, text});
 }
 
 void Session::ask(protocol::MessageType type, const std::string& text, const std::vector<std::string>& choices,
                   std::function<void(std::optional<std::string>)> callback) {
-  Json actions = Json::array();
-  for (const std::string& choice : choices) {
-    actions.push_back({{"title", choice}});
-  }
-  request("window/showMessageRequest",
-          {{"type", static_cast<int>(type)}, {"message", text}, {"actions", std::move(actions)}},
+  request("window/showMessageRequest", protocol::MessageRequestParams{type, text, choices},
           [callback = std::move(callback)](const ClientAnswer& answer) {
             const auto* chosen = std::get_if<Json>(&answer);
             callback(chosen != nullptr && chosen->is_object() ? protocol::optional_member<std::string>(*chosen, "title")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, ridgeline
+from conftest import BINARY, ROOT, ridgeline
 from gpu_trace import GpuTrace
 from jsonschema import Draft202012Validator
 
@@ -229,3 +231,76 @@ def test_refuses_what_is_no_file(tmp_path):
         done = ridgeline("import", path)
         assert done.returncode == 2
         assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("head", "unit", "words"),
+    [
+        (b"", b" ", "blanks or brackets longer than 1 MiB at byte 0"),
+        (b'{"traceEvents":[{"ph":"X","name":"', b"x", "string longer than 4 MiB at byte 33"),
+        (b'{"traceEvents":[', b"[],", "blanks or brackets longer than 1 MiB at byte 14"),
+        (b'{"traceEvents":[{"ts":', b"7", "number longer than 4096 bytes at byte 22"),
+    ],
+    ids=["blanks", "string", "brackets", "number"],
+)
+def test_a_small_file_cannot_take_all_memory(tmp_path, head, unit, words):
+    """1.2 GB, in a file of a hundredth of that: members of gzip, one after the other."""
+    path = tmp_path / "bomb.json.gz"
+    member = gzip.compress(unit * (6_000_000 // len(unit)), mtime=0)
+    path.write_bytes(gzip.compress(head, mtime=0) + member * 200)
+    with subprocess.Popen([BINARY, "import", path], stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        error = process.stderr.read().decode()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 1, error
+    assert words in error
+    assert "record the trace again" in error
+    assert usage.ru_maxrss < 300 * 1024, "KiB"
+
+
+# ---- What a trace does not tell.
+
+
+def trace_with(*memory: dict[str, Any]) -> str:
+    def event(phase: str, category: str, name: str, ts: int, **more: Any) -> dict[str, Any]:
+        return {"ph": phase, "cat": category, "name": name, "pid": 1, "tid": 1, "ts": ts, **more}
+
+    steps = [event("X", "user_annotation", f"ProfilerStep#{i}", 1000 * i, dur=1000) for i in range(1, 5)]
+    operations = [event("X", "cpu_op", "aten::mm", 1000 * i + 100, dur=500) for i in range(1, 5)]
+    changes = [event("i", "cpu_instant_event", "[memory]", 2150 + i, args=args) for i, args in enumerate(memory)]
+    return json.dumps({"traceEvents": steps + operations + changes})
+
+
+ALLOCATED = {"Addr": 64, "Bytes": 4096, "Device Id": -1, "Device Type": 0}
+TOTALS = {"Total Allocated": 8192, "Total Reserved": 0}
+
+
+@pytest.mark.parametrize(
+    ("memory", "peak"),
+    [((), None), ((ALLOCATED,), None), ((ALLOCATED | TOTALS,), 8192)],
+    ids=["no-memory", "no-totals", "totals"],
+)
+def test_a_peak_that_a_trace_does_not_tell_is_unknown(tmp_path, memory, peak):
+    path = tmp_path / "trace.json"
+    path.write_text(trace_with(*memory))
+    assert imported(path)["memory"]["peakBytes"] == peak
+    text = ridgeline("import", path).stdout
+    assert re.search(r"peak memory +" + ("unknown" if peak is None else r"8\.00 KiB"), text), text
+    assert "0 B" not in text
+
+
+def test_throughput_is_unknown_without_the_batch_size(tmp_path):
+    path = tmp_path / "trace.json"
+    path.write_text(trace_with())
+    without, given = imported(path), imported(path, "--batch-size", "32")
+    assert (without["entry"]["batchSize"], without["throughput"]["samplesPerSecond"]) == (None, None)
+    assert without["models"]["time"]["samples"] == without["models"]["memory"]["samples"] == []
+    assert given["entry"]["batchSize"] == 32
+    assert given["throughput"]["samplesPerSecond"] == pytest.approx(32 / 0.001)
+    text = ridgeline("import", path).stdout
+    assert re.search(r"throughput +unknown", text), text
+    assert "batch unknown" in text
+    assert "samples/s" not in text
+    assert "--batch-size N" in " ".join(text.split())
+    for wrong in ("0", "-1", "1.5", "many", "99999999999"):
+        assert ridgeline("import", path, "--batch-size", wrong).returncode == 2, wrong

@@ -129,6 +129,31 @@ def test_every_row_names_something_that_can_exist():
             assert name in MAY_INCLUDE or name == "server", f"{name} is used in the table but has no row"
 
 
+# Places that show text, each behind one function (docs/security.md): (pattern, where it may stand).
+SINKS = [
+    (
+        r"window/(?:showMessage|showMessageRequest|logMessage)\"",
+        ["server/session/session.cpp", "server/commands/remote.cpp"],
+    ),
+    (r"\\?\$/progress\"", ["server/session/progress.cpp"]),
+    (
+        r"std::(?:cerr|cout|clog)\b",
+        [f"server/commands/{name}.cpp" for name in ("terminal", "progress_line", "options", "doctor", "profile_now")],
+    ),
+    (r"\"(?:markdown|plaintext)\"", ["protocol/lsp.cpp", "protocol/client_capabilities.cpp"]),
+]
+
+
+def test_text_is_shown_in_known_places_only():
+    found = [
+        f"{source}: {pattern}"
+        for source, text in tree().items()
+        for pattern, homes in SINKS
+        if source not in homes and re.search(pattern, text)
+    ]
+    assert found == []
+
+
 # A source that includes something → what the checker must say; "" when it is fine.
 CASES = [
     ("protocol/a.cpp", '#include "protocol/recording.h"', ""),

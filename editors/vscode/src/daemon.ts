@@ -11,6 +11,7 @@ import {
   type Middleware,
   State,
 } from 'vscode-languageclient/node';
+import { showError } from './notify';
 
 const crashesAllowed = 4;
 const crashWindowMs = 3 * 60 * 1000;
@@ -119,7 +120,7 @@ export class Daemon implements vscode.Disposable {
 
   private async tell(message: string): Promise<void> {
     this.log.error(message);
-    const choice = await vscode.window.showErrorMessage(message, 'Show Log', 'Restart');
+    const choice = await showError(message, 'Show Log', 'Restart');
     if (choice === 'Show Log') this.log.show();
     if (choice === 'Restart') await this.start();
   }

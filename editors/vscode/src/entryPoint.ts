@@ -1,6 +1,8 @@
 /** Writes an entry point for a model class of the user's choice; what its input looks like is left to fill in. */
 import * as path from 'node:path';
 import * as vscode from 'vscode';
+import { inert } from './inert';
+import { showError, showInformation } from './notify';
 
 interface ModelClass {
   name: string;
@@ -14,10 +16,10 @@ const fileLimit = 2000;
 export async function writeEntryPoint(template: vscode.Uri): Promise<void> {
   const found = await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title: 'Looking for model classes' }, findModels);
   if (found.length === 0) {
-    void vscode.window.showInformationMessage('No class of this workspace names Module among its bases.');
+    void showInformation('No class of this workspace names Module among its bases.');
     return;
   }
-  const items = found.map((model) => ({ label: `$(symbol-class) ${model.name}`, description: `${vscode.workspace.asRelativePath(model.file)}:${model.line + 1}`, model }));
+  const items = found.map((model) => ({ label: `$(symbol-class) ${model.name}`, description: inert(`${vscode.workspace.asRelativePath(model.file)}:${model.line + 1}`), model }));
   const choice = await vscode.window.showQuickPick(items, { title: 'Write an entry point', placeHolder: 'Which class is the model?', matchOnDescription: true });
   if (choice === undefined) return;
   const { name, file } = choice.model;
@@ -27,7 +29,7 @@ export async function writeEntryPoint(template: vscode.Uri): Promise<void> {
   const edit = new vscode.WorkspaceEdit();
   edit.createFile(target, { contents: Buffer.from(text) });
   if (!(await vscode.workspace.applyEdit(edit))) {
-    void vscode.window.showErrorMessage(`${vscode.workspace.asRelativePath(target)} could not be written. Is the folder read-only?`);
+    void showError(`${vscode.workspace.asRelativePath(target)} could not be written. Is the folder read-only?`);
     return;
   }
   const document = await vscode.workspace.openTextDocument(target);

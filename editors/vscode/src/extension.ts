@@ -5,6 +5,7 @@ import { BatchSize } from './batchSize';
 import { Daemon } from './daemon';
 import { writeEntryPoint } from './entryPoint';
 import { Markers } from './markers';
+import { showInformation } from './notify';
 import { Profiles } from './profiles';
 import { Profiling } from './profiling';
 import { statusBar } from './status';
@@ -57,7 +58,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     command('cancelProfile', () => profiling.cancel()),
     command('showView', () => vscode.commands.executeCommand('ridgeline.view.focus')),
     command('showReport', () => profiles.entry && vscode.commands.executeCommand('ridgeline.openReport', profiles.entry.toString())),
-    command('showTraceback', () => profiles.state?.failure ? showTraceback(profiles.state.failure) : vscode.window.showInformationMessage('The last profile did not fail.')),
+    command('showTraceback', () => profiles.state?.failure ? showTraceback(profiles.state.failure) : showInformation('The last profile did not fail.')),
     command('goToFailure', () => profiles.state?.failure && goToFailure(profiles.state.failure)),
     command('showLog', () => own.log.show()),
     command('restart', () => own.start()),

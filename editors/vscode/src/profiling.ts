@@ -2,6 +2,7 @@
 import * as vscode from 'vscode';
 import { LSPErrorCodes, ResponseError } from 'vscode-languageclient/node';
 import type { Daemon } from './daemon';
+import { showError, showInformation, showWarning } from './notify';
 import type { Profiles } from './profiles';
 import type { Failure } from './protocol';
 import { showTraceback } from './traceback';
@@ -13,11 +14,11 @@ export class Profiling {
   async profile(entry?: vscode.Uri, options: object = {}): Promise<void> {
     const file = entry ?? (await this.entryHere());
     if (file === undefined) {
-      void vscode.window.showInformationMessage('Open the Python file with your providers, then profile it.');
+      void showInformation('Open the Python file with your providers, then profile it.');
       return;
     }
     if (!vscode.workspace.isTrusted) {
-      const choice = await vscode.window.showWarningMessage(
+      const choice = await showWarning(
         'Profiling runs the code of this workspace, which is not trusted.', 'Manage Workspace Trust');
       if (choice !== undefined) await vscode.commands.executeCommand('workbench.trust.manage');
       return;
@@ -45,7 +46,7 @@ export class Profiling {
     const failure = error.data as Failure | undefined;
     // Refusing to run the code, and asking again, are what the user did.
     if (failure?.kind === 'not-trusted' || failure?.kind === 'superseded') return;
-    const choice = await vscode.window.showErrorMessage(`Ridgeline: ${error.message}`, ...(failure ? ['Show Traceback'] : []), 'Show Log');
+    const choice = await showError(`Ridgeline: ${error.message}`, ...(failure ? ['Show Traceback'] : []), 'Show Log');
     if (choice === 'Show Traceback' && failure) await showTraceback(failure);
     if (choice === 'Show Log') this.daemon.log.show();
   }

@@ -1,6 +1,7 @@
 /** What package.json says, against what is documented. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import path from 'node:path';
 import { test } from 'node:test';
 import { root } from './workbench.mjs';
@@ -8,6 +9,11 @@ import { root } from './workbench.mjs';
 const read = (...names) => readFileSync(path.join(root, ...names), 'utf8');
 const { contributes, version } = JSON.parse(read('editors/vscode/package.json'));
 const settings = contributes.configuration.properties;
+/** What a source of the extension exports, where it needs nothing of VS Code. */
+const source = async (name) => {
+  const { transformSync } = createRequire(path.join(root, 'editors/vscode/package.json'))('esbuild');
+  return import(`data:text/javascript,${encodeURIComponent(transformSync(read('editors/vscode/src', name), { loader: 'ts' }).code)}`);
+};
 const codesIn = (text) => [...text.matchAll(/^\| `([\w.-]+)` \| /gm)].map(([, code]) => code);
 
 test('each documented setting of the daemon can be set in VS Code, with the same default', () => {
@@ -24,4 +30,24 @@ test('each kind of advice can be turned off', () => {
 
 test('the extension has the version of the daemon', () => {
   assert.equal(/project\(ridgeline VERSION ([\d.]+)/.exec(read('CMakeLists.txt'))[1], version);
+});
+
+/** As VS Code has it (src/vs/base/common/linkedText.ts), for notifications. */
+const link = /\[([^\]]+)\]\(((?:https?:\/\/|command:|file:)[^)\s]+)(?: (["'])(.+?)(\3))?\)/i;
+
+test('text from outside is inert in notifications and labels', async () => {
+  const { inert } = await source('inert.ts');
+  for (const hostile of ['[a](command:b)', '[a](https://example.org "t")', '[a]([b](file:///c))', '[a](\u0000command:b)', '$(trash) a', '[[a]](COMMAND:b)']) {
+    const shown = inert(`x ${hostile} y`);
+    assert.doesNotMatch(shown.replaceAll(/\s/g, ' '), link, hostile);
+    assert.doesNotMatch(shown, /\$\(|[\x00-\x08\u202e]/, hostile);
+  }
+  assert.equal(inert('/home/me/net.py could not be written.'), '/home/me/net.py could not be written.');
+  assert.equal(inert('x'.repeat(5000)).length, 1024);
+});
+
+test('notifications have one place', () => {
+  const folder = path.join(root, 'editors', 'vscode', 'src');
+  const showing = readdirSync(folder).filter((name) => name.endsWith('.ts')).filter((name) => /show(Error|Warning|Information)Message/.test(read('editors/vscode/src', name)));
+  assert.deepEqual(showing, ['notify.ts']);
 });

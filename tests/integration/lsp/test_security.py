@@ -246,6 +246,87 @@ def test_names_are_text(tmp_path: Path, opened: Callable[..., Editor]) -> None:
         assert len(columns) == 1, table
 
 
+HOSTILE = (
+    "[Install the update](command:evil) ![x](https://example.org/x.png) <img src=x onerror=e> $(trash) \x1b[2J\u202e"
+)
+LINK = re.compile(r"\[[^\]]+\]\([^)\s]+")  # as VS Code has it for notifications, without regard to the scheme
+UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def texts_of(value: Any, members: set[str]) -> list[str]:
+    """What stands in members of these names, however deep."""
+    if isinstance(value, list):
+        return [text for one in value for text in texts_of(one, members)]
+    if not isinstance(value, dict):
+        return []
+    own = [text for name, text in value.items() if name in members and isinstance(text, str)]
+    return own + [text for name, one in value.items() if name != "data" for text in texts_of(one, members)]
+
+
+def test_what_code_says_never_acts(tmp_path: Path, opened: Callable[..., Editor]) -> None:
+    raising = f"raise type({HOSTILE!r}, (RuntimeError,), {{}})({HOSTILE!r})"
+    entry = project(tmp_path / "project", entry_point())
+    entry = entry.rename(entry.with_name("[Install the update](command:evil) *b* ![x](www.example.org).py"))
+    editor = opened(entry.parent)
+    said: list[dict[str, Any]] = []
+    receive = editor.wire.receive
+    editor.wire.receive = lambda: said.append(receive()) or said[-1]  # type: ignore[method-assign]
+    document = editor.open(entry)
+    uri = document["textDocument"]["uri"]
+    editor.ask("ridgeline/profile", document)
+    whole = {"start": {"line": 0, "character": 0}, "end": {"line": 40, "character": 0}}
+    actions = {"range": whole, "context": {"diagnostics": []}}
+
+    def look() -> str:
+        """Everything that an editor shows of the file; the hovers."""
+        for method, more in (
+            ("textDocument/inlayHint", {"range": whole}),
+            ("textDocument/codeLens", {}),
+            ("textDocument/codeAction", actions),
+        ):
+            editor.ask(method, document | more)
+        hovers = [
+            editor.ask("textDocument/hover", document | {"position": {"line": line, "character": column}})
+            for line, words in enumerate(editor.texts[uri].splitlines())
+            for column in {match.start() for match in re.finditer(r"\w+", words)}
+        ]
+        return "\n".join(hover["contents"]["value"] for hover in hovers if hover)
+
+    look()
+    editor.type_over(uri, "calls += 1", "calls += 2")
+    stale = look()
+    assert "Figures are from before" in stale and "Install the update" in stale, stale
+    bare = re.sub(r"\\[!-/:-@\[-`{-~]|(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", stale)  # without what is escaped, or code
+    assert not re.search(r"[\[\]]|<[a-z/!]|\*b\*|www\.", bare), bare
+    editor.type_over(uri, "calls += 2", raising)
+    failed = editor.call("ridgeline/profile", document)
+    assert "Install the update" in failed["error"]["message"]
+    editor.until(lambda: editor.diagnostics.get(uri))
+    look()
+    command = {"command": "ridgeline.profile", "arguments": [uri]}
+    assert "Install the update" in editor.call("workspace/executeCommand", command)["error"]["message"]
+    editor.configure(timeBudget=HOSTILE, batchSizes=[HOSTILE])
+    editor.configure(python=f"/nowhere/{HOSTILE}")
+    editor.call("ridgeline/profile", document)
+    editor.call("workspace/executeCommand", {"command": HOSTILE, "arguments": [uri]})
+    editor.call("ridgeline/predict", {"profileId": HOSTILE})
+    editor.call(HOSTILE)
+    shown: list[str] = []
+    for message in said:
+        if not str(message.get("method", "")).startswith("ridgeline/"):
+            result = message.get("result")
+            own = isinstance(result, dict) and "profileId" in result  # a method of ours: its texts are data
+            shown += texts_of({} if own else message, {"message", "title", "label", "reason", "code"})
+    kinds = {message.get("method") for message in said}
+    assert {"window/showMessage", "window/showMessageRequest", "$/progress"} <= kinds, kinds
+    assert sum("Install the update" in text for text in shown) >= 8, shown
+    for text in shown:
+        assert not LINK.search(re.sub(r"\s", " ", text)), text
+        assert not UNSAFE.search(text), text
+    titles = texts_of(said, {"title", "label"})
+    assert titles and not any("$(" in title for title in titles)
+
+
 def test_the_token_is_nowhere_but_in_its_file(tmp_path: Path, start: Callable[..., Daemon]) -> None:
     entry = project(tmp_path / "project", ENTRY.replace("touch()", "write_text(repr(__import__('os').environ))"))
     daemon = start("--socket", "0", "--token-file", tmp_path / "token", env=cache(tmp_path))

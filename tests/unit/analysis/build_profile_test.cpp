@@ -47,7 +47,7 @@ TEST(BuildProfile, ScalesTheRecordingToTheBareIteration) {
   EXPECT_DOUBLE_EQ(profile.iteration.ms.value, 8);
   EXPECT_DOUBLE_EQ(profile.scale, 0.8);
   EXPECT_DOUBLE_EQ(profile.recording_overhead, 0.25);
-  EXPECT_DOUBLE_EQ(profile.samples_per_second, 4000);
+  EXPECT_DOUBLE_EQ(profile.samples_per_second.value_or(0), 4000);
   EXPECT_DOUBLE_EQ(profile.lines.at(0).self_ms, 6.4);
   EXPECT_DOUBLE_EQ(profile.user_line_share, 0.8);
   EXPECT_DOUBLE_EQ(profile.breakdown.ms, 8);

@@ -152,7 +152,7 @@ TEST(ReadTrace, TakesACorrelationForNoOperation) {
 TEST(ReadTrace, StopsKeepingEventsAtItsBound) {
   const Trace trace = read_trace(
       bytes_of(trace_of({event("cpu_op", "a", 1, 1), event("cpu_op", "b", 2, 1), event("cpu_op", "c", 3, 1)})),
-      {2, 100, 9999});
+      {2, 10'000, 9999});
   EXPECT_EQ(trace.events.size(), 2U);
   EXPECT_EQ(trace.losses.too_many, 1U);
 }

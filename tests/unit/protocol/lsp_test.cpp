@@ -104,7 +104,7 @@ TEST(Lsp, WritesWhatIsShownBesideCode) {
   InlayHint hint{{1, 2}, "3 ms"};
   EXPECT_EQ(written(hint), Json({{"position", Position{1, 2}}, {"label", "3 ms"}}));
   hint.padding_left = true;
-  hint.tooltip = MarkupContent{true, "t"};
+  hint.tooltip = MarkupContent{Markdown::text("t")};
   EXPECT_EQ(written(hint)["paddingLeft"], true);
   EXPECT_EQ(written(hint)["tooltip"]["value"], "t");
   EXPECT_EQ(written(CodeLens{kRange, Command{"Profile", "ridgeline.profile", Json::array({1})}}),

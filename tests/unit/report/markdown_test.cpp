@@ -24,16 +24,16 @@ const analysis::Node& child(const analysis::Node& node, const std::string& name)
 }
 
 TEST(CodeSpan, ShowsExactlyTheText) {
-  EXPECT_EQ(code_span("self.conv2"), "`self.conv2`");
-  EXPECT_EQ(code_span("a `b` c"), "`` a `b` c ``");
-  EXPECT_EQ(code_span("``"), "``` `` ```");
-  EXPECT_EQ(code_span("a|b"), "`a\\|b`");
-  EXPECT_EQ(code_span("<img onerror=x>"), "`<img onerror=x>`");
-  EXPECT_EQ(code_span("a\nb"), "`a b`");
-  EXPECT_EQ(code_span(""), "`  `");
+  EXPECT_EQ(code_span("self.conv2").markup(), "`self.conv2`");
+  EXPECT_EQ(code_span("a `b` c").markup(), "`` a `b` c ``");
+  EXPECT_EQ(code_span("``").markup(), "``` `` ```");
+  EXPECT_EQ(code_span("a|b").markup(), "`a\\|b`");
+  EXPECT_EQ(code_span("<img onerror=x>").markup(), "`<img onerror=x>`");
+  EXPECT_EQ(code_span("a\nb").markup(), "`a b`");
+  EXPECT_EQ(code_span("").markup(), "`  `");
 }
 
-TEST(CodeSpan, IsBounded) { EXPECT_LT(code_span(std::string(10000, 'x'), 20).size(), 30U); }
+TEST(CodeSpan, IsBounded) { EXPECT_LT(code_span(std::string(10000, 'x'), 20).markup().size(), 30U); }
 
 TEST(Markdown, IsAsExpected) {
   const analysis::Profile profile = testing::resnet_profile();
@@ -51,9 +51,9 @@ TEST(Markdown, IsAsExpected) {
   cost.parent = &model;
   cost.inside = {&child(model, "conv1"), &child(model, "bn1")};
   const analysis::Outlook outlook = analysis::outlook_of(profile);
-  testing::expect_file("markdown.md", "# a line\n\n" + cost_markdown(profile, cost) + "\n# a class\n\n" +
-                                          module_markdown(profile, {&model}) + "\n# a provider\n\n" +
-                                          summary_markdown(profile, outlook));
+  testing::expect_file("markdown.md", "# a line\n\n" + cost_markdown(profile, cost).markup() + "\n# a class\n\n" +
+                                          module_markdown(profile, {&model}).markup() + "\n# a provider\n\n" +
+                                          summary_markdown(profile, outlook).markup());
 }
 
 TEST(Labels, AreShort) {

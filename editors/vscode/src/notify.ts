@@ -1,0 +1,15 @@
+/** Notifications: the one place that text from outside (settings, paths, errors) reaches one through. */
+import * as vscode from 'vscode';
+import { inert } from './inert';
+
+export function showError(message: string, ...actions: string[]): Thenable<string | undefined> {
+  return vscode.window.showErrorMessage(inert(message), ...actions);
+}
+
+export function showWarning(message: string, ...actions: string[]): Thenable<string | undefined> {
+  return vscode.window.showWarningMessage(inert(message), ...actions);
+}
+
+export function showInformation(message: string, ...actions: string[]): Thenable<string | undefined> {
+  return vscode.window.showInformationMessage(inert(message), ...actions);
+}

@@ -1,0 +1,16 @@
+// What a command says on standard error: the one place that text from outside (hosts, paths, exceptions) goes through.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ridgeline::commands {
+
+/// Lines stay lines; each is made safe for a terminal (protocol/shown_text.h) and ends with a newline.
+std::string printable_lines(std::string_view text);
+
+/// "ridgeline: TEXT" and a newline on standard error, made printable, and flushed. Further lines of the text are
+/// indented: none can pass for a message of ours.
+void print_error(std::string_view text);
+
+}  // namespace ridgeline::commands
