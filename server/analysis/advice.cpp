@@ -24,10 +24,7 @@ Location costliest_in(const Profile& profile, Phase phase) {
 /// The batch size is larger than what the device holds, by the models or because it was tried.
 std::optional<Advice> will_not_fit(const Profile& profile, const Predictor& predictor, int batch_size) {
   BatchPrediction now = predict_batch(predictor, batch_size);
-  const bool tried = std::ranges::any_of(profile.skipped, [&](const Skipped& skipped) {
-    return skipped.kind == "out-of-memory" && skipped.batch_size <= batch_size;
-  });
-  if (now.fits.value_or(true) && !tried) {
+  if (now.fits.value_or(true) && !ran_out_of_memory(predictor, batch_size)) {
     return std::nullopt;
   }
   add_reserved(predictor, now);
@@ -44,18 +41,13 @@ std::optional<Advice> will_not_fit(const Profile& profile, const Predictor& pred
 std::optional<Advice> saturates(const Predictor& predictor, int batch_size) {
   const Answer enough = answer(predictor, {Quantity::kThroughputShare, kEnoughThroughput});
   const BatchPrediction now = predict_batch(predictor, batch_size);
-  if (!enough.batch || enough.batch->extrapolated || !enough.batch->samples_per_second || !now.samples_per_second ||
+  const std::optional<double> rate = best_samples_per_second(now);
+  if (!enough.batch || enough.batch->extrapolated || !enough.batch->samples_per_second || !rate ||
       batch_size < kSaturatedFactor * enough.batch->batch_size) {
     return std::nullopt;
   }
-  return Advice{AdviceKind::kThroughputSaturates,
-                {},
-                batch_size,
-                enough.batch->batch_size,
-                enough.batch->samples_per_second->value,
-                now.samples_per_second->value,
-                now,
-                enough.batch};
+  return Advice{AdviceKind::kThroughputSaturates,        {},    batch_size, enough.batch->batch_size,
+                enough.batch->samples_per_second->value, *rate, now,        enough.batch};
 }
 
 /// The line with most of a figure; no place when no line has any.

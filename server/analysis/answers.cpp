@@ -219,6 +219,9 @@ std::vector<int> batch_size_ladder(const Predictor& predictor) {
   for (const TimeSample& sample : predictor.time_samples) {
     ladder.push_back(sample.batch_size);
   }
+  for (const Check& check : predictor.checks) {
+    ladder.push_back(check.time.batch_size);
+  }
   std::ranges::sort(ladder);
   ladder.erase(std::unique(ladder.begin(), ladder.end()), ladder.end());
   return ladder;

@@ -15,8 +15,8 @@ namespace ridgeline::analysis {
 Answer answer(const Predictor& predictor, const Question& question);
 
 /// Batch sizes by which a bar may be moved: ascending, each at most a sixty-fourth above the one before it, from 1 to
-/// twice the largest that fits (64 times the largest sampled, where that is not known). Each that `predictor` sampled
-/// is among them.
+/// twice the largest that fits (64 times the largest sampled, where that is not known). Each that was
+/// measured is among them.
 std::vector<int> batch_size_ladder(const Predictor& predictor);
 
 /// Without a capacity `fits` has neither a batch size nor an obstacle.

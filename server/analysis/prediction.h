@@ -26,11 +26,17 @@ struct Question {
   double value = 0;
 };
 
-/// What the profile saw at a batch size that it sampled.
+/// Where a measurement comes from: a sample of the models; a size that the profile ran to check them; a run after it.
+enum class Origin : std::uint8_t { kSampled, kChecked, kTried };
+
+/// What was seen at a batch size that ran.
 struct Measurement {
   Measured ms;
   double samples_per_second = 0;
   std::uint64_t peak_bytes = 0;
+  Origin origin = Origin::kSampled;
+  double machine_speed = 1;      ///< with kTried: as Check has it
+  bool machine_changed = false;  ///< likewise
 };
 
 /// What the models say of one batch size. A figure that they cannot give is absent.
@@ -47,12 +53,25 @@ struct BatchPrediction {
   /// Into the capacity: the peak, or all that the device's allocator needs. Absent when one of them is unknown.
   std::optional<bool> fits;
   std::optional<Measurement> measured;
+  std::optional<Skipped> failed;  ///< this very size was run, and did not come to an end
 };
+
+/// The peak as it was measured, else as it is predicted. Bytes.
+inline std::optional<double> best_peak_bytes(const BatchPrediction& batch) {
+  const auto predicted = batch.peak_bytes.has_value() ? std::optional(batch.peak_bytes->value) : std::nullopt;
+  return batch.measured.has_value() ? std::optional(static_cast<double>(batch.measured->peak_bytes)) : predicted;
+}
+
+/// The throughput as it was measured, else as it is predicted. Samples per second.
+inline std::optional<double> best_samples_per_second(const BatchPrediction& batch) {
+  const auto predicted =
+      batch.samples_per_second.has_value() ? std::optional(batch.samples_per_second->value) : std::nullopt;
+  return batch.measured.has_value() ? std::optional(batch.measured->samples_per_second) : predicted;
+}
 
 /// What a batch size takes of the memory that it has to fit into: what is reserved, else the peak. Bytes.
 inline std::optional<double> needed_bytes(const BatchPrediction& batch) {
-  const auto peak = batch.peak_bytes.has_value() ? std::optional(batch.peak_bytes->value) : std::nullopt;
-  return batch.reserved_bytes.has_value() ? batch.reserved_bytes : peak;
+  return batch.reserved_bytes.has_value() ? batch.reserved_bytes : best_peak_bytes(batch);
 }
 
 /// Why there is no batch size for an answer, or a figure of it is missing.

@@ -105,6 +105,13 @@ Estimate throughput_of(const Estimate& ms, int batch_size) {
 }
 
 std::optional<Measurement> measured_at(const Predictor& predictor, int batch_size) {
+  const auto checked =
+      std::ranges::find(predictor.checks, batch_size, [](const Check& one) { return one.time.batch_size; });
+  if (checked != predictor.checks.end() && checked->time.ms.value > 0) {
+    return Measurement{checked->time.ms,       1000.0 * batch_size / checked->time.ms.value,
+                       checked->peak_bytes,    checked->tried ? Origin::kTried : Origin::kChecked,
+                       checked->machine_speed, checked->machine_changed};
+  }
   const auto time = std::ranges::find(predictor.time_samples, batch_size, &TimeSample::batch_size);
   const auto memory = std::ranges::find(predictor.memory_samples, batch_size, &MemorySample::batch_size);
   if (time == predictor.time_samples.end() || memory == predictor.memory_samples.end() || time->ms.value <= 0) {
@@ -126,6 +133,7 @@ Predictor make_predictor(const Profile& profile) {
   Predictor predictor;
   predictor.time_samples = profile.time_samples;
   predictor.memory_samples = profile.memory_samples;
+  predictor.checks = profile.checks;
   predictor.skipped = profile.skipped;
   predictor.capacity_bytes = profile.capacity_bytes;
   std::ranges::sort(predictor.time_samples, {}, &TimeSample::batch_size);
@@ -168,6 +176,13 @@ BatchRange memory_range(const Predictor& predictor) {
   return believed(sampled_range(predictor), line, line);
 }
 
+bool ran_out_of_memory(const Predictor& predictor, int batch_size) {
+  const auto failed = [&](const Skipped& skipped) {
+    return skipped.kind == "out-of-memory" && skipped.batch_size <= batch_size;
+  };
+  return std::ranges::any_of(predictor.skipped, failed) && !measured_at(predictor, batch_size).has_value();
+}
+
 BatchPrediction predict_batch(const Predictor& predictor, int batch_size) {
   BatchPrediction batch;
   batch.batch_size = batch_size;
@@ -184,13 +199,24 @@ BatchPrediction predict_batch(const Predictor& predictor, int batch_size) {
     batch.fits = batch.peak_bytes->value <= static_cast<double>(predictor.capacity_bytes);
   }
   batch.measured = measured_at(predictor, batch_size);
+  if (ran_out_of_memory(predictor, batch_size)) {
+    batch.fits = false;
+  } else if (batch.measured.has_value() && batch.fits.has_value()) {
+    batch.fits = true;
+  }
+  const auto failed = std::ranges::find(predictor.skipped, batch_size, &Skipped::batch_size);
+  if (failed != predictor.skipped.end() && !batch.measured.has_value()) {
+    batch.failed = *failed;
+  }
   return batch;
 }
 
 void add_reserved(const Predictor& predictor, BatchPrediction& batch) {
   if (predictor.allocator != nullptr) {
     AllocatorNeed need = replay_step(*predictor.allocator, batch.batch_size, device_of(predictor.allocator->setup));
-    batch.fits = need.fits;  // fragmentation: of two batch sizes the smaller one may be the one that does not
+    if (!batch.measured.has_value() && !ran_out_of_memory(predictor, batch.batch_size)) {
+      batch.fits = need.fits;  // fragmentation: of two batch sizes the smaller one may be the one that does not
+    }
     if (!need.fits) {
       need = replay_step(*predictor.allocator, batch.batch_size, {});
     }

@@ -25,6 +25,7 @@ struct Predictor {
   std::shared_ptr<const AllocatorModel> allocator;  ///< of a device: it says what fits, not `peaks`
   std::vector<TimeSample> time_samples;             ///< by batch size
   std::vector<MemorySample> memory_samples;
+  std::vector<Check> checks;  ///< measured, and not part of the models
   std::vector<Skipped> skipped;
   std::uint64_t capacity_bytes = 0;  ///< 0: unknown
 };
@@ -49,9 +50,13 @@ BatchRange time_range(const Predictor& predictor);
 /// sizes; by the straight line where a time line would be. Empty without either.
 BatchRange memory_range(const Predictor& predictor);
 
+/// Whether this batch size, or a smaller one, ran out of memory when it was run, and this one was not measured.
+bool ran_out_of_memory(const Predictor& predictor, int batch_size);
+
 /// What the models say of one batch size, from 1 to kMaxBatchSize: each figure where its model can be believed. The
 /// ledger is asked anywhere. Beyond twice the largest sampled size a time is only known to be at least so long, and a
-/// peak is exact up to there and down to half of the smallest, if every allocation was seen to be linear.
+/// peak is exact up to there and down to half of the smallest, if every allocation was seen to be linear. With what was
+/// seen of that size, which decides whether it fits.
 BatchPrediction predict_batch(const Predictor& predictor, int batch_size);
 
 /// Adds whether that batch size fits, exactly, and what the device's caching allocator reserves for it; where that does

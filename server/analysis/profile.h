@@ -326,6 +326,12 @@ struct Check {
   std::optional<Estimate> predicted_peak_bytes;
   std::optional<std::uint64_t> peak_reserved_bytes;  ///< of a device's caching allocator; absent without one
   std::optional<double> predicted_reserved_bytes;
+  /// Measured in a run of its own after the profile: `time` is scaled by what `machine_speed` says.
+  bool tried = false;
+  /// How fast the machine was then: iteration time of the profile's own batch size in the profile over that in the run.
+  double machine_speed = 1;
+  /// Beyond the noise of both: the machine was slower or faster than while it was profiled.
+  bool machine_changed = false;
 };
 
 /// A batch size that was tried and did not run.

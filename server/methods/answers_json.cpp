@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/answers.h"
+#include "protocol/shown_text.h"
 #include "report/json.h"
 #include "report/prediction.h"
 #include "report/wording.h"
@@ -27,6 +28,21 @@ Json pieces(const std::vector<analysis::Piece>& values, const std::string& unit)
   return json;
 }
 
+Json trial_json(const Entry& entry) {
+  if (!entry.trial.has_value()) return nullptr;
+  return {{"batchSize", entry.trial->batch_size},
+          {"running", entry.trial->going.has_value()},
+          {"message", protocol::label_text(entry.trial->message)}};
+}
+
+Json measured_json(const analysis::TimeSample& sample, const Json& peak_bytes) {
+  return {{"batchSize", sample.batch_size},
+          {"timeMs", number(sample.ms.value)},
+          {"lowMs", number(sample.ms.low)},
+          {"highMs", number(sample.ms.high)},
+          {"peakBytes", peak_bytes}};
+}
+
 }  // namespace
 
 Json summary_json(const Entry& entry, const std::string& uri, std::optional<int> in_code) {
@@ -37,15 +53,16 @@ Json summary_json(const Entry& entry, const std::string& uri, std::optional<int>
     const auto memory =
         std::ranges::find(profile.memory_samples, sample.batch_size, &analysis::MemorySample::batch_size);
     measured.push_back(
-        {{"batchSize", sample.batch_size},
-         {"timeMs", number(sample.ms.value)},
-         {"lowMs", number(sample.ms.low)},
-         {"highMs", number(sample.ms.high)},
-         {"peakBytes", memory == profile.memory_samples.end() ? Json(nullptr) : Json(memory->peak_bytes)}});
+        measured_json(sample, memory == profile.memory_samples.end() ? Json(nullptr) : Json(memory->peak_bytes)));
+  }
+  for (const analysis::Check& check : profile.checks) {
+    measured.push_back(measured_json(check.time, check.peak_bytes));
   }
   const auto range = analysis::sampled_range(figures.predictor());
   return {{"uri", uri},
           {"profileId", profile.id},
+          {"revision", entry.trials},
+          {"trial", trial_json(entry)},
           {"createdSeconds", figures.created_s()},
           {"stale", entry.is_stale()},
           {"staleReason", entry.stale_words()},
@@ -181,6 +198,8 @@ Json changed_json(const Entry& entry) {
                {"profiling", entry.going.has_value()},
                {"reason", entry.stale_words()},
                {"profileId", nullptr},
+               {"revision", entry.trials},
+               {"trial", trial_json(entry)},
                {"failure", nullptr}};
   if (entry.figures != nullptr) {
     json["profileId"] = entry.figures->profile().id;

@@ -52,6 +52,18 @@ std::optional<int> batch_size_in_code(const source::EntryPoint& entry_point) {
                                                                              : std::nullopt;
 }
 
+std::optional<analysis::BatchPrediction> other_batch_in_code(const Snapshot& snapshot) {
+  const auto& entry_point = snapshot.source.entry_point();
+  if (snapshot.own == nullptr || snapshot.own->figures == nullptr || !entry_point.has_value()) {
+    return std::nullopt;
+  }
+  const Figures& figures = *snapshot.own->figures;
+  const std::optional<int> now = batch_size_in_code(*entry_point);
+  return now.has_value() && *now != figures.profile().batch_size
+             ? std::optional(analysis::predict_batch(figures.predictor(), *now))
+             : std::nullopt;
+}
+
 std::optional<protocol::WorkspaceEdit> batch_size_edit(const session::Document& document, const SourceView& source,
                                                        int batch_size, std::string& why_not) {
   const auto& entry_point = source.entry_point();

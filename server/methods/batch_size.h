@@ -22,6 +22,10 @@ struct BatchSizeChoice {
 /// the code, equal weights and activations. Without what the models cannot tell, does not fit, or is in the code now.
 std::vector<BatchSizeChoice> batch_size_choices(const Figures& figures, int now);
 
+/// What is known of the batch size in the code, where that is not the profiled one: measured, or predicted. Nothing
+/// without figures of the document's own.
+std::optional<analysis::BatchPrediction> other_batch_in_code(const Snapshot& snapshot);
+
 /// The number in the code; nothing when it cannot be read off.
 std::optional<int> batch_size_in_code(const source::EntryPoint& entry_point);
 

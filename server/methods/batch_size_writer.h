@@ -22,6 +22,9 @@ class BatchSizeWriter {
   /// Answers {applied, batchSize, reason}. A wish that a later one replaced is not applied, and says so.
   void write(const std::string& uri, int batch_size, session::Reply reply);
 
+  /// Whether an edit of ours waits for the client, as while a bar is dragged.
+  bool is_writing(const std::string& uri) const { return sent_.contains(uri); }
+
  private:
   struct Wish {
     int batch_size = 0;

@@ -53,6 +53,12 @@ std::vector<CodeLens> code_lenses(const Snapshot& snapshot) {
   const std::string stale = own->is_stale() ? " (stale)" : "";
   add(report::throughput_label(profile) + stale, "ridgeline.openReport", Json::array({uri}));
   add(report::memory_label(profile) + stale, "ridgeline.openReport", Json::array({uri}));
+  if (const auto batch = other_batch_in_code(snapshot)) {
+    const bool going = own->trial.has_value() && own->trial->going.has_value();
+    add("Batch " + std::to_string(batch->batch_size) + ": " + report::batch_label(*batch) +
+            (going ? ", being tried …" : ""),
+        going ? "ridgeline.cancel" : "ridgeline.openReport", Json::array({uri}));
+  }
   if (const auto now = batch_size_in_code(*entry_point)) {
     for (const BatchSizeChoice& choice : batch_size_choices(*own->figures, *now)) {
       if (choice.recommended) {

@@ -115,6 +115,9 @@ void Entries::profile(profiling::ProfileRequest request, const profiling::Target
     }
     auto& made = std::get<profiling::MadeProfile>(outcome);
     entry.changed = std::set<std::string>(made.changed.begin(), made.changed.end());
+    if (entry.trial.has_value() && !entry.trial->going.has_value()) {
+      entry.trial.reset();  // it spoke of the figures before these
+    }
     entry.figures = std::make_shared<const Figures>(std::move(made));
     entry.failed.reset();
     on_change_(entry);
@@ -131,7 +134,69 @@ void Entries::profile(profiling::ProfileRequest request, const profiling::Target
 void Entries::cancel(std::string_view path) {
   if (const Entry* entry = find(path); queue_ != nullptr && entry != nullptr && entry->going.has_value()) {
     queue_->cancel(*entry->going);
+  } else {
+    cancel_trial(path);
   }
+}
+
+void Entries::cancel_trial(std::string_view path) {
+  const Entry* entry = find(path);
+  if (queue_ != nullptr && entry != nullptr && entry->trial.has_value() && entry->trial->going.has_value()) {
+    queue_->cancel(*entry->trial->going);
+  }
+}
+
+void Entries::explain_trial(std::string_view path, int batch_size, const std::string& why) {
+  const auto found = entries_.find(path);
+  if (found == entries_.end()) {
+    return;
+  }
+  Entry& entry = found->second;
+  if (entry.trial.has_value() && entry.trial->going.has_value()) {
+    return;
+  }
+  const std::string before = entry.trial.has_value() ? entry.trial->message : "";
+  if (before != why) {
+    entry.trial = why.empty() ? std::nullopt : std::optional(TrialState{batch_size, std::nullopt, why});
+    on_change_(entry);
+  }
+}
+
+void Entries::try_batch_size(profiling::ProfileRequest request, const profiling::Target& target, bool editor_vouches,
+                             int batch_size) {
+  const auto found = entries_.find(target.entry);
+  if (queue_ == nullptr || found == entries_.end() || found->second.figures == nullptr) {
+    return;
+  }
+  Entry& entry = found->second;
+  const std::shared_ptr<const Figures> held = entry.figures;
+  auto ticket = std::make_shared<profiling::ProfileQueue::Ticket>();
+  const auto finished = [this, &entry, held, ticket](profiling::ProfileOutcome outcome) {
+    if (entry.trial.has_value() && entry.trial->going == *ticket) {
+      end_trial(entry, held, std::move(outcome));
+    }
+  };
+  *ticket = queue_->add_trial(std::move(request), target, {held, &held->made()},
+                              {[this, target, editor_vouches] { return consent_.holds(target, editor_vouches); },
+                               [](const protocol::Progress& /*step*/) {}, finished});
+  entry.trial = TrialState{batch_size, *ticket, "batch size " + std::to_string(batch_size) + " is being tried"};
+  on_change_(entry);
+}
+
+void Entries::end_trial(Entry& entry, const std::shared_ptr<const Figures>& held, profiling::ProfileOutcome outcome) {
+  const int batch_size = entry.trial->batch_size;
+  entry.trial.reset();
+  if (auto* failure = std::get_if<profiling::RunFailure>(&outcome)) {
+    const protocol::Failure& what = failure->failure;
+    if (what.kind != "cancelled" && what.kind != "superseded" && what.kind != "not-trusted") {
+      entry.trial = TrialState{batch_size, std::nullopt,
+                               "batch size " + std::to_string(batch_size) + " could not be tried: " + what.message};
+    }
+  } else if (entry.figures == held) {
+    entry.figures = std::make_shared<const Figures>(std::move(std::get<profiling::MadeProfile>(outcome)));
+    ++entry.trials;
+  }
+  on_change_(entry);
 }
 
 void Entries::load(profiling::ProfileRequest request, const profiling::Target& target) {

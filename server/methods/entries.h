@@ -27,6 +27,13 @@ struct Failed {
   std::shared_ptr<const std::vector<protocol::SourceText>> sources;
 };
 
+/// What is being found out about the batch size in the code, in the background.
+struct TrialState {
+  int batch_size = 0;
+  std::optional<profiling::ProfileQueue::Ticket> going;  ///< the trial that waits or runs
+  std::string message;  ///< what goes on, or why the batch size stays predicted: "batch size 96 is being tried"
+};
+
 struct Entry {
   std::string path;  ///< real
   std::string project_root;
@@ -36,6 +43,8 @@ struct Entry {
   bool profiled_here = false;              ///< the user asked for a profile in this process: a save may ask again
   std::optional<profiling::ProfileQueue::Ticket> going;  ///< the profile that waits or runs
   protocol::Progress progress;                           ///< of it
+  std::optional<TrialState> trial;                       ///< nothing where there is nothing to say
+  int trials = 0;  ///< that have ended with something seen, since the process began: figures with the same id differ
 
   /// The figures are not of what is there now.
   bool is_stale() const { return !changed.empty() || failed.has_value(); }
@@ -73,7 +82,16 @@ class Entries {
   /// its turn has come: if not, it fails as "not-trusted". `editor_vouches`: as Consent has it.
   void profile(profiling::ProfileRequest request, const profiling::Target& target, bool editor_vouches,
                std::vector<protocol::SourceText> open_texts, ProfileEvents events);
+  /// Ends the profile that waits or runs; else the trial.
   void cancel(std::string_view path);
+  /// Tries a batch size in the background: what is seen is added to the entry's figures, if they are still those that
+  /// were there at the beginning. Whatever comes of it, only on_change tells. Needs figures. Whether the code may run
+  /// is looked at once more when its turn has come: if not, nothing happens.
+  void try_batch_size(profiling::ProfileRequest request, const profiling::Target& target, bool editor_vouches,
+                      int batch_size);
+  void cancel_trial(std::string_view path);
+  /// Why a batch size stays predicted; empty: there is nothing to say.
+  void explain_trial(std::string_view path, int batch_size, const std::string& why);
   /// Looks for a kept profile that holds, if nothing is known of the entry yet.
   void load(profiling::ProfileRequest request, const profiling::Target& target);
   /// A file is, in an editor or on disk, what `text` says; nothing: it is gone.
@@ -93,6 +111,7 @@ class Entries {
 
  private:
   Entry& at(const profiling::Target& target);
+  void end_trial(Entry& entry, const std::shared_ptr<const Figures>& held, profiling::ProfileOutcome outcome);
 
   boost::asio::io_context& loop_;
   std::function<void(const Entry&)> on_change_;

@@ -31,6 +31,7 @@ class Figures {
   Figures(const Figures&) = delete;
   Figures& operator=(const Figures&) = delete;
 
+  const profiling::MadeProfile& made() const { return made_; }
   const analysis::Profile& profile() const { return made_.profile; }
   const analysis::Predictor& predictor() const { return predictor_; }
   const analysis::Outlook& outlook() const { return outlook_; }

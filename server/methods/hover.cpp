@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "methods/batch_size.h"
 #include "report/markdown.h"
 
 namespace ridgeline::methods {
@@ -111,7 +112,10 @@ Markdown words_at(const Snapshot& snapshot, std::size_t offset, std::uint32_t li
     for (std::size_t i = 0; entry_point.has_value() && i < source::kProviderKinds; ++i) {
       if (const auto& provider = entry_point->providers[i]; provider.has_value() && inside(provider->name_span)) {
         span = provider->name_span;
-        return report::summary_markdown(snapshot.own->figures->profile(), snapshot.own->figures->outlook());
+        const auto batch = other_batch_in_code(snapshot);
+        const std::string note = snapshot.own->trial.has_value() ? snapshot.own->trial->message : "";
+        return (batch.has_value() ? report::batch_markdown(*batch, note) : Markdown()) +
+               report::summary_markdown(snapshot.own->figures->profile(), snapshot.own->figures->outlook());
       }
     }
   }

@@ -2,16 +2,38 @@
 
 #include <algorithm>
 
+#include "methods/batch_size.h"
 #include "report/labels.h"
 #include "report/wording.h"
 
 namespace ridgeline::methods {
+
+namespace {
+
+/// What is known of the batch size in the code, at the end of its line, where that is not the profiled one.
+void add_batch(const Snapshot& snapshot, const protocol::Range& range, std::vector<protocol::InlayHint>& hints) {
+  const auto batch = other_batch_in_code(snapshot);
+  if (!batch.has_value() || !snapshot.source.entry_point()->batch_size.can_be_edited()) {
+    return;
+  }
+  const std::size_t line = snapshot.range(snapshot.source.entry_point()->batch_size.literal).start.line;
+  if (line >= range.start.line && line <= range.end.line) {
+    protocol::InlayHint hint;
+    hint.position = snapshot.document.position(snapshot.document.text().line_end(line));
+    hint.label = report::batch_label(*batch);
+    hint.padding_left = true;
+    hints.push_back(std::move(hint));
+  }
+}
+
+}  // namespace
 
 std::vector<protocol::InlayHint> inlay_hints(const Snapshot& snapshot, const protocol::Range& range) {
   std::vector<protocol::InlayHint> hints;
   if (snapshot.file() == nullptr || !snapshot.settings.inlay_hints) {
     return hints;
   }
+  add_batch(snapshot, range, hints);
   const analysis::Profile& profile = snapshot.figures()->profile();
   const std::string stale = snapshot.stale_note();
   for (const auto& [profiled_line, line] : snapshot.file()->lines) {

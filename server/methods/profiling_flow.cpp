@@ -20,16 +20,11 @@ constexpr std::string_view kNotTrusted = "not-trusted";
 
 std::string name_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-/// The editor has asked the user itself, and says so: then a gesture is consent enough.
-bool editor_vouches(const protocol::Json& options) {
-  return options.is_object() && options.contains("trust") && options["trust"] == "editor";
-}
-
 std::string question(const profiling::Target& target, bool agreed_before) {
   return (agreed_before ? "What is at " + target.entry + " is not what you agreed to run: its project was replaced. "
                         : std::string()) +
          "Profiling runs the code of " + target.entry + " with " + target.interpreter.path +
-         ", and again when you save it. Run it?";
+         ", and again when you save it or settle on another batch size. Run it?";
 }
 
 profiling::RunFailure not_trusted(const profiling::Target& target) {
@@ -94,6 +89,10 @@ ProfilingFlow::Wish wish_in(const protocol::Json& params) {
 }
 
 }  // namespace
+
+bool editor_vouches(const protocol::Json& options) {
+  return options.is_object() && options.contains("trust") && options["trust"] == "editor";
+}
 
 void ProfilingFlow::start(Workspace& workspace, const std::string& uri, const protocol::Json& params,
                           const session::CancelToken& cancel, ProfileDone done) {

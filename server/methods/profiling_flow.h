@@ -20,6 +20,10 @@ namespace ridgeline::methods {
 /// What a profile that was asked for ended with: null, new figures; else why not.
 using ProfileDone = std::function<void(const Entry*, const profiling::RunFailure*)>;
 
+/// Whether the editor has asked the user itself, and says so in its initializationOptions: then a gesture is consent
+/// enough.
+bool editor_vouches(const protocol::Json& options);
+
 class ProfilingFlow {
  public:
   /// What a request asks for beside the settings.

@@ -98,8 +98,11 @@ Server::Server(boost::asio::io_context& loop)
                  for (const auto& [id, client] : clients_) {
                    client->workspace.entry_changed(entry);
                  }
+                 trials_.entry_changed(entry);
                }),
-      flow_(entries_) {
+      flow_(entries_),
+      trial_timer_(loop),
+      trials_(trial_ports()) {
   service_.capabilities = capabilities_for;
   service_.listener = this;
   add_features();
@@ -127,6 +130,7 @@ void Server::initialized(session::Session& session) {
 
 void Server::ended(session::Session& session) {
   if (const auto found = clients_.find(session.id()); found != clients_.end()) {
+    trials_.ended(session.id());
     flow_.ended(found->second->workspace);
     clients_.erase(found);
   }
@@ -139,6 +143,9 @@ void Server::document_opened(session::Session& session, const session::Document&
 void Server::document_changed(session::Session& session, const session::Document& document,
                               std::span<const session::ByteEdit> edits) {
   client_of(session).workspace.changed(document, edits);
+  if (client_of(session).workspace.view(document.uri()) != nullptr) {
+    trials_.changed({session.id(), document.uri(), document.path()});
+  }
 }
 
 void Server::document_saved(session::Session& session, const session::Document& document) {
@@ -146,6 +153,7 @@ void Server::document_saved(session::Session& session, const session::Document& 
 }
 
 void Server::document_closed(session::Session& session, const session::Document& document) {
+  trials_.closed({session.id(), document.uri(), document.path()});
   client_of(session).workspace.closed(document);
 }
 

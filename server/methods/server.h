@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "methods/batch_size_writer.h"
 #include "methods/entries.h"
 #include "methods/profiling_flow.h"
+#include "methods/trials.h"
 #include "methods/workspace.h"
 #include "session/method_table.h"
 #include "session/session.h"
@@ -25,6 +27,7 @@ class Server : public session::SessionListener {
   const session::Service& service() const { return service_; }
   /// Ends the profiles and their worker, and what is read of texts, so that the loop can run out of work.
   void stop() {
+    trial_timer_.cancel();
     entries_.stop();
     thread_.stop();
   }
@@ -53,12 +56,18 @@ class Server : public session::SessionListener {
   void profile(session::Session& session, const std::string& uri, const protocol::Json& params, session::Reply reply,
                const session::CancelToken& cancel);
   void open_report(session::Session& session, const std::string& uri, session::Reply reply);
+  Trials::Ports trial_ports();
+  TrialDecision decide_trial_of(const Trials::Document& document);
+  void start_trial(const Trials::Document& document, int batch_size);
 
   session::Service service_;
   SourceThread thread_;
   std::map<std::uint64_t, std::unique_ptr<Client>> clients_;  ///< by the session's id
   Entries entries_;
   ProfilingFlow flow_;
+  boost::asio::steady_timer trial_timer_;
+  Trials trials_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace ridgeline::methods

@@ -155,6 +155,7 @@ Settings read_settings(const Json& section, std::vector<std::string>& problems) 
   });
   reader.flag("profileOnSave", settings.profile_on_save);
   reader.number("saveTimeBudget", 0.01, kMostSeconds, settings.save_time_budget_seconds);
+  reader.flag("tryBatchSizes", settings.try_batch_sizes);
   const Json none;
   const auto part = [&](const char* name) -> const Json& {
     return section.is_object() && section.contains(name) ? section[name] : none;

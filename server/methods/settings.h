@@ -25,11 +25,15 @@ struct Settings {
   bool profile_on_save = true;
   /// Of a profile after a save: short, so that the figures are back before the user looks for them.
   double save_time_budget_seconds = 0.1;
+  /// Whether the batch size that the user settles on is tried in the background.
+  bool try_batch_sizes = true;
   bool inlay_hints = true;
   double inlay_hint_threshold = 0.01;  ///< of the iteration's time, or of the peak
   report::LabelFormat inlay_hint_format = report::LabelFormat::kBoth;
   std::array<bool, analysis::kAdviceCount> advice{};  ///< which kinds are shown
 
+  /// Where nothing runs after a save, nothing runs after an edit either.
+  bool tries_batch_sizes() const { return try_batch_sizes && profile_on_save; }
   /// What is asked of a profile by them.
   profiling::ProfileRequest request(const std::string& entry) const;
 };

@@ -286,6 +286,11 @@ void Workspace::report_unparsed(const SourceView& view) {
 
 // ---- diagnostics
 
+const SourceView* Workspace::view(std::string_view uri) const {
+  const auto found = views_.find(uri);
+  return found == views_.end() ? nullptr : found->second.get();
+}
+
 std::vector<protocol::Diagnostic> Workspace::diagnostics_of(const Snapshot& snapshot) const {
   std::vector<protocol::Diagnostic> found = diagnostics(snapshot);
   for (protocol::Diagnostic& diagnostic : found) {

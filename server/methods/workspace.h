@@ -55,6 +55,8 @@ class Workspace {
   /// Calls `answer` with the document as it is then: at once, or when the text has been parsed. A parse ends, but edits
   /// begin it anew: after many of them `give_up` is called in its place, if there is one.
   void when_ready(Question question, Answer answer, std::function<void()> give_up = {});
+  /// Of an open Python document; null: there is none.
+  const SourceView* view(std::string_view uri) const;
   std::vector<protocol::Diagnostic> diagnostics_of(const Snapshot& snapshot) const;
 
   /// Texts of open documents below a folder; with `only_unsaved` those that differ from their files.

@@ -79,6 +79,15 @@ void keep_profile(ProfileRun& run, const ProfileRequest& request, const Target& 
   }
 }
 
+void update_kept_profile(const analysis::Profile& profile, const Target& target, std::string& warning) {
+  store::ProfileStore store;
+  std::string error;
+  if (!store.open(target.cache, warning, error) ||
+      !store.replace(profile.id, report::json_report(profile, analysis::outlook_of(profile)), error)) {
+    add_words(warning, "what was tried is not kept: " + error);
+  }
+}
+
 std::optional<KeptAnswer> find_kept_profile(const ProfileRequest& request, const Target& target, std::string& warning) {
   store::ProfileStore store;
   std::string error;

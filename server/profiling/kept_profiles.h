@@ -16,6 +16,10 @@ namespace ridgeline::profiling {
 /// says why: the profile itself is as good as any.
 void keep_profile(ProfileRun& run, const ProfileRequest& request, const Target& target, std::string& warning);
 
+/// Keeps what is known of a profile by now in place of what was kept of it; nothing where it is not kept. When that
+/// fails, `warning` says why.
+void update_kept_profile(const analysis::Profile& profile, const Target& target, std::string& warning);
+
 struct KeptAnswer {
   analysis::Profile profile;  ///< as report::read_report() gives it
   std::int64_t created_s = 0;

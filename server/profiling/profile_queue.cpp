@@ -5,6 +5,8 @@
 #include <exception>
 #include <utility>
 
+#include "profiling/trial.h"
+
 namespace ridgeline::profiling {
 
 namespace asio = boost::asio;
@@ -16,9 +18,10 @@ constexpr std::chrono::minutes kIdle{15};
 
 /// Nothing that is thrown leaves the pool: a daemon that ends loses everyone's profiles.
 ProfileOutcome make_or_fail(worker::Finished finished, const ProfileRequest& request, const Target& target,
-                            const PlannedRun& plan) {
+                            const PlannedRun& plan, const MadeProfile* held) {
   try {
-    return make_profile(std::move(finished), request, target, plan);
+    return held == nullptr ? make_profile(std::move(finished), request, target, plan)
+                           : make_trial(std::move(finished), request, target, plan, *held);
   } catch (const std::exception& error) {
     return RunFailure{protocol::failure_of("internal-error", "analyse",
                                            std::string("The analysis failed: ") + error.what() + ". Please report it."),
@@ -34,6 +37,7 @@ struct ProfileQueue::Job {
   Ticket ticket = 0;
   ProfileRequest request;
   Target target;
+  std::shared_ptr<const MadeProfile> held;  ///< of a trial: what it adds to; null for a profile
   JobEvents events;
   PlannedRun plan;
   State state = State::kWaiting;
@@ -55,15 +59,38 @@ void ProfileQueue::post(std::function<void()> work) {
 
 ProfileQueue::Ticket ProfileQueue::add(ProfileRequest request, Target target, JobEvents events) {
   for (const auto& job : jobs_) {
-    if (job->target.entry == target.entry) {
+    if (job->target.entry == target.entry || job->held != nullptr) {
       post([this, ticket = job->ticket] { end(ticket, "superseded"); });
     }
   }
-  auto job = std::make_unique<Job>();
-  job->ticket = ++last_ticket_;
-  job->request = std::move(request);
-  job->target = std::move(target);
-  job->events = std::move(events);
+  return push(std::make_unique<Job>(Job{++last_ticket_,
+                                        std::move(request),
+                                        std::move(target),
+                                        nullptr,
+                                        std::move(events),
+                                        {},
+                                        Job::State::kWaiting,
+                                        ""}));
+}
+
+ProfileQueue::Ticket ProfileQueue::add_trial(ProfileRequest request, Target target,
+                                             std::shared_ptr<const MadeProfile> held, JobEvents events) {
+  for (const auto& job : jobs_) {
+    if (job->held != nullptr) {
+      post([this, ticket = job->ticket] { end(ticket, "superseded"); });
+    }
+  }
+  return push(std::make_unique<Job>(Job{++last_ticket_,
+                                        std::move(request),
+                                        std::move(target),
+                                        std::move(held),
+                                        std::move(events),
+                                        {},
+                                        Job::State::kWaiting,
+                                        ""}));
+}
+
+ProfileQueue::Ticket ProfileQueue::push(std::unique_ptr<Job> job) {
   jobs_.push_back(std::move(job));
   post([this] { start_next(); });
   return last_ticket_;
@@ -92,7 +119,11 @@ void ProfileQueue::start_next() {
   if (std::ranges::any_of(jobs_, busy)) {
     return;
   }
-  const auto next = std::ranges::find(jobs_, Job::State::kWaiting, [](const auto& job) { return job->state; });
+  const auto profile = [](const auto& job) { return job->state == Job::State::kWaiting && job->held == nullptr; };
+  auto next = std::ranges::find_if(jobs_, profile);
+  if (next == jobs_.end() && std::ranges::none_of(jobs_, [](const auto& job) { return job->held == nullptr; })) {
+    next = std::ranges::find(jobs_, Job::State::kWaiting, [](const auto& job) { return job->state; });
+  }
   if (next != jobs_.end()) {
     start(**next);
   } else {
@@ -140,7 +171,9 @@ void ProfileQueue::start(Job& job) {
       });
     }
   };
-  worker_->run(job.plan.spec, job.plan.limits, handle, choose_sizes);
+  // A trial is of one batch size, whatever time is left.
+  worker_->run(job.plan.spec, job.plan.limits, handle,
+               job.held == nullptr ? worker::Chooser(choose_sizes) : worker::Chooser());
 }
 
 void ProfileQueue::analyse(Job& job, worker::Finished finished) {
@@ -152,8 +185,8 @@ void ProfileQueue::analyse(Job& job, worker::Finished finished) {
   job.events.progress({"analyse", 1, "Analysing"});
   auto work = std::make_shared<worker::Finished>(std::move(finished));
   asio::post(pool_, [this, work, ticket = job.ticket, request = job.request, target = job.target, plan = job.plan,
-                     &loop = loop_, alive = std::weak_ptr(alive_)] {
-    auto outcome = std::make_shared<ProfileOutcome>(make_or_fail(std::move(*work), request, target, plan));
+                     held = job.held, &loop = loop_, alive = std::weak_ptr(alive_)] {
+    auto outcome = std::make_shared<ProfileOutcome>(make_or_fail(std::move(*work), request, target, plan, held.get()));
     asio::post(loop, [this, ticket, outcome, alive] {
       if (!alive.expired()) {
         finish(ticket, std::move(*outcome));

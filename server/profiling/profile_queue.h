@@ -30,8 +30,8 @@ struct JobEvents {
 };
 
 /// Lives on the loop; the analysis runs on the pool. A request for an entry that waits or runs replaces it: the latest
-/// wins, and the older one finishes with a failure of kind "superseded". Destroying the queue ends its worker and tells
-/// nobody.
+/// wins, and the older one finishes with a failure of kind "superseded". A trial waits for all profiles, and any
+/// profile that is asked for supersedes it. Destroying the queue ends its worker and tells nobody.
 class ProfileQueue {
  public:
   using Ticket = std::uint64_t;
@@ -43,6 +43,9 @@ class ProfileQueue {
 
   /// Nothing is told from within the call.
   Ticket add(ProfileRequest request, Target target, JobEvents events);
+  /// A trial (profiling/trial.h) of a batch size: what it sees is added to `held`. It replaces the trials that wait or
+  /// run, and no profile.
+  Ticket add_trial(ProfileRequest request, Target target, std::shared_ptr<const MadeProfile> held, JobEvents events);
   /// The job finishes with a failure of kind "cancelled", within 200 ms. Unknown tickets are ignored.
   void cancel(Ticket ticket) { end(ticket, "cancelled"); }
   /// Jobs that wait or run.
@@ -52,6 +55,7 @@ class ProfileQueue {
  private:
   struct Job;
 
+  Ticket push(std::unique_ptr<Job> job);
   void end(Ticket ticket, const std::string& kind);
   void start_next();
   void start(Job& job);

@@ -28,12 +28,16 @@ Json estimate_json(const std::optional<analysis::Estimate>& estimate) {
 }
 
 Json measured_json(const std::optional<analysis::Measurement>& measured) {
+  static constexpr std::array<const char*, 3> kOrigins = {"sample", "check", "trial"};
   if (!measured) return nullptr;
   return {{"samplesPerSecond", measured->samples_per_second},
           {"timeMs", measured->ms.value},
           {"lowMs", measured->ms.low},
           {"highMs", measured->ms.high},
-          {"peakBytes", measured->peak_bytes}};
+          {"peakBytes", measured->peak_bytes},
+          {"origin", kOrigins[static_cast<std::size_t>(measured->origin)]},
+          {"machineSpeed", measured->machine_speed},
+          {"machineChanged", measured->machine_changed}};
 }
 
 template <typename Container, typename Function>
@@ -254,6 +258,9 @@ Json check_json(const analysis::Check& check) {
   json["extrapolated"] = check.extrapolated;
   json["predicted"] = {{"timeMs", estimate_json(check.predicted_ms)},
                        {"peakBytes", estimate_json(check.predicted_peak_bytes)}};
+  if (check.tried) {
+    json["tried"] = {{"machineSpeed", check.machine_speed}, {"machineChanged", check.machine_changed}};
+  }
   if (check.peak_reserved_bytes) {
     json["peakReservedBytes"] = *check.peak_reserved_bytes;
     json["predicted"]["reservedBytes"] = optional_json(check.predicted_reserved_bytes);
@@ -299,10 +306,15 @@ Json entry_json(const Profile& profile) {
 Json batch_json(const std::optional<analysis::BatchPrediction>& batch) {
   if (!batch) return nullptr;
   Json categories = batch->by_category ? categories_json(*batch->by_category) : Json(nullptr);
-  Json json = {{"batchSize", batch->batch_size},      {"samplesPerSecond", estimate_json(batch->samples_per_second)},
-               {"timeMs", estimate_json(batch->ms)},  {"peakBytes", estimate_json(batch->peak_bytes)},
-               {"byCategory", std::move(categories)}, {"extrapolated", batch->extrapolated},
-               {"fits", optional_json(batch->fits)},  {"measured", measured_json(batch->measured)}};
+  Json json = {{"batchSize", batch->batch_size},
+               {"samplesPerSecond", estimate_json(batch->samples_per_second)},
+               {"timeMs", estimate_json(batch->ms)},
+               {"peakBytes", estimate_json(batch->peak_bytes)},
+               {"byCategory", std::move(categories)},
+               {"extrapolated", batch->extrapolated},
+               {"fits", optional_json(batch->fits)},
+               {"measured", measured_json(batch->measured)},
+               {"failed", batch->failed ? skipped_json({*batch->failed}).front() : Json(nullptr)}};
   if (batch->reserved_bytes) json["reservedBytes"] = *batch->reserved_bytes;
   return json;
 }

@@ -50,12 +50,24 @@ std::string times_words(const analysis::Estimate& wanted, double now) {
   return estimated(times, [](double value) { return fmt::format("{:.2f}×", value); }) + " throughput";
 }
 
+/// As it was measured, else as it is predicted; empty where nothing is known.
+std::string peak_words(const BatchPrediction& batch) {
+  if (batch.measured) return size(static_cast<double>(batch.measured->peak_bytes));
+  return batch.peak_bytes ? estimated(*batch.peak_bytes, size) : "";
+}
+
+std::string rate_words(const BatchPrediction& batch) {
+  if (batch.measured) return figure(batch.measured->samples_per_second) + " samples/s";
+  return batch.samples_per_second ? estimated(*batch.samples_per_second, figure) + " samples/s" : "";
+}
+
 std::string saturates(const Advice& advice) {
   std::string text = fmt::format("Batch {} gives {} samples/s, and batch {} already gives {}", advice.batch_size,
                                  figure(advice.whole), advice.better_batch_size, figure(advice.part));
-  if (advice.now && advice.now->peak_bytes && advice.better && advice.better->peak_bytes) {
-    text += fmt::format(", with {} instead of {}", estimated(*advice.better->peak_bytes, size),
-                        estimated(*advice.now->peak_bytes, size));
+  const std::string better = advice.better ? peak_words(*advice.better) : "";
+  const std::string now = advice.now ? peak_words(*advice.now) : "";
+  if (!better.empty() && !now.empty()) {
+    text += fmt::format(", with {} instead of {}", better, now);
   }
   return text + ": throughput hardly grows beyond it.";
 }
@@ -85,16 +97,35 @@ std::string memory_label(const Profile& profile) {
   return of_capacity(size(static_cast<double>(profile.peak_bytes)), static_cast<double>(profile.capacity_bytes));
 }
 
+std::string knowledge_label(const BatchPrediction& batch) {
+  if (batch.measured) return "measured";
+  if (batch.failed) {
+    return batch.failed->kind == "out-of-memory" ? "ran out of memory when it was run" : "failed when it was run";
+  }
+  return "predicted" + extrapolated(batch);
+}
+
+std::string batch_label(const BatchPrediction& batch) {
+  if (batch.failed) return knowledge_label(batch);
+  std::string text = rate_words(batch);
+  if (const std::string peak = peak_words(batch); !peak.empty()) text += (text.empty() ? "" : " · ") + peak;
+  return (text.empty() ? "nothing is known" : text + ", " + knowledge_label(batch)) +
+         (batch.fits == false ? ", does not fit" : "");
+}
+
 std::string batch_size_title(const BatchPrediction& wanted, const BatchPrediction& now, std::uint64_t capacity_bytes) {
   std::string effect;
-  if (wanted.samples_per_second && now.samples_per_second && now.samples_per_second->value > 0) {
+  const bool measured = wanted.measured && now.measured;
+  if (measured && now.measured->samples_per_second > 0) {
+    effect = fmt::format("{:.2f}× throughput", wanted.measured->samples_per_second / now.measured->samples_per_second);
+  } else if (wanted.samples_per_second && now.samples_per_second && now.samples_per_second->value > 0) {
     effect = times_words(*wanted.samples_per_second, now.samples_per_second->value);
   }
   if (needed_bytes(wanted)) {
     effect += (effect.empty() ? "" : ", ") + of_capacity(needed_memory(wanted), static_cast<double>(capacity_bytes));
   }
   return fmt::format("Set batch size to {}{}{}", wanted.batch_size, effect.empty() ? "" : ": " + effect,
-                     extrapolated(wanted));
+                     measured ? " (measured)" : extrapolated(wanted));
 }
 
 std::string advice_words(const Advice& advice, const Profile& profile) {

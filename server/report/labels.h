@@ -19,8 +19,13 @@ std::string throughput_label(const analysis::Profile& profile);
 /// "1.84 of 23.4 GiB".
 std::string memory_label(const analysis::Profile& profile);
 
+/// "measured", "predicted (extrapolated)", "ran out of memory when it was run", "failed when it was run".
+std::string knowledge_label(const analysis::BatchPrediction& batch);
+/// "45.3 samples/s · 1.90 GiB, measured": what is known of another batch size than the profiled one.
+std::string batch_label(const analysis::BatchPrediction& batch);
+
 /// "Set batch size to 96: 1.31× throughput, 7.8 of 16 GiB (extrapolated)": against the model's own figure at the batch
-/// size in the code, so that what the fit misses is not taken for a gain.
+/// size in the code, so that what the fit misses is not taken for a gain; measured against measured where both are.
 std::string batch_size_title(const analysis::BatchPrediction& wanted, const analysis::BatchPrediction& now,
                              std::uint64_t capacity_bytes);
 

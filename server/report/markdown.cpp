@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "report/labels.h"
 #include "report/units.h"
 #include "report/wording.h"
 
@@ -159,6 +160,31 @@ Markdown module_markdown(const Profile& profile, const std::vector<const Node*>&
   Table memory({"memory at the peak", ""});
   if (peak > 0) memory.row(Markdown("with all inside"), {bytes(peak)});
   return text + memory.take() + calls_table(sorted, whole);
+}
+
+Markdown batch_markdown(const analysis::BatchPrediction& batch, const std::string& note) {
+  Markdown text = "**batch " + plain(std::to_string(batch.batch_size)) + "** — " + plain(knowledge_label(batch));
+  if (batch.fits == false && !batch.failed) text += ", does not fit";
+  text += "\n\n";
+  Table table({"", ""});
+  if (batch.failed) {
+    text += plain(batch.failed->message) + "\n\n";
+  } else if (batch.measured) {
+    table.row(Markdown("throughput"), {figure(batch.measured->samples_per_second) + " samples/s"});
+    table.row(Markdown("iteration"), {duration(batch.measured->ms.value)});
+    table.row(Markdown("peak memory"), {bytes(static_cast<double>(batch.measured->peak_bytes))});
+  } else {
+    if (batch.samples_per_second) {
+      table.row(Markdown("throughput"), {estimated(*batch.samples_per_second, figure) + " samples/s"});
+    }
+    if (batch.ms) table.row(Markdown("iteration"), {estimated(*batch.ms, duration)});
+    if (batch.peak_bytes) table.row(Markdown("peak memory"), {estimated(*batch.peak_bytes, bytes)});
+  }
+  text += table.take();
+  if (batch.measured && batch.measured->machine_changed) {
+    text += "tried after the profile; " + plain(machine_words(batch.measured->machine_speed)) + "\n\n";
+  }
+  return note.empty() ? text : text + "*" + plain(note) + "*\n\n";
 }
 
 Markdown summary_markdown(const Profile& profile, const analysis::Outlook& outlook) {

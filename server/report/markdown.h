@@ -39,6 +39,9 @@ protocol::Markdown cost_markdown(const analysis::Profile& profile, const Cost& c
 /// A module, as the breakdown has it: all instances of a class, or one.
 protocol::Markdown module_markdown(const analysis::Profile& profile, const std::vector<const analysis::Node*>& nodes);
 
+/// What is known of the batch size in the code, where that is not the profiled one; `note`: what goes on about it.
+protocol::Markdown batch_markdown(const analysis::BatchPrediction& batch, const std::string& note);
+
 /// The key figures, over a provider.
 protocol::Markdown summary_markdown(const analysis::Profile& profile, const analysis::Outlook& outlook);
 

@@ -137,7 +137,7 @@ void checks(Page& page, const Profile& profile) {
                                         : std::nullopt,
                                     static_cast<double>(*check.peak_reserved_bytes)))
             : "";
-    page.prose("checked",
+    page.prose(check.tried ? "tried" : "checked",
                fmt::format("batch {}{}: {} really, {}; {} really, {}{}", check.time.batch_size,
                            check.extrapolated ? " (extrapolated)" : "", unbroken(duration(check.time.ms.value)),
                            off_words(check.predicted_ms, check.time.ms.value),

@@ -71,6 +71,19 @@ std::string sentence(const Answer& answer) {
   return {};
 }
 
+std::string origin_words(const analysis::Measurement& measured) {
+  switch (measured.origin) {
+    case analysis::Origin::kSampled:
+      return "the profile sampled this batch size";
+    case analysis::Origin::kChecked:
+      return "the profile ran this batch size to check its models";
+    case analysis::Origin::kTried:
+      break;
+  }
+  return "this batch size was tried after the profile" +
+         (measured.machine_changed ? "; " + machine_words(measured.machine_speed) : "");
+}
+
 std::string bound_words(const BatchPrediction& batch) {
   const bool bound = batch.ms && batch.ms->certainty == analysis::Certainty::kAtLeast;
   return bound ? ": a bound" : "";
@@ -109,7 +122,8 @@ std::vector<FigureRow> figure_rows(const Answer& answer, const BatchPrediction& 
   if (batch.reserved_bytes) {
     rows.push_back(figure_row("reserved", Estimate{*batch.reserved_bytes, std::nullopt}, bytes));
   }
-  if (const auto needed = needed_bytes(batch); batch.fits && needed) {
+  const auto predicted = batch.peak_bytes ? std::optional(batch.peak_bytes->value) : std::nullopt;
+  if (const auto needed = batch.reserved_bytes ? batch.reserved_bytes : predicted; batch.fits && needed) {
     const auto capacity = static_cast<double>(answer.capacity_bytes);
     rows.back().note = fmt::format("{} of {}: {}", share(ratio(*needed, capacity)), bytes(capacity),
                                    *batch.fits ? "fits" : "does not fit");
@@ -144,9 +158,9 @@ void figures(Page& page, const Answer& answer, const BatchPrediction& batch) {
   }
   if (batch.measured) {
     page.prose("measured",
-               fmt::format("{} samples/s, {}, {}: the profile sampled this batch size",
-                           figure(batch.measured->samples_per_second), duration(batch.measured->ms.value),
-                           bytes(static_cast<double>(batch.measured->peak_bytes))),
+               fmt::format("{} samples/s, {}, {}: {}", figure(batch.measured->samples_per_second),
+                           duration(batch.measured->ms.value), bytes(static_cast<double>(batch.measured->peak_bytes)),
+                           origin_words(*batch.measured)),
                kBeside);
   }
 }

@@ -286,6 +286,12 @@ analysis::Check check(const json& object) {
     check.peak_reserved_bytes = bytes(object, "peakReservedBytes");
     check.predicted_reserved_bytes = optional(predicted, "reservedBytes", number);
   }
+  if (object.contains("tried")) {
+    check.tried = true;
+    check.machine_speed = number(object.at("tried"), "machineSpeed");
+    if (check.machine_speed <= 0) refuse("machineSpeed is 0");
+    check.machine_changed = object.at("tried").at("machineChanged").get<bool>();
+  }
   return check;
 }
 

@@ -1,5 +1,6 @@
 #include "report/wording.h"
 
+#include <cmath>
 #include <cstddef>
 
 #include <fmt/format.h>
@@ -39,7 +40,8 @@ std::string estimated(const analysis::Estimate& estimate, const std::function<st
 std::string needed_memory(const analysis::BatchPrediction& batch) {
   const auto needed = needed_bytes(batch);
   if (!needed) return "unknown memory";
-  const bool known = batch.peak_bytes && batch.peak_bytes->certainty == analysis::Certainty::kKnown;
+  const bool measured = batch.measured && !batch.reserved_bytes;
+  const bool known = measured || (batch.peak_bytes && batch.peak_bytes->certainty == analysis::Certainty::kKnown);
   return estimated({*needed, std::nullopt, known ? analysis::Certainty::kKnown : analysis::Certainty::kAbout}, bytes);
 }
 
@@ -63,6 +65,12 @@ std::string device_words(const analysis::Environment& environment) {
   const std::string threads = environment.threads > 0 ? plural(environment.threads, "thread") : "";
   const std::string detail = cpu ? threads : printable(environment.device_name);
   return printable(environment.device) + (detail.empty() ? "" : " (" + detail + ")");
+}
+
+std::string machine_words(double machine_speed) {
+  const double slower = machine_speed > 0 ? 1 / machine_speed - 1 : 0;
+  return fmt::format("the machine was {} {} than in the profile, and the time is scaled to it",
+                     unbroken(share(std::abs(slower))), slower < 0 ? "faster" : "slower");
 }
 
 std::vector<Item> phases(const analysis::ByPhase& by_phase, const std::function<std::string(double)>& format,

@@ -38,6 +38,9 @@ std::string batch_words(const analysis::Profile& profile);
 
 std::string device_words(const analysis::Environment& environment);
 
+/// "the machine was 12 % slower than in the profile, and the time is scaled to it".
+std::string machine_words(double machine_speed);
+
 /// The phases that take more than `least` milliseconds, as `format` writes their time.
 std::vector<Item> phases(const analysis::ByPhase& by_phase, const std::function<std::string(double)>& format,
                          double least);

@@ -203,6 +203,19 @@ bool ProfileStore::insert(const ProfileKey& key, const KeptProfile& profile, con
   return !database_.failed() && transaction.commit();
 }
 
+bool ProfileStore::replace(const std::string& id, const std::string& report, std::string& error) {
+  const bool done = database_
+                        .statement(
+                            "UPDATE profiles SET report = ?1, bytes = bytes + ?2 - LENGTH(CAST(report AS BLOB)) "
+                            "WHERE id = ?3 AND bytes + ?2 - LENGTH(CAST(report AS BLOB)) <= ?4")
+                        .bind(report)
+                        .bind(static_cast<std::int64_t>(report.size()))
+                        .bind(id)
+                        .bind(bounds_.bytes)
+                        .run();
+  return done || explain("a stored profile in " + path_ + " cannot be written", error);
+}
+
 std::vector<KeptProfile> ProfileStore::find(const ProfileKey& key, std::string& error) {
   std::vector<KeptProfile> found;
   Statement rows = database_.statement(

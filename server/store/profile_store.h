@@ -57,6 +57,10 @@ class ProfileStore {
   /// Keeps a report. False with `error` when it cannot be: also when it alone is larger than the bound.
   bool add(const ProfileKey& key, const KeptProfile& profile, const std::string& report, std::string& error);
 
+  /// Puts another report in the place of a kept profile's; its files and its age stay. Nothing happens when there is no
+  /// such profile.
+  bool replace(const std::string& id, const std::string& report, std::string& error);
+
   /// Profiles with that key, newest first: at most 16.
   std::vector<KeptProfile> find(const ProfileKey& key, std::string& error);
 

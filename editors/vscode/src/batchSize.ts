@@ -22,6 +22,7 @@ export class BatchSize implements vscode.Disposable {
   private writing: { batchSize: number; gesture: number } | undefined;
   private isWriting = false;
   private profileId: string | undefined;
+  private revision: number | undefined;
   private editing = false;
   private lastGesture = -1;
   private shown = 0;
@@ -31,9 +32,11 @@ export class BatchSize implements vscode.Disposable {
   constructor(private readonly daemon: Daemon, private readonly profiles: Profiles) {
     this.disposables = [
       profiles.onDidChange(() => {
-        if (profiles.summary?.profileId === this.profileId) return;
-        this.profileId = profiles.summary?.profileId;
-        this.show(null, null);
+        const { profileId, revision } = profiles.summary ?? {};
+        const [before, seen] = [this.profileId, this.revision];
+        [this.profileId, this.revision] = [profileId, revision];
+        if (profileId !== before) this.show(null, null);
+        else if (revision !== seen) this.refresh(); // a batch size was tried
       }),
       vscode.workspace.onDidChangeTextDocument(({ document }) => this.textChanged(document)),
     ];
@@ -103,6 +106,11 @@ export class BatchSize implements vscode.Disposable {
       this.show(this.preview, error instanceof Error ? error.message : String(error));
       return null;
     }
+  }
+
+  private refresh(): void {
+    this.profiles.knownBatches();
+    if (this.preview !== null && this.wish === undefined) void this.predict({ batchSize: this.preview.batchSize });
   }
 
   private async write(batchSize: number, gesture: number): Promise<void> {

@@ -16,7 +16,7 @@ export class Profiles implements vscode.Disposable {
   summary: Summary | null = null;
   breakdown: Breakdown | null = null;
   path: { node: string; name: string }[] = [];
-  private batches: { profileId: string; known: Batch[] } = { profileId: '', known: [] };
+  private batches: { of: string; known: Batch[] } = { of: '', known: [] };
   progress: Progress | null = null;
   private readonly known = new Map<string, Changed>();
   private latest = 0;
@@ -49,8 +49,9 @@ export class Profiles implements vscode.Disposable {
   /** What the daemon says of many batch sizes, ascending: a bar can be moved to them without asking. Empty until it is there. */
   knownBatches(): Batch[] {
     const profileId = this.summary?.profileId ?? '';
-    if (this.batches.profileId !== profileId) {
-      const batches = (this.batches = { profileId, known: [] as Batch[] });
+    const of = `${profileId} ${this.summary?.revision}`;
+    if (this.batches.of !== of) {
+      const batches = (this.batches = { of, known: [] as Batch[] });
       void this.daemon.request<{ batches: Batch[] }>('ridgeline/predictions', { profileId })
         .then((answer) => (batches.known = answer.batches), () => undefined); // gone: the next profile has others
     }

@@ -28,6 +28,16 @@ export interface Batch {
   byCategory: ByCategory | null;
   extrapolated: boolean;
   fits: boolean | null;
+  /** What was seen of this batch size where it ran; it takes the place of what is predicted. */
+  measured: { samplesPerSecond: number; timeMs: number; lowMs: number; highMs: number; peakBytes: number; machineSpeed: number; machineChanged: boolean } | null;
+  failed: { batchSize: number; kind: string; message: string } | null;
+}
+
+/** What is being found out about the batch size in the code, or why it stays predicted. */
+export interface Trial {
+  batchSize: number;
+  running: boolean;
+  message: string;
 }
 
 export interface Piece {
@@ -41,6 +51,9 @@ export interface Piece {
 export interface Summary {
   uri: string;
   profileId: string;
+  /** Grows when a batch size was tried: what was predicted before is out of date. */
+  revision: number;
+  trial: Trial | null;
   stale: boolean;
   staleReason: string;
   batchSize: number;
@@ -125,5 +138,7 @@ export interface Changed {
   profiling: boolean;
   reason: string;
   profileId: string | null;
+  revision: number;
+  trial: Trial | null;
   failure: Failure | null;
 }

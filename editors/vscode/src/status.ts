@@ -22,7 +22,7 @@ export function statusBar(daemon: Daemon, profiles: Profiles): vscode.Disposable
     item.backgroundColor = look.background === undefined ? undefined : new vscode.ThemeColor(look.background);
     item.accessibilityInformation = { label: `${look.text.replace(/\$\([^)]*\)/g, '').trim()}. ${look.tooltip}` };
     item.show();
-    void vscode.commands.executeCommand('setContext', 'ridgeline.profiling', profiles.state?.profiling === true);
+    void vscode.commands.executeCommand('setContext', 'ridgeline.profiling', profiles.state?.profiling === true || profiles.state?.trial?.running === true);
     void vscode.commands.executeCommand('setContext', 'ridgeline.hasProfile', profiles.summary !== null);
   };
   update();
@@ -47,9 +47,10 @@ function lookOf(daemon: Daemon, { state, progress, summary }: Profiles): Look {
     return { text: '$(pulse) Ridgeline', tooltip: 'No profile yet. Click to open the view.', command: 'ridgeline.showView' };
   }
   const stale = summary.stale ? ' (stale)' : '';
+  const trial = state?.trial == null ? '' : ` In the background: ${state.trial.message}.`;
   return {
-    text: `$(pulse) ${rate(summary.samplesPerSecond)} samples/s${stale}`,
-    tooltip: `Batch size ${summary.batchSize}${summary.stale ? `; the figures are ${summary.staleReason}` : ''}. Click to open the view.`,
+    text: `$(pulse) ${rate(summary.samplesPerSecond)} samples/s${stale}${state?.trial?.running ? ` · trying ${state.trial.batchSize}` : ''}`,
+    tooltip: `Batch size ${summary.batchSize}${summary.stale ? `; the figures are ${summary.staleReason}` : ''}.${trial} Click to open the view.`,
     command: 'ridgeline.showView',
   };
 }

@@ -133,6 +133,21 @@ def test_bars_write_the_latest_digits_and_one_undo_brings_the_first_back(editing
     assert editing.batch_size() == 64
 
 
+def test_a_batch_size_that_is_settled_on_is_tried(editing: Editor):
+    editing.neovim.command("Ridgeline bars")
+    editing.until("vim.api.nvim_get_current_line():find('throughput') ~= nil")
+    bars = "table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), '\\n')"
+    editing.neovim.input("l" * 12)
+    editing.until(f"{DIGITS} == '76'")
+    assert re.search(r"batch size +76 +predicted", editing.lua(bars))
+    editing.until(f"{bars}:match('batch size +76 +measured') ~= nil")
+    profile = editing.lua("require('ridgeline.session').summary(1).profileId")
+    measured = editing.ask("ridgeline/predict", profileId=profile, batchSize=76)["batch"]["measured"]
+    assert editing.lua("require('ridgeline.text').figure(...)", measured["samplesPerSecond"]) in editing.lua(bars)
+    editing.neovim.input("q")
+    editing.until("vim.bo.filetype == 'python'")
+
+
 def test_a_tenth_moves_the_bar_that_is_chosen(editing: Editor):
     editing.neovim.buffers[1].append("# of the user")
     editing.neovim.command("Ridgeline bars")

@@ -44,6 +44,21 @@ test('the bars go by keys', async (t) => {
   await window.view.getByText('Extrapolated: measured from').filter({ visible: true }).waitFor();
 });
 
+test('a batch size that is settled on is tried, and the measured figure takes the place of the predicted one', async (t) => {
+  const window = await ownWindow(t);
+  await window.profile();
+  await window.openView();
+  const throughput = window.slider('Throughput');
+  await throughput.focus();
+  await throughput.press('PageUp');
+  await until(async () => assert.equal(await batchSize(window), '128'));
+  await window.view.locator('.knowledge', { hasText: 'predicted' }).waitFor();
+  await window.view.locator('.knowledge', { hasText: /^, measured$/ }).waitFor();
+  await window.view.locator('.slider.time .note', { hasText: 'measured' }).waitFor();
+  await window.lens(/Batch 128: .*measured/).waitFor();
+  assert.equal(await window.notification('Ridgeline').count(), 0, 'a trial is quiet');
+});
+
 test('drilling in moves the markers, and back and top return', async () => {
   const window = await profiledWindow();
   const forward = 'self.relu(self.fc1(hidden))';

@@ -31,6 +31,7 @@ TEST(Settings, HaveDefaults) {
     EXPECT_EQ(settings.python, "");
     EXPECT_EQ(settings.time_budget_seconds, 10);
     EXPECT_TRUE(settings.profile_on_save);
+    EXPECT_TRUE(settings.tries_batch_sizes());
     EXPECT_TRUE(settings.inlay_hints);
     EXPECT_THAT(settings.advice, ::testing::Each(true));
   }
@@ -47,6 +48,9 @@ TEST(Settings, AreRead) {
   EXPECT_THAT(settings.batch_sizes, ElementsAre(8, 16));
   EXPECT_EQ(settings.time_limit_seconds, 60);
   EXPECT_FALSE(settings.profile_on_save);
+  EXPECT_TRUE(settings.try_batch_sizes);
+  EXPECT_FALSE(settings.tries_batch_sizes());
+  EXPECT_FALSE(read(Json::parse(R"({"tryBatchSizes": false})")).tries_batch_sizes());
   EXPECT_EQ(settings.save_time_budget_seconds, 0.5);
   EXPECT_FALSE(settings.inlay_hints);
   EXPECT_EQ(settings.inlay_hint_threshold, 0.05);

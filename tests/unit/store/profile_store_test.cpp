@@ -72,6 +72,20 @@ class ProfileStoreTest : public ::testing::Test {
   std::string error_;
 };
 
+TEST_F(ProfileStoreTest, PutsAnotherReportInThePlaceOfOne) {
+  ProfileStore store = open();
+  add(store, "a", "{}");
+  add(store, "b", "{}");
+  const std::int64_t before = store.totals(error_).bytes;
+  EXPECT_TRUE(store.replace("a", "{\"tried\": 96}", error_)) << error_;
+  EXPECT_EQ(store.report("a", error_), "{\"tried\": 96}");
+  EXPECT_EQ(store.report("b", error_), "{}");
+  EXPECT_EQ(store.totals(error_).bytes, before + 11);
+  EXPECT_EQ(ids(store).size(), 2U);
+  EXPECT_TRUE(store.replace("gone", "{}", error_)) << error_;
+  EXPECT_EQ(store.totals(error_).profiles, 2);
+}
+
 TEST_F(ProfileStoreTest, KeepsWhatItWasGiven) {
   const Fingerprint fingerprint{{{"/project/entry.py", 12, "aa"}, {"/project/it's \"model\".py", 7, "bb"}}, true};
   {

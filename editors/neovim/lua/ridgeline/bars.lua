@@ -14,7 +14,7 @@ local FAR = 0.1 -- of its value: how far H and L move a bar
 ---@field window integer
 ---@field code integer the buffer whose batch size is edited
 ---@field bar 1|2 the one that keys move: throughput or memory
----@field profile string? whose predictions are shown
+---@field profile string? whose predictions are shown, with its revision
 ---@field batch table? the one that is shown
 ---@field batches table[] all that keys reach, by batch size
 ---@field note string
@@ -22,7 +22,31 @@ local FAR = 0.1 -- of its value: how far H and L move a bar
 ---@field edited integer? changedtick after our last edit: what follows it joins its undo step
 local view ---@type ridgeline.Bars?
 
-local function value(estimate) return estimate and tonumber(estimate.value) end
+--- What was measured where the batch size ran, else what is predicted.
+local function value(batch, metric)
+  local measured, estimate = batch.measured, batch[metric]
+  return tonumber(measured and measured[metric] or estimate and estimate.value)
+end
+
+--- How the figures of a batch size are known.
+local function origin(batch, summary)
+  if batch.batchSize == summary.batchSize then return "as profiled" end
+  if batch.measured then return "measured" end
+  if batch.failed then
+    return batch.failed.kind == "out-of-memory" and "ran out of memory when run" or "failed when run"
+  end
+  local trial = summary.trial
+  local trying = trial and trial.running and trial.batchSize == batch.batchSize and ", being tried" or ""
+  return "predicted" .. trying .. (batch.extrapolated and ", extrapolated" or "")
+end
+
+--- Why a batch size was not tried, or why what was measured was scaled.
+local function remark(batch, summary)
+  local trial, measured = summary.trial, batch.measured
+  if measured and measured.machineChanged then return "the machine changed since the profile: the time is scaled" end
+  if batch.failed then return batch.failed.message end
+  return trial and not trial.running and trial.batchSize == batch.batchSize and trial.message or nil
+end
 
 local function bar_row(name, bar, figure, share, group, words)
   local filled, track = text.bar(share, CELLS, group)
@@ -53,10 +77,9 @@ end
 local function render()
   local summary, batch = session.summary(view.code), view.batch
   if not summary or not batch then return end
-  local speed, memory = value(batch.samplesPerSecond), value(batch.peakBytes)
+  local speed, memory = value(batch, "samplesPerSecond"), value(batch, "peakBytes")
   local capacity, most, answers = summary.capacityBytes, tonumber(summary.maxSamplesPerSecond), summary.answers
-  local origin = batch.batchSize == summary.batchSize and "as profiled" or "predicted"
-  local note = view.note ~= "" and view.note or session.stale_words(view.code) or ""
+  local note = view.note ~= "" and view.note or text.printable(remark(batch, summary) or session.stale_words(view.code))
   local categories, more = category_rows(batch)
   screen.write(view.buffer, {
     bar_row("throughput", 1, text.estimated(batch.samplesPerSecond, text.figure) .. " samples/s", speed and most and speed / most,
@@ -64,8 +87,8 @@ local function render()
     bar_row("peak memory", 2, text.estimated(batch.peakBytes, text.bytes), memory and capacity > 0 and memory / capacity,
       "RidgelineMemory", " of " .. text.bytes(capacity)),
     { "  " .. text.fit("batch size", 12), { text.fit(tostring(batch.batchSize), 16), "RidgelineTitle" },
-      origin .. (batch.extrapolated and ", extrapolated" or ""),
-      { batch.fits == false and ", does not fit" or "", "DiagnosticError" } },
+      origin(batch, summary),
+      { batch.fits == false and not batch.failed and ", does not fit" or "", "DiagnosticError" } },
     categories,
     more,
     answer_row("95 % of the maximum throughput from batch size", answers.enough, "no batch size is known to be enough"),
@@ -100,11 +123,11 @@ end
 local function move(direction, far)
   local from, metric = view.batch, view.bar == 1 and "samplesPerSecond" or "peakBytes"
   if not from then return end
-  local steps, goal, to = vim.v.count1, (value(from[metric]) or 0) * (1 + direction * FAR) ^ vim.v.count1, nil
+  local steps, goal, to = vim.v.count1, (value(from, metric) or 0) * (1 + direction * FAR) ^ vim.v.count1, nil
   for i = 1, #view.batches do
     local batch = view.batches[direction > 0 and i or #view.batches + 1 - i]
     if direction * (batch.batchSize - from.batchSize) > 0 then
-      local reached = direction * ((value(batch[metric]) or 0) - goal) >= 0
+      local reached = direction * ((value(batch, metric) or 0) - goal) >= 0
       steps = steps - 1
       if reached or not far then to = batch end
       if reached and far or steps == 0 and not far then break end
@@ -120,6 +143,7 @@ local function follow_code()
   local summary, asking = session.summary(view.code), view
   if not summary or view.writing > 0 then return end
   local before, profile = view.batch, summary.profileId
+  local of = profile .. " " .. tostring(summary.revision) -- what was tried changes what is predicted
   local function ask(method, params, on_result)
     params.profileId = profile
     local function now() return view == asking and vim.api.nvim_win_is_valid(view.window) and view.batch == before end
@@ -129,8 +153,8 @@ local function follow_code()
       if now() then show(nil, problem.message) end
     end)
   end
-  if view.profile ~= profile then
-    view.profile, view.batches = profile, {}
+  if view.profile ~= of then
+    view.profile, view.batches = of, {}
     return ask("ridgeline/predictions", {}, function(answer)
       view.batches = answer.batches
       follow_code()

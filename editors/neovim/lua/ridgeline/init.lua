@@ -41,7 +41,9 @@ function M.statusline()
   local failed = entry and entry.state == "failed" and "profile failed" or ""
   if not summary or summary.timeMs == 0 then return failed end -- what an earlier server kept only predicts
   local words = ("%s samples/s · %s"):format(text.figure(summary.samplesPerSecond), text.bytes(summary.peakBytes))
-  return words .. (stale and " (" .. stale .. ")" or "")
+  local trial = entry and entry.trial
+  local trying = trial and trial.running and " · trying batch size " .. trial.batchSize or ""
+  return words .. (stale and " (" .. stale .. ")" or "") .. trying
 end
 
 return M

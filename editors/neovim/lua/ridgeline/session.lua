@@ -243,7 +243,8 @@ end
 
 function M.cancel(buffer)
   local entry = M.entry(buffer)
-  if not M.client(buffer) or not entry or not entry.profiling then return M.say("nothing is being profiled here.") end
+  local trying = entry and entry.trial and entry.trial.running
+  if not M.client(buffer) or not entry or not (entry.profiling or trying) then return M.say("nothing is being profiled here.") end
   M.request(buffer, "workspace/executeCommand", { command = "ridgeline.cancel", arguments = { entry.uri } }, function()
     M.say("cancelled.")
   end)

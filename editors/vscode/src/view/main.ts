@@ -74,18 +74,36 @@ function showBatch(now: ViewState): void {
     h('div.file', { title: now.file ?? '' }, now.file ?? ''),
     h('div.facts', {},
       h('span.batch', {}, `batch size ${batchSizeNow(now)}`),
+      preview === null ? null : h('span.knowledge', { role: 'status' }, `, ${knowledge(preview, summary)}`),
       preview === null ? null : h('span', {}, ` · profiled with ${summary.batchSize} `),
       preview === null ? null : button('button.link', 'undo', () => run('undo')),
       preview === null ? ` · ${duration(summary.timeMs)} an iteration · ${summary.device}${summary.inPlaceOf === '' ? '' : ` in place of ${summary.inPlaceOf}`}` : null));
   throughput.show(throughputReading(summary, preview));
   memory.show(memoryReading(summary, preview));
-  obstacle.textContent = now.obstacle ?? '';
+  obstacle.textContent = now.obstacle || (preview === null ? '' : whyPredicted(preview, summary));
   atPeak.replaceChildren(...categories(preview?.byCategory ?? summary.peakBytesByCategory, preview));
   others.replaceChildren(h('div.head', {}, h('h2', {}, 'Other batch sizes')), chart(summary, preview), ...answers(summary));
 }
 
+/** How the figures of a batch size are known. */
+function knowledge(batch: Batch, { trial }: Summary): string {
+  if (batch.measured !== null) return 'measured';
+  if (batch.failed !== null) return batch.failed.kind === 'out-of-memory' ? 'ran out of memory when it was run' : 'failed when it was run';
+  return trial?.running && trial.batchSize === batch.batchSize ? 'predicted, being tried' : 'predicted';
+}
+
+/** Why a batch size was not tried, or how the machine had changed when it was. */
+function whyPredicted(batch: Batch, { trial }: Summary): string {
+  if (batch.measured?.machineChanged) {
+    const slower = 1 / batch.measured.machineSpeed - 1;
+    return `The machine was ${share(Math.abs(slower))} ${slower < 0 ? 'faster' : 'slower'} than in the profile: the measured time is scaled to it.`;
+  }
+  if (batch.failed !== null) return batch.failed.message;
+  return trial !== null && !trial.running && trial.batchSize === batch.batchSize ? `${trial.message[0]?.toUpperCase()}${trial.message.slice(1)}.` : '';
+}
+
 function throughputReading(summary: Summary, preview: Batch | null): Reading | null {
-  const value = preview === null ? summary.samplesPerSecond : (preview.samplesPerSecond?.value ?? null);
+  const value = preview === null ? summary.samplesPerSecond : (preview.measured?.samplesPerSecond ?? preview.samplesPerSecond?.value ?? null);
   const most = summary.maxSamplesPerSecond ?? value;
   if (value === null || most === null) return null;
   const bounded = summary.maxSamplesPerSecond !== null;
@@ -93,9 +111,11 @@ function throughputReading(summary: Summary, preview: Batch | null): Reading | n
   const part = value < most ? `${share(value / most)} of the maximum` : 'at the maximum';
   return {
     value, most,
-    interval: preview === null ? measuredInterval(summary) : (preview.samplesPerSecond?.interval ?? null),
-    words: `${preview === null ? rate(value) : estimated(preview.samplesPerSecond, rate)} samples/s`,
-    note: (bounded ? part : '') + plusMinus(preview?.samplesPerSecond ?? null, rate),
+    interval: preview === null ? measuredInterval(summary)
+      : preview.measured !== null ? measuredInterval({ ...preview.measured, batchSize: preview.batchSize })
+      : (preview.samplesPerSecond?.interval ?? null),
+    words: `${preview === null || preview.measured !== null ? rate(value) : estimated(preview.samplesPerSecond, rate)} samples/s`,
+    note: (bounded ? part : '') + (preview?.measured ? ' · measured' : plusMinus(preview?.samplesPerSecond ?? null, rate)),
     mostWords: bounded ? `maximum ${rate(most)}` : '',
     spoken: `${rate(value)} samples per second${bounded ? `, ${part}` : ''}, batch size ${preview?.batchSize ?? summary.batchSize}`,
     warning: extrapolation(summary, preview),
@@ -103,16 +123,16 @@ function throughputReading(summary: Summary, preview: Batch | null): Reading | n
 }
 
 function memoryReading(summary: Summary, preview: Batch | null): Reading | null {
-  const value = preview === null ? summary.peakBytes : (preview.peakBytes?.value ?? null);
+  const value = preview === null ? summary.peakBytes : (preview.measured?.peakBytes ?? preview.peakBytes?.value ?? null);
   if (value === null) return null;
   // Where the peak is a sliver of the capacity, the bar ends before it: a drag would else pass a GiB with each pixel.
   const most = Math.min(summary.capacityBytes, Math.max(8 * summary.peakBytes, value));
   const ends = most === summary.capacityBytes;
   return {
     value, most,
-    interval: preview?.peakBytes?.interval ?? null,
-    words: preview === null ? bytes(value) : estimated(preview.peakBytes, bytes),
-    note: `${share(value / summary.capacityBytes)} of the capacity` + plusMinus(preview?.peakBytes ?? null, bytes),
+    interval: preview?.measured ? null : (preview?.peakBytes?.interval ?? null),
+    words: preview === null || preview.measured !== null ? bytes(value) : estimated(preview.peakBytes, bytes),
+    note: `${share(value / summary.capacityBytes)} of the capacity` + (preview?.measured ? ' · measured' : plusMinus(preview?.peakBytes ?? null, bytes)),
     mostWords: ends ? `capacity ${bytes(summary.capacityBytes)}` : `${bytes(most)} ⋯ capacity ${bytes(summary.capacityBytes)}`,
     spoken: `${bytes(value)} of ${bytes(summary.capacityBytes)}, batch size ${preview?.batchSize ?? summary.batchSize}`,
     // Said once: by the bar above, where there is one.
@@ -121,11 +141,10 @@ function memoryReading(summary: Summary, preview: Batch | null): Reading | null 
 }
 
 function extrapolation({ sampledBatchSizes: { low, high } }: Summary, preview: Batch | null): string {
-  return preview?.extrapolated ? `Extrapolated: measured from batch size ${low} to ${high}.` : '';
+  return preview?.extrapolated && preview.measured === null ? `Extrapolated: measured from batch size ${low} to ${high}.` : '';
 }
 
-function measuredInterval(summary: Summary): { low: number; high: number } | null {
-  const { lowMs, highMs, batchSize } = summary;
+function measuredInterval({ lowMs, highMs, batchSize }: Pick<Summary, 'lowMs' | 'highMs' | 'batchSize'>): { low: number; high: number } | null {
   return lowMs && highMs ? { low: (1000 * batchSize) / highMs, high: (1000 * batchSize) / lowMs } : null;
 }
 
@@ -163,8 +182,9 @@ function categories(values: ByCategory, preview: Batch | null): HTMLElement[] {
 function answers({ answers: { fits, enough, balanced } }: Summary): HTMLElement[] {
   const offer = (batch: Batch | null, what: string) => {
     if (batch === null) return [];
-    const throughputWords = batch.samplesPerSecond === null ? '' : `${estimated(batch.samplesPerSecond, rate)} samples/s`;
-    const words = [throughputWords, estimated(batch.peakBytes, bytes), batch.extrapolated ? 'extrapolated' : ''].filter(Boolean).join(' · ');
+    const seen = batch.measured;
+    const throughputWords = seen !== null ? `${rate(seen.samplesPerSecond)} samples/s` : batch.samplesPerSecond === null ? '' : `${estimated(batch.samplesPerSecond, rate)} samples/s`;
+    const words = [throughputWords, seen !== null ? bytes(seen.peakBytes) : estimated(batch.peakBytes, bytes), seen !== null ? 'measured' : batch.extrapolated ? 'extrapolated' : ''].filter(Boolean).join(' · ');
     const size = button('button.size', String(batch.batchSize), () => ask({ batchSize: batch.batchSize }, answerGestures++), { title: 'Write it into the code', 'aria-label': `Batch size ${batch.batchSize}: ${what}` });
     return [h('li', {}, size, h('span.what', {}, what, h('small', {}, words)))];
   };

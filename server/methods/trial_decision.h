@@ -1,0 +1,43 @@
+// Whether the batch size that a user has settled on is tried in the background. Pure.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "methods/entries.h"
+#include "methods/settings.h"
+#include "source/entry_point.h"
+
+namespace ridgeline::methods {
+
+struct TrialDecision {
+  enum class Kind : std::uint8_t {
+    kNothing,  ///< there is nothing to try: it is measured, or nobody may
+    kLater,    ///< not while the text is being edited or the file is profiled
+    kRefused,  ///< it stays predicted: `why`
+    kTry
+  };
+  Kind kind = Kind::kNothing;
+  int batch_size = 0;
+  std::string why{};
+  std::string profile_id{};  ///< whose figures it is about; empty: there are none
+};
+
+/// What is known when the text has been left alone for long enough.
+struct TrialQuestion {
+  const Settings& settings;
+  const Entry* entry = nullptr;                     ///< the document as an entry; null: nothing is known of it
+  const std::string& text;                          ///< of the document
+  const source::EntryPoint* entry_point = nullptr;  ///< of that text; null: there is none
+  bool is_busy = false;                             ///< the text is being parsed, or an edit of ours is on its way
+  std::uint64_t available_bytes = 0;                ///< of memory, now
+  std::function<bool()> has_consent{};              ///< the user lets the entry's code run; never asks. Asked last
+};
+
+TrialDecision decide_trial(const TrialQuestion& question);
+
+/// Whether two texts of an entry file are the same but for the value of the batch size, which is `literal` in `now`.
+bool differs_in_batch_size_only(const std::string& profiled, const std::string& now, const source::Span& literal);
+
+}  // namespace ridgeline::methods

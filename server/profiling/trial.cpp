@@ -1,0 +1,67 @@
+#include "profiling/trial.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "analysis/trial.h"
+#include "profiling/kept_profiles.h"
+
+namespace ridgeline::profiling {
+
+namespace {
+
+constexpr double kTimeBudgetSeconds = 1;
+/// What was predicted to take a third of it at most.
+constexpr std::chrono::seconds kTimeLimit{60};
+
+/// A failure of the run that says something of the batch size: what was there before it has run in the profile.
+std::optional<analysis::Skipped> observed(const protocol::Failure& failure, int batch_size) {
+  constexpr std::array<std::string_view, 4> kEnds = {"out-of-memory", "timeout", "process-died", "exception"};
+  constexpr std::array<std::string_view, 5> kStages = {"record", "input", "iteration", "report", "time"};
+  if (failure.batch_size.value_or(batch_size) != batch_size || std::ranges::find(kEnds, failure.kind) == kEnds.end() ||
+      std::ranges::find(kStages, failure.stage) == kStages.end()) {
+    return std::nullopt;
+  }
+  return analysis::Skipped{batch_size, failure.kind, failure.message};
+}
+
+}  // namespace
+
+ProfileRequest trial_request(ProfileRequest settings, const analysis::Profile& profile, int batch_size) {
+  settings.batch_sizes = {profile.batch_size};
+  settings.check_sizes = {batch_size};
+  settings.time_budget_seconds = std::min(settings.time_budget_seconds, kTimeBudgetSeconds);
+  settings.time_limit = std::min(settings.time_limit, kTimeLimit);
+  settings.keep = false;
+  return settings;
+}
+
+std::variant<MadeProfile, RunFailure> make_trial(worker::Finished finished, const ProfileRequest& request,
+                                                 const Target& target, const PlannedRun& plan,
+                                                 const MadeProfile& held) {
+  const int batch_size = request.check_sizes.front();
+  std::optional<analysis::Profile> known;
+  auto outcome = analyse_run(std::move(finished), plan);
+  if (auto* failed = std::get_if<RunFailure>(&outcome)) {
+    auto failure = observed(failed->failure, batch_size);
+    if (!failure.has_value()) {
+      return std::move(*failed);
+    }
+    known = analysis::with_failed_trial(held.profile, std::move(*failure));
+  } else {
+    std::string why_not;
+    known = analysis::with_trial(held.profile, std::get<ProfileRun>(outcome).profile, batch_size, why_not);
+    if (!known.has_value()) {
+      return RunFailure{protocol::failure_of("trial", "analyse", why_not), ""};
+    }
+  }
+  MadeProfile made{std::move(*known), held.created_s, held.sources, held.changed, ""};
+  update_kept_profile(made.profile, target, made.warning);
+  return made;
+}
+
+}  // namespace ridgeline::profiling
