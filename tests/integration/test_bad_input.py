@@ -73,6 +73,18 @@ def cut_short(*words: str) -> Callable[[dict[str, Any]], None]:
     return check
 
 
+def timed_once(then: str) -> str:
+    """An entry point that does this in line 25 when every batch size has been timed for a round: only then are inputs
+    made again for the user's, and the user's has its turn after the others had theirs."""
+    return entry(
+        top="made = []",
+        inputs="made.append(batch_size)\nreturn (torch.randn(batch_size, 8),)",
+        step="if made.count(4) > 1:\n"
+        f"    if len(x) == 4 and any(size < 0 and size != -4 for size in made): {then}\n"
+        "    made.append(-len(x))",
+    )
+
+
 def two_sizes(report: dict[str, Any]) -> None:
     skipped(_16777216="out-of-memory")(report)
     assert [s["batchSize"] for s in report["models"]["time"]["samples"]] == [4, 8]
@@ -253,14 +265,12 @@ ENDS = {
         ("in iteration",),
         options=("--time-limit", "25"),
     ),
-    "killed while it is timed": Bad(
-        entry(step="if calls > 200: os.kill(os.getpid(), 9)"), "", check=cut_short("signal 9", "memory runs out")
-    ),
+    "killed while it is timed": Bad(timed_once("os.kill(os.getpid(), 9)"), "", check=cut_short("signal 9", "memory")),
     "hangs while it is timed": Bad(
-        entry(step="if calls > 200: time.sleep(1000)"),
+        timed_once("time.sleep(1000)"),
         "",
         options=("--time-limit", "25"),
-        check=cut_short("after 25 s", "It was at entry.py:24."),
+        check=cut_short("after 25 s", "It was at entry.py:25."),
     ),
     "replaces itself": Bad(
         entry(step="os.execv('/bin/sleep', ['sleep', '1000'])"), "process-replaced", ("/sleep", "subprocess")
