@@ -16,7 +16,8 @@ using testing::FakeTransport;
 
 /// Connections, by the order in which they come.
 struct Door {
-  explicit Door(std::size_t most, std::chrono::milliseconds time = std::chrono::hours(1)) : room(most), time(time) {}
+  explicit Door(std::size_t most, std::chrono::milliseconds patience = std::chrono::hours(1))
+      : room(most), time(patience) {}
 
   void come() {
     connections.push_back(std::make_shared<FakeTransport>());
