@@ -30,7 +30,8 @@ std::optional<analysis::Profile> profile_now(const profiling::ProfileRequest& re
   ProgressLine line;
   const auto show = [&](const protocol::Progress& step) { line.show(step); };
   const profiling::PlannedRun plan = profiling::plan_run(request, target);
-  worker::Finished finished = run_worker({target.interpreter.path, target.cache}, plan.spec, plan.limits, show);
+  worker::Finished finished =
+      run_worker({target.interpreter.path, target.cache}, plan.spec, plan.limits, show, profiling::chooser_of(plan));
   if (std::holds_alternative<worker::RunOutput>(finished.outcome)) {
     show({"analyse", 1, "Analysing"});
   }

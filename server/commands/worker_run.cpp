@@ -12,7 +12,8 @@ namespace ridgeline::commands {
 namespace asio = boost::asio;
 
 worker::Finished run_worker(const worker::WorkerOptions& options, const std::optional<protocol::RunSpec>& spec,
-                            worker::RunLimits limits, const std::function<void(const protocol::Progress&)>& progress) {
+                            worker::RunLimits limits, const std::function<void(const protocol::Progress&)>& progress,
+                            worker::Chooser choose) {
   asio::io_context loop;
   worker::Reaper reaper(loop);
   worker::Worker worker(loop, reaper, options);
@@ -32,7 +33,7 @@ worker::Finished run_worker(const worker::WorkerOptions& options, const std::opt
     }
   };
   if (spec.has_value()) {
-    worker.run(*spec, limits, handle);
+    worker.run(*spec, limits, handle, std::move(choose));
   } else {
     worker.warm_up(limits, handle);
   }

@@ -10,8 +10,9 @@
 namespace ridgeline::commands {
 
 /// Starts a worker, runs `spec` or, without one, only warms it up, and ends it. Blocks on a loop of its own; SIGINT and
-/// SIGTERM cancel.
+/// SIGTERM cancel. `choose` as Worker::run() takes it.
 worker::Finished run_worker(const worker::WorkerOptions& options, const std::optional<protocol::RunSpec>& spec,
-                            worker::RunLimits limits, const std::function<void(const protocol::Progress&)>& progress);
+                            worker::RunLimits limits, const std::function<void(const protocol::Progress&)>& progress,
+                            worker::Chooser choose = {});
 
 }  // namespace ridgeline::commands

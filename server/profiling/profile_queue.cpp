@@ -171,9 +171,7 @@ void ProfileQueue::start(Job& job) {
       });
     }
   };
-  // A trial is of one batch size, whatever time is left.
-  worker_->run(job.plan.spec, job.plan.limits, handle,
-               job.held == nullptr ? worker::Chooser(choose_sizes) : worker::Chooser());
+  worker_->run(job.plan.spec, job.plan.limits, handle, chooser_of(job.plan));
 }
 
 void ProfileQueue::analyse(Job& job, worker::Finished finished) {

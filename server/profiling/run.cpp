@@ -73,6 +73,10 @@ std::vector<int> choose_sizes(const protocol::SizesAsked& asked) {
   return analysis::next_batch_sizes(state);
 }
 
+worker::Chooser chooser_of(const PlannedRun& plan) {
+  return plan.spec.batch_sizes.empty() ? worker::Chooser(choose_sizes) : worker::Chooser();
+}
+
 std::variant<ProfileRun, RunFailure> analyse_run(worker::Finished finished, const PlannedRun& plan) {
   if (auto* failed = std::get_if<protocol::Failure>(&finished.outcome)) {
     return RunFailure{std::move(*failed), std::move(finished.output)};

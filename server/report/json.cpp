@@ -242,7 +242,8 @@ Json unused_json(const analysis::UnusedGradients& unused) {
 
 Json throughput_json(const Profile& profile) {
   Json maximum = profile.max_samples_per_second ? number(*profile.max_samples_per_second) : Json(nullptr);
-  return {{"samplesPerSecond", optional_json(profile.samples_per_second)}, {"maxSamplesPerSecond", std::move(maximum)}};
+  return {{"samplesPerSecond", profile.samples_per_second ? number(*profile.samples_per_second) : Json(nullptr)},
+          {"maxSamplesPerSecond", std::move(maximum)}};
 }
 
 Json closure_json(const Profile& profile) {

@@ -161,7 +161,7 @@ TEST(ShownText, LeavesOrdinaryTextAlone) {
 /// The markup without what is escaped and what stands as code.
 std::string active(const std::string& markup) {
   static const std::regex kEscaped(R"re(\\[!-/:-@\[-`{-~])re");
-  return std::regex_replace(markup, kEscaped, ".");
+  return std::regex_replace(markup, kEscaped, "%");
 }
 
 TEST(Markdown, TextIsNothingButText) {

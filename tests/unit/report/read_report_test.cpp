@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -101,6 +102,8 @@ TEST(ReadReport, RefusesWhatIsNoReport) {
 
 /// Each value that is read, made wrong in every way that its type allows.
 TEST(ReadReport, RefusesEveryFieldThatIsWrong) {
+  const std::set<std::string> may_be_unknown = {"/entry/batchSize", "/memory/peakBytes",
+                                                "/throughput/samplesPerSecond"};
   const Json good = Json::parse(json_report(full_profile()));
   for (const char* place : {"/version",
                             "/id",
@@ -145,9 +148,10 @@ TEST(ReadReport, RefusesEveryFieldThatIsWrong) {
                             "/skipped/0/message"}) {
     const Json::json_pointer at(place);
     for (const Json& wrong : {Json(nullptr), Json(-1), Json::object({{"a", 1}}), Json(true)}) {
+      const bool is_unknown = wrong.is_null() && may_be_unknown.contains(place);
       Json damaged = good;
       damaged[at] = wrong;
-      expect_refused(damaged.dump());
+      if (!is_unknown) expect_refused(damaged.dump());
     }
   }
 }
