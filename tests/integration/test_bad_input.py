@@ -439,7 +439,8 @@ class Runner:
         return ours
 
     def last_message(self, folder: Path) -> dict[str, Any]:
-        """Profiles the folder's entry point: the result, or the failure; or the first batch size that was skipped."""
+        """Profiles the folder's entry point: the failure; else the first batch size that was skipped, or
+        the result."""
         last: dict[str, Any] = {}
         skipped: dict[str, Any] = {}
         with open(os.devnull, "wb") as output:
@@ -452,7 +453,7 @@ class Runner:
                     last = json.loads(payload)
                     skipped = skipped or (last if last["type"] == "skipped" else {})
         self.process()
-        return skipped or last
+        return last if last["type"] == "failure" else skipped or last
 
     def process(self, end: signal.Signals | None = None) -> None:
         """Waits for the end of the process of the run that was started, and may tell it to end."""

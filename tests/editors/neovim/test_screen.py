@@ -170,7 +170,7 @@ def test_bars_move_and_the_code_follows(terminal: Terminal):
     terminal.until("stale: from before entry.py was changed")
     terminal.keys("j", "L")
     terminal.until("▸ peak memory")
-    wider = int(terminal.until(r"batch size +(?!66\b)(\d+) +predicted")[1])
+    wider = int(terminal.until(r"batch size +(?!66\b)(\d+) +(?:predicted|measured)")[1])
     assert wider > 66
     terminal.remote.until("vim.api.nvim_buf_get_lines(1, 0, -1, false)[...]:find('= %d+')", 40)
     assert terminal.remote.batch_size() == wider

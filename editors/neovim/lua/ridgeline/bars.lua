@@ -28,6 +28,12 @@ local function value(batch, metric)
   return tonumber(measured and measured[metric] or estimate and estimate.value)
 end
 
+--- The same as text: what is predicted looks as sure as it is.
+local function shown(batch, metric, words)
+  if batch.measured then return words(value(batch, metric)) end
+  return text.estimated(batch[metric], words)
+end
+
 --- How the figures of a batch size are known.
 local function origin(batch, summary)
   if batch.batchSize == summary.batchSize then return "as profiled" end
@@ -82,9 +88,9 @@ local function render()
   local note = view.note ~= "" and view.note or text.printable(remark(batch, summary) or session.stale_words(view.code))
   local categories, more = category_rows(batch)
   screen.write(view.buffer, {
-    bar_row("throughput", 1, text.estimated(batch.samplesPerSecond, text.figure) .. " samples/s", speed and most and speed / most,
+    bar_row("throughput", 1, shown(batch, "samplesPerSecond", text.figure) .. " samples/s", speed and most and speed / most,
       "RidgelineTime", " of the maximum " .. text.figure(most)),
-    bar_row("peak memory", 2, text.estimated(batch.peakBytes, text.bytes), memory and capacity > 0 and memory / capacity,
+    bar_row("peak memory", 2, shown(batch, "peakBytes", text.bytes), memory and capacity > 0 and memory / capacity,
       "RidgelineMemory", " of " .. text.bytes(capacity)),
     { "  " .. text.fit("batch size", 12), { text.fit(tostring(batch.batchSize), 16), "RidgelineTitle" },
       origin(batch, summary),
