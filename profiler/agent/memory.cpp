@@ -177,6 +177,21 @@ void keep_first_events() {
   }
 }
 
+std::uint64_t peak_bytes() {
+  std::unordered_map<const void*, std::uint64_t> live;
+  std::uint64_t bytes = 0;
+  std::uint64_t peak = 0;
+  for (const MemoryRecord& event : merged_events()) {
+    if (event.device == state().memory_device) {
+      std::uint64_t& block = live[event.address];
+      bytes += event.bytes - block;  // of a release, 0: modulo 2^64 a subtraction
+      block = event.bytes;
+      peak = std::max(peak, bytes);
+    }
+  }
+  return peak;
+}
+
 void compact_memory() {
   const auto live = live_blocks();
   for (ThreadBuffer* buffer : all_thread_buffers()) {

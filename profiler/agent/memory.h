@@ -1,6 +1,8 @@
 // The allocator collector's controls.
 #pragma once
 
+#include <cstdint>
+
 namespace ridgeline::agent {
 
 /// Puts the observing allocator in front of LibTorch's CPU allocator, or takes it away. Idempotent.
@@ -14,6 +16,8 @@ void attach_device_memory();
 bool detach_device_memory();
 /// Keeps the events of the recorded device until now for the next recording, with what was asked for (State::requests).
 void keep_first_events();
+/// The most that was alive on the recorded device at a time, by the events that are kept: since compact_memory().
+std::uint64_t peak_bytes();
 /// Forgets the allocator events of blocks that are gone.
 void compact_memory();
 

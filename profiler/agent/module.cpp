@@ -64,6 +64,7 @@ PyObject* py_keep_first_events(PyObject*, PyObject*) {
   keep_first_events();
   return none();
 }
+PyObject* py_peak_bytes(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(peak_bytes()); }
 PyObject* py_compact_memory(PyObject*, PyObject*) {
   compact_memory();
   return none();
@@ -284,6 +285,7 @@ PyMethodDef kMethods[] = {
     {"detach_device_memory", py_detach_device_memory, METH_NOARGS, "Stop that; whether it was going on."},
     {"set_memory_device", py_set_memory_device, METH_O, "Whose events a recording has: -1 the host, or a CUDA device."},
     {"keep_first_events", py_keep_first_events, METH_NOARGS, "Keep the allocator's events until now for the next one."},
+    {"peak_bytes", py_peak_bytes, METH_NOARGS, "The most that was alive on the recorded device, by the kept events."},
     {"compact_memory", py_compact_memory, METH_NOARGS, "Forget the events of blocks that are gone."},
     {"end_with_parent", py_end_with_parent, METH_NOARGS, "The system ends this process when its parent ends."},
     {"adopt_orphans", py_adopt_orphans, METH_NOARGS,

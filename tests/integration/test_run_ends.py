@@ -42,6 +42,51 @@ def test_a_memory_limit_is_kept(tmp_path: Path) -> None:
     assert report["memory"]["capacityBytes"] == 1 << 30
 
 
+# A step of 4 KiB for each sample, and of no speed: it counts what it was asked to run.
+HUGE = """\
+import torch
+
+
+def model_provider():
+    return torch.nn.Linear(1024, 4)
+
+
+def input_provider(batch_size=2_000_000):
+    return (torch.empty(batch_size, {inputs}),)
+
+
+def iteration_provider(model):
+    def iteration(x):
+        open({log!r}, "a").write(f"{{len(x)}}\\n")
+        model(torch.ones(len(x), 1024)).sum().backward()
+
+    return iteration
+"""
+
+
+@pytest.mark.parametrize("inputs", [1, 64], ids=["found out by failing", "told by the inputs"])
+def test_a_batch_that_cannot_fit_is_left_for_one_that_does(inputs: int, tmp_path: Path) -> None:
+    entry, log = tmp_path / "entry.py", tmp_path / "log"
+    entry.write_text(HUGE.format(inputs=inputs, log=str(log)))
+    report = profile(entry, "--time-budget", "0.1", "--memory-limit", "2GiB")
+    ran = [int(size) for size in log.read_text().split()]
+    assert ran.count(2_000_000) == (1 if inputs == 1 else 0)
+    assert 1_000_000 not in ran  # the first of its halves, which needs 4 GiB
+    size = report["entry"]["batchSize"]
+    assert 125_000 <= size <= 250_000
+    warning = next(text for text in report["warnings"] if "does not fit" in text)
+    assert "the limit is 2 GiB" in warning and f"These figures are of batch size {size}" in warning
+
+
+def test_another_batch_size_that_cannot_fit_is_not_run(tmp_path: Path) -> None:
+    entry, log = tmp_path / "entry.py", tmp_path / "log"
+    entry.write_text(HUGE.format(inputs=64, log=str(log)).replace("=2_000_000", "=64"))
+    report = profile(entry, "--time-budget", "0.1", "--memory-limit", "2GiB", "--batch-sizes", "64,128,2000000")
+    assert "2000000\n" not in log.read_text()
+    assert [(s["batchSize"], s["kind"]) for s in report["skipped"]] == [(2_000_000, "out-of-memory")]
+    assert "was not run" in report["skipped"][0]["message"]
+
+
 def test_a_process_that_ignores_sigterm_and_leaves_children_is_ended(tmp_path: Path) -> None:
     entry = tmp_path / "entry.py"
     entry.write_text(

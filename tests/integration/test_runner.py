@@ -18,6 +18,7 @@ import torch
 from ridgeline_runner import timing, warm
 from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.failure import is_out_of_memory
+from ridgeline_runner.fitting import Growth, find_growth, first_half_within
 from ridgeline_runner.recorder import class_lines
 from ridgeline_runner.session import batch_size_candidates
 from ridgeline_runner.sources import imported_files
@@ -71,6 +72,34 @@ def test_batch_size_candidates_are_other_positive_sizes(chosen: int) -> None:
     sizes = batch_size_candidates(chosen)
     assert len(set(sizes)) == len(sizes) >= 3
     assert all(size >= 1 and size != chosen for size in sizes)
+
+
+def test_growth_is_looked_for_where_the_batch_decides() -> None:
+    ran = []
+
+    def peak_of(size: int) -> int:
+        ran.append(size)
+        return max(1000, 500 + 10 * size)  # below 50 samples the optimizer's memory is the peak
+
+    growth = find_growth(peak_of, below=2_000_000)
+    assert growth == Growth(64, 1140, 128, 1780)
+    assert ran == [2, 4, 8, 16, 32, 64, 128]
+    assert growth.bytes_at(2_000_000) == 20_000_500
+    assert growth.largest_within(20_000_500) == 2_000_000
+    assert growth.largest_within(20_000_499) == 1_999_999
+    assert growth.largest_within(400) == 0
+
+
+@pytest.mark.parametrize("below", [1, 2, 4, 100])
+def test_growth_is_never_looked_for_at_what_did_not_fit(below: int) -> None:
+    ran = []
+    assert find_growth(lambda size: ran.append(size) or 7, below) is None
+    assert all(size < below for size in ran)
+
+
+@pytest.mark.parametrize(("largest", "size"), [(40, 32), (32, 32), (31, 16), (1, 1), (0, 1), (1000, 32)])
+def test_the_first_half_that_is_told_to_fit(largest: int, size: int) -> None:
+    assert first_half_within(64, largest) == size
 
 
 def test_tensors_are_found_in_nested_inputs() -> None:

@@ -60,21 +60,25 @@ class Device:
         if self.is_host:
             return 0.0
         with contextlib.suppress(Exception):
-            return float(torch.cuda.max_memory_reserved(self.index) / self.described()["availableBytes"])
+            return float(torch.cuda.max_memory_reserved(self.index) / self.available_bytes())
         return 1.0
+
+    def available_bytes(self) -> int:
+        """What the step can have of a CUDA device's memory: all but what the context and others hold."""
+        memory = torch.cuda.get_device_properties(self.index).total_memory
+        free, _ = torch.cuda.mem_get_info(self.index)
+        return min(int(memory), int(free) + int(torch.cuda.memory_reserved(self.index)))
 
     def described(self) -> dict[str, Any]:
         """For the result; empty for the host, which the daemon knows itself."""
         if self.is_host:
             return {"kind": "", "name": "", "memoryBytes": 0, "availableBytes": 0, **_allocator(HOST)}
         properties = torch.cuda.get_device_properties(self.index)
-        memory = int(properties.total_memory)
-        free, _ = torch.cuda.mem_get_info(self.index)
         return {
             "kind": "cuda",
             "name": str(properties.name),
-            "memoryBytes": memory,
-            "availableBytes": min(memory, int(free) + int(torch.cuda.memory_reserved(self.index))),
+            "memoryBytes": int(properties.total_memory),
+            "availableBytes": self.available_bytes(),
             **_allocator(self.index),
         }
 

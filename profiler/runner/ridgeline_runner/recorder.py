@@ -115,6 +115,11 @@ class Recorder:
             self._history.begin()
         self._agent.compact_memory()
 
+    def peak_bytes(self) -> int:
+        """The most that was alive on the recorded device since the last of these calls: forget_freed, forget_attempt,
+        or the begin of the observation."""
+        return self._agent.peak_bytes()
+
     def set_models(self, positional: tuple[Any, ...], keywords: dict[str, Any]) -> list[tuple[str, Any]]:
         """Names every module instance, and tells the agent the parameters and buffers. Returns the named parameters."""
         models = dict(keywords) if keywords else {str(i): model for i, model in enumerate(positional)}

@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from time import perf_counter, perf_counter_ns  # before user code can replace them
 from typing import Any
 
-from ridgeline_runner import cpu_for_cuda, devices, overlay, timing
+from ridgeline_runner import cpu_for_cuda, devices, fitting, overlay, timing
 from ridgeline_runner.channel import Channel, ChannelClosed
-from ridgeline_runner.entry import EntryPoint, load
-from ridgeline_runner.failure import Failure, describe, is_out_of_memory, release, summary
+from ridgeline_runner.entry import EntryPoint, load, tensors_in
+from ridgeline_runner.failure import Failure, describe, kind_of, release, summary
 from ridgeline_runner.processors import ClockWatch
 from ridgeline_runner.recorder import Recorder, Stage, name_compiled_kernels
 from ridgeline_runner.sources import imported_files
@@ -48,6 +48,8 @@ _LARGEST_RATIO = 64.0  # of a batch size that nobody asked for to the largest th
 _MAX_SENT = 1024  # medians of rounds that the daemon is sent of one batch size
 _WANTED_HALF_WIDTH = 0.01
 _ROUND_SECONDS = 0.03
+_LARGE_INPUTS = 1 / 64  # of the memory limit: then smaller batch sizes are asked first
+_CLEARLY_BEYOND = 1.25  # times the limit: another algorithm can need a fifth less than small batch sizes tell
 _MOST_UNUSED = 4096  # parameters that are told; the daemon takes no more
 _ALL_EVERY = 4  # rounds: then also batch sizes that are known are timed, so that all see the machine's moods
 
@@ -108,6 +110,8 @@ class _Session:
         self.batch_size: int | None = None
         self._skipped: list[int] = []  # batch sizes
         self._warnings: list[str] = []
+        self._growth: fitting.Growth | None = None  # of the peak, by small batch sizes that were run for it
+        self._searched = False
         self._clock = ClockWatch()
         self._device = devices.Device()
 
@@ -180,26 +184,95 @@ class _Session:
         )
 
     def _record_chosen(self, recorder: Recorder, entry: EntryPoint, step: Callable[..., Any]) -> Sampled:
-        """The user's own batch size; when it does not fit, the first of its halves that does. Else a failure."""
+        """The user's own batch size; when it does not fit, one of its halves: the first that smaller sizes tell to fit,
+        or the first that does. Else a failure."""
         size = entry.batch_size
         while True:
             self._progress("record", 0.05, f"Recording batch size {size}")
             try:
                 sampled = self._record(recorder, entry, step, size, chosen=True)
             except Exception as error:
-                if size == 1 or not is_out_of_memory(error):
+                if size == 1 or kind_of(error) != "out-of-memory":
                     raise
                 if size == entry.batch_size:
                     reason = summary(error)
                 self._skip(error, size)
                 recorder.forget_attempt()
-                size //= 2
+                size = self._smaller(recorder, entry, step, size)
             else:
                 if size != entry.batch_size:
                     self._warnings.append(
-                        f"Batch size {entry.batch_size} does not fit: {reason}. These figures are of batch size {size}."
+                        f"Batch size {entry.batch_size} does not fit: {reason}{self._prediction(entry.batch_size)}. "
+                        f"These figures are of batch size {size}."
                     )
                 return sampled
+
+    def _smaller(self, recorder: Recorder, entry: EntryPoint, step: Callable[..., Any], size: int) -> int:
+        """What to try after a batch size that did not fit."""
+        if size == entry.batch_size:
+            self._find_growth(recorder, entry, step, size)
+            if self._growth is not None:
+                return fitting.first_half_within(size, self._largest())
+        return size // 2
+
+    def _find_growth(self, recorder: Recorder, entry: EntryPoint, step: Callable[..., Any], below: int) -> None:
+        """Runs small batch sizes, once, to know how the peak grows. A step that fails there tells nothing."""
+        if self._searched:
+            return
+        self._searched = True
+        self._progress("record", 0.05, f"Looking for the largest batch size below {below} that fits")
+
+        def peak_of(size: int) -> int:
+            recorder.stage(Stage.INPUT)
+            inputs = entry.inputs(size)
+            recorder.stage(Stage.ITERATION)
+            for _ in range(2):  # the first makes the optimizer's state
+                step(*inputs)
+            self._device.synchronise()
+            peak = recorder.peak_bytes()
+            del inputs
+            recorder.forget_attempt()
+            return peak
+
+        try:
+            self._growth = fitting.find_growth(peak_of, below)
+        except ChannelClosed:
+            raise
+        except BaseException as error:  # noqa: BLE001 - SystemExit included
+            release(error)
+        recorder.forget_attempt()
+        self._device.forget_cached()
+
+    def _limit_bytes(self) -> int:
+        """What the step's tensors may take at most; 0: unknown."""
+        limit = self._spec.get("memoryLimitBytes", 0) if self._device.is_host else self._device.available_bytes()
+        return int(limit)
+
+    def _largest(self) -> int:
+        """The largest batch size that is told to fit. What the process needs beside the step's tensors takes room."""
+        assert self._growth is not None
+        beside = max(0, fitting.data_bytes() - self._growth.large_bytes) if self._device.is_host else 0
+        return self._growth.largest_within(self._limit_bytes() - beside)
+
+    def _prediction(self, size: int) -> str:
+        growth = self._growth
+        if growth is None:
+            return ""
+        return (
+            f" (by batch sizes {growth.small} and {growth.large} it needs {fitting.gibibytes(growth.bytes_at(size))}, "
+            f"the limit is {fitting.gibibytes(self._limit_bytes())}, and about {self._largest()} fits)"
+        )
+
+    def _refuse_what_cannot_fit(self, size: int) -> None:
+        """Raises where the line through smaller batch sizes lies clearly beyond the limit."""
+        growth = self._growth
+        limit = self._limit_bytes()
+        if growth is not None and size > growth.large and 0 < _CLEARLY_BEYOND * limit < growth.bytes_at(size):
+            raise Failure(
+                "out-of-memory",
+                f"Batch size {size} was not run: by batch sizes {growth.small} and {growth.large} it needs "
+                f"{fitting.gibibytes(growth.bytes_at(size))} of memory, and the limit is {fitting.gibibytes(limit)}",
+            )
 
     def _record_others(
         self, recorder: Recorder, entry: EntryPoint, step: Callable[..., Any], chosen: Sampled
@@ -286,8 +359,14 @@ class _Session:
         self.stage = "input"
         self._device.forget_cached()  # else the memory that another batch size left would be this one's
         recorder.stage(Stage.INPUT)
+        self._refuse_what_cannot_fit(size)
         inputs = entry.inputs(size)
         entry.check_arguments(step, inputs)
+        if not self._searched and self._is_large(inputs):
+            del inputs
+            self._find_growth(recorder, entry, step, size)
+            self._refuse_what_cannot_fit(size)
+            inputs = entry.inputs(size)
         self.stage = "iteration"
         recorder.stage(Stage.ITERATION)
         warmup_ns = self._warm_up(step, inputs, recorder.forget_freed)
@@ -310,6 +389,11 @@ class _Session:
         self._channel.send_bytes(recording)
         self.batch_size = None
         return sampled
+
+    def _is_large(self, inputs: tuple[Any, ...]) -> bool:
+        """Whether the inputs alone take so much that the step may not fit, and would take long to find out."""
+        size = sum(tensor.numel() * tensor.element_size() for tensor in tensors_in(inputs))
+        return size > _LARGE_INPUTS * self._limit_bytes() > 0
 
     def _warm_up(self, step: Callable[..., Any], inputs: tuple[Any, ...], after_each: Callable[[], None]) -> list[int]:
         times: list[int] = []
