@@ -39,6 +39,11 @@ def test_warm_when_the_last_two_are_near_the_fastest(times: list[int], warm: boo
     assert timing.is_warm(times) is warm
 
 
+@pytest.mark.parametrize(("times", "warm"), [([5], False), ([90, 50], True), ([50, 60], False), ([50, 60, 51], True)])
+def test_warm_after_two_when_the_step_has_run_at_another_batch_size(times: list[int], warm: bool) -> None:
+    assert timing.is_warm(times, least=2) is warm
+
+
 @pytest.mark.parametrize(("count", "ranks"), [(5, None), (6, (0, 5)), (9, (1, 7)), (20, (5, 14))])
 def test_interval_of_the_median_by_ranks(count: int, ranks: tuple[int, int] | None) -> None:
     assert timing.median_interval_ranks(count) == ranks

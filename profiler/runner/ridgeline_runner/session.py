@@ -30,7 +30,7 @@ from ridgeline_runner.sources import imported_files
 from ridgeline_runner.unused_gradients import UnusedGradients
 
 _MAX_WARMUP = 20
-_WARMUP_SECONDS = 5.0
+_WARMUP_SECONDS, _LATER_WARMUP_SECONDS = 5.0, 1.0
 _RECORDED_SHARE, _RECORDED_SECONDS = 0.1, 1.0  # of the time budget, and at most
 _MIN_RECORDED, _MAX_RECORDED = 3, 30
 _OTHERS_RECORDED_SHARE = 0.3  # of what the user's batch size gets
@@ -48,6 +48,8 @@ _LARGEST_RATIO = 64.0  # of a batch size that nobody asked for to the largest th
 _MAX_SENT = 1024  # medians of rounds that the daemon is sent of one batch size
 _WANTED_HALF_WIDTH = 0.01
 _ROUND_SECONDS = 0.03
+_SHORT_SECONDS = 0.02  # a step that is shorter is run once untimed before each round, for the caches,
+_LEAST_OF_SHORT = 8  # which is to take little of the time: so many timed ones follow
 _LARGE_INPUTS = 1 / 64  # of the memory limit: then smaller batch sizes are asked first
 _CLEARLY_BEYOND = 1.25  # times the limit: another algorithm can need a fifth less than small batch sizes tell
 _MOST_UNUSED = 4096  # parameters that are told; the daemon takes no more
@@ -339,10 +341,12 @@ class _Session:
     def _budget_seconds(self) -> float:
         return float(self._spec.get("timeBudgetSeconds", 10.0))
 
-    @property
-    def _round_seconds(self) -> float:
+    def _round_seconds(self, warmup_ns: list[int]) -> float:
         """Shorter than usual where the budget would not hold the least number of rounds."""
-        return min(_ROUND_SECONDS, self._budget_seconds / (_MIN_ROUNDS * _WANTED_SIZES))
+        usual, step = _ROUND_SECONDS, min(warmup_ns) / 1e9
+        if step < _SHORT_SECONDS:
+            usual = max(usual, _LEAST_OF_SHORT * step)
+        return min(usual, self._budget_seconds / (_MIN_ROUNDS * _WANTED_SIZES))
 
     def _record(
         self,
@@ -369,8 +373,8 @@ class _Session:
             inputs = entry.inputs(size)
         self.stage = "iteration"
         recorder.stage(Stage.ITERATION)
-        warmup_ns = self._warm_up(step, inputs, recorder.forget_freed)
-        sampled = Sampled(size, check, warmup_ns, self._round_seconds)
+        warmup_ns = self._warm_up(step, inputs, recorder.forget_freed, first=chosen)
+        sampled = Sampled(size, check, warmup_ns, self._round_seconds(warmup_ns))
         iterations = 1 if quick or check else _recorded_iterations(sampled, self._budget_seconds, chosen=chosen)
         recorder.record(step, inputs, iterations)
         if chosen:
@@ -395,10 +399,13 @@ class _Session:
         size = sum(tensor.numel() * tensor.element_size() for tensor in tensors_in(inputs))
         return size > _LARGE_INPUTS * self._limit_bytes() > 0
 
-    def _warm_up(self, step: Callable[..., Any], inputs: tuple[Any, ...], after_each: Callable[[], None]) -> list[int]:
+    def _warm_up(
+        self, step: Callable[..., Any], inputs: tuple[Any, ...], after_each: Callable[[], None], *, first: bool
+    ) -> list[int]:
+        """`first`: nothing of the step has run yet. Later ones have only their own kernels and blocks to find."""
         times: list[int] = []
-        deadline = perf_counter() + _WARMUP_SECONDS
-        while not timing.is_warm(times):
+        deadline = perf_counter() + (_WARMUP_SECONDS if first else _LATER_WARMUP_SECONDS)
+        while not timing.is_warm(times, least=3 if first else 2):
             self._device.synchronise()
             start = perf_counter_ns()
             step(*inputs)
@@ -420,7 +427,7 @@ class _Session:
         gc.collect()
         budget = self._budget_seconds
         deadline = perf_counter() + budget
-        choices = _Choices(self._channel, [s.batch_size for s in sampled if not s.check], self._round_seconds)
+        choices = _Choices(self._channel, [s.batch_size for s in sampled if not s.check], _ROUND_SECONDS)
         for cycle in itertools.count():
             for s in _due(sampled, cycle):
                 self.batch_size = s.batch_size
@@ -462,7 +469,7 @@ class _Session:
                 self.stage = "input"
                 inputs[size] = entry.inputs(size)
                 self.stage = "iteration"
-                times_ns = self._warm_up(step, inputs[size], lambda: None)
+                times_ns = self._warm_up(step, inputs[size], lambda: None, first=False)
             except ChannelClosed:
                 raise
             except BaseException as error:  # noqa: BLE001 - SystemExit included
@@ -470,7 +477,7 @@ class _Session:
                 self._skip(error, size)
             else:
                 self._channel.send({"type": "warmed", "batchSize": size, "warmupNs": times_ns})
-                warm.append(Sampled(size, False, times_ns, self._round_seconds))
+                warm.append(Sampled(size, False, times_ns, self._round_seconds(times_ns)))
         return warm
 
     def _unused_gradients(

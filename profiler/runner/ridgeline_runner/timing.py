@@ -8,15 +8,16 @@ from collections.abc import Sequence
 _MANY = 500
 
 
-def is_warm(times_ns: Sequence[int]) -> bool:
-    """Whether the step has settled: at least three iterations, the last two near the fastest one so far.
+def is_warm(times_ns: Sequence[int], *, least: int = 3) -> bool:
+    """Whether the step has settled: at least so many iterations, the last two, or for a `least` of two the last one,
+    near the fastest so far.
 
     The first iteration of a process creates optimizer state and thread pools, and the first at a batch size chooses
     kernels. A step that never settles is stopped by the caller's bounds.
     """
-    if len(times_ns) < 3:
+    if len(times_ns) < least:
         return False
-    return max(times_ns[-2:]) <= 1.10 * min(times_ns)
+    return max(times_ns[1 - least :]) <= 1.10 * min(times_ns)
 
 
 def median(values: Sequence[float]) -> float:
