@@ -62,8 +62,12 @@ bool fits(const DirectoryEntry& entry, std::size_t element, std::size_t total) {
 }  // namespace
 
 std::optional<Recording> Recording::parse(std::string bytes, std::string& error) {
+  return parse(std::make_shared<const std::string>(std::move(bytes)), error);
+}
+
+std::optional<Recording> Recording::parse(std::shared_ptr<const std::string> bytes, std::string& error) {
   Recording recording;
-  recording.bytes_ = std::make_shared<const std::string>(std::move(bytes));
+  recording.bytes_ = std::move(bytes);
   const std::vector<DirectoryEntry> directory = read_directory(*recording.bytes_, error);
   if (directory.empty()) {
     return std::nullopt;

@@ -19,6 +19,8 @@ class Recording {
  public:
   /// Takes the bytes and checks them. On failure returns nothing and says why in `error`.
   static std::optional<Recording> parse(std::string bytes, std::string& error);
+  /// The same of bytes that others hold, too; not null.
+  static std::optional<Recording> parse(std::shared_ptr<const std::string> bytes, std::string& error);
 
 #define RIDGELINE_COLUMN(name, number, type) \
   std::span<const type> name() const { return name##_; }

@@ -5,8 +5,6 @@
 #include <functional>
 #include <map>
 
-#include "analysis/allocation_growth.h"
-
 namespace ridgeline::analysis {
 
 namespace {
@@ -17,6 +15,21 @@ constexpr double kMsPerMappedByte = 1e-3 / 4096;
 constexpr double kMsPerThreadedLoop = 0.005;
 constexpr double kReach = 4;
 constexpr std::size_t kMost = 64;
+
+/// How far the bytes at a sampled size may lie off the line through the first and the last, as a part of the line's.
+constexpr double kNearly = 0.25;
+
+bool is_nearly_linear(const std::vector<std::uint64_t>& bytes, const std::vector<int>& sizes) {
+  const auto first = static_cast<double>(bytes.front());
+  const double slope = (static_cast<double>(bytes.back()) - first) / (sizes.back() - sizes.front());
+  for (std::size_t i = 1; i + 1 < bytes.size(); ++i) {
+    const double line = first + slope * (sizes[i] - sizes.front());
+    if (std::abs(static_cast<double>(bytes[i]) - line) > kNearly * line) {
+      return false;
+    }
+  }
+  return slope > 0;
+}
 
 }  // namespace
 
@@ -29,7 +42,7 @@ std::vector<Regime> regimes_of(const Ledger& ledger, const std::vector<int>& siz
   for (const Allocation& allocation : ledger.allocations) {
     const double first = static_cast<double>(allocation.bytes.front());
     const double slope = (static_cast<double>(allocation.bytes.back()) - first) / (sizes.back() - sizes.front());
-    if (allocation.before || slope <= 0 || !is_linear(allocation.bytes, sizes)) {
+    if (allocation.before || !is_nearly_linear(allocation.bytes, sizes)) {
       continue;
     }
     for (const Limit limit :

@@ -50,6 +50,27 @@ std::optional<int> middle_of(const TimingState& state, int left, int right) {
   return std::nullopt;
 }
 
+/// The size to time between two samples: where the costliest regime of those that matter begins, then the last size
+/// before it, else the middle.
+std::optional<int> place_between(const TimingState& state, const TimeSample& left, const TimeSample& right) {
+  const Regime* costliest = nullptr;
+  for (const Regime& regime : state.regimes) {
+    const bool matters = regime.ms > kInnerAim * left.ms.value;
+    const bool between = regime.from_batch > left.batch_size && regime.from_batch <= right.batch_size;
+    if (matters && between && (costliest == nullptr || regime.ms > costliest->ms)) {
+      costliest = &regime;
+    }
+  }
+  if (costliest != nullptr) {
+    for (const int size : {costliest->from_batch, costliest->from_batch - 1}) {
+      if (left.batch_size < size && size < right.batch_size && is_free(state, size)) {
+        return size;
+      }
+    }
+  }
+  return middle_of(state, left.batch_size, right.batch_size);
+}
+
 class Candidates {
  public:
   Candidates(const TimingState& state, const TimeModel& model) : state_(state), model_(model) {
@@ -94,8 +115,8 @@ class Candidates {
     }
     for (std::size_t i = 0; i + 1 < samples.size(); ++i) {
       const bool is_wide = samples[i + 1].batch_size >= kLeastGap * samples[i].batch_size;
-      if (const auto middle = middle_of(state_, samples[i].batch_size, samples[i + 1].batch_size); middle && is_wide) {
-        add(*middle, kInnerAim, due == i);
+      if (const auto place = place_between(state_, samples[i], samples[i + 1]); place && is_wide) {
+        add(*place, kInnerAim, due == i);
       }
     }
   }
@@ -117,10 +138,11 @@ std::vector<int> next_batch_sizes(const TimingState& state) {
       samples.size() >= state.first.size() + kMostChosen) {
     return {};
   }
-  const std::optional<TimeModel> model = fit_time_model(samples);
+  std::optional<TimeModel> model = fit_time_model(samples);
   if (!model.has_value()) {
     return {};
   }
+  model->regimes = state.regimes;
   std::vector<int> chosen;
   double left = kShareAtOnce * state.seconds_left;
   const Candidates candidates(state, *model);

@@ -16,6 +16,7 @@ struct TimingState {
   int largest_affordable = 0;       ///< that memory allows, as far as is known
   double seconds_left = 0;          ///< of the time budget
   double round_seconds = 0;         ///< a round of timing takes at least so long
+  std::vector<Regime> regimes;      ///< as the recordings tell, by from_batch
 };
 
 /// Sizes inside of the samples shall be known to so much (a standard deviation, as a part of the time), sizes beyond
@@ -32,7 +33,8 @@ inline constexpr std::size_t kMostChosen = 12;
 /// the model says of them, it is compared with what they take. Then the middle of each gap, and twice the largest once
 /// more, for as long as the leave-one-out errors leave the model more in doubt there than is aimed at. A model that
 /// agrees with the first three ends the search soon; where one disagrees, the gaps around it are doubtful and are
-/// halved. At most half of the time that is left is given out at once. Pure.
+/// halved. Where a regime that matters begins in such a gap, the sizes on both sides of its beginning stand in for the
+/// middle. At most half of the time that is left is given out at once. Pure.
 std::vector<int> next_batch_sizes(const TimingState& state);
 
 }  // namespace ridgeline::analysis

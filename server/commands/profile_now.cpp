@@ -12,6 +12,7 @@
 #include "commands/worker_run.h"
 #include "profiling/kept_profiles.h"
 #include "profiling/run.h"
+#include "profiling/size_chooser.h"
 
 namespace ridgeline::commands {
 

@@ -4,6 +4,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <utility>
 #include <variant>
 
@@ -13,8 +14,9 @@ namespace asio = boost::asio;
 
 worker::Finished run_worker(const worker::WorkerOptions& options, const std::optional<protocol::RunSpec>& spec,
                             worker::RunLimits limits, const std::function<void(const protocol::Progress&)>& progress,
-                            worker::Chooser choose) {
+                            std::function<std::vector<int>(const worker::ChoiceAsked&)> choose) {
   asio::io_context loop;
+  asio::thread_pool pool(1);  // ends before the loop that it posts to
   worker::Reaper reaper(loop);
   worker::Worker worker(loop, reaper, options);
   asio::signal_set interrupts(loop, SIGINT, SIGTERM);
@@ -33,7 +35,7 @@ worker::Finished run_worker(const worker::WorkerOptions& options, const std::opt
     }
   };
   if (spec.has_value()) {
-    worker.run(*spec, limits, handle, std::move(choose));
+    worker.run(*spec, limits, handle, {pool.get_executor(), std::move(choose)});
   } else {
     worker.warm_up(limits, handle);
   }

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
 #include <exception>
 #include <utility>
 
+#include "profiling/size_chooser.h"
 #include "profiling/trial.h"
 
 namespace ridgeline::profiling {
@@ -171,7 +173,7 @@ void ProfileQueue::start(Job& job) {
       });
     }
   };
-  worker_->run(job.plan.spec, job.plan.limits, handle, chooser_of(job.plan));
+  worker_->run(job.plan.spec, job.plan.limits, handle, {asio::make_strand(pool_.get_executor()), chooser_of(job.plan)});
 }
 
 void ProfileQueue::analyse(Job& job, worker::Finished finished) {

@@ -9,9 +9,6 @@
 
 #include "analysis/build_profile.h"
 #include "analysis/caching_allocator_conf.h"
-#include "analysis/predictor.h"
-#include "analysis/sample_plan.h"
-#include "analysis/time_sample.h"
 #include "protocol/recording.h"
 #include "worker/machine.h"
 #include "worker/versions.h"
@@ -60,23 +57,6 @@ PlannedRun plan_run(const ProfileRequest& request, const Target& target) {
   return plan;
 }
 
-std::vector<int> choose_sizes(const protocol::SizesAsked& asked) {
-  analysis::TimingState state{{},
-                              asked.first,
-                              asked.excluded,
-                              std::min(asked.largest_affordable, analysis::kMaxBatchSize),
-                              asked.seconds_left,
-                              asked.round_seconds};
-  for (const protocol::RoundTimes& times : asked.samples) {
-    state.samples.push_back(analysis::time_sample(times.batch_size, times.round_medians_ns, 1));
-  }
-  return analysis::next_batch_sizes(state);
-}
-
-worker::Chooser chooser_of(const PlannedRun& plan) {
-  return plan.spec.batch_sizes.empty() ? worker::Chooser(choose_sizes) : worker::Chooser();
-}
-
 std::variant<ProfileRun, RunFailure> analyse_run(worker::Finished finished, const PlannedRun& plan) {
   if (auto* failed = std::get_if<protocol::Failure>(&finished.outcome)) {
     return RunFailure{std::move(*failed), std::move(finished.output)};
@@ -97,7 +77,7 @@ std::variant<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
   }
   input.batch_size = output.result.batch_size;
   for (worker::MeasuredBatch& batch : output.batches) {
-    if (batch.recording.empty()) {
+    if (batch.recording == nullptr) {
       input.timed.push_back({batch.batch_size, std::move(batch.times_ns), batch.per_round});
       continue;
     }

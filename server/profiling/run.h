@@ -32,11 +32,6 @@ struct ProfileRun {
 
 PlannedRun plan_run(const ProfileRequest& request, const Target& target);
 
-/// The batch sizes that the time model is least sure of, given what was timed so far. Pure.
-std::vector<int> choose_sizes(const protocol::SizesAsked& asked);
-/// choose_sizes, unless the plan names its batch sizes: then only those are run.
-worker::Chooser chooser_of(const PlannedRun& plan);
-
 /// Parses and analyses what the worker measured. Takes long where recordings are large; touches nothing else.
 std::variant<ProfileRun, RunFailure> analyse_run(worker::Finished finished, const PlannedRun& plan);
 

@@ -72,11 +72,11 @@ std::optional<protocol::Failure> RunInbox::feed(std::string_view bytes) {
 
 std::optional<Measured> RunInbox::take_measured() {
   std::erase_if(batches_, [&](const MeasuredBatch& batch) {
-    return (batch.recording.empty() && batch.times_ns.empty()) ||
+    return (batch.recording == nullptr && batch.times_ns.empty()) ||
            std::ranges::find(skipped_, batch.batch_size, &protocol::Failure::batch_size) != skipped_.end();
   });
   const MeasuredBatch* users = result_.has_value() ? find(result_->batch_size) : nullptr;
-  if (users == nullptr || users->check || users->recording.empty()) {
+  if (users == nullptr || users->check || users->recording == nullptr) {
     return std::nullopt;
   }
   for (MeasuredBatch& batch : batches_) {
@@ -152,7 +152,7 @@ std::optional<protocol::Failure> RunInbox::announce(protocol::RecordingAnnounced
   if (find(announced.batch_size) != nullptr) {
     return failure("worker-protocol", "The worker sent two recordings of a batch size.");
   }
-  incoming_ = MeasuredBatch{announced.batch_size, announced.check, std::move(announced.warmup_ns), {}, 1, ""};
+  incoming_ = MeasuredBatch{announced.batch_size, announced.check, std::move(announced.warmup_ns), {}, 1, nullptr};
   incoming_left_ = announced.bytes;
   return std::nullopt;
 }
@@ -164,7 +164,7 @@ std::optional<protocol::Failure> RunInbox::add_unrecorded(protocol::Warmed warme
   if (find(warmed.batch_size) != nullptr) {
     return failure("worker-protocol", "The worker began to time a batch size that it had measured.");
   }
-  batches_.push_back({warmed.batch_size, false, std::move(warmed.warmup_ns), {}, 1, ""});
+  batches_.push_back({warmed.batch_size, false, std::move(warmed.warmup_ns), {}, 1, nullptr});
   return std::nullopt;
 }
 
@@ -172,9 +172,10 @@ std::optional<protocol::Failure> RunInbox::add_bytes(const std::string& bytes) {
   if (!incoming_.has_value() || bytes.size() > incoming_left_) {
     return failure("worker-protocol", "The worker sent more of a recording than it announced.");
   }
-  incoming_->recording += bytes;
+  incoming_bytes_ += bytes;
   incoming_left_ -= bytes.size();
   if (incoming_left_ == 0) {
+    incoming_->recording = std::make_shared<const std::string>(std::exchange(incoming_bytes_, {}));
     batches_.push_back(std::move(*incoming_));
     incoming_.reset();
   }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,8 +22,8 @@ struct MeasuredBatch {
   std::vector<double> warmup_ns;  ///< iterations before the recording
   std::vector<double> times_ns;   ///< bare iterations, in rounds of `per_round`
   int per_round = 1;
-  /// As it came, not yet parsed: that takes longer than the loop may wait. Empty: it was only timed.
-  std::string recording;
+  /// As it came, not yet parsed: that takes longer than the loop may wait. Null: it was only timed.
+  std::shared_ptr<const std::string> recording;
 };
 
 /// What a run has measured: the user's batch size is among the batches, and has a recording; every batch has times.
@@ -48,6 +49,10 @@ class RunInbox {
   /// stage), or nothing. After that, and after the runner told a failure, the rest of the channel is ignored.
   std::optional<protocol::Failure> feed(std::string_view bytes);
 
+  /// What has come so far. A batch size without a recording or without times may still get them.
+  const std::vector<MeasuredBatch>& batches() const { return batches_; }
+  /// The device of the step, once the runner has told of the user's batch size.
+  const protocol::RunDevice* device() const { return result_.has_value() ? &result_->device : nullptr; }
   /// What the runner itself told of its failure; it ends by itself.
   const std::optional<protocol::Failure>& told() const { return told_; }
   /// Whether the runner has said that it measured everything. Whether that is so, only take_measured() knows.
@@ -80,6 +85,7 @@ class RunInbox {
   std::vector<protocol::Failure> skipped_;
   std::size_t times_ = 0;
   std::optional<MeasuredBatch> incoming_;  ///< its recording's bytes are on their way
+  std::string incoming_bytes_;
   std::uint64_t incoming_left_ = 0;
   std::uint64_t received_ = 0;
 };

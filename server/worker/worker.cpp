@@ -45,7 +45,7 @@ struct Worker::Run {
   std::optional<protocol::RunSpec> spec;  ///< absent: only warm up
   RunLimits limits;
   std::function<void(Event)> handler;
-  Chooser choose;
+  Chooser chooser;
   pid_t process = 0;
   std::unique_ptr<stream_protocol::socket> channel;
   std::shared_ptr<OutputCapture> output;
@@ -85,8 +85,8 @@ Worker::~Worker() {
   stop_parent();
 }
 
-void Worker::run(protocol::RunSpec spec, RunLimits limits, std::function<void(Event)> handler, Chooser choose) {
-  begin(std::move(spec), limits, std::move(handler), std::move(choose));
+void Worker::run(protocol::RunSpec spec, RunLimits limits, std::function<void(Event)> handler, Chooser chooser) {
+  begin(std::move(spec), limits, std::move(handler), std::move(chooser));
 }
 
 void Worker::warm_up(RunLimits limits, std::function<void(Event)> handler) {
@@ -94,7 +94,7 @@ void Worker::warm_up(RunLimits limits, std::function<void(Event)> handler) {
 }
 
 void Worker::begin(std::optional<protocol::RunSpec> spec, RunLimits limits, std::function<void(Event)> handler,
-                   Chooser choose) {
+                   Chooser chooser) {
   run_ = std::make_unique<Run>();
   run_->id = ++runs_;
   run_->spec = std::move(spec);
@@ -102,8 +102,8 @@ void Worker::begin(std::optional<protocol::RunSpec> spec, RunLimits limits, std:
   run_->inbox = std::make_unique<RunInbox>(
       limits.recording_bytes,
       [this](const protocol::Progress& step) { progress(step.stage, step.fraction, step.message); },
-      [this](const protocol::SizesAsked& asked) { answer_choice(asked); });
-  run_->choose = std::move(choose);
+      [this](const protocol::SizesAsked& asked) { choose_sizes(asked); });
+  run_->chooser = std::move(chooser);
   run_->handler = std::move(handler);
   run_->environment = environment_;
   limit_timer_.expires_after(limits.time);
@@ -149,13 +149,36 @@ void Worker::progress(const std::string& stage, double fraction, const std::stri
 }
 
 /// The runner waits for the answer, and goes on without one when it cannot be written.
-void Worker::answer_choice(protocol::SizesAsked asked) {
-  if (run_->channel == nullptr) {
+void Worker::choose_sizes(const protocol::SizesAsked& asked) {
+  if (!run_->chooser.choose) {
+    answer_choice(run_->id, {});
     return;
   }
+  ChoiceAsked choice{asked, "", {}};
   const std::chrono::duration<double> until_limit = limit_timer_.expiry() - std::chrono::steady_clock::now();
-  asked.seconds_left = std::min(asked.seconds_left, kShareOfLimit * until_limit.count());
-  const auto sizes = run_->choose ? run_->choose(asked) : std::vector<int>{};
+  choice.seconds_left = std::min(asked.seconds_left, kShareOfLimit * until_limit.count());
+  if (const protocol::RunDevice* device = run_->inbox->device()) {
+    choice.device = device->kind;
+  }
+  for (const MeasuredBatch& batch : run_->inbox->batches()) {
+    if (!batch.check && batch.recording != nullptr) {
+      choice.recorded.push_back({batch.batch_size, false, {}, {}, 1, batch.recording});
+    }
+  }
+  asio::post(run_->chooser.executor, [this, choice = std::move(choice), choose = run_->chooser.choose, id = run_->id,
+                                      &loop = loop_, alive = std::weak_ptr(alive_)] {
+    asio::post(loop, [this, sizes = choose(choice), id, alive] {
+      if (!alive.expired()) {
+        answer_choice(id, sizes);
+      }
+    });
+  });
+}
+
+void Worker::answer_choice(int id, const std::vector<int>& sizes) {
+  if (!run_ || run_->id != id || run_->channel == nullptr) {
+    return;
+  }
   const auto frame = std::make_shared<std::string>(protocol::encode_message(protocol::chosen_message(sizes)));
   asio::async_write(*run_->channel, asio::buffer(*frame), [frame](const auto& /*error*/, std::size_t /*count*/) {});
 }

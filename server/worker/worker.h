@@ -4,6 +4,7 @@
 // does (crash, hang, write garbage, vanish), every run ends with exactly one Finished.
 #pragma once
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -41,9 +42,18 @@ struct Finished {
   std::optional<protocol::WorkerEnvironment> environment;
 };
 
-/// Which batch sizes to time next; none: what is timed is enough. Called on the loop, which it may hold for a
-/// millisecond.
-using Chooser = std::function<std::vector<int>(const protocol::SizesAsked&)>;
+/// What is known when the next batch sizes are to be chosen.
+struct ChoiceAsked : protocol::SizesAsked {
+  std::string device;                   ///< the kind of protocol::RunDevice; empty: the host
+  std::vector<MeasuredBatch> recorded;  ///< those for the models that have a recording; without their times
+};
+
+/// Which batch sizes to time next; none: what is timed is enough. `choose` is called on `executor`, which is no loop
+/// that must not wait, and calls one at a time.
+struct Chooser {
+  boost::asio::any_io_executor executor;
+  std::function<std::vector<int>(const ChoiceAsked&)> choose;
+};
 
 using Event = std::variant<protocol::Progress, Finished>;
 
@@ -72,7 +82,7 @@ class Worker {
   /// Starts a run; starts the interpreter and builds the agent first where that is still to be done. `handler` gets
   /// progress and then one Finished. Without `choose`, only what the runner chooses itself is timed. Call only while no
   /// run is going on.
-  void run(protocol::RunSpec spec, RunLimits limits, std::function<void(Event)> handler, Chooser choose = {});
+  void run(protocol::RunSpec spec, RunLimits limits, std::function<void(Event)> handler, Chooser chooser = {});
   /// Does all that comes before a run, and runs nothing of the user's. Finished holds Warm, or what went wrong.
   void warm_up(RunLimits limits, std::function<void(Event)> handler);
   /// Ends the run: SIGTERM to its process group at once, SIGKILL after 100 ms. Finished follows within 200 ms, as a
@@ -86,8 +96,9 @@ class Worker {
   enum class State { kStopped, kStarting, kBuilding, kLoading, kWarm };
 
   void begin(std::optional<protocol::RunSpec> spec, RunLimits limits, std::function<void(Event)> handler,
-             Chooser choose);
-  void answer_choice(protocol::SizesAsked asked);
+             Chooser chooser);
+  void choose_sizes(const protocol::SizesAsked& asked);
+  void answer_choice(int id, const std::vector<int>& sizes);
   void start_parent();
   void stop_parent();
   void read_control();

@@ -30,10 +30,17 @@ TEST(Regimes, BeginWhereABlockIsMappedAnewAndWhereThreadsShareALoop) {
   EXPECT_LT(regimes[1].ms, 0.1);
 }
 
+TEST(Regimes, BeginNearWhereABlockOfVaryingSizeIsMappedAnew) {
+  const Ledger ledger{4, {of({4 * kMiB, 9 * kMiB, 16 * kMiB})}};
+  const std::vector<Regime> regimes = regimes_of(ledger, {64, 128, 256});
+  ASSERT_EQ(regimes.size(), 2U);
+  EXPECT_EQ(regimes[1].from_batch, 512);
+}
+
 TEST(Regimes, AreNotOfWhatLivesOnDoesNotGrowOrIsFarAway) {
   const Ledger ledger{4,
                       {of({4 * kMiB, 8 * kMiB, 16 * kMiB}, true), of({48 * kMiB, 48 * kMiB, 48 * kMiB}),
-                       of({64, 128, 256}), of({4 * kMiB, 9 * kMiB, 16 * kMiB})}};
+                       of({64, 128, 256}), of({4 * kMiB, 11 * kMiB, 16 * kMiB})}};
   EXPECT_TRUE(regimes_of(ledger, {64, 128, 256}).empty());
 }
 

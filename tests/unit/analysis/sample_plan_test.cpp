@@ -39,7 +39,7 @@ class Machine {
 };
 
 TimingState start(Machine& machine, const std::vector<int>& first, double seconds = 8) {
-  TimingState state{{}, first, {}, 1 << 20, seconds, 0.03};
+  TimingState state{{}, first, {}, 1 << 20, seconds, 0.03, {}};
   for (const int size : first) {
     state.samples.push_back(machine.time(size));
   }
@@ -193,6 +193,20 @@ TEST(SelfCheckedModel, HoldsWhatItPromises) {
   }
   EXPECT_GE(all.held, all.asked * 95 / 100);
   EXPECT_LT(all.held, all.asked);
+}
+
+/// A step of 9 ms at 700, of which the first sizes know nothing and the recordings do.
+TEST(SamplePlan, TimesBothSidesOfARegimesBeginning) {
+  Machine machine([](int size) { return 0.5 + 0.003 * size + (size >= 700 ? 9.0 * size / 700 : 0); }, 0.002, 5);
+  TimingState state = start(machine, {64, 128, 256, 384});
+  state.regimes = {{700, 10}};
+  state = run(machine, state);
+  const auto is_timed = [&](int size) {
+    return std::ranges::find(state.samples, size, &TimeSample::batch_size) != state.samples.end();
+  };
+  EXPECT_TRUE(is_timed(768));
+  EXPECT_TRUE(is_timed(700));
+  EXPECT_TRUE(is_timed(699));
 }
 
 }  // namespace

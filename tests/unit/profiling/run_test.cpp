@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "protocol/recording_columns.h"
@@ -14,7 +16,8 @@ namespace {
 worker::Finished finished_with(std::string recording) {
   worker::RunOutput output;
   output.result.batch_size = 32;
-  output.batches.push_back({32, false, {1e6, 1e6, 1e6}, {1e6, 1.1e6}, 1, std::move(recording)});
+  output.batches.push_back(
+      {32, false, {1e6, 1e6, 1e6}, {1e6, 1.1e6}, 1, std::make_shared<const std::string>(std::move(recording))});
   return {std::move(output), "its last words", {}};
 }
 
@@ -32,7 +35,8 @@ worker::Finished finished_on(const protocol::RunDevice& device) {
   worker::Finished finished = finished_with(recording);
   auto& output = std::get<worker::RunOutput>(finished.outcome);
   output.result.device = device;
-  output.batches.push_back({64, false, {1e6, 1e6, 1e6}, {2e6, 2.1e6}, 1, recording});
+  output.batches.push_back(
+      {64, false, {1e6, 1e6, 1e6}, {2e6, 2.1e6}, 1, std::make_shared<const std::string>(recording)});
   return finished;
 }
 

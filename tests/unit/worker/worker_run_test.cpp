@@ -196,19 +196,18 @@ constexpr const char* kAsking =
 
 TEST_F(WorkerRun, AnswersWhichSizesToTime) {
   child(kAsking);
-  std::optional<protocol::SizesAsked> seen;
+  std::optional<ChoiceAsked> seen;
   std::optional<Finished> finished;
-  worker_->run(
-      {"/project/entry.py", "/project", {32}, 1, 0, {}}, {},
-      [&](Event event) {
-        if (auto* end = std::get_if<Finished>(&event)) {
-          finished = std::move(*end);
-        }
-      },
-      [&](const protocol::SizesAsked& asked) {
-        seen = asked;
-        return std::vector<int>{8, 64};
-      });
+  worker_->run({"/project/entry.py", "/project", {32}, 1, 0, {}}, {},
+               [&](Event event) {
+                 if (auto* end = std::get_if<Finished>(&event)) {
+                   finished = std::move(*end);
+                 }
+               },
+               {loop_.get_executor(), [&](const ChoiceAsked& asked) {
+                  seen = asked;
+                  return std::vector<int>{8, 64};
+                }});
   ASSERT_TRUE(testing::run_until(loop_, [&] { return finished.has_value(); }));
   EXPECT_TRUE(std::holds_alternative<RunOutput>(finished->outcome));
   EXPECT_EQ(finished->output, "{\"batchSizes\":[8,64],\"type\":\"chosen\"}\n");
@@ -233,7 +232,7 @@ TEST_F(WorkerRun, KeepsABatchSizeThatWasOnlyTimed) {
   ASSERT_NE(output, nullptr) << failure_of(finished).message;
   ASSERT_EQ(output->batches.size(), 2U);
   EXPECT_EQ(output->batches[1].batch_size, 64);
-  EXPECT_TRUE(output->batches[1].recording.empty());
+  EXPECT_EQ(output->batches[1].recording, nullptr);
   EXPECT_EQ(output->batches[1].times_ns, (std::vector<double>{2e6}));
 }
 
