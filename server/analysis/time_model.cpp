@@ -270,22 +270,26 @@ Estimate measured_again(const TimeSample& sample, const TimeModel& model) {
 
 /// What regimes that begin between the samples next to a batch size may take from the model's time there, and what they
 /// may add, ms: one that began below it is not in what the sample below shows, one that begins above it is in the
-/// other.
+/// other. Larger batches have all that smaller ones have, so that neither goes beyond what the samples took.
 std::pair<double, double> regime_steps(const TimeModel& model, double batch_size) {
   const auto after = std::ranges::upper_bound(
       model.measured, batch_size, {}, [](const TimeSample& sample) { return static_cast<double>(sample.batch_size); });
-  const double left = after == model.measured.begin() ? 0 : (after - 1)->batch_size;
-  const double right = after == model.measured.end() ? std::numeric_limits<double>::infinity() : after->batch_size;
+  const bool is_first = after == model.measured.begin();
+  const bool is_last = after == model.measured.end();
+  const double left = is_first ? 0 : (after - 1)->batch_size;
+  const double right = is_last ? kBeyondAll : after->batch_size;
   double more = 0;
   double less = 0;
   for (const Regime& regime : model.regimes) {
     if (regime.from_batch > left && regime.from_batch <= batch_size) {
       more += regime.ms * batch_size / regime.from_batch;
-    } else if (regime.from_batch > batch_size && regime.from_batch <= right && right < kBeyondAll) {
+    } else if (regime.from_batch > batch_size && regime.from_batch <= right && !is_last) {
       less += regime.ms;
     }
   }
-  return {less, more};
+  const double value = value_at(model.pieces, batch_size);
+  return {is_first ? less : std::min(less, std::max(0.0, value - (after - 1)->ms.value)),
+          is_last ? more : std::min(more, std::max(0.0, after->ms.value - value))};
 }
 
 }  // namespace

@@ -64,5 +64,20 @@ TEST(Regimes, WidenTheIntervalWhereNoSampleHasSeenThem) {
   EXPECT_LT(time_at(seen, 900).interval->low, time_at(*fit_time_model(samples), 900).interval->low + 1e-12);
 }
 
+/// A step of 8 ms that may begin at 300 cannot make a batch of 400 slower than one of 512 was, nor one of 200 faster
+/// than one of 128.
+TEST(Regimes, StayBetweenTheSamplesAroundThem) {
+  std::vector<TimeSample> samples;
+  for (const auto& [size, ms] : {std::pair{64, 0.8}, {128, 1.1}, {512, 2.9}, {1024, 5.3}}) {
+    samples.push_back({size, {ms, 0.99 * ms, 1.01 * ms}, 100, 10});
+  }
+  TimeModel model = *fit_time_model(samples);
+  const Estimate above = time_at(model, 400);
+  const Estimate below = time_at(model, 200);
+  model.regimes = {{300, 8}};
+  EXPECT_NEAR(*time_at(model, 400).interval->high - *above.interval->high, 2.9 - above.value, 1e-9);
+  EXPECT_NEAR(below.interval->low - time_at(model, 200).interval->low, below.value - 1.1, 1e-9);
+}
+
 }  // namespace
 }  // namespace ridgeline::analysis
