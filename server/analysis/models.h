@@ -32,6 +32,8 @@ double median(std::span<const double> values);
 /// values the interval is their range. Needs one value; else zeros.
 Measured median_interval(std::span<const double> values);
 
+/// Two-sided 95 % quantile of the normal distribution.
+inline constexpr double kNormal95 = 1.95996;
 /// Two-sided 95 % quantile of Student's t. `degrees` at least 1.
 double student_t95(int degrees);
 

@@ -4,11 +4,12 @@
 #include <cmath>
 #include <cstddef>
 
+#include "analysis/models.h"
+
 namespace ridgeline::analysis {
 
 namespace {
 
-constexpr double kNormal95 = 1.95996;
 /// What is believed before any leave-one-out error is seen, per unit of distance, and how many errors that is worth.
 /// Half way between two samples that are an octave apart the inner one makes 3 %, an octave beyond the samples the
 /// outer one makes 6 %.

@@ -23,7 +23,6 @@ constexpr double kNoiseSds = 2.5;
 constexpr double kPriorSd = 0.01;
 constexpr int kPriorDegrees = 3;
 constexpr std::size_t kMostKnots = 8;
-constexpr double kNormal95 = 1.95996;
 /// No machine repeats a time more closely, as a part of it.
 constexpr double kLeastNoise = 0.005;
 constexpr double kBeyondAll = std::numeric_limits<double>::infinity();

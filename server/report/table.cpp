@@ -8,7 +8,10 @@
 namespace ridgeline::report {
 namespace {
 
-constexpr int kFigures = 2 + 8 + 2 + 6 + 2 + 2 + 8;  // time, share and memory with their gaps; the bar comes on top
+constexpr int kMemory = 10;
+
+/// Time, share and memory with their gaps; the bar comes on top.
+int figures_width(const Layout& layout) { return 2 + 8 + 2 + 6 + 2 + (layout.memory ? kMemory : 0); }
 
 std::string first_column(const Page& page, const Row& row, int width) {
   const int room = width - columns(row.lead);
@@ -41,20 +44,22 @@ void line_up(Layout& layout, const std::vector<Table>& tables, int width) {
     layout.name = std::max(layout.name, table.natural());
     tail = std::max(tail, table.tail_width);
   }
-  layout.name = std::min(layout.name, width - 2 - kFigures - layout.bar - 2 - tail);
+  layout.name = std::min(layout.name, width - 2 - figures_width(layout) - layout.bar - 2 - tail);
 }
 
 void print(Page& page, const Table& table, const Layout& layout, double iteration_ms) {
   const int tail = table.tail_width > 0 ? 2 + table.tail_width : 0;
-  const int room = page.width() - 2 - kFigures - layout.bar - tail;
+  const int room = page.width() - 2 - figures_width(layout) - layout.bar - tail;
   const int name_width = layout.name > 0 ? layout.name : std::min(room, table.natural());
   page.line();
   page.line("  " + page.bold(left(table.name_heading, name_width) + right(table.time_heading, 10) + "   SHARE  " +
-                             left("", layout.bar) + right("MEMORY", 10) + "  " + table.tail_heading));
+                             left("", layout.bar) + (layout.memory ? right("MEMORY", kMemory) : "") + "  " +
+                             table.tail_heading));
   for (const Row& row : table.rows) {
     const double part = ratio(row.ms, iteration_ms);
     page.line("  " + first_column(page, row, name_width) + right(duration(row.ms), 10) + right(share(part), 8) + "  " +
-              page.full_bar(part, layout.bar, " ") + right(bytes(row.bytes), 10) + "  " + row.tail);
+              page.full_bar(part, layout.bar, " ") + (layout.memory ? right(bytes(row.bytes), kMemory) : "") + "  " +
+              row.tail);
     const int indent = 2 + columns(row.lead);
     if (!row.below.empty()) page.flow(left("", indent), indent, row.below);
   }

@@ -93,6 +93,10 @@ void tables(Page& page, const Profile& profile, const SourceLines& source, const
   const Places places(profile);
   const std::vector<Table> all = {breakdown_table(page, profile, places, options),
                                   line_table(page, profile, places, source, options, layout), other_table(profile)};
+  // Of an imported trace without memory events nothing is known, rather than 0 B of every line.
+  layout.memory = profile.peak_known || std::ranges::any_of(all, [](const Table& table) {
+                    return std::ranges::any_of(table.rows, [](const Row& row) { return row.bytes > 0; });
+                  });
   line_up(layout, all, page.width());
   for (const Table& table : all) {
     if (!table.rows.empty()) print(page, table, layout, profile.iteration.ms.value);

@@ -291,6 +291,8 @@ def test_a_peak_that_a_trace_does_not_tell_is_unknown(tmp_path, memory, peak):
     assert imported(path)["memory"]["peakBytes"] == peak
     text = ridgeline("import", path).stdout
     assert re.search(r"peak memory +" + ("unknown" if peak is None else r"8\.00 KiB"), text), text
+    assert ("MEMORY" in text) is bool(memory), text
+    assert (" 0 B" in text) is bool(memory), text
 
 
 def test_throughput_is_unknown_without_the_batch_size(tmp_path):

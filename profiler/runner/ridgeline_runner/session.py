@@ -33,6 +33,8 @@ _MAX_WARMUP = 20
 _WARMUP_SECONDS, _LATER_WARMUP_SECONDS = 5.0, 1.0
 _RECORDED_SHARE, _RECORDED_SECONDS = 0.1, 1.0  # of the time budget, and at most
 _MIN_RECORDED, _MAX_RECORDED = 3, 30
+_SLOW_SECONDS = 0.25  # a step that takes so long is run as seldom as possible
+_SLOW_RECORDED = 2
 _OTHERS_RECORDED_SHARE = 0.3  # of what the user's batch size gets
 _OTHERS_MAX_RECORDED = 10
 _MIN_ROUNDS = 6
@@ -146,7 +148,8 @@ class _Session:
         sampled = self._record_others(recorder, entry, step, chosen)
         recorder.let_go()
         self._time(entry, step, sampled)
-        unused_gradients = self._unused_gradients(unused, entry, step, chosen.batch_size)
+        fastest = min((s.batch_size for s in sampled if s.iterations), default=chosen.batch_size)
+        unused_gradients = self._unused_gradients(unused, entry, step, fastest)
         self._send_result(chosen, recorder, final=True, unused_gradients=unused_gradients)
 
     def _send_result(
@@ -405,14 +408,16 @@ class _Session:
         """`first`: nothing of the step has run yet. Later ones have only their own kernels and blocks to find."""
         times: list[int] = []
         deadline = perf_counter() + (_WARMUP_SECONDS if first else _LATER_WARMUP_SECONDS)
-        while not timing.is_warm(times, least=3 if first else 2):
+        least = 2 if first else 1
+        while not timing.is_warm(times, least=least + 1):
             self._device.synchronise()
             start = perf_counter_ns()
             step(*inputs)
             self._device.synchronise()
             times.append(perf_counter_ns() - start)
             after_each()
-            if len(times) >= _MAX_WARMUP or (len(times) >= 2 and perf_counter() > deadline):
+            is_slow = min(times) > _SLOW_SECONDS * 1e9 or perf_counter() > deadline
+            if len(times) >= _MAX_WARMUP or (len(times) >= least and is_slow):
                 break
         return times
 
@@ -583,6 +588,8 @@ def _recorded_iterations(sampled: Sampled, budget_seconds: float, *, chosen: boo
     """The chosen batch size gives the figures of every line, the others tell which of them grow."""
     seconds = min(_RECORDED_SECONDS, _RECORDED_SHARE * budget_seconds)
     least, most = _MIN_RECORDED, _MAX_RECORDED
+    if sampled.estimate_ns > _SLOW_SECONDS * 1e9:
+        least = _SLOW_RECORDED
     if not chosen:
         seconds, least, most = _OTHERS_RECORDED_SHARE * seconds, 1, _OTHERS_MAX_RECORDED
     return min(most, max(least, math.ceil(seconds * 1e9 / sampled.estimate_ns)))

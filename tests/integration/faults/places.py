@@ -11,7 +11,7 @@ from random import Random
 
 from bad_entries import entry, project
 from lsp.editor import Editor
-from lsp.test_methods import agents, cache
+from lsp.project import agents, cache
 from lsp.wire import Daemon, connected
 
 from .workers import kind_of, profiles_as

@@ -18,7 +18,7 @@ from typing import Any
 from bad_entries import entry, project
 from conftest import assert_all_gone
 from lsp.editor import Editor
-from lsp.test_methods import cache
+from lsp.project import cache
 from lsp.wire import PATIENCE, Daemon, Wire, connected
 from processes import processes_with
 

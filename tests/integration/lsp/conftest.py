@@ -18,6 +18,8 @@ import pytest
 from conftest import BINARY
 
 from .conformance import Checker
+from .editor import Editor
+from .project import SETTINGS, cache, copy_of_mlp
 from .wire import Daemon, Wire
 
 HERE = Path(__file__).parent
@@ -62,6 +64,20 @@ def client(request: pytest.FixtureRequest, stdio: Callable[..., tuple[Daemon, Wi
     assert daemon.wait() == 0
     wire.assert_conforms()
     assert wire.checker and wire.checker.unanswered() == []
+
+
+@pytest.fixture
+def editor(tmp_path: Path, stdio: Callable[..., tuple[Daemon, Wire]]) -> Iterator[Editor]:
+    """An editor whose session is begun; ends it, and judges all that was said."""
+    entry = copy_of_mlp(tmp_path)
+    daemon, wire = stdio(env=cache(tmp_path))
+    editor = Editor(wire, entry.parent, dict(SETTINGS))
+    editor.begin()
+    yield editor
+    editor.ask("shutdown")
+    wire.notify("exit")
+    assert daemon.wait() == 0
+    wire.assert_conforms()
 
 
 @dataclass

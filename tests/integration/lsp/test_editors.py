@@ -15,7 +15,7 @@ from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
 
 from .conftest import Recorded
 from .editor import Editor
-from .test_methods import SETTINGS, cache, copy_of_mlp
+from .project import SETTINGS, cache, copy_of_mlp
 from .wire import Daemon, Wire
 
 HELIX = Path(__file__).parent / "clients" / "helix.json"

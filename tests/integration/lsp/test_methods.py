@@ -2,58 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
-import os
 import re
-import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, ridgeline
 
 from .editor import CAPABILITIES, Editor
+from .project import SETTINGS, cache, copy_of_mlp
 from .wire import Daemon, Wire
-
-SETTINGS = {"timeBudget": 0.2, "saveTimeBudget": 0.1, "batchSizes": [16, 32]}
-
-
-def copy_of_mlp(folder: Path) -> Path:
-    shutil.copytree(ROOT / "examples" / "mlp", folder / "mlp")
-    (folder / "mlp" / "pyproject.toml").write_text("")
-    return folder / "mlp" / "entry.py"
-
-
-@functools.cache
-def agents() -> Path:
-    """Where the agent of this interpreter is, built by now."""
-    assert ridgeline("doctor", "--python", sys.executable).returncode == 0
-    return Path(os.environ["RIDGELINE_CACHE"]) / "agents"
-
-
-def cache(folder: Path) -> dict[str, str]:
-    """A cache of its own, with the agents of the tests: what is trusted is kept there."""
-    if not (folder / "cache").exists():
-        (folder / "cache").mkdir(mode=0o700)
-        shutil.copytree(agents(), folder / "cache" / "agents")
-    return os.environ | {"RIDGELINE_CACHE": str(folder / "cache")}
-
-
-@pytest.fixture
-def editor(tmp_path: Path, stdio: Callable[..., tuple[Daemon, Wire]]) -> Iterator[Editor]:
-    """An editor whose session is begun; ends it, and judges all that was said."""
-    entry = copy_of_mlp(tmp_path)
-    daemon, wire = stdio(env=cache(tmp_path))
-    editor = Editor(wire, entry.parent, dict(SETTINGS))
-    editor.begin()
-    yield editor
-    editor.ask("shutdown")
-    wire.notify("exit")
-    assert daemon.wait() == 0
-    wire.assert_conforms()
 
 
 @pytest.mark.parametrize("token", [{}, [], True, 0.5])

@@ -17,7 +17,7 @@ from bad_entries import project
 from conftest import ridgeline
 
 from .editor import Editor
-from .test_methods import SETTINGS, cache, copy_of_mlp
+from .project import SETTINGS, cache, copy_of_mlp
 from .wire import PATIENCE, Daemon, connected, framed, serve_one
 
 Start = Callable[..., Daemon]

@@ -15,7 +15,7 @@ import pytest
 from sshd import Host, serving
 
 from .editor import Editor
-from .test_methods import SETTINGS, agents, copy_of_mlp
+from .project import SETTINGS, agents, copy_of_mlp
 from .wire import Daemon, Wire
 
 

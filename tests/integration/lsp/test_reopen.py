@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from .editor import Editor
-from .test_methods import SETTINGS, cache, copy_of_mlp
+from .project import SETTINGS, cache, copy_of_mlp
 from .wire import Daemon, Wire
 
 Start = Callable[..., tuple[Daemon, Wire]]

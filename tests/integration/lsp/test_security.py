@@ -16,7 +16,7 @@ from bad_entries import entry as entry_point
 from bad_entries import project
 
 from .editor import Editor
-from .test_methods import SETTINGS, cache
+from .project import SETTINGS, cache
 from .wire import Daemon, Wire, connected
 
 Stdio = Callable[..., tuple[Daemon, Wire]]

@@ -14,7 +14,7 @@ from typing import Any
 from conftest import ROOT
 
 from .editor import Editor
-from .test_methods import SETTINGS, cache, copy_of_mlp
+from .project import SETTINGS, cache, copy_of_mlp
 from .wire import Daemon, Wire
 
 TRANSCRIPT = ROOT / "docs" / "transcript.md"

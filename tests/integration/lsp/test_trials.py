@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ import pytest
 from conftest import ridgeline
 
 from .editor import Editor
-from .test_methods import SETTINGS, cache, copy_of_mlp
-from .wire import Daemon, Wire
+from .project import cache, copy_of_mlp
 
 SIZE = "batch_size: int = "
 
@@ -28,19 +26,6 @@ def counting(entry: Path) -> Path:
 
 def count(runs: Path) -> int:
     return len(runs.read_text().splitlines())
-
-
-@pytest.fixture
-def editor(tmp_path: Path, stdio: Callable[..., tuple[Daemon, Wire]]) -> Iterator[Editor]:
-    entry = copy_of_mlp(tmp_path)
-    daemon, wire = stdio(env=cache(tmp_path))
-    editor = Editor(wire, entry.parent, dict(SETTINGS))
-    editor.begin()
-    yield editor
-    editor.ask("shutdown")
-    wire.notify("exit")
-    assert daemon.wait() == 0
-    wire.assert_conforms()
 
 
 def held(folder: Path) -> dict[str, str]:
