@@ -14,7 +14,7 @@ namespace ridgeline::methods {
 namespace {
 
 /// Editors that save several files at once do it within this.
-constexpr std::chrono::milliseconds kDebounce{20};
+constexpr std::chrono::milliseconds kDebounce{5};
 constexpr const char* kYes = "Profile";
 constexpr std::string_view kNotTrusted = "not-trusted";
 

@@ -142,6 +142,11 @@ class _Parent:
             with contextlib.suppress(Exception):
                 import torch._dynamo  # noqa: F401
 
+            # What every child would do anew.
+            from ridgeline_runner import session, sources
+
+            assert session
+            sources.remember_modules()
             sys.modules["_ridgeline_agent"].adopt_orphans()
             # A child's collector has only the child's own objects to look at: not torch's, on pages that it would copy.
             gc.collect()
