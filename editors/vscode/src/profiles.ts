@@ -11,6 +11,10 @@ export interface Progress {
 export class Profiles implements vscode.Disposable {
   private readonly emitter = new vscode.EventEmitter<void>();
   readonly onDidChange = this.emitter.event;
+  private readonly progressEmitter = new vscode.EventEmitter<void>();
+  /** No figure changes then. Not more than ten times a second: the step that is timed needs the processor. */
+  readonly onDidProgress = this.progressEmitter.event;
+  private tellProgress: NodeJS.Timeout | undefined;
   /** The entry file that the user looks at. */
   entry: vscode.Uri | undefined;
   summary: Summary | null = null;
@@ -71,11 +75,16 @@ export class Profiles implements vscode.Disposable {
 
   showProgress(progress: Progress | null): void {
     this.progress = progress;
-    this.emitter.fire();
+    this.tellProgress ??= setTimeout(() => {
+      this.tellProgress = undefined;
+      this.progressEmitter.fire();
+    }, 100);
   }
 
   dispose(): void {
+    clearTimeout(this.tellProgress);
     this.emitter.dispose();
+    this.progressEmitter.dispose();
   }
 
   private changed(changed: Changed): void {

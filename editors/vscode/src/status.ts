@@ -26,7 +26,7 @@ export function statusBar(daemon: Daemon, profiles: Profiles): vscode.Disposable
     void vscode.commands.executeCommand('setContext', 'ridgeline.hasProfile', profiles.summary !== null);
   };
   update();
-  return vscode.Disposable.from(item, daemon.onState(update), profiles.onDidChange(update));
+  return vscode.Disposable.from(item, daemon.onState(update), profiles.onDidChange(update), profiles.onDidProgress(update));
 }
 
 function lookOf(daemon: Daemon, { state, progress, summary }: Profiles): Look {

@@ -23,6 +23,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       this.highlight,
       daemon.onState(() => this.send()),
       profiles.onDidChange(() => this.send()),
+      profiles.onDidProgress(() => this.send()),
       batchSize.onDidChange(() => this.post({ type: 'preview', preview: batchSize.preview, obstacle: batchSize.obstacle })),
       vscode.workspace.onDidGrantWorkspaceTrust(() => this.send()),
     ];
