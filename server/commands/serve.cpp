@@ -2,9 +2,12 @@
 
 #include <signal.h>
 #include <spdlog/spdlog.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <cstdint>
 #include <exception>
 #include <limits>
 #include <memory>
@@ -25,6 +28,25 @@ namespace asio = boost::asio;
 
 namespace {
 
+/// Lets the calling thread run as soon as it wakes, also when the threads of a timed step have all processors: asks for
+/// slices of the shortest length. sched_setattr(2), since Linux 6.12; older kernels ignore it. Not for what the thread
+/// starts.
+void run_in_short_slices() {
+  struct {
+    std::uint32_t size, policy;
+    std::uint64_t flags;
+    std::int32_t nice;
+    std::uint32_t priority;
+    std::uint64_t runtime, deadline, period;
+  } attributes{};  // struct sched_attr, whose header clashes with <sched.h>
+  attributes.size = sizeof attributes;
+  if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) == 0) {
+    attributes.flags = 1;  // SCHED_FLAG_RESET_ON_FORK
+    attributes.runtime = 100'000;
+    ::syscall(SYS_sched_setattr, 0, &attributes, 0);
+  }
+}
+
 /// Runs the loop to its end, whatever is thrown on the way: a daemon that serves many does not die of one.
 void run_to_end(asio::io_context& loop) {
   for (;;) {
@@ -41,6 +63,7 @@ int serve(const ServeOptions& options) {
   log_to_standard_error();
   ::signal(SIGPIPE, SIG_IGN);
   worker::raise_descriptor_limit();
+  run_in_short_slices();
   asio::io_context loop(1);
   methods::Server server(loop);
   Daemon daemon(loop, server.service(), options);
