@@ -59,9 +59,10 @@ async function dragged(window) {
     }, 1000 / perSecond);
   }), perSecond);
   await window.page.mouse.up();
-  const shown = await window.slider('Throughput').getAttribute('aria-valuetext');
-  const size = /batch size (\d+)$/.exec(shown)[1];
-  await until(async () => assert.match((await window.lineWith('def input_provider')).text, new RegExp(`= ${size}\\)`)));
+  await until(async () => {
+    const size = /batch size (\d+)$/.exec(await window.slider('Throughput').getAttribute('aria-valuetext'))[1];
+    assert.match((await window.lineWith('def input_provider')).text, new RegExp(`= ${size}\\)`));
+  });
   const seen = await main.evaluate(() => window.seen);
   const seconds = (seen.moves.at(-1) - seen.moves[0]) / 1000;
   const during = seen.predictions.filter((time) => time <= seen.moves.at(-1));
