@@ -1,8 +1,10 @@
 """summary.py FOLDER: adds up what ./dev test left in FOLDER, and prints `N passed, N failed[, N skipped]` last.
 
-FOLDER/suites has a line per suite: name, exit status, and `tests` or `check`. A check is one test. A suite of tests
-has its results in FOLDER/<name>.xml (JUnit, by ctest or pytest), and more of them in FOLDER/<name>.<part>.xml; one
-without results, or that failed without a failed test, counts as a failed test. Exits with 1 when anything failed.
+Before that, where the time went: the seconds of each suite, and the slowest tests.
+
+FOLDER/suites has a line per suite: name, exit status, `tests` or `check`, and seconds. A check is one test. A suite of
+tests has its results in FOLDER/<name>.xml (JUnit, by ctest or pytest), and more of them in FOLDER/<name>.<part>.xml;
+one without results, or that failed without a failed test, counts as a failed test. Exits with 1 when anything failed.
 """
 
 from __future__ import annotations
@@ -13,12 +15,16 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
 from pathlib import Path
 
+SLOWEST = 10
+
 
 @dataclass
 class Tally:
     passed: int = 0
     failed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    suite_seconds: dict[str, int] = field(default_factory=dict)
+    test_seconds: dict[str, float] = field(default_factory=dict)
 
 
 def skip_reason(case: ElementTree.Element) -> str | None:
@@ -41,6 +47,7 @@ def add_case(tally: Tally, suite: str, case: ElementTree.Element) -> None:
     group, test = case.get("classname", ""), case.get("name", "")
     name = f"{suite}: {test}" if group == test else f"{suite}: {group} {test}"
     reason = skip_reason(case)
+    tally.test_seconds[name] = float(case.get("time") or 0)
     if case.find("failure") is not None or case.find("error") is not None:
         tally.failed.append(name)
     elif reason is not None:
@@ -73,7 +80,8 @@ def add_tests(tally: Tally, suite: str, status: int, folder: Path) -> None:
 def summarise(folder: Path) -> Tally:
     tally = Tally()
     for line in (folder / "suites").read_text().splitlines():
-        suite, status, kind = line.split()
+        suite, status, kind, seconds = line.split()
+        tally.suite_seconds[suite] = int(seconds)
         if kind == "tests":
             add_tests(tally, suite, int(status), folder)
         elif int(status) != 0:
@@ -83,8 +91,15 @@ def summarise(folder: Path) -> Tally:
     return tally
 
 
+def largest_first(seconds: dict[str, float] | dict[str, int]) -> list[tuple[str, float]]:
+    return sorted(seconds.items(), key=lambda item: item[1], reverse=True)
+
+
 def main() -> int:
     tally = summarise(Path(sys.argv[1]))
+    print("seconds: " + ", ".join(f"{name} {seconds}" for name, seconds in largest_first(tally.suite_seconds)))
+    for name, seconds in largest_first(tally.test_seconds)[:SLOWEST]:
+        print(f"slow: {seconds:.1f} s {name}")
     for word, names in (("skipped", tally.skipped), ("failed", tally.failed)):
         for name in names:
             print(f"{word}: {name}")
