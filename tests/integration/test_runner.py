@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import random
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -20,7 +21,7 @@ from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.failure import is_out_of_memory
 from ridgeline_runner.fitting import Growth, find_growth, first_half_within
 from ridgeline_runner.recorder import class_lines
-from ridgeline_runner.session import batch_size_candidates
+from ridgeline_runner.session import Sampled, _recorded_iterations, _Session, batch_size_candidates
 from ridgeline_runner.sources import imported_files
 
 
@@ -42,6 +43,23 @@ def test_warm_when_the_last_two_are_near_the_fastest(times: list[int], warm: boo
 @pytest.mark.parametrize(("times", "warm"), [([5], False), ([90, 50], True), ([50, 60], False), ([50, 60, 51], True)])
 def test_warm_after_two_when_the_step_has_run_at_another_batch_size(times: list[int], warm: bool) -> None:
     assert timing.is_warm(times, least=2) is warm
+
+
+@pytest.mark.parametrize(("first", "runs"), [(True, 2), (False, 1)])
+def test_a_slow_step_is_warm_soon(first: bool, runs: int) -> None:
+    times = _Session._warm_up(
+        SimpleNamespace(_device=SimpleNamespace(synchronise=lambda: None)),
+        time.sleep,
+        (0.26,),
+        lambda: None,
+        first=first,
+    )
+    assert len(times) == runs
+
+
+@pytest.mark.parametrize(("seconds", "count"), [(0.01, 30), (0.1, 10), (0.249, 5), (0.5, 2), (3.0, 2)])
+def test_a_slow_step_is_recorded_twice(seconds: float, count: int) -> None:
+    assert _recorded_iterations(Sampled(8, warmup_ns=[round(1e9 * seconds)]), 10, chosen=True) == count
 
 
 @pytest.mark.parametrize(("count", "ranks"), [(5, None), (6, (0, 5)), (9, (1, 7)), (20, (5, 14))])
