@@ -137,7 +137,7 @@ std::optional<Profile> with_trial(const Profile& profile, const Profile& trial, 
   const auto same = [&](int size) { return size == batch_size; };
   std::erase_if(known.checks, [&](const Check& one) { return same(one.time.batch_size); });
   std::erase_if(known.skipped, [&](const Skipped& one) { return same(one.batch_size); });
-  known.checks.push_back(std::move(check));
+  known.checks.push_back(check);
   std::ranges::sort(known.checks, {}, [](const Check& one) { return one.time.batch_size; });
   return known;
 }

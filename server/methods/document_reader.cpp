@@ -96,12 +96,13 @@ void DocumentReader::find_call(std::uint64_t version, std::size_t offset,
 
 void DocumentReader::find_lines(std::uint64_t version, std::shared_ptr<const std::string> profiled,
                                 std::function<void(LineView)> on_lines) {
-  thread_.add(group_, [self = shared_from_this(), version, profiled, on_lines = std::move(on_lines)] {
-    if (!self->closed_ && self->version_ == version) {
-      on_lines(self->tree_.has_value() ? make_line_view(*profiled, self->tree_->text()) : LineView());
-    }
-    return false;
-  });
+  thread_.add(group_,
+              [self = shared_from_this(), version, profiled = std::move(profiled), on_lines = std::move(on_lines)] {
+                if (!self->closed_ && self->version_ == version) {
+                  on_lines(self->tree_.has_value() ? make_line_view(*profiled, self->tree_->text()) : LineView());
+                }
+                return false;
+              });
 }
 
 // ---- on the thread

@@ -28,7 +28,7 @@ class Trials {
     std::uint64_t session = 0;
     std::string uri;
     std::string path;
-    auto operator<=>(const Document&) const = default;
+    auto operator<=>(const Document&) const = default;  // NOLINT(modernize-use-nullptr)
   };
 
   struct Ports {

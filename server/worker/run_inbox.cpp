@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <ranges>
 #include <utility>
 
 namespace ridgeline::worker {
@@ -28,12 +27,12 @@ std::string first_line(const protocol::Failure& failure) {
 
 /// " It was at entry.py:12." or nothing.
 std::string place_of(const protocol::Failure& failure, const std::string& project_root) {
-  for (const protocol::TraceFrame& frame : failure.frames | std::views::reverse) {
-    if (frame.file.starts_with(project_root + "/") && frame.file.find("/site-packages/") == std::string::npos) {
-      return " It was at " + frame.file.substr(project_root.size() + 1) + ":" + std::to_string(frame.line) + ".";
-    }
-  }
-  return "";
+  const auto frame = std::find_if(failure.frames.rbegin(), failure.frames.rend(), [&](const auto& each) {
+    return each.file.starts_with(project_root + "/") && each.file.find("/site-packages/") == std::string::npos;
+  });
+  return frame == failure.frames.rend()
+             ? ""
+             : " It was at " + frame->file.substr(project_root.size() + 1) + ":" + std::to_string(frame->line) + ".";
 }
 
 /// How many of the last warm-up iterations stand in for bare ones: not the first, which is slower.
@@ -72,7 +71,9 @@ std::optional<protocol::Failure> RunInbox::feed(std::string_view bytes) {
 
 std::optional<Measured> RunInbox::take_measured() {
   std::erase_if(batches_, [&](const MeasuredBatch& batch) {
-    return (batch.recording == nullptr && batch.times_ns.empty()) ||
+    const bool is_users = result_.has_value() && batch.batch_size == result_->batch_size;
+    const bool has_stand_in = batch.recording != nullptr && (is_users || batch.warmup_ns.size() > 1);
+    return (batch.times_ns.empty() && !has_stand_in) ||
            std::ranges::find(skipped_, batch.batch_size, &protocol::Failure::batch_size) != skipped_.end();
   });
   const MeasuredBatch* users = result_.has_value() ? find(result_->batch_size) : nullptr;

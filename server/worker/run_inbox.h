@@ -58,7 +58,8 @@ class RunInbox {
   /// Whether the runner has said that it measured everything. Whether that is so, only take_measured() knows.
   bool has_final_result() const { return result_.has_value() && result_->is_final; }
   /// What was measured until now; nothing when the user's batch size is not recorded yet. A batch size without bare
-  /// times has those of its last warm-up iterations. Leaves the inbox empty.
+  /// times has those of its last warm-up iterations; one that had a single iteration is left out, which is not like the
+  /// ones that follow. Leaves the inbox empty.
   std::optional<Measured> take_measured();
   /// The same for a run that ended too early, as `end` tells: with a warning that says so, and names the innermost
   /// line of `end` below the project root.

@@ -20,9 +20,7 @@ worker::ChoiceAsked three_sizes() {
   return asked;
 }
 
-TEST(SizeChooser, ChoosesTheEndsAndTheMiddleOfAGap) {
-  EXPECT_EQ(chooser_of({})(three_sizes()).size(), 3U);
-}
+TEST(SizeChooser, ChoosesTheEndsAndTheMiddleOfAGap) { EXPECT_EQ(chooser_of({})(three_sizes()).size(), 3U); }
 
 TEST(SizeChooser, IsNotThereWhenTheSizesWereNamed) {
   PlannedRun plan;
