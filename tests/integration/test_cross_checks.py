@@ -166,7 +166,7 @@ def used_iterations(report: dict[str, Any], runs: list[dict[str, Any]]) -> Itera
     The report says how many it used, not how many it recorded: each number that fits is tried.
     """
     first, used = report["iteration"]["warmupIterations"], report["closure"]["recordedIterations"]
-    for count in range(3, 3 * used + 1):
+    for count in range(2, 3 * used + 1):
         if count - 2 * (count // 3) == used:
             by_length = sorted(runs[first : first + count], key=lambda run: run["wholeMs"])
             yield by_length[count // 3 : count - count // 3]
