@@ -8,6 +8,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
+#include <exception>
 #include <filesystem>
 #include <utility>
 
@@ -167,7 +168,13 @@ void Worker::choose_sizes(const protocol::SizesAsked& asked) {
   }
   asio::post(run_->chooser.executor, [this, choice = std::move(choice), choose = run_->chooser.choose, id = run_->id,
                                       &loop = loop_, alive = std::weak_ptr(alive_)] {
-    asio::post(loop, [this, sizes = choose(choice), id, alive] {
+    std::vector<int> sizes;
+    try {
+      sizes = choose(choice);
+    } catch (const std::exception&) {
+      // No memory, say. On a thread of a pool it would end the daemon; the run does without more sizes.
+    }
+    asio::post(loop, [this, sizes = std::move(sizes), id, alive] {
       if (!alive.expired()) {
         answer_choice(id, sizes);
       }

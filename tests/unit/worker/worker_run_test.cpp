@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 
 #include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <new>
 
 #include "protocol/recording.h"
 #include "tests/unit/worker/rogue.h"
@@ -213,6 +215,22 @@ TEST_F(WorkerRun, AnswersWhichSizesToTime) {
   EXPECT_EQ(finished->output, "{\"batchSizes\":[8,64],\"type\":\"chosen\"}\n");
   ASSERT_TRUE(seen.has_value());
   EXPECT_EQ(seen->seconds_left, 7.5);
+}
+
+TEST_F(WorkerRun, TimesNothingMoreWhenChoosingFails) {
+  child(kAsking);
+  std::optional<Finished> finished;
+  boost::asio::thread_pool pool(1);
+  worker_->run({"/project/entry.py", "/project", {32}, 1, 0, {}}, {},
+               [&](Event event) {
+                 if (auto* end = std::get_if<Finished>(&event)) {
+                   finished = std::move(*end);
+                 }
+               },
+               {pool.get_executor(), [](const ChoiceAsked&) -> std::vector<int> { throw std::bad_alloc(); }});
+  ASSERT_TRUE(testing::run_until(loop_, [&] { return finished.has_value(); }));
+  EXPECT_TRUE(std::holds_alternative<RunOutput>(finished->outcome));
+  EXPECT_EQ(finished->output, "{\"batchSizes\":[],\"type\":\"chosen\"}\n");
 }
 
 TEST_F(WorkerRun, TimesNothingMoreWithoutAChooser) {
