@@ -16,6 +16,11 @@ class WaitingRoom {
   using TurnAway = std::function<void()>;
 
   explicit WaitingRoom(std::size_t most = 64) : most_(most) {}
+  WaitingRoom(const WaitingRoom&) = delete;
+  WaitingRoom& operator=(const WaitingRoom&) = delete;
+  WaitingRoom(WaitingRoom&&) = delete;
+  WaitingRoom& operator=(WaitingRoom&&) = delete;
+  ~WaitingRoom() { clear(); }
 
   /// `begin` begins to wait for a connection's first message. It gets what to call once, from the loop, when the wait
   /// is over, however it ended.

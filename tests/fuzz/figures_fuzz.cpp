@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/algorithm/string/replace.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <filesystem>
@@ -21,10 +22,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Every quantity of ours is {"value", "interval": {"low", "high"}, ...}.
+/// Every quantity of ours is {"value", "interval": {"low", "high"}, ...}; a bound is null where the figure is itself
+/// the other bound (`certainty` "atLeast" or "atMost").
 void check_intervals(const Json& value) {
   if (value.is_object() && value.contains("value") && value.contains("interval") && value["interval"].is_object()) {
-    CLAIM(value["interval"].at("low") <= value["value"] && value["value"] <= value["interval"].at("high"));
+    const Json& low = value["interval"].at("low");
+    const Json& high = value["interval"].at("high");
+    CLAIM(low.is_null() ? value.at("certainty") == "atMost" : low <= value["value"]);
+    CLAIM(high.is_null() ? value.at("certainty") == "atLeast" : value["value"] <= high);
   }
   if (value.is_structured()) {
     for (const Json& each : value) {
@@ -90,10 +95,14 @@ class World {
 
   /// A session that says these lines. Whether the profile is there after them.
   bool holds(std::string_view lines, const std::function<void(const Json&)>& on_answer) {
+    bool answered = false;
     bool there = false;
     const auto client = std::make_shared<fuzz::Client>([&](const Json& message) {
       on_answer(message);
-      there = there || (message.at("id") == kThere && message.contains("result") && message["result"].is_object());
+      if (message.at("id") == kThere) {
+        answered = true;
+        there = message.contains("result") && message["result"].is_object();
+      }
     });
     auto session = fuzz::begin(loop_, service_, client);
     const auto say = [&](const Json& message) {
@@ -134,6 +143,14 @@ class World {
     }
     // The last answer is the one on whether the profile is there.
     say({{"jsonrpc", "2.0"}, {"id", kThere}, {"method", "ridgeline/summary"}, {"params", {{"profileId", profile_}}}});
+    // It waits for the text to be parsed, which a thread of the pool does.
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(15);
+    const auto not_idle = boost::asio::make_work_guard(loop_);
+    while (!answered && std::chrono::steady_clock::now() < deadline) {
+      loop_.restart();
+      loop_.run_one_for(std::chrono::milliseconds(5));
+    }
+    CLAIM(answered);
     session->end("the input is over");
     session.reset();
     fuzz::poll(loop_);
