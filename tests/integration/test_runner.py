@@ -184,6 +184,17 @@ def test_an_environment_that_holds_the_whole_project_says_nothing(
     assert found == [str(path) for path in own]
 
 
+def test_a_module_that_torch_wrote_for_this_process_is_not_the_users(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    instantiator = ModuleType("torch.distributed.nn.jit.instantiator")
+    instantiator.INSTANTIATED_TEMPLATE_DIR_PATH = str(tmp_path / "generated")  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, instantiator.__name__, instantiator)
+    own = [tmp_path / "project" / "entry.py"]
+    generated = tmp_path / "generated" / "_remote_module_non_scriptable.py"
+    assert imported(monkeypatch, tmp_path / "project", *own, generated) == [str(path) for path in own]
+
+
 def test_imported_files_that_cannot_be_named_are_missed_aloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     entry = tmp_path / "entry.py"
     entry.touch()

@@ -25,6 +25,10 @@ def imported_files(project_root: str, environment_roots: list[str], entry: str) 
     False with them when there are more than 4096, or a path that is too long or no UTF-8: then some are missing.
     """
     roots = [root for root in environment_roots if not _holds(root, project_root)]
+    # Some versions of torch.distributed import a module that they write into a folder which goes with the process.
+    generated = getattr(sys.modules.get("torch.distributed.nn.jit.instantiator"), "INSTANTIATED_TEMPLATE_DIR_PATH", None)
+    if isinstance(generated, str):
+        roots.append(os.path.realpath(generated))
     # torch compiles modules into a cache of its own; they follow from the user's files.
     files = dict.fromkeys([entry, *_files_of(name for name in list(sys.modules) if not _is_of_torch(name))])
     own = [path for path in files if not _is_of_environment(_real_paths.get(path) or os.path.realpath(path), roots)]
