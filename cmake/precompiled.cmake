@@ -21,6 +21,23 @@ function(ridgeline_quickly_built target)
   # The headers hold for files that are compiled with the same macros: GoogleTest's are among its options.
   target_compile_options(${target} PRIVATE $<TARGET_PROPERTY:GTest::gtest,INTERFACE_COMPILE_OPTIONS>)
   ridgeline_without_optimisation(${target})
+  ridgeline_in_groups(${target})
+endfunction()
+
+# ridgeline_in_groups(<target>): compiles the files of a folder eight at a time (a unity build), which takes a third of
+# the time. Two files of a folder cannot use one name in their anonymous namespaces for different things.
+function(ridgeline_in_groups target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cpp$")
+  list(SORT sources)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source PARENT_PATH folder)
+    string(MD5 name "${folder}")
+    math(EXPR count_${name} "0${count_${name}} + 1")
+    math(EXPR group "${count_${name}} / 8")
+    set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${name}_${group}")
+  endforeach()
 endfunction()
 
 # ridgeline_shipped(<target>): as the other in the sanitizers' builds, from which nothing is shipped.

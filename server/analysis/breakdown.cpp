@@ -14,9 +14,10 @@ namespace {
 using recording::kNone;
 
 /// Grows the tree with numbers in place of strings; names are made at the end.
-class Builder {
+class BreakdownBuilder {
  public:
-  explicit Builder(const BreakdownInput& input) : input_(input), parts_(1), part_of_(input.tree.size(), kNone) {}
+  explicit BreakdownBuilder(const BreakdownInput& input)
+      : input_(input), parts_(1), part_of_(input.tree.size(), kNone) {}
 
   Node run() {
     for (const auto& [key, cost] : input_.timeline.costs) {
@@ -256,6 +257,6 @@ Location location_of(LineId line, const recording::Recording& recording, const C
   return {display_path(recording.string(place.file), scope), place.line};
 }
 
-Node build_breakdown(const BreakdownInput& input) { return Builder(input).run(); }
+Node build_breakdown(const BreakdownInput& input) { return BreakdownBuilder(input).run(); }
 
 }  // namespace ridgeline::analysis

@@ -25,9 +25,9 @@ std::optional<std::pair<std::uint32_t, int>> busiest_device(const Recording& rec
   return std::pair{most->first, static_cast<int>(counts.size()) - 1};
 }
 
-class Builder {
+class DeviceTimelineBuilder {
  public:
-  Builder(const Recording& recording, const Attribution& attribution, const CallTree& tree)
+  DeviceTimelineBuilder(const Recording& recording, const Attribution& attribution, const CallTree& tree)
       : recording_(recording), attribution_(attribution), tree_(tree) {}
 
   std::optional<DeviceTimeline> run() {
@@ -210,7 +210,7 @@ CostKey owner_of_call(std::uint32_t call, const Recording& recording, const Attr
 
 std::optional<DeviceTimeline> build_device_timeline(const Recording& recording, const Attribution& attribution,
                                                     const CallTree& tree) {
-  return Builder(recording, attribution, tree).run();
+  return DeviceTimelineBuilder(recording, attribution, tree).run();
 }
 
 }  // namespace ridgeline::analysis

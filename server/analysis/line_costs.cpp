@@ -10,9 +10,9 @@ namespace ridgeline::analysis {
 
 namespace {
 
-class Builder {
+class LineCostsBuilder {
  public:
-  explicit Builder(const BreakdownInput& input)
+  explicit LineCostsBuilder(const BreakdownInput& input)
       : input_(input), costs_(input.tree.line_count()), seen_(input.tree.line_count(), 0) {}
 
   LineTable run() {
@@ -182,6 +182,6 @@ class Builder {
 
 }  // namespace
 
-LineTable build_lines(const BreakdownInput& input) { return Builder(input).run(); }
+LineTable build_lines(const BreakdownInput& input) { return LineCostsBuilder(input).run(); }
 
 }  // namespace ridgeline::analysis

@@ -13,7 +13,7 @@ namespace {
 constexpr double kMsPerMappedByte = 1e-3 / 4096;
 /// Starting the threads for a loop, or what they save of one that is just long enough.
 constexpr double kMsPerThreadedLoop = 0.005;
-constexpr double kReach = 4;
+constexpr double kRegimeReach = 4;
 constexpr std::size_t kMost = 64;
 
 /// How far the bytes at a sampled size may lie off the line through the first and the last, as a part of the line's.
@@ -48,7 +48,7 @@ std::vector<Regime> regimes_of(const Ledger& ledger, const std::vector<int>& siz
     for (const Limit limit :
          {Limit{kMappedBytes, kMappedBytes * kMsPerMappedByte}, Limit{kThreadedBytes, kMsPerThreadedLoop}}) {
       const double from = std::ceil(sizes.front() + (limit.bytes - first) / slope);
-      if (from > 1 && from <= kReach * sizes.back()) {
+      if (from > 1 && from <= kRegimeReach * sizes.back()) {
         found[static_cast<int>(from)] += limit.ms;
       }
     }

@@ -17,7 +17,7 @@ constexpr int kMostOctaves = 4;           ///< the largest is four times the lar
 constexpr double kLeastGap = 1.2;         ///< gaps of a smaller ratio are not halved
 constexpr std::size_t kAtOnce = 3;        ///< sizes that are chosen before looking again
 constexpr double kShareAtOnce = 0.5;      ///< of the time that is left
-constexpr int kIterations = 10;  ///< that a size costs beside its rounds: input, warm-up, one before each round
+constexpr int kExtraIterations = 10;  ///< that a size costs beside its rounds: input, warm-up, one before each round
 constexpr int kRounds = 6;
 
 struct Candidate {
@@ -30,7 +30,7 @@ double seconds_for(const TimeModel& model, const TimingState& state, int batch_s
   const Estimate ms = time_at(model, batch_size);
   const double most = ms.interval && ms.interval->high ? std::max(*ms.interval->high, ms.value) : 2 * ms.value;
   const double iteration = std::max(0.0, most) / 1000;
-  return kIterations * iteration + kRounds * std::max(state.round_seconds, iteration);
+  return kExtraIterations * iteration + kRounds * std::max(state.round_seconds, iteration);
 }
 
 bool is_free(const TimingState& state, int batch_size) {

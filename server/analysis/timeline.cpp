@@ -37,9 +37,9 @@ class Sweep {
   std::size_t next_ = 0;
 };
 
-class Builder {
+class TimelineBuilder {
  public:
-  Builder(const Recording& recording, const Attribution& attribution, CallTree& tree)
+  TimelineBuilder(const Recording& recording, const Attribution& attribution, CallTree& tree)
       : recording_(recording),
         attribution_(attribution),
         tree_(tree),
@@ -276,7 +276,7 @@ std::vector<std::size_t> chosen_iterations(const Recording& recording) {
 }
 
 Timeline build_timeline(const Recording& recording, const Attribution& attribution, CallTree& tree) {
-  return Builder(recording, attribution, tree).run();
+  return TimelineBuilder(recording, attribution, tree).run();
 }
 
 }  // namespace ridgeline::analysis

@@ -20,7 +20,7 @@ constexpr double kUnsure = 1.5;
 constexpr double kUnboundedTime = 3;
 /// Iterations of a trial: warm-up, recording, six rounds of timing and what goes before them. The reference is also
 /// counted and asked for unused gradients.
-constexpr double kIterations = 12;
+constexpr double kTrialIterations = 12;
 constexpr double kReferenceIterations = 20;
 /// The peak of the same step hardly differs between two runs; a step whose peak does is another one.
 constexpr double kSamePeak = 0.05;
@@ -89,7 +89,7 @@ std::optional<std::string> why_not_tried(const Profile& profile, const BatchPred
     return fmt::format("batch size {} is not tried: it may not fit into the memory that is free", batch.batch_size);
   }
   const double ms = longest_iteration(profile, batch);
-  const double seconds = (kIterations * ms + kReferenceIterations * profile.iteration.ms.value) / 1000;
+  const double seconds = (kTrialIterations * ms + kReferenceIterations * profile.iteration.ms.value) / 1000;
   if (!std::isfinite(seconds)) {
     return fmt::format("batch size {} is not tried: how long it would take is not known", batch.batch_size);
   }

@@ -20,7 +20,7 @@ namespace ridgeline::commands {
 
 namespace {
 
-struct Options {
+struct ImportOptions {
   std::string trace;
   std::string project_root;
   int batch_size = 0;
@@ -61,7 +61,7 @@ imports::ByteSource bytes_of(const std::shared_ptr<std::ifstream>& file) {
   };
 }
 
-int run(const Options& options, const Output& output) {
+int run(const ImportOptions& options, const Output& output) {
   const std::shared_ptr<std::ifstream> file = opened(options.trace);
   if (file == nullptr) {
     return kExitUsage;
@@ -87,7 +87,7 @@ int run(const Options& options, const Output& output) {
 }  // namespace
 
 void add_import_command(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ImportOptions>();
   auto output = std::make_shared<Output>();
   CLI::App* command = app.add_subcommand("import", "Analyse a trace that torch.profiler wrote, also elsewhere.");
   command->add_option("TRACE", options->trace, "Chrome trace of torch.profiler, plain or gzip")->required();

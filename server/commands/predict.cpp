@@ -18,7 +18,7 @@ namespace ridgeline::commands {
 
 namespace {
 
-struct Options {
+struct PredictOptions {
   std::shared_ptr<profiling::ProfileRequest> request = std::make_shared<profiling::ProfileRequest>();
   std::shared_ptr<Output> output = std::make_shared<Output>();
   int batch_size = 0;              ///< 0: not asked for
@@ -45,7 +45,7 @@ struct Options {
   }
 };
 
-int run(const Options& options) {
+int run(const PredictOptions& options) {
   int exit_code = kExitOk;
   const std::optional<profiling::Target> target = find_target_or_say(*options.request, exit_code);
   if (!target.has_value()) {
@@ -75,7 +75,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_predict_command(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PredictOptions>();
   CLI::App* command = app.add_subcommand("predict", "Predict throughput and memory at another batch size.");
   CLI::Option_group* question = command->add_option_group("Question", "What to predict: exactly one");
   question->add_option("--batch-size", options->batch_size, "What this batch size gives and needs")

@@ -51,16 +51,16 @@ void start_daemon(const std::string& path, const std::string& log) {
   ::_exit(0);
 }
 
-using Daemon = std::variant<std::shared_ptr<transport::Transport>, transport::EndpointProblem>;
+using DaemonConnection = std::variant<std::shared_ptr<transport::Transport>, transport::EndpointProblem>;
 
 /// This user's daemon of this version.
-Daemon join_or_start(boost::asio::io_context& loop, const std::string& log) try {
+DaemonConnection join_or_start(boost::asio::io_context& loop, const std::string& log) try {
   const std::string path = runtime_folder() + "/remote-" + own_version() + ".sock";
-  const auto is_nobody = [](const Daemon& daemon) {
+  const auto is_nobody = [](const DaemonConnection& daemon) {
     const auto* joined = std::get_if<std::shared_ptr<transport::Transport>>(&daemon);
     return joined != nullptr && *joined == nullptr;
   };
-  Daemon daemon = transport::join_pipe(loop, path);
+  DaemonConnection daemon = transport::join_pipe(loop, path);
   if (!is_nobody(daemon)) {
     return daemon;
   }
@@ -92,7 +92,7 @@ int relay() {
     return fail(error);
   }
   boost::asio::io_context loop(1);
-  const Daemon joined = join_or_start(loop, cache + "/remote.log");
+  const DaemonConnection joined = join_or_start(loop, cache + "/remote.log");
   if (const auto* problem = std::get_if<transport::EndpointProblem>(&joined)) {
     return fail(problem->what);
   }

@@ -8,7 +8,7 @@ namespace ridgeline::imports {
 
 namespace {
 
-bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 /// Top-level names of the standard library, and of packages that training code often uses, each between blanks.
 constexpr std::string_view kLibraries =
@@ -26,8 +26,8 @@ constexpr std::string_view kLibraries =
     " warnings weakref xformers yaml zipfile zmq ";
 
 bool is_library(std::string_view file) {
-  if (file.starts_with('<') || holds(file, "site-packages/") || holds(file, "dist-packages/") ||
-      holds(file, "/lib/python3")) {
+  if (file.starts_with('<') || contains(file, "site-packages/") || contains(file, "dist-packages/") ||
+      contains(file, "/lib/python3")) {
     return true;
   }
   std::string_view first = file.substr(0, file.find('/'));
@@ -36,7 +36,7 @@ bool is_library(std::string_view file) {
   }
   std::string word = " ";
   word.append(first).append(" ");
-  return holds(kLibraries, word);
+  return contains(kLibraries, word);
 }
 
 /// Empty above the topmost.
@@ -103,7 +103,7 @@ TraceFiles::TraceFiles(const std::vector<std::string_view>& files, const std::st
 }
 
 std::string TraceFiles::absolute(std::string_view file) const {
-  if (holds(file, "../")) {
+  if (contains(file, "../")) {
     return "/site-packages/" + std::string(file);  // nothing is to be looked up outside of the root
   }
   if (is_absolute(file)) {

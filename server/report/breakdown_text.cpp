@@ -20,7 +20,7 @@ namespace {
 using analysis::Node;
 using analysis::Profile;
 
-constexpr double kBeside = 0.1;  // of a node: what its largest operation must leave for it to be opened
+constexpr double kLargestShare = 0.1;  // of a node: what its largest operation must leave for it to be opened
 
 class Breakdown {
  public:
@@ -86,7 +86,7 @@ class Breakdown {
     const auto is_operation = [](const Node* part) { return part->type.empty() && part->children.empty(); };
     const Nodes parts = spending(node);
     if (parts.empty() || !std::all_of(parts.begin(), parts.end(), is_operation)) return !parts.empty();
-    return node.ms - parts[0]->ms >= std::max(floor_ms_, kBeside * node.ms) && parts.size() > 1;
+    return node.ms - parts[0]->ms >= std::max(floor_ms_, kLargestShare * node.ms) && parts.size() > 1;
   }
 
   /// The numbered instances of one class, as in a Sequential of blocks.

@@ -24,9 +24,9 @@ constexpr std::size_t kShownCalls = 5;
 Markdown plain(std::string_view text) { return Markdown::text(text); }
 
 /// A table whose first column is words and whose others are figures. Without rows it is nothing.
-class Table {
+class MarkdownTable {
  public:
-  Table(std::initializer_list<Markdown::Literal> head) : head_(head.size()), text_("|") {
+  MarkdownTable(std::initializer_list<Markdown::Literal> head) : head_(head.size()), text_("|") {
     for (const Markdown::Literal name : head) {
       text_ += " " + Markdown(name) + " |";
     }
@@ -52,7 +52,7 @@ class Table {
 };
 
 /// Phases below a row: those of at least `least` ms.
-void phase_rows(Table& table, const analysis::ByPhase& by_phase, double whole_ms, double least) {
+void phase_rows(MarkdownTable& table, const analysis::ByPhase& by_phase, double whole_ms, double least) {
   int shown = 0;
   for (const double ms : by_phase) shown += ms > least ? 1 : 0;
   for (std::size_t i = 0; i < analysis::kPhaseCount && shown > 1; ++i) {
@@ -63,7 +63,7 @@ void phase_rows(Table& table, const analysis::ByPhase& by_phase, double whole_ms
 }
 
 Markdown memory_table(const Cost& cost) {
-  Table table({"memory at the peak", ""});
+  MarkdownTable table({"memory at the peak", ""});
   const auto add = [&](std::string_view name, std::uint64_t count) {
     if (count > 0) table.row(plain(name), {bytes(static_cast<double>(count))});
   };
@@ -80,7 +80,7 @@ Markdown name_of(const Node& node) {
 
 Markdown calls_table(const std::vector<const Node*>& nodes, double whole_ms) {
   if (nodes.size() < 2) return {};
-  Table table({"calls", "time", "share", "memory"});
+  MarkdownTable table({"calls", "time", "share", "memory"});
   for (std::size_t i = 0; i < std::min(kShownCalls, nodes.size()); ++i) {
     table.row(name_of(*nodes[i]), {duration(nodes[i]->ms), share(ratio(nodes[i]->ms, whole_ms)),
                                    bytes(static_cast<double>(nodes[i]->peak_bytes))});
@@ -115,7 +115,7 @@ Markdown cost_markdown(const Profile& profile, const Cost& cost) {
   const double whole = profile.iteration.ms.value;
   Markdown text = title(profile, cost.title.empty() ? Markdown() : code_span(cost.title), cost.calls);
   const bool has_parent = cost.parent != nullptr && cost.parent->ms > 0 && cost.parent->ms < 0.999 * whole;
-  Table table({"", "time", "share"});
+  MarkdownTable table({"", "time", "share"});
   table.row(Markdown("self"), {duration(cost.self_ms), share(ratio(cost.self_ms, whole))});
   phase_rows(table, cost.self_by_phase, whole, kNegligible * cost.self_ms);
   if (cost.total_ms > cost.self_ms * (1 + kNegligible)) {
@@ -153,11 +153,11 @@ Markdown module_markdown(const Profile& profile, const std::vector<const Node*>&
   std::ranges::stable_sort(sorted, std::greater{}, &Node::ms);
   const Node& first = *sorted.front();
   Markdown text = title(profile, code_span(first.type.empty() ? first.name : first.type), calls);
-  Table table({"", "time", "share"});
+  MarkdownTable table({"", "time", "share"});
   table.row(Markdown("total"), {duration(ms), share(ratio(ms, whole))});
   phase_rows(table, by_phase, whole, kNegligible * ms);
   text += table.take();
-  Table memory({"memory at the peak", ""});
+  MarkdownTable memory({"memory at the peak", ""});
   if (peak > 0) memory.row(Markdown("with all inside"), {bytes(peak)});
   return text + memory.take() + calls_table(sorted, whole);
 }
@@ -166,7 +166,7 @@ Markdown batch_markdown(const analysis::BatchPrediction& batch, const std::strin
   Markdown text = "**batch " + plain(std::to_string(batch.batch_size)) + "** — " + plain(knowledge_label(batch));
   if (batch.fits == false && !batch.failed) text += ", does not fit";
   text += "\n\n";
-  Table table({"", ""});
+  MarkdownTable table({"", ""});
   if (batch.failed) {
     text += plain(batch.failed->message) + "\n\n";
   } else if (batch.measured) {
@@ -190,7 +190,7 @@ Markdown batch_markdown(const analysis::BatchPrediction& batch, const std::strin
 Markdown summary_markdown(const Profile& profile, const analysis::Outlook& outlook) {
   const double whole = profile.iteration.ms.value;
   Markdown text = title(profile, {}, 0);
-  Table table({"", ""});
+  MarkdownTable table({"", ""});
   std::string throughput = throughput_words(profile);
   if (profile.samples_per_second && profile.max_samples_per_second) {
     throughput += fmt::format(", {} of the maximum {}",
@@ -215,12 +215,12 @@ Markdown summary_markdown(const Profile& profile, const analysis::Outlook& outlo
             {fmt::format("{} ± {}", duration(whole),
                          share(ratio((profile.iteration.ms.high - profile.iteration.ms.low) / 2, whole)))});
   text += table.take();
-  Table phases({"phase", "time", "share"});
+  MarkdownTable phases({"phase", "time", "share"});
   for (std::size_t i = 0; i < analysis::kPhaseCount; ++i) {
     const double ms = profile.iteration.by_phase[i];
     if (ms > kNegligible * whole) phases.row(plain(analysis::kPhaseNames[i]), {duration(ms), share(ratio(ms, whole))});
   }
-  Table categories({"at the peak", "memory", "share"});
+  MarkdownTable categories({"at the peak", "memory", "share"});
   for (std::size_t i = 0; i < analysis::kCategoryCount; ++i) {
     const auto part = static_cast<double>(profile.by_category[i]);
     const double of_peak = ratio(part, static_cast<double>(profile.peak_bytes));

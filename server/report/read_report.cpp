@@ -45,7 +45,7 @@ const json::array_t& array(const json& object, const char* name, std::size_t mos
   return items;
 }
 
-std::uint64_t bytes(const json& object, const char* name) {
+std::uint64_t unsigned_value(const json& object, const char* name) {
   return integer<std::uint64_t>(object, name, 0, ~std::uint64_t{0});
 }
 
@@ -161,7 +161,7 @@ std::shared_ptr<const analysis::AllocatorModel> allocator(const json& object,
   }
   if (model.sizes.size() < 2) refuse("allocator has too few samples");
   model.setup.conf = object.at("conf").get<std::string>();
-  model.setup.device_bytes = bytes(object, "deviceBytes");
+  model.setup.device_bytes = unsigned_value(object, "deviceBytes");
   model.setup.available_bytes = integer<std::uint64_t>(object, "availableBytes", 0, model.setup.device_bytes);
   const auto text = [&](const char* name) -> const std::string& {
     return object.at(name).get_ref<const std::string&>();
@@ -217,7 +217,7 @@ analysis::DeviceTime device(const json& object) {
   for (const json& one : array(object, "kernels", kMaxParts)) {
     device.kernels.push_back(kernel(one));
   }
-  device.peak_reserved_bytes = optional(object, "peakReservedBytes", bytes);
+  device.peak_reserved_bytes = optional(object, "peakReservedBytes", unsigned_value);
   return device;
 }
 
@@ -227,15 +227,15 @@ analysis::LineCost line(const json& object) {
   analysis::LineCost line;
   line.location = {object.at("file").get<std::string>(),
                    integer<std::uint32_t>(object, "line", 0, std::numeric_limits<std::uint32_t>::max())};
-  line.calls = optional(object, "calls", bytes);
+  line.calls = optional(object, "calls", unsigned_value);
   line.self_ms = number(time, "self");
   line.total_ms = number(time, "total");
   line.self_by_phase = phases(time);
   line.self_model = pieces(object, "timeModel", "Ms");
-  line.weights_bytes = bytes(memory, "weights");
-  line.gradients_bytes = bytes(memory, "gradients");
-  line.activations_bytes = bytes(memory, "activations");
-  line.peak_bytes = bytes(memory, "atPeak");
+  line.weights_bytes = unsigned_value(memory, "weights");
+  line.gradients_bytes = unsigned_value(memory, "gradients");
+  line.activations_bytes = unsigned_value(memory, "activations");
+  line.peak_bytes = unsigned_value(memory, "atPeak");
   if (object.contains("deviceMs")) line.device = line_device(object.at("deviceMs"));
   return line;
 }
@@ -247,10 +247,10 @@ analysis::Node node(const json& object, int depth) {
                       object.at("type").get<std::string>(),
                       location(object, "location"),
                       location(object, "definition"),
-                      bytes(object, "calls"),
+                      unsigned_value(object, "calls"),
                       number(object, "timeMs"),
                       phases(object.at("byPhaseMs")),
-                      bytes(object, "bytes"),
+                      unsigned_value(object, "bytes"),
                       {},
                       device_ms(object)};
   for (const json& child : array(object, "children", kMaxParts)) {
@@ -276,14 +276,14 @@ analysis::Estimate estimate(const json& object, const char* name) {
 analysis::Check check(const json& object) {
   const json& predicted = object.at("predicted");
   analysis::Check check{time_sample(object),
-                        bytes(object, "peakBytes"),
+                        unsigned_value(object, "peakBytes"),
                         object.at("extrapolated").get<bool>(),
                         optional(predicted, "timeMs", estimate),
                         optional(predicted, "peakBytes", estimate),
                         {},
                         {}};
   if (object.contains("peakReservedBytes")) {
-    check.peak_reserved_bytes = bytes(object, "peakReservedBytes");
+    check.peak_reserved_bytes = unsigned_value(object, "peakReservedBytes");
     check.predicted_reserved_bytes = optional(predicted, "reservedBytes", number);
   }
   if (object.contains("tried")) {
@@ -304,20 +304,21 @@ void read_figures(const json& report, analysis::Profile& profile) {
   profile.max_samples_per_second = optional(throughput, "maxSamplesPerSecond", number);
   const json& memory = report.at("memory");
   profile.peak_known = !memory.at("peakBytes").is_null();
-  profile.peak_bytes = profile.peak_known ? bytes(memory, "peakBytes") : 0;
+  profile.peak_bytes = profile.peak_known ? unsigned_value(memory, "peakBytes") : 0;
   for (std::size_t i = 0; i < analysis::kCategoryCount; ++i) {
-    profile.by_category[i] = bytes(memory.at("byCategory"), analysis::kCategoryNames[i]);
+    profile.by_category[i] = unsigned_value(memory.at("byCategory"), analysis::kCategoryNames[i]);
   }
   for (const json& one : array(report, "lines", kMaxParts)) {
     profile.lines.push_back(line(one));
   }
   for (const json& other : array(report, "other")) {
-    profile.other.push_back({other.at("name").get<std::string>(), number(other, "timeMs"), bytes(other, "bytes"),
-                             pieces(other, "timeModel", "Ms"), device_ms(other)});
+    profile.other.push_back({other.at("name").get<std::string>(), number(other, "timeMs"),
+                             unsigned_value(other, "bytes"), pieces(other, "timeModel", "Ms"), device_ms(other)});
   }
   for (const json& unused : array(report, "unusedGradients")) {
     profile.unused_gradients.push_back({location(unused, "location"), unused.at("parameter").get<std::string>(),
-                                        integer<int>(unused, "parameters", 1, 1U << 30U), bytes(unused, "bytes")});
+                                        integer<int>(unused, "parameters", 1, 1U << 30U),
+                                        unsigned_value(unused, "bytes")});
   }
   const json& closure = report.at("closure");
   profile.scale = number(closure, "scale");
@@ -336,7 +337,7 @@ analysis::Profile profile_from(const json& report) {
   profile.project_root = report.at("entry").at("projectRoot").get<std::string>();
   profile.batch_size_known = !report.at("entry").at("batchSize").is_null();
   profile.batch_size = profile.batch_size_known ? batch_size(report.at("entry")) : 1;
-  profile.capacity_bytes = bytes(report.at("memory"), "capacityBytes");
+  profile.capacity_bytes = unsigned_value(report.at("memory"), "capacityBytes");
   read_figures(report, profile);
   for (const json& sample : array(report.at("models").at("time"), "samples")) {
     profile.time_samples.push_back(time_sample(sample));
@@ -348,7 +349,7 @@ analysis::Profile profile_from(const json& report) {
     }
   }
   for (const json& sample : array(report.at("models").at("memory"), "samples")) {
-    profile.memory_samples.push_back({batch_size(sample), bytes(sample, "peakBytes")});
+    profile.memory_samples.push_back({batch_size(sample), unsigned_value(sample, "peakBytes")});
   }
   const json& memory = report.at("models").at("memory");
   profile.peak_model = peak_model(memory.at("peak"));

@@ -2,7 +2,7 @@
 
 `pytest -n 2` runs them in two processes, each with all tests of a file, or of an example, so that nothing is profiled
 twice. Tests marked `quiet` compare times: `./dev test` leaves them out there, and runs them afterwards with nothing
-beside them.
+beside them. Tests marked `long` have quicker ones of the same kind beside them: `./dev test --all` runs them too.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ ATTEMPTS = 4
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "quiet: compares times, so nothing may run beside it")
+    config.addinivalue_line("markers", "long: takes long, and has a quicker test of the same kind beside it")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -96,7 +96,9 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Example
 
 
 Examples = Callable[[str], Example]
-every_example = pytest.mark.parametrize("name", BATCH_SIZES)
+long = pytest.mark.long
+LONG = [pytest.param(each, marks=long) for each in BATCH_SIZES if each != "mlp"]
+every_example = pytest.mark.parametrize("name", ["mlp", *LONG])
 
 
 # ---- calls -----------------------------------------------------------------------------------------------------------
@@ -172,7 +174,9 @@ def used_iterations(report: dict[str, Any], runs: list[dict[str, Any]]) -> Itera
             yield by_length[count // 3 : count - count // 3]
 
 
-@pytest.mark.parametrize("name", ["mlp", "lstm_accumulate", "resnet50"])
+@pytest.mark.parametrize(
+    "name", ["mlp", pytest.param("lstm_accumulate", marks=long), pytest.param("resnet50", marks=long)]
+)
 def test_times_of_operations_are_those_that_the_profiler_takes(name: str, example: Examples, tmp_path: Path) -> None:
     """Within 3 %, in forward and in backward, for each operation that takes at least 3 % of the time there is.
 

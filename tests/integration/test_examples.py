@@ -25,7 +25,15 @@ SHARED_SAMPLE_BYTES = {"dataloader": 3 * 32 * 32 * 4 + 8}
 OBSERVED_AT_ONE_SIZE = {"deepspeech"}
 
 
-@pytest.fixture(params=EXAMPLES)
+# A plain one, one with a loader's processes, one that steps an environment, and convolutions with two optimizers.
+QUICK = {"mlp", "dataloader", "a3c", "dcgan"}
+
+
+def marked(name: str) -> Any:
+    return name if name in QUICK else pytest.param(name, marks=pytest.mark.long)
+
+
+@pytest.fixture(params=[marked(each) for each in EXAMPLES])
 def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -37,7 +45,7 @@ def report(name: str, example_report: Reports) -> dict[str, Any]:
 
 def of(name: str) -> pytest.MarkDecorator:
     """A test of this example alone."""
-    return pytest.mark.parametrize("name", [name])
+    return pytest.mark.parametrize("name", [marked(name)])
 
 
 def test_report_is_valid(report: dict[str, Any], schema: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from conftest import ROOT, profile
 
 
@@ -31,6 +32,7 @@ def test_the_peak_of_a_linear_step_is_known_to_the_byte() -> None:
         assert at(peak["value"], batch_size) == real, batch_size
 
 
+@pytest.mark.long
 def test_the_peak_of_a_step_with_workspaces_lies_in_its_interval() -> None:
     entry = ROOT / "examples" / "lstm_accumulate" / "entry.py"
     report = sampled(entry, "8,16,24")

@@ -64,7 +64,10 @@ def iteration_provider(model):
 """
 
 
-@pytest.mark.parametrize("inputs", [1, 64], ids=["found out by failing", "told by the inputs"])
+@pytest.mark.parametrize(
+    "inputs",
+    [pytest.param(1, id="found out by failing", marks=pytest.mark.long), pytest.param(64, id="told by the inputs")],
+)
 def test_a_batch_that_cannot_fit_is_left_for_one_that_does(inputs: int, tmp_path: Path) -> None:
     entry, log = tmp_path / "entry.py", tmp_path / "log"
     entry.write_text(HUGE.format(inputs=inputs, log=str(log)))

@@ -26,7 +26,8 @@ def imported_files(project_root: str, environment_roots: list[str], entry: str) 
     """
     roots = [root for root in environment_roots if not _holds(root, project_root)]
     # Some versions of torch.distributed import a module that they write into a folder which goes with the process.
-    generated = getattr(sys.modules.get("torch.distributed.nn.jit.instantiator"), "INSTANTIATED_TEMPLATE_DIR_PATH", None)
+    instantiator = sys.modules.get("torch.distributed.nn.jit.instantiator")
+    generated = getattr(instantiator, "INSTANTIATED_TEMPLATE_DIR_PATH", None)
     if isinstance(generated, str):
         roots.append(os.path.realpath(generated))
     # torch compiles modules into a cache of its own; they follow from the user's files.

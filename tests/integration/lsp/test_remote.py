@@ -192,6 +192,7 @@ def far_host(between: network.Network) -> Iterator[Host]:
 
 
 @needs_network
+@pytest.mark.long
 def test_a_session_over_a_network_that_loses_packets(
     between: network.Network, far_host: Host, connect: Connect, tmp_path: Path
 ) -> None:

@@ -35,7 +35,7 @@ struct Block {
   bool lives_on() const { return birth > 0 && death > 0 && death <= birth; }
   bool stays() const { return birth == 0 || (only_first && death == 0); }
 };
-using Step = std::vector<Block>;
+using Blocks = std::vector<Block>;
 
 /// The step's events of one iteration: at an instant the blocks that are freed come first.
 struct Event {
@@ -43,7 +43,7 @@ struct Event {
   std::size_t block = 0;
   bool allocates = false;
 };
-std::vector<Event> events_of(const Step& step, bool first) {
+std::vector<Event> events_of(const Blocks& step, bool first) {
   std::vector<Event> events;
   for (std::size_t i = 0; i < step.size(); ++i) {
     if (step[i].only_first && !first) {
@@ -61,7 +61,7 @@ std::vector<Event> events_of(const Step& step, bool first) {
 }
 
 /// What really happens: the step runs for `iterations` iterations.
-AllocatorNeed run(const Step& step, int batch_size, const Case& made, int iterations = 12) {
+AllocatorNeed run(const Blocks& step, int batch_size, const Case& made, int iterations = 12) {
   CachingAllocator allocator(made.settings, made.device);
   bool fits = true;
   for (std::size_t i = 0; i < step.size() && fits; ++i) {
@@ -107,7 +107,7 @@ std::string conf_of(const CachingAllocatorSettings& settings) {
 /// in the middle. More bytes are handed out than were asked for.
 class Recorder {
  public:
-  Recorder(const Step& step, int batch_size) : step_(step), batch_size_(batch_size) {
+  Recorder(const Blocks& step, int batch_size) : step_(step), batch_size_(batch_size) {
     builder_.iteration(kStart, kStart + 1000);
     op_ = builder_.op({"aten::op", builder_.at("a.py", 1), kStart, kStart + 1000});
   }
@@ -175,13 +175,13 @@ class Recorder {
                        Stage::kIteration, 0, 1, bytes, step_[block].stream});
   }
 
-  const Step& step_;
+  const Blocks& step_;
   int batch_size_;
   RecordingBuilder builder_;
   std::uint32_t op_ = kNone;
 };
 
-AllocatorModel model_of(const Step& step, const std::vector<int>& sizes,
+AllocatorModel model_of(const Blocks& step, const std::vector<int>& sizes,
                         const CachingAllocatorSettings& settings = {}) {
   std::vector<Recording> recordings;
   for (const int size : sizes) {
@@ -200,9 +200,9 @@ AllocatorModel model_of(const Step& step, const std::vector<int>& sizes,
 }
 
 /// Weights, activations and their temporaries in forward, gradients that the next iteration frees.
-Step training_step() {
+Blocks training_step() {
   constexpr std::uint64_t kLayers = 6;
-  Step step;
+  Blocks step;
   for (std::uint64_t layer = 0; layer < kLayers; ++layer) {
     step.push_back({0, 0, 0, (layer + 1) * 700'000});
   }
@@ -218,7 +218,7 @@ Step training_step() {
 }
 
 TEST(AllocatorModel, ReservesWhatTheStepReservesAtAnyBatchSize) {
-  const Step step = training_step();
+  const Blocks step = training_step();
   const AllocatorModel model = model_of(step, {4, 8, 16});
   EXPECT_EQ(model.requests.size(), step.size() + 6);  // the gradients of the iteration before are there
   EXPECT_EQ(model.alive, 18U);
@@ -232,7 +232,7 @@ TEST(AllocatorModel, ReservesWhatTheStepReservesAtAnyBatchSize) {
 }
 
 TEST(AllocatorModel, WithoutTheFirstIterationItIsTakenToBeLikeTheOthers) {
-  Step step = training_step();
+  Blocks step = training_step();
   std::erase_if(step, [](const Block& block) { return block.only_first; });
   AllocatorModel model = model_of(step, {4, 8, 16});
   const Recording plain = Recorder(step, 4).record(false);
@@ -248,7 +248,7 @@ TEST(AllocatorModel, WithoutTheFirstIterationItIsTakenToBeLikeTheOthers) {
 }
 
 TEST(AllocatorModel, FitsWhereTheStepFits) {
-  const Step step = training_step();
+  const Blocks step = training_step();
   const AllocatorModel model = model_of(step, {4, 8, 16});
   for (const std::uint64_t mib : {100U, 150U, 333U, 1000U}) {
     const Case made{{}, testing::device_of(mib)};
@@ -269,8 +269,8 @@ TEST(AllocatorModel, SaysWhenNothingFitsAndWhenEverythingDoes) {
 }
 
 /// Each freed block lies between others: the last one, larger than any of them, needs a segment of its own.
-Step fragmenting_step() {
-  Step step;
+Blocks fragmenting_step() {
+  Blocks step;
   for (std::uint64_t i = 0; i < 10; ++i) {
     step.push_back({1 + i, i % 2 == 0 ? 20U : 40U, 1 * kMiB, 0});
   }
@@ -287,19 +287,19 @@ TEST(AllocatorModel, FragmentationCanTakeMoreThanThePeak) {
 }
 
 TEST(AllocatorModel, StreamsHaveTheirOwnPools) {
-  const Step one = {{1, 2, 2 * kMiB, 0, 0}, {3, 4, 2 * kMiB, 0, 0}};
-  const Step two = {{1, 2, 2 * kMiB, 0, 0}, {3, 4, 2 * kMiB, 0, 1}};
+  const Blocks one = {{1, 2, 2 * kMiB, 0, 0}, {3, 4, 2 * kMiB, 0, 0}};
+  const Blocks two = {{1, 2, 2 * kMiB, 0, 0}, {3, 4, 2 * kMiB, 0, 1}};
   EXPECT_EQ(replay_step(model_of(one, {1, 2}), 2, {}).reserved, 20 * kMiB);
   EXPECT_EQ(replay_step(model_of(two, {1, 2}), 2, {}).reserved, 40 * kMiB);
 }
 
 TEST(AllocatorModel, WhatNothingFreesDoesNotPileUp) {
-  const Step step = {{1, 0, 0, 30 * kMiB}, {2, 3, 1000, 0}};  // a list that keeps every iteration's output
+  const Blocks step = {{1, 0, 0, 30 * kMiB}, {2, 3, 1000, 0}};  // a list that keeps every iteration's output
   EXPECT_EQ(replay_step(model_of(step, {1, 2}), 2, {}).reserved, 32 * kMiB);
 }
 
 TEST(AllocatorModel, SettingsChangeWhatIsReserved) {
-  const Step step = fragmenting_step();
+  const Blocks step = fragmenting_step();
   const AllocatorNeed expandable = replay_step(model_of(step, {1, 2, 4}, testing::expandable()), 3, {});
   EXPECT_EQ(expandable.reserved, run(step, 3, {testing::expandable(), {}}).reserved);
   EXPECT_EQ(expandable.reserved, 60 * kMiB);  // in pages of 20
@@ -312,7 +312,7 @@ TEST(AllocatorModel, RandomSteps) {
     const auto up_to = [&](std::uint64_t most) {
       return std::uniform_int_distribution<std::uint64_t>(0, most)(random);
     };
-    Step step;
+    Blocks step;
     for (int i = 0; i < 30; ++i) {
       Block block{up_to(40),
                   0,

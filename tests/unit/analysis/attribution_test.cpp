@@ -19,8 +19,8 @@ using testing::RecordingBuilder;
 using testing::Scope;
 
 /// A step whose model lines are model.py:10, :20 ... called from train.py:3; backward is called at train.py:7.
-struct Step : RecordingBuilder {
-  Step() { iteration(0, 1'000'000); }
+struct AutogradStep : RecordingBuilder {
+  AutogradStep() { iteration(0, 1'000'000); }
   std::uint32_t model(std::uint32_t line) {
     return stack({{"train.py", "step", 3}, {"model.py", "forward", line}, kLibrary});
   }
@@ -28,7 +28,7 @@ struct Step : RecordingBuilder {
 };
 
 TEST(Attribution, GivesBackwardToTheForwardLine) {
-  Step step;
+  AutogradStep step;
   step.op({"aten::linear", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
   step.op({"aten::relu", step.model(20), 10, 20, kNone, Scope::kFunction, 6});
   const auto relu = step.backward("ReluBackward0", step.engine, 30, 40, 6);
@@ -45,7 +45,7 @@ TEST(Attribution, GivesBackwardToTheForwardLine) {
 }
 
 /// net.py:24 checkpoints a block of the lines block.py:12 and :13; backward runs the block again.
-struct Checkpointed : Step {
+struct Checkpointed : AutogradStep {
   std::uint32_t block(std::uint32_t line) {
     return stack({{"train.py", "step", 3}, {"net.py", "forward", 24}, kCheckpoint, {"block.py", "forward", line}});
   }
@@ -102,7 +102,7 @@ TEST(Attribution, KeepsARecomputationOfAnUnknownCheckpointUnderItsNode) {
 }
 
 TEST(Attribution, TakesTheLastForwardOpWithTheNumber) {
-  Step step;
+  AutogradStep step;
   step.op({"aten::view", step.model(10), 0, 10, kNone, Scope::kFunction, 5});  // makes no node: 5 is used again
   step.op({"aten::linear", step.model(20), 10, 20, kNone, Scope::kFunction, 5});
   const auto node = step.backward("AddmmBackward0", step.engine, 30, 40, 5);
@@ -110,7 +110,7 @@ TEST(Attribution, TakesTheLastForwardOpWithTheNumber) {
 }
 
 TEST(Attribution, NamesTheOutermostOpOfTheUser) {
-  Step step;
+  AutogradStep step;
   const auto linear = step.op({"aten::linear", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
   const auto addmm = step.op({"aten::addmm", step.model(10), 2, 8, linear, Scope::kFunction, 5});
   const auto node = step.backward("AddmmBackward0", step.engine, 30, 40, 5);
@@ -120,7 +120,7 @@ TEST(Attribution, NamesTheOutermostOpOfTheUser) {
 }
 
 TEST(Attribution, LooksIntoTheFrameOfACompiledGraph) {
-  Step step;
+  AutogradStep step;
   const auto region = step.op({"Torch-Compiled Region: 0/0", step.model(10), 0, 100, kNone, Scope::kPython});
   const auto function = step.op({"CompiledFunction", step.model(10), 5, 95, region, Scope::kPython});
   const auto kernel = step.op({"graph_0_cpp_fused_relu_0", step.model(10), 10, 40, function, Scope::kPython});
@@ -135,7 +135,7 @@ TEST(Attribution, LooksIntoTheFrameOfACompiledGraph) {
 }
 
 TEST(Attribution, KnowsThatAnAutogradFunctionRunsPython) {
-  Step step;
+  AutogradStep step;
   const auto function = step.op({"Swish", step.model(10), 0, 100, kNone, Scope::kPython});
   const auto mul = step.op({"aten::mul", step.child(step.model(10), {"swish.py", "forward", 8}), 10, 40, function});
   const Analysed analysed(step);
@@ -146,7 +146,7 @@ TEST(Attribution, KnowsThatAnAutogradFunctionRunsPython) {
 }
 
 TEST(Attribution, FindsThePartOfAScriptThatMadeANode) {
-  Step step;
+  AutogradStep step;
   const auto gate = step.op({"gate", step.model(10), 0, 20, kNone, Scope::kScript});
   const auto first = step.op({"<forward op>", step.model(10), 5, 20, gate, Scope::kScript});
   step.op({"aten::sigmoid", step.model(10), 6, 19, first, Scope::kFunction, 27});
@@ -162,7 +162,7 @@ TEST(Attribution, FindsThePartOfAScriptThatMadeANode) {
 }
 
 TEST(Attribution, GivesAccumulateGradToTheNodeBefore) {
-  Step step;
+  AutogradStep step;
   step.op({"aten::linear", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
   step.op({"aten::relu", step.model(20), 10, 20, kNone, Scope::kFunction, 6});
   step.backward("ReluBackward0", step.engine, 30, 40, 6);
@@ -175,7 +175,7 @@ TEST(Attribution, GivesAccumulateGradToTheNodeBefore) {
 }
 
 TEST(Attribution, GivesANodeWithItsHooksToTheForwardLineOfTheNode) {
-  Step step;
+  AutogradStep step;
   step.op({"aten::linear", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
   step.op({"aten::relu", step.model(20), 10, 20, kNone, Scope::kFunction, 6});
   step.backward("ReluBackward0", step.engine, 30, 40, 6);
@@ -192,7 +192,7 @@ TEST(Attribution, GivesANodeWithItsHooksToTheForwardLineOfTheNode) {
 }
 
 TEST(Attribution, GivesOpsOfTheEngineBetweenNodesToTheNodeBefore) {
-  Step step;
+  AutogradStep step;
   step.op({"aten::linear", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
   const auto first = step.op({"aten::ones_like", step.engine, 25, 29});
   step.backward("AddmmBackward0", step.engine, 30, 40, 5);
@@ -206,7 +206,7 @@ TEST(Attribution, GivesOpsOfTheEngineBetweenNodesToTheNodeBefore) {
 }
 
 TEST(Attribution, KeepsTheFramesOfACustomFunctionsBackward) {
-  Step step;
+  AutogradStep step;
   step.op({"Swish", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
   const auto node = step.backward("SwishBackward", step.engine, 30, 60, 5);
   const auto own = step.child(step.engine, {"swish.py", "backward", 44});
@@ -224,7 +224,7 @@ TEST(Attribution, KeepsTheFramesOfACustomFunctionsBackward) {
 }
 
 TEST(Attribution, FollowsRecomputationToItsOwnForward) {
-  Step step;
+  AutogradStep step;
   step.op({"CheckpointFunction", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
   const auto outer = step.backward("CheckpointFunctionBackward", step.engine, 30, 90, 5);
   const auto again = step.child(step.engine, {"model.py", "block", 50});
@@ -240,7 +240,7 @@ TEST(Attribution, FollowsRecomputationToItsOwnForward) {
 }
 
 TEST(Attribution, MatchesBackwardOnAnotherThread) {
-  Step step;
+  AutogradStep step;
   step.op({"aten::linear", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
   const auto device = step.thread(9);
   const auto node = step.op({"AddmmBackward0", 0, 30, 40, kNone, Scope::kBackward, 5, 1, device});
@@ -251,7 +251,7 @@ TEST(Attribution, MatchesBackwardOnAnotherThread) {
 }
 
 TEST(Attribution, MatchesForwardOfAnotherThread) {
-  Step step;
+  AutogradStep step;
   const auto helper = step.thread(9);
   const auto node = step.op({"AddmmBackward0", step.engine, 30, 40, kNone, Scope::kBackward, 5, 9});
   const auto accumulate = step.backward("torch::autograd::AccumulateGrad", step.engine, 40, 50, -1);
@@ -262,7 +262,7 @@ TEST(Attribution, MatchesForwardOfAnotherThread) {
 }
 
 TEST(Attribution, KeepsThreadsWithTheSameNumbersApart) {
-  Step step;
+  AutogradStep step;
   step.op({"aten::linear", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
   const auto other = step.op({"AddmmBackward0", step.engine, 30, 40, kNone, Scope::kBackward, 5, 9});
   const auto helper = step.thread(9);
@@ -271,7 +271,7 @@ TEST(Attribution, KeepsThreadsWithTheSameNumbersApart) {
 }
 
 TEST(Attribution, LeavesAnUnmatchedNodeOnItsOwnLine) {
-  Step step;
+  AutogradStep step;
   const auto node = step.backward("AddmmBackward0", step.engine, 30, 40, 77);
   const auto mm = step.op({"aten::mm", step.engine, 31, 39, node});
   const Analysed analysed(step);
@@ -282,7 +282,7 @@ TEST(Attribution, LeavesAnUnmatchedNodeOnItsOwnLine) {
 }
 
 TEST(Attribution, SurvivesSequenceNumbersThatJump) {
-  Step step;
+  AutogradStep step;
   step.op({"aten::linear", step.model(10), 0, 10, kNone, Scope::kFunction, 5});
   step.op({"aten::relu", step.model(20), 10, 20, kNone, Scope::kFunction, std::int64_t{1} << 62});
   step.op({"aten::tanh", step.model(30), 20, 30, kNone, Scope::kFunction, 2});
@@ -294,7 +294,7 @@ TEST(Attribution, SurvivesSequenceNumbersThatJump) {
 }
 
 TEST(Attribution, TellsPhasesByFile) {
-  Step step;
+  AutogradStep step;
   const auto loader = step.op({"aten::stack", step.stack({{"train.py", "step", 2}, kLoader}), 0, 5});
   const auto forward = step.op({"aten::linear", step.model(10), 5, 10});
   const auto loss = step.op({"aten::mse_loss", step.at("train.py", 5), 10, 15});
@@ -311,7 +311,7 @@ TEST(Attribution, TellsPhasesByFile) {
 }
 
 TEST(Attribution, NamesOpsInsideANamedRangeByThemselves) {
-  Step step;
+  AutogradStep step;
   const auto optimizer = step.stack({{"train.py", "step", 9}, kOptimizer});
   const auto range = step.op({"Optimizer.step#SGD.step", optimizer, 20, 40, kNone, Scope::kUser});
   const auto add = step.op({"aten::add_", optimizer, 25, 30, range});
@@ -323,7 +323,7 @@ TEST(Attribution, NamesOpsInsideANamedRangeByThemselves) {
 }
 
 TEST(PythonPhase, ComesFromTheFramesOutside) {
-  Step step;
+  AutogradStep step;
   const auto net = step.instance("Net", "");
   const auto in_module = step.stack({{"train.py", "step", 3}, {"model.py", "forward", 10, net}});
   const auto hook = step.child(step.engine, {"train.py", "hook", 30});
@@ -341,7 +341,7 @@ TEST(PythonPhase, ComesFromTheFramesOutside) {
 }
 
 TEST(CallTree, ExtendsOnlyByFramesBeyondTheOuterStack) {
-  Step step;
+  AutogradStep step;
   const auto own = step.child(step.engine, {"swish.py", "backward", 44});
   const auto model = step.model(10);
   const auto recording = step.build();

@@ -12,14 +12,13 @@ using testing::find_node;
 using testing::kEngine;
 using testing::kLibrary;
 using testing::kLoader;
+using testing::kMs;
 using testing::kNone;
 using testing::kOptimizer;
 using testing::RecordingBuilder;
 using testing::Role;
 using testing::Scope;
 using testing::Stage;
-
-constexpr std::uint64_t kMs = 1'000'000;
 
 /// Every node with children is exactly their sum.
 void expect_sums(const Node& node) {

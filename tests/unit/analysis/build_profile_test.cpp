@@ -10,12 +10,11 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::kEngine;
+using testing::kMs;
 using testing::kNone;
 using testing::RecordingBuilder;
 using testing::Scope;
 using testing::Stage;
-
-constexpr std::uint64_t kMs = 1'000'000;
 
 /// A recorded iteration of 10 ms: 4 ms of model.py:5 in forward and 4 in backward, and 2 ms at its end. Its peak is
 /// `bytes`.

@@ -14,11 +14,10 @@ using testing::Analysed;
 using ::testing::DoubleNear;
 using testing::find_node;
 using testing::kEngine;
+using testing::kMs;
 using testing::kNone;
 using testing::RecordingBuilder;
 using testing::Scope;
-
-constexpr std::uint64_t kMs = 1'000'000;
 
 double wait_ms(const DeviceTime& time, Wait wait) { return time.waits[static_cast<std::size_t>(wait)]; }
 

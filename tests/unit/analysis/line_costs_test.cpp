@@ -12,12 +12,11 @@ using ::testing::ElementsAre;
 using testing::kEngine;
 using testing::kLibrary;
 using testing::kLoader;
+using testing::kMs;
 using testing::kNone;
 using testing::kOptimizer;
 using testing::RecordingBuilder;
 using testing::Scope;
-
-constexpr std::uint64_t kMs = 1'000'000;
 
 std::vector<std::string> other_names(const Analysed& analysed) {
   std::vector<std::string> names;

@@ -92,8 +92,8 @@ TEST(Peak, EndsABlockWhoseAddressIsHandedOutAgain) {
 
 /// One training step: iteration from 1000 to 2000, forward until 1400, backward until 1700, then the optimizer. The
 /// peak is made by `at_peak` bytes at 1500 or wherever a test puts more.
-struct Step : RecordingBuilder {
-  Step() { iteration(1000, 2000); }
+struct AllocatingStep : RecordingBuilder {
+  AllocatingStep() { iteration(1000, 2000); }
   std::uint32_t net = instance("Net", "net");
   std::uint32_t build_line = at("model.py", 5);
   std::uint32_t forward = stack({{"train.py", "step", 3}, {"model.py", "forward", 20, net}});
@@ -105,7 +105,7 @@ struct Step : RecordingBuilder {
 };
 
 TEST(Categories, OfWeightsComeFromTheirRole) {
-  Step step;
+  AllocatingStep step;
   const auto weight = step.parameter("net.weight", 0xA0);
   step.allocate({10, 0xA0, 400, step.build_line, kNone, Stage::kModel});
   step.allocate({20, 0xB0, 40, step.build_line, kNone, Stage::kModel});  // a buffer
@@ -119,7 +119,7 @@ TEST(Categories, OfWeightsComeFromTheirRole) {
 }
 
 TEST(Categories, OfGradientsBelongToTheLineOfTheParameter) {
-  Step step;
+  AllocatingStep step;
   const auto weight = step.parameter("net.weight", 0xA0);
   step.allocate({10, 0xA0, 400, step.build_line, kNone, Stage::kModel}).role(500, 0xA0, Role::kParameter, weight);
   step.allocate({1500, 0xB0, 400, step.engine, step.node}).role(1790, 0xB0, Role::kGradient, weight);
@@ -132,7 +132,7 @@ TEST(Categories, OfGradientsBelongToTheLineOfTheParameter) {
 }
 
 TEST(Categories, CountTheLastGradientOfAParameterOnce) {
-  Step step;
+  AllocatingStep step;
   const auto weight = step.parameter("net.weight", 0xA0);
   step.allocate({10, 0xA0, 400, step.build_line, kNone, Stage::kModel}).role(500, 0xA0, Role::kParameter, weight);
   step.allocate({1500, 0xB0, 400, step.engine, step.node});
@@ -141,7 +141,7 @@ TEST(Categories, CountTheLastGradientOfAParameterOnce) {
 }
 
 TEST(Categories, TellOptimizerStateOldAndNew) {
-  Step step;
+  AllocatingStep step;
   step.allocate({50, 0xA0, 100, step.optimizer, kNone, Stage::kIteration});                // an earlier step made it
   step.allocate({60, 0xB0, 10, step.at("train.py", 2), kNone, Stage::kPrepare});           // ... or the user's own code
   step.allocate({1810, 0xC0, 200, step.optimizer, step.optimizer_op});                     // stays: state
@@ -151,7 +151,7 @@ TEST(Categories, TellOptimizerStateOldAndNew) {
 }
 
 TEST(Categories, TellInputsByRoleStageAndLoader) {
-  Step step;
+  AllocatingStep step;
   step.allocate({50, 0xA0, 1, step.at("data.py", 1), kNone, Stage::kInput});
   step.allocate({60, 0xB0, 2, step.at("data.py", 2), kNone, Stage::kLoad});
   step.allocate({1010, 0xC0, 4, step.stack({{"train.py", "step", 2}, kLoader})});
@@ -160,7 +160,7 @@ TEST(Categories, TellInputsByRoleStageAndLoader) {
 }
 
 TEST(Categories, CallActivationsWhatOutlivesForward) {
-  Step step;
+  AllocatingStep step;
   step.allocate({1150, 0xA0, 1000, step.forward, step.forward_op});
   step.allocate({1160, 0xB0, 100, step.forward, step.forward_op}).release(1200, 0xB0);
   step.release(1600, 0xA0);
@@ -171,7 +171,7 @@ TEST(Categories, CallActivationsWhatOutlivesForward) {
 }
 
 TEST(Categories, CallWorkOfBackwardTemporary) {
-  Step step;
+  AllocatingStep step;
   step.allocate({1500, 0xA0, 64, step.engine, step.node}).release(1600, 0xA0);
   const Analysed analysed(step);
   EXPECT_THAT(analysed.peak_by_category(), UnorderedElementsAre(Pair("temporaries", 64U)));
@@ -186,7 +186,7 @@ TEST(Categories, HaveNoActivationsWithoutBackward) {
 }
 
 TEST(Categories, PreferAParameterToAGradientAndAnInput) {
-  Step step;
+  AllocatingStep step;
   const auto weight = step.parameter("net.weight", 0xA0);
   step.allocate({10, 0xA0, 400, step.build_line, kNone, Stage::kModel});
   step.role(400, 0xA0, Role::kInput).role(500, 0xA0, Role::kParameter, weight).role(600, 0xA0, Role::kGradient, weight);
@@ -194,7 +194,7 @@ TEST(Categories, PreferAParameterToAGradientAndAnInput) {
 }
 
 TEST(Roles, BelongToTheBlockThatLivedAtTheirTime) {
-  Step step;
+  AllocatingStep step;
   const auto weight = step.parameter("net.weight", 0xA0);
   step.allocate({1500, 0xB0, 100, step.engine, step.node}).role(1550, 0xB0, Role::kGradient, weight);
   step.release(1600, 0xB0);
@@ -203,7 +203,7 @@ TEST(Roles, BelongToTheBlockThatLivedAtTheirTime) {
 }
 
 TEST(Roles, OfNoBlockAreIgnored) {
-  Step step;
+  AllocatingStep step;
   step.allocate({1500, 0xB0, 100, step.engine, step.node});
   step.role(1550, 0xDEAD, Role::kGradient, step.parameter("net.weight", 0));
   EXPECT_EQ(Analysed(step).memory.peak_bytes, 100U);

@@ -24,14 +24,14 @@ struct Block {
   std::uint32_t line = 1;
 };
 
-using Step = std::vector<Block>;
+using Blocks = std::vector<Block>;
 
 auto linear(std::uint64_t slope, std::uint64_t intercept) {
   return [=](int batch_size) { return intercept + slope * static_cast<std::uint64_t>(batch_size); };
 }
 
 /// What the agent would record of the step.
-Recording record(const Step& step, int batch_size) {
+Recording record(const Blocks& step, int batch_size) {
   struct Event {
     std::uint64_t time;
     std::size_t block;
@@ -72,7 +72,7 @@ auto label_of(const Recording& recording) {
   };
 }
 
-std::optional<PeakModel> fit(const Step& step, const std::vector<int>& sizes, std::string* why_not = nullptr) {
+std::optional<PeakModel> fit(const Blocks& step, const std::vector<int>& sizes, std::string* why_not = nullptr) {
   std::vector<Recording> recordings;
   for (const int size : sizes) {
     recordings.push_back(record(step, size));
@@ -90,7 +90,7 @@ std::optional<PeakModel> fit(const Step& step, const std::vector<int>& sizes, st
 
 TEST(PeakModel, MovesToAnotherInstantAsTheBatchGrows) {
   // A workspace of fixed size rules small batches, activations rule large ones.
-  const Step step = {{0, 0, linear(0, 500)}, {1, 2, linear(0, 1000)}, {3, 9, linear(100, 0)}, {4, 8, linear(20, 1)}};
+  const Blocks step = {{0, 0, linear(0, 500)}, {1, 2, linear(0, 1000)}, {3, 9, linear(100, 0)}, {4, 8, linear(20, 1)}};
   const auto model = fit(step, {2, 4, 8});
   ASSERT_TRUE(model.has_value());
   EXPECT_TRUE(model->checked);
@@ -113,7 +113,7 @@ TEST(PeakModel, MovesToAnotherInstantAsTheBatchGrows) {
 }
 
 TEST(PeakModel, SaysWhatIsAliveAtItsPeak) {
-  const Step step = {
+  const Blocks step = {
       {0, 0, linear(0, 500), 1}, {1, 2, linear(0, 1000), 2}, {3, 9, linear(100, 0), 3}, {4, 8, linear(20, 1), 4}};
   const auto model = fit(step, {2, 4, 8});
   ASSERT_TRUE(model.has_value());
@@ -132,7 +132,7 @@ TEST(PeakModel, SaysWhatIsAliveAtItsPeak) {
 
 TEST(PeakModel, NamesWhatIsNotLinearAndBoundsIt) {
   const auto steps = [](int batch_size) -> std::uint64_t { return batch_size < 5 ? 100 : 700; };
-  const Step step = {{0, 0, linear(0, 500)}, {1, 5, linear(10, 0)}, {2, 3, steps, 42}};
+  const Blocks step = {{0, 0, linear(0, 500)}, {1, 5, linear(10, 0)}, {2, 3, steps, 42}};
   const auto model = fit(step, {2, 4, 8});
   ASSERT_TRUE(model.has_value());
   EXPECT_EQ(model->not_linear, 1);
@@ -154,7 +154,7 @@ TEST(PeakModel, NamesWhatIsNotLinearAndBoundsIt) {
 
 TEST(PeakModel, TakesInWhatOnlySomeBatchSizesAllocate) {
   const auto large_only = [](int batch_size) -> std::uint64_t { return batch_size < 4 ? 0 : 64; };
-  const Step step = {{1, 9, linear(10, 0)}, {2, 3, large_only, 7}, {4, 8, linear(1, 5)}};
+  const Blocks step = {{1, 9, linear(10, 0)}, {2, 3, large_only, 7}, {4, 8, linear(1, 5)}};
   const auto model = fit(step, {2, 4, 8});
   ASSERT_TRUE(model.has_value());
   EXPECT_EQ(model->allocations, 3);
@@ -189,7 +189,7 @@ TEST(PeakModel, SaysWhyThereIsNone) {
   EXPECT_FALSE(match_allocations(std::vector<const Recording*>{&recording, &recording}, why_not));
   EXPECT_EQ(why_not, "a recording was full");
 
-  Step other;  // every allocation is of another line at another batch size
+  Blocks other;  // every allocation is of another line at another batch size
   for (std::uint64_t i = 0; i < 1500; ++i) {
     const auto at_two = [](int batch_size) -> std::uint64_t { return batch_size == 2 ? 8 : 0; };
     const auto at_four = [](int batch_size) -> std::uint64_t { return batch_size == 4 ? 8 : 0; };
@@ -206,7 +206,7 @@ class RandomSteps : public ::testing::TestWithParam<unsigned> {};
 TEST_P(RandomSteps, ArePredictedToTheByte) {
   std::mt19937 random(GetParam());
   const bool all_linear = GetParam() % 2 == 0;
-  Step step;
+  Blocks step;
   for (std::uint64_t i = 0; i < 40; ++i) {
     const std::uint64_t birth = random() % 4 == 0 ? 0 : 1 + random() % 900;
     const std::uint64_t death = random() % 4 == 0 ? 0 : birth + 1 + random() % 300;

@@ -22,6 +22,7 @@ using recording::Role;
 using recording::Scope;
 using recording::Stage;
 
+inline constexpr std::uint64_t kMs = 1'000'000;  ///< in nanoseconds
 inline constexpr std::string_view kProject = "/project";
 inline constexpr std::string_view kEnvironment = "/env";
 

@@ -11,8 +11,8 @@
 namespace ridgeline::analysis {
 namespace {
 
-using testing::HasSubstr;
-using testing::Optional;
+using ::testing::HasSubstr;
+using ::testing::Optional;
 
 constexpr std::uint64_t kPlenty = 1'000'000;
 

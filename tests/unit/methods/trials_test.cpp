@@ -15,9 +15,9 @@ namespace ridgeline::methods {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using Kind = TrialDecision::Kind;
 
 constexpr const char* kPath = "/project/entry.py";

@@ -26,7 +26,7 @@ TEST(AnalyseRun, RefusesADamagedRecording) {
   const auto* failure = std::get_if<RunFailure>(&outcome);
   ASSERT_NE(failure, nullptr);
   EXPECT_EQ(failure->failure.kind, "worker-protocol");
-  EXPECT_THAT(failure->failure.message, testing::HasSubstr("recording"));
+  EXPECT_THAT(failure->failure.message, ::testing::HasSubstr("recording"));
   EXPECT_EQ(failure->output, "its last words");
 }
 
@@ -57,7 +57,7 @@ TEST(AnalyseRun, SaysThatAnAllocatorHasNoModel) {
   const auto* run = std::get_if<ProfileRun>(&outcome);
   ASSERT_NE(run, nullptr);
   EXPECT_EQ(run->profile.allocator, nullptr);
-  EXPECT_THAT(run->profile.warnings, testing::Contains(testing::HasSubstr("cudaMallocAsync")));
+  EXPECT_THAT(run->profile.warnings, ::testing::Contains(::testing::HasSubstr("cudaMallocAsync")));
 }
 
 TEST(AnalyseRun, PassesOnWhatWentWrong) {

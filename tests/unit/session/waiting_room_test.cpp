@@ -15,8 +15,8 @@ using ::testing::ElementsAre;
 using testing::FakeTransport;
 
 /// Connections, by the order in which they come.
-struct Door {
-  explicit Door(std::size_t most, std::chrono::milliseconds patience = std::chrono::hours(1))
+struct Entrance {
+  explicit Entrance(std::size_t most, std::chrono::milliseconds patience = std::chrono::hours(1))
       : room(most), time(patience) {}
 
   void come() {
@@ -46,43 +46,43 @@ struct Door {
 };
 
 TEST(WaitingRoom, HoldsOnlySoMany) {
-  Door door(2);
-  door.come();
-  door.come();
-  EXPECT_THAT(door.closed(), ElementsAre(false, false));
-  door.come();
-  EXPECT_THAT(door.closed(), ElementsAre(true, false, false)) << "who has waited longest";
-  EXPECT_EQ(door.room.size(), 2U);
+  Entrance entrance(2);
+  entrance.come();
+  entrance.come();
+  EXPECT_THAT(entrance.closed(), ElementsAre(false, false));
+  entrance.come();
+  EXPECT_THAT(entrance.closed(), ElementsAre(true, false, false)) << "who has waited longest";
+  EXPECT_EQ(entrance.room.size(), 2U);
 }
 
 TEST(WaitingRoom, DoesNotCountWhoHasShownTheToken) {
-  Door door(2);
-  door.come();
-  door.show_token(0);
-  EXPECT_EQ(door.room.size(), 0U);
-  door.come();
-  door.come();
-  door.come();
-  EXPECT_THAT(door.closed(), ElementsAre(false, true, false, false));
+  Entrance entrance(2);
+  entrance.come();
+  entrance.show_token(0);
+  EXPECT_EQ(entrance.room.size(), 0U);
+  entrance.come();
+  entrance.come();
+  entrance.come();
+  EXPECT_THAT(entrance.closed(), ElementsAre(false, true, false, false));
 }
 
 TEST(WaitingRoom, ForgetsWhoseTimeIsOver) {
-  Door door(2, std::chrono::milliseconds(1));
-  door.come();
-  door.come();
-  door.loop.run();
-  EXPECT_THAT(door.closed(), ElementsAre(true, true));
-  EXPECT_EQ(door.room.size(), 0U);
+  Entrance entrance(2, std::chrono::milliseconds(1));
+  entrance.come();
+  entrance.come();
+  entrance.loop.run();
+  EXPECT_THAT(entrance.closed(), ElementsAre(true, true));
+  EXPECT_EQ(entrance.room.size(), 0U);
 }
 
 TEST(WaitingRoom, TurnsAllAwayAtTheEnd) {
-  Door door(3);
-  door.come();
-  door.come();
-  door.show_token(0);
-  door.room.clear();
-  EXPECT_THAT(door.closed(), ElementsAre(false, true));
-  EXPECT_EQ(door.room.size(), 0U);
+  Entrance entrance(3);
+  entrance.come();
+  entrance.come();
+  entrance.show_token(0);
+  entrance.room.clear();
+  EXPECT_THAT(entrance.closed(), ElementsAre(false, true));
+  EXPECT_EQ(entrance.room.size(), 0U);
 }
 
 }  // namespace

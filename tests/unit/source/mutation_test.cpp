@@ -14,7 +14,7 @@
 namespace ridgeline::source {
 namespace {
 
-constexpr std::string_view kFile =
+constexpr std::string_view kSource =
     "import torch\r\nfrom typing import *\n\n@a.b(c=[1, 2])\nclass Net(nn.Module):\n\tdef forward(self, x):\n"
     "\t\treturn f\"{x!r:>{w}} {{}}\" + self.a[0](x, *y, **{'é': b'\\x00'})\n\n"
     "if TYPE_CHECKING:\n    def model_provider(): pass\nelse:\n    def model_provider(): return Net()\n\n"
@@ -74,9 +74,9 @@ void check(const SourceTree& tree) {
 }
 
 TEST(Mutation, CutAnywhere) {
-  for (std::size_t size = 0; size < kFile.size(); size += 3) {
-    check(parsed(kFile.substr(0, size)));
-    check(parsed(kFile.substr(size)));
+  for (std::size_t size = 0; size < kSource.size(); size += 3) {
+    check(parsed(kSource.substr(0, size)));
+    check(parsed(kSource.substr(size)));
   }
 }
 
@@ -93,14 +93,14 @@ std::string random_bytes(std::mt19937& random, std::size_t size) {
 TEST(Mutation, EditedAtRandom) {
   std::mt19937 random(17);
   for (int round = 0; round < 60; ++round) {
-    auto tree = parsed(kFile);
+    auto tree = parsed(kSource);
     for (int edit = 0; edit < 12; ++edit) {
       const std::string before(tree.text());
       const std::size_t begin = random() % (before.size() + 1);
       const std::size_t end = std::min(before.size(), begin + random() % 20);
-      const std::size_t from = random() % kFile.size();
+      const std::size_t from = random() % kSource.size();
       const std::string replacement =
-          random() % 2 == 0 ? random_bytes(random, random() % 6) : std::string(kFile.substr(from, random() % 30));
+          random() % 2 == 0 ? random_bytes(random, random() % 6) : std::string(kSource.substr(from, random() % 30));
       ASSERT_TRUE(tree.edit({{begin, end}, replacement}));
       EXPECT_EQ(tree.text(), applied(before, {{begin, end}, replacement}));
       find_entry_point(tree);

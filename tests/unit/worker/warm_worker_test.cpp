@@ -32,7 +32,7 @@ def iteration_provider(model):
     return iteration
 )";
 
-class WarmWorker : public testing::Test {
+class WarmWorker : public ::testing::Test {
  protected:
   void SetUp() override {
     const char* python = std::getenv("RIDGELINE_PYTHON");
@@ -100,7 +100,7 @@ TEST_F(WarmWorker, IsWarmedUpWithoutRunningAnything) {
       finished = std::move(*end);
       loop_.stop();
     } else {
-      EXPECT_THAT(std::get<protocol::Progress>(event).stage, testing::AnyOf("start", "build"));
+      EXPECT_THAT(std::get<protocol::Progress>(event).stage, ::testing::AnyOf("start", "build"));
     }
   });
   loop_.run();
@@ -120,8 +120,8 @@ TEST_F(WarmWorker, TellsTheFilesThatTheUserImported) {
   const protocol::RunResult& result = std::get<RunOutput>(finished.outcome).result;
   EXPECT_TRUE(result.imported_files_complete);
   EXPECT_THAT(result.imported_files,
-              testing::ElementsAre((folder_ / "entry.py").string(), (folder_ / "neighbour.py").string(),
-                                   testing::EndsWith("/torch/version.py")));
+              ::testing::ElementsAre((folder_ / "entry.py").string(), (folder_ / "neighbour.py").string(),
+                                     ::testing::EndsWith("/torch/version.py")));
 }
 
 TEST_F(WarmWorker, SecondRunIsForkedFromTheSameParent) {
