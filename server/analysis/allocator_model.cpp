@@ -8,9 +8,9 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/alignment.h"
 #include "analysis/allocation_growth.h"
 #include "analysis/caching_allocator_conf.h"
+#include "base/difference.h"
 
 namespace ridgeline::analysis {
 
@@ -166,7 +166,7 @@ class FirstIteration {
         their_events.push_back(event);
       }
     }
-    const auto pairs = align(ours, theirs, kMaxEdits);
+    const auto pairs = base::common_subsequence(ours, theirs, kMaxEdits);
     if (!pairs.has_value()) {
       return false;
     }

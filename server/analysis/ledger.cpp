@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/alignment.h"
 #include "analysis/allocator_replay.h"
+#include "base/difference.h"
 
 namespace ridgeline::analysis {
 
@@ -167,7 +167,7 @@ std::optional<Merged> merge(std::span<const History> histories) {
   }
   for (std::size_t sample = 1; sample < histories.size(); ++sample) {
     const std::vector<std::uint64_t>& theirs = histories[sample].tokens;
-    auto pairs = align(tokens, theirs, kMaxEdits);
+    auto pairs = base::common_subsequence(tokens, theirs, kMaxEdits);
     if (!pairs.has_value()) {
       return std::nullopt;
     }

@@ -1,25 +1,23 @@
 #include "analysis/source_scope.h"
 
+#include "base/path.h"
+
 namespace ridgeline::analysis {
 
 namespace {
-
-bool is_inside(std::string_view file, std::string_view folder) {
-  return !folder.empty() && file.size() > folder.size() && file.starts_with(folder) && file[folder.size()] == '/';
-}
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 }  // namespace
 
 bool is_user_file(std::string_view file, const SourceScope& scope) {
-  if (!is_inside(file, scope.project_root) || has(file, "/site-packages/") || has(file, "/dist-packages/")) {
+  if (!base::is_below(file, scope.project_root) || has(file, "/site-packages/") || has(file, "/dist-packages/")) {
     return false;
   }
   for (const std::string& root : scope.environment_roots) {
     // An environment that holds the whole project says nothing about the files in it.
-    const bool holds_project = root == scope.project_root || is_inside(scope.project_root, root);
-    if (!holds_project && is_inside(file, root)) {
+    const bool holds_project = root == scope.project_root || base::is_below(scope.project_root, root);
+    if (!holds_project && base::is_below(file, root)) {
       return false;
     }
   }
@@ -27,7 +25,7 @@ bool is_user_file(std::string_view file, const SourceScope& scope) {
 }
 
 std::string display_path(std::string_view file, const SourceScope& scope) {
-  return std::string(is_inside(file, scope.project_root) ? file.substr(scope.project_root.size() + 1) : file);
+  return std::string(base::relative_to(file, scope.project_root).value_or(file));
 }
 
 std::vector<CodeTraits> code_traits(const recording::Recording& recording, const SourceScope& scope) {

@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
+#include "base/file.h"
 #include "commands/exit_codes.h"
 #include "commands/terminal.h"
-#include "worker/cache.h"
 
 namespace ridgeline::commands {
 
@@ -106,9 +106,8 @@ int write_out(const std::string& text, const Output& output) {
     }
     return kExitOk;
   }
-  std::string error;
-  if (!worker::write_atomically(output.file, text, error)) {
-    print_error(error);
+  if (const auto failed = base::write_atomically(output.file, text, base::FileAccess::kUmask)) {
+    print_error("cannot write " + output.file + ": " + failed.message());
     return kExitEnvironment;
   }
   return kExitOk;

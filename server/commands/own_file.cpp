@@ -4,7 +4,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "store/content_hash.h"
+#include "base/content_hash.h"
 
 namespace ridgeline::commands {
 
@@ -13,7 +13,7 @@ std::string own_file() { return std::filesystem::read_symlink("/proc/self/exe").
 std::string own_version() {
   static const std::string version = [] {
     std::ifstream file("/proc/self/exe", std::ios::binary);
-    store::ContentHash hash;
+    base::ContentHash hash;
     hash.add(std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()));
     hash.end_part();
     return std::string(RIDGELINE_VERSION) + "-" + hash.text();

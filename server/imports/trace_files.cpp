@@ -4,6 +4,8 @@
 #include <cctype>
 #include <charconv>
 
+#include "base/path.h"
+
 namespace ridgeline::imports {
 
 namespace {
@@ -51,10 +53,6 @@ bool is_absolute(std::string_view file) {
   return file.substr(on_drive ? 2 : 0).starts_with('/');
 }
 
-bool is_below(std::string_view file, std::string_view folder) {
-  return file.size() > folder.size() && file.starts_with(folder) && file[folder.size()] == '/';
-}
-
 }  // namespace
 
 bool split_frame(std::string_view frame, std::string_view& file, std::uint32_t& line, std::string_view& function) {
@@ -88,11 +86,11 @@ TraceFiles::TraceFiles(const std::vector<std::string_view>& files, const std::st
       here = here || exists_(root_ + "/" + std::string(file));
       continue;
     }
-    here = here || is_below(file, root_);
+    here = here || base::is_below(file, root_);
     if (common.empty()) {
       common = folder_of(file);
     }
-    while (!common.empty() && !is_below(file, common)) {
+    while (!common.empty() && !base::is_below(file, common)) {
       common = folder_of(common);
     }
   }

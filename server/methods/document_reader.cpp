@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/utf8.h"
 #include "source/line_map.h"
 
 namespace ridgeline::methods {
@@ -14,22 +15,20 @@ namespace {
 
 constexpr std::chrono::microseconds kSlice{5000};
 
-bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U; }
-
 /// One edit that makes `before` into `after`, in whole characters.
 source::TextEdit difference(std::string_view before, std::string_view after) {
   const std::size_t shorter = std::min(before.size(), after.size());
   std::size_t begin = static_cast<std::size_t>(
       std::mismatch(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(shorter), after.begin()).first -
       before.begin());
-  while (begin > 0 && begin < before.size() && !begins_character(before[begin])) {
+  while (begin > 0 && begin < before.size() && base::is_continuation(before[begin])) {
     --begin;
   }
   std::size_t same = 0;
   while (same < shorter - begin && before[before.size() - 1 - same] == after[after.size() - 1 - same]) {
     ++same;
   }
-  while (same > 0 && !begins_character(before[before.size() - same])) {
+  while (same > 0 && base::is_continuation(before[before.size() - same])) {
     --same;
   }
   return {{begin, before.size() - same}, std::string(after.substr(begin, after.size() - same - begin))};

@@ -204,7 +204,14 @@ void Entries::load(profiling::ProfileRequest request, const profiling::Target& t
     return;
   }
   at(target);
-  asio::post(pool_, [this, request = std::move(request), target, &loop = loop_, alive = std::weak_ptr(alive_)] {
+  const auto loaded = lifetime_.guard([this, path = target.entry](const std::shared_ptr<const Figures>& figures) {
+    Entry& entry = entries_[path];
+    if (entry.figures == nullptr) {
+      entry.figures = figures;
+      on_change_(entry);
+    }
+  });
+  asio::post(pool_, [request = std::move(request), target, &loop = loop_, loaded] {
     std::string warning;
     std::shared_ptr<const Figures> figures;
     try {
@@ -214,16 +221,9 @@ void Entries::load(profiling::ProfileRequest request, const profiling::Target& t
     } catch (const std::exception&) {
       return;  // the store says why when a profile is kept; there are no figures until then
     }
-    asio::post(loop, [this, figures, path = target.entry, alive] {
-      if (alive.expired() || figures == nullptr) {
-        return;
-      }
-      Entry& entry = entries_[path];
-      if (entry.figures == nullptr) {
-        entry.figures = figures;
-        on_change_(entry);
-      }
-    });
+    if (figures != nullptr) {
+      asio::post(loop, [loaded, figures]() mutable { loaded(figures); });
+    }
   });
 }
 

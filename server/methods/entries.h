@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/lifetime.h"
 #include "methods/consent.h"
 #include "methods/figures.h"
 #include "profiling/profile_queue.h"
@@ -120,7 +121,7 @@ class Entries {
   std::unique_ptr<profiling::ProfileQueue> queue_;
   std::map<std::string, Entry, std::less<>> entries_;
   Consent consent_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  base::Lifetime lifetime_;
 };
 
 }  // namespace ridgeline::methods

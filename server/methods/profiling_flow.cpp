@@ -130,12 +130,8 @@ void ProfilingFlow::ask_and_run(Workspace& workspace, const std::string& uri, co
 void ProfilingFlow::ask(Workspace& workspace, profiling::ProfileRequest request, const profiling::Target& target,
                         const protocol::Json& params, const session::CancelToken& cancel, ProfileDone done) {
   const auto asked_about = entries_.consent().identify(target);
-  const auto answered = [this, &workspace, request = std::move(request), target, params, cancel, asked_about,
-                         done = std::move(done),
-                         alive = std::weak_ptr(alive_)](const std::optional<std::string>& choice) {
-    if (alive.expired()) {
-      return;
-    }
+  const auto answered = lifetime_.guard([this, &workspace, request = std::move(request), target, params, cancel,
+                                         asked_about, done = std::move(done)](const std::optional<std::string>& choice) {
     asking_.erase({&workspace, target.entry});
     if (choice != kYes || !asked_about.has_value()) {
       const profiling::RunFailure refused = not_trusted(target);
@@ -151,7 +147,7 @@ void ProfilingFlow::ask(Workspace& workspace, profiling::ProfileRequest request,
       workspace.session().log(protocol::MessageType::kWarning, problem);
     }
     run(workspace, request, target, params, cancel, done);
-  };
+  });
   asking_.insert({&workspace, target.entry});
   workspace.session().ask(protocol::MessageType::kInfo, question(target, entries_.consent().held(target)),
                           {kYes, "Not now"}, answered);
@@ -165,11 +161,7 @@ void ProfilingFlow::run(Workspace& workspace, profiling::ProfileRequest request,
     return;
   }
   request.overlay = workspace.open_texts(target.project_root, true);
-  const auto stop = [this, entry = target.entry, alive = std::weak_ptr(alive_)] {
-    if (!alive.expired()) {
-      entries_.cancel(entry);
-    }
-  };
+  const auto stop = lifetime_.guard([this, entry = target.entry] { entries_.cancel(entry); });
   cancel.on_cancel(stop);
   auto bar = std::make_shared<Bar>(workspace.session(), params, name_of(target.entry), stop);
   const auto finished = [this, &workspace, session = workspace.session().weak_from_this(), bar, request, target, cancel,
@@ -204,12 +196,12 @@ void ProfilingFlow::saved(Workspace& workspace, const session::Document& documen
     }
     auto& timer = waiting_[{&workspace, path}];
     timer = std::make_unique<boost::asio::steady_timer>(workspace.session().loop(), kDebounce);
-    timer->async_wait([this, &workspace, path = path, alive = std::weak_ptr(alive_)](const auto& error) {
+    timer->async_wait(lifetime_.guard([this, &workspace, path = path](const auto& error) {
       // Not when the workspace has ended since: an expired timer cannot be cancelled any more.
-      if (!error && !alive.expired() && waiting_.contains({&workspace, path})) {
+      if (!error && waiting_.contains({&workspace, path})) {
         again(workspace, path);
       }
-    });
+    }));
   }
 }
 

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/lifetime.h"
 #include "methods/workspace.h"
 #include "session/cancel.h"
 
@@ -59,7 +60,7 @@ class ProfilingFlow {
   std::map<std::pair<const Workspace*, std::string>, std::unique_ptr<boost::asio::steady_timer>> waiting_;
   /// By workspace and entry: a question that has not been answered. A save does not ask it again.
   std::set<std::pair<const Workspace*, std::string>> asking_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  base::Lifetime lifetime_;
 };
 
 }  // namespace ridgeline::methods

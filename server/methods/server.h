@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 
+#include "base/lifetime.h"
 #include "methods/batch_size_writer.h"
 #include "methods/entries.h"
 #include "methods/profiling_flow.h"
@@ -67,7 +68,7 @@ class Server : public session::SessionListener {
   ProfilingFlow flow_;
   boost::asio::steady_timer trial_timer_;
   Trials trials_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  base::Lifetime lifetime_;
 };
 
 }  // namespace ridgeline::methods

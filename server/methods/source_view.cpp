@@ -11,12 +11,9 @@ namespace asio = boost::asio;
 SourceView::SourceView(const session::Document& document, SourceThread& thread, SourceThread::Group group,
                        asio::io_context& loop, std::function<void()> on_news)
     : document_(&document), loop_(loop), on_news_(std::move(on_news)) {
-  const auto on_facts = [this, &loop, alive = std::weak_ptr(alive_)](std::shared_ptr<const SourceFacts> facts) {
-    asio::post(loop, [this, alive, facts = std::move(facts)]() mutable {
-      if (!alive.expired()) {
-        take(std::move(facts));
-      }
-    });
+  const auto taken = lifetime_.guard([this](std::shared_ptr<const SourceFacts> facts) { take(std::move(facts)); });
+  const auto on_facts = [&loop, taken](std::shared_ptr<const SourceFacts> facts) {
+    asio::post(loop, [taken, facts = std::move(facts)]() mutable { taken(std::move(facts)); });
   };
   reader_ = std::make_shared<DocumentReader>(thread, group, on_facts);
   version_ = 1;
@@ -66,33 +63,32 @@ const LineView* SourceView::lines(const std::shared_ptr<const std::string>& prof
     lines_.erase(lines_.begin());
   }
   lines_.push_back({profiled, std::nullopt});
-  reader_->find_lines(
-      version_, profiled,
-      [this, &loop = loop_, alive = std::weak_ptr(alive_), profiled, version = version_](LineView view) {
-        asio::post(loop, [this, alive, profiled, version, view = std::move(view)]() mutable {
-          if (alive.expired() || version != version_) {
-            return;
-          }
-          const auto asked = std::ranges::find(lines_, profiled, &Lines::profiled);
-          if (asked != lines_.end()) {
-            asked->view = std::move(view);
-          }
-          on_news_();
-        });
-      });
+  const auto found = lifetime_.guard([this, profiled, version = version_](LineView view) {
+    if (version != version_) {
+      return;
+    }
+    const auto asked = std::ranges::find(lines_, profiled, &Lines::profiled);
+    if (asked != lines_.end()) {
+      asked->view = std::move(view);
+    }
+    on_news_();
+  });
+  reader_->find_lines(version_, profiled, [&loop = loop_, found](LineView view) {
+    asio::post(loop, [found, view = std::move(view)]() mutable { found(std::move(view)); });
+  });
   return nullptr;
 }
 
 void SourceView::find_call(std::size_t offset, std::function<void(std::optional<source::Call>)> answer) {
-  reader_->find_call(version_, offset,
-                     [this, &loop = loop_, alive = std::weak_ptr(alive_), version = version_,
-                      answer = std::move(answer)](std::optional<source::Call> call) {
-                       asio::post(loop, [this, alive, version, answer, call = std::move(call)]() mutable {
-                         if (!alive.expired() && version == version_) {
-                           answer(std::move(call));
-                         }
-                       });
-                     });
+  const auto found =
+      lifetime_.guard([this, version = version_, answer = std::move(answer)](std::optional<source::Call> call) {
+        if (version == version_) {
+          answer(std::move(call));
+        }
+      });
+  reader_->find_call(version_, offset, [&loop = loop_, found](std::optional<source::Call> call) {
+    asio::post(loop, [found, call = std::move(call)]() mutable { found(std::move(call)); });
+  });
 }
 
 }  // namespace ridgeline::methods

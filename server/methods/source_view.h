@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/lifetime.h"
 #include "methods/document_reader.h"
 #include "session/documents.h"
 
@@ -60,7 +61,7 @@ class SourceView {
   std::shared_ptr<const SourceFacts> facts_ = std::make_shared<const SourceFacts>();
   std::vector<Lines> lines_;  ///< of this version; a file's figures and its failure have a text each
   std::shared_ptr<DocumentReader> reader_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  base::Lifetime lifetime_;
 };
 
 }  // namespace ridgeline::methods

@@ -41,11 +41,11 @@ Trials::Ports Server::trial_ports() {
           [this](Trials::Clock::time_point at) {
             trial_timer_.expires_at(at);
             // An expired timer cannot be cancelled any more: its handler may run after the server's end.
-            trial_timer_.async_wait([this, alive = std::weak_ptr(alive_)](const auto& error) {
-              if (!error && !alive.expired()) {
+            trial_timer_.async_wait(lifetime_.guard([this](const auto& error) {
+              if (!error) {
                 trials_.wake();
               }
-            });
+            }));
           },
           [this](const Trials::Document& document) { return decide_trial_of(document); },
           [this](const Trials::Document& document, int batch_size) { start_trial(document, batch_size); },

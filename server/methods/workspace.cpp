@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/path.h"
 #include "methods/answers_json.h"
 #include "methods/diagnostics.h"
 #include "profiling/source_text.h"
@@ -15,10 +16,6 @@ namespace {
 
 bool is_python(const session::Document& document) {
   return !document.path().empty() && (document.language_id() == "python" || document.path().ends_with(".py"));
-}
-
-bool is_inside(std::string_view path, std::string_view folder) {
-  return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
 }
 
 /// The text of the file that ran, as the editor had it open; null: it had not.
@@ -159,7 +156,7 @@ void Workspace::on_news(const std::string& uri) {
     report_unparsed(*view->second);
   }
   // An answer may ask again, close the document, or end the session.
-  const std::weak_ptr alive = alive_;
+  const auto alive = lifetime_.watch();
   const auto found_waiting = waiting_for_text_.find(uri);
   const auto waiting =
       found_waiting == waiting_for_text_.end() ? std::vector<std::shared_ptr<Waiting>>() : found_waiting->second;
@@ -180,7 +177,7 @@ void Workspace::on_news(const std::string& uri) {
 
 void Workspace::count_change(const std::string& uri) {
   constexpr std::size_t kMaxChanges = 64;
-  const std::weak_ptr alive = alive_;
+  const auto alive = lifetime_.watch();
   std::vector<std::shared_ptr<Waiting>> given_up;
   const auto waiting = waiting_for_text_.find(uri);
   if (waiting == waiting_for_text_.end()) {
@@ -335,14 +332,14 @@ void Workspace::publish_later(const std::string& uri) {
   unpublished_.insert(uri);
   timer_.expires_after(kPause);
   // An expired timer cannot be cancelled any more: its handler may run after the session's end.
-  timer_.async_wait([this, alive = std::weak_ptr(alive_)](const auto& error) {
-    if (error || alive.expired()) {
+  timer_.async_wait(lifetime_.guard([this](const auto& error) {
+    if (error) {
       return;
     }
     for (const std::string& waiting : std::exchange(unpublished_, {})) {
       publish(waiting);
     }
-  });
+  }));
 }
 
 void Workspace::publish_all() {
@@ -361,7 +358,7 @@ std::vector<protocol::SourceText> Workspace::open_texts(const std::string& folde
   for (const auto& [uri, view] : views_) {
     const session::Document& document = view->document();
     const std::string& path = document.path();
-    const bool wanted = is_inside(path, folder) && document.in_sync();
+    const bool wanted = base::is_below(path, folder) && document.in_sync();
     if (!wanted || (only_unsaved && profiling::text_of(path) == document.bytes())) {
       continue;
     }
@@ -376,7 +373,7 @@ std::vector<protocol::SourceText> Workspace::open_texts(const std::string& folde
 
 bool Workspace::watches(const Entry& entry) const {
   const auto inside = [&](const std::string& path) {
-    return is_inside(path, entry.project_root) || path == entry.path;
+    return base::is_below(path, entry.project_root) || path == entry.path;
   };
   for (const auto& [uri, view] : views_) {
     if (inside(view->document().path())) {
@@ -385,7 +382,7 @@ bool Workspace::watches(const Entry& entry) const {
   }
   return std::ranges::any_of(session_.folders(), [&](const protocol::WorkspaceFolder& folder) {
     const auto path = session_.path_of(folder.uri);
-    return path.has_value() && (inside(*path) || *path == entry.project_root || is_inside(entry.path, *path));
+    return path.has_value() && (inside(*path) || *path == entry.project_root || base::is_below(entry.path, *path));
   });
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/lifetime.h"
 #include "methods/entries.h"
 #include "methods/settings.h"
 #include "methods/snapshot.h"
@@ -105,7 +106,7 @@ class Workspace {
   boost::asio::steady_timer timer_;
   bool configured_ = false;
   std::vector<std::function<void()>> waiting_;  ///< for the settings
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  base::Lifetime lifetime_;
 };
 
 }  // namespace ridgeline::methods

@@ -51,13 +51,7 @@ ProfileQueue::ProfileQueue(asio::io_context& loop, asio::thread_pool& pool, work
 
 ProfileQueue::~ProfileQueue() = default;
 
-void ProfileQueue::post(std::function<void()> work) {
-  asio::post(loop_, [work = std::move(work), alive = std::weak_ptr(alive_)] {
-    if (!alive.expired()) {
-      work();
-    }
-  });
-}
+void ProfileQueue::post(std::function<void()> work) { asio::post(loop_, lifetime_.guard(std::move(work))); }
 
 ProfileQueue::Ticket ProfileQueue::add(ProfileRequest request, Target target, JobEvents events) {
   for (const auto& job : jobs_) {
@@ -130,11 +124,11 @@ void ProfileQueue::start_next() {
     start(**next);
   } else {
     idle_.expires_after(kIdle);
-    idle_.async_wait([this, alive = std::weak_ptr(alive_)](const auto& error) {
-      if (!error && !alive.expired() && jobs_.empty()) {
+    idle_.async_wait(lifetime_.guard([this](const auto& error) {
+      if (!error && jobs_.empty()) {
         worker_.reset();
       }
-    });
+    }));
   }
 }
 
@@ -184,15 +178,13 @@ void ProfileQueue::analyse(Job& job, worker::Finished finished) {
   job.state = Job::State::kAnalysing;
   job.events.progress({"analyse", 1, "Analysing"});
   auto work = std::make_shared<worker::Finished>(std::move(finished));
-  asio::post(pool_, [this, work, ticket = job.ticket, request = job.request, target = job.target, plan = job.plan,
-                     held = job.held, &loop = loop_, alive = std::weak_ptr(alive_)] {
-    auto outcome = std::make_shared<ProfileOutcome>(make_or_fail(std::move(*work), request, target, plan, held.get()));
-    asio::post(loop, [this, ticket, outcome, alive] {
-      if (!alive.expired()) {
-        finish(ticket, std::move(*outcome));
-      }
-    });
-  });
+  const auto done =
+      lifetime_.guard([this, ticket = job.ticket](ProfileOutcome outcome) { finish(ticket, std::move(outcome)); });
+  asio::post(pool_,
+             [work, request = job.request, target = job.target, plan = job.plan, held = job.held, &loop = loop_, done] {
+               auto outcome = make_or_fail(std::move(*work), request, target, plan, held.get());
+               asio::post(loop, [done, outcome = std::move(outcome)]() mutable { done(std::move(outcome)); });
+             });
   start_next();
 }
 

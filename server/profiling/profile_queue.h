@@ -12,6 +12,7 @@
 #include <string>
 #include <variant>
 
+#include "base/lifetime.h"
 #include "profiling/made_profile.h"
 #include "profiling/request.h"
 #include "profiling/run.h"
@@ -73,7 +74,7 @@ class ProfileQueue {
   std::deque<std::unique_ptr<Job>> jobs_;
   Ticket last_ticket_ = 0;
   boost::asio::steady_timer idle_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< watched by what is posted
+  base::Lifetime lifetime_;
 };
 
 }  // namespace ridgeline::profiling

@@ -5,23 +5,14 @@
 #include <limits>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace ridgeline::session {
 
 namespace {
 
-bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80; }
-
 /// Whether the character that begins with this byte has two units in UTF-16, not one.
 bool is_wide(char first) { return static_cast<unsigned char>(first) >= 0xF0; }
-
-/// A line begins behind every \n, and behind every \r that no \n follows. Appends those of `bytes` in [begin, end).
-void find_line_starts(std::string_view bytes, std::size_t begin, std::size_t end, std::vector<std::size_t>& starts) {
-  for (std::size_t at = bytes.find_first_of("\r\n", begin); at < end; at = bytes.find_first_of("\r\n", at + 1)) {
-    if (bytes[at] == '\n' || at + 1 == bytes.size() || bytes[at + 1] != '\n') {
-      starts.push_back(at + 1);
-    }
-  }
-}
 
 /// A character is counted at its first byte. Eight bytes at a time: a line may be the whole text.
 std::size_t units_in(std::string_view bytes) {
@@ -36,7 +27,7 @@ std::size_t units_in(std::string_view bytes) {
     units += ((first + wide) * kOnes) >> 56;  // the sum of the bytes, each at most two
   }
   for (; at < bytes.size(); ++at) {
-    units += static_cast<std::size_t>(!is_continuation(bytes[at])) + static_cast<std::size_t>(is_wide(bytes[at]));
+    units += static_cast<std::size_t>(!base::is_continuation(bytes[at])) + static_cast<std::size_t>(is_wide(bytes[at]));
   }
   return units;
 }
@@ -50,7 +41,7 @@ std::optional<std::size_t> byte_of_units(std::string_view line, std::size_t unit
     units -= more;
     byte += kBlock;
   }
-  while (byte < line.size() && (units > 0 || is_continuation(line[byte]))) {
+  while (byte < line.size() && (units > 0 || base::is_continuation(line[byte]))) {
     const std::size_t width = units_in(line.substr(byte, 1));
     if (width > units) {
       return std::nullopt;
@@ -68,23 +59,7 @@ std::uint32_t as_position(std::size_t number) {
 
 }  // namespace
 
-Text::Text(std::string bytes) : bytes_(std::move(bytes)), line_starts_{0} {
-  find_line_starts(bytes_, 0, bytes_.size(), line_starts_);
-}
-
-std::size_t Text::line_end(std::size_t line) const {
-  const std::size_t begin = line_begin(line);
-  std::size_t end = line + 1 < line_count() ? line_begin(line + 1) : bytes_.size();
-  if (line + 1 < line_count()) {
-    const bool both = bytes_[end - 1] == '\n' && end - begin >= 2 && bytes_[end - 2] == '\r';
-    end -= both ? 2U : 1U;
-  }
-  return end;
-}
-
-std::string_view Text::line(std::size_t line) const {
-  return std::string_view(bytes_).substr(line_begin(line), line_end(line) - line_begin(line));
-}
+Text::Text(std::string bytes) : bytes_(std::move(bytes)), lines_(bytes_) {}
 
 std::optional<std::size_t> Text::offset(protocol::Position position, PositionEncoding encoding) const {
   if (position.line >= line_count()) {
@@ -94,7 +69,7 @@ std::optional<std::size_t> Text::offset(protocol::Position position, PositionEnc
   const std::size_t begin = line_begin(position.line);
   if (encoding == PositionEncoding::kUtf8) {
     const std::size_t byte = std::min<std::size_t>(position.character, text.size());
-    const bool inside = byte < text.size() && is_continuation(text[byte]);
+    const bool inside = byte < text.size() && base::is_continuation(text[byte]);
     return inside ? std::nullopt : std::optional(begin + byte);
   }
   const std::optional<std::size_t> byte = byte_of_units(text, position.character);
@@ -103,7 +78,7 @@ std::optional<std::size_t> Text::offset(protocol::Position position, PositionEnc
 
 protocol::Position Text::position(std::size_t offset, PositionEncoding encoding) const {
   offset = std::min(offset, bytes_.size());
-  while (offset > 0 && offset < bytes_.size() && is_continuation(bytes_[offset])) {
+  while (offset > 0 && offset < bytes_.size() && base::is_continuation(bytes_[offset])) {
     --offset;
   }
   const BytePoint at = point(offset);
@@ -114,27 +89,14 @@ protocol::Position Text::position(std::size_t offset, PositionEncoding encoding)
 }
 
 BytePoint Text::point(std::size_t offset) const {
-  const auto after = std::upper_bound(line_starts_.begin(), line_starts_.end(), offset);
-  const auto line = static_cast<std::size_t>(after - line_starts_.begin()) - 1;
-  return {line, offset - line_starts_[line]};
+  const std::size_t line = lines_.line_of(offset);
+  return {line, offset - lines_.start_of(line)};
 }
 
 ByteEdit Text::replace(std::size_t begin, std::size_t end, std::string_view bytes) {
   ByteEdit edit{begin, end, begin + bytes.size(), point(begin), point(end), {}};
   bytes_.replace(begin, end - begin, bytes);
-  // Which line starts may differ: those behind the bytes from the one before `begin`, where a \r may have got or lost
-  // its \n, up to the last that came in. A start is decided by the byte before it and, for \r, the byte at it.
-  const std::size_t first_byte = begin > 0 ? begin - 1 : 0;
-  const auto from = std::upper_bound(line_starts_.begin() + 1, line_starts_.end(), first_byte);
-  const auto to = std::upper_bound(from, line_starts_.end(), end);
-  std::vector<std::size_t> found;
-  find_line_starts(bytes_, first_byte, edit.new_end, found);
-  const auto moved = to - line_starts_.begin() + static_cast<std::ptrdiff_t>(found.size()) - (to - from);
-  const auto place = line_starts_.erase(from, to);
-  line_starts_.insert(place, found.begin(), found.end());
-  for (auto start = line_starts_.begin() + moved; start != line_starts_.end(); ++start) {
-    *start = *start - end + edit.new_end;
-  }
+  lines_.replace(begin, end, bytes.size(), bytes_);
   edit.new_end_point = point(edit.new_end);
   return edit;
 }

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/line_index.h"
 #include "protocol/lsp.h"
 
 namespace ridgeline::session {
@@ -39,11 +39,11 @@ class Text {
   explicit Text(std::string bytes = {});
 
   const std::string& bytes() const { return bytes_; }
-  std::size_t line_count() const { return line_starts_.size(); }
-  std::size_t line_begin(std::size_t line) const { return line_starts_[line]; }
+  std::size_t line_count() const { return lines_.count(); }
+  std::size_t line_begin(std::size_t line) const { return lines_.start_of(line); }
+  std::string_view line(std::size_t line) const { return lines_.line_in(bytes_, line); }
   /// Where the line's own end (\n and so on) stands.
-  std::size_t line_end(std::size_t line) const;
-  std::string_view line(std::size_t line) const;
+  std::size_t line_end(std::size_t line) const { return line_begin(line) + this->line(line).size(); }
 
   /// The byte at a position. A character past the line's end is the line's end, a line past the last is the end of the
   /// text. Nothing when it is inside of a character. Takes as long as the line is.
@@ -57,7 +57,7 @@ class Text {
 
  private:
   std::string bytes_;
-  std::vector<std::size_t> line_starts_;
+  base::LineIndex lines_;
 };
 
 }  // namespace ridgeline::session

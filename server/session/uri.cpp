@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/path.h"
+
 namespace ridgeline::session {
 
 namespace {
@@ -62,9 +64,7 @@ std::string normal_folder(std::string folder) {
   return with_small_drive(std::move(folder));
 }
 
-bool is_in(std::string_view path, std::string_view folder) {
-  return path.starts_with(folder) && (path.size() == folder.size() || folder == "/" || path[folder.size()] == '/');
-}
+bool is_in(std::string_view path, std::string_view folder) { return path == folder || base::is_below(path, folder); }
 
 std::string moved(const std::vector<PathMap>& maps, std::string path, std::string PathMap::*from,
                   std::string PathMap::*to) {

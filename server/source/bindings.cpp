@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/line_index.h"
 #include "source/provider_names.h"
 #include "source/syntax.h"
 
@@ -217,7 +218,7 @@ class Collector {
   }
 
   const SourceTree::Content& content_;
-  const LineIndex& lines_;
+  const base::LineIndex& lines_;
   std::vector<Binding>& found_;
   std::vector<Item> waiting_;
 };

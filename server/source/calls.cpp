@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/utf8.h"
 #include "source/syntax.h"
 
 namespace ridgeline::source {
@@ -31,7 +32,7 @@ std::string on_one_line(std::string_view text) {
     at = next == std::string_view::npos ? text.size() : next - 1;
   }
   if (words.size() > kMaxCalleeBytes) {
-    words = std::string(cut_utf8(words, kMaxCalleeBytes)) + "…";
+    words = std::string(base::cut_utf8(words, kMaxCalleeBytes)) + "…";
   }
   return words;
 }

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <optional>
 
+#include "base/utf8.h"
+
 namespace ridgeline::source {
 
 namespace {
@@ -77,7 +79,7 @@ std::optional<std::uint64_t> value_of(const Integer& integer) {
 /// On one line, and cut.
 std::string shown(std::string_view text) {
   const bool cut = text.size() > kMaxShownBytes;
-  const std::string_view part = cut ? cut_utf8(text, kMaxShownBytes) : text;
+  const std::string_view part = cut ? base::cut_utf8(text, kMaxShownBytes) : text;
   std::string words(part.substr(0, part.find_first_of("\r\n")));
   return words.size() < text.size() ? words + "…" : words;
 }

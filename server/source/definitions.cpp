@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/line_index.h"
+#include "base/utf8.h"
 #include "source/syntax.h"
 
 namespace ridgeline::source {
@@ -22,7 +24,7 @@ std::string qualified(const std::vector<Outer>& around, std::string_view name) {
   words += name;
   if (words.size() > kMaxNameBytes) {
     std::size_t from = words.size() - kMaxNameBytes;
-    while (from < words.size() && (static_cast<unsigned char>(words[from]) & 0xC0U) == 0x80U) {
+    while (from < words.size() && base::is_continuation(words[from])) {
       ++from;
     }
     words.erase(0, from);
@@ -33,7 +35,7 @@ std::string qualified(const std::vector<Outer>& around, std::string_view name) {
 /// `whole`: the definition with its decorators.
 Definition definition_of(const SourceTree& tree, const std::vector<Outer>& around, Node whole, Node inner) {
   const bool in_class = !around.empty() && around.back().kind == DefinitionKind::kClass;
-  const LineIndex& lines = tree.lines();
+  const base::LineIndex& lines = tree.lines();
   const Node name = inner.field("name");
   Definition definition;
   definition.kind = inner.is("class_definition") ? DefinitionKind::kClass

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/line_index.h"
+#include "base/utf8.h"
 #include "source/provider_names.h"
 #include "source/syntax.h"
 
@@ -49,7 +51,7 @@ bool goes_on(std::string_view line) {
 }
 
 Span text_of_definition(const SourceTree& tree, std::size_t line) {
-  const LineIndex& lines = tree.lines();
+  const base::LineIndex& lines = tree.lines();
   const std::string_view text = tree.text();
   std::size_t first = line;
   while (first > 0 && line - first < kMaxLines && lines.line_in(text, first - 1).starts_with('@')) {
@@ -61,7 +63,7 @@ Span text_of_definition(const SourceTree& tree, std::size_t line) {
   }
   const std::size_t begin = lines.start_of(first);
   const std::size_t end = last < lines.count() ? lines.start_of(last) : text.size();
-  return {begin, begin + cut_utf8(text.substr(begin, end - begin), kMaxBytes).size()};
+  return {begin, begin + base::cut_utf8(text.substr(begin, end - begin), kMaxBytes).size()};
 }
 
 void move_by(std::size_t offset, Span& span) {
@@ -94,7 +96,7 @@ std::optional<Binding> binding_in(const Attempts& attempts, std::string text, st
 std::optional<Binding> binding_of_any_part(const Attempts& attempts, std::string_view text, std::size_t offset,
                                            Span name) {
   auto found = binding_in(attempts, std::string(text), offset, name);
-  const LineIndex lines(text);
+  const base::LineIndex lines(text);
   for (std::size_t line = 0; !found && line < std::min(lines.count(), kMaxSignatureLines); ++line) {
     const std::size_t end = lines.start_of(line) + lines.line_in(text, line).size();
     if (offset + end > name.end) {

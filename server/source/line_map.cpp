@@ -7,93 +7,30 @@
 #include <unordered_map>
 #include <utility>
 
-#include "source/text.h"
+#include "base/difference.h"
+#include "base/line_index.h"
 
 namespace ridgeline::source {
 
 namespace {
 
 // Beyond that many lines inserted and deleted, a shortest difference says little and costs its square.
-constexpr std::ptrdiff_t kMaxEdits = 400;
+constexpr std::size_t kMaxEdits = 400;
 
-using Lines = std::span<const std::uint32_t>;  // equal lines have equal numbers
+using Lines = std::span<const std::uint64_t>;  // equal lines have equal numbers
 using Pair = std::pair<std::size_t, std::size_t>;
 
 /// The lines of `text` as numbers.
-std::vector<std::uint32_t> numbered(std::string_view text,
-                                    std::unordered_map<std::string_view, std::uint32_t>& numbers) {
-  const LineIndex lines(text);
-  std::vector<std::uint32_t> found;
+std::vector<std::uint64_t> numbered(std::string_view text,
+                                    std::unordered_map<std::string_view, std::uint64_t>& numbers) {
+  const base::LineIndex lines(text);
+  std::vector<std::uint64_t> found;
   found.reserve(lines.count());
   for (std::size_t line = 0; line < lines.count(); ++line) {
-    const auto next = static_cast<std::uint32_t>(numbers.size());
+    const auto next = std::uint64_t{numbers.size()};
     found.push_back(numbers.try_emplace(lines.line_in(text, line), next).first->second);
   }
   return found;
-}
-
-/// How far along `a` the paths with some number of edits get, on the diagonals -edits, -edits + 2, ... edits.
-class Front {
- public:
-  explicit Front(std::ptrdiff_t edits) : edits_(edits), reach_(static_cast<std::size_t>(edits) + 1) {}
-  std::ptrdiff_t& at(std::ptrdiff_t diagonal) { return reach_[static_cast<std::size_t>((diagonal + edits_) / 2)]; }
-  std::ptrdiff_t get(std::ptrdiff_t diagonal) const {
-    return reach_[static_cast<std::size_t>((diagonal + edits_) / 2)];
-  }
-  /// Where a path with one edit more enters `diagonal`, and whether by a line of `b` that `a` does not have.
-  std::pair<std::ptrdiff_t, bool> entry(std::ptrdiff_t diagonal) const {
-    const bool inserted = diagonal == -edits_ - 1 || (diagonal != edits_ + 1 && get(diagonal - 1) < get(diagonal + 1));
-    return inserted ? std::pair(get(diagonal + 1), true) : std::pair(get(diagonal - 1) + 1, false);
-  }
-
- private:
-  std::ptrdiff_t edits_;
-  std::vector<std::ptrdiff_t> reach_;
-};
-
-/// The fronts up to the one that reaches both ends; empty when that takes more than kMaxEdits.
-/// Myers, "An O(ND) Difference Algorithm and Its Variations", Algorithmica 1 (1986).
-std::vector<Front> search(Lines a, Lines b) {
-  const auto size_a = std::ssize(a);
-  const auto size_b = std::ssize(b);
-  std::vector<Front> fronts;
-  if (std::abs(size_a - size_b) > kMaxEdits) {
-    return fronts;
-  }
-  for (std::ptrdiff_t edits = 0; edits <= kMaxEdits; ++edits) {
-    Front front(edits);
-    for (std::ptrdiff_t diagonal = -edits; diagonal <= edits; diagonal += 2) {
-      std::ptrdiff_t x = edits == 0 ? 0 : fronts.back().entry(diagonal).first;
-      std::ptrdiff_t y = x - diagonal;
-      while (x < size_a && y < size_b && a[static_cast<std::size_t>(x)] == b[static_cast<std::size_t>(y)]) {
-        ++x;
-        ++y;
-      }
-      front.at(diagonal) = x;
-      if (x >= size_a && y >= size_b) {
-        fronts.push_back(std::move(front));
-        return fronts;
-      }
-    }
-    fronts.push_back(std::move(front));
-  }
-  return {};
-}
-
-/// The equal lines on the path that `fronts` found, last pair first.
-std::vector<Pair> walk_back(const std::vector<Front>& fronts, Lines a, Lines b) {
-  std::vector<Pair> pairs;
-  std::ptrdiff_t x = std::ssize(a);
-  std::ptrdiff_t y = std::ssize(b);
-  for (std::size_t edits = fronts.size(); edits-- > 0;) {
-    const auto [from, inserted] = edits == 0 ? std::pair(std::ptrdiff_t{0}, false) : fronts[edits - 1].entry(x - y);
-    while (x > from) {
-      pairs.emplace_back(--x, --y);
-    }
-    x -= inserted || edits == 0 ? 0 : 1;
-    y -= inserted ? 1 : 0;
-  }
-  return pairs;
 }
 
 /// The lines that both have exactly once, in an order that both have: as many as there can be.
@@ -102,7 +39,7 @@ std::vector<Pair> unique_lines(Lines a, Lines b) {
     std::size_t in_a = 0, in_b = 0;
     int count_a = 0, count_b = 0;
   };
-  std::unordered_map<std::uint32_t, Places> places;
+  std::unordered_map<std::uint64_t, Places> places;
   for (std::size_t line = 0; line < a.size(); ++line) {
     Places& place = places[a[line]];
     place.in_a = line;
@@ -167,16 +104,16 @@ std::vector<Pair> equal_lines(Lines a, Lines b) {
   if (a.empty() || b.empty()) {
     return {};
   }
-  const std::vector<Front> fronts = search(a, b);
-  return fronts.empty() ? extended(unique_lines(a, b), a, b) : walk_back(fronts, a, b);
+  auto pairs = base::common_subsequence(a, b, kMaxEdits);
+  return pairs.has_value() ? std::move(*pairs) : extended(unique_lines(a, b), a, b);
 }
 
 }  // namespace
 
 std::vector<std::optional<std::size_t>> line_map(std::string_view before, std::string_view after) {
-  std::unordered_map<std::string_view, std::uint32_t> numbers;
-  const std::vector<std::uint32_t> all_a = numbered(before, numbers);
-  const std::vector<std::uint32_t> all_b = numbered(after, numbers);
+  std::unordered_map<std::string_view, std::uint64_t> numbers;
+  const std::vector<std::uint64_t> all_a = numbered(before, numbers);
+  const std::vector<std::uint64_t> all_b = numbered(after, numbers);
   std::vector<std::optional<std::size_t>> map(all_a.size());
   Lines a = all_a;
   Lines b = all_b;

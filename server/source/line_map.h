@@ -8,8 +8,8 @@
 
 namespace ridgeline::source {
 
-/// For each line of `before` (counted from 0, as LineIndex has them) the line of `after` that it now is; none when it
-/// was changed or removed. Lines keep their order. How a line ends does not matter; everything else in it does.
+/// For each line of `before` (counted from 0, as base::LineIndex has them) the line of `after` that it now is; none
+/// when it was changed or removed. Lines keep their order. How a line ends does not matter; everything else in it does.
 ///
 /// A shortest difference (Myers) while there are few differences; with many, lines that both texts have once and what
 /// is the same around them. Pure; time O(lines · log lines), never quadratic.

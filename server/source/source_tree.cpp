@@ -5,6 +5,7 @@
 #include <ctime>
 #include <utility>
 
+#include "base/line_index.h"
 #include "source/syntax.h"
 
 extern "C" const TSLanguage* tree_sitter_python();
@@ -105,7 +106,7 @@ void parse_slice(SourceTree::Content& content, std::chrono::nanoseconds length) 
   }
 }
 
-TSPoint point_of(const LineIndex& lines, std::size_t offset) {
+TSPoint point_of(const base::LineIndex& lines, std::size_t offset) {
   const std::size_t line = lines.line_of(offset);
   return {static_cast<std::uint32_t>(line), static_cast<std::uint32_t>(offset - lines.start_of(line))};
 }
@@ -126,7 +127,7 @@ bool apply(SourceTree::Content& content, const TextEdit& edit) {
   input.start_point = point_of(content.lines, start);
   input.old_end_point = point_of(content.lines, end);
   content.text.replace(begin, end - begin, edit.replacement);
-  content.lines.replace(edit.span, edit.replacement.size(), content.text);
+  content.lines.replace(edit.span.begin, edit.span.end, edit.replacement.size(), content.text);
   input.new_end_point = point_of(content.lines, new_end);
   if (content.state == ParseState::kGivenUp) {
     content.tree.reset();
@@ -149,7 +150,7 @@ std::optional<SourceTree> SourceTree::unparsed(std::string text, ParseControl co
   if (text.size() > kMaxTextBytes) {
     return std::nullopt;
   }
-  LineIndex lines(text);
+  base::LineIndex lines(text);
   auto content = std::make_unique<Content>(Content{std::move(text), std::move(lines), std::move(control)});
   content->parser.reset(ts_parser_new());
   if (!ts_parser_set_language(content->parser.get(), tree_sitter_python())) {
@@ -186,7 +187,7 @@ const SourceTree::Content& SourceTree::content() const {
 
 bool SourceTree::given_up() const { return content_->state == ParseState::kGivenUp; }
 std::string_view SourceTree::text() const { return content_->text; }
-const LineIndex& SourceTree::lines() const { return content_->lines; }
+const base::LineIndex& SourceTree::lines() const { return content_->lines; }
 
 SourceTree::SourceTree(std::unique_ptr<Content> content) : content_(std::move(content)) {}
 SourceTree::~SourceTree() = default;

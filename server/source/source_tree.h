@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/line_index.h"
 #include "source/text.h"
 
 namespace ridgeline::source {
@@ -73,7 +74,7 @@ class SourceTree {
 
   /// Until the next edit.
   std::string_view text() const;
-  const LineIndex& lines() const;
+  const base::LineIndex& lines() const;
 
   /// The layer's own view of it, up to date: syntax.h. A text that was given up has an empty tree.
   struct Content;

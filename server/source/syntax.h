@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/line_index.h"
 #include "source/source_tree.h"
 #include "source/text.h"
 
@@ -67,7 +68,7 @@ struct TreeDeleter {
 
 struct SourceTree::Content {
   std::string text;
-  LineIndex lines;
+  base::LineIndex lines;
   ParseControl control;
   std::unique_ptr<TSParser, ParserDeleter> parser{};
   std::unique_ptr<TSTree, TreeDeleter> tree{};  ///< null: nothing of it can be used again

@@ -8,7 +8,7 @@
 #include <array>
 #include <string_view>
 
-#include "store/content_hash.h"
+#include "base/content_hash.h"
 
 namespace ridgeline::store {
 
@@ -23,7 +23,7 @@ std::optional<FileMark> read_mark(const std::string& path) {
     return std::nullopt;
   }
   FileMark mark{path, 0, ""};
-  ContentHash hash;
+  base::ContentHash hash;
   struct stat status {};
   bool good = ::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= kMaxFileBytes;
   std::array<char, std::size_t{64} << 10U> chunk{};

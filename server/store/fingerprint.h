@@ -13,7 +13,7 @@ namespace ridgeline::store {
 struct FileMark {
   std::string path;  ///< absolute
   std::uint64_t size = 0;
-  std::string hash;  ///< ContentHash
+  std::string hash;  ///< base::ContentHash
   bool operator==(const FileMark&) const = default;
 };
 

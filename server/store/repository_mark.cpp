@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/file.h"
+
 namespace ridgeline::store {
 
 namespace {
@@ -113,17 +115,7 @@ bool leave_mark(const Repository& repository) {
     return false;
   }
   const std::string mark = mark_file(repository);
-  std::string written = mark + ".XXXXXX";
-  const int file = ::mkostemp(written.data(), O_CLOEXEC);  // mode 0600
-  if (file < 0) {
-    return false;
-  }
-  const std::string line = *digits + "\n";
-  const bool whole = ::write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
-  const bool closed = ::close(file) == 0;
-  // Takes the place of whatever stands there, and follows no link.
-  if (!whole || !closed || ::rename(written.c_str(), mark.c_str()) != 0) {
-    ::unlink(written.c_str());
+  if (base::write_atomically(mark, *digits + "\n", base::FileAccess::kOwner)) {
     return false;
   }
   return read_mark(repository).has_value();  // not on a file system without modes

@@ -12,6 +12,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
+
 namespace ridgeline::store {
 
 namespace {
@@ -92,13 +94,8 @@ bool add_trust(const std::string& folder, const ProjectIdentity& agreed, std::st
   }
   const std::string text =
       json{{"trusted", std::move(array)}}.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-  std::string path = folder + kFile + ".XXXXXX";
-  const int file = ::mkostemp(path.data(), O_CLOEXEC);
-  const bool written = file >= 0 && ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  const bool closed = file >= 0 && ::close(file) == 0;
-  if (!written || !closed || ::rename(path.c_str(), (folder + kFile).c_str()) != 0) {
-    error = "trust could not be kept in " + folder + ": " + std::strerror(errno);
-    ::unlink(path.c_str());
+  if (const auto problem = base::write_atomically(folder + kFile, text, base::FileAccess::kOwner)) {
+    error = "trust could not be kept in " + folder + ": " + problem.message();
     return false;
   }
   return true;

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <thread>
 
+#include "base/file.h"
 #include "worker/cache.h"
 #include "worker/interpreter.h"
 #include "worker/versions.h"
@@ -99,7 +100,7 @@ bool AgentBuilder::prepare(const protocol::WorkerEnvironment& environment, const
   build_failed_text_ = "The agent could not be built for torch " + environment.torch + "." +
                        (untested.empty() ? "" : " " + untested + " Install one of these, or a newer Ridgeline.");
   target_ = agent_path(cache, environment);
-  temporary_ = fs::path(target_).parent_path().string() + "." + unique_suffix() + ".build";
+  temporary_ = fs::path(target_).parent_path().string() + "." + base::unique_suffix() + ".build";
   std::error_code problem;
   fs::create_directories(temporary_, problem);
   if (problem) {

@@ -6,16 +6,15 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <random>
 #include <string_view>
 
-#include "store/content_hash.h"
+#include "base/content_hash.h"
+#include "base/file.h"
 #include "worker/embedded_files.h"
 #include "worker/process.h"
 
@@ -37,15 +36,6 @@ std::string home_folder() {
   }
   const passwd* user = ::getpwuid(::getuid());  // NOLINT(concurrency-mt-unsafe): as above
   return user == nullptr ? "" : user->pw_dir;
-}
-
-std::string hex(std::uint64_t value) {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (int shift = 60; shift >= 0; shift -= 4) {
-    text.push_back(kDigits[(value >> static_cast<unsigned>(shift)) & 0xFU]);
-  }
-  return text;
 }
 
 bool has_content(const fs::path& path, std::string_view content) {
@@ -100,7 +90,7 @@ std::string cache_folder(std::string& error) {
 }
 
 std::string sources_hash() {
-  store::ContentHash hash;
+  base::ContentHash hash;
   for (const EmbeddedFile& file : embedded_files()) {
     hash.add(file.path);
     hash.end_part();
@@ -108,24 +98,6 @@ std::string sources_hash() {
     hash.end_part();
   }
   return hash.text();
-}
-
-std::string unique_suffix() {
-  std::random_device random;
-  return hex((std::uint64_t{random()} << 32U) | random());
-}
-
-bool write_atomically(const std::string& path, const std::string& content, std::string& error) {
-  const std::string temporary = path + "." + unique_suffix() + ".part";
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  file.write(content.data(), static_cast<std::streamsize>(content.size()));
-  file.close();
-  if (!file || ::rename(temporary.c_str(), path.c_str()) != 0) {
-    error = "cannot write " + path + ": " + std::strerror(errno);
-    ::unlink(temporary.c_str());
-    return false;
-  }
-  return true;
 }
 
 std::string unpack_sources(const std::string& cache, std::string& error) {
@@ -141,7 +113,8 @@ std::string unpack_sources(const std::string& cache, std::string& error) {
       error = "cannot make " + path.parent_path().string() + ": " + problem.message();
       return {};
     }
-    if (!write_atomically(path.string(), std::string(file.content), error)) {
+    if (const auto failed = base::write_atomically(path.string(), file.content, base::FileAccess::kUmask)) {
+      error = "cannot write " + path.string() + ": " + failed.message();
       return {};
     }
   }

@@ -22,10 +22,4 @@ std::string unpack_sources(const std::string& cache, std::string& error);
 /// A short hash of the embedded sources: part of an agent's identity.
 std::string sources_hash();
 
-/// Part of a name that nobody else chooses, in another thread or another container included.
-std::string unique_suffix();
-
-/// Writes a file so that readers see it whole or not at all.
-bool write_atomically(const std::string& path, const std::string& content, std::string& error);
-
 }  // namespace ridgeline::worker

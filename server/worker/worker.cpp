@@ -61,7 +61,13 @@ struct Worker::Run {
   bool ending = false;                       ///< its processes were told to end
   std::optional<protocol::Failure> failure;  ///< decided, told when the process is gone
   std::optional<protocol::WorkerEnvironment> environment;
+  base::Lifetime lifetime;
 };
+
+template <typename Action>
+auto Worker::guard_run_and_parent(Action action) const {
+  return run_->lifetime.guard(parent_lifetime_->guard(std::move(action)));
+}
 
 Worker::Worker(asio::io_context& loop, Reaper& reaper, WorkerOptions options)
     : loop_(loop),
@@ -108,17 +114,18 @@ void Worker::begin(std::optional<protocol::RunSpec> spec, RunLimits limits, std:
   run_->handler = std::move(handler);
   run_->environment = environment_;
   limit_timer_.expires_after(limits.time);
-  limit_timer_.async_wait([this, id = run_->id, alive = std::weak_ptr(alive_)](const auto& error) {
-    if (!error && !alive.expired() && run_ && run_->id == id) {
-      if (state_ != State::kWarm) {
-        stop_parent();  // it hangs in its start: the next run begins with a fresh one
-      }
-      const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(run_->limits.time).count();
-      fail("timeout", run_->stage,
-           "The profile was stopped after " + std::to_string(seconds) + " s, while it did this: " + run_->doing +
-               ". Raise --time-limit if it needs longer.");
+  limit_timer_.async_wait(run_->lifetime.guard([this](const auto& error) {
+    if (error) {
+      return;
     }
-  });
+    if (state_ != State::kWarm) {
+      stop_parent();  // it hangs in its start: the next run begins with a fresh one
+    }
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(run_->limits.time).count();
+    fail("timeout", run_->stage,
+         "The profile was stopped after " + std::to_string(seconds) + " s, while it did this: " + run_->doing +
+             ". Raise --time-limit if it needs longer.");
+  }));
   if (owed_.has_value()) {
     stop_parent();  // it may be stopped itself, and would not answer this one either
   }
@@ -134,11 +141,7 @@ void Worker::cancel() {
     return;
   }
   // Not from here: the caller may be the run's own handler, in the middle of a step.
-  asio::post(loop_, [this, id = run_->id, alive = std::weak_ptr(alive_)] {
-    if (!alive.expired() && run_ && run_->id == id) {
-      fail("cancelled", run_->stage, "The profile was cancelled.");
-    }
-  });
+  asio::post(loop_, run_->lifetime.guard([this] { fail("cancelled", run_->stage, "The profile was cancelled."); }));
 }
 
 void Worker::progress(const std::string& stage, double fraction, const std::string& message) {
@@ -152,7 +155,7 @@ void Worker::progress(const std::string& stage, double fraction, const std::stri
 /// The runner waits for the answer, and goes on without one when it cannot be written.
 void Worker::choose_sizes(const protocol::SizesAsked& asked) {
   if (!run_->chooser.choose) {
-    answer_choice(run_->id, {});
+    answer_choice({});
     return;
   }
   ChoiceAsked choice{asked, "", {}};
@@ -166,24 +169,21 @@ void Worker::choose_sizes(const protocol::SizesAsked& asked) {
       choice.recorded.push_back({batch.batch_size, false, {}, {}, 1, batch.recording});
     }
   }
-  asio::post(run_->chooser.executor, [this, choice = std::move(choice), choose = run_->chooser.choose, id = run_->id,
-                                      &loop = loop_, alive = std::weak_ptr(alive_)] {
-    std::vector<int> sizes;
-    try {
-      sizes = choose(choice);
-    } catch (const std::exception&) {
-      // No memory, say. On a thread of a pool it would end the daemon; the run does without more sizes.
-    }
-    asio::post(loop, [this, sizes = std::move(sizes), id, alive] {
-      if (!alive.expired()) {
-        answer_choice(id, sizes);
-      }
-    });
-  });
+  const auto chosen = run_->lifetime.guard([this](const std::vector<int>& sizes) { answer_choice(sizes); });
+  asio::post(run_->chooser.executor,
+             [choice = std::move(choice), choose = run_->chooser.choose, &loop = loop_, chosen] {
+               std::vector<int> sizes;
+               try {
+                 sizes = choose(choice);
+               } catch (const std::exception&) {
+                 // No memory, say. On a thread of a pool it would end the daemon; the run does without more sizes.
+               }
+               asio::post(loop, [chosen, sizes = std::move(sizes)] { chosen(sizes); });
+             });
 }
 
-void Worker::answer_choice(int id, const std::vector<int>& sizes) {
-  if (!run_ || run_->id != id || run_->channel == nullptr) {
+void Worker::answer_choice(const std::vector<int>& sizes) {
+  if (run_->channel == nullptr) {
     return;
   }
   const auto frame = std::make_shared<std::string>(protocol::encode_message(protocol::chosen_message(sizes)));
@@ -216,25 +216,22 @@ void Worker::start_parent() {
     return;
   }
   state_ = State::kStarting;
-  ++generation_;
+  parent_lifetime_.emplace();
   control_ = adopt(loop_, std::move(ours));
   control_frames_ = {};
   parent_output_ = std::make_shared<OutputCapture>(loop_, std::move(output_read));
   parent_output_->start();
-  reaper_.watch(parent_, [this, generation = generation_, alive = std::weak_ptr(alive_)](int status) {
+  const auto ended = parent_lifetime_->guard([this](int status) { parent_ended(status); });
+  reaper_.watch(parent_, [&loop = loop_, ended](int status) {
     // Behind what was read from the control channel already and waits for its turn.
-    asio::post(loop_, [this, generation, alive, status] {
-      if (!alive.expired() && generation == generation_) {
-        parent_ended(status);
-      }
-    });
+    asio::post(loop, [ended, status] { ended(status); });
   });
   progress("start", 0, "Importing torch");
   read_control();
 }
 
 void Worker::stop_parent() {
-  ++generation_;
+  parent_lifetime_.reset();
   builder_.cancel();
   control_.reset();
   if (parent_output_) {
@@ -252,17 +249,16 @@ void Worker::stop_parent() {
 
 void Worker::read_control() {
   auto buffer = std::make_shared<std::array<char, 16384>>();
-  control_->async_read_some(
-      asio::buffer(*buffer),
-      [this, buffer, generation = generation_, alive = std::weak_ptr(alive_)](const auto& error, std::size_t count) {
-        if (error || alive.expired() || generation != generation_) {
-          return;  // the end of the process tells the rest
-        }
-        handle_control_bytes({buffer->data(), count});
-        if (generation == generation_) {
-          read_control();
-        }
-      });
+  const auto on_read = [this, buffer, parent = parent_lifetime_->watch()](const auto& error, std::size_t count) {
+    if (error) {
+      return;  // the end of the process tells the rest
+    }
+    handle_control_bytes({buffer->data(), count});
+    if (!parent.expired()) {
+      read_control();
+    }
+  };
+  control_->async_read_some(asio::buffer(*buffer), parent_lifetime_->guard(on_read));
 }
 
 /// What the parent wrote and nobody has read yet.
@@ -270,7 +266,7 @@ void Worker::read_rest_of_control() {
   std::array<char, 16384> buffer{};
   boost::system::error_code error;
   control_->non_blocking(true, error);
-  for (const int generation = generation_; generation == generation_;) {
+  for (const auto parent = parent_lifetime_->watch(); !parent.expired();) {
     const std::size_t count = control_->read_some(asio::buffer(buffer), error);
     if (error) {
       return;
@@ -281,7 +277,7 @@ void Worker::read_rest_of_control() {
 
 void Worker::handle_control_bytes(std::string_view bytes) {
   control_frames_.feed(bytes);
-  const int generation = generation_;
+  const auto parent = parent_lifetime_->watch();
   while (auto next = control_frames_.next()) {
     std::string problem;
     std::optional<protocol::WorkerMessage> message;
@@ -300,7 +296,7 @@ void Worker::handle_control_bytes(std::string_view bytes) {
       return;
     }
     handle_control(std::move(*message));
-    if (generation != generation_) {
+    if (parent.expired()) {
       return;
     }
   }
@@ -419,9 +415,9 @@ void Worker::load_agent() {
 void Worker::parent_ended(int status) {
   parent_ = 0;
   const bool was_warm = state_ == State::kWarm;
-  const int generation = generation_;
+  const auto parent = parent_lifetime_->watch();
   read_rest_of_control();
-  if (generation != generation_) {
+  if (parent.expired()) {
     return;  // its last message told why
   }
   const std::string output = parent_output_ ? parent_output_->tail() : "";
@@ -491,55 +487,51 @@ void Worker::start_run() {
 /// A parent that says nothing for too long is ended, and its run with it where that has begun.
 void Worker::expect_an_answer(milliseconds patience) {
   answer_timer_.expires_after(patience);
-  answer_timer_.async_wait(
-      [this, patience, generation = generation_, id = run_->id, alive = std::weak_ptr(alive_)](const auto& error) {
-        if (error || alive.expired() || !run_ || run_->id != id || generation != generation_) {
-          return;
-        }
-        stop_parent();
-        if (begin_again()) {
-          return;
-        }
-        run_->exit_status = SIGKILL;  // nobody is left who could tell it
-        const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(patience).count();
-        fail("worker-died", run_->stage,
-             "The worker said nothing for " + std::to_string(seconds) + " s, and was ended. Profile again.");
-      });
+  answer_timer_.async_wait(guard_run_and_parent([this, patience](const auto& error) {
+    if (error) {
+      return;
+    }
+    stop_parent();
+    if (begin_again()) {
+      return;
+    }
+    run_->exit_status = SIGKILL;  // nobody is left who could tell it
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(patience).count();
+    fail("worker-died", run_->stage,
+         "The worker said nothing for " + std::to_string(seconds) + " s, and was ended. Profile again.");
+  }));
 }
 
 void Worker::read_channel() {
-  run_->channel->async_read_some(
-      asio::buffer(run_->buffer), [this, generation = generation_, id = run_->id, alive = std::weak_ptr(alive_)](
-                                      const auto& error, std::size_t count) {
-        if (error == asio::error::operation_aborted || alive.expired() || !run_ || run_->id != id ||
-            generation != generation_) {
-          return;
-        }
-        if (error) {
-          run_->channel_open = false;
-          expect_an_answer(run_->limits.answer);  // unless it ends now
-          maybe_finish();
-          return;
-        }
-        const bool given_up = run_->failure.has_value();  // what still comes is of no interest
-        const auto broken = given_up ? std::nullopt : run_->inbox->feed({run_->buffer.data(), count});
-        if (broken.has_value()) {
-          fail(broken->kind, run_->stage, broken->message);
-        } else if (!given_up && run_->inbox->told().has_value()) {
-          run_->failure = run_->inbox->told();
-        }
-        if (run_ && run_->id == id) {
-          read_channel();
-        }
-      });
+  const auto on_read = [this, run = run_->lifetime.watch()](const auto& error, std::size_t count) {
+    if (error == asio::error::operation_aborted) {
+      return;
+    }
+    if (error) {
+      run_->channel_open = false;
+      expect_an_answer(run_->limits.answer);  // unless it ends now
+      maybe_finish();
+      return;
+    }
+    const bool given_up = run_->failure.has_value();  // what still comes is of no interest
+    const auto broken = given_up ? std::nullopt : run_->inbox->feed({run_->buffer.data(), count});
+    if (broken.has_value()) {
+      fail(broken->kind, run_->stage, broken->message);
+    } else if (!given_up && run_->inbox->told().has_value()) {
+      run_->failure = run_->inbox->told();
+    }
+    if (!run.expired()) {
+      read_channel();
+    }
+  };
+  run_->channel->async_read_some(asio::buffer(run_->buffer), guard_run_and_parent(on_read));
 }
 
 /// Ends the run as soon as the system shows that it cannot end by itself, instead of at its time limit.
 void Worker::watch_run() {
   watch_timer_.expires_after(kWatchInterval);
-  watch_timer_.async_wait([this, id = run_->id, alive = std::weak_ptr(alive_)](const auto& error) {
-    if (error || alive.expired() || !run_ || run_->id != id || run_->exit_status.has_value() ||
-        run_->failure.has_value() || run_->inbox->has_final_result()) {
+  watch_timer_.async_wait(run_->lifetime.guard([this](const auto& error) {
+    if (error || run_->exit_status.has_value() || run_->failure.has_value() || run_->inbox->has_final_result()) {
       return;  // it ended, or is about to
     }
     if (const auto end = run_->watch->look(run_->process, run_->channel_open)) {
@@ -547,7 +539,7 @@ void Worker::watch_run() {
     } else {
       watch_run();
     }
-  });
+  }));
 }
 
 /// Gives up the run: remembers why, and ends its processes. The first reason stands, unless the user cancels.
@@ -575,23 +567,23 @@ void Worker::kill_run() {
     signal_group(run_->process, SIGTERM);
   }
   kill_timer_.expires_after(kTermGrace);
-  kill_timer_.async_wait([this, id = run_->id, alive = std::weak_ptr(alive_)](const auto& error) {
-    if (error || alive.expired() || !run_ || run_->id != id) {
+  kill_timer_.async_wait(run_->lifetime.guard([this](const auto& error) {
+    if (error) {
       return;
     }
     if (run_->process != 0) {
       signal_group(run_->process, SIGKILL);
     }
     kill_timer_.expires_after(kKillGrace);
-    kill_timer_.async_wait([this, id, alive](const auto& late) {
-      if (!late && !alive.expired() && run_ && run_->id == id) {
+    kill_timer_.async_wait(run_->lifetime.guard([this](const auto& late) {
+      if (!late) {
         // It cannot be seen to end, in the kernel perhaps: the run ends without it.
         run_->exit_status = SIGKILL;
-        owed_ = id;
+        owed_ = run_->id;
         maybe_finish();
       }
-    });
-  });
+    }));
+  }));
 }
 
 /// A run is over when its process is gone and its channel is read to the end, or when it never began.

@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/lifetime.h"
 #include "protocol/worker_frame.h"
 #include "protocol/worker_messages.h"
 #include "worker/agent_build.h"
@@ -98,7 +99,7 @@ class Worker {
   void begin(std::optional<protocol::RunSpec> spec, RunLimits limits, std::function<void(Event)> handler,
              Chooser chooser);
   void choose_sizes(const protocol::SizesAsked& asked);
-  void answer_choice(int id, const std::vector<int>& sizes);
+  void answer_choice(const std::vector<int>& sizes);
   void start_parent();
   void stop_parent();
   void read_control();
@@ -120,6 +121,9 @@ class Worker {
   void watch_run();
   void kill_run();
   void expect_an_answer(std::chrono::milliseconds patience);
+  /// `action`, which does nothing once this run, or the parent that it was begun with, is gone.
+  template <typename Action>
+  auto guard_run_and_parent(Action action) const;
   void progress(const std::string& stage, double fraction, const std::string& message);
 
   boost::asio::io_context& loop_;
@@ -128,7 +132,7 @@ class Worker {
   AgentBuilder builder_;
   State state_ = State::kStopped;
   pid_t parent_ = 0;
-  int generation_ = 0;  ///< of the parent: late answers of an older one are ignored
+  std::optional<base::Lifetime> parent_lifetime_;  ///< what an older parent still sends is ignored
   std::string sources_;
   std::optional<protocol::WorkerEnvironment> environment_;
   std::unique_ptr<boost::asio::local::stream_protocol::socket> control_;
@@ -136,7 +140,6 @@ class Worker {
   std::shared_ptr<OutputCapture> parent_output_;
   std::unique_ptr<Run> run_;
   int runs_ = 0;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  ///< watched by what is posted to the loop
   boost::asio::steady_timer kill_timer_;
   boost::asio::steady_timer limit_timer_;
   boost::asio::steady_timer watch_timer_;

@@ -14,25 +14,27 @@ MAY_INCLUDE = {
     "protocol": [],
     "protocol/recording_format.h": [],
     "protocol/recording_columns.h": ["protocol/recording_format.h"],
-    "server/source": ["protocol"],
-    "server/analysis": ["protocol"],
+    # What several layers need; nothing of what the product is about.
+    "server/base": [],
+    "server/source": ["protocol", "server/base"],
+    "server/analysis": ["protocol", "server/base"],
     # What it renders: values, not how they are made.
-    "server/report": ["protocol", "server/analysis/profile.h", "server/analysis/prediction.h"]
+    "server/report": ["protocol", "server/base", "server/analysis/profile.h", "server/analysis/prediction.h"]
     + ["server/analysis/advice.h"],
     "server/analysis/profile.h": [],
     "server/analysis/prediction.h": ["server/analysis/profile.h"],
     "server/analysis/advice.h": ["server/analysis/profile.h", "server/analysis/prediction.h"],
     # Traces of other profilers become recordings: bytes in, values out.
-    "server/imports": ["protocol", "server/analysis"],
-    "server/store": [],
-    "server/store/content_hash.h": [],
-    "server/worker": ["protocol", "server/store/content_hash.h"],
+    "server/imports": ["protocol", "server/base", "server/analysis"],
+    "server/store": ["server/base"],
+    "server/worker": ["protocol", "server/base"],
     # A run from the request to the kept profile, for commands and for methods.
-    "server/profiling": ["protocol", "server/analysis", "server/report", "server/store", "server/worker"],
+    "server/profiling": ["protocol", "server/base", "server/analysis", "server/report", "server/store", "server/worker"],
     "server/transport": [],
-    "server/session": ["protocol", "server/transport"],
+    "server/session": ["protocol", "server/base", "server/transport"],
     "server/methods": [
         "protocol",
+        "server/base",
         "server/session",
         "server/source",
         "server/analysis",
@@ -59,7 +61,12 @@ HOMES = [
     (
         r"boost/.*|thread|mutex|shared_mutex|condition_variable|future|fstream|unistd\.h|sys/.*|fcntl\.h",
         ["server/store", "server/worker", "server/profiling", "server/transport", "server/session", "server/methods"]
-        + ["server/commands", "server/main.cpp", "profiler/agent"],
+        + ["server/commands", "server/main.cpp", "profiler/agent", "server/base/file.cpp"],
+    ),
+    (
+        r"base/(?:file|lifetime)\.h",
+        ["server/base", "server/store", "server/worker", "server/profiling", "server/transport", "server/session"]
+        + ["server/methods", "server/commands"],
     ),
 ]
 
@@ -166,7 +173,10 @@ CASES = [
     ("server/report/a.cpp", '#include "analysis/profile.h"', ""),
     ("server/report/a.cpp", '#include "analysis/ledger.h"', "may not include server/analysis/ledger.h"),
     ("server/worker/a.cpp", '#include "analysis/profile.h"', "may not include server/analysis/profile.h"),
-    ("server/worker/a.cpp", '#include "store/content_hash.h"', ""),
+    ("server/worker/a.cpp", '#include "base/content_hash.h"', ""),
+    ("server/analysis/a.cpp", '#include "base/content_hash.h"', ""),
+    ("server/analysis/a.cpp", '#include "base/file.h"', "belongs to"),
+    ("server/base/a.h", '#include "protocol/recording.h"', "may not include protocol/recording.h"),
     ("server/worker/a.cpp", '#include "store/profile_store.h"', "may not include server/store/profile_store.h"),
     ("server/worker/a.cpp", "#include <sqlite3.h>", "belongs to server/store"),
     ("server/store/a.cpp", '#include "analysis/profile.h"', "may not include server/analysis/profile.h"),
@@ -193,7 +203,8 @@ HEADERS = [
     "server/analysis/profile.h",
     "server/analysis/ledger.h",
     "server/report/text.h",
-    "server/store/content_hash.h",
+    "server/base/content_hash.h",
+    "server/base/file.h",
     "server/store/profile_store.h",
     "server/commands/profile.h",
     "server/transport/transport.h",

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/line_index.h"
 #include "tests/unit/source/marked.h"
 
 namespace ridgeline::source {
@@ -49,7 +50,7 @@ void expect_provider(std::string_view source, bool defined) {
   EXPECT_EQ(provider->defined, defined);
   EXPECT_EQ(provider->name_span, text.spans.at(0));
   EXPECT_EQ(slice(text.text, provider->name_span), provider->name);
-  EXPECT_EQ(provider->line, LineIndex(text.text).line_of(provider->name_span.begin));
+  EXPECT_EQ(provider->line, base::LineIndex(text.text).line_of(provider->name_span.begin));
   EXPECT_LE(provider->definition.begin, provider->name_span.begin);
   EXPECT_GE(provider->definition.end, provider->name_span.end);
   EXPECT_TRUE(entry_point->mistakes.empty()) << entry_point->mistakes[0].message;

@@ -5,38 +5,13 @@
 
 #include <fstream>
 
-#include "store/content_hash.h"
+#include "base/content_hash.h"
 #include "tests/unit/worker/places.h"
 
 namespace ridgeline::store {
 namespace {
 
 using worker::testing::TemporaryFolder;
-
-std::string hash_of(std::string_view text) {
-  ContentHash hash;
-  hash.add(text);
-  return hash.text();
-}
-
-// Vectors of the authors: http://www.isthe.com/chongo/src/fnv/test_fnv.c
-TEST(ContentHash, IsFnv1a) {
-  EXPECT_EQ(hash_of(""), "cbf29ce484222325");
-  EXPECT_EQ(hash_of("a"), "af63dc4c8601ec8c");
-  EXPECT_EQ(hash_of("foobar"), "85944171f73967e8");
-}
-
-TEST(ContentHash, TellsPartsApart) {
-  ContentHash one;
-  one.add("ab");
-  one.end_part();
-  one.add("c");
-  ContentHash two;
-  two.add("a");
-  two.end_part();
-  two.add("bc");
-  EXPECT_NE(one.text(), two.text());
-}
 
 class FingerprintTest : public ::testing::Test {
  protected:
@@ -62,7 +37,9 @@ TEST_F(FingerprintTest, HoldsWhileNothingChanges) {
   const Fingerprint fingerprint = take(later());
   EXPECT_TRUE(fingerprint.whole);
   ASSERT_EQ(fingerprint.files.size(), 2U);
-  EXPECT_EQ(fingerprint.files[0], (FileMark{entry_.string(), 13, hash_of("import model\n")}));
+  base::ContentHash hash;
+  hash.add("import model\n");
+  EXPECT_EQ(fingerprint.files[0], (FileMark{entry_.string(), 13, hash.text()}));
   EXPECT_TRUE(unchanged(fingerprint));
   folder_.file("unrelated.py", "y = 2\n");
   folder_.file("model.py", "x = 1\n");  // written anew, the same

@@ -141,17 +141,6 @@ TEST(UnpackSources, SaysThatAFolderStandsInTheWay) {
   EXPECT_THAT(error, HasSubstr("directory"));
 }
 
-TEST(WriteAtomically, ReplacesAFileWhole) {
-  const TemporaryFolder folder;
-  const std::string path = folder.file("file", "old and longer").string();
-  std::string error;
-  EXPECT_TRUE(write_atomically(path, std::string("new\0bytes", 9), error)) << error;
-  EXPECT_EQ(content_of(path), std::string("new\0bytes", 9));
-  EXPECT_FALSE(write_atomically((folder / "missing/file").string(), "", error));
-  EXPECT_THAT(error, HasSubstr("missing/file"));
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1);
-}
-
 TEST(SourcesHash, IsStable) {
   EXPECT_EQ(sources_hash().size(), 16U);
   EXPECT_EQ(sources_hash(), sources_hash());

@@ -1,11 +1,11 @@
-#include "analysis/alignment.h"
+#include "base/difference.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
-namespace ridgeline::analysis {
+namespace ridgeline::base {
 namespace {
 
 using Tokens = std::vector<std::uint64_t>;
@@ -22,31 +22,31 @@ std::size_t common_length(const Tokens& a, const Tokens& b) {
   return best[a.size()][b.size()];
 }
 
-TEST(Align, PairsEqualSequencesOneToOne) {
+TEST(CommonSubsequence, PairsEqualSequencesOneToOne) {
   const Tokens a = {5, 5, 7};
-  EXPECT_EQ(align(a, a, 0), (Pairs{{0, 0}, {1, 1}, {2, 2}}));
+  EXPECT_EQ(common_subsequence(a, a, 0), (Pairs{{0, 0}, {1, 1}, {2, 2}}));
 }
 
-TEST(Align, SkipsWhatOnlyOneHas) {
+TEST(CommonSubsequence, SkipsWhatOnlyOneHas) {
   const Tokens a = {1, 2, 3, 4};
   const Tokens b = {1, 9, 2, 4, 8};
-  EXPECT_EQ(align(a, b, 3), (Pairs{{0, 0}, {1, 2}, {3, 3}}));
+  EXPECT_EQ(common_subsequence(a, b, 3), (Pairs{{0, 0}, {1, 2}, {3, 3}}));
 }
 
-TEST(Align, EmptySequencesShareNothing) {
-  EXPECT_EQ(align({}, {}, 0), Pairs{});
-  EXPECT_EQ(align(Tokens{1, 2}, {}, 2), Pairs{});
-  EXPECT_EQ(align({}, Tokens{1, 2}, 2), Pairs{});
+TEST(CommonSubsequence, EmptySequencesShareNothing) {
+  EXPECT_EQ(common_subsequence({}, {}, 0), Pairs{});
+  EXPECT_EQ(common_subsequence(Tokens{1, 2}, {}, 2), Pairs{});
+  EXPECT_EQ(common_subsequence({}, Tokens{1, 2}, 2), Pairs{});
 }
 
-TEST(Align, GivesUpBeyondTheBound) {
+TEST(CommonSubsequence, GivesUpBeyondTheBound) {
   const Tokens a = {1, 2, 3};
   const Tokens b = {4, 5, 6};
-  EXPECT_EQ(align(a, b, 5), std::nullopt);
-  EXPECT_EQ(align(a, b, 6), Pairs{});
+  EXPECT_EQ(common_subsequence(a, b, 5), std::nullopt);
+  EXPECT_EQ(common_subsequence(a, b, 6), Pairs{});
 }
 
-TEST(Align, FindsTheLongestOfRandomSequences) {
+TEST(CommonSubsequence, FindsTheLongestOfRandomSequences) {
   std::mt19937 random(7);
   for (int round = 0; round < 500; ++round) {
     const auto draw = [&] {
@@ -56,7 +56,7 @@ TEST(Align, FindsTheLongestOfRandomSequences) {
     };
     const Tokens a = draw();
     const Tokens b = draw();
-    const auto pairs = align(a, b, 40);
+    const auto pairs = common_subsequence(a, b, 40);
     ASSERT_TRUE(pairs.has_value());
     EXPECT_EQ(pairs->size(), common_length(a, b));
     for (std::size_t i = 0; i < pairs->size(); ++i) {
@@ -69,4 +69,4 @@ TEST(Align, FindsTheLongestOfRandomSequences) {
 }
 
 }  // namespace
-}  // namespace ridgeline::analysis
+}  // namespace ridgeline::base

@@ -1,13 +1,12 @@
-#include "source/text.h"
+#include "base/line_index.h"
 
 #include <algorithm>
-#include <cstring>
 
-namespace ridgeline::source {
+namespace ridgeline::base {
 
 namespace {
 
-/// The places after the ends of lines whose last byte is in [begin, end).
+/// The places after the line ends whose last byte is in [begin, end).
 std::vector<std::uint32_t> starts_after(std::string_view text, std::size_t begin, std::size_t end) {
   std::vector<std::uint32_t> starts;
   const bool has_returns = text.substr(begin, end - begin).find('\r') != std::string_view::npos;
@@ -24,18 +23,6 @@ std::vector<std::uint32_t> starts_after(std::string_view text, std::size_t begin
 }
 
 }  // namespace
-
-std::string_view slice(std::string_view text, Span span) {
-  const std::size_t begin = std::min(span.begin, text.size());
-  return text.substr(begin, std::max(span.end, begin) - begin);
-}
-
-std::string_view cut_utf8(std::string_view text, std::size_t size) {
-  while (size > 0 && size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U) {
-    --size;
-  }
-  return text.substr(0, size);
-}
 
 LineIndex::LineIndex(std::string_view text) : starts_(starts_after(text, 0, text.size())) {
   starts_.insert(starts_.begin(), 0);
@@ -57,16 +44,16 @@ std::string_view LineIndex::line_in(std::string_view text, std::size_t line) con
   return content;
 }
 
-void LineIndex::replace(Span replaced, std::size_t size, std::string_view text) {
-  // A return before the replaced bytes ends a line or not, by what follows it.
-  const std::size_t begin = replaced.begin == 0 ? 0 : replaced.begin - 1;
-  const std::vector<std::uint32_t> inserted = starts_after(text, begin, replaced.begin + size);
-  const auto first = std::lower_bound(starts_.begin() + 1, starts_.end(), begin + 1);
-  const auto last = std::upper_bound(first, starts_.end(), replaced.end);
-  const auto delta = static_cast<std::uint32_t>(size - (replaced.end - replaced.begin));  // modulo 2^32
+void LineIndex::replace(std::size_t begin, std::size_t end, std::size_t size, std::string_view text) {
+  // A \r before the replaced bytes ends a line or not, depending on what follows it.
+  const std::size_t reread = begin == 0 ? 0 : begin - 1;
+  const std::vector<std::uint32_t> inserted = starts_after(text, reread, begin + size);
+  const auto first = std::lower_bound(starts_.begin() + 1, starts_.end(), reread + 1);
+  const auto last = std::upper_bound(first, starts_.end(), end);
+  const auto delta = static_cast<std::uint32_t>(size - (end - begin));  // modulo 2^32
   std::for_each(last, starts_.end(), [&](std::uint32_t& start) { start += delta; });
   const auto gap = starts_.erase(first, last);
   starts_.insert(gap, inserted.begin(), inserted.end());
 }
 
-}  // namespace ridgeline::source
+}  // namespace ridgeline::base

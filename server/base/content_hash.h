@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace ridgeline::store {
+namespace ridgeline::base {
 
 /// FNV-1a, 64 bits, by parts. It finds accidents, not attacks: two versions of a file agree by chance once in 2^64.
 /// Whoever could forge one can write to the cache, and needs no collision.
@@ -34,4 +34,4 @@ class ContentHash {
   std::uint64_t hash_ = 0xCBF29CE484222325ULL;
 };
 
-}  // namespace ridgeline::store
+}  // namespace ridgeline::base

@@ -1,8 +1,9 @@
-#include "analysis/alignment.h"
+#include "base/difference.h"
 
 #include <algorithm>
+#include <cstdlib>
 
-namespace ridgeline::analysis {
+namespace ridgeline::base {
 
 namespace {
 
@@ -31,6 +32,9 @@ std::vector<Front> search(Tokens a, Tokens b, Offset max_edits) {
   const auto size_a = static_cast<Offset>(a.size());
   const auto size_b = static_cast<Offset>(b.size());
   std::vector<Front> fronts;
+  if (std::abs(size_a - size_b) > max_edits) {
+    return fronts;
+  }
   for (Offset edits = 0; edits <= std::min(max_edits, size_a + size_b); ++edits) {
     Front front(edits);
     for (Offset diagonal = -edits; diagonal <= edits; diagonal += 2) {
@@ -57,7 +61,8 @@ std::vector<Front> search(Tokens a, Tokens b, Offset max_edits) {
 
 }  // namespace
 
-std::optional<std::vector<std::pair<std::size_t, std::size_t>>> align(Tokens a, Tokens b, std::size_t max_edits) {
+std::optional<std::vector<std::pair<std::size_t, std::size_t>>> common_subsequence(Tokens a, Tokens b,
+                                                                                   std::size_t max_edits) {
   const std::vector<Front> fronts = search(a, b, static_cast<Offset>(max_edits));
   if (fronts.empty()) {
     return std::nullopt;
@@ -89,4 +94,4 @@ std::optional<std::vector<std::pair<std::size_t, std::size_t>>> align(Tokens a, 
   return pairs;
 }
 
-}  // namespace ridgeline::analysis
+}  // namespace ridgeline::base

@@ -1,0 +1,59 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <random>
+
+namespace ridgeline::base {
+
+namespace {
+
+std::error_code last_error() { return {errno, std::generic_category()}; }
+
+std::error_code write_all(int file, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(file, content.data(), content.size());
+    if (written < 0 && errno != EINTR) {
+      return last_error();
+    }
+    content.remove_prefix(written < 0 ? 0 : static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::error_code write_atomically(const std::string& path, std::string_view content, FileAccess access) {
+  const std::string part = path + "." + unique_suffix() + ".part";
+  const mode_t mode = access == FileAccess::kOwner ? 0600 : 0666;
+  const int file = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  if (file < 0) {
+    return last_error();
+  }
+  std::error_code problem = write_all(file, content);
+  if (::close(file) != 0 && !problem) {
+    problem = last_error();
+  }
+  if (!problem && ::rename(part.c_str(), path.c_str()) != 0) {
+    problem = last_error();
+  }
+  if (problem) {
+    ::unlink(part.c_str());
+  }
+  return problem;
+}
+
+std::string unique_suffix() {
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::random_device random;
+  std::string text;
+  for (std::uint64_t bits = (std::uint64_t{random()} << 32U) | random(); text.size() < 16; bits >>= 4U) {
+    text.push_back(kDigits[bits & 0xFU]);
+  }
+  return text;
+}
+
+}  // namespace ridgeline::base

@@ -1,0 +1,29 @@
+// Paths as text: absolute, with '/' between their parts. The file system is not asked.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace ridgeline::base {
+
+/// The part of `path` below `folder`, without a '/' in front; nothing when it is not below it. A folder is not below
+/// itself, nothing is below the empty path, and a '/' at the folder's end does not matter.
+constexpr std::optional<std::string_view> relative_to(std::string_view path, std::string_view folder) {
+  if (folder.empty() || !path.starts_with(folder)) {
+    return std::nullopt;
+  }
+  std::string_view rest = path.substr(folder.size());
+  if (!folder.ends_with('/')) {
+    if (!rest.starts_with('/')) {
+      return std::nullopt;
+    }
+    rest.remove_prefix(1);
+  }
+  return rest.empty() ? std::nullopt : std::optional(rest);
+}
+
+constexpr bool is_below(std::string_view path, std::string_view folder) {
+  return relative_to(path, folder).has_value();
+}
+
+}  // namespace ridgeline::base
