@@ -130,24 +130,25 @@ void ProfilingFlow::ask_and_run(Workspace& workspace, const std::string& uri, co
 void ProfilingFlow::ask(Workspace& workspace, profiling::ProfileRequest request, const profiling::Target& target,
                         const protocol::Json& params, const session::CancelToken& cancel, ProfileDone done) {
   const auto asked_about = entries_.consent().identify(target);
-  const auto answered = lifetime_.guard([this, &workspace, request = std::move(request), target, params, cancel,
-                                         asked_about, done = std::move(done)](const std::optional<std::string>& choice) {
-    asking_.erase({&workspace, target.entry});
-    if (choice != kYes || !asked_about.has_value()) {
-      const profiling::RunFailure refused = not_trusted(target);
-      done(nullptr, &refused);
-      return;
-    }
-    std::string problem;
-    if (!entries_.consent().agree(target, *asked_about, problem)) {
-      ask(workspace, request, target, params, cancel, done);  // it was replaced while the question stood there
-      return;
-    }
-    if (!problem.empty()) {
-      workspace.session().log(protocol::MessageType::kWarning, problem);
-    }
-    run(workspace, request, target, params, cancel, done);
-  });
+  const auto answered =
+      lifetime_.guard([this, &workspace, request = std::move(request), target, params, cancel, asked_about,
+                       done = std::move(done)](const std::optional<std::string>& choice) {
+        asking_.erase({&workspace, target.entry});
+        if (choice != kYes || !asked_about.has_value()) {
+          const profiling::RunFailure refused = not_trusted(target);
+          done(nullptr, &refused);
+          return;
+        }
+        std::string problem;
+        if (!entries_.consent().agree(target, *asked_about, problem)) {
+          ask(workspace, request, target, params, cancel, done);  // it was replaced while the question stood there
+          return;
+        }
+        if (!problem.empty()) {
+          workspace.session().log(protocol::MessageType::kWarning, problem);
+        }
+        run(workspace, request, target, params, cancel, done);
+      });
   asking_.insert({&workspace, target.entry});
   workspace.session().ask(protocol::MessageType::kInfo, question(target, entries_.consent().held(target)),
                           {kYes, "Not now"}, answered);

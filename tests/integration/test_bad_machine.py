@@ -212,7 +212,7 @@ def test_every_kind_is_documented() -> None:
     cpp = "\n".join(file.read_text() for file in (ROOT / "server").rglob("*.cpp"))
     python = "\n".join(file.read_text() for file in (ROOT / "profiler" / "runner").rglob("*.py"))
     kinds = {
-        *re.findall(r'\b(?:fail|failure|failure_of|Failure)\s*[({]\s*"([a-z-]+)"', cpp),
+        *re.findall(r'\b(?:fail|failure|failure_of|Failure|unsupported)\s*[({]\s*"([a-z-]+)"', cpp),
         *re.findall(r'\bFailure\(\s*"([a-z-]+)"', python),
         *re.findall(r'_wrong\(\s*[\w.]+,\s*"([a-z-]+)"', python),
         *re.findall(r'^ {4,8}return "([a-z]+(?:-[a-z]+)*)"$', python.split("def kind_of")[1].split("\ndef ")[0], re.M),

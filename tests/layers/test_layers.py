@@ -29,7 +29,14 @@ MAY_INCLUDE = {
     "server/store": ["server/base"],
     "server/worker": ["protocol", "server/base"],
     # A run from the request to the kept profile, for commands and for methods.
-    "server/profiling": ["protocol", "server/base", "server/analysis", "server/report", "server/store", "server/worker"],
+    "server/profiling": [
+        "protocol",
+        "server/base",
+        "server/analysis",
+        "server/report",
+        "server/store",
+        "server/worker",
+    ],
     "server/transport": [],
     "server/session": ["protocol", "server/base", "server/transport"],
     "server/methods": [
