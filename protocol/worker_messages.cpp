@@ -37,7 +37,12 @@ WorkerEnvironment environment_from(const json& value) {
 
 Failure failure_from(const json& value) {
   Failure failure;
-  value.at("kind").get_to(failure.kind);
+  const auto name = value.at("kind").get<std::string>();
+  const std::optional<FailureKind> kind = failure_kind_named(name);
+  if (!kind.has_value()) {
+    throw std::invalid_argument("no failure is called \"" + name + "\"");
+  }
+  failure.kind = *kind;
   value.at("stage").get_to(failure.stage);
   value.at("message").get_to(failure.message);
   for (const json& frame : array_at(value, "frames")) {

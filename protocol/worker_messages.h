@@ -15,6 +15,8 @@
 #include <variant>
 #include <vector>
 
+#include "protocol/failure_kind.h"
+
 namespace ridgeline::protocol {
 
 /// What the worker's interpreter is: enough to build an agent for it.
@@ -100,9 +102,9 @@ struct TraceFrame {
   std::string function;
   std::string text;
 };
-/// Something of the user's went wrong. `kind`: docs/errors.md.
+/// Why there is no profile.
 struct Failure {
-  std::string kind;
+  FailureKind kind = FailureKind::kInternalError;
   std::string stage;
   std::string message;
   std::vector<TraceFrame> frames;  ///< outermost first
@@ -110,8 +112,8 @@ struct Failure {
 };
 
 /// A failure that the daemon itself finds: no frames, no batch size.
-inline Failure failure_of(std::string kind, std::string stage, std::string message) {
-  return {std::move(kind), std::move(stage), std::move(message), {}, std::nullopt};
+inline Failure failure_of(FailureKind kind, std::string stage, std::string message) {
+  return {kind, std::move(stage), std::move(message), {}, std::nullopt};
 }
 
 /// A batch size that did not run, while others did.

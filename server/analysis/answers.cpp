@@ -198,7 +198,7 @@ Answer answer(const Predictor& predictor, const Question& question) {
   }
   std::ranges::copy_if(predictor.skipped, std::back_inserter(answer.failed), [&](const Skipped& skipped) {
     return answer.batch.has_value() && skipped.batch_size <= answer.batch->batch_size &&
-           skipped.kind == "out-of-memory";
+           skipped.kind == protocol::FailureKind::kOutOfMemory;
   });
   return answer;
 }

@@ -178,7 +178,7 @@ BatchRange memory_range(const Predictor& predictor) {
 
 bool ran_out_of_memory(const Predictor& predictor, int batch_size) {
   const auto failed = [&](const Skipped& skipped) {
-    return skipped.kind == "out-of-memory" && skipped.batch_size <= batch_size;
+    return skipped.kind == protocol::FailureKind::kOutOfMemory && skipped.batch_size <= batch_size;
   };
   return std::ranges::any_of(predictor.skipped, failed) && !measured_at(predictor, batch_size).has_value();
 }

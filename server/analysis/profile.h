@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "protocol/failure_kind.h"
+
 namespace ridgeline::analysis {
 
 /// Recomputation is forward work that runs again during backward: activation checkpointing.
@@ -337,7 +339,7 @@ struct Check {
 /// A batch size that was tried and did not run.
 struct Skipped {
   int batch_size = 0;
-  std::string kind;
+  protocol::FailureKind kind = protocol::FailureKind::kException;
   std::string message;
 };
 

@@ -10,7 +10,7 @@ namespace ridgeline::analysis {
 /// `times_ns` were taken in rounds of `per_round`, in turns with other batch sizes; needs one of them, and `per_round`
 /// of at least 1.
 ///
-/// The interval is that of the rounds' medians: iterations of one round share the machine's mood, and taken as
+/// The interval is that of the rounds' medians: iterations of one round are correlated, and taken as
 /// independent they would claim more than they know. The A/A noise is the difference of two halves of the measurement
 /// that were made alike. An outlier lies 5 standard deviations (by the median absolute deviation) and a fifth above
 /// the median. Pure.

@@ -53,7 +53,7 @@ struct Findings {
   const protocol::Failure* failure() const {
     return warmed.has_value() ? std::get_if<protocol::Failure>(&warmed->outcome) : nullptr;
   }
-  bool failed_with(std::string_view kind) const { return failure() != nullptr && failure()->kind == kind; }
+  bool failed_with(protocol::FailureKind kind) const { return failure() != nullptr && failure()->kind == kind; }
   /// What the interpreter said of itself; null when it did not come to that.
   const protocol::WorkerEnvironment* environment() const {
     return warmed.has_value() && warmed->environment.has_value() ? &*warmed->environment : nullptr;
@@ -96,13 +96,13 @@ Check check_interpreter(const Findings& found, const profiling::ProfileRequest& 
   }
   const std::string where = path + " (" + found.interpreter.source + ")";
   const protocol::WorkerEnvironment* environment = found.environment();
-  if (environment == nullptr && found.failure() != nullptr && !found.failed_with("cache")) {
-    const std::string words = found.failed_with("timeout")
+  if (environment == nullptr && found.failure() != nullptr && !found.failed_with(protocol::FailureKind::kCache)) {
+    const std::string words = found.failed_with(protocol::FailureKind::kTimeout)
                                   ? "did not start within " + std::to_string(request.time_limit.count()) + " s"
                                   : found.failure()->message;
     return {CheckStatus::kFail, name, where + ": " + words, kOtherPython};
   }
-  if (found.failed_with("python-unsupported")) {
+  if (found.failed_with(protocol::FailureKind::kPythonUnsupported)) {
     return {CheckStatus::kFail, name, where + ": " + found.failure()->message, kOtherPython};
   }
   if (environment == nullptr) {
@@ -116,27 +116,29 @@ Check check_torch(const Findings& found) {
   if (environment == nullptr) {
     return not_tried("torch", "no interpreter was started");
   }
-  if (found.failed_with("no-torch") || found.failed_with("torch-unsupported")) {
+  if (found.failed_with(protocol::FailureKind::kNoTorch) ||
+      found.failed_with(protocol::FailureKind::kTorchUnsupported)) {
     return {CheckStatus::kFail, "torch", found.failure()->message, ""};
   }
   return {CheckStatus::kOk, "torch", environment->torch, ""};
 }
 
 Check check_agent(const Findings& found) {
-  static constexpr std::array<std::string_view, 3> kEarlier = {"no-torch", "torch-unsupported", "python-unsupported"};
+  using enum protocol::FailureKind;
+  static constexpr std::array kEarlier = {kNoTorch, kTorchUnsupported, kPythonUnsupported};
   const std::string name = "agent";
   const protocol::WorkerEnvironment* environment = found.environment();
   if (environment == nullptr ||
-      std::ranges::any_of(kEarlier, [&](std::string_view kind) { return found.failed_with(kind); })) {
+      std::ranges::any_of(kEarlier, [&](protocol::FailureKind kind) { return found.failed_with(kind); })) {
     return not_tried(name, "it needs an interpreter with torch, and the cache folder");
   }
   if (found.agent_loaded()) {
     return {CheckStatus::kOk, name, std::string(found.built ? "built now" : "in the cache") + ", and loads", ""};
   }
   std::string fix;
-  if (found.failed_with("agent-build-failed")) {
+  if (found.failed_with(protocol::FailureKind::kAgentBuildFailed)) {
     fix = "Use another compiler: set CXX. It must know C++17 and fit torch's libraries.";
-  } else if (found.failed_with("agent-refused")) {
+  } else if (found.failed_with(protocol::FailureKind::kAgentRefused)) {
     fix = "Run this again: the agent is built anew.";
   }
   return {CheckStatus::kFail, name, found.failure()->message, fix};
@@ -208,7 +210,7 @@ Check check_cache(const Findings& found) {
   if (const std::string problem = write_problem(found.cache); !problem.empty()) {
     return {CheckStatus::kFail, "cache", found.cache + " cannot be written to: " + problem, kOtherCache};
   }
-  if (found.failed_with("cache")) {
+  if (found.failed_with(protocol::FailureKind::kCache)) {
     return {CheckStatus::kFail, "cache", found.failure()->message, kOtherCache};
   }
   std::error_code problem;
@@ -244,11 +246,12 @@ Check check_profiles(const Findings& found) {
 int run(const profiling::ProfileRequest& request) {
   if (const std::string problem = request.entry.empty() ? "" : profiling::entry_problem(request.entry);
       !problem.empty()) {
-    std::cerr << failure_text({protocol::failure_of("entry-unreadable", "start", problem), ""}, "");
+    std::cerr << failure_text({protocol::failure_of(protocol::FailureKind::kEntryUnreadable, "start", problem), ""},
+                              "");
     return kExitUsage;
   }
   const Findings found = look(request);
-  if (found.failed_with("cancelled")) {
+  if (found.failed_with(protocol::FailureKind::kCancelled)) {
     std::cerr << "error: cancelled [cancelled]\n";
     return kExitCancelled;
   }

@@ -1,9 +1,7 @@
 #include "commands/failure_text.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
-#include <string_view>
 
 #include "analysis/source_scope.h"
 #include "commands/exit_codes.h"
@@ -13,10 +11,6 @@ namespace ridgeline::commands {
 
 namespace {
 
-constexpr std::array<std::string_view, 12> kMachineKinds = {
-    "interpreter",        "cache",         "no-torch",  "no-compiler", "agent-build-failed", "torch-unsupported",
-    "python-unsupported", "agent-refused", "resources", "worker-died", "worker-protocol",    "allocator"};
-
 /// Frames of the user's project, or all of them when none is.
 std::vector<protocol::TraceFrame> user_frames(const std::vector<protocol::TraceFrame>& frames,
                                               const std::string& project_root) {
@@ -25,11 +19,6 @@ std::vector<protocol::TraceFrame> user_frames(const std::vector<protocol::TraceF
     return analysis::is_user_file(frame.file, {project_root, {}});
   });
   return own.empty() ? frames : own;
-}
-
-bool output_helps(const std::string& kind) {
-  return kind == "process-died" || kind == "process-replaced" || kind == "process-stopped" || kind == "timeout" ||
-         kind == "worker-died" || kind == "exit";
 }
 
 std::string last_lines(const std::string& text, std::size_t count) {
@@ -57,7 +46,7 @@ std::string failure_text(const profiling::RunFailure& run, const std::string& pr
   if (failure.batch_size.has_value()) {
     text += " (batch size " + std::to_string(*failure.batch_size) + ")";
   }
-  text += " [" + failure.kind + "]" + failure.message.substr(first_line) + "\n";
+  text += " [" + std::string(protocol::name_of(failure.kind)) + "]" + failure.message.substr(first_line) + "\n";
   for (const protocol::TraceFrame& frame : frames) {
     if (frame.function.empty()) {
       continue;
@@ -68,7 +57,7 @@ std::string failure_text(const profiling::RunFailure& run, const std::string& pr
       text += "    " + frame.text + "\n";
     }
   }
-  if (output_helps(failure.kind) && !run.output.empty()) {
+  if (protocol::info_of(failure.kind).output_explains && !run.output.empty()) {
     text += "The process wrote last:\n" + last_lines(run.output, 20);
     text += text.ends_with('\n') ? "" : "\n";
   }
@@ -76,13 +65,8 @@ std::string failure_text(const profiling::RunFailure& run, const std::string& pr
 }
 
 int exit_code_of(const protocol::Failure& failure) {
-  if (failure.kind == "cancelled") {
-    return kExitCancelled;
-  }
-  if (failure.kind == "entry-unreadable") {
-    return kExitUsage;
-  }
-  return std::ranges::find(kMachineKinds, failure.kind) != kMachineKinds.end() ? kExitEnvironment : kExitEntryFailed;
+  const int code = protocol::info_of(failure.kind).exit_code;
+  return code == 0 ? kExitEntryFailed : code;
 }
 
 }  // namespace ridgeline::commands

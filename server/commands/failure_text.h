@@ -7,7 +7,7 @@
 
 namespace ridgeline::commands {
 
-/// "FILE:LINE: error: ..." with the user's own frames and, where they help, the last words of the process.
+/// "FILE:LINE: error: ..." with the user's own frames and, where they help, the last output of the process.
 /// Control characters that come from user code are replaced.
 std::string failure_text(const profiling::RunFailure& failure, const std::string& project_root);
 

@@ -215,7 +215,7 @@ Json failure_json(const profiling::RunFailure& failure) {
   for (const protocol::TraceFrame& frame : failure.failure.frames) {
     frames.push_back({{"file", frame.file}, {"line", frame.line}, {"function", frame.function}, {"text", frame.text}});
   }
-  return {{"kind", failure.failure.kind},
+  return {{"kind", protocol::name_of(failure.failure.kind)},
           {"stage", failure.failure.stage},
           {"message", failure.failure.message},
           {"frames", std::move(frames)},

@@ -58,7 +58,7 @@ void add_failure(const Snapshot& snapshot, const Entry& entry, std::vector<Diagn
     diagnostic.range = snapshot.line_range(*line);
   }
   diagnostic.severity = DiagnosticSeverity::kError;
-  diagnostic.code = failure.kind;
+  diagnostic.code = protocol::name_of(failure.kind);
   diagnostic.source = kSource;
   diagnostic.message = failure.message;
   diagnostic.data = {{"stage", failure.stage}};
@@ -176,7 +176,9 @@ std::vector<Diagnostic> diagnostics(const Snapshot& snapshot) {
   add_mistakes(snapshot, diagnostics);
   add_unparsed(snapshot, diagnostics);
   // What the text shows was told above, also when the run found it.
-  const auto told = [&](const Diagnostic& diagnostic) { return diagnostic.code == failed->failed->run.failure.kind; };
+  const auto told = [&](const Diagnostic& diagnostic) {
+    return diagnostic.code == protocol::name_of(failed->failed->run.failure.kind);
+  };
   if (failed != nullptr && failed->failed.has_value() && std::ranges::none_of(diagnostics, told)) {
     add_failure(snapshot, *failed, diagnostics);
   }

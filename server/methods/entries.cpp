@@ -102,8 +102,7 @@ void Entries::profile(profiling::ProfileRequest request, const profiling::Target
       entry.going.reset();
     }
     if (auto* failure = std::get_if<profiling::RunFailure>(&outcome)) {
-      const std::string& kind = failure->failure.kind;
-      const bool given_up = kind == "cancelled" || kind == "superseded" || kind == "not-trusted";
+      const bool given_up = protocol::info_of(failure->failure.kind).ended_on_purpose;
       if (!given_up) {
         entry.failed = Failed{*failure, texts};
       }
@@ -188,7 +187,7 @@ void Entries::end_trial(Entry& entry, const std::shared_ptr<const Figures>& held
   entry.trial.reset();
   if (auto* failure = std::get_if<profiling::RunFailure>(&outcome)) {
     const protocol::Failure& what = failure->failure;
-    if (what.kind != "cancelled" && what.kind != "superseded" && what.kind != "not-trusted") {
+    if (!protocol::info_of(what.kind).ended_on_purpose) {
       entry.trial = TrialState{batch_size, std::nullopt,
                                "batch size " + std::to_string(batch_size) + " could not be tried: " + what.message};
     }

@@ -16,7 +16,6 @@ namespace {
 /// Editors that save several files at once do it within this.
 constexpr std::chrono::milliseconds kDebounce{5};
 constexpr const char* kYes = "Profile";
-constexpr std::string_view kNotTrusted = "not-trusted";
 
 std::string name_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
@@ -28,10 +27,11 @@ std::string question(const profiling::Target& target, bool agreed_before) {
 }
 
 profiling::RunFailure not_trusted(const profiling::Target& target) {
-  return {protocol::failure_of(std::string(kNotTrusted), "start",
-                               "The code of " + name_of(target.entry) +
-                                   " may not run: nobody agreed. Where the editor cannot ask, its settings for this "
-                                   "server can say so: initializationOptions {\"trust\": \"editor\"}."),
+  return {protocol::failure_of(
+              protocol::FailureKind::kNotTrusted, "start",
+              "The code of " + name_of(target.entry) +
+                  " was not run: permission was not given. Where the editor cannot ask, its settings for this "
+                  "server can say so: initializationOptions {\"trust\": \"editor\"}."),
           ""};
 }
 
@@ -157,7 +157,8 @@ void ProfilingFlow::ask(Workspace& workspace, profiling::ProfileRequest request,
 void ProfilingFlow::run(Workspace& workspace, profiling::ProfileRequest request, const profiling::Target& target,
                         const protocol::Json& params, const session::CancelToken& cancel, ProfileDone done) {
   if (cancel.cancelled()) {
-    const profiling::RunFailure cancelled{protocol::failure_of("cancelled", "start", "The profile was cancelled."), ""};
+    const profiling::RunFailure cancelled{
+        protocol::failure_of(protocol::FailureKind::kCancelled, "start", "The profile was cancelled."), ""};
     done(nullptr, &cancelled);
     return;
   }
@@ -169,7 +170,7 @@ void ProfilingFlow::run(Workspace& workspace, profiling::ProfileRequest request,
                          done = std::move(done)](const Entry& entry, const profiling::RunFailure* failure) {
     bar->end(failure == nullptr ? "" : failure->failure.message);
     const auto still_there = session.lock();
-    if (failure != nullptr && failure->failure.kind == kNotTrusted && still_there != nullptr &&
+    if (failure != nullptr && failure->failure.kind == protocol::FailureKind::kNotTrusted && still_there != nullptr &&
         still_there->running()) {
       // It was replaced while the profile waited for its turn. The request's own progress has ended.
       ask(workspace, request, target, nullptr, cancel, done);
@@ -222,7 +223,7 @@ void ProfilingFlow::again(Workspace& workspace, const std::string& entry) {
   }
   ask(workspace, std::move(request), *target, nullptr, {},
       [this, entry = target->entry](const Entry*, const profiling::RunFailure* failure) {
-        if (failure != nullptr && failure->failure.kind == kNotTrusted) {
+        if (failure != nullptr && failure->failure.kind == protocol::FailureKind::kNotTrusted) {
           entries_.leave_saves_alone(entry);
         }
       });

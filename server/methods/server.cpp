@@ -224,7 +224,7 @@ void Server::profile(session::Session& session, const std::string& uri, const Js
                 }
                 if (failure == nullptr) {
                   answer_summary(client->second->workspace, *entry, std::move(*answer));
-                } else if (failure->failure.kind == "cancelled") {
+                } else if (failure->failure.kind == protocol::FailureKind::kCancelled) {
                   answer->error(code::kRequestCancelled, failure->failure.message, failure_json(*failure));
                 } else {
                   answer->error(code::kRequestFailed, failure->failure.message, failure_json(*failure));

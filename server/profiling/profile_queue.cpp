@@ -25,7 +25,7 @@ ProfileOutcome make_or_fail(worker::Finished finished, const ProfileRequest& req
     return held == nullptr ? make_profile(std::move(finished), request, target, plan)
                            : make_trial(std::move(finished), request, target, plan, *held);
   } catch (const std::exception& error) {
-    return RunFailure{protocol::failure_of("internal-error", "analyse",
+    return RunFailure{protocol::failure_of(protocol::FailureKind::kInternalError, "analyse",
                                            std::string("The analysis failed: ") + error.what() + ". Please report it."),
                       ""};
   }
@@ -43,7 +43,7 @@ struct ProfileQueue::Job {
   JobEvents events;
   PlannedRun plan;
   State state = State::kWaiting;
-  std::string ended_as;  ///< "cancelled" or "superseded" while its run is being ended
+  std::optional<protocol::FailureKind> ended_as;  ///< kCancelled or kSuperseded while its run is being ended
 };
 
 ProfileQueue::ProfileQueue(asio::io_context& loop, asio::thread_pool& pool, worker::Reaper& reaper)
@@ -56,7 +56,7 @@ void ProfileQueue::post(std::function<void()> work) { asio::post(loop_, lifetime
 ProfileQueue::Ticket ProfileQueue::add(ProfileRequest request, Target target, JobEvents events) {
   for (const auto& job : jobs_) {
     if (job->target.entry == target.entry || job->held != nullptr) {
-      post([this, ticket = job->ticket] { end(ticket, "superseded"); });
+      post([this, ticket = job->ticket] { end(ticket, protocol::FailureKind::kSuperseded); });
     }
   }
   return push(std::make_unique<Job>(Job{++last_ticket_,
@@ -66,14 +66,14 @@ ProfileQueue::Ticket ProfileQueue::add(ProfileRequest request, Target target, Jo
                                         std::move(events),
                                         {},
                                         Job::State::kWaiting,
-                                        ""}));
+                                        std::nullopt}));
 }
 
 ProfileQueue::Ticket ProfileQueue::add_trial(ProfileRequest request, Target target,
                                              std::shared_ptr<const MadeProfile> held, JobEvents events) {
   for (const auto& job : jobs_) {
     if (job->held != nullptr) {
-      post([this, ticket = job->ticket] { end(ticket, "superseded"); });
+      post([this, ticket = job->ticket] { end(ticket, protocol::FailureKind::kSuperseded); });
     }
   }
   return push(std::make_unique<Job>(Job{++last_ticket_,
@@ -83,7 +83,7 @@ ProfileQueue::Ticket ProfileQueue::add_trial(ProfileRequest request, Target targ
                                         std::move(events),
                                         {},
                                         Job::State::kWaiting,
-                                        ""}));
+                                        std::nullopt}));
 }
 
 ProfileQueue::Ticket ProfileQueue::push(std::unique_ptr<Job> job) {
@@ -97,9 +97,9 @@ ProfileQueue::Job* ProfileQueue::find(Ticket ticket) {
   return found == jobs_.end() ? nullptr : found->get();
 }
 
-void ProfileQueue::end(Ticket ticket, const std::string& kind) {
+void ProfileQueue::end(Ticket ticket, protocol::FailureKind kind) {
   Job* job = find(ticket);
-  if (job == nullptr || !job->ended_as.empty()) {
+  if (job == nullptr || job->ended_as.has_value()) {
     return;
   }
   job->ended_as = kind;
@@ -139,7 +139,7 @@ void ProfileQueue::start(Job& job) {
     job.state = Job::State::kAnalysing;  // nothing of it runs
     post([this, ticket = job.ticket] {
       finish(ticket,
-             RunFailure{protocol::failure_of("not-trusted", "start",
+             RunFailure{protocol::failure_of(protocol::FailureKind::kNotTrusted, "start",
                                              "The code did not run: its project was replaced since you agreed."),
                         ""});
     });
@@ -154,7 +154,7 @@ void ProfileQueue::start(Job& job) {
   const auto handle = [this, ticket = job.ticket](worker::Event event) {
     Job* running = find(ticket);
     if (const auto* step = std::get_if<protocol::Progress>(&event)) {
-      if (running->ended_as.empty()) {
+      if (!running->ended_as.has_value()) {
         running->events.progress(*step);
       }
     } else {
@@ -171,7 +171,7 @@ void ProfileQueue::start(Job& job) {
 }
 
 void ProfileQueue::analyse(Job& job, worker::Finished finished) {
-  if (!job.ended_as.empty()) {
+  if (job.ended_as.has_value()) {
     finish(job.ticket, RunFailure{});
     return;
   }
@@ -195,11 +195,12 @@ void ProfileQueue::finish(Ticket ticket, ProfileOutcome outcome) {
   }
   const std::unique_ptr<Job> job = std::move(*found);
   jobs_.erase(found);
-  if (!job->ended_as.empty()) {
+  if (job->ended_as.has_value()) {
     outcome =
-        RunFailure{job->ended_as == "cancelled"
-                       ? protocol::failure_of("cancelled", "start", "The profile was cancelled.")
-                       : protocol::failure_of("superseded", "start", "A newer profile of the same file replaced it."),
+        RunFailure{job->ended_as == protocol::FailureKind::kCancelled
+                       ? protocol::failure_of(protocol::FailureKind::kCancelled, "start", "The profile was cancelled.")
+                       : protocol::failure_of(protocol::FailureKind::kSuperseded, "start",
+                                              "A newer profile of the same file replaced it."),
                    ""};
   }
   start_next();

@@ -48,7 +48,7 @@ class ProfileQueue {
   /// run, and no profile.
   Ticket add_trial(ProfileRequest request, Target target, std::shared_ptr<const MadeProfile> held, JobEvents events);
   /// The job finishes with a failure of kind "cancelled", within 200 ms. Unknown tickets are ignored.
-  void cancel(Ticket ticket) { end(ticket, "cancelled"); }
+  void cancel(Ticket ticket) { end(ticket, protocol::FailureKind::kCancelled); }
   /// Jobs that wait or run.
   std::size_t size() const { return jobs_.size(); }
   bool is_warm() const { return worker_ != nullptr && worker_->parent_process() != 0; }
@@ -57,7 +57,7 @@ class ProfileQueue {
   struct Job;
 
   Ticket push(std::unique_ptr<Job> job);
-  void end(Ticket ticket, const std::string& kind);
+  void end(Ticket ticket, protocol::FailureKind kind);
   void start_next();
   void start(Job& job);
   void analyse(Job& job, worker::Finished finished);

@@ -18,7 +18,7 @@ constexpr const char* kAsTheCodeAsks = "as the code asks";
 /// Code may take another path where it is told that there is CUDA: such a profile is kept apart.
 constexpr const char* kInPlaceOfCuda = "cpu in place of cuda";
 
-RunFailure failure(const std::string& kind, const std::string& message) {
+RunFailure failure(protocol::FailureKind kind, const std::string& message) {
   return {protocol::failure_of(kind, "start", message), ""};
 }
 
@@ -60,23 +60,24 @@ std::variant<Target, RunFailure> find_target(const ProfileRequest& request) {
   Target target;
   target.device = request.device.empty() ? kAsTheCodeAsks : kInPlaceOfCuda;
   if (const std::string problem = entry_problem(request.entry); !problem.empty()) {
-    return failure("entry-unreadable", problem);
+    return failure(protocol::FailureKind::kEntryUnreadable, problem);
   }
   target.entry = real_path(request.entry);
   target.project_root =
       request.project_root.empty() ? worker::find_project_root(target.entry) : real_path(request.project_root);
   if (target.project_root.empty()) {
-    return failure("entry-unreadable", "There is no folder " + request.project_root + ".");
+    return failure(protocol::FailureKind::kEntryUnreadable, "There is no folder " + request.project_root + ".");
   }
   target.interpreter = worker::find_interpreter(request.python, target.entry, target.project_root);
   if (target.interpreter.path.empty()) {
-    return failure("interpreter", request.python.empty() ? "There is no python3 on PATH. Name one with --python."
-                                                         : "There is no interpreter " + request.python + ".");
+    return failure(protocol::FailureKind::kInterpreter, request.python.empty()
+                                                            ? "There is no python3 on PATH. Name one with --python."
+                                                            : "There is no interpreter " + request.python + ".");
   }
   std::string error;
   target.cache = worker::cache_folder(error);
   if (target.cache.empty()) {
-    return failure("cache", error);
+    return failure(protocol::FailureKind::kCache, error);
   }
   return target;
 }

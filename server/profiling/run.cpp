@@ -84,9 +84,9 @@ std::variant<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
     std::string problem;
     auto recording = recording::Recording::parse(std::move(batch.recording), problem);
     if (!recording.has_value()) {
-      return RunFailure{
-          protocol::failure_of("worker-protocol", "analyse", "The worker sent a damaged recording: " + problem + "."),
-          std::move(finished.output)};
+      return RunFailure{protocol::failure_of(protocol::FailureKind::kWorkerProtocol, "analyse",
+                                             "The worker sent a damaged recording: " + problem + "."),
+                        std::move(finished.output)};
     }
     input.runs.push_back({batch.batch_size, static_cast<int>(batch.warmup_ns.size()), std::move(batch.times_ns),
                           std::move(*recording), batch.per_round, batch.check});

@@ -20,7 +20,8 @@ constexpr std::chrono::seconds kTimeLimit{60};
 
 /// A failure of the run that says something of the batch size: what was there before it has run in the profile.
 std::optional<analysis::Skipped> observed(const protocol::Failure& failure, int batch_size) {
-  constexpr std::array<std::string_view, 4> kEnds = {"out-of-memory", "timeout", "process-died", "exception"};
+  using enum protocol::FailureKind;
+  constexpr std::array kEnds = {kOutOfMemory, kTimeout, kProcessDied, kException};
   constexpr std::array<std::string_view, 5> kStages = {"record", "input", "iteration", "report", "time"};
   if (failure.batch_size.value_or(batch_size) != batch_size || std::ranges::find(kEnds, failure.kind) == kEnds.end() ||
       std::ranges::find(kStages, failure.stage) == kStages.end()) {
@@ -56,7 +57,7 @@ std::variant<MadeProfile, RunFailure> make_trial(worker::Finished finished, cons
     std::string why_not;
     known = analysis::with_trial(held.profile, std::get<ProfileRun>(outcome).profile, batch_size, why_not);
     if (!known.has_value()) {
-      return RunFailure{protocol::failure_of("trial", "analyse", why_not), ""};
+      return RunFailure{protocol::failure_of(protocol::FailureKind::kTrial, "analyse", why_not), ""};
     }
   }
   MadeProfile made{std::move(*known), held.created_s, held.sources, held.changed, ""};

@@ -322,7 +322,7 @@ Json batch_json(const std::optional<analysis::BatchPrediction>& batch) {
 
 Json skipped_json(const std::vector<analysis::Skipped>& skipped) {
   return array_of(skipped, [](const analysis::Skipped& one) -> Json {
-    return {{"batchSize", one.batch_size}, {"kind", one.kind}, {"message", one.message}};
+    return {{"batchSize", one.batch_size}, {"kind", protocol::name_of(one.kind)}, {"message", one.message}};
   });
 }
 

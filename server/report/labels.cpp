@@ -100,7 +100,8 @@ std::string memory_label(const Profile& profile) {
 std::string knowledge_label(const BatchPrediction& batch) {
   if (batch.measured) return "measured";
   if (batch.failed) {
-    return batch.failed->kind == "out-of-memory" ? "ran out of memory when it was run" : "failed when it was run";
+    return batch.failed->kind == protocol::FailureKind::kOutOfMemory ? "ran out of memory when it was run"
+                                                                     : "failed when it was run";
   }
   return "predicted" + extrapolated(batch);
 }
@@ -139,11 +140,11 @@ std::string advice_words(const Advice& advice, const Profile& profile) {
       return fmt::format("The step waits for its data {} of the time: {} of {}. Load it beforehand or in more workers.",
                          part, duration(advice.part), duration(advice.whole));
     case AdviceKind::kHotLine:
-      return fmt::format("This line has {} of the step: {} of {}.", part, duration(advice.part),
+      return fmt::format("This line takes {} of the step: {} of {}.", part, duration(advice.part),
                          duration(advice.whole));
     case AdviceKind::kOptimizerDominates:
       return fmt::format(
-          "The optimizer has {} of the step: {} of {}. A larger batch or accumulated gradients spread it.", part,
+          "The optimizer takes {} of the step: {} of {}. A larger batch or accumulated gradients spread it.", part,
           duration(advice.part), duration(advice.whole));
     case AdviceKind::kActivationsDominate:
       return fmt::format(
@@ -154,7 +155,7 @@ std::string advice_words(const Advice& advice, const Profile& profile) {
     case AdviceKind::kHostBound:
       if (profile.device) {
         return fmt::format(
-            "The device has nothing to do for {} of the step, since the host is late: {} of {}. A larger batch, fewer "
+            "The device is idle for {} of the step because the host is late: {} of {}. A larger batch, fewer "
             "and larger operations, torch.compile or CUDA graphs let it catch up.",
             part, duration(advice.part), duration(advice.whole));
       }
@@ -169,7 +170,7 @@ std::string advice_words(const Advice& advice, const Profile& profile) {
           part, duration(advice.part), duration(advice.whole));
     case AdviceKind::kSynchronises:
       return fmt::format(
-          "The device has nothing to do for {} of the step while the host waits in calls that synchronise or copy: {} "
+          "The device is idle for {} of the step while the host waits in calls that synchronise or copy: {} "
           "of {}, most of them made here. Read values such as .item() less often, or after the next step was launched.",
           part, duration(advice.part), duration(advice.whole));
     case AdviceKind::kGradientNeverUsed:

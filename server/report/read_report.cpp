@@ -362,8 +362,9 @@ analysis::Profile profile_from(const json& report) {
     refuse("it has no samples, or some of memory without a time");
   }
   for (const json& skipped : array(report, "skipped")) {
-    profile.skipped.push_back(
-        {batch_size(skipped), skipped.at("kind").get<std::string>(), skipped.at("message").get<std::string>()});
+    const auto kind = protocol::failure_kind_named(skipped.at("kind").get<std::string>());
+    if (!kind) refuse("a batch size was skipped for a reason that is none");
+    profile.skipped.push_back({batch_size(skipped), *kind, skipped.at("message").get<std::string>()});
   }
   for (const json& checked : array(report, "checks")) {
     profile.checks.push_back(check(checked));

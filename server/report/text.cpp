@@ -127,11 +127,11 @@ std::string timing_words(const Profile& profile) {
 void notes(Page& page, const Profile& profile) {
   page.line();
   for (const analysis::Skipped& skipped : profile.skipped) {
-    page.prose(
-        "skipped",
-        clip(fmt::format("batch {} ({}): {}", skipped.batch_size, printable(skipped.kind), printable(skipped.message)),
-             3 * (page.width() - kBeside)),
-        kBeside);
+    page.prose("skipped",
+               clip(fmt::format("batch {} ({}): {}", skipped.batch_size, protocol::name_of(skipped.kind),
+                                printable(skipped.message)),
+                    3 * (page.width() - kBeside)),
+               kBeside);
   }
   for (const std::string& warning : profile.warnings) page.prose("warning", printable(warning), kBeside);
   if (const std::string words = timing_words(profile); !words.empty()) page.prose("timing", words, kBeside);

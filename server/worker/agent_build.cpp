@@ -91,8 +91,9 @@ bool AgentBuilder::prepare(const protocol::WorkerEnvironment& environment, const
                            const std::string& cache) {
   const std::string compiler = find_compiler();
   if (compiler.empty()) {
-    fail("no-compiler", "The agent must be built once for torch " + environment.torch +
-                            ", and there is no C++ compiler. Install one (Debian: apt-get install g++) or set CXX.");
+    fail(protocol::FailureKind::kNoCompiler,
+         "The agent must be built once for torch " + environment.torch +
+             ", and there is no C++ compiler. Install one (Debian: apt-get install g++) or set CXX.");
     return false;
   }
   const fs::path agent = fs::path(sources) / "profiler" / "agent";
@@ -104,7 +105,7 @@ bool AgentBuilder::prepare(const protocol::WorkerEnvironment& environment, const
   std::error_code problem;
   fs::create_directories(temporary_, problem);
   if (problem) {
-    fail("cache", "Cannot make " + temporary_ + ": " + problem.message() + ". " + kOtherCache);
+    fail(protocol::FailureKind::kCache, "Cannot make " + temporary_ + ": " + problem.message() + ". " + kOtherCache);
     return false;
   }
   link_ = {{compiler, "-shared", "-o", temporary_ + "/" + kAgentFile}, temporary_ + "/link.log"};
@@ -151,7 +152,7 @@ void AgentBuilder::start_job(const Job& job) {
   const Descriptor log(::creat(job.log.c_str(), 0600));
   const pid_t process = spawn({job.command, temporary_, {{log.get(), 1}, {log.get(), 2}}}, error);
   if (process == 0) {
-    fail("agent-build-failed", error);
+    fail(protocol::FailureKind::kAgentBuildFailed, error);
     return;
   }
   running_[process] = job.log;
@@ -163,9 +164,10 @@ void AgentBuilder::job_ended(pid_t process, const std::string& log, int status) 
   if (status != 0) {
     const std::string words = start_of(log);
     if (is_full(temporary_) || words.find("No space left on device") != std::string::npos) {
-      fail("cache", "There is no room left to build the agent in " + temporary_ + ". " + kOtherCache);
+      fail(protocol::FailureKind::kCache,
+           "There is no room left to build the agent in " + temporary_ + ". " + kOtherCache);
     } else {
-      fail("agent-build-failed", build_failed_text_ + "\n" + words);
+      fail(protocol::FailureKind::kAgentBuildFailed, build_failed_text_ + "\n" + words);
     }
     return;
   }
@@ -195,18 +197,21 @@ void AgentBuilder::publish() {
     fs::remove_all(folder, problem);
     fs::rename(temporary_, folder, problem);
   }
-  const std::string message =
-      fs::exists(target_) ? "" : "Cannot put the agent at " + target_ + ": " + problem.message() + ". " + kOtherCache;
+  if (!fs::exists(target_)) {
+    fail(protocol::FailureKind::kCache,
+         "Cannot put the agent at " + target_ + ": " + problem.message() + ". " + kOtherCache);
+    return;
+  }
   fs::remove_all(temporary_, problem);
   const auto done = std::move(handlers_.done);
-  done(message.empty() ? "" : "cache", message);
+  done(std::nullopt);
 }
 
-void AgentBuilder::fail(const std::string& kind, const std::string& message) {
+void AgentBuilder::fail(protocol::FailureKind kind, const std::string& message) {
   const auto done = std::move(handlers_.done);
   cancel();
   if (done) {
-    done(kind, message);
+    done(protocol::failure_of(kind, "build", message));
   }
 }
 

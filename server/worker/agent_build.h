@@ -26,8 +26,8 @@ class AgentBuilder {
  public:
   struct Handlers {
     std::function<void(double fraction)> progress;
-    /// Called once. `kind` and `message` are empty on success; else a code of docs/errors.md and the words.
-    std::function<void(const std::string& kind, const std::string& message)> done;
+    /// Called once, with nothing on success.
+    std::function<void(const std::optional<protocol::Failure>& failure)> done;
   };
 
   explicit AgentBuilder(Reaper& reaper) : reaper_(reaper) {}
@@ -52,7 +52,7 @@ class AgentBuilder {
   void start_job(const Job& job);
   void job_ended(pid_t process, const std::string& log, int status);
   void publish();
-  void fail(const std::string& kind, const std::string& message);
+  void fail(protocol::FailureKind kind, const std::string& message);
 
   Reaper& reaper_;
   Handlers handlers_;

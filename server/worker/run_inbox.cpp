@@ -11,12 +11,13 @@ namespace {
 /// An honest runner asks a few times.
 constexpr int kMostAsked = 256;
 
-protocol::Failure failure(const std::string& kind, const std::string& message) {
+protocol::Failure failure(protocol::FailureKind kind, const std::string& message) {
   return protocol::failure_of(kind, "", message);
 }
 
 protocol::Failure too_many_batches() {
-  return failure("worker-protocol", "The worker ran more than " + std::to_string(kMaxBatches) + " batch sizes.");
+  return failure(protocol::FailureKind::kWorkerProtocol,
+                 "The worker ran more than " + std::to_string(kMaxBatches) + " batch sizes.");
 }
 
 /// The first line of the message, as a sentence.
@@ -43,7 +44,7 @@ std::size_t stand_ins(const MeasuredBatch& batch) {
 }  // namespace
 
 protocol::Failure channel_broken(const std::string& what) {
-  return failure("channel-broken",
+  return failure(protocol::FailureKind::kChannelBroken,
                  "The profiled process lost its connection to Ridgeline: " + what +
                      ". Code that closes, replaces or writes to file descriptors that it did not open does that "
                      "(os.closerange, os.dup2).");
@@ -124,7 +125,7 @@ std::optional<protocol::Failure> RunInbox::take_message(protocol::WorkerMessage 
     return add_round(*round);
   } else if (const auto* asked = std::get_if<protocol::SizesAsked>(&message)) {
     if (++asked_ > kMostAsked) {
-      return failure("worker-protocol", "The worker asked for batch sizes again and again.");
+      return failure(protocol::FailureKind::kWorkerProtocol, "The worker asked for batch sizes too often.");
     }
     choose_(*asked);
   } else if (auto* skipped = std::get_if<protocol::SkippedBatch>(&message)) {
@@ -143,7 +144,7 @@ std::optional<protocol::Failure> RunInbox::take_message(protocol::WorkerMessage 
 std::optional<protocol::Failure> RunInbox::announce(protocol::RecordingAnnounced announced) {
   received_ += announced.bytes;
   if (announced.bytes == 0 || incoming_.has_value() || received_ > limit_) {
-    return failure("recording-too-large",
+    return failure(protocol::FailureKind::kRecordingTooLarge,
                    "One iteration runs so many operations that its recording exceeds the limit of " +
                        std::to_string(limit_ >> 20U) + " MiB.");
   }
@@ -151,7 +152,7 @@ std::optional<protocol::Failure> RunInbox::announce(protocol::RecordingAnnounced
     return too_many_batches();
   }
   if (find(announced.batch_size) != nullptr) {
-    return failure("worker-protocol", "The worker sent two recordings of a batch size.");
+    return failure(protocol::FailureKind::kWorkerProtocol, "The worker sent two recordings of a batch size.");
   }
   incoming_ = MeasuredBatch{announced.batch_size, announced.check, std::move(announced.warmup_ns), {}, 1, nullptr};
   incoming_left_ = announced.bytes;
@@ -163,7 +164,8 @@ std::optional<protocol::Failure> RunInbox::add_unrecorded(protocol::Warmed warme
     return too_many_batches();
   }
   if (find(warmed.batch_size) != nullptr) {
-    return failure("worker-protocol", "The worker began to time a batch size that it had measured.");
+    return failure(protocol::FailureKind::kWorkerProtocol,
+                   "The worker began to time a batch size that it had measured.");
   }
   batches_.push_back({warmed.batch_size, false, std::move(warmed.warmup_ns), {}, 1, nullptr});
   return std::nullopt;
@@ -171,7 +173,7 @@ std::optional<protocol::Failure> RunInbox::add_unrecorded(protocol::Warmed warme
 
 std::optional<protocol::Failure> RunInbox::add_bytes(const std::string& bytes) {
   if (!incoming_.has_value() || bytes.size() > incoming_left_) {
-    return failure("worker-protocol", "The worker sent more of a recording than it announced.");
+    return failure(protocol::FailureKind::kWorkerProtocol, "The worker sent more of a recording than it announced.");
   }
   incoming_bytes_ += bytes;
   incoming_left_ -= bytes.size();
@@ -186,11 +188,12 @@ std::optional<protocol::Failure> RunInbox::add_bytes(const std::string& bytes) {
 std::optional<protocol::Failure> RunInbox::add_round(const protocol::Timed& round) {
   MeasuredBatch* batch = find(round.batch_size);
   if (batch == nullptr) {
-    return failure("worker-protocol", "The worker timed a batch size that it had not recorded.");
+    return failure(protocol::FailureKind::kWorkerProtocol, "The worker timed a batch size that it had not recorded.");
   }
   const auto length = static_cast<int>(round.times_ns.size());
   if (!batch->times_ns.empty() && length != batch->per_round) {
-    return failure("worker-protocol", "The worker timed a batch size in rounds of different lengths.");
+    return failure(protocol::FailureKind::kWorkerProtocol,
+                   "The worker timed a batch size in rounds of different lengths.");
   }
   if (times_ + round.times_ns.size() > kMaxTimes) {
     return std::nullopt;

@@ -66,7 +66,7 @@ std::string program_of(pid_t process) {
   return problem ? "another program" : program.string();
 }
 
-protocol::Failure failure(const char* kind, std::string message) {
+protocol::Failure knowable_end(protocol::FailureKind kind, std::string message) {
   return protocol::failure_of(kind, "", std::move(message));
 }
 
@@ -79,21 +79,23 @@ std::optional<protocol::Failure> end_of(pid_t process, const std::string& image,
     if (!has_running_thread(process)) {
       return std::nullopt;
     }
-    return failure("main-thread-ended",
-                   "The main thread of the profiled process ended while other threads go on: the step cannot be "
-                   "continued. Look for pthread_exit() in native code.");
+    return knowable_end(protocol::FailureKind::kMainThreadEnded,
+                        "The main thread of the profiled process ended while other threads go on: the step cannot be "
+                        "continued. Look for pthread_exit() in native code.");
   }
   if (main.state == 'T') {
-    return failure("process-stopped",
-                   "The profiled process was stopped by a signal (SIGSTOP, SIGTSTP, or SIGTTIN and SIGTTOU for the use "
-                   "of a terminal) and does not go on. A profile has no terminal and nobody who continues it: remove "
-                   "what stops it.");
+    return knowable_end(
+        protocol::FailureKind::kProcessStopped,
+        "The profiled process was stopped by a signal (SIGSTOP, SIGTSTP, or SIGTTIN and SIGTTOU for the use "
+        "of a terminal) and does not go on. A profile has no terminal and nobody who continues it: remove "
+        "what stops it.");
   }
   const std::string now = image_of(process);
   if (!now.empty() && !image.empty() && now != image) {
-    return failure("process-replaced", "The profiled process replaced itself by " + program_of(process) +
-                                           " (os.execv or the like). Start another program as a process of its own "
-                                           "(subprocess), or guard the call with `if __name__ == '__main__':`.");
+    return knowable_end(protocol::FailureKind::kProcessReplaced,
+                        "The profiled process replaced itself by " + program_of(process) +
+                            " (os.execv or the like). Start another program as a process of its own "
+                            "(subprocess), or guard the call with `if __name__ == '__main__':`.");
   }
   return channel_open ? std::nullopt : std::optional(channel_broken("it was closed"));
 }
@@ -104,7 +106,7 @@ RunWatch::RunWatch(pid_t parent) : image_(image_of(parent)) {}
 
 std::optional<protocol::Failure> RunWatch::look(pid_t process, bool channel_open) {
   std::optional<protocol::Failure> end = end_of(process, image_, channel_open);
-  const std::string before = std::exchange(found_, end.has_value() ? end->kind : "");
+  const auto before = std::exchange(found_, end.has_value() ? std::optional(end->kind) : std::nullopt);
   return end.has_value() && before == end->kind ? end : std::nullopt;
 }
 

@@ -21,13 +21,13 @@ class RunWatch {
   explicit RunWatch(pid_t parent);
 
   /// Why the process will never tell of an end, when two calls in a row found the same: a failure without a stage, of
-  /// kind `process-replaced`, `process-stopped`, `main-thread-ended` or, when `channel_open` is false,
+  /// kind kProcessReplaced, kProcessStopped, kMainThreadEnded or, when `channel_open` is false,
   /// `channel-broken`. Nothing for a process that is ending or gone: its parent tells that.
   std::optional<protocol::Failure> look(pid_t process, bool channel_open);
 
  private:
-  std::string image_;  ///< of the parent; empty: unknown
-  std::string found_;  ///< kind, at the last look
+  std::string image_;                           ///< of the parent; empty: unknown
+  std::optional<protocol::FailureKind> found_;  ///< at the last look
 };
 
 }  // namespace ridgeline::worker

@@ -45,7 +45,7 @@ std::string abi_flags(const std::string& python_tag) {
   return version.substr(std::min(version.find_last_of("-0123456789") + 1, version.size()));
 }
 
-protocol::Failure unsupported(const std::string& kind, const std::string& message) {
+protocol::Failure unsupported(protocol::FailureKind kind, const std::string& message) {
   return protocol::failure_of(kind, "start", message);
 }
 
@@ -55,22 +55,23 @@ std::optional<protocol::Failure> unsupported(const protocol::WorkerEnvironment& 
   const std::string python = environment.implementation + " " + environment.python;
   if (environment.implementation != "CPython" || environment.python_minor < kOldestPython ||
       environment.python_minor > kNewestPython) {
-    return unsupported("python-unsupported", "Ridgeline cannot read the stack frames of " + python +
-                                                 ". It works with " + python_range() +
-                                                 ": name another interpreter with --python.");
+    return unsupported(protocol::FailureKind::kPythonUnsupported, "Ridgeline cannot read the stack frames of " +
+                                                                      python + ". It works with " + python_range() +
+                                                                      ": name another interpreter with --python.");
   }
   const std::string flags = abi_flags(environment.python_tag);
   if (!flags.empty()) {
     const std::string build = flags.find('t') != std::string::npos ? "free-threaded" : "debug";
-    return unsupported("python-unsupported", "Ridgeline cannot read the objects of a " + build + " build of " + python +
-                                                 ". It works with the usual build of " + python_range() +
-                                                 ": name another interpreter with --python.");
+    return unsupported(protocol::FailureKind::kPythonUnsupported,
+                       "Ridgeline cannot read the objects of a " + build + " build of " + python +
+                           ". It works with the usual build of " + python_range() +
+                           ": name another interpreter with --python.");
   }
   const std::optional<TorchMinor> torch = minor_of(environment.torch);
   if (torch.has_value() && *torch < kOldestTorch) {
-    return unsupported("torch-unsupported", "torch " + environment.torch + " is too old. Ridgeline works with " +
-                                                torch_range() +
-                                                ": install one of these, or name another interpreter with --python.");
+    return unsupported(protocol::FailureKind::kTorchUnsupported,
+                       "torch " + environment.torch + " is too old. Ridgeline works with " + torch_range() +
+                           ": install one of these, or name another interpreter with --python.");
   }
   return std::nullopt;
 }

@@ -122,7 +122,7 @@ void Worker::begin(std::optional<protocol::RunSpec> spec, RunLimits limits, std:
       stop_parent();  // it hangs in its start: the next run begins with a fresh one
     }
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(run_->limits.time).count();
-    fail("timeout", run_->stage,
+    fail(protocol::FailureKind::kTimeout, run_->stage,
          "The profile was stopped after " + std::to_string(seconds) + " s, while it did this: " + run_->doing +
              ". Raise --time-limit if it needs longer.");
   }));
@@ -141,7 +141,9 @@ void Worker::cancel() {
     return;
   }
   // Not from here: the caller may be the run's own handler, in the middle of a step.
-  asio::post(loop_, run_->lifetime.guard([this] { fail("cancelled", run_->stage, "The profile was cancelled."); }));
+  asio::post(loop_, run_->lifetime.guard([this] {
+    fail(protocol::FailureKind::kCancelled, run_->stage, "The profile was cancelled.");
+  }));
 }
 
 void Worker::progress(const std::string& stage, double fraction, const std::string& message) {
@@ -197,13 +199,14 @@ void Worker::start_parent() {
   std::string error;
   sources_ = unpack_sources(options_.cache, error);
   if (sources_.empty()) {
-    fail("cache", "start", error + ". Make room there, or set RIDGELINE_CACHE to a folder on another disk.");
+    fail(protocol::FailureKind::kCache, "start",
+         error + ". Make room there, or set RIDGELINE_CACHE to a folder on another disk.");
     return;
   }
   auto [ours, theirs] = socket_pair();
   auto [output_read, output_write] = pipe_pair();
   if (ours.get() < 0 || output_read.get() < 0) {
-    fail("resources", "start", "The daemon has no file descriptors left for a worker.");
+    fail(protocol::FailureKind::kResources, "start", "The daemon has no file descriptors left for a worker.");
     return;
   }
   constexpr int kChannel = 3;
@@ -212,7 +215,7 @@ void Worker::start_parent() {
                    {{theirs.get(), kChannel}, {output_write.get(), 1}, {output_write.get(), 2}}},
                   error);
   if (parent_ == 0) {
-    fail("interpreter", "start", error);
+    fail(protocol::FailureKind::kInterpreter, "start", error);
     return;
   }
   state_ = State::kStarting;
@@ -288,11 +291,12 @@ void Worker::handle_control_bytes(std::string_view bytes) {
     }
     if (message.has_value() && !is_expected(*message)) {
       message.reset();
-      problem = "it sent a message that nobody waited for";
+      problem = "it sent an unexpected message";
     }
     if (!message.has_value()) {
       stop_parent();
-      fail("worker-protocol", run_ ? run_->stage : "start", "The worker broke the protocol: " + problem + ".");
+      fail(protocol::FailureKind::kWorkerProtocol, run_ ? run_->stage : "start",
+           "The worker broke the protocol: " + problem + ".");
       return;
     }
     handle_control(std::move(*message));
@@ -327,7 +331,7 @@ void Worker::handle_control(protocol::WorkerMessage message) {
       run_->environment->executable = unusable->executable;
     }
     stop_parent();
-    fail("no-torch", "start", words);
+    fail(protocol::FailureKind::kNoTorch, "start", words);
   } else if (std::get_if<protocol::AgentLoaded>(&message) != nullptr) {
     state_ = State::kWarm;
     if (run_) {
@@ -339,7 +343,8 @@ void Worker::handle_control(protocol::WorkerMessage message) {
     std::filesystem::remove(agent_path(options_.cache, *environment_), problem);
     const std::string words = refused->message;
     stop_parent();
-    fail("agent-refused", "start", "The agent could not be loaded and is built anew next time: " + words);
+    fail(protocol::FailureKind::kAgentRefused, "start",
+         "The agent could not be loaded and is built anew next time: " + words);
   } else if (const auto* started = std::get_if<protocol::Started>(&message)) {
     if (run_ && run_->id == started->run) {
       run_->process = started->pid;
@@ -363,7 +368,7 @@ void Worker::handle_control(protocol::WorkerMessage message) {
       run_->exit_status = exited->status;
       if (!exited->too_many.empty() && !run_->failure.has_value()) {
         run_->failure = protocol::failure_of(
-            "too-many-processes", run_->stage,
+            protocol::FailureKind::kTooManyProcesses, run_->stage,
             "The profiled code started " + exited->too_many + " and was stopped. Look for a loop that starts them.");
       }
       maybe_finish();
@@ -395,12 +400,12 @@ void Worker::build_agent() {
   progress("build", 0, words);
   builder_.start(*environment_, sources_, options_.cache,
                  {[this, words](double fraction) { progress("build", fraction, words); },
-                  [this](const std::string& kind, const std::string& message) {
-                    if (kind.empty()) {
+                  [this](const std::optional<protocol::Failure>& failure) {
+                    if (!failure.has_value()) {
                       load_agent();
                     } else {
                       stop_parent();
-                      fail(kind, "build", message);
+                      fail(failure->kind, failure->stage, failure->message);
                     }
                   }});
 }
@@ -429,9 +434,9 @@ void Worker::parent_ended(int status) {
     signal_group(run_->process, SIGKILL);
   }
   run_->exit_status = run_->exit_status.value_or(SIGKILL);  // nobody is left who could tell it
-  fail("worker-died", run_->stage,
+  fail(protocol::FailureKind::kWorkerDied, run_->stage,
        std::string(was_warm ? "The worker " : "The interpreter ") + describe_end(status) +
-           (output.empty() ? "." : ". Its last words:\n" + output));
+           (output.empty() ? "." : ". Last output:\n" + output));
 }
 
 /// After the end of a warm parent: whether the run is with another now, because nothing of it had begun. Something
@@ -464,7 +469,7 @@ void Worker::start_run() {
   auto [ours, theirs] = socket_pair();
   auto [output_read, output_write] = pipe_pair();
   if (ours.get() < 0 || output_read.get() < 0) {
-    fail("resources", "start", "The daemon has no file descriptors left for a run.");
+    fail(protocol::FailureKind::kResources, "start", "The daemon has no file descriptors left for a run.");
     return;
   }
   run_->spec->environment_roots = environment_->environment_roots;
@@ -472,7 +477,7 @@ void Worker::start_run() {
   if (!send_with_descriptors(control_->native_handle(), message, {theirs.get(), output_write.get()})) {
     stop_parent();
     if (!begin_again()) {
-      fail("worker-died", "start", "The worker does not answer.");
+      fail(protocol::FailureKind::kWorkerDied, "start", "The worker does not answer.");
     }
     return;
   }
@@ -497,7 +502,7 @@ void Worker::expect_an_answer(milliseconds patience) {
     }
     run_->exit_status = SIGKILL;  // nobody is left who could tell it
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(patience).count();
-    fail("worker-died", run_->stage,
+    fail(protocol::FailureKind::kWorkerDied, run_->stage,
          "The worker said nothing for " + std::to_string(seconds) + " s, and was ended. Profile again.");
   }));
 }
@@ -543,11 +548,11 @@ void Worker::watch_run() {
 }
 
 /// Gives up the run: remembers why, and ends its processes. The first reason stands, unless the user cancels.
-void Worker::fail(const std::string& kind, const std::string& stage, const std::string& message) {
+void Worker::fail(protocol::FailureKind kind, const std::string& stage, const std::string& message) {
   if (!run_) {
     return;
   }
-  if (!run_->failure.has_value() || kind == "cancelled") {
+  if (!run_->failure.has_value() || kind == protocol::FailureKind::kCancelled) {
     run_->failure = protocol::failure_of(kind, stage, message);
   }
   if (state_ == State::kBuilding) {
@@ -601,22 +606,23 @@ void Worker::maybe_finish() {
     const protocol::Failure broken = channel_broken("it was closed");
     finish_early(protocol::failure_of(broken.kind, run_->stage, broken.message));
   } else if (*run_->exit_status != 0 || !run_->inbox->has_final_result()) {
-    finish_early(protocol::failure_of("process-died", run_->stage,
+    finish_early(protocol::failure_of(protocol::FailureKind::kProcessDied, run_->stage,
                                       "The profiled process " + describe_end(*run_->exit_status) + "."));
   } else if (std::optional<Measured> measured = run_->inbox->take_measured()) {
     finish(RunOutput{std::move(*measured), environment_.value_or(protocol::WorkerEnvironment{})});
   } else {
-    finish(protocol::failure_of("worker-protocol", run_->stage, "The worker sent a result without its measurements."));
+    finish(protocol::failure_of(protocol::FailureKind::kWorkerProtocol, run_->stage,
+                                "The worker sent a result without its measurements."));
   }
 }
 
 /// The run did not end well: its figures are those measured until then, where they are enough for a profile.
 void Worker::finish_early(protocol::Failure failure) {
-  if (failure.kind == "timeout" && run_->output) {
+  if (failure.kind == protocol::FailureKind::kTimeout && run_->output) {
     std::string output = run_->output->tail();
     failure.frames = take_stack_dump(output);
   }
-  if (failure.kind != "cancelled" && run_->inbox != nullptr) {
+  if (failure.kind != protocol::FailureKind::kCancelled && run_->inbox != nullptr) {
     if (std::optional<Measured> measured = run_->inbox->take_measured_until(failure, run_->spec->project_root)) {
       finish(RunOutput{std::move(*measured), run_->environment.value_or(protocol::WorkerEnvironment{})});
       return;

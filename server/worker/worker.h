@@ -117,7 +117,7 @@ class Worker {
   void maybe_finish();
   void finish_early(protocol::Failure failure);
   void finish(std::variant<RunOutput, Warm, protocol::Failure> outcome);
-  void fail(const std::string& kind, const std::string& stage, const std::string& message);
+  void fail(protocol::FailureKind kind, const std::string& stage, const std::string& message);
   void watch_run();
   void kill_run();
   void expect_an_answer(std::chrono::milliseconds patience);

@@ -21,7 +21,8 @@ MAY_INCLUDE = {
     # What it renders: values, not how they are made.
     "server/report": ["protocol", "server/base", "server/analysis/profile.h", "server/analysis/prediction.h"]
     + ["server/analysis/advice.h"],
-    "server/analysis/profile.h": [],
+    "server/analysis/profile.h": ["protocol/failure_kind.h"],
+    "protocol/failure_kind.h": [],
     "server/analysis/prediction.h": ["server/analysis/profile.h"],
     "server/analysis/advice.h": ["server/analysis/profile.h", "server/analysis/prediction.h"],
     # Traces of other profilers become recordings: bytes in, values out.

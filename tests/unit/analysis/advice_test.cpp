@@ -66,10 +66,10 @@ TEST(Advice, SaysWhatWillNotFit) {
 
 TEST(Advice, BelievesWhatWasTriedMoreThanTheModel) {
   Profile profile = healthy();
-  profile.skipped.push_back({20, "out-of-memory", ""});
+  profile.skipped.push_back({20, protocol::FailureKind::kOutOfMemory, ""});
   EXPECT_THAT(kinds(profile, 19), IsEmpty());
   EXPECT_THAT(kinds(profile, 20), ElementsAre(AdviceKind::kWillNotFit));
-  profile.skipped.front().kind = "exception";
+  profile.skipped.front().kind = protocol::FailureKind::kException;
   EXPECT_THAT(kinds(profile, 20), IsEmpty());
 }
 

@@ -215,7 +215,7 @@ TEST(BuildProfile, PassesOnWhatItDoesNotMeasure) {
   input.environment = {"3.11.9", "2.5.1", "cpu", "Some Processor", 2, "cuda"};
   input.warnings = {"of the worker"};
   input.capacity_bytes = 1 << 30;
-  input.skipped = {{128, "out-of-memory", "it did not fit"}};
+  input.skipped = {{128, protocol::FailureKind::kOutOfMemory, "it did not fit"}};
   const Profile profile = build_profile(input);
   EXPECT_EQ(profile.entry_path, "/project/entry.py");
   EXPECT_EQ(profile.project_root, "/project");

@@ -369,7 +369,9 @@ TEST(BatchSizeLadder, HoldsEverySampledSizeAndEnds) {
 
 TEST(Answer, NamesTheSizesThatRanOutOfMemoryUpToItsOwn) {
   Predictor predictor = exact();
-  predictor.skipped = {{32, "out-of-memory", "a"}, {128, "out-of-memory", "b"}, {2, "exception", "c"}};
+  predictor.skipped = {{32, protocol::FailureKind::kOutOfMemory, "a"},
+                       {128, protocol::FailureKind::kOutOfMemory, "b"},
+                       {2, protocol::FailureKind::kException, "c"}};
   const Answer found = ask(predictor, Quantity::kBatchSize, 64);
   ASSERT_EQ(found.failed.size(), 1U);
   EXPECT_EQ(found.failed[0].batch_size, 32);

@@ -113,12 +113,12 @@ TEST(WithTrial, TakesAFailureForAnObservation) {
   const Profile profile = profile_at_8();
   Profile run = run_of(12, 40, 2200);
   run.checks.clear();
-  run.skipped = {{12, "out-of-memory", "too much"}};
+  run.skipped = {{12, protocol::FailureKind::kOutOfMemory, "too much"}};
   std::string why_not;
   const auto known = with_trial(profile, run, 12, why_not);
   ASSERT_TRUE(known.has_value()) << why_not;
   EXPECT_EQ(predicted(*known, 12).fits, false);
-  EXPECT_EQ(predicted(*known, 12).failed->kind, "out-of-memory");
+  EXPECT_EQ(predicted(*known, 12).failed->kind, protocol::FailureKind::kOutOfMemory);
   EXPECT_EQ(predicted(*known, 14).fits, false);
   EXPECT_FALSE(predicted(*known, 14).failed.has_value());
   EXPECT_EQ(predicted(*known, 10).fits, true);

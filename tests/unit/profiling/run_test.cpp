@@ -25,7 +25,7 @@ TEST(AnalyseRun, RefusesADamagedRecording) {
   const auto outcome = analyse_run(finished_with("12345"), {});
   const auto* failure = std::get_if<RunFailure>(&outcome);
   ASSERT_NE(failure, nullptr);
-  EXPECT_EQ(failure->failure.kind, "worker-protocol");
+  EXPECT_EQ(failure->failure.kind, protocol::FailureKind::kWorkerProtocol);
   EXPECT_THAT(failure->failure.message, ::testing::HasSubstr("recording"));
   EXPECT_EQ(failure->output, "its last words");
 }
@@ -61,11 +61,12 @@ TEST(AnalyseRun, SaysThatAnAllocatorHasNoModel) {
 }
 
 TEST(AnalyseRun, PassesOnWhatWentWrong) {
-  worker::Finished finished{protocol::failure_of("exception", "iteration", "ValueError"), "words", {}};
+  worker::Finished finished{
+      protocol::failure_of(protocol::FailureKind::kException, "iteration", "ValueError"), "words", {}};
   const auto outcome = analyse_run(std::move(finished), {});
   const auto* failure = std::get_if<RunFailure>(&outcome);
   ASSERT_NE(failure, nullptr);
-  EXPECT_EQ(failure->failure.kind, "exception");
+  EXPECT_EQ(failure->failure.kind, protocol::FailureKind::kException);
   EXPECT_EQ(failure->output, "words");
 }
 

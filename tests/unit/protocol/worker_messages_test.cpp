@@ -22,7 +22,7 @@ const json kEnvironment = {{"python", "3.11.9"},
                            {"environmentRoots", {"/env", "/usr/lib/python3.11"}}};
 
 const json kFailure = {{"type", "failure"},
-                       {"kind", "user-exception"},
+                       {"kind", "exception"},
                        {"stage", "warmup"},
                        {"message", "ZeroDivisionError: division by zero"},
                        {"frames", {{{"file", "a.py"}, {"line", 3}, {"function", "f"}, {"text", "1 / 0"}}}},
@@ -163,7 +163,7 @@ TEST(WorkerMessages, BoundDurations) {
 
 TEST(WorkerMessages, ReadAFailureWithItsFrames) {
   const Failure failure = parse_as<Failure>(kFailure);
-  EXPECT_EQ(failure.kind, "user-exception");
+  EXPECT_EQ(failure.kind, protocol::FailureKind::kException);
   EXPECT_EQ(failure.batch_size, 64);
   ASSERT_EQ(failure.frames.size(), 1U);
   EXPECT_EQ(failure.frames[0].file, "a.py");

@@ -259,7 +259,8 @@ inline analysis::Profile resnet_profile() {
   profile.by_category = {weights, weights,    weights, root.peak_bytes - 3 * weights - inputs - temporaries,
                          inputs,  temporaries};
   add_models(profile);
-  profile.skipped = {{64, "out-of-memory", "the process would need more than the limit of 8.00 GiB"}};
+  profile.skipped = {
+      {64, protocol::FailureKind::kOutOfMemory, "the process would need more than the limit of 8.00 GiB"}};
   profile.warnings = {
       "The machine was busy while the iteration was timed: 1.7 of its 2 cores were used by others. "
       "Profile again when it is idle for a narrower interval."};

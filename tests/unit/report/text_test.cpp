@@ -56,7 +56,7 @@ Profile hostile_profile() {
   profile.environment.device_name = name;
   profile.environment.torch = name;
   profile.warnings = {name, name + " " + name};
-  profile.skipped = {{1 << 30, name, name + name + name + name + name}};
+  profile.skipped = {{1 << 30, protocol::FailureKind::kException, name + name + name + name + name}};
   profile.iteration.ms = {9.99e8, 1, 9.99e9};
   profile.samples_per_second = 9.87654e12;
   profile.max_samples_per_second = 1e-3;

@@ -45,10 +45,10 @@ class AgentBuild : public ::testing::Test {
   void start(const protocol::WorkerEnvironment& wanted = environment()) {
     builder_.start(wanted, sources_, cache_.path().string(),
                    {[this](double fraction) { fractions_.push_back(fraction); },
-                    [this](const std::string& kind, const std::string& message) {
+                    [this](const std::optional<protocol::Failure>& failure) {
                       ++done_;
-                      kind_ = kind;
-                      message_ = message;
+                      kind_ = failure.has_value() ? protocol::name_of(failure->kind) : "";
+                      message_ = failure.has_value() ? failure->message : "";
                     }});
   }
   void finish() {

@@ -186,7 +186,8 @@ class RogueTest : public ::testing::Test {
   }
   protocol::Failure failure_of(const Finished& finished) {
     const auto* failure = std::get_if<protocol::Failure>(&finished.outcome);
-    return failure == nullptr ? protocol::Failure{"none: the run succeeded", "", "", {}, {}} : *failure;
+    EXPECT_NE(failure, nullptr) << "the run succeeded";
+    return failure == nullptr ? protocol::Failure() : *failure;
   }
   /// Runs once; the failure it ends with.
   protocol::Failure run_to_failure(RunLimits limits = {}) {

@@ -25,7 +25,7 @@ protocol::WorkerEnvironment environment_of(int python_minor = 11, const std::str
 
 std::string kind_of(const protocol::WorkerEnvironment& environment) {
   const std::optional<protocol::Failure> failure = unsupported(environment);
-  return failure.has_value() ? failure->kind : "";
+  return std::string(failure.has_value() ? protocol::name_of(failure->kind) : "");
 }
 
 TEST(Versions, TakesThePythonsWhoseFramesItKnows) {

@@ -90,7 +90,7 @@ class WarmWorker : public ::testing::Test {
 
 std::string kind_of(const Finished& finished) {
   const auto* failure = std::get_if<protocol::Failure>(&finished.outcome);
-  return failure == nullptr ? "" : failure->kind + ": " + failure->message;
+  return failure == nullptr ? "" : std::string(protocol::name_of(failure->kind)) + ": " + failure->message;
 }
 
 TEST_F(WarmWorker, IsWarmedUpWithoutRunningAnything) {

@@ -72,10 +72,10 @@ TEST_F(WorkerRun, KeepsTheEndOfWhatTheChildWrote) {
 
 TEST_F(WorkerRun, PassesOnTheFailureOfTheUsersCode) {
   child(
-      "    send(run, type='failure', kind='user-exception', stage='warmup', message='boom',\n"
+      "    send(run, type='failure', kind='exception', stage='warmup', message='boom',\n"
       "         frames=[dict(file='/project/entry.py', line=3, function='f', text='1 / 0')])\n    os._exit(1)\n");
   const protocol::Failure failure = run_to_failure();
-  EXPECT_EQ(failure.kind, "user-exception");
+  EXPECT_EQ(failure.kind, protocol::FailureKind::kException);
   EXPECT_EQ(failure.stage, "warmup");
   ASSERT_EQ(failure.frames.size(), 1U);
   EXPECT_EQ(failure.frames[0].line, 3);
@@ -84,11 +84,11 @@ TEST_F(WorkerRun, PassesOnTheFailureOfTheUsersCode) {
 TEST_F(WorkerRun, TellsHowAChildEnded) {
   child("    os._exit(7)\n");
   const protocol::Failure code = run_to_failure();
-  EXPECT_EQ(code.kind, "process-died");
+  EXPECT_EQ(code.kind, protocol::FailureKind::kProcessDied);
   EXPECT_THAT(code.message, HasSubstr("exit code 7"));
   child("    os.kill(os.getpid(), signal.SIGKILL)\n");
   const protocol::Failure signal = run_to_failure();
-  EXPECT_EQ(signal.kind, "process-died");
+  EXPECT_EQ(signal.kind, protocol::FailureKind::kProcessDied);
   EXPECT_THAT(signal.message, HasSubstr("memory"));
 }
 
@@ -100,12 +100,12 @@ TEST_F(WorkerRun, SaysWhenTheChildFailedAfterItsResult) {
 
 TEST_F(WorkerRun, RefusesAResultWithoutItsRecording) {
   child("    result(run, final=True)\n");
-  EXPECT_EQ(run_to_failure().kind, "worker-protocol");
+  EXPECT_EQ(run_to_failure().kind, protocol::FailureKind::kWorkerProtocol);
 }
 
 TEST_F(WorkerRun, RefusesAResultThatIsNotFinal) {
   child("    result(run, final=False)\n");
-  EXPECT_EQ(run_to_failure().kind, "process-died");
+  EXPECT_EQ(run_to_failure().kind, protocol::FailureKind::kProcessDied);
 }
 
 constexpr std::string_view kTimedTwice =
@@ -176,7 +176,7 @@ TEST_F(WorkerRun, LeavesABatchSizeOutThatFailedAfterItsRecording) {
 TEST_F(WorkerRun, StaysCancelledWhateverWasMeasured) {
   child(std::string(kTimedTwice) + "    note('timed')\n    hang()\n");
   cancel_when_noted("timed");
-  EXPECT_EQ(failure_of(finish()).kind, "cancelled");
+  EXPECT_EQ(failure_of(finish()).kind, protocol::FailureKind::kCancelled);
 }
 
 TEST_F(WorkerRun, RefusesTimesThatBelongToNothing) {
@@ -187,7 +187,7 @@ TEST_F(WorkerRun, RefusesTimesThatBelongToNothing) {
   };
   for (const char* round : rounds) {
     child("    record(run)\n    " + std::string(round) + "\n    hang()\n");
-    EXPECT_EQ(run_to_failure().kind, "worker-protocol") << round;
+    EXPECT_EQ(run_to_failure().kind, protocol::FailureKind::kWorkerProtocol) << round;
   }
 }
 
@@ -256,28 +256,28 @@ TEST_F(WorkerRun, KeepsABatchSizeThatWasOnlyTimed) {
 
 TEST_F(WorkerRun, RefusesGarbage) {
   child("    run.sendall(b'Segmentation fault, core dumped')\n    hang()\n");
-  EXPECT_EQ(run_to_failure().kind, "channel-broken");
+  EXPECT_EQ(run_to_failure().kind, protocol::FailureKind::kChannelBroken);
   expect_gone(noted("child"));
 }
 
 TEST_F(WorkerRun, RefusesAFrameThatIsTooLarge) {
   child("    run.sendall(struct.pack('<2sBBI', b'RL', 1, 2, 0xFFFFFFFF))\n    hang()\n");
-  EXPECT_EQ(run_to_failure().kind, "channel-broken");
+  EXPECT_EQ(run_to_failure().kind, protocol::FailureKind::kChannelBroken);
 }
 
 TEST_F(WorkerRun, RefusesMoreOfARecordingThanWasAnnounced) {
   child(
       "    send(run, type='recording', batchSize=32, bytes=4, check=False, warmupNs=[1])\n    run.sendall(frame(2, "
       "b'12345'))\n    hang()\n");
-  EXPECT_EQ(run_to_failure().kind, "worker-protocol");
+  EXPECT_EQ(run_to_failure().kind, protocol::FailureKind::kWorkerProtocol);
   child("    run.sendall(frame(2, b'never announced'))\n    hang()\n");
-  EXPECT_EQ(run_to_failure().kind, "worker-protocol");
+  EXPECT_EQ(run_to_failure().kind, protocol::FailureKind::kWorkerProtocol);
 }
 
 TEST_F(WorkerRun, SaysThatTheChannelWasClosed) {
   child("    run.close()\n    os._exit(71)\n");
   const protocol::Failure failure = run_to_failure();
-  EXPECT_EQ(failure.kind, "channel-broken");
+  EXPECT_EQ(failure.kind, protocol::FailureKind::kChannelBroken);
   EXPECT_THAT(failure.message, HasSubstr("os.closerange"));
 }
 
@@ -287,7 +287,7 @@ TEST_F(WorkerRun, SaysThatThereWereTooManyProcesses) {
       "send(channel, type='exited', id=message['id'], status=9, tooMany='more than 7 processes')\n"
       "for descriptor in descriptors:\n    os.close(descriptor)\nreceive()\n");
   const protocol::Failure failure = run_to_failure();
-  EXPECT_EQ(failure.kind, "too-many-processes");
+  EXPECT_EQ(failure.kind, protocol::FailureKind::kTooManyProcesses);
   EXPECT_THAT(failure.message, HasSubstr("more than 7 processes"));
 }
 
@@ -298,7 +298,7 @@ TEST_F(WorkerRun, SaysWhereARunHung) {
   begin({std::chrono::milliseconds(1000)});
   const Finished& finished = finish();
   const protocol::Failure& failure = failure_of(finished);
-  EXPECT_EQ(failure.kind, "timeout");
+  EXPECT_EQ(failure.kind, protocol::FailureKind::kTimeout);
   ASSERT_EQ(failure.frames.size(), 1U);
   EXPECT_EQ(failure.frames[0].line, 7);
   EXPECT_EQ(finished.output, "before\n");
@@ -310,35 +310,35 @@ TEST_F(WorkerRun, RefusesRecordingsBeyondTheLimit) {
           ", check=False, warmupNs=[1])\n    hang()\n");
     RunLimits limits;
     limits.recording_bytes = 10;
-    EXPECT_EQ(run_to_failure(limits).kind, "recording-too-large") << bytes;
+    EXPECT_EQ(run_to_failure(limits).kind, protocol::FailureKind::kRecordingTooLarge) << bytes;
   }
 }
 
 /// One that writes without end and does not listen: it is killed all the same.
 TEST_F(WorkerRun, EndsAChildThatFloodsTheChannelAndIgnoresSignals) {
   child("    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n    while True:\n        run.sendall(b'garbage' * 1000)\n");
-  EXPECT_EQ(run_to_failure().kind, "channel-broken");
+  EXPECT_EQ(run_to_failure().kind, protocol::FailureKind::kChannelBroken);
   expect_gone(noted("child"));
 }
 
 TEST_F(WorkerRun, CancelEndsAChildThatHangs) {
   child("    note('hanging')\n    hang()\n");
   cancel_when_noted("hanging");
-  EXPECT_EQ(failure_of(finish()).kind, "cancelled");
+  EXPECT_EQ(failure_of(finish()).kind, protocol::FailureKind::kCancelled);
   expect_gone(process_);
 }
 
 TEST_F(WorkerRun, CancelEndsAChildThatIgnoresSignals) {
   child("    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n    note('hanging')\n    hang()\n");
   cancel_when_noted("hanging");
-  EXPECT_EQ(failure_of(finish()).kind, "cancelled");
+  EXPECT_EQ(failure_of(finish()).kind, protocol::FailureKind::kCancelled);
   expect_gone(process_);
 }
 
 TEST_F(WorkerRun, CancelEndsWhatAChildStarted) {
   child("    if os.fork() == 0:\n        note('grandchild')\n        hang()\n    hang()\n");
   cancel_when_noted("grandchild");
-  EXPECT_EQ(failure_of(finish()).kind, "cancelled");
+  EXPECT_EQ(failure_of(finish()).kind, protocol::FailureKind::kCancelled);
   expect_gone(process_);
 }
 
@@ -348,20 +348,21 @@ TEST_F(WorkerRun, CancelEndsAChildThatClosedItsChannel) {
   process_ = noted("closed");
   loop_.poll();  // sees the end of the channel
   worker_->cancel();
-  EXPECT_EQ(failure_of(finish()).kind, "cancelled");
+  EXPECT_EQ(failure_of(finish()).kind, protocol::FailureKind::kCancelled);
   expect_gone(process_);
 }
 
 /// The ends that nobody tells of. The usual time limit of ten minutes is far beyond a test's patience.
 TEST_F(WorkerRun, NamesAnEndThatTheTimeLimitNeedNotFind) {
-  const std::pair<const char*, const char*> ends[] = {
-      {"run.close(); hang()", "channel-broken"},
-      {"os.execv('/bin/sleep', ['sleep', '1000'])", "process-replaced"},
+  using enum protocol::FailureKind;
+  const std::pair<const char*, protocol::FailureKind> ends[] = {
+      {"run.close(); hang()", kChannelBroken},
+      {"os.execv('/bin/sleep', ['sleep', '1000'])", kProcessReplaced},
       {"run.set_inheritable(True); os.execv(sys.executable, ['python', '-c', 'import time; time.sleep(1000)'])",
-       "process-replaced"},
-      {"os.kill(os.getpid(), signal.SIGSTOP)", "process-stopped"},
+       kProcessReplaced},
+      {"os.kill(os.getpid(), signal.SIGSTOP)", kProcessStopped},
       {"import ctypes, threading; threading.Thread(target=hang).start(); ctypes.CDLL(None).pthread_exit(None)",
-       "main-thread-ended"},
+       kMainThreadEnded},
   };
   for (const auto& [end, kind] : ends) {
     child("    " + std::string(end) + "\n");
@@ -394,23 +395,23 @@ TEST_F(WorkerRun, StaysCancelledWhateverTheChildSaysThen) {
       "    signal.signal(signal.SIGTERM, lambda *_: (run.sendall(b'garbage' * 100), os._exit(1)))\n"
       "    note('hanging')\n    hang()\n");
   cancel_when_noted("hanging");
-  EXPECT_EQ(failure_of(finish()).kind, "cancelled");
+  EXPECT_EQ(failure_of(finish()).kind, protocol::FailureKind::kCancelled);
 }
 
 TEST_F(WorkerRun, CancelCountsWhenTheChildHasFailedAlready) {
   child(
       "    note('fails')\n"  // before it does: the run may be over before another word of the child
-      "    send(run, type='failure', kind='user-exception', stage='warmup', message='boom', frames=[])\n"
+      "    send(run, type='failure', kind='exception', stage='warmup', message='boom', frames=[])\n"
       "    hang()\n");
   cancel_when_noted("fails");
-  EXPECT_EQ(failure_of(finish()).kind, "cancelled");
+  EXPECT_EQ(failure_of(finish()).kind, protocol::FailureKind::kCancelled);
   expect_gone(process_);
 }
 
 TEST_F(WorkerRun, TheParentSurvivesACancelledRun) {
   child("    if not os.path.exists(FOLDER + '/first'):\n        note('first')\n        hang()\n    good(run)\n");
   cancel_when_noted("first");
-  EXPECT_EQ(failure_of(finish()).kind, "cancelled");
+  EXPECT_EQ(failure_of(finish()).kind, protocol::FailureKind::kCancelled);
   const pid_t parent = worker_->parent_process();
   begin();
   EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome)) << failure_of(finished_.back()).message;
@@ -423,7 +424,7 @@ TEST_F(WorkerRun, EndsTheChildOfAParentThatDies) {
       "hang()\n"
       "warm()\nfork_run(child)\n");
   const protocol::Failure failure = run_to_failure();
-  EXPECT_EQ(failure.kind, "worker-died");
+  EXPECT_EQ(failure.kind, protocol::FailureKind::kWorkerDied);
   EXPECT_THAT(failure.message, HasSubstr("signal 9"));
   expect_gone(noted("running"));
 }
@@ -437,21 +438,21 @@ TEST_F(WorkerRun, RefusesAParentThatBreaksTheProtocol) {
   const pid_t child = noted("running");
   noted("told");
   ::kill(noted("parent"), SIGUSR1);
-  EXPECT_EQ(failure_of(finish()).kind, "worker-protocol");
+  EXPECT_EQ(failure_of(finish()).kind, protocol::FailureKind::kWorkerProtocol);
   expect_gone(child);
 }
 
 TEST_F(WorkerRun, EndsWhenTheParentNeverForks) {
   script("warm()\nreceive()\nnote('asked')\nreceive()\n");
   cancel_when_noted("asked");
-  EXPECT_EQ(failure_of(finish()).kind, "cancelled");
+  EXPECT_EQ(failure_of(finish()).kind, protocol::FailureKind::kCancelled);
 }
 
 TEST_F(WorkerRun, EndsAParentThatNeverForks) {
   script("note('parent')\nwarm()\nreceive()\nreceive()\n");
   const protocol::Failure failure =
       run_to_failure({.begin = std::chrono::milliseconds(100), .answer = std::chrono::milliseconds(1000)});
-  EXPECT_EQ(failure.kind, "worker-died");
+  EXPECT_EQ(failure.kind, protocol::FailureKind::kWorkerDied);
   EXPECT_THAT(failure.message, HasSubstr("said nothing for 1 s"));
   expect_gone(noted("parent"));
 }
@@ -461,7 +462,7 @@ TEST_F(WorkerRun, EndsAParentThatNeverTellsTheEndOfARun) {
       "def child(run):\n    note('running')\n    run.close()\n"
       "def stop(*_):\n    os.kill(os.getpid(), signal.SIGSTOP)\n"
       "note('parent')\nwarm()\nsignal.signal(signal.SIGCHLD, stop)\nfork_run(child)\n");
-  EXPECT_EQ(run_to_failure({.answer = std::chrono::milliseconds(1000)}).kind, "worker-died");
+  EXPECT_EQ(run_to_failure({.answer = std::chrono::milliseconds(1000)}).kind, protocol::FailureKind::kWorkerDied);
   expect_gone(noted("parent"));
   expect_gone(noted("running"));
 }
@@ -475,7 +476,7 @@ TEST_F(WorkerRun, BeginsAnewAfterAParentThatWasStopped) {
   loop_.poll();
   ::kill(parent, SIGSTOP);
   worker_->cancel();
-  EXPECT_EQ(failure_of(finish()).kind, "cancelled");
+  EXPECT_EQ(failure_of(finish()).kind, protocol::FailureKind::kCancelled);
   begin();
   EXPECT_TRUE(std::holds_alternative<RunOutput>(finish().outcome)) << failure_of(finished_.back()).message;
   EXPECT_NE(worker_->parent_process(), parent);
@@ -504,7 +505,7 @@ TEST_F(WorkerRun, GoesToAnotherParentWhenTheIdleOneWasStopped) {
 
 TEST_F(WorkerRun, GoesToAnotherParentOnce) {
   script("warm()\nreceive()\nnote('asked' + str(os.getpid()))\n");
-  EXPECT_EQ(run_to_failure().kind, "worker-died");
+  EXPECT_EQ(run_to_failure().kind, protocol::FailureKind::kWorkerDied);
   std::size_t asked = 0;
   for (const auto& file : std::filesystem::directory_iterator(folder_.path())) {
     asked += file.path().filename().string().starts_with("asked") ? 1U : 0U;

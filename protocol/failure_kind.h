@@ -1,0 +1,70 @@
+// Why a run ended without a profile: every kind of failure, in one table.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace ridgeline::protocol {
+
+/// docs/errors.md says of each what happened and what to do.
+enum class FailureKind : std::uint8_t {
+  kProviderMissing,
+  kProviderDuplicate,
+  kProviderInvalid,
+  kBatchSizeMissing,
+  kBatchSizeInvalid,
+  kWrongModel,
+  kWrongInputs,
+  kWrongIteration,
+  kException,
+  kSyntaxError,
+  kImportError,
+  kExit,
+  kNoCuda,
+  kOutOfMemory,
+  kTimeout,
+  kProcessDied,
+  kProcessReplaced,
+  kProcessStopped,
+  kMainThreadEnded,
+  kTooManyProcesses,
+  kChannelBroken,
+  kRecordingTooLarge,
+  kEntryUnreadable,
+  kInterpreter,
+  kNoTorch,
+  kPythonUnsupported,
+  kTorchUnsupported,
+  kNoCompiler,
+  kAgentBuildFailed,
+  kAgentRefused,
+  kAllocator,
+  kCache,
+  kResources,
+  kWorkerDied,
+  kWorkerProtocol,
+  kCancelled,
+  kInternalError,
+  kSuperseded,
+  kTrial,
+  kNotTrusted
+};
+inline constexpr std::size_t kFailureKinds = static_cast<std::size_t>(FailureKind::kNotTrusted) + 1;
+
+struct FailureKindInfo {
+  FailureKind kind;
+  std::string_view name;  ///< in messages, reports and diagnostics
+  int exit_code;          ///< of a command; 0: happens in an editor only
+  bool output_explains;   ///< what the process wrote last may tell more
+  bool ended_on_purpose;  ///< nothing went wrong: somebody decided that it should not run, or not go on
+};
+
+/// The row of a kind.
+const FailureKindInfo& info_of(FailureKind kind);
+inline std::string_view name_of(FailureKind kind) { return info_of(kind).name; }
+/// Nothing for a name that no kind has.
+std::optional<FailureKind> failure_kind_named(std::string_view name);
+
+}  // namespace ridgeline::protocol
