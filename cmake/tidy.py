@@ -158,13 +158,20 @@ def flags_of(command: str) -> tuple[str, ...]:
     return tuple(kept)
 
 
+def sources_of(compiled: Path) -> list[Path]:
+    """The files that CMake compiles as this one: itself, or the group that it is made of (a unity build)."""
+    if compiled.parent.name != "Unity":
+        return [compiled]
+    return [compiled.parent / name.decode() for name in INCLUDE.findall(compiled.read_bytes())]
+
+
 def main() -> int:
     root, build = (Path(argument).resolve() for argument in sys.argv[1:3])
     folder, passes = build / "tidy", build / "tidy" / "passed"
     passes.mkdir(exist_ok=True, parents=True)
     tool = subprocess.run([CLANG_TIDY, "--version"], capture_output=True, text=True, check=True).stdout
     entries = json.loads((build / "compile_commands.json").read_text())
-    commands = {Path(entry["file"]): entry["command"] for entry in entries}
+    commands = {file: entry["command"] for entry in entries for file in sources_of(Path(entry["file"]))}
     ours = {file: text for file, text in commands.items() if file.suffix == ".cpp" and not file.is_relative_to(build)}
     if not ours:
         print("clang-tidy: found no files to look at")
