@@ -122,7 +122,7 @@ std::variant<Message, Malformed> read_call(Json& json, const std::optional<Reque
 }
 
 std::variant<Message, Malformed> read_response(Json& json, const std::optional<RequestId>& id) {
-  Malformed malformed = invalid("this response has no result, or an error that is none", id);
+  Malformed malformed = invalid("this response has neither a result nor a valid error", id);
   malformed.is_response = true;
   const auto error = json.find("error");
   if (error == json.end() || (error->is_null() && json.contains("result"))) {
@@ -157,7 +157,7 @@ std::variant<Message, Malformed> read_message(Json json) {
     return read_response(json, id);
   }
   return json.contains("method") ? read_call(json, id)
-                                 : invalid("this is no request, no notification and no response", id);
+                                 : invalid("this is not a request, a notification or a response", id);
 }
 
 Json body_of(const Message& message) {

@@ -1,4 +1,4 @@
-// Times of a device by its own events, where CUPTI is not to be had: for each outermost operation, from the moment when
+// Times of a device by its own events, when CUPTI is unavailable: for each outermost operation, from the moment when
 // its stream reaches it to the moment when the stream is through with it. That is what it has the device do, and also
 // what the device waits for the host meanwhile: more than its kernels take, where they are short.
 //

@@ -282,7 +282,7 @@ PyMethodDef kMethods[] = {
     {"attach_memory", py_attach_memory, METH_NOARGS, "Observe the CPU allocator; false when that is not possible."},
     {"detach_memory", py_detach_memory, METH_NOARGS, "Stop observing the CPU allocator."},
     {"attach_device_memory", py_attach_device_memory, METH_NOARGS, "Observe CUDA's caching allocator too."},
-    {"detach_device_memory", py_detach_device_memory, METH_NOARGS, "Stop that; whether it was going on."},
+    {"detach_device_memory", py_detach_device_memory, METH_NOARGS, "Stop that. Returns whether it was active."},
     {"set_memory_device", py_set_memory_device, METH_O, "Whose events a recording has: -1 the host, or a CUDA device."},
     {"keep_first_events", py_keep_first_events, METH_NOARGS, "Keep the allocator's events until now for the next one."},
     {"peak_bytes", py_peak_bytes, METH_NOARGS, "The most that was alive on the recorded device, by the kept events."},

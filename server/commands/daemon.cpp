@@ -162,7 +162,8 @@ void Daemon::session_ended(const std::shared_ptr<session::Session>& ended, int e
     exit_code_ = exit_code;
     if (options_.port.has_value() && !ended->was_initialized()) {
       print_error("whoever listens on 127.0.0.1:" + std::to_string(*options_.port) +
-                  " ended the connection without a word. An editor that listens for its server speaks first. If it is "
+                  " ended the connection without sending anything. An editor that listens for its server speaks first. "
+                  "If it is "
                   "another ridgeline, connect the editor to that one, or choose another port.");
     }
     stop("the only session has ended");

@@ -54,7 +54,7 @@ void run_to_end(asio::io_context& loop) {
       loop.run();
       return;
     } catch (const std::exception& problem) {
-      spdlog::error("something failed that nobody waited for: {}", problem.what());
+      spdlog::error("unhandled exception in the event loop: {}", problem.what());
     }
   }
 }

@@ -221,7 +221,7 @@ class Handler : public nlohmann::json_sax<json> {
 
   Trace take() {
     if (!found_events_) {
-      throw ImportError("This JSON is no trace: it has no list of traceEvents.");
+      throw ImportError("Not a valid trace: this JSON has no list of traceEvents.");
     }
     if (legacy_ && trace_.events.empty()) {
       throw ImportError(
@@ -252,7 +252,7 @@ class Handler : public nlohmann::json_sax<json> {
   bool in(Context context) const { return !contexts_.empty() && contexts_.back() == context; }
   bool push(Context context) {
     if (contexts_.size() >= kMaxDepth) {
-      throw ImportError("The trace is no trace: its values nest too deep.");
+      throw ImportError("Not a valid trace: its values are nested too deeply.");
     }
     contexts_.push_back(context);
     return true;

@@ -48,12 +48,12 @@ class Authentication : public std::enable_shared_from_this<Authentication> {
     timer_.expires_after(limits.time);
     timer_.async_wait([self = shared_from_this()](const boost::system::error_code& problem) {
       if (!problem) {
-        self->refuse("no token came in time");
+        self->refuse("no token was sent in time");
       }
     });
     connection_->start({[self = shared_from_this()](const std::string& text) { self->receive(text); },
                         [self = shared_from_this()](const std::string& reason) {
-                          self->refuse(reason.empty() ? "it ended before a token came" : reason);
+                          self->refuse(reason.empty() ? "it ended before a token was sent" : reason);
                         }});
   }
 

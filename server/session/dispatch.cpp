@@ -38,7 +38,7 @@ std::optional<ResponseError> Session::refusal(const protocol::Request& request) 
     return ResponseError{error_code::kServerNotInitialized, "the first request must be initialize"};
   }
   if (state_ == State::kShutDown) {
-    return ResponseError{error_code::kInvalidRequest, "after shutdown there is nothing but exit"};
+    return ResponseError{error_code::kInvalidRequest, "only exit is allowed after shutdown"};
   }
   if (request.method == "initialize") {
     return ResponseError{error_code::kInvalidRequest, "this session is initialized already"};
@@ -69,8 +69,7 @@ void Session::handle(protocol::Request request) {
   }
   const auto handler = service_.methods.requests.find(request.method);
   if (handler == service_.methods.requests.end()) {
-    send_answer(request.id,
-                ResponseError{error_code::kMethodNotFound, "no method is called " + for_log(request.method)});
+    send_answer(request.id, ResponseError{error_code::kMethodNotFound, "unknown method " + for_log(request.method)});
     return;
   }
   dispatch(request, handler->second);
@@ -100,7 +99,7 @@ void Session::dispatch(const protocol::Request& request, const RequestHandler& h
     spdlog::error("session {}: {} failed: {}", id_, request.method, problem.what());
     failed = ResponseError{error_code::kInternalError, problem.what()};
   } catch (...) {
-    failed = ResponseError{error_code::kInternalError, "failed for no reason that it tells"};
+    failed = ResponseError{error_code::kInternalError, "failed for an unknown reason"};
   }
   dispatching_ = 0;
   const auto left = pending_.find(request.id);
@@ -123,7 +122,7 @@ void Session::answer(const protocol::RequestId& id, std::uint64_t serial, std::o
   pending_.erase(found);
   if (!outcome.has_value()) {
     spdlog::error("session {}: {} was never answered", id_, pending.method);
-    outcome = ResponseError{error_code::kInternalError, "the request was given up without an answer"};
+    outcome = ResponseError{error_code::kInternalError, "the request was dropped without an answer"};
   }
   send_answer(id, std::move(*outcome));
   pending.cancel.release();
@@ -149,7 +148,7 @@ void Session::cancel_all() {
 
 void Session::handle(protocol::Notification notification) {
   if (notification.method == "exit") {
-    end("the client has said exit");
+    end("the client sent exit");
     return;
   }
   if (state_ == State::kStarted || state_ == State::kShutDown) {

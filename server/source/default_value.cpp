@@ -195,7 +195,7 @@ std::string_view words_of(BatchSizeObstacle obstacle) {
     case BatchSizeObstacle::kNegative:
       return "the default of batch_size is negative";
     case BatchSizeObstacle::kNotInteger:
-      return "the default of batch_size is no integer";
+      return "the default of batch_size is not an integer";
     case BatchSizeObstacle::kUnfinished:
       return "the signature of input_provider is not finished";
   }

@@ -70,7 +70,7 @@ bool Database::open(const std::string& path) {
   struct stat status {};
   if (file < 0 || ::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
     code_ = SQLITE_CANTOPEN;
-    message_ = file < 0 ? std::strerror(errno) : "it is no regular file";
+    message_ = file < 0 ? std::strerror(errno) : "it is not a regular file";
   }
   if (file >= 0) {
     ::close(file);

@@ -52,7 +52,7 @@ std::variant<std::size_t, FramingError> content_length(std::string_view header) 
     }
     const std::optional<std::size_t> value = number(trimmed(line.substr(colon + 1)));
     if (!value.has_value() || (length.has_value() && length != value)) {
-      return FramingError{"a message's Content-Length is no number of bytes"};
+      return FramingError{"a message's Content-Length is not a number of bytes"};
     }
     length = value;
   }
@@ -87,7 +87,7 @@ std::optional<FramingError> MessageReader::read_header() {
   const std::string_view rest = std::string_view(buffer_).substr(consumed_);
   const std::string beginning = lower(rest.substr(0, kOwnHeaders.size()));
   if (first_ && !kOwnHeaders.starts_with(beginning)) {
-    return FramingError{"this is no LSP client: its first bytes are no Content-Length header"};
+    return FramingError{"this is not an LSP client: its first bytes are not a Content-Length header"};
   }
   const std::string_view block = rest.substr(0, kMaxHeaderBytes);
   const std::size_t end = block.find(kEndOfHeader);

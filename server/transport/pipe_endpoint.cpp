@@ -57,7 +57,7 @@ std::string prepare_folder(const fs::path& folder) {
   }
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
-    return folder.string() + " is no folder that can be used";
+    return folder.string() + " is not a usable folder";
   }
   const bool ours = status.st_uid == ::geteuid() || status.st_uid == 0;
   const bool shared = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (status.st_mode & S_ISVTX) == 0;
@@ -74,7 +74,7 @@ Answer try_to_connect(const std::string& path, int& socket, EndpointProblem& pro
     return errno == ENOENT ? Answer::kNoSocket : Answer::kProblem;
   }
   if (!S_ISSOCK(status.st_mode)) {
-    problem = {path + " exists and is no socket: remove it, or name another path"};
+    problem = {path + " exists and is not a socket: remove it, or name another path"};
     return Answer::kProblem;
   }
   socket = new_socket();

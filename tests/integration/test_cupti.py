@@ -434,7 +434,7 @@ def test_launches_and_activities_are_counted(module: Any, record: Any, fake: Fak
 
 
 def test_without_a_library_the_reason_is_told(module: Any, fake: Fake) -> None:
-    assert module.attach_device([]) == "there is no libcupti to be found"
+    assert module.attach_device([]) == "libcupti was not found"
     words = module.attach_device(["/nowhere/libcupti.so.12", "libm.so.6"])
     assert "/nowhere/libcupti.so.12" in words
     assert "libm.so.6 has no cuptiGetVersion" in words

@@ -1,4 +1,4 @@
-"""Times of a device by its own events, where CUPTI is not to be had.
+"""Times of a device by its own events, when CUPTI is unavailable.
 
 There is no GPU here: the device is tests/integration/fake_cuda_events.cpp, behind the same door of LibTorch's.
 """

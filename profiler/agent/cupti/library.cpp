@@ -71,7 +71,7 @@ Library open_library(const std::vector<std::string>& candidates) {
     errors += (errors.empty() ? "" : "; ") + library.error;
   }
   Library none;
-  none.error = errors.empty() ? "there is no libcupti to be found" : errors;
+  none.error = errors.empty() ? "libcupti was not found" : errors;
   return none;
 }
 

@@ -160,7 +160,7 @@ class Recorder:
         if self._records_device:
             launches, activities = agent.device_counts()
             if launches and not activities:
-                self._note(f"CUPTI told of none of {launches} launches; another tool may have taken it")
+                self._note(f"CUPTI reported none of {launches} launches; another tool may have taken it")
         return times
 
     def count(self, step: Any, inputs: tuple[Any, ...], excluded: list[str]) -> None:

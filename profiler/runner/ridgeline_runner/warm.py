@@ -194,7 +194,7 @@ class _Parent:
             from ridgeline_runner import session
 
             status = session.run(spec, Channel(socket.socket(fileno=channel_end)))
-        except BaseException:  # noqa: BLE001 - the process ends here; its last words are kept by the daemon
+        except BaseException:  # noqa: BLE001 - the process ends here; its last output is kept by the daemon
             traceback.print_exc()
         finally:
             with contextlib.suppress(Exception):

@@ -66,7 +66,7 @@ def child_of(editor: Editor) -> int:
 def test_nothing_runs_without_consent(editor: Editor):
     editor.neovim.exec_lua("consent = 'Not now'")
     editor.neovim.command("Ridgeline profile")
-    editor.said("nobody agreed")
+    editor.said("permission was not given")
     assert "Profiling runs the code of" in editor.lua("asked[1]")
     assert editor.ask("ridgeline/summary", textDocument={"uri": editor.entry.as_uri()}) is None
 

@@ -94,12 +94,12 @@ test('figures are stale after an edit, and fresh after a save', async (t) => {
   });
   await window.view.getByText('Stale:').waitFor({ state: 'detached' });
 
-  await window.command('Ridgeline: Turn Profiling on Save On or Off');
+  await window.command('Ridgeline: Toggle Profile on Save');
   await window.page.getByText('Profiling on save is off.').waitFor();
   await window.replace('lr=0.02', 'lr=0.03');
   await window.save();
   await window.lens('(stale)').first().waitFor();
-  await window.command('Ridgeline: Turn Profiling on Save On or Off');
+  await window.command('Ridgeline: Toggle Profile on Save');
   await window.page.getByText('Profiling on save is on.').waitFor();
 });
 

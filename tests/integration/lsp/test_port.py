@@ -80,7 +80,7 @@ def test_the_token_must_come_soon(daemon: Daemon):
         start = time.monotonic()
         assert wire.receive() is None
         assert time.monotonic() - start > 4
-    daemon.wait_for_words("no token came in time")
+    daemon.wait_for_words("no token was sent in time")
 
 
 def test_those_without_a_token_do_not_take_all_descriptors(start: Start, tmp_path: Path) -> None:

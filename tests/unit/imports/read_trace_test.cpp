@@ -162,7 +162,7 @@ TEST(ReadTrace, RefusesWhatIsNoTrace) {
   EXPECT_THAT(refusal("hello"), HasSubstr("no valid JSON at byte 1"));
   EXPECT_THAT(refusal(R"({"a": 1})"), HasSubstr("no list of traceEvents"));
   EXPECT_THAT(refusal("7"), HasSubstr("no list of traceEvents"));
-  EXPECT_THAT(refusal(std::string(10'000, '[')), HasSubstr("nest too deep"));
+  EXPECT_THAT(refusal(std::string(10'000, '[')), HasSubstr("nested too deeply"));
   EXPECT_THAT(refusal(trace_of({}), {100, 100, 10}), HasSubstr("larger than what is read"));
   EXPECT_THAT(refusal(R"([{"name":"aten::mm","ph":"X","ts":1,"dur":2,"tid":1,"pid":"CPU functions","args":{}}])"),
               HasSubstr("old autograd profiler"));

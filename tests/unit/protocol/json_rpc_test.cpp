@@ -76,8 +76,8 @@ TEST(ParseMessage, RefusesWhatIsNoMessage) {
   expect_invalid("{}", "jsonrpc");
   expect_invalid(R"({"jsonrpc":2.0,"id":1,"method":"m"})", "jsonrpc");
   expect_invalid(R"({"jsonrpc":"1.0","id":1,"method":"m"})", "jsonrpc");
-  expect_invalid(R"({"jsonrpc":"2.0"})", "no request");
-  expect_invalid(R"({"jsonrpc":"2.0","id":1})", "no request");
+  expect_invalid(R"({"jsonrpc":"2.0"})", "not a request");
+  expect_invalid(R"({"jsonrpc":"2.0","id":1})", "not a request");
   expect_invalid(R"({"jsonrpc":"2.0","id":1,"method":1})", "method");
   expect_invalid(R"({"jsonrpc":"2.0","id":1,"method":"m","params":3})", "params");
   expect_invalid(R"({"jsonrpc":"2.0","id":null,"method":"m"})", "id");

@@ -163,9 +163,9 @@ TEST(Pipe, JoinsAClientThatListens) {
 TEST(Pipe, RefusesPlacesThatCannotBe) {
   const TemporaryFolder folder;
   Opened opened;
-  EXPECT_THAT(opened.problem_at(folder.file("plain", "x")), HasSubstr("is no socket"));
+  EXPECT_THAT(opened.problem_at(folder.file("plain", "x")), HasSubstr("is not a socket"));
   EXPECT_EQ(testing::content_of(folder / "plain"), "x");
-  EXPECT_THAT(opened.problem_at(folder / "plain/socket"), HasSubstr("is no folder"));
+  EXPECT_THAT(opened.problem_at(folder / "plain/socket"), HasSubstr("is not a usable folder"));
   EXPECT_THAT(opened.problem_at(folder / std::string(200, 'x')), HasSubstr("at most 107 bytes"));
   EXPECT_THAT(opened.problem_at(""), HasSubstr("at most"));
   ::mkdir((folder / "open").c_str(), 0700);

@@ -59,21 +59,21 @@ TEST(Framing, IgnoresOtherHeadersAndCase) {
 }
 
 TEST(Framing, RefusesAnotherProtocolByItsFirstByte) {
-  expect_error("G", "no LSP client");
-  expect_error("POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi", "no LSP client");
-  expect_error("\x16\x03\x01", "no LSP client");
-  expect_error("CONNECT", "no LSP client");
-  expect_error("{\"jsonrpc\"", "no LSP client");
-  expect_error("\r\n", "no LSP client");
-  expect_error(std::string(1, '\0'), "no LSP client");
+  expect_error("G", "not an LSP client");
+  expect_error("POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi", "not an LSP client");
+  expect_error("\x16\x03\x01", "not an LSP client");
+  expect_error("CONNECT", "not an LSP client");
+  expect_error("{\"jsonrpc\"", "not an LSP client");
+  expect_error("\r\n", "not an LSP client");
+  expect_error(std::string(1, '\0'), "not an LSP client");
 }
 
 TEST(Framing, RefusesBadHeaders) {
   expect_error("Content-Type: x\r\n\r\n", "has no Content-Length");
   for (const char* value : {"", "-1", "+1", "0x10", "1 2", "1,1", "99999999999999999999", "two", "1.0"}) {
-    expect_error(std::string("Content-Length: ") + value + "\r\n\r\n", "no number");
+    expect_error(std::string("Content-Length: ") + value + "\r\n\r\n", "not a number");
   }
-  expect_error("Content-Length: 1\r\nContent-Length: 2\r\n\r\n", "no number");
+  expect_error("Content-Length: 1\r\nContent-Length: 2\r\n\r\n", "not a number");
   expect_error("Content-Length 1\r\n\r\n", "NAME: VALUE");
   expect_error("Content-Length : 1\r\n\r\n", "NAME: VALUE");
   expect_error("Content-length / HTTP/1.1\r\nHost: localhost\r\n\r\n", "NAME: VALUE");

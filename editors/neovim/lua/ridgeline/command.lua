@@ -5,7 +5,7 @@ local session = require("ridgeline.session")
 
 local M = {}
 
---- The last failure with its traceback, in places that gF follows, and the last words of the process.
+--- The last failure with its traceback, in places that gF follows, and the last output of the process.
 local function log(code)
   local entry, rows = session.entry(code), {}
   local function add(words, group)
