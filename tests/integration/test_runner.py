@@ -190,6 +190,7 @@ def test_a_module_that_torch_wrote_for_this_process_is_not_the_users(
     instantiator = ModuleType("torch.distributed.nn.jit.instantiator")
     instantiator.INSTANTIATED_TEMPLATE_DIR_PATH = str(tmp_path / "generated")  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, instantiator.__name__, instantiator)
+    monkeypatch.delitem(sys.modules, "_remote_module_non_scriptable", raising=False)  # of this torch's own folder
     own = [tmp_path / "project" / "entry.py"]
     generated = tmp_path / "generated" / "_remote_module_non_scriptable.py"
     assert imported(monkeypatch, tmp_path / "project", *own, generated) == [str(path) for path in own]
