@@ -24,8 +24,8 @@ function(ridgeline_quickly_built target)
   ridgeline_in_groups(${target})
 endfunction()
 
-# ridgeline_in_groups(<target>): compiles the files of a folder eight at a time (a unity build), which takes a third of
-# the time. Two files of a folder cannot use one name in their anonymous namespaces for different things.
+# ridgeline_in_groups(<target>): compiles the files of a folder eight at a time (a unity build): what they include is
+# instantiated once. Two of them cannot use one name in their anonymous namespaces for different things.
 function(ridgeline_in_groups target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   get_target_property(sources ${target} SOURCES)

@@ -66,10 +66,6 @@ std::string program_of(pid_t process) {
   return problem ? "another program" : program.string();
 }
 
-protocol::Failure knowable_end(protocol::FailureKind kind, std::string message) {
-  return protocol::failure_of(kind, "", std::move(message));
-}
-
 std::optional<protocol::Failure> end_of(pid_t process, const std::string& image, bool channel_open) {
   const ThreadState main = state_in(folder_of(process));
   if (main.state == 'X') {
@@ -79,23 +75,24 @@ std::optional<protocol::Failure> end_of(pid_t process, const std::string& image,
     if (!has_running_thread(process)) {
       return std::nullopt;
     }
-    return knowable_end(protocol::FailureKind::kMainThreadEnded,
-                        "The main thread of the profiled process ended while other threads go on: the step cannot be "
-                        "continued. Look for pthread_exit() in native code.");
+    return protocol::failure_of(
+        protocol::FailureKind::kMainThreadEnded, "",
+        "The main thread of the profiled process ended while other threads go on: the step cannot be "
+        "continued. Look for pthread_exit() in native code.");
   }
   if (main.state == 'T') {
-    return knowable_end(
-        protocol::FailureKind::kProcessStopped,
+    return protocol::failure_of(
+        protocol::FailureKind::kProcessStopped, "",
         "The profiled process was stopped by a signal (SIGSTOP, SIGTSTP, or SIGTTIN and SIGTTOU for the use "
         "of a terminal) and does not go on. A profile has no terminal and nobody who continues it: remove "
         "what stops it.");
   }
   const std::string now = image_of(process);
   if (!now.empty() && !image.empty() && now != image) {
-    return knowable_end(protocol::FailureKind::kProcessReplaced,
-                        "The profiled process replaced itself by " + program_of(process) +
-                            " (os.execv or the like). Start another program as a process of its own "
-                            "(subprocess), or guard the call with `if __name__ == '__main__':`.");
+    return protocol::failure_of(protocol::FailureKind::kProcessReplaced, "",
+                                "The profiled process replaced itself by " + program_of(process) +
+                                    " (os.execv or the like). Start another program as a process of its own "
+                                    "(subprocess), or guard the call with `if __name__ == '__main__':`.");
   }
   return channel_open ? std::nullopt : std::optional(channel_broken("it was closed"));
 }

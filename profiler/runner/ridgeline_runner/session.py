@@ -55,9 +55,7 @@ _LEAST_OF_SHORT = 8  # which is to take little of the time: so many timed ones f
 _LARGE_INPUTS = 1 / 64  # of the memory limit: then smaller batch sizes are asked first
 _CLEARLY_BEYOND = 1.25  # times the limit: another algorithm can need a fifth less than small batch sizes tell
 _MOST_UNUSED = 4096  # parameters that are told; the daemon takes no more
-_ALL_EVERY = (
-    4  # rounds: then also batch sizes that are known are timed, so that all are timed on the same machine state
-)
+_ALL_EVERY = 4  # rounds: then known batch sizes are timed too, so that all are timed on the same machine state
 
 
 @dataclass
