@@ -29,7 +29,7 @@ namespace {
 
 constexpr long kIntervalNs = 500'000;   ///< between samples of a gap
 constexpr long kSeldomNs = 20'000'000;  ///< between signals where no gap is foreseen, in the mean
-constexpr long kLongGapNs = 200'000;    ///< shorter ones are not divided (server/analysis/timeline.h)
+constexpr long kLongGapNs = 200'000;    ///< shorter ones are not divided (server/analysis/attribution/timeline.h)
 constexpr std::uint64_t kPaysOneArmingNs = 100'000;
 constexpr long kMostShare = 10;                 ///< a sample is followed by so many times its own time without one
 constexpr std::size_t kMaxPending = 1U << 16U;  ///< samples between two ops: a minute of them

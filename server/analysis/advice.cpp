@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "analysis/answers.h"
-#include "analysis/predictor.h"
+#include "analysis/prediction/answers.h"
+#include "analysis/prediction/predictor.h"
 
 namespace ridgeline::analysis {
 

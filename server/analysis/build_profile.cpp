@@ -10,17 +10,17 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/allocator_model.h"
-#include "analysis/allocator_replay.h"
-#include "analysis/breakdown.h"
-#include "analysis/device_time.h"
-#include "analysis/line_costs.h"
-#include "analysis/models.h"
-#include "analysis/peak_model.h"
-#include "analysis/predictor.h"
-#include "analysis/regimes.h"
-#include "analysis/time_model.h"
-#include "analysis/time_sample.h"
+#include "analysis/breakdown/breakdown.h"
+#include "analysis/breakdown/device_time.h"
+#include "analysis/breakdown/line_costs.h"
+#include "analysis/memory/allocator_model.h"
+#include "analysis/memory/allocator_replay.h"
+#include "analysis/memory/peak_model.h"
+#include "analysis/memory/regimes.h"
+#include "analysis/prediction/predictor.h"
+#include "analysis/time/models.h"
+#include "analysis/time/time_model.h"
+#include "analysis/time/time_sample.h"
 
 namespace ridgeline::analysis {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "analysis/source_scope.h"
+#include "analysis/attribution/source_scope.h"
 #include "commands/exit_codes.h"
 #include "commands/terminal.h"
 

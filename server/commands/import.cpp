@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "analysis/build_profile.h"
-#include "analysis/predictor.h"
+#include "analysis/prediction/predictor.h"
 #include "commands/exit_codes.h"
 #include "commands/options.h"
 #include "commands/rendered_profile.h"

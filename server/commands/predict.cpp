@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "analysis/answers.h"
+#include "analysis/prediction/answers.h"
 #include "commands/exit_codes.h"
 #include "commands/options.h"
 #include "commands/profile_now.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/answers.h"
+#include "analysis/prediction/answers.h"
 #include "report/json.h"
 #include "report/text.h"
 

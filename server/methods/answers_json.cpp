@@ -4,7 +4,7 @@
 #include <functional>
 #include <map>
 
-#include "analysis/answers.h"
+#include "analysis/prediction/answers.h"
 #include "protocol/shown_text.h"
 #include "report/json.h"
 #include "report/prediction.h"

@@ -4,7 +4,7 @@
 #include <bit>
 #include <utility>
 
-#include "analysis/predictor.h"
+#include "analysis/prediction/predictor.h"
 
 namespace ridgeline::methods {
 

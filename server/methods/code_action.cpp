@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "analysis/predictor.h"
+#include "analysis/prediction/predictor.h"
 #include "methods/batch_size.h"
 #include "methods/mistakes.h"
 #include "report/labels.h"

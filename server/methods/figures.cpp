@@ -6,7 +6,7 @@
 
 #include <fmt/ranges.h>
 
-#include "analysis/answers.h"
+#include "analysis/prediction/answers.h"
 
 namespace ridgeline::methods {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analysis/prediction.h"
-#include "analysis/predictor.h"
+#include "analysis/prediction/predictor.h"
 #include "analysis/profile.h"
 #include "profiling/made_profile.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "analysis/predictor.h"
+#include "analysis/prediction/predictor.h"
 #include "protocol/json_fields.h"
 
 namespace ridgeline::methods {

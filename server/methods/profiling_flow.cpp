@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "analysis/predictor.h"
+#include "analysis/prediction/predictor.h"
 #include "profiling/source_text.h"
 #include "protocol/json_fields.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/predictor.h"
+#include "analysis/prediction/predictor.h"
 
 namespace ridgeline::methods {
 

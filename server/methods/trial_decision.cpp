@@ -4,8 +4,8 @@
 #include <optional>
 #include <string_view>
 
-#include "analysis/predictor.h"
-#include "analysis/trial.h"
+#include "analysis/prediction/predictor.h"
+#include "analysis/prediction/trial.h"
 #include "methods/batch_size.h"
 
 namespace ridgeline::methods {

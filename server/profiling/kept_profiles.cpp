@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/answers.h"
-#include "analysis/predictor.h"
+#include "analysis/prediction/answers.h"
+#include "analysis/prediction/predictor.h"
 #include "report/json.h"
 #include "report/read_report.h"
 #include "store/fingerprint.h"

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "analysis/allocator/caching_allocator_conf.h"
 #include "analysis/build_profile.h"
-#include "analysis/caching_allocator_conf.h"
 #include "protocol/recording.h"
 #include "worker/machine.h"
 #include "worker/versions.h"

@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
-#include "analysis/ledger.h"
-#include "analysis/predictor.h"
-#include "analysis/regimes.h"
-#include "analysis/sample_plan.h"
-#include "analysis/time_sample.h"
+#include "analysis/memory/ledger.h"
+#include "analysis/memory/regimes.h"
+#include "analysis/prediction/predictor.h"
+#include "analysis/time/sample_plan.h"
+#include "analysis/time/time_sample.h"
 #include "protocol/recording.h"
 
 namespace ridgeline::profiling {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/trial.h"
+#include "analysis/prediction/trial.h"
 #include "profiling/kept_profiles.h"
 
 namespace ridgeline::profiling {

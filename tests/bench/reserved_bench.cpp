@@ -14,8 +14,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/allocator_model.h"
-#include "analysis/ledger.h"
+#include "analysis/memory/allocator_model.h"
+#include "analysis/memory/ledger.h"
 #include "protocol/recording.h"
 
 namespace {

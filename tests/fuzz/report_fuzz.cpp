@@ -2,7 +2,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/answers.h"
+#include "analysis/prediction/answers.h"
 #include "protocol/worker_messages.h"
 #include "report/json.h"
 #include "report/read_report.h"

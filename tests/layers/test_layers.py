@@ -9,6 +9,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
+ANALYSIS = ["attribution", "allocator", "time", "device", "memory", "breakdown", "prediction"]
+ANALYSIS_VALUES = ["protocol", "server/base", "server/analysis/profile.h"]
+ANALYSIS_VALUES += ["server/analysis/prediction.h", "server/analysis/input.h"]
+
 # A layer (a folder, or a file) → the layers it may include besides itself. The longest matching name is the layer.
 MAY_INCLUDE = {
     "protocol": [],
@@ -17,13 +21,27 @@ MAY_INCLUDE = {
     # What several layers need; nothing of what the product is about.
     "server/base": [],
     "server/source": ["protocol", "server/base"],
-    "server/analysis": ["protocol", "server/base"],
+    "server/analysis": ["protocol", "server/base"] + [f"server/analysis/{part}" for part in ANALYSIS],
+    # Its parts: they know the values of the layer, and of each other what stands here.
+    "server/analysis/attribution": ANALYSIS_VALUES,
+    "server/analysis/allocator": ["server/base"],
+    "server/analysis/time": ANALYSIS_VALUES,
+    "server/analysis/device": [*ANALYSIS_VALUES, "server/analysis/attribution"],
+    "server/analysis/memory": [*ANALYSIS_VALUES, "server/analysis/attribution", "server/analysis/allocator"],
+    "server/analysis/breakdown": [
+        *ANALYSIS_VALUES,
+        "server/analysis/attribution",
+        "server/analysis/device",
+        "server/analysis/memory",
+    ],
+    "server/analysis/prediction": [*ANALYSIS_VALUES, "server/analysis/time", "server/analysis/memory"],
     # What it renders: values, not how they are made.
     "server/report": ["protocol", "server/base", "server/analysis/profile.h", "server/analysis/prediction.h"]
     + ["server/analysis/advice.h"],
     "server/analysis/profile.h": ["protocol/failure_kind.h"],
     "protocol/failure_kind.h": [],
     "server/analysis/prediction.h": ["server/analysis/profile.h"],
+    "server/analysis/input.h": ["protocol", "server/analysis/profile.h"],
     "server/analysis/advice.h": ["server/analysis/profile.h", "server/analysis/prediction.h"],
     # Traces of other profilers become recordings: bytes in, values out.
     "server/imports": ["protocol", "server/base", "server/analysis"],
@@ -177,9 +195,15 @@ CASES = [
     ("server/analysis/a.cpp", '#include "analysis/profile.h"\n#include "protocol/recording.h"', ""),
     ("server/analysis/a.cpp", '#include "report/text.h"', "may not include server/report/text.h"),
     ("server/analysis/a.cpp", "#include <thread>", "belongs to"),
-    ("server/analysis/profile.h", '#include "analysis/ledger.h"', "may not include server/analysis/ledger.h"),
+    ("server/analysis/a.cpp", '#include "analysis/memory/ledger.h"', ""),
+    ("server/analysis/time/a.cpp", '#include "analysis/memory/ledger.h"', "may not include server/analysis/memory"),
+    (
+        "server/analysis/profile.h",
+        '#include "analysis/memory/ledger.h"',
+        "may not include server/analysis/memory",
+    ),
     ("server/report/a.cpp", '#include "analysis/profile.h"', ""),
-    ("server/report/a.cpp", '#include "analysis/ledger.h"', "may not include server/analysis/ledger.h"),
+    ("server/report/a.cpp", '#include "analysis/memory/ledger.h"', "may not include server/analysis/memory"),
     ("server/worker/a.cpp", '#include "analysis/profile.h"', "may not include server/analysis/profile.h"),
     ("server/worker/a.cpp", '#include "base/content_hash.h"', ""),
     ("server/analysis/a.cpp", '#include "base/content_hash.h"', ""),
@@ -209,7 +233,7 @@ HEADERS = [
     "protocol/recording.h",
     "protocol/recording_format.h",
     "server/analysis/profile.h",
-    "server/analysis/ledger.h",
+    "server/analysis/memory/ledger.h",
     "server/report/text.h",
     "server/base/content_hash.h",
     "server/base/file.h",

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "analysis/predictor.h"
+#include "analysis/prediction/predictor.h"
 
 namespace ridgeline::analysis {
 namespace {

@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/attribution.h"
-#include "analysis/breakdown.h"
-#include "analysis/line_costs.h"
-#include "analysis/memory.h"
-#include "analysis/timeline.h"
+#include "analysis/attribution/attribution.h"
+#include "analysis/attribution/timeline.h"
+#include "analysis/breakdown/breakdown.h"
+#include "analysis/breakdown/line_costs.h"
+#include "analysis/memory/memory.h"
 #include "tests/unit/analysis/recording_builder.h"
 
 namespace ridgeline::analysis::testing {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/allocator_replay.h"
+#include "analysis/memory/allocator_replay.h"
 #include "protocol/recording.h"
 #include "protocol/recording_columns.h"
 

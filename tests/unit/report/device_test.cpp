@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/allocator_model.h"
-#include "analysis/answers.h"
+#include "analysis/memory/allocator_model.h"
+#include "analysis/prediction/answers.h"
 #include "report/json.h"
 #include "report/markdown.h"
 #include "report/prediction.h"

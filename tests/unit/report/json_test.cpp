@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/answers.h"
+#include "analysis/prediction/answers.h"
 #include "expected.h"
 #include "sample_profile.h"
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "analysis/answers.h"
+#include "analysis/prediction/answers.h"
 #include "expected.h"
 #include "report/labels.h"
 #include "sample_profile.h"

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/answers.h"
+#include "analysis/prediction/answers.h"
 #include "expected.h"
 #include "report/units.h"
 #include "sample_profile.h"

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/predictor.h"
+#include "analysis/prediction/predictor.h"
 #include "report/json.h"
 #include "sample_profile.h"
 

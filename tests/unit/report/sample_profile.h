@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analysis/profile.h"
-#include "analysis/time_model.h"
+#include "analysis/time/time_model.h"
 
 namespace ridgeline::report::testing {
 

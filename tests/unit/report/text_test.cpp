@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/answers.h"
+#include "analysis/prediction/answers.h"
 #include "expected.h"
 #include "report/units.h"
 #include "sample_profile.h"

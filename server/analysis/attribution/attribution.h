@@ -1,0 +1,34 @@
+// Which stack owns each op: backward ops go to the forward op that made their autograd node.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/attribution/call_tree.h"
+#include "analysis/profile.h"
+#include "protocol/recording.h"
+
+namespace ridgeline::analysis {
+
+/// Per op of the recording, in its order.
+struct Attribution {
+  std::vector<TreeNode> owner;           ///< the stack that answers for the op
+  std::vector<std::uint32_t> operation;  ///< string of the recording: the operation that the user wrote; 0 for Python
+  std::vector<Phase> phase;
+  std::vector<bool> runs_python;  ///< may run Python itself: an autograd node or Function, a named range
+  std::vector<bool> begins;       ///< an operation of the user's starts with it
+};
+
+/// Matching: a forward op carries the sequence number of the next autograd node on its thread; the last such op before
+/// the node is the one that made it. AccumulateGrad, and what the engine does between nodes, follow the node before.
+/// Ops inside a node keep the Python frames that they have beyond the node's own; those of a recomputation stand where
+/// the forward stood.
+Attribution attribute(const recording::Recording& recording, CallTree& tree);
+
+/// Whether the engine runs the phase: its stacks stand for another one, of forward.
+inline bool in_backward(Phase phase) { return phase == Phase::kBackward || phase == Phase::kRecomputation; }
+
+/// The phase of Python code that runs at a stack, outside of any op.
+Phase python_phase(const CallTree::Node& node);
+
+}  // namespace ridgeline::analysis

@@ -1,0 +1,49 @@
+#include "analysis/attribution/source_scope.h"
+
+#include "base/path.h"
+
+namespace ridgeline::analysis {
+
+namespace {
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+}  // namespace
+
+bool is_user_file(std::string_view file, const SourceScope& scope) {
+  if (!base::is_below(file, scope.project_root) || has(file, "/site-packages/") || has(file, "/dist-packages/")) {
+    return false;
+  }
+  for (const std::string& root : scope.environment_roots) {
+    // An environment that holds the whole project says nothing about the files in it.
+    const bool holds_project = root == scope.project_root || base::is_below(scope.project_root, root);
+    if (!holds_project && base::is_below(file, root)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string display_path(std::string_view file, const SourceScope& scope) {
+  return std::string(base::relative_to(file, scope.project_root).value_or(file));
+}
+
+std::vector<CodeTraits> code_traits(const recording::Recording& recording, const SourceScope& scope) {
+  std::vector<CodeTraits> traits;
+  traits.reserve(recording.code_file().size());
+  for (std::size_t code = 0; code < recording.code_file().size(); ++code) {
+    const std::string_view file = recording.string(recording.code_file()[code]);
+    const std::string_view name = recording.string(recording.code_name()[code]);
+    CodeTraits trait;
+    trait.user = is_user_file(file, scope);
+    trait.optimizer = has(file, "/torch/optim/") || file.ends_with("/torch/amp/grad_scaler.py") ||
+                      file.ends_with("/torch/nn/utils/clip_grad.py");
+    trait.data = has(file, "/torch/utils/data/");
+    trait.engine = name == "_engine_run_backward" && file.ends_with("/torch/autograd/graph.py");
+    trait.checkpoint = file.ends_with("/torch/utils/checkpoint.py");
+    traits.push_back(trait);
+  }
+  return traits;
+}
+
+}  // namespace ridgeline::analysis

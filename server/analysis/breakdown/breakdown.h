@@ -1,0 +1,31 @@
+// The hierarchical breakdown: the iteration, its module instances as they call each other, and their operations.
+#pragma once
+
+#include "analysis/attribution/call_tree.h"
+#include "analysis/attribution/timeline.h"
+#include "analysis/device/device_waits.h"
+#include "analysis/memory/memory.h"
+#include "analysis/profile.h"
+#include "protocol/recording.h"
+
+namespace ridgeline::analysis {
+
+/// What the parts of the breakdown are made from. `scale` turns recorded into bare time.
+struct BreakdownInput {
+  const recording::Recording& recording;
+  const SourceScope& scope;
+  const CallTree& tree;
+  const Timeline& timeline;
+  const MemoryAnalysis& memory;
+  double scale = 1;
+  const DeviceParts* device = nullptr;  ///< null: nothing ran on one
+};
+
+/// The root's time is the iteration's and its bytes are the peak's; every node is the sum of its children.
+Node build_breakdown(const BreakdownInput& input);
+
+/// Where a line is, for users.
+Location location_of(LineId line, const recording::Recording& recording, const CallTree& tree,
+                     const SourceScope& scope);
+
+}  // namespace ridgeline::analysis

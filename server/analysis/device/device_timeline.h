@@ -1,0 +1,53 @@
+// The device's time, instant by instant, given to the stacks that asked for what it did.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/attribution/attribution.h"
+#include "analysis/attribution/call_tree.h"
+#include "analysis/attribution/timeline.h"
+#include "protocol/recording.h"
+
+namespace ridgeline::analysis {
+
+/// What one stack costs on the device. Nanoseconds of one iteration, as the device's clock tells.
+struct DeviceCost {
+  double kernel_ns = 0;
+  double copy_ns = 0;  ///< that no kernel hides
+};
+
+struct KernelCost {
+  std::uint32_t name = 0;      ///< string of the recording
+  std::uint64_t launches = 0;  ///< over all the iterations used, as are the times
+  double ns = 0;
+  double max_ns = 0;
+  LineId line = 0;  ///< with most of it; 0: none has any
+  double line_ns = 0;
+};
+
+struct DeviceTimeline {
+  std::uint32_t device = 0;
+  std::unordered_map<CostKey, DeviceCost, CostKeyHash> costs;
+  DeviceCost unknown;               ///< of activities whose call is not known
+  double kernel_ns = 0;             ///< of one iteration: a kernel runs
+  double copy_ns = 0;               ///< a copy runs or memory is set, and no kernel
+  double idle_ns = 0;               ///< neither
+  int iterations = 0;               ///< how many were used
+  int other_devices = 0;            ///< that ran kernels, too, and are not looked at
+  std::vector<KernelCost> kernels;  ///< by name
+};
+
+/// Every instant of the iterations that `build_timeline` uses belongs to the kernels that run, in equal parts, else to
+/// the copies that run, in equal parts, else to nobody. The owner of an activity is the owner of the op that its call
+/// was made in, else the call's stack. Looks at the device with most activities; nothing where there are none.
+std::optional<DeviceTimeline> build_device_timeline(const recording::Recording& recording,
+                                                    const Attribution& attribution, const CallTree& tree);
+
+/// Who answers for a call of the device's runtime.
+CostKey owner_of_call(std::uint32_t call, const recording::Recording& recording, const Attribution& attribution,
+                      const CallTree& tree);
+
+}  // namespace ridgeline::analysis

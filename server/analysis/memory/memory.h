@@ -1,0 +1,36 @@
+// Live memory, replayed from allocator events: the peak instant, and what every byte of it is.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "analysis/attribution/attribution.h"
+#include "analysis/attribution/call_tree.h"
+#include "analysis/profile.h"
+#include "protocol/recording.h"
+
+namespace ridgeline::analysis {
+
+/// Bytes that share a category and a stack.
+struct MemoryCost {
+  Category category = Category::kTemporaries;
+  TreeNode owner = 0;                          ///< stack that allocated; for gradients, that of the parameter
+  std::uint32_t parameter = recording::kNone;  ///< of weights and gradients
+  std::uint64_t bytes = 0;
+  std::uint32_t event = 0;  ///< that allocated the block
+};
+
+struct MemoryAnalysis {
+  std::uint64_t peak_bytes = 0;
+  std::vector<MemoryCost> blocks;       ///< all of the recording, by event
+  std::vector<MemoryCost> at_peak;      ///< one entry per block; sums to peak_bytes
+  std::vector<MemoryCost> activations;  ///< blocks of forward that were alive when forward ended
+  std::vector<MemoryCost> weights;      ///< parameters and buffers
+  std::vector<MemoryCost> gradients;    ///< last gradient of each parameter in the iteration
+};
+
+/// Everything about the iteration that holds the peak.
+MemoryAnalysis analyse_memory(const recording::Recording& recording, const Attribution& attribution,
+                              const CallTree& tree);
+
+}  // namespace ridgeline::analysis

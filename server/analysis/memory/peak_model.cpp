@@ -1,0 +1,220 @@
+#include "analysis/memory/peak_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "analysis/memory/allocation_growth.h"
+#include "analysis/memory/envelope.h"
+#include "analysis/memory/ledger.h"
+
+namespace ridgeline::analysis {
+
+namespace {
+
+using recording::kNone;
+
+constexpr std::size_t kNamed = 8;
+
+/// What the model is made of.
+struct Material {
+  std::vector<int> sizes;
+  const Ledger& ledger;
+  std::vector<bool> linear;         ///< of each allocation
+  std::vector<MemoryLabel> labels;  ///< likewise
+
+  Ends ends(std::size_t allocation, const Stretch& stretch, Bound bound) const {
+    return ends_of(ledger.allocations[allocation].bytes, linear[allocation], sizes, stretch, bound);
+  }
+  /// Slope and intercept of what has these ends in a stretch.
+  StraightLine line(const Ends& ends, const Stretch& stretch) const {
+    const double slope = (ends.right - ends.left) / (sizes[stretch.right] - sizes[stretch.left]);
+    return {slope, ends.left - slope * sizes[stretch.left]};
+  }
+};
+
+/// The live bytes at each instant that may be the peak of a stretch. The lines' ids are the instants.
+std::vector<StraightLine> tops_in(const Material& material, const Stretch& stretch, Bound bound) {
+  const std::size_t instants = material.ledger.instants;
+  std::vector<Ends> change(instants);
+  for (std::size_t i = 0; i < material.ledger.allocations.size(); ++i) {
+    const Allocation& allocation = material.ledger.allocations[i];
+    const Ends ends = material.ends(i, stretch, bound);
+    change[allocation.birth].left += ends.left;
+    change[allocation.birth].right += ends.right;
+    if (allocation.death != kNeverFreed) {
+      change[allocation.death].left -= ends.left;
+      change[allocation.death].right -= ends.right;
+    }
+  }
+  std::vector<StraightLine> tops;
+  Ends live;
+  for (std::size_t here = 0; here < instants; ++here) {
+    live.left += change[here].left;
+    live.right += change[here].right;
+    if (here + 1 == instants || change[here + 1].left < 0 || change[here + 1].right < 0) {
+      tops.push_back(material.line(live, stretch));
+      tops.back().id = here;
+    }
+  }
+  return tops;
+}
+
+/// What is alive at an instant, by category and line; most bytes at the stretch's right sample first.
+std::vector<PeakPart> parts_at(const Material& material, const Stretch& stretch, std::size_t instant) {
+  std::map<std::tuple<Category, std::string, std::uint32_t>, Ends> groups;
+  for (std::size_t i = 0; i < material.ledger.allocations.size(); ++i) {
+    const Allocation& allocation = material.ledger.allocations[i];
+    if (allocation.birth <= instant && (allocation.death == kNeverFreed || allocation.death > instant)) {
+      const MemoryLabel& label = material.labels[i];
+      Ends& group = groups[{label.category, label.location.file, label.location.line}];
+      const Ends ends = material.ends(i, stretch, Bound::kValue);
+      group.left += ends.left;
+      group.right += ends.right;
+    }
+  }
+  std::vector<std::pair<double, PeakPart>> sized;
+  for (const auto& [key, ends] : groups) {
+    const auto& [category, file, line] = key;
+    const StraightLine part = material.line(ends, stretch);
+    sized.push_back({ends.right, {category, {file, line}, part.slope, part.intercept}});
+  }
+  std::ranges::stable_sort(sized, std::greater(), &std::pair<double, PeakPart>::first);
+  std::vector<PeakPart> parts;
+  for (auto& [bytes, part] : sized) {
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+/// The peak at every batch size; with `parts`, what is alive at each piece's peak.
+std::vector<Piece> peak_everywhere(const Material& material, bool all_linear, Bound bound,
+                                   std::vector<std::vector<PeakPart>>* parts) {
+  std::vector<Piece> pieces;
+  for (const Stretch& stretch : stretches_of(material.sizes, all_linear)) {
+    for (const EnvelopePiece& piece : upper_envelope(tops_in(material, stretch, bound), stretch.low, stretch.high)) {
+      pieces.push_back({piece.from, piece.line.slope, piece.line.intercept});
+      if (parts != nullptr) {
+        parts->push_back(parts_at(material, stretch, piece.line.id));
+      }
+    }
+  }
+  return pieces;
+}
+
+/// The allocations that are not linear, by operation and line.
+std::vector<NotLinear> named(const Material& material, std::span<const SampledMemory> samples) {
+  std::map<std::tuple<std::string, std::string, std::uint32_t>, NotLinear> groups;
+  for (std::size_t i = 0; i < material.ledger.allocations.size(); ++i) {
+    if (material.linear[i]) {
+      continue;
+    }
+    const Allocation& allocation = material.ledger.allocations[i];
+    const recording::Recording& recording = *samples[allocation.sample].recording;
+    const std::uint32_t op = recording.memory_op()[allocation.event()];
+    const std::string operation(op == kNone ? "" : recording.string(recording.op_name()[op]));
+    const Location& location = material.labels[i].location;
+    NotLinear& group = groups[{operation, location.file, location.line}];
+    group.operation = operation;
+    group.location = location;
+    group.bytes.resize(allocation.bytes.size());
+    for (std::size_t sample = 0; sample < group.bytes.size(); ++sample) {
+      group.bytes[sample] += allocation.bytes[sample];
+    }
+  }
+  std::vector<NotLinear> all;
+  for (auto& [key, group] : groups) {
+    all.push_back(std::move(group));
+  }
+  const auto spread = [](const NotLinear& group) {
+    const auto [low, high] = std::ranges::minmax_element(group.bytes);
+    return *high - *low;
+  };
+  std::ranges::stable_sort(all, std::ranges::greater(), spread);
+  all.resize(std::min(all.size(), kNamed));
+  return all;
+}
+
+/// Whole bytes.
+double at(const std::vector<Piece>& pieces, int batch_size) {
+  return std::max(0.0, std::round(value_at(pieces, batch_size)));
+}
+
+}  // namespace
+
+PeakModel fit_peak_model(std::span<const SampledMemory> samples, const Ledger& ledger) {
+  Material material{{}, ledger, {}, {}};
+  for (const SampledMemory& sample : samples) {
+    material.sizes.push_back(sample.batch_size);
+  }
+  PeakModel model;
+  model.checked = samples.size() > 2;
+  model.allocations = static_cast<int>(ledger.allocations.size());
+  for (const Allocation& allocation : ledger.allocations) {
+    material.linear.push_back(is_linear(allocation.bytes, material.sizes));
+    material.labels.push_back(samples[allocation.sample].label(allocation.event()));
+    model.not_linear += material.linear.back() ? 0 : 1;
+  }
+  const bool all_linear = model.not_linear == 0;
+  model.value = peak_everywhere(material, all_linear, Bound::kValue, &model.parts);
+  if (!all_linear) {
+    model.low = peak_everywhere(material, false, Bound::kLow, nullptr);
+    model.high = peak_everywhere(material, false, Bound::kHigh, nullptr);
+  }
+  model.largest_not_linear = named(material, samples);
+  return model;
+}
+
+Measured peak_at(const PeakModel& model, int batch_size) {
+  const double value = at(model.value, batch_size);
+  return {value, model.low.empty() ? value : std::min(value, at(model.low, batch_size)),
+          model.high.empty() ? value : std::max(value, at(model.high, batch_size))};
+}
+
+std::array<double, kCategoryCount> peak_by_category(const PeakModel& model, int batch_size) {
+  const auto piece = static_cast<std::size_t>(&piece_at(model.value, batch_size) - model.value.data());
+  std::array<double, kCategoryCount> bytes{};
+  for (const PeakPart& part : model.parts[piece]) {
+    bytes[static_cast<std::size_t>(part.category)] += part.intercept + part.slope * batch_size;
+  }
+  return bytes;
+}
+
+std::optional<int> largest_batch_within(const PeakModel& model, double bytes, int most) {
+  for (std::size_t piece = model.value.size(); piece-- > 0;) {
+    int low = model.value[piece].from_batch;
+    int high = end_of(model.value, piece, most);
+    const auto fits = [&](int batch_size) { return at(model.value, batch_size) <= bytes; };
+    if (low > high) {
+      continue;
+    }
+    if (fits(high)) {
+      return high;
+    }
+    if (!fits(low)) {
+      continue;  // a piece is straight: nothing between two ends that are too much
+    }
+    while (high - low > 1) {
+      const int middle = low + (high - low) / 2;
+      (fits(middle) ? low : high) = middle;
+    }
+    return low;
+  }
+  return std::nullopt;
+}
+
+int least_batch(const PeakModel& model, int most) {
+  int least = 1;
+  for (std::size_t piece = 0; piece < model.value.size() && model.value[piece].from_batch <= most; ++piece) {
+    for (const int end : {model.value[piece].from_batch, end_of(model.value, piece, most)}) {
+      least = at(model.value, end) < at(model.value, least) ? end : least;
+    }
+  }
+  return least;
+}
+
+bool grows(const PeakModel& model) { return model.value.back().slope > 0; }
+
+}  // namespace ridgeline::analysis

@@ -1,0 +1,54 @@
+// The peak of memory at any batch size: the ledger of a step's allocations, matched between batch sizes and replayed.
+//
+// A step's allocations come in the same order at each batch size, and nearly all grow linearly with it. So the live
+// bytes at each instant are linear too, and the peak, their maximum, is made of a few linear pieces: it moves to
+// another instant as the batch grows. Definitions: docs/measurement.md, "Models against batch size".
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "analysis/memory/ledger.h"
+#include "analysis/profile.h"
+#include "protocol/recording.h"
+
+namespace ridgeline::analysis {
+
+/// What a block is for, and the user line that answers for it, if any.
+struct MemoryLabel {
+  Category category = Category::kTemporaries;
+  Location location;
+};
+
+struct SampledMemory {
+  int batch_size = 0;
+  const recording::Recording* recording = nullptr;
+  std::function<MemoryLabel(std::uint32_t event)> label;  ///< of the block that an event of the recording allocated
+};
+
+/// The model's value at each sampled batch size is the recorded peak, to the byte. An allocation whose size is not
+/// linear in the batch size is taken as linear between neighbouring samples; then the model has an interval. `samples`
+/// are those of the ledger, by batch size, each once.
+PeakModel fit_peak_model(std::span<const SampledMemory> samples, const Ledger& ledger);
+
+/// Bytes, and the interval that holds them; value, low and high are the same where everything was matched and linear.
+/// Pure, O(log pieces). `batch_size` at least 1.
+Measured peak_at(const PeakModel& model, int batch_size);
+
+/// Of the peak's value at a batch size, the bytes of each category. Needs `parts`. Pure.
+std::array<double, kCategoryCount> peak_by_category(const PeakModel& model, int batch_size);
+
+/// The largest batch size, from 1 to `most`, whose peak is at most `bytes`; nothing when none is. Pure.
+std::optional<int> largest_batch_within(const PeakModel& model, double bytes, int most);
+
+/// The batch size from 1 to `most` with the least peak; the smallest of those. Pure.
+int least_batch(const PeakModel& model, int most);
+
+/// Whether the peak grows without bound.
+bool grows(const PeakModel& model);
+
+}  // namespace ridgeline::analysis

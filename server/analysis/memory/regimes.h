@@ -1,0 +1,22 @@
+// Batch sizes from which a step works in another way, as its allocations tell, and what that may cost at most.
+#pragma once
+
+#include <vector>
+
+#include "analysis/memory/ledger.h"
+#include "analysis/profile.h"
+
+namespace ridgeline::analysis {
+
+/// glibc never serves a block of this size or more from the heap (DEFAULT_MMAP_THRESHOLD_MAX on 64 bits): it is mapped
+/// anew and its pages are faulted in again at each iteration.
+inline constexpr double kMappedBytes = 32.0 * 1024 * 1024;
+/// at::parallel_for leaves loops of fewer elements (GRAIN_SIZE, of 4 bytes) to one thread.
+inline constexpr double kThreadedBytes = 32768.0 * 4;
+
+/// Of the blocks that an iteration allocates on the host and whose size grows with the batch, nearly in a line (batches
+/// of graphs or sentences differ): where they reach one of the limits above. `sizes` are the ledger's, ascending. By
+/// from_batch, each once; the costliest 64 up to four times the largest size. Pure.
+std::vector<Regime> regimes_of(const Ledger& ledger, const std::vector<int>& sizes);
+
+}  // namespace ridgeline::analysis

@@ -1,0 +1,252 @@
+#include "analysis/prediction/predictor.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/memory/allocator_model.h"
+#include "analysis/memory/peak_model.h"
+#include "analysis/time/models.h"
+#include "analysis/time/time_model.h"
+
+namespace ridgeline::analysis {
+
+namespace {
+
+/// A model that is made of straight pieces, outside of what was sampled.
+BatchRange believed(const BatchRange& sampled, const Piece& first, const Piece& last) {
+  return {first.slope > 0 && first.intercept >= 0 ? 1 : sampled.low, last.slope > 0 ? kMaxBatchSize : sampled.high};
+}
+
+/// A figure of a model, unless it makes no sense.
+std::optional<Estimate> positive(Estimate estimate) {
+  if (!std::isfinite(estimate.value) || estimate.value <= 0) {
+    return std::nullopt;
+  }
+  if (estimate.interval.has_value()) {
+    estimate.interval->low = std::max(0.0, estimate.interval->low);
+  }
+  return estimate;
+}
+
+constexpr int kReach = 2;  ///< models are believed up to so many times the largest size that was measured
+
+bool is_bound(const Predictor& predictor, int batch_size) {
+  return batch_size > kReach * std::int64_t{sampled_range(predictor).high};
+}
+
+bool is_memory_exact(const Predictor& predictor, int batch_size) {
+  if (!predictor.peaks || !predictor.peaks->checked || predictor.memory_samples.empty()) {
+    return false;
+  }
+  const auto [low, high] = std::ranges::minmax(predictor.memory_samples, {}, &MemorySample::batch_size);
+  const Measured peak = peak_at(*predictor.peaks, batch_size);
+  return peak.low == peak.high && peak.low == peak.value && kReach * std::int64_t{batch_size} >= low.batch_size &&
+         batch_size <= kReach * std::int64_t{high.batch_size};
+}
+
+std::optional<Estimate> time_estimate(const Predictor& predictor, int batch_size) {
+  if (!time_range(predictor).contains(batch_size)) {
+    return std::nullopt;
+  }
+  std::optional<Estimate> estimate = positive(time_at(*predictor.time, batch_size));
+  if (estimate &&
+      std::ranges::find(predictor.time_samples, batch_size, &TimeSample::batch_size) != predictor.time_samples.end()) {
+    estimate->certainty = Certainty::kKnown;
+  } else if (estimate && estimate->interval && is_bound(predictor, batch_size)) {
+    estimate->interval->high.reset();
+    estimate->certainty = Certainty::kAtLeast;
+  }
+  return estimate;
+}
+
+std::optional<Estimate> memory_estimate(const Predictor& predictor, int batch_size) {
+  Estimate estimate;
+  if (predictor.peaks.has_value()) {
+    const auto sample = std::ranges::find(predictor.memory_samples, batch_size, &MemorySample::batch_size);
+    if (sample != predictor.memory_samples.end()) {
+      const auto peak = static_cast<double>(sample->peak_bytes);
+      return Estimate{peak, Interval{peak, peak}, Certainty::kKnown};
+    }
+    const Measured peak = peak_at(*predictor.peaks, batch_size);
+    estimate.value = peak.value;
+    if (predictor.peaks->checked) {
+      estimate.interval = Interval{peak.low, peak.high};
+    }
+    if (is_memory_exact(predictor, batch_size)) {
+      estimate.certainty = Certainty::kKnown;
+    }
+    return estimate;
+  }
+  if (!memory_range(predictor).contains(batch_size)) {
+    return std::nullopt;
+  }
+  const Prediction prediction = predict(*predictor.memory, batch_size);
+  estimate.value = prediction.y.value;
+  if (prediction.known) {
+    estimate.interval = Interval{prediction.y.low, prediction.y.high};
+  }
+  return positive(estimate);
+}
+
+/// B / R(B). A time that may be 0 leaves the throughput without an upper bound, one without an upper bound that of 0.
+Estimate throughput_of(const Estimate& ms, int batch_size) {
+  const double samples_ms = 1000.0 * batch_size;
+  Estimate estimate{samples_ms / ms.value, std::nullopt, ms.certainty};
+  if (ms.certainty == Certainty::kAtLeast) {
+    estimate.certainty = ms.interval->low > 0 ? Certainty::kAtMost : Certainty::kAbout;
+  }
+  if (ms.interval.has_value()) {
+    estimate.interval = Interval{ms.interval->high ? samples_ms / *ms.interval->high : 0, std::nullopt};
+    if (ms.interval->low > 0) {
+      estimate.interval->high = samples_ms / ms.interval->low;
+    }
+  }
+  return estimate;
+}
+
+std::optional<Measurement> measured_at(const Predictor& predictor, int batch_size) {
+  const auto checked =
+      std::ranges::find(predictor.checks, batch_size, [](const Check& one) { return one.time.batch_size; });
+  if (checked != predictor.checks.end() && checked->time.ms.value > 0) {
+    return Measurement{checked->time.ms,       1000.0 * batch_size / checked->time.ms.value,
+                       checked->peak_bytes,    checked->tried ? Origin::kTried : Origin::kChecked,
+                       checked->machine_speed, checked->machine_changed};
+  }
+  const auto time = std::ranges::find(predictor.time_samples, batch_size, &TimeSample::batch_size);
+  const auto memory = std::ranges::find(predictor.memory_samples, batch_size, &MemorySample::batch_size);
+  if (time == predictor.time_samples.end() || memory == predictor.memory_samples.end() || time->ms.value <= 0) {
+    return std::nullopt;
+  }
+  return Measurement{time->ms, 1000.0 * batch_size / time->ms.value, memory->peak_bytes};
+}
+
+std::optional<std::array<double, kCategoryCount>> categories_at(const Predictor& predictor, int batch_size) {
+  if (!predictor.peaks.has_value() || predictor.peaks->parts.empty()) {
+    return std::nullopt;
+  }
+  return peak_by_category(*predictor.peaks, batch_size);
+}
+
+}  // namespace
+
+Predictor make_predictor(const Profile& profile) {
+  Predictor predictor;
+  predictor.time_samples = profile.time_samples;
+  predictor.memory_samples = profile.memory_samples;
+  predictor.checks = profile.checks;
+  predictor.skipped = profile.skipped;
+  predictor.capacity_bytes = profile.capacity_bytes;
+  std::ranges::sort(predictor.time_samples, {}, &TimeSample::batch_size);
+  std::vector<Point> peaks;
+  for (const MemorySample& sample : profile.memory_samples) {
+    peaks.push_back({static_cast<double>(sample.batch_size), static_cast<double>(sample.peak_bytes)});
+  }
+  predictor.time = fit_time_model(predictor.time_samples);
+  if (predictor.time.has_value()) {
+    predictor.time->regimes = profile.regimes;
+  }
+  predictor.memory = fit_line(peaks);
+  predictor.peaks = profile.peak_model;
+  predictor.allocator = profile.allocator;
+  return predictor;
+}
+
+BatchRange sampled_range(const Predictor& predictor) {
+  if (predictor.time_samples.empty()) {
+    return {};
+  }
+  return {predictor.time_samples.front().batch_size, predictor.time_samples.back().batch_size};
+}
+
+BatchRange time_range(const Predictor& predictor) {
+  if (!predictor.time.has_value()) {
+    return {};
+  }
+  return believed(sampled_range(predictor), predictor.time->pieces.front(), predictor.time->pieces.back());
+}
+
+BatchRange memory_range(const Predictor& predictor) {
+  if (predictor.peaks.has_value()) {
+    return {1, grows(*predictor.peaks) ? kMaxBatchSize : sampled_range(predictor).high};
+  }
+  if (!predictor.memory.has_value()) {
+    return {};
+  }
+  const Piece line{1, predictor.memory->slope, predictor.memory->intercept};
+  return believed(sampled_range(predictor), line, line);
+}
+
+bool ran_out_of_memory(const Predictor& predictor, int batch_size) {
+  const auto failed = [&](const Skipped& skipped) {
+    return skipped.kind == protocol::FailureKind::kOutOfMemory && skipped.batch_size <= batch_size;
+  };
+  return std::ranges::any_of(predictor.skipped, failed) && !measured_at(predictor, batch_size).has_value();
+}
+
+BatchPrediction predict_batch(const Predictor& predictor, int batch_size) {
+  BatchPrediction batch;
+  batch.batch_size = batch_size;
+  batch.extrapolated = !sampled_range(predictor).contains(batch_size);
+  batch.ms = time_estimate(predictor, batch_size);
+  if (batch.ms.has_value()) {
+    batch.samples_per_second = throughput_of(*batch.ms, batch_size);
+  }
+  batch.peak_bytes = memory_estimate(predictor, batch_size);
+  batch.by_category = categories_at(predictor, batch_size);
+  if (predictor.allocator != nullptr) {
+    batch.fits = batch_size <= predictor.allocator->largest.value_or(0);
+  } else if (batch.peak_bytes.has_value() && predictor.capacity_bytes > 0) {
+    batch.fits = batch.peak_bytes->value <= static_cast<double>(predictor.capacity_bytes);
+  }
+  batch.measured = measured_at(predictor, batch_size);
+  if (ran_out_of_memory(predictor, batch_size)) {
+    batch.fits = false;
+  } else if (batch.measured.has_value() && batch.fits.has_value()) {
+    batch.fits = true;
+  }
+  const auto failed = std::ranges::find(predictor.skipped, batch_size, &Skipped::batch_size);
+  if (failed != predictor.skipped.end() && !batch.measured.has_value()) {
+    batch.failed = *failed;
+  }
+  return batch;
+}
+
+void add_reserved(const Predictor& predictor, BatchPrediction& batch) {
+  if (predictor.allocator != nullptr) {
+    AllocatorNeed need = replay_step(*predictor.allocator, batch.batch_size, device_of(predictor.allocator->setup));
+    if (!batch.measured.has_value() && !ran_out_of_memory(predictor, batch.batch_size)) {
+      batch.fits = need.fits;  // fragmentation: of two batch sizes the smaller one may be the one that does not
+    }
+    if (!need.fits) {
+      need = replay_step(*predictor.allocator, batch.batch_size, {});
+    }
+    batch.reserved_bytes = static_cast<double>(need.reserved);
+  }
+}
+
+std::optional<double> greatest_throughput(const Predictor& predictor) {
+  if (!predictor.time.has_value() || predictor.time->pieces.back().slope <= 0) {
+    return std::nullopt;
+  }
+  const BatchRange range = time_range(predictor);
+  std::optional<double> greatest;
+  const auto offer = [&](double rate) {
+    if (std::isfinite(rate) && rate > 0) {
+      greatest = std::max(greatest.value_or(0), rate);
+    }
+  };
+  // Within a piece throughput rises or falls throughout: the greatest is at an end of one.
+  offer(range.low * 1000.0 / value_at(predictor.time->pieces, range.low));
+  for (const Piece& piece : predictor.time->pieces) {
+    if (range.contains(piece.from_batch)) {
+      offer(piece.from_batch * 1000.0 / value_at(predictor.time->pieces, piece.from_batch));
+    }
+  }
+  const Piece& last = predictor.time->pieces.back();
+  if (last.intercept >= 0) {
+    offer(1000.0 / last.slope);
+  }
+  return greatest;
+}
+
+}  // namespace ridgeline::analysis

@@ -1,0 +1,400 @@
+#include "analysis/prediction/predictor.h"
+
+#include "analysis/prediction/answers.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace ridgeline::analysis {
+namespace {
+
+struct Sample {
+  int batch_size;
+  double ms;
+  std::uint64_t peak_bytes;
+};
+
+Predictor predictor_of(const std::vector<Sample>& samples, std::uint64_t capacity = 0) {
+  Profile profile;
+  profile.capacity_bytes = capacity;
+  for (const Sample& sample : samples) {
+    profile.time_samples.push_back({sample.batch_size, {sample.ms, sample.ms * 0.99, sample.ms * 1.01}, 20});
+    profile.memory_samples.push_back({sample.batch_size, sample.peak_bytes});
+  }
+  return make_predictor(profile);
+}
+
+/// R(B) = 2 B + 10 ms, M(B) = 100 B + 1000 bytes.
+Predictor exact(std::uint64_t capacity = 0) {
+  return predictor_of({{4, 18, 1400}, {8, 26, 1800}, {16, 42, 2600}}, capacity);
+}
+
+Answer ask(const Predictor& predictor, Quantity quantity, double value) { return answer(predictor, {quantity, value}); }
+
+TEST(PredictBatch, FollowsTheLines) {
+  const BatchPrediction batch = predict_batch(exact(), 32);
+  EXPECT_NEAR(batch.ms->value, 74, 1e-9);
+  EXPECT_NEAR(batch.samples_per_second->value, 1000 * 32 / 74.0, 1e-6);
+  EXPECT_NEAR(batch.peak_bytes->value, 4200, 1e-6);
+  EXPECT_TRUE(batch.extrapolated);
+  EXPECT_FALSE(batch.fits.has_value());
+  EXPECT_FALSE(batch.measured.has_value());
+}
+
+TEST(PredictBatch, AgreesWithTheSamplesWithinItsIntervals) {
+  const std::vector<Sample> samples = {{4, 18.4, 1500}, {8, 25.5, 1750}, {16, 42.2, 2700}, {24, 58.1, 3400}};
+  const Predictor predictor = predictor_of(samples);
+  for (const Sample& sample : samples) {
+    const BatchPrediction batch = predict_batch(predictor, sample.batch_size);
+    EXPECT_FALSE(batch.extrapolated);
+    EXPECT_LE(batch.ms->interval->low, sample.ms);
+    EXPECT_GE(*batch.ms->interval->high, sample.ms);
+    const double rate = 1000.0 * sample.batch_size / sample.ms;
+    EXPECT_LE(batch.samples_per_second->interval->low, rate);
+    EXPECT_GE(batch.samples_per_second->interval->high.value_or(INFINITY), rate);
+    EXPECT_LE(batch.peak_bytes->interval->low, static_cast<double>(sample.peak_bytes));
+    EXPECT_GE(*batch.peak_bytes->interval->high, static_cast<double>(sample.peak_bytes));
+    ASSERT_TRUE(batch.measured.has_value());
+    EXPECT_EQ(batch.measured->ms.value, sample.ms);
+    EXPECT_EQ(batch.measured->peak_bytes, sample.peak_bytes);
+    EXPECT_DOUBLE_EQ(batch.measured->samples_per_second, rate);
+  }
+}
+
+TEST(PredictBatch, OfTwoSizesHasNoIntervals) {
+  const BatchPrediction batch = predict_batch(predictor_of({{4, 18, 1400}, {8, 26, 1800}}), 6);
+  EXPECT_NEAR(batch.ms->value, 22, 1e-9);
+  EXPECT_FALSE(batch.ms->interval.has_value());
+  EXPECT_FALSE(batch.samples_per_second->interval.has_value());
+  EXPECT_FALSE(batch.peak_bytes->interval.has_value());
+}
+
+TEST(PredictBatch, AnIntervalThatReachesZeroLeavesThroughputWithoutABound) {
+  Profile profile;
+  for (const auto& [batch_size, ms] : {std::pair{4, 10.0}, {8, 30.0}, {16, 32.0}}) {
+    profile.time_samples.push_back({batch_size, {ms, ms / 4, ms * 4}, 20});  // so uncertain that nothing bends
+  }
+  const BatchPrediction batch = predict_batch(make_predictor(profile), 4);
+  EXPECT_EQ(batch.ms->interval->low, 0);
+  EXPECT_FALSE(batch.samples_per_second->interval->high.has_value());
+  EXPECT_GT(batch.samples_per_second->interval->low, 0);
+  EXPECT_LT(batch.samples_per_second->interval->low, batch.samples_per_second->value);
+}
+
+TEST(PredictBatch, SaysWhetherItFits) {
+  EXPECT_EQ(predict_batch(exact(4250), 32).fits, true);
+  EXPECT_EQ(predict_batch(exact(4250), 33).fits, false);
+}
+
+// With a negative intercept the line falls to nothing below the samples; one that does not grow falls beyond them.
+TEST(PredictBatch, AsksALineOnlyWhereItCanBeBelieved) {
+  const Predictor negative = predictor_of({{4, 6, 100}, {8, 14, 300}, {16, 30, 700}});
+  EXPECT_NEAR(predict_batch(negative, 4).ms->value, 6, 1e-9);
+  EXPECT_FALSE(predict_batch(negative, 3).ms.has_value());
+  EXPECT_FALSE(predict_batch(negative, 3).samples_per_second.has_value());
+  EXPECT_FALSE(predict_batch(negative, 3).peak_bytes.has_value());
+  EXPECT_NEAR(predict_batch(negative, 100).ms->value, 198, 1e-9);
+
+  const Predictor falling = predictor_of({{4, 30, 700}, {8, 28, 690}, {16, 24, 670}});
+  EXPECT_NEAR(predict_batch(falling, 12).ms->value, 26, 1e-9);
+  for (const int outside : {1, 3, 17, kMaxBatchSize}) {
+    EXPECT_FALSE(predict_batch(falling, outside).ms.has_value()) << outside;
+    EXPECT_FALSE(predict_batch(falling, outside).peak_bytes.has_value()) << outside;
+  }
+}
+
+TEST(AnswerBatchSize, IsThePrediction) {
+  const Answer found = ask(exact(), Quantity::kBatchSize, 64);
+  ASSERT_TRUE(found.batch.has_value());
+  EXPECT_EQ(found.batch->batch_size, 64);
+  EXPECT_EQ(found.obstacle, Obstacle::kNone);
+  EXPECT_NEAR(*found.max_samples_per_second, 500, 1e-9);
+  EXPECT_EQ(found.sampled, (std::vector<int>{4, 8, 16}));
+}
+
+TEST(AnswerBatchSize, OfOneSampledSizeIsWhatWasMeasuredThere) {
+  const Predictor one = predictor_of({{8, 26, 1800}});
+  const Answer there = ask(one, Quantity::kBatchSize, 8);
+  EXPECT_EQ(there.obstacle, Obstacle::kTooFewSizes);
+  ASSERT_TRUE(there.batch.has_value());
+  EXPECT_EQ(there.batch->measured->peak_bytes, 1800U);
+  EXPECT_FALSE(ask(one, Quantity::kBatchSize, 9).batch.has_value());
+  EXPECT_EQ(ask(one, Quantity::kThroughput, 1).obstacle, Obstacle::kTooFewSizes);
+  EXPECT_EQ(ask(one, Quantity::kMemory, 1e9).obstacle, Obstacle::kTooFewSizes);
+}
+
+TEST(AnswerThroughput, GoesThereAndBack) {
+  const Predictor predictor = exact();
+  for (const int size : {1, 2, 5, 16, 63, 1000, 99999}) {
+    const double rate = predict_batch(predictor, size).samples_per_second->value;
+    const Answer found = ask(predictor, Quantity::kThroughput, rate);
+    ASSERT_TRUE(found.batch.has_value()) << size;
+    EXPECT_EQ(found.batch->batch_size, size);
+    EXPECT_GE(found.batch->samples_per_second->value, rate);
+  }
+}
+
+TEST(AnswerThroughput, IsTheSmallestThatIsEnough) {
+  // 100 samples/s: B / (2 B + 10 ms) >= 0.1, so B >= 1.25.
+  EXPECT_EQ(ask(exact(), Quantity::kThroughput, 100).batch->batch_size, 2);
+}
+
+TEST(AnswerThroughput, HasAMaximum) {
+  for (const double wanted : {500.0, 501.0, 1e12}) {
+    const Answer found = ask(exact(), Quantity::kThroughput, wanted);
+    EXPECT_EQ(found.obstacle, Obstacle::kTooFast) << wanted;
+    EXPECT_FALSE(found.batch.has_value());
+    EXPECT_NEAR(*found.max_samples_per_second, 500, 1e-9);
+  }
+  EXPECT_TRUE(ask(exact(), Quantity::kThroughput, 499.9).batch.has_value());
+}
+
+TEST(AnswerThroughput, FallsWithTheBatchWhereTheInterceptIsNegative) {
+  // R(B) = 2 B - 2 ms: 667 samples/s at the smallest sampled size, 500 in the limit.
+  const Predictor negative = predictor_of({{4, 6, 100}, {8, 14, 300}, {16, 30, 700}});
+  EXPECT_EQ(ask(negative, Quantity::kThroughput, 600).batch->batch_size, 4);
+  const Answer too_fast = ask(negative, Quantity::kThroughput, 700);
+  EXPECT_EQ(too_fast.obstacle, Obstacle::kTooFast);
+  EXPECT_NEAR(*too_fast.max_samples_per_second, 1000 * 4 / 6.0, 1e-6);
+}
+
+TEST(AnswerThroughput, KnowsOnlyTheSampledSizesWhereTimeDoesNotGrow) {
+  const Predictor flat = predictor_of({{4, 20, 100}, {8, 20, 200}, {16, 20, 400}});
+  EXPECT_EQ(ask(flat, Quantity::kThroughput, 499.9).batch->batch_size, 10);
+  const Answer beyond = ask(flat, Quantity::kThroughput, 801);
+  EXPECT_EQ(beyond.obstacle, Obstacle::kTimeUnknown);
+  EXPECT_FALSE(beyond.batch.has_value());
+  EXPECT_FALSE(beyond.max_samples_per_second.has_value());
+}
+
+TEST(AnswerMemory, GoesThereAndBack) {
+  const Predictor predictor = exact();
+  for (const int size : {1, 2, 5, 16, 63, 99999}) {
+    const double bytes = predict_batch(predictor, size).peak_bytes->value;
+    EXPECT_EQ(ask(predictor, Quantity::kMemory, bytes).batch->batch_size, size);
+    EXPECT_EQ(ask(predictor, Quantity::kMemory, bytes + 99).batch->batch_size, size);
+  }
+}
+
+TEST(AnswerMemory, SaysWhatTheLeastNeeds) {
+  const Answer found = ask(exact(), Quantity::kMemory, 1050);
+  EXPECT_EQ(found.obstacle, Obstacle::kTooLittleMemory);
+  EXPECT_FALSE(found.batch.has_value());
+  EXPECT_EQ(found.least->batch_size, 1);
+  EXPECT_NEAR(found.least->peak_bytes->value, 1100, 1e-6);
+}
+
+TEST(AnswerMemory, StaysWithinTheSamplesWhereItDoesNotGrow) {
+  const Predictor falling = predictor_of({{4, 10, 700}, {8, 20, 690}, {16, 40, 670}});
+  const Answer enough = ask(falling, Quantity::kMemory, 680);
+  EXPECT_EQ(enough.batch->batch_size, 16);
+  EXPECT_EQ(enough.obstacle, Obstacle::kMemoryUnknown);
+  const Answer too_little = ask(falling, Quantity::kMemory, 600);
+  EXPECT_EQ(too_little.obstacle, Obstacle::kTooLittleMemory);
+  EXPECT_EQ(too_little.least->batch_size, 16);
+}
+
+TEST(AnswerMemory, IsBoundedHoweverMuchThereIs) {
+  EXPECT_EQ(ask(exact(), Quantity::kMemory, 1e18).batch->batch_size, kMaxBatchSize);
+}
+
+PeakModel peaks_of(std::vector<Piece> pieces, bool checked) {
+  PeakModel model;
+  model.value = std::move(pieces);
+  model.checked = checked;
+  model.allocations = 3;
+  return model;
+}
+
+/// As exact(), with a ledger: a workspace of 5000 bytes rules up to a batch of 40.
+Predictor with_ledger(bool checked = true) {
+  Predictor predictor = exact();
+  predictor.peaks = peaks_of({{1, 0, 5000}, {41, 100, 1000}}, checked);
+  return predictor;
+}
+
+TEST(PredictBatch, AsksTheLedgerForMemory) {
+  for (const auto& [batch_size, bytes] : {std::pair{1, 5000.0}, {17, 5000.0}, {41, 5100.0}, {100, 11000.0}}) {
+    const BatchPrediction batch = predict_batch(with_ledger(), batch_size);
+    EXPECT_EQ(batch.peak_bytes->value, bytes);
+    EXPECT_EQ(batch.peak_bytes->interval->low, bytes);
+    EXPECT_EQ(*batch.peak_bytes->interval->high, bytes);
+  }
+  EXPECT_FALSE(predict_batch(with_ledger(false), 9).peak_bytes->interval.has_value());
+}
+
+/// Measured: 4, 8 and 16. Exact from half to twice of that, and a guess elsewhere.
+TEST(PredictBatch, SaysWhatOfTheMemoryIsKnown) {
+  const auto certainty = [](const Predictor& predictor, int size) {
+    return predict_batch(predictor, size).peak_bytes->certainty;
+  };
+  for (const int known : {2, 4, 5, 16, 32}) {
+    EXPECT_EQ(certainty(with_ledger(), known), Certainty::kKnown) << known;
+  }
+  for (const int guess : {1, 33, 100}) {
+    EXPECT_EQ(certainty(with_ledger(), guess), Certainty::kAbout) << guess;
+  }
+  EXPECT_EQ(certainty(with_ledger(false), 5), Certainty::kAbout);
+  EXPECT_EQ(certainty(with_ledger(false), 8), Certainty::kKnown);
+  EXPECT_EQ(predict_batch(with_ledger(), 8).peak_bytes->value, 1800) << "as it was measured";
+  EXPECT_EQ(certainty(exact(), 5), Certainty::kAbout) << "a straight line through peaks";
+  Predictor not_linear = with_ledger();
+  not_linear.peaks->low = {{1, 0, 1000}};
+  not_linear.peaks->high = {{1, 0, 9000}};
+  EXPECT_EQ(certainty(not_linear, 5), Certainty::kAbout);
+}
+
+/// Beyond twice the largest sampled size there is a bound only.
+TEST(PredictBatch, SaysThatFarAwayTheTimeIsABound) {
+  const Predictor predictor = exact();
+  const BatchPrediction near = predict_batch(predictor, 32);
+  EXPECT_EQ(near.ms->certainty, Certainty::kAbout);
+  EXPECT_TRUE(near.ms->interval->high.has_value());
+  const BatchPrediction far = predict_batch(predictor, 33);
+  EXPECT_EQ(far.ms->certainty, Certainty::kAtLeast);
+  EXPECT_FALSE(far.ms->interval->high.has_value());
+  EXPECT_LT(far.ms->interval->low, far.ms->value);
+  EXPECT_EQ(far.samples_per_second->certainty, Certainty::kAtMost);
+  EXPECT_EQ(far.samples_per_second->interval->low, 0);
+  EXPECT_NEAR(*far.samples_per_second->interval->high, 33000 / far.ms->interval->low, 1e-9);
+  EXPECT_EQ(predict_batch(predictor, 8).ms->certainty, Certainty::kKnown);
+  EXPECT_EQ(predict_batch(predictor, 8).ms->value, 26);
+}
+
+TEST(AnswerMemory, AsksTheLedger) {
+  EXPECT_EQ(ask(with_ledger(), Quantity::kMemory, 11000).batch->batch_size, 100);
+  EXPECT_EQ(ask(with_ledger(), Quantity::kMemory, 5099).batch->batch_size, 40);
+  const Answer none = ask(with_ledger(), Quantity::kMemory, 4999);
+  EXPECT_EQ(none.obstacle, Obstacle::kTooLittleMemory);
+  EXPECT_FALSE(none.batch.has_value());
+  EXPECT_EQ(none.least->batch_size, 1);
+}
+
+TEST(AnswerMemory, OfALedgerThatDoesNotGrowStaysWithinTheSamples) {
+  Predictor predictor = exact();
+  predictor.peaks = peaks_of({{1, 0, 5000}}, true);
+  const Answer answer = ask(predictor, Quantity::kMemory, 6000);
+  EXPECT_EQ(answer.batch->batch_size, 16);
+  EXPECT_EQ(answer.obstacle, Obstacle::kMemoryUnknown);
+}
+
+TEST(AnswerThroughput, SearchesPieceByPiece) {
+  // 20 ms up to a batch of 16, 1 ms for each sample beyond: 16 / 20 ms = 800 samples/s, 1000 in the limit.
+  const Predictor bent = predictor_of({{4, 20, 1}, {8, 20, 2}, {16, 20, 3}, {32, 36, 4}, {64, 68, 5}});
+  EXPECT_EQ(ask(bent, Quantity::kThroughput, 499.9).batch->batch_size, 10);
+  EXPECT_EQ(ask(bent, Quantity::kThroughput, 799).batch->batch_size, 16);
+  EXPECT_EQ(ask(bent, Quantity::kThroughput, 899.9).batch->batch_size, 36);
+  EXPECT_EQ(ask(bent, Quantity::kThroughput, 1001).obstacle, Obstacle::kTooFast);
+  EXPECT_NEAR(*ask(bent, Quantity::kThroughput, 1).max_samples_per_second, 1000, 1e-6);
+  EXPECT_FALSE(predict_batch(bent, 3).ms.has_value()) << "flat at the small end: nothing is known below";
+}
+
+TEST(AnswerThroughputShare, IsTheSmallestThatIsEnough) {
+  // B / (2 B + 10) of at most 1/2: 95 % of it from B = 95 on.
+  const Answer found = ask(exact(), Quantity::kThroughputShare, 0.95);
+  EXPECT_EQ(found.batch->batch_size, 95);
+  EXPECT_TRUE(found.batch->extrapolated);
+  const Predictor flat = predictor_of({{4, 20, 100}, {8, 20, 200}, {16, 20, 400}});
+  EXPECT_EQ(ask(flat, Quantity::kThroughputShare, 0.95).obstacle, Obstacle::kTimeUnknown);
+  EXPECT_EQ(ask(predictor_of({{8, 26, 1800}}), Quantity::kThroughputShare, 0.95).obstacle, Obstacle::kTooFewSizes);
+}
+
+/// 1000 bytes of weights, 30 of activations for each sample; from a batch of 41 on, at another instant, 100.
+Predictor with_parts() {
+  Predictor predictor = exact();
+  predictor.peaks = peaks_of({{1, 30, 5000}, {41, 100, 1000}}, true);
+  const PeakPart weights{Category::kWeights, {"a.py", 1}, 0, 1000};
+  predictor.peaks->parts = {
+      {weights, {Category::kTemporaries, {}, 0, 4000}, {Category::kActivations, {"a.py", 2}, 30, 0}},
+      {weights, {Category::kActivations, {"a.py", 2}, 100, 0}}};
+  return predictor;
+}
+
+TEST(PredictBatch, SaysWhatIsAliveAtThePeak) {
+  const BatchPrediction batch = predict_batch(with_parts(), 50);
+  ASSERT_TRUE(batch.by_category.has_value());
+  EXPECT_EQ((*batch.by_category)[static_cast<std::size_t>(Category::kActivations)], 5000);
+  EXPECT_EQ((*batch.by_category)[static_cast<std::size_t>(Category::kWeights)], 1000);
+  EXPECT_FALSE(predict_batch(exact(), 50).by_category.has_value());
+}
+
+TEST(AnswerBalance, IsWhereActivationsReachTheWeights) {
+  EXPECT_EQ(ask(with_parts(), Quantity::kBalance, 1).batch->batch_size, 34);
+  EXPECT_EQ(ask(with_parts(), Quantity::kBalance, 2).batch->batch_size, 41);
+  EXPECT_EQ(ask(exact(), Quantity::kBalance, 1).obstacle, Obstacle::kMemoryUnknown);
+  Predictor none = exact();
+  none.peaks = peaks_of({{1, 10, 5000}}, true);
+  none.peaks->parts = {{{Category::kWeights, {}, 0, 5000}, {Category::kInputs, {}, 10, 0}}};
+  EXPECT_EQ(ask(none, Quantity::kBalance, 1).obstacle, Obstacle::kNoBalance);
+}
+
+TEST(Outlook, AnswersWhatIsAskedFirst) {
+  Predictor predictor = with_parts();
+  predictor.capacity_bytes = 11000;
+  const Outlook outlook = outlook_of(predictor, 16);
+  EXPECT_EQ(outlook.now.batch->batch_size, 16);
+  EXPECT_EQ(outlook.twice.batch->batch_size, 32);
+  EXPECT_EQ(outlook.fits.batch->batch_size, 100);
+  EXPECT_EQ(outlook.enough.batch->batch_size, 95);
+  EXPECT_EQ(outlook.balanced.batch->batch_size, 34);
+  predictor.capacity_bytes = 0;
+  EXPECT_FALSE(outlook_of(predictor, 16).fits.batch.has_value());
+  EXPECT_EQ(outlook_of(predictor, kMaxBatchSize).twice.batch->batch_size, kMaxBatchSize);
+}
+
+TEST(BatchSizeLadder, RunsInSmallStepsBeyondWhatFits) {
+  Predictor predictor = with_parts();
+  predictor.capacity_bytes = 11000;  // 100 fits
+  const std::vector<int> ladder = batch_size_ladder(predictor);
+  EXPECT_EQ(ladder.front(), 1);
+  EXPECT_GT(ladder.back(), 190);
+  EXPECT_LE(ladder.back(), 200);
+  for (std::size_t i = 1; i < ladder.size(); ++i) {
+    EXPECT_GT(ladder[i], ladder[i - 1]);
+    EXPECT_LE(ladder[i] - ladder[i - 1], std::max(1, ladder[i - 1] / 64)) << ladder[i];
+  }
+}
+
+TEST(BatchSizeLadder, HoldsEverySampledSizeAndEnds) {
+  for (const int sampled : {1, 1023, 70'001, kMaxBatchSize}) {
+    const std::vector<int> ladder = batch_size_ladder(predictor_of({{sampled, 5, 100}}, 0));
+    EXPECT_TRUE(std::ranges::binary_search(ladder, sampled)) << sampled;
+    EXPECT_LE(ladder.back(), kMaxBatchSize);
+    EXPECT_LT(ladder.size(), 1000U);
+  }
+  EXPECT_TRUE(batch_size_ladder(Predictor{}).empty());
+}
+
+TEST(Answer, NamesTheSizesThatRanOutOfMemoryUpToItsOwn) {
+  Predictor predictor = exact();
+  predictor.skipped = {{32, protocol::FailureKind::kOutOfMemory, "a"},
+                       {128, protocol::FailureKind::kOutOfMemory, "b"},
+                       {2, protocol::FailureKind::kException, "c"}};
+  const Answer found = ask(predictor, Quantity::kBatchSize, 64);
+  ASSERT_EQ(found.failed.size(), 1U);
+  EXPECT_EQ(found.failed[0].batch_size, 32);
+}
+
+TEST(Answer, SurvivesSamplesWithoutSense) {
+  for (const auto& samples : std::vector<std::vector<Sample>>{{},
+                                                              {{1, 0, 0}, {1, 0, 0}},
+                                                              {{1, 1e-300, 0}, {2, 1e300, 1}},
+                                                              {{1, 1e300, ~0ULL}, {2, 1e-300, 0}},
+                                                              {{kMaxBatchSize, 1, 1}, {1, 1, 1}}}) {
+    const Predictor predictor = predictor_of(samples, 1);
+    for (const double value : {1.0, 2.0, 16777216.0}) {
+      for (const Quantity quantity : {Quantity::kBatchSize, Quantity::kThroughput, Quantity::kMemory}) {
+        const Answer found = ask(predictor, quantity, value);
+        if (found.batch.has_value() && found.batch->ms.has_value()) {
+          EXPECT_GT(found.batch->ms->value, 0);
+        }
+        EXPECT_TRUE(found.batch.has_value() || found.obstacle != Obstacle::kNone);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ridgeline::analysis
