@@ -17,27 +17,27 @@ using testing::RecordingBuilder;
 using testing::Stage;
 
 /// A block of a step: born and freed at these instants of the iteration (0: before it; 0: never freed).
-struct Block {
+struct PlannedBlock {
   std::uint64_t birth = 0;
   std::uint64_t death = 0;
   std::function<std::uint64_t(int batch_size)> bytes;  ///< 0: not allocated at that batch size
   std::uint32_t line = 1;
 };
 
-using Blocks = std::vector<Block>;
+using PlannedBlocks = std::vector<PlannedBlock>;
 
 auto linear(std::uint64_t slope, std::uint64_t intercept) {
   return [=](int batch_size) { return intercept + slope * static_cast<std::uint64_t>(batch_size); };
 }
 
 /// What the agent would record of the step.
-Recording record(const Blocks& step, int batch_size) {
-  struct Event {
+Recording record(const PlannedBlocks& step, int batch_size) {
+  struct BlockEvent {
     std::uint64_t time;
     std::size_t block;
     bool allocates;
   };
-  std::vector<Event> events;
+  std::vector<BlockEvent> events;
   for (std::size_t i = 0; i < step.size(); ++i) {
     if (step[i].bytes(batch_size) > 0) {
       events.push_back({step[i].birth == 0 ? i : 1000 + step[i].birth, i, true});
@@ -46,14 +46,14 @@ Recording record(const Blocks& step, int batch_size) {
       }
     }
   }
-  std::ranges::stable_sort(events, {}, &Event::time);
+  std::ranges::stable_sort(events, {}, &BlockEvent::time);
   RecordingBuilder builder;
   builder.iteration(1000, 3000);
   const std::uint32_t op = builder.op({"aten::op", builder.at("a.py", 1), 1000, 3000});
-  for (const Event& event : events) {
+  for (const BlockEvent& event : events) {
     const std::uint64_t address = 0x100 * (event.block + 1);
     if (event.allocates) {
-      const Block& block = step[event.block];
+      const PlannedBlock& block = step[event.block];
       builder.allocate({event.time, address, block.bytes(batch_size), builder.at("a.py", block.line),
                         event.time < 1000 ? kNone : op, event.time < 1000 ? Stage::kModel : Stage::kIteration});
     } else {
@@ -72,7 +72,7 @@ auto label_of(const Recording& recording) {
   };
 }
 
-std::optional<PeakModel> fit(const Blocks& step, const std::vector<int>& sizes, std::string* why_not = nullptr) {
+std::optional<PeakModel> fit(const PlannedBlocks& step, const std::vector<int>& sizes, std::string* why_not = nullptr) {
   std::vector<Recording> recordings;
   for (const int size : sizes) {
     recordings.push_back(record(step, size));
@@ -90,7 +90,8 @@ std::optional<PeakModel> fit(const Blocks& step, const std::vector<int>& sizes, 
 
 TEST(PeakModel, MovesToAnotherInstantAsTheBatchGrows) {
   // A workspace of fixed size rules small batches, activations rule large ones.
-  const Blocks step = {{0, 0, linear(0, 500)}, {1, 2, linear(0, 1000)}, {3, 9, linear(100, 0)}, {4, 8, linear(20, 1)}};
+  const PlannedBlocks step = {
+      {0, 0, linear(0, 500)}, {1, 2, linear(0, 1000)}, {3, 9, linear(100, 0)}, {4, 8, linear(20, 1)}};
   const auto model = fit(step, {2, 4, 8});
   ASSERT_TRUE(model.has_value());
   EXPECT_TRUE(model->checked);
@@ -113,7 +114,7 @@ TEST(PeakModel, MovesToAnotherInstantAsTheBatchGrows) {
 }
 
 TEST(PeakModel, SaysWhatIsAliveAtItsPeak) {
-  const Blocks step = {
+  const PlannedBlocks step = {
       {0, 0, linear(0, 500), 1}, {1, 2, linear(0, 1000), 2}, {3, 9, linear(100, 0), 3}, {4, 8, linear(20, 1), 4}};
   const auto model = fit(step, {2, 4, 8});
   ASSERT_TRUE(model.has_value());
@@ -132,7 +133,7 @@ TEST(PeakModel, SaysWhatIsAliveAtItsPeak) {
 
 TEST(PeakModel, NamesWhatIsNotLinearAndBoundsIt) {
   const auto steps = [](int batch_size) -> std::uint64_t { return batch_size < 5 ? 100 : 700; };
-  const Blocks step = {{0, 0, linear(0, 500)}, {1, 5, linear(10, 0)}, {2, 3, steps, 42}};
+  const PlannedBlocks step = {{0, 0, linear(0, 500)}, {1, 5, linear(10, 0)}, {2, 3, steps, 42}};
   const auto model = fit(step, {2, 4, 8});
   ASSERT_TRUE(model.has_value());
   EXPECT_EQ(model->not_linear, 1);
@@ -154,7 +155,7 @@ TEST(PeakModel, NamesWhatIsNotLinearAndBoundsIt) {
 
 TEST(PeakModel, TakesInWhatOnlySomeBatchSizesAllocate) {
   const auto large_only = [](int batch_size) -> std::uint64_t { return batch_size < 4 ? 0 : 64; };
-  const Blocks step = {{1, 9, linear(10, 0)}, {2, 3, large_only, 7}, {4, 8, linear(1, 5)}};
+  const PlannedBlocks step = {{1, 9, linear(10, 0)}, {2, 3, large_only, 7}, {4, 8, linear(1, 5)}};
   const auto model = fit(step, {2, 4, 8});
   ASSERT_TRUE(model.has_value());
   EXPECT_EQ(model->allocations, 3);
@@ -189,7 +190,7 @@ TEST(PeakModel, SaysWhyThereIsNone) {
   EXPECT_FALSE(match_allocations(std::vector<const Recording*>{&recording, &recording}, why_not));
   EXPECT_EQ(why_not, "a recording was full");
 
-  Blocks other;  // every allocation is of another line at another batch size
+  PlannedBlocks other;  // every allocation is of another line at another batch size
   for (std::uint64_t i = 0; i < 1500; ++i) {
     const auto at_two = [](int batch_size) -> std::uint64_t { return batch_size == 2 ? 8 : 0; };
     const auto at_four = [](int batch_size) -> std::uint64_t { return batch_size == 4 ? 8 : 0; };
@@ -206,7 +207,7 @@ class RandomSteps : public ::testing::TestWithParam<unsigned> {};
 TEST_P(RandomSteps, ArePredictedToTheByte) {
   std::mt19937 random(GetParam());
   const bool all_linear = GetParam() % 2 == 0;
-  Blocks step;
+  PlannedBlocks step;
   for (std::uint64_t i = 0; i < 40; ++i) {
     const std::uint64_t birth = random() % 4 == 0 ? 0 : 1 + random() % 900;
     const std::uint64_t death = random() % 4 == 0 ? 0 : birth + 1 + random() % 300;
