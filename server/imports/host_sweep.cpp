@@ -7,10 +7,13 @@
 #include <string_view>
 #include <tuple>
 
+#include "base/text.h"
+
 namespace ridgeline::imports {
 
 namespace {
 
+using base::contains;
 using recording::Call;
 using recording::kNone;
 using recording::Scope;
@@ -22,16 +25,14 @@ constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 constexpr std::string_view kHooked = "autograd::engine::evaluate_function: ";
 constexpr std::string_view kRunBackward = "<built-in method run_backward of ";
 
-bool holds(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
 Call kind_of_call(std::string_view name) {
-  if (holds(name, "Synchronize")) {
+  if (contains(name, "Synchronize")) {
     return Call::kSynchronise;
   }
-  if (holds(name, "Memcpy") || holds(name, "Memset") || holds(name, "MemCpy")) {
+  if (contains(name, "Memcpy") || contains(name, "Memset") || contains(name, "MemCpy")) {
     return Call::kCopy;
   }
-  return holds(name, "Launch") ? Call::kLaunch : Call::kOther;
+  return contains(name, "Launch") ? Call::kLaunch : Call::kOther;
 }
 
 struct Span {

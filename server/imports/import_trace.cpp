@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "imports/host_sweep.h"
 #include "imports/import_error.h"
 #include "imports/recording_parts.h"
@@ -18,6 +19,7 @@ namespace ridgeline::imports {
 
 namespace {
 
+using base::contains;
 using recording::Activity;
 using recording::kNone;
 
@@ -245,10 +247,11 @@ class Importer {
     if (event.kind == EventKind::kSet) {
       return Activity::kSet;
     }
-    const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
-    return has("HtoD") || has("HostToDevice")   ? Activity::kHostToDevice
-           : has("DtoH") || has("DeviceToHost") ? Activity::kDeviceToHost
-                                                : Activity::kDeviceToDevice;
+    if (contains(name, "HtoD") || contains(name, "HostToDevice")) {
+      return Activity::kHostToDevice;
+    }
+    return contains(name, "DtoH") || contains(name, "DeviceToHost") ? Activity::kDeviceToHost
+                                                                    : Activity::kDeviceToDevice;
   }
 
   void write_activity(const TraceEvent& event, std::uint32_t call) {

@@ -5,12 +5,13 @@
 #include <charconv>
 
 #include "base/path.h"
+#include "base/text.h"
 
 namespace ridgeline::imports {
 
 namespace {
 
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+using base::contains;
 
 /// Top-level names of the standard library, and of packages that training code often uses, each between blanks.
 constexpr std::string_view kLibraries =

@@ -96,6 +96,23 @@ def bench_analysis(rounds: int) -> None:
     )
 
 
+def bench_models(rounds: int) -> None:
+    """The time model: fitted, asked, and its parts fitted."""
+    print("### The time model\n")
+    runs = [run_json(BENCHES / "ridgeline_time_model_bench") for _ in range(rounds)]
+    rows = [
+        [title, f"{median(run[name] for run in runs):.3g}", f"{min(run[name] for run in runs):.3g}"]
+        for name, title in (
+            ("fit5", "fitted to 5 batch sizes"),
+            ("fit12", "to 12"),
+            ("fit24", "to 24"),
+            ("ask", "the time at one batch size"),
+            ("part", "one line's part, of 12 batch sizes"),
+        )
+    ]
+    table(["", "median, µs", "least, µs"], rows)
+
+
 def bench_import(rounds: int) -> None:
     """A trace of 200 MiB, with stacks and memory, plain and compressed, becomes a report."""
     print("### Import of a trace of 200 MiB\n")
@@ -247,6 +264,7 @@ def bench_remote(rounds: int) -> None:
 BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "overhead": (bench_overhead, 15),
     "analysis": (bench_analysis, 5),
+    "models": (bench_models, 5),
     "import": (bench_import, 5),
     "source": (bench_source, 3),
     "server": (bench_server, 2),

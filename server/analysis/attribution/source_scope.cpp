@@ -1,17 +1,15 @@
 #include "analysis/attribution/source_scope.h"
 
 #include "base/path.h"
+#include "base/text.h"
 
 namespace ridgeline::analysis {
 
-namespace {
-
-bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
-}  // namespace
+using base::contains;
 
 bool is_user_file(std::string_view file, const SourceScope& scope) {
-  if (!base::is_below(file, scope.project_root) || has(file, "/site-packages/") || has(file, "/dist-packages/")) {
+  if (!base::is_below(file, scope.project_root) || contains(file, "/site-packages/") ||
+      contains(file, "/dist-packages/")) {
     return false;
   }
   for (const std::string& root : scope.environment_roots) {
@@ -36,9 +34,9 @@ std::vector<CodeTraits> code_traits(const recording::Recording& recording, const
     const std::string_view name = recording.string(recording.code_name()[code]);
     CodeTraits trait;
     trait.user = is_user_file(file, scope);
-    trait.optimizer = has(file, "/torch/optim/") || file.ends_with("/torch/amp/grad_scaler.py") ||
+    trait.optimizer = contains(file, "/torch/optim/") || file.ends_with("/torch/amp/grad_scaler.py") ||
                       file.ends_with("/torch/nn/utils/clip_grad.py");
-    trait.data = has(file, "/torch/utils/data/");
+    trait.data = contains(file, "/torch/utils/data/");
     trait.engine = name == "_engine_run_backward" && file.ends_with("/torch/autograd/graph.py");
     trait.checkpoint = file.ends_with("/torch/utils/checkpoint.py");
     traits.push_back(trait);

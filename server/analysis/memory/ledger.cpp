@@ -7,6 +7,7 @@
 
 #include "analysis/memory/allocator_replay.h"
 #include "base/difference.h"
+#include "base/text.h"
 
 namespace ridgeline::analysis {
 
@@ -53,7 +54,7 @@ class Identities {
   std::uint64_t stack(std::size_t node) const {
     const std::uint32_t code = recording_.node_code()[node];
     const std::uint32_t instance = recording_.node_instance()[node];
-    if (recording_.string(recording_.code_file()[code]).find("/ridgeline_runner/") != std::string_view::npos) {
+    if (base::contains(recording_.string(recording_.code_file()[code]), "/ridgeline_runner/")) {
       return 0;
     }
     std::uint64_t hash = stacks_[recording_.node_parent()[node]];
