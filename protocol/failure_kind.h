@@ -8,7 +8,7 @@
 
 namespace ridgeline::protocol {
 
-/// docs/errors.md says of each what happened and what to do.
+/// docs/user/errors.md says of each what happened and what to do.
 enum class FailureKind : std::uint8_t {
   kProviderMissing,
   kProviderDuplicate,

@@ -1,6 +1,6 @@
 """matrix.py [--keep] [TORCH@PYTHON...]: the agent's tests on versions of torch and Python, each in its own environment.
 
-Makes build/matrix/NAME for each pair, runs TESTS in it with the built binary, puts a row into docs/compatibility.md,
+Makes build/matrix/NAME for each pair, runs TESTS in it with the built binary, writes a row of compatibility.md,
 and removes the environment again (each has several GB) unless --keep is given. An environment that is there is used.
 A pair that fails does not stop the others; the exit code is 1 when one did.
 
@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BINARY = ROOT / "build" / "bin" / "ridgeline"
 FOLDER = ROOT / "build" / "matrix"
-TABLE = ROOT / "docs" / "compatibility.md"
+TABLE = ROOT / "docs" / "dev" / "compatibility.md"
 
 DEFAULT = ["2.4.1@3.10", "2.6.0@3.12", "2.9.1@3.13", "2.13.0@3.11", "2.15.0@3.12", "2.15.0@3.13"]
 # What may differ between versions, without the examples that take minutes and without comparisons of times, which need

@@ -1,12 +1,12 @@
 ;;; ridgeline.el --- Eglot with the Ridgeline language server -*- lexical-binding: t -*-
 
-;; What Emacs shows of a training step needs no more than this; docs/other-editors.md says what that is.
+;; What Emacs shows of a training step needs no more than this; docs/user/other-editors.md says what that is.
 
 (require 'eglot)
 
 (add-to-list 'eglot-server-programs '(python-mode . ("ridgeline" "serve")))
 
-;; The section of the server's settings (docs/settings.md). Empty: the interpreter is found.
+;; The section of the server's settings (docs/user/settings.md). Empty: the interpreter is found.
 (setq-default eglot-workspace-configuration '((:ridgeline . (:python ""))))
 
 (defun ridgeline-profile ()

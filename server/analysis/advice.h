@@ -1,4 +1,5 @@
-// What a profile says should be looked at, each with the figures that prove it. Pure. docs/advice.md has the rules.
+// What a profile says should be looked at, each with the figures that prove it. Pure. docs/user/advice.md has the
+// rules.
 #pragma once
 
 #include <array>

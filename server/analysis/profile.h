@@ -1,7 +1,7 @@
 // A profile: every figure that a user is shown, as one immutable value.
 //
-// Definitions: docs/measurement.md. Times are milliseconds of one iteration, after the cost of recording was taken out
-// and the recorded total was scaled to the bare iteration time. Memory is bytes.
+// Definitions: docs/dev/measurement.md. Times are milliseconds of one iteration, after the cost of recording was taken
+// out and the recorded total was scaled to the bare iteration time. Memory is bytes.
 #pragma once
 
 #include <algorithm>

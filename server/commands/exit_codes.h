@@ -1,4 +1,4 @@
-// Exit codes of all commands: docs/errors.md.
+// Exit codes of all commands: docs/user/errors.md.
 #pragma once
 
 namespace ridgeline::commands {

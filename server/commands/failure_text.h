@@ -11,7 +11,7 @@ namespace ridgeline::commands {
 /// Control characters that come from user code are replaced.
 std::string failure_text(const profiling::RunFailure& failure, const std::string& project_root);
 
-/// docs/errors.md: which failures are the entry point's, and which are the machine's.
+/// docs/user/errors.md: which failures are the entry point's, and which are the machine's.
 int exit_code_of(const protocol::Failure& failure);
 
 }  // namespace ridgeline::commands

@@ -1,4 +1,4 @@
-// `ridgeline serve`: the daemon that editors talk to. docs/protocol.md.
+// `ridgeline serve`: the daemon that editors talk to. docs/dev/protocol.md.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// The results of ridgeline/*: docs/protocol.md and protocol/ridgeline.schema.json describe them.
+// The results of ridgeline/*: docs/dev/protocol.md and protocol/ridgeline.schema.json describe them.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The user's settings: section "ridgeline" of the client's configuration. docs/settings.md lists them.
+// The user's settings: section "ridgeline" of the client's configuration. docs/user/settings.md lists them.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// The providers of an entry file: docs/entry-points.md, as far as the text alone tells.
+// The providers of an entry file: docs/user/entry-points.md, as far as the text alone tells.
 #pragma once
 
 #include <array>
@@ -31,8 +31,8 @@ struct Provider {
   std::size_t line = 0;  ///< of the name
 };
 
-/// What the runner would refuse. `code` is the runner's, of docs/errors.md: "provider-missing", "provider-duplicate",
-/// "provider-invalid", "batch-size-missing", "batch-size-invalid".
+/// What the runner would refuse. `code` is the runner's, of docs/user/errors.md: "provider-missing",
+/// "provider-duplicate", "provider-invalid", "batch-size-missing", "batch-size-invalid".
 struct Mistake {
   std::string_view code;
   ProviderKind kind{};

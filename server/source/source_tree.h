@@ -18,7 +18,7 @@
 
 namespace ridgeline::source {
 
-/// What the runner takes for an entry file, too: docs/errors.md, `entry-unreadable`.
+/// What the runner takes for an entry file, too: docs/user/errors.md, `entry-unreadable`.
 constexpr std::size_t kMaxTextBytes = std::size_t{16} << 20;
 
 /// The processor time that the calling thread has used.

@@ -12,7 +12,7 @@ namespace {
 constexpr int kOldestPython = 10;
 constexpr int kNewestPython = 13;
 
-/// The minor versions of torch that `./dev matrix` runs: docs/compatibility.md.
+/// The minor versions of torch that `./dev matrix` runs: docs/dev/compatibility.md.
 using TorchMinor = std::pair<int, int>;
 constexpr TorchMinor kOldestTorch = {2, 4};
 constexpr TorchMinor kNewestTorch = {2, 15};

@@ -1,4 +1,4 @@
-"""`./dev bench [NAME...]`: runs the benchmarks and prints their tables as Markdown, ready for docs/benchmarks.md."""
+"""`./dev bench [NAME...]`: runs the benchmarks and prints their tables as Markdown, for docs/dev/benchmarks.md."""
 
 from __future__ import annotations
 

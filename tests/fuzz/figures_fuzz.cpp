@@ -40,7 +40,7 @@ void check_intervals(const Json& value) {
 
 void check_answer(const Json& message) {
   namespace code = protocol::error_code;
-  // Of docs/protocol.md, but for an internal one.
+  // Of docs/dev/protocol.md, but for an internal one.
   static constexpr std::array<int, 9> kCodes{
       code::kParseError,      code::kInvalidRequest,       code::kMethodNotFound,
       code::kInvalidParams,   code::kServerNotInitialized, code::kRequestFailed,

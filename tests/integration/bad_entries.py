@@ -1,4 +1,4 @@
-"""Entry points that are wrong in one way, and the exit codes that docs/errors.md gives the kinds of failure."""
+"""Entry points with one mistake each, and the exit codes that docs/user/errors.md lists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 from conftest import ROOT
 
-EXIT_CODES = dict(re.findall(r"^\| `([a-z-]+)` \| (\d+) \|", (ROOT / "docs" / "errors.md").read_text(), re.MULTILINE))
+ERRORS = (ROOT / "docs" / "user" / "errors.md").read_text()
+EXIT_CODES = dict(re.findall(r"^\| `([a-z-]+)` \| (\d+) \|", ERRORS, re.MULTILINE))
 
 
 def entry(
@@ -59,7 +60,7 @@ def iteration_provider(model):
 
 @dataclass(frozen=True)
 class Bad:
-    """An entry file, and what must come of it: a kind of docs/errors.md ("": a report) and words of the message."""
+    """An entry file, and the expected outcome: a kind in docs/user/errors.md ("": a report), parts of the message."""
 
     source: str | bytes
     kind: str

@@ -209,7 +209,7 @@ def test_two_first_profiles_of_one_entry_at_once(good: Path, tmp_path: Path, age
 
 
 def test_every_kind_that_the_runner_names_is_one_of_the_daemons() -> None:
-    """The daemon's own come from one table, which tests/unit compares with docs/errors.md."""
+    """The daemon's own come from one table, which tests/unit compares with docs/user/errors.md."""
     python = "\n".join(file.read_text() for file in (ROOT / "profiler" / "runner").rglob("*.py"))
     kinds = {
         *re.findall(r'\bFailure\(\s*"([a-z-]+)"', python),

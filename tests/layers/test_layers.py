@@ -1,4 +1,4 @@
-"""Who may include whom: the layers of docs/architecture.md, as tables, against every #include of ours."""
+"""Who may include whom: the layers of docs/dev/architecture.md, as tables, against every #include of ours."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_every_row_names_something_that_can_exist():
             assert name in MAY_INCLUDE or name == "server", f"{name} is used in the table but has no row"
 
 
-# Places that show text, each behind one function (docs/security.md): (pattern, where it may stand).
+# Places that show text, each behind one function (docs/user/security.md): (pattern, where it may stand).
 SINKS = [
     (
         r"window/(?:showMessage|showMessageRequest|logMessage)\"",

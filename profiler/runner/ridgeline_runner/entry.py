@@ -1,4 +1,4 @@
-"""Entry points: finding the three providers and calling them as ../../../docs/entry-points.md says."""
+"""Entry points: finding the three providers and calling them as ../../../docs/user/entry-points.md says."""
 
 from __future__ import annotations
 

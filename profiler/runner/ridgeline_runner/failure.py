@@ -26,7 +26,7 @@ _MAX_CAUSES = 4
 class Failure(Exception):
     """A mistake in the entry point that needs no traceback to be understood.
 
-    `kind` is one of the codes in docs/errors.md; `line` is the place in the entry file, when there is one.
+    `kind` is one of the codes in docs/user/errors.md; `line` is the place in the entry file, when there is one.
     """
 
     def __init__(self, kind: str, message: str, *, line: int | None = None, file: str | None = None) -> None:

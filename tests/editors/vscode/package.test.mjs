@@ -17,13 +17,13 @@ const source = async (name) => {
 const codesIn = (text) => [...text.matchAll(/^\| `([\w.-]+)` \| /gm)].map(([, code]) => code);
 
 test('each documented setting of the daemon can be set in VS Code, with the same default', () => {
-  const documented = [...read('docs/settings.md').matchAll(/^\| `([\w.]+)` \| `([^`]*)` \|/gm)].filter(([, name]) => name !== 'advice.CODE');
+  const documented = [...read('docs/user/settings.md').matchAll(/^\| `([\w.]+)` \| `([^`]*)` \|/gm)].filter(([, name]) => name !== 'advice.CODE');
   assert.ok(documented.length > 10);
   for (const [, name, value] of documented) assert.deepEqual(settings[`ridgeline.${name}`]?.default, JSON.parse(value), name);
 });
 
 test('each kind of advice can be turned off', () => {
-  const codes = codesIn(read('docs/advice.md'));
+  const codes = codesIn(read('docs/user/advice.md'));
   assert.ok(codes.length > 5);
   for (const code of codes) assert.equal(settings[`ridgeline.advice.${code}`]?.default, true, code);
 });

@@ -1,4 +1,4 @@
-"""All that goes wrong: `FAULTS`, in the order of docs/reliability.md."""
+"""All that goes wrong: `FAULTS`, in the order of docs/dev/reliability.md."""
 
 from . import clients, places, workers
 

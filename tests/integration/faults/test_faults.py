@@ -14,7 +14,7 @@ from conftest import ROOT
 from . import FAULTS
 from .world import Fault, World
 
-TABLE = ROOT / "docs" / "reliability.md"
+TABLE = ROOT / "docs" / "dev" / "reliability.md"
 TIMES = 4  # each is drawn anew
 
 

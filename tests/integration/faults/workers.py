@@ -60,7 +60,7 @@ def shown(editor: Editor) -> None:
     editor.until(lambda: any(each["severity"] == 1 for each in editor.diagnostics.get(uri, [])))
 
 
-@fault("user's code", "each row of the tables of bad input", "the kind that docs/errors.md lists, as a diagnostic too")
+@fault("user's code", "each row of the tables of bad input", "the documented kind of failure, also as a diagnostic")
 def bad_input(world: World, random: Random) -> None:
     bad = ROWS[random.choice(sorted(ROWS))]
     with world.editor(bad.source, bad.files, **settings_of(bad)) as editor:

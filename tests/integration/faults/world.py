@@ -25,7 +25,7 @@ from processes import processes_with
 GOOD = entry()
 AT_ONCE = 40  # projects: a daemon remembers each that it has profiled
 SETTINGS: dict[str, Any] = {"timeBudget": 0.05, "saveTimeBudget": 0.05, "batchSizes": [2]}
-# docs/protocol.md: what an answer may say went wrong.
+# docs/dev/protocol.md: what an answer may say went wrong.
 CODES = {-32700, -32600, -32601, -32602, -32603, -32002, -32803, -32802, -32801, -32800}
 
 

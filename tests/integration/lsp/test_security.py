@@ -1,4 +1,4 @@
-"""docs/security.md: nothing untrusted runs, what is trusted is told apart, and what code is called stays text."""
+"""docs/user/security.md: nothing untrusted runs, what is trusted is told apart, and what code is called stays text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole session, recorded: docs/transcript.md is what this test saw. `./dev test --update` writes it anew."""
+"""A whole session, recorded: tests/data/transcript.md is what this test saw. `./dev test --update` writes it anew."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .editor import Editor
 from .project import SETTINGS, cache, copy_of_mlp
 from .wire import Daemon, Wire
 
-TRANSCRIPT = ROOT / "docs" / "transcript.md"
+TRANSCRIPT = ROOT / "tests" / "data" / "transcript.md"
 HEAD = """# A session, message by message
 
-What an editor and `ridgeline serve` say to each other while somebody opens [examples/mlp](../examples/mlp/entry.py),
-profiles it, looks, drags, edits, breaks the code and mends it. Recorded by `tests/integration/lsp/test_transcript.py`
-from a real run; `→` is the editor, `←` the server. Long texts and lists are cut (`…`), and of messages of one method in
-a row only the first and the last are shown. [The protocol](protocol.md) explains them.
+What an editor and `ridgeline serve` say to each other while somebody opens [examples/mlp](../../examples/mlp/entry.py),
+profiles it, looks, drags, edits, breaks the code and fixes it. Recorded by `tests/integration/lsp/test_transcript.py`
+from a real run; `→` is the editor, `←` the server. Long texts and lists are cut (`…`), and of consecutive messages of
+one method only the first and the last are shown. [The protocol](../../docs/dev/protocol.md) explains them.
 """
 WIDTH, ITEMS, TEXT = 118, 3, 160
 
@@ -141,7 +141,7 @@ def test_the_transcript_is_of_such_a_session(tmp_path: Path, start: Callable[...
         fast = 1.1 * summary["samplesPerSecond"]
         batch = editor.ask("ridgeline/predict", profile | {"samplesPerSecond": fast})["batch"]
         wanted = batch["batchSize"] if batch and batch["batchSize"] != summary["batchSize"] else 128
-    with step("Let it go: the digits in the code change"):
+    with step("Release it: the digits in the code change"):
         editor.ask("ridgeline/setBatchSize", document | {"batchSize": wanted})
     with step("Save: it is profiled again"):
         editor.save(entry)
@@ -151,7 +151,7 @@ def test_the_transcript_is_of_such_a_session(tmp_path: Path, start: Callable[...
         editor.save(entry)
         assert editor.settled()["state"] == "failed"
         editor.until(lambda: any(d["severity"] == 1 for d in editor.diagnostics.get(uri, [])))
-    with step("Mend it and save"):
+    with step("Fix it and save"):
         editor.type_over(uri, "def forward(self, nothing, ", "def forward(self, ")
         editor.save(entry)
         assert editor.settled()["state"] == "ready"
@@ -174,4 +174,4 @@ def test_the_transcript_is_of_such_a_session(tmp_path: Path, start: Callable[...
     if os.environ.get("UPDATE_EXPECTED"):
         TRANSCRIPT.write_text(text)
     strict = lambda transcript: [line for line in outline(transcript) if not LOOSE.search(line)]  # noqa: E731
-    assert strict(text) == strict(TRANSCRIPT.read_text()), "docs/transcript.md is of another session"
+    assert strict(text) == strict(TRANSCRIPT.read_text()), "tests/data/transcript.md differs from this session"

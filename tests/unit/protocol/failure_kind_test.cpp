@@ -23,9 +23,9 @@ TEST(FailureKind, HasOneNameEach) {
   EXPECT_EQ(failure_kind_named(""), std::nullopt);
 }
 
-/// docs/errors.md has a row for each kind, with its exit code.
+/// docs/user/errors.md has a row for each kind, with its exit code.
 TEST(FailureKind, IsDocumented) {
-  std::ifstream file(RIDGELINE_SOURCE_DIR "/docs/errors.md");
+  std::ifstream file(RIDGELINE_SOURCE_DIR "/docs/user/errors.md");
   const std::regex row("\\| `([a-z-]+)` \\|\\s*(\\d*)\\s*\\|.*");
   std::map<std::string, int> documented;
   std::smatch found;
