@@ -7,6 +7,8 @@ find_package(GTest 1.12 REQUIRED)
 find_path(SPDLOG_INCLUDE_DIR spdlog/spdlog.h REQUIRED)
 find_path(FMT_INCLUDE_DIR fmt/format-inl.h REQUIRED)
 find_path(SQLITE_INCLUDE_DIR sqlite3.h REQUIRED)
+find_path(SQLITECPP_INCLUDE_DIR SQLiteCpp/Database.h REQUIRED)
+find_library(SQLITECPP_STATIC_LIBRARY libSQLiteCpp.a REQUIRED)
 find_library(SQLITE_STATIC_LIBRARY libsqlite3.a REQUIRED)
 find_path(ZLIB_INCLUDE_DIR zlib.h REQUIRED)
 find_library(ZLIB_STATIC_LIBRARY libz.a REQUIRED)
@@ -52,11 +54,12 @@ target_link_libraries(ridgeline_options INTERFACE $<LINK_ONLY:ridgeline_text_lib
 # Boost.Process uses the standard file system instead of Boost's library.
 target_compile_definitions(ridgeline_options INTERFACE SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL BOOST_PROCESS_USE_STD_FS)
 
+# SQLiteCpp over SQLite. SQLiteCpp's own target would link the shared SQLite.
 add_library(ridgeline::sqlite STATIC IMPORTED)
 set_target_properties(ridgeline::sqlite PROPERTIES
-  IMPORTED_LOCATION "${SQLITE_STATIC_LIBRARY}"
-  INTERFACE_INCLUDE_DIRECTORIES "${SQLITE_INCLUDE_DIR}"
-  INTERFACE_LINK_LIBRARIES "m;Threads::Threads")
+  IMPORTED_LOCATION "${SQLITECPP_STATIC_LIBRARY}"
+  INTERFACE_INCLUDE_DIRECTORIES "${SQLITECPP_INCLUDE_DIR};${SQLITE_INCLUDE_DIR}"
+  INTERFACE_LINK_LIBRARIES "${SQLITE_STATIC_LIBRARY};m;Threads::Threads")
 
 add_library(ridgeline::zlib STATIC IMPORTED)
 set_target_properties(ridgeline::zlib PROPERTIES

@@ -1,14 +1,19 @@
 #include "store/profile_store.h"
 
+#include <SQLiteCpp/Column.h>
+#include <SQLiteCpp/Database.h>
+#include <SQLiteCpp/Exception.h>
+#include <SQLiteCpp/Statement.h>
+#include <SQLiteCpp/Transaction.h>
+#include <SQLiteCpp/VariadicBind.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <random>
-#include <string_view>
+
+#include "store/database.h"
 
 namespace ridgeline::store {
 
@@ -38,7 +43,7 @@ PRAGMA user_version = 1;
 )";
 static_assert(kApplication == 1382638695 && kSchemaVersion == 1, "as kSchema says");
 
-/// One process at a time looks at a damaged file and moves it: a lock on the folder, which needs no file.
+/// One process at a time checks a damaged file and moves it: a lock on the folder, which needs no file.
 class FolderLock {
  public:
   explicit FolderLock(const std::string& folder) : folder_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
@@ -66,6 +71,55 @@ std::int64_t size_of(const ProfileKey& key, const KeptProfile& profile, const st
   return static_cast<std::int64_t>(bytes);
 }
 
+/// Runs a statement that gives no rows. `sql` is a literal of ours: whatever comes from elsewhere is bound.
+template <typename... Values>
+void run(SQLite::Database& database, const char* sql, const Values&... values) {
+  SQLite::Statement statement(database, sql);
+  SQLite::bind(statement, values...);
+  statement.exec();
+}
+
+std::int64_t number(SQLite::Database& database, const char* sql) { return database.execAndGet(sql).getInt64(); }
+
+bool has_tables(SQLite::Database& database) { return number(database, "SELECT COUNT(*) FROM sqlite_schema") > 0; }
+
+bool is_sound(SQLite::Database& database) { return database.execAndGet("PRAGMA quick_check(1)").getString() == "ok"; }
+
+void make_tables(SQLite::Database& database) {
+  SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
+  if (!has_tables(database)) {  // another process may have made them in the meantime
+    database.exec(kSchema);
+  }
+  transaction.commit();
+}
+
+void set_up_connection(SQLite::Database& database) {
+  // With a write-ahead log, readers and a writer work at once. Where the file system cannot have one, SQLite's default
+  // journal is as safe.
+  try {
+    database.execAndGet("PRAGMA journal_mode = WAL");
+  } catch (const SQLite::Exception& failure) {
+    if (is_damaged(failure)) {
+      throw;
+    }
+  }
+  database.exec(
+      "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON; "
+      "PRAGMA journal_size_limit = 1048576");
+}
+
+Fingerprint read_fingerprint(SQLite::Database& database, std::int64_t profile, bool whole) {
+  Fingerprint fingerprint{{}, whole};
+  SQLite::Statement rows(database, "SELECT path, size, hash FROM files WHERE profile = ?");
+  rows.bind(1, profile);
+  while (rows.executeStep()) {
+    fingerprint.files.push_back({rows.getColumn(0).getString(),
+                                 static_cast<std::uint64_t>(rows.getColumn(1).getInt64()),
+                                 rows.getColumn(2).getString()});
+  }
+  return fingerprint;
+}
+
 }  // namespace
 
 std::string new_profile_id() {
@@ -77,35 +131,36 @@ std::string new_profile_id() {
   return id;
 }
 
+ProfileStore::ProfileStore(const StoreBounds& bounds) : bounds_(bounds) {}
+ProfileStore::~ProfileStore() = default;
+ProfileStore::ProfileStore(ProfileStore&&) noexcept = default;
+
 bool ProfileStore::open(const std::string& folder, std::string& notice, std::string& error) {
   folder_ = folder;
   path_ = folder + "/profiles.sqlite";
-  if (database_.open(path_) && prepare(error)) {
-    return true;
-  }
-  if (database_.is_damaged()) {
-    notice = move_aside();
-    return database_.is_open() && !database_.failed();
-  }
-  if (error.empty()) {
-    explain("the stored profiles in " + path_ + " cannot be used", error);
-  }
-  database_.close();
-  return false;
-}
-
-/// Whose file it is, the settings of the connection, and tables where there are none. False with code() set, or with
-/// `error`.
-bool ProfileStore::prepare(std::string& error) {
-  // In one view of the file: another process may be making the tables.
-  database_.execute("BEGIN");
-  const std::int64_t application = database_.number("PRAGMA application_id");
-  const std::int64_t version = database_.number("PRAGMA user_version");
-  const std::int64_t tables = database_.number("SELECT COUNT(*) FROM sqlite_schema");
-  if (!database_.execute("COMMIT")) {
+  try {
+    return open_file(error);
+  } catch (const SQLite::Exception& failure) {
+    if (is_damaged(failure)) {
+      notice = move_aside(failure.what());
+      return database_ != nullptr;
+    }
+    error = "the stored profiles in " + path_ + " cannot be used: " + failure.what();
     return false;
   }
-  if (application != kApplication && tables > 0) {
+}
+
+/// Opens the file, with tables in it. False with `error` when it is not ours to use. Throws SQLite::Exception.
+bool ProfileStore::open_file(std::string& error) {
+  database_.reset();
+  std::unique_ptr<SQLite::Database> database = open_database(path_);
+  // In one view of the file: another process may be making the tables.
+  SQLite::Transaction reading(*database);
+  const std::int64_t application = number(*database, "PRAGMA application_id");
+  const std::int64_t version = number(*database, "PRAGMA user_version");
+  const bool has_any_table = has_tables(*database);
+  reading.commit();
+  if (application != kApplication && has_any_table) {
     error = path_ + " is a database of another program: move it away, or set RIDGELINE_CACHE to another folder";
     return false;
   }
@@ -114,30 +169,36 @@ bool ProfileStore::prepare(std::string& error) {
             "): use that one, or set RIDGELINE_CACHE to another folder";
     return false;
   }
-  // A journal in WAL mode lets readers and a writer work at once. Where it cannot be had, the default one is as safe.
-  database_.number("PRAGMA journal_mode = WAL");
-  if (!database_.is_damaged()) {
-    database_.forget_error();
+  set_up_connection(*database);
+  if (!has_any_table) {
+    make_tables(*database);
   }
-  return database_.execute(
-             "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON; "
-             "PRAGMA journal_size_limit = 1048576") &&
-         (tables > 0 || make_tables());
+  database_ = std::move(database);
+  return true;
 }
 
-bool ProfileStore::is_sound() {
-  Statement check = database_.statement("PRAGMA quick_check(1)");
-  return check.row() && check.text(0) == "ok";
+SQLite::Database& ProfileStore::database() {
+  if (database_ == nullptr) {
+    throw SQLite::Exception("it is not open");
+  }
+  return *database_;
 }
 
-bool ProfileStore::make_tables() {
-  Transaction transaction(database_);
-  if (!transaction.begun()) {
+/// Calls `use` with the database. When SQLite throws: false, with the reason in `error` behind `what`. A damaged file
+/// is moved aside, and `use` may be called again with the new one.
+template <typename Use>
+bool ProfileStore::access(const std::string& what, std::string& error, const Use& use, OnDamage on_damage) {
+  try {
+    use(database());
+    return true;
+  } catch (const SQLite::Exception& failure) {
+    error = what + ": " + failure.what();
+    if (is_damaged(failure)) {
+      error += "; " + move_aside(failure.what());
+      return on_damage == OnDamage::kRetry && database_ != nullptr && access(what, error, use, OnDamage::kReport);
+    }
     return false;
   }
-  // Another process may have made them in the meantime.
-  const bool there = database_.number("SELECT COUNT(*) FROM sqlite_schema") > 0;
-  return (there || database_.execute(kSchema)) && transaction.commit();
 }
 
 bool ProfileStore::add(const ProfileKey& key, const KeptProfile& profile, const std::string& report,
@@ -147,175 +208,119 @@ bool ProfileStore::add(const ProfileKey& key, const KeptProfile& profile, const 
     error = "its report of " + std::to_string(bytes >> 20) + " MiB is larger than all that is kept";
     return false;
   }
-  if (insert(key, profile, report, bytes)) {
-    return true;
-  }
-  if (database_.is_damaged()) {
-    move_aside();
-    if (database_.is_open() && insert(key, profile, report, bytes)) {
-      return true;
-    }
-  }
-  return explain("the profile cannot be written to " + path_, error);
+  return access(
+      "the profile cannot be written to " + path_, error,
+      [&](SQLite::Database& database) { insert(database, key, profile, report, bytes); }, OnDamage::kRetry);
 }
 
-bool ProfileStore::insert(const ProfileKey& key, const KeptProfile& profile, const std::string& report,
-                          std::int64_t bytes) {
-  Transaction transaction(database_);
-  database_
-      .statement(
-          "INSERT INTO profiles (id, entry, project_root, interpreter, device, machine, memory_limit, version, "
-          "torch, created, used, bytes, whole, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-          "(SELECT COALESCE(MAX(used), 0) + 1 FROM profiles), ?, ?, ?)")
-      .bind(profile.id)
-      .bind(key.entry)
-      .bind(key.project_root)
-      .bind(key.interpreter)
-      .bind(key.device)
-      .bind(key.machine)
-      .bind(static_cast<std::int64_t>(key.memory_limit_bytes))
-      .bind(key.version)
-      .bind(profile.torch)
-      .bind(profile.created_s)
-      .bind(bytes)
-      .bind(std::int64_t{profile.fingerprint.whole})
-      .bind(report)
-      .run();
+void ProfileStore::insert(SQLite::Database& database, const ProfileKey& key, const KeptProfile& profile,
+                          const std::string& report, std::int64_t bytes) const {
+  SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
+  run(database,
+      "INSERT INTO profiles (id, entry, project_root, interpreter, device, machine, memory_limit, version, "
+      "torch, created, used, bytes, whole, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+      "(SELECT COALESCE(MAX(used), 0) + 1 FROM profiles), ?, ?, ?)",
+      profile.id, key.entry, key.project_root, key.interpreter, key.device, key.machine,
+      static_cast<std::int64_t>(key.memory_limit_bytes), key.version, profile.torch, profile.created_s, bytes,
+      std::int64_t{profile.fingerprint.whole}, report);
+  const std::int64_t number = database.getLastInsertRowid();
   for (const FileMark& mark : profile.fingerprint.files) {
-    database_
-        .statement(
-            "INSERT INTO files (profile, path, size, hash) "
-            "VALUES ((SELECT number FROM profiles WHERE id = ?), ?, ?, ?)")
-        .bind(profile.id)
-        .bind(mark.path)
-        .bind(static_cast<std::int64_t>(mark.size))
-        .bind(mark.hash)
-        .run();
+    run(database, "INSERT INTO files (profile, path, size, hash) VALUES (?, ?, ?, ?)", number, mark.path,
+        static_cast<std::int64_t>(mark.size), mark.hash);
   }
-  database_
-      .statement(
-          "DELETE FROM profiles WHERE number IN (SELECT number FROM (SELECT number, "
-          "ROW_NUMBER() OVER by_use AS place, SUM(bytes) OVER by_use AS sum "
-          "FROM profiles WINDOW by_use AS (ORDER BY used DESC)) WHERE place > ? OR sum > ?)")
-      .bind(bounds_.profiles)
-      .bind(bounds_.bytes)
-      .run();
-  return !database_.failed() && transaction.commit();
+  run(database,
+      "DELETE FROM profiles WHERE number IN (SELECT number FROM (SELECT number, "
+      "ROW_NUMBER() OVER by_use AS place, SUM(bytes) OVER by_use AS sum "
+      "FROM profiles WINDOW by_use AS (ORDER BY used DESC)) WHERE place > ? OR sum > ?)",
+      bounds_.profiles, bounds_.bytes);
+  transaction.commit();
 }
 
 bool ProfileStore::replace(const std::string& id, const std::string& report, std::string& error) {
-  const bool done = database_
-                        .statement(
-                            "UPDATE profiles SET report = ?1, bytes = bytes + ?2 - LENGTH(CAST(report AS BLOB)) "
-                            "WHERE id = ?3 AND bytes + ?2 - LENGTH(CAST(report AS BLOB)) <= ?4")
-                        .bind(report)
-                        .bind(static_cast<std::int64_t>(report.size()))
-                        .bind(id)
-                        .bind(bounds_.bytes)
-                        .run();
-  return done || explain("a stored profile in " + path_ + " cannot be written", error);
+  return access("a stored profile in " + path_ + " cannot be written", error, [&](SQLite::Database& database) {
+    run(database,
+        "UPDATE profiles SET report = ?1, bytes = bytes + ?2 - LENGTH(CAST(report AS BLOB)) "
+        "WHERE id = ?3 AND bytes + ?2 - LENGTH(CAST(report AS BLOB)) <= ?4",
+        report, static_cast<std::int64_t>(report.size()), id, bounds_.bytes);
+  });
 }
 
 std::vector<KeptProfile> ProfileStore::find(const ProfileKey& key, std::string& error) {
   std::vector<KeptProfile> found;
-  Statement rows = database_.statement(
-      "SELECT number, id, created, torch, whole FROM profiles WHERE entry = ? AND project_root = ? AND interpreter = ? "
-      "AND device = ? AND machine = ? AND memory_limit = ? AND version = ? ORDER BY number DESC LIMIT ?");
-  rows.bind(key.entry)
-      .bind(key.project_root)
-      .bind(key.interpreter)
-      .bind(key.device)
-      .bind(key.machine)
-      .bind(static_cast<std::int64_t>(key.memory_limit_bytes))
-      .bind(key.version)
-      .bind(kMaxFound);
-  while (rows.row()) {
-    KeptProfile profile{rows.text(1), rows.number(2), rows.text(3), {{}, rows.number(4) != 0}};
-    read_marks(rows.number(0), profile.fingerprint);
-    found.push_back(std::move(profile));
-  }
-  if (database_.failed()) {
-    found.clear();
-    explain("the stored profiles in " + path_ + " cannot be read", error);
-  }
-  return found;
-}
-
-void ProfileStore::read_marks(std::int64_t number, Fingerprint& fingerprint) {
-  Statement rows = database_.statement("SELECT path, size, hash FROM files WHERE profile = ?");
-  rows.bind(number);
-  while (rows.row()) {
-    fingerprint.files.push_back({rows.text(0), static_cast<std::uint64_t>(rows.number(1)), rows.text(2)});
-  }
+  const bool was_read =
+      access("the stored profiles in " + path_ + " cannot be read", error, [&](SQLite::Database& database) {
+        SQLite::Statement rows(
+            database,
+            "SELECT number, id, created, torch, whole FROM profiles WHERE entry = ? AND project_root = ? AND "
+            "interpreter = ? AND device = ? AND machine = ? AND memory_limit = ? AND version = ? "
+            "ORDER BY number DESC LIMIT ?");
+        SQLite::bind(rows, key.entry, key.project_root, key.interpreter, key.device, key.machine,
+                     static_cast<std::int64_t>(key.memory_limit_bytes), key.version, kMaxFound);
+        while (rows.executeStep()) {
+          found.push_back(
+              {rows.getColumn(1).getString(), rows.getColumn(2).getInt64(), rows.getColumn(3).getString(),
+               read_fingerprint(database, rows.getColumn(0).getInt64(), rows.getColumn(4).getInt64() != 0)});
+        }
+      });
+  return was_read ? found : std::vector<KeptProfile>();
 }
 
 std::optional<std::string> ProfileStore::report(const std::string& id, std::string& error) {
   std::optional<std::string> report;
-  {
-    Statement row = database_.statement("SELECT report FROM profiles WHERE id = ?");
-    row.bind(id);
-    if (row.row()) {
-      report = row.text(0);
-    }
-  }
-  if (report.has_value()) {
-    database_.statement("UPDATE profiles SET used = (SELECT MAX(used) + 1 FROM profiles) WHERE id = ?").bind(id).run();
-  }
-  if (database_.failed()) {
-    explain("the stored profile in " + path_ + " cannot be read", error);
-    return std::nullopt;
-  }
-  return report;
+  const bool was_read =
+      access("the stored profile in " + path_ + " cannot be read", error, [&](SQLite::Database& database) {
+        SQLite::Statement row(database, "SELECT report FROM profiles WHERE id = ?");
+        row.bind(1, id);
+        if (row.executeStep()) {
+          report = row.getColumn(0).getString();
+          row.reset();
+          run(database, "UPDATE profiles SET used = (SELECT MAX(used) + 1 FROM profiles) WHERE id = ?", id);
+        }
+      });
+  return was_read ? report : std::nullopt;
 }
 
 void ProfileStore::remove(const std::string& id, std::string& error) {
-  if (!database_.statement("DELETE FROM profiles WHERE id = ?").bind(id).run()) {
-    explain("a stored profile in " + path_ + " cannot be removed", error);
-  }
+  access("a stored profile in " + path_ + " cannot be removed", error,
+         [&](SQLite::Database& database) { run(database, "DELETE FROM profiles WHERE id = ?", id); });
 }
 
 StoreTotals ProfileStore::totals(std::string& error) {
   StoreTotals totals;
-  Statement row = database_.statement("SELECT COUNT(*), COALESCE(SUM(bytes), 0) FROM profiles");
-  if (row.row()) {
-    totals = {row.number(0), row.number(1)};
-  } else {
-    explain("the stored profiles in " + path_ + " cannot be read", error);
-  }
+  access("the stored profiles in " + path_ + " cannot be read", error, [&](SQLite::Database& database) {
+    SQLite::Statement row(database, "SELECT COUNT(*), COALESCE(SUM(bytes), 0) FROM profiles");
+    row.executeStep();
+    totals = {row.getColumn(0).getInt64(), row.getColumn(1).getInt64()};
+  });
   return totals;
 }
 
-/// Turns the database's error into words, and is over it. A damaged file is moved aside. Returns false.
-bool ProfileStore::explain(const std::string& what, std::string& error) {
-  error = what + ": " + database_.message();
-  if (database_.is_damaged()) {
-    error += "; " + move_aside();
-  }
-  database_.forget_error();
-  return false;
-}
-
-/// Moves a file that no database can be read from out of the way and begins a new one. Returns what was done, in words.
-std::string ProfileStore::move_aside() {
+/// Moves the damaged file out of the way and creates a new one. Returns a description of what was done.
+std::string ProfileStore::move_aside(const std::string& damage) {
   const FolderLock lock(folder_);
-  const std::string damage = database_.message();
-  database_.close();
-  std::string error;
+  const auto reopen = [this] {
+    try {
+      std::string error;
+      return open_file(error) && is_sound(*database_);
+    } catch (const SQLite::Exception&) {
+      return false;
+    }
+  };
   // Another process may have done it while this one waited.
-  if (database_.open(path_) && prepare(error) && is_sound()) {
-    return path_ + " was damaged, and begun anew";
+  if (reopen()) {
+    return path_ + " was damaged and has been replaced by a new store";
   }
-  database_.close();
+  database_.reset();
   const std::string aside = path_ + ".damaged";
   const bool moved = std::rename(path_.c_str(), aside.c_str()) == 0;
   for (const char* companion : {"-wal", "-shm"}) {
     std::remove((path_ + companion).c_str());  // they go with the file that is no longer there
   }
-  if (!moved || !database_.open(path_) || !prepare(error)) {
-    database_.close();
-    return path_ + " is damaged (" + damage + "), and cannot be moved aside: remove it";
+  if (!moved || !reopen()) {
+    database_.reset();
+    return path_ + " is damaged (" + damage + ") and cannot be moved aside: remove it";
   }
-  return path_ + " was damaged (" + damage + "): it is now " + aside + ", and the store begins anew";
+  return path_ + " was damaged (" + damage + "): it is now " + aside + ", and a new store was created";
 }
 
 }  // namespace ridgeline::store

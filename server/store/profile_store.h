@@ -2,12 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "store/database.h"
 #include "store/fingerprint.h"
+
+namespace SQLite {
+class Database;
+}  // namespace SQLite
 
 namespace ridgeline::store {
 
@@ -45,10 +49,13 @@ struct StoreTotals {
 std::string new_profile_id();
 
 /// One connection; several processes may have one each. A call that fails says why in `error` and changes nothing.
-/// A damaged file is moved aside as soon as it is noticed, and the store begins anew. Not thread-safe.
+/// A damaged file is moved aside as soon as it is noticed, and a new one is created. Not thread-safe.
 class ProfileStore {
  public:
-  explicit ProfileStore(const StoreBounds& bounds = {}) : bounds_(bounds) {}
+  explicit ProfileStore(const StoreBounds& bounds = {});
+  ~ProfileStore();
+  ProfileStore(ProfileStore&&) noexcept;
+  ProfileStore& operator=(ProfileStore&&) = delete;
 
   /// Opens `folder`/profiles.sqlite, or makes it. False with `error` when it cannot be used, or belongs to a newer
   /// Ridgeline or to another program: then it is left alone. `notice` says when a damaged file was moved aside.
@@ -72,18 +79,20 @@ class ProfileStore {
   StoreTotals totals(std::string& error);
 
  private:
-  bool prepare(std::string& error);
-  bool make_tables();
-  bool is_sound();
-  bool insert(const ProfileKey& key, const KeptProfile& profile, const std::string& report, std::int64_t bytes);
-  void read_marks(std::int64_t number, Fingerprint& fingerprint);
-  bool explain(const std::string& what, std::string& error);
-  std::string move_aside();
+  enum class OnDamage { kReport, kRetry };
+
+  bool open_file(std::string& error);
+  SQLite::Database& database();
+  template <typename Use>
+  bool access(const std::string& what, std::string& error, const Use& use, OnDamage on_damage = OnDamage::kReport);
+  void insert(SQLite::Database& database, const ProfileKey& key, const KeptProfile& profile, const std::string& report,
+              std::int64_t bytes) const;
+  std::string move_aside(const std::string& damage);
 
   StoreBounds bounds_;
   std::string folder_;
   std::string path_;
-  Database database_;
+  std::unique_ptr<SQLite::Database> database_;  ///< null unless open
 };
 
 }  // namespace ridgeline::store

@@ -48,7 +48,7 @@ def a_folder(file: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "words", "is_kept"),
     [
-        (not_a_database, "begins anew", True),
+        (not_a_database, "a new store was created", True),
         (a_folder, "cannot be used", False),
     ],
 )

@@ -80,7 +80,7 @@ HOMES = [
     (r"Python\.h|frameobject\.h|internal/pycore_.*", ["profiler/agent"]),
     (r"tree_sitter/.*", ["server/source"]),
     (r"CLI/.*", ["server/commands", "server/main.cpp"]),
-    (r"sqlite3\.h", ["server/store"]),
+    (r"sqlite3\.h|SQLiteCpp/.*", ["server/store"]),
     (r"zlib\.h", ["server/imports"]),
     (r"spdlog/.*", ["server/session", "server/methods", "server/commands"]),
     # Pure layers: bytes in, values out.
@@ -211,6 +211,7 @@ CASES = [
     ("server/base/a.h", '#include "protocol/recording.h"', "may not include protocol/recording.h"),
     ("server/worker/a.cpp", '#include "store/profile_store.h"', "may not include server/store/profile_store.h"),
     ("server/worker/a.cpp", "#include <sqlite3.h>", "belongs to server/store"),
+    ("server/profiling/a.cpp", "#include <SQLiteCpp/Database.h>", "belongs to server/store"),
     ("server/store/a.cpp", '#include "analysis/profile.h"', "may not include server/analysis/profile.h"),
     ("server/commands/a.cpp", '#include "report/text.h"\n#include <boost/asio.hpp>', ""),
     ("server/main.cpp", '#include "commands/profile.h"', ""),

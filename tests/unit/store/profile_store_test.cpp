@@ -1,5 +1,7 @@
 #include "store/profile_store.h"
 
+#include <SQLiteCpp/Column.h>
+#include <SQLiteCpp/Database.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -142,9 +144,8 @@ TEST_F(ProfileStoreTest, RemovesOneWithItsFiles) {
   add(store, "two");
   store.remove("one", error_);
   EXPECT_THAT(ids(store), ElementsAre("two"));
-  Database database;
-  ASSERT_TRUE(database.open(file()));
-  EXPECT_EQ(database.number("SELECT COUNT(*) FROM files"), 0);
+  SQLite::Database database(file());
+  EXPECT_EQ(database.execAndGet("SELECT COUNT(*) FROM files").getInt(), 0);
 }
 
 TEST_F(ProfileStoreTest, DropsWhatWasNotUsedForTheLongestBeyondTheNumber) {
