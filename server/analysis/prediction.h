@@ -1,6 +1,6 @@
 // What another batch size would bring: one question about a profile's models and its answer, as values.
 //
-// Definitions: docs/dev/measurement.md, "Models against batch size". Times are milliseconds, memory is bytes.
+// Definitions: docs/dev/measurement/batch-sizes.md. Times are milliseconds, memory is bytes.
 #pragma once
 
 #include <array>

@@ -67,3 +67,12 @@ def test_files_that_mention_a_page() -> None:
             continue
         for page in MENTION.findall(text):
             assert (ROOT / page).exists(), f"{path} mentions {page}, which does not exist"
+
+
+def test_pages_stay_short() -> None:
+    limits = {ROOT / "README.md": 120}
+    limits |= {page: 150 for page in PAGES if page.is_relative_to(ROOT / "docs" / "dev" / "architecture")}
+    limits[ROOT / "docs" / "dev" / "architecture.md"] = 150
+    for page, limit in limits.items():
+        count = len(page.read_text().splitlines())
+        assert count <= limit, f"{page.relative_to(ROOT)} has {count} lines; split it"

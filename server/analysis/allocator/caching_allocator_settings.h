@@ -3,7 +3,7 @@
 // The settings are those of PyTorch 2.13 (c10/core/AllocatorConfig.{h,cpp}, c10/cuda/CUDAAllocatorConfig.h). The rules
 // of the model are those of c10/cuda/CUDACachingAllocator.cpp, class DeviceCachingAllocator, in the newest copy that
 // was at hand: it has large_segment_size_mb, but not yet 2.13's throw_on_cudamalloc_oom. Comments name the function
-// whose rule they state. docs/dev/measurement.md, "The CUDA caching allocator", says what is modelled.
+// whose rule they state. docs/dev/measurement/device-memory.md says what is modelled.
 #pragma once
 
 #include <array>

@@ -2,7 +2,7 @@
 //
 // A step's allocations come in the same order at each batch size, and nearly all grow linearly with it. So the live
 // bytes at each instant are linear too, and the peak, their maximum, is made of a few linear pieces: it moves to
-// another instant as the batch grows. Definitions: docs/dev/measurement.md, "Models against batch size".
+// another instant as the batch grows. Definitions: docs/dev/measurement/batch-sizes.md.
 #pragma once
 
 #include <array>

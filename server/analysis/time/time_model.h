@@ -2,7 +2,8 @@
 //
 // Skyline (UIST 2020), equation 1, R(B) = aB + b, by weighted least squares: errors are taken as parts of the value,
 // since both the machine's noise and what a line misses grow with it. Where a sample lies off the line by more than its
-// noise explains, the slope may change at sampled sizes (a linear spline). Definitions: docs/dev/measurement.md.
+// noise explains, the slope may change at sampled sizes (a linear spline). Definitions:
+// docs/dev/measurement/batch-sizes.md.
 #pragma once
 
 #include <optional>
