@@ -162,7 +162,7 @@ def test_every_row_names_something_that_can_exist():
             assert name in MAY_INCLUDE or name == "server", f"{name} is used in the table but has no row"
 
 
-# Places that show text, each behind one function (docs/user/security.md): (pattern, where it may stand).
+# Places that show text, each behind one function (docs/dev/security.md): (pattern, where it may stand).
 SINKS = [
     (
         r"window/(?:showMessage|showMessageRequest|logMessage)\"",
