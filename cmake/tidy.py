@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-CLANG_TIDY = "clang-tidy-14"
+CLANG_TIDY = "clang-tidy-16"
 # The compiler's own warnings are GCC's to give: clang would add others, and does not know all flags. The analyzer may
 # spend a quarter of its usual effort on one function: it took two thirds of the time, most of it inside of libraries.
 ARGUMENTS = ["-w", "-Xclang", "-analyzer-config", "-Xclang", "max-nodes=50000"]

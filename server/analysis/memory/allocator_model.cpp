@@ -19,7 +19,7 @@ namespace {
 using recording::kNone;
 using recording::Recording;
 
-constexpr std::size_t kMaxEdits = 4000;
+constexpr std::size_t kMaxEditsBetweenSteps = 4000;
 constexpr std::size_t kNobody = ~std::size_t{0};
 
 std::size_t request_of(std::int32_t event) { return static_cast<std::size_t>(event < 0 ? ~event : event); }
@@ -166,7 +166,7 @@ class FirstIteration {
         their_events.push_back(event);
       }
     }
-    const auto pairs = base::common_subsequence(ours, theirs, kMaxEdits);
+    const auto pairs = base::common_subsequence(ours, theirs, kMaxEditsBetweenSteps);
     if (!pairs.has_value()) {
       return false;
     }

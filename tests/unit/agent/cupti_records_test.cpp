@@ -215,19 +215,19 @@ TEST(CuptiRecords, CutOffAnywhereNothingIsReadBeyond) {
 TEST(CuptiRecords, ALibraryThatGivesRecordsElsewhereIsNotFollowed) {
   Buffer buffer;
   buffer.kernel("a", 10, 20, 1).kernel("b", 20, 30, 2);
-  for (const NextRecord next : {NextRecord{[](std::uint8_t*, std::size_t, void**record) -> Result {
+  for (const NextRecord next : {NextRecord{[](std::uint8_t*, std::size_t, void** record) -> Result {
                                   *record = nullptr;
                                   return kSuccess;
                                 }},
-                                NextRecord{[](std::uint8_t*bytes, std::size_t valid, void**record) -> Result {
+                                NextRecord{[](std::uint8_t* bytes, std::size_t valid, void** record) -> Result {
                                   *record = bytes + valid;
                                   return kSuccess;
                                 }},
-                                NextRecord{[](std::uint8_t*bytes, std::size_t valid, void**record) -> Result {
+                                NextRecord{[](std::uint8_t* bytes, std::size_t valid, void** record) -> Result {
                                   *record = bytes + valid - 2;
                                   return kSuccess;
                                 }},
-                                NextRecord{[](std::uint8_t*bytes, std::size_t, void**record) -> Result {
+                                NextRecord{[](std::uint8_t* bytes, std::size_t, void** record) -> Result {
                                   *record = bytes;  // again and again
                                   return kSuccess;
                                 }},
