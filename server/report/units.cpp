@@ -4,54 +4,17 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <utility>
 
 #include <fmt/format.h>
+#include <utf8proc.h>
 
 namespace ridgeline::report {
 namespace {
 
 constexpr std::string_view kUnknown = "–";
 
-using Range = std::pair<char32_t, char32_t>;
-
-template <std::size_t N>
-bool within(char32_t code, const std::array<Range, N>& ranges) {
-  return std::any_of(ranges.begin(), ranges.end(), [&](const Range& r) { return r.first <= code && code <= r.second; });
-}
-
-/// The common part of Unicode's East Asian Width (UAX 11) and of its combining marks; a terminal may differ in rare
-/// ones.
-int columns_of(char32_t code) {
-  static constexpr std::array<Range, 13> kNone = {{{0x0300, 0x036F},
-                                                   {0x0483, 0x0489},
-                                                   {0x0591, 0x05BD},
-                                                   {0x0610, 0x061A},
-                                                   {0x064B, 0x065F},
-                                                   {0x0E34, 0x0E3A},
-                                                   {0x1AB0, 0x1AFF},
-                                                   {0x1DC0, 0x1DFF},
-                                                   {0x200B, 0x200D},
-                                                   {0x20D0, 0x20FF},
-                                                   {0xFE00, 0xFE0F},
-                                                   {0xFE20, 0xFE2F},
-                                                   {0xE0100, 0xE01EF}}};
-  static constexpr std::array<Range, 13> kTwo = {{{0x1100, 0x115F},
-                                                  {0x2E80, 0x303E},
-                                                  {0x3041, 0x4DBF},
-                                                  {0x4E00, 0xA4CF},
-                                                  {0xA960, 0xA97F},
-                                                  {0xAC00, 0xD7A3},
-                                                  {0xF900, 0xFAFF},
-                                                  {0xFE30, 0xFE6F},
-                                                  {0xFF00, 0xFF60},
-                                                  {0xFFE0, 0xFFE6},
-                                                  {0x1F300, 0x1F64F},
-                                                  {0x1F680, 0x1FAFF},
-                                                  {0x20000, 0x3FFFD}}};
-  if (code < 0x300) return 1;
-  return within(code, kNone) ? 0 : within(code, kTwo) ? 2 : 1;
-}
+/// In a terminal, by Unicode's East Asian Width (UAX 11) and general categories.
+int columns_of(char32_t code) { return utf8proc_charwidth(static_cast<utf8proc_int32_t>(code)); }
 
 struct Unit {
   const char* name;

@@ -1,6 +1,11 @@
 #include "session/uri.h"
 
 #include <algorithm>
+#include <boost/url/encode.hpp>
+#include <boost/url/grammar/lut_chars.hpp>
+#include <boost/url/parse.hpp>
+#include <boost/url/rfc/unreserved_chars.hpp>
+#include <boost/url/url_view.hpp>
 #include <utility>
 
 #include "base/path.h"
@@ -9,40 +14,16 @@ namespace ridgeline::session {
 
 namespace {
 
-constexpr std::string_view kScheme = "file:";
+namespace urls = boost::urls;
+
+/// Not encoded in what we write: as VS Code does.
+constexpr auto kPlain = urls::unreserved_chars + urls::grammar::lut_chars('/');
+/// May stand in a URI that we read. Some editors leave blanks, brackets and what is not ASCII as they are.
+constexpr auto kAllowed = urls::unreserved_chars + urls::grammar::lut_chars("%/:@!$&'()*+,;=");
 
 bool is_letter(char letter) { return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z'); }
 
 char lower(char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter; }
-
-bool is_plain(char letter) {
-  return is_letter(letter) || (letter >= '0' && letter <= '9') ||
-         std::string_view("-._~/").find(letter) != std::string_view::npos;
-}
-
-std::optional<unsigned> hex_digit(char digit) {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  const std::size_t value = kDigits.find(lower(digit));
-  return value == std::string_view::npos ? std::nullopt : std::optional(static_cast<unsigned>(value));
-}
-
-std::optional<std::string> decode(std::string_view text) {
-  std::string decoded;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      decoded.push_back(text[i]);
-      continue;
-    }
-    const auto high = i + 2 < text.size() ? hex_digit(text[i + 1]) : std::nullopt;
-    const auto low = high.has_value() ? hex_digit(text[i + 2]) : std::nullopt;
-    if (!low.has_value()) {
-      return std::nullopt;
-    }
-    decoded.push_back(static_cast<char>(*high * 16 + *low));
-    i += 2;
-  }
-  return decoded.find('\0') == std::string::npos ? std::optional(std::move(decoded)) : std::nullopt;
-}
 
 /// /C:/work → /c:/work: one drive has one name.
 std::string with_small_drive(std::string path) {
@@ -88,41 +69,23 @@ std::string moved(const std::vector<PathMap>& maps, std::string path, std::strin
 }  // namespace
 
 std::optional<std::string> path_of_uri(std::string_view uri) {
-  const bool is_file =
-      uri.size() > kScheme.size() && std::equal(kScheme.begin(), kScheme.end(), uri.begin(),
-                                                [](char wanted, char letter) { return wanted == lower(letter); });
-  if (!is_file) {
+  const std::string strict = urls::encode(uri.substr(0, uri.find_first_of("?#")), kAllowed);
+  const auto parsed = urls::parse_uri(strict);
+  if (!parsed || parsed->scheme_id() != urls::scheme::file) {
     return std::nullopt;
   }
-  uri.remove_prefix(kScheme.size());
-  uri = uri.substr(0, uri.find_first_of("?#"));
-  std::string_view host;
-  if (uri.starts_with("//")) {
-    uri.remove_prefix(2);
-    host = uri.substr(0, uri.find('/'));
-    uri.remove_prefix(host.size());
-  }
-  std::optional<std::string> path = decode(uri);
-  if (!path.has_value() || !path->starts_with('/')) {
+  std::string path = parsed->path();
+  if (!path.starts_with('/') || path.find('\0') != std::string::npos) {
     return std::nullopt;
   }
   // Another machine's: \\host\share of Windows.
+  const std::string host = parsed->host();
   const bool is_here = host.empty() || host == "localhost";
-  return is_here ? with_small_drive(std::move(*path)) : "//" + std::string(host) + *path;
+  return is_here ? with_small_drive(std::move(path)) : "//" + host + path;
 }
 
 std::string uri_of_path(std::string_view path) {
-  static constexpr std::string_view kDigits = "0123456789ABCDEF";
-  std::string uri = path.starts_with("//") ? "file:" : "file://";
-  for (const char letter : path) {
-    if (is_plain(letter)) {
-      uri.push_back(letter);
-    } else {
-      const auto byte = static_cast<unsigned char>(letter);
-      uri.append({'%', kDigits[byte >> 4U], kDigits[byte & 0xFU]});
-    }
-  }
-  return uri;
+  return (path.starts_with("//") ? "file:" : "file://") + urls::encode(path, kPlain);
 }
 
 std::optional<PathMap> parse_path_map(std::string_view text) {

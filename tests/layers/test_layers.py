@@ -81,6 +81,7 @@ HOMES = [
     (r"tree_sitter/.*", ["server/source"]),
     (r"CLI/.*", ["server/commands", "server/main.cpp"]),
     (r"sqlite3\.h|SQLiteCpp/.*", ["server/store"]),
+    (r"utf8proc\.h", ["server/report"]),
     (r"zlib\.h", ["server/imports"]),
     (r"spdlog/.*", ["server/session", "server/methods", "server/commands"]),
     # Pure layers: bytes in, values out.

@@ -116,6 +116,8 @@ TEST(Columns, CountWhatATerminalShows) {
   EXPECT_EQ(columns("e\u0301"), 1);
   EXPECT_EQ(columns("🚀"), 2);
   EXPECT_EQ(columns("\xFF"), 1);
+  EXPECT_EQ(columns("\u231A \u2B50"), 5) << "wide outside of the blocks of emoji";
+  EXPECT_EQ(columns("\u0BCD\u094D"), 0) << "combining marks of Tamil and Devanagari";
 }
 
 TEST(Clip, KeepsWholeCharacters) {

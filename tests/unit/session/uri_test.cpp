@@ -16,6 +16,12 @@ TEST(PathOfUri, DecodesFiles) {
   EXPECT_EQ(path_of_uri("file://server/share/x"), "//server/share/x");
 }
 
+TEST(PathOfUri, TakesWhatEditorsLeaveUnencoded) {
+  EXPECT_EQ(path_of_uri("file:///a b/ä[1]{2}.py"), "/a b/ä[1]{2}.py");
+  EXPECT_EQ(path_of_uri("file:///C:\\x"), "/c:\\x");
+  EXPECT_EQ(path_of_uri("file:///a#b#c"), "/a");
+}
+
 TEST(PathOfUri, LeavesEverythingElseOpaque) {
   for (const char* uri : {"", "file:", "file://", "file://host", "untitled:Untitled-1", "vscode-notebook-cell:/a/b#1",
                           "/a/b", "file:relative", "file:///a%", "file:///a%2", "file:///a%zz", "file:///a%00b"}) {
@@ -28,7 +34,7 @@ TEST(UriOfPath, EncodesAsEditorsDo) {
   EXPECT_EQ(uri_of_path("/a b/ä%?#@:+.py"), "file:///a%20b/%C3%A4%25%3F%23%40%3A%2B.py");
   EXPECT_EQ(uri_of_path("/c:/x"), "file:///c%3A/x");
   EXPECT_EQ(uri_of_path("//server/share/x"), "file://server/share/x");
-  for (const char* path : {"/", "/a b", "/ä/€/😀", "/\x01\xff", "/%41", "//server/share"}) {
+  for (const char* path : {"/", "/a b", "/ä/€/😀", "/\x01\xff", "/%41", "//server/share", "//wsl$/x"}) {
     EXPECT_EQ(path_of_uri(uri_of_path(path)), path);
   }
 }
