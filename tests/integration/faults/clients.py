@@ -76,7 +76,7 @@ def half_a_message(world: World, random: Random) -> None:
         wire.write(message[: random.randrange(1, len(message))])
 
 
-@fault("client", "bytes that are no LSP, such as a browser's", "the connection is closed without an answer")
+@fault("client", "bytes that are not LSP, such as a browser's", "the connection is closed without an answer")
 def no_lsp(world: World, random: Random) -> None:
     with world.connect() as wire:
         noise = b"\r\n" + random.randbytes(random.randint(10, 20_000)) + b"\r\n\r\n"
@@ -84,9 +84,7 @@ def no_lsp(world: World, random: Random) -> None:
         assert wire.receive() is None
 
 
-@fault(
-    "client", "messages with bytes that have changed", "an error of the documented list, or an answer; later ones work"
-)
+@fault("client", "messages with changed bytes", "an answer or a documented error; later messages work")
 def damaged(world: World, random: Random) -> None:
     with world.connect() as wire:
         wire.initialize()
@@ -101,7 +99,7 @@ def damaged(world: World, random: Random) -> None:
         assert all(other["error"]["code"] in CODES for other in wire.others if "error" in other)
 
 
-@fault("client", "JSON of great depth", "-32700 or -32600; the session goes on")
+@fault("client", "deeply nested JSON", "-32700 or -32600; the session continues")
 def deep(world: World, random: Random) -> None:
     depth = random.randint(1_000, 1_000_000)
     with world.connect() as wire:
@@ -111,7 +109,7 @@ def deep(world: World, random: Random) -> None:
         wire.end()
 
 
-@fault("client", "a message of 64 MiB, and one that would be larger", "an answer; the connection is closed")
+@fault("client", "a message of 64 MiB, and a larger one", "the first is answered; the second closes the connection")
 def too_large(world: World, random: Random) -> None:
     with world.connect() as wire:
         wire.initialize()
@@ -123,7 +121,7 @@ def too_large(world: World, random: Random) -> None:
         assert closes(wire)
 
 
-@fault("client", "asks and never reads", "what it is owed is bounded; its session ends")
+@fault("client", "sends requests and never reads", "the unread answers are bounded; its session ends")
 def never_reads(world: World, random: Random) -> None:
     with world.connect() as wire:
         wire.initialize()
@@ -156,7 +154,7 @@ def many(world: World, random: Random) -> None:
         list(pool.map(one, range(count)))
 
 
-@fault("client", "thousands of documents", "all are held, and given back with the session")
+@fault("client", "thousands of documents", "all are kept, and released with the session")
 def documents(world: World, random: Random) -> None:
     count = random.choice([1_000, 3_000, 10_000])
     with world.connect() as wire:
@@ -168,7 +166,7 @@ def documents(world: World, random: Random) -> None:
             wire.end()
 
 
-@fault("client", "messages in an order that is not allowed", "-32002 or -32600; the session goes on")
+@fault("client", "messages in an invalid order", "-32002 or -32600; the session continues")
 def wrong_order(world: World, random: Random) -> None:
     with world.connect() as wire:
         for method in random.sample(["shutdown", "textDocument/hover", "ridgeline/status", "none"], 3):
@@ -179,7 +177,7 @@ def wrong_order(world: World, random: Random) -> None:
         assert wire.error_of("textDocument/hover", at("file:///x.py", 1, 1)) == -32600
 
 
-@fault("client", "requests cancelled in any order", "each is answered once: with its result, or -32800")
+@fault("client", "requests cancelled in any order", "each is answered once, with its result or -32800")
 def cancels(world: World, random: Random) -> None:
     with world.connect() as wire:
         wire.initialize()
@@ -196,7 +194,7 @@ def cancels(world: World, random: Random) -> None:
         wire.end()
 
 
-@fault("client", "edits of places that do not exist", "they are taken as the specification says, or refused")
+@fault("client", "edits at positions that do not exist", "they are applied as the specification says, or refused")
 def wild_edits(world: World, random: Random) -> None:
     huge = [0, 1, 3, 1_000, 2**31 - 1]
     with world.connect() as wire:
@@ -215,14 +213,14 @@ def wild_edits(world: World, random: Random) -> None:
         assert "result" in wire.ask("textDocument/hover", at("file:///nowhere/1.py", 0, 0))
 
 
-@fault("daemon", "stopped for a while, as when a laptop sleeps", "it goes on")
+@fault("daemon", "stopped for a while, as when a laptop sleeps", "it continues")
 def sleeps(world: World, random: Random) -> None:
     world.daemon.process.send_signal(signal.SIGSTOP)
     time.sleep(random.random())
     world.daemon.process.send_signal(signal.SIGCONT)
 
 
-@fault("daemon", "a second one on its socket", "the second is refused with exit code 3 and says why")
+@fault("daemon", "a second daemon on its socket", "the second one exits with code 3 and says why")
 def second(world: World, random: Random) -> None:
     del random
     done = subprocess.run(

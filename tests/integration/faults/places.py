@@ -21,7 +21,7 @@ FAULTS: list[Fault] = []
 fault = adds_to(FAULTS)
 
 
-@fault("file", "the kept profiles are overwritten or cut", "a warning; a profile is made, and kept again")
+@fault("file", "the kept profiles are overwritten or truncated", "a warning; a profile is made, and kept again")
 def damaged_store(world: World, random: Random) -> None:
     for path in sorted(world.cache.glob("profiles.*")):
         data = bytearray(path.read_bytes())
@@ -34,7 +34,7 @@ def damaged_store(world: World, random: Random) -> None:
         profiles_as(editor, "")
 
 
-@fault("file", "the kept profiles are deleted, or a folder is in their place", "a warning; a profile is made")
+@fault("file", "the kept profiles are deleted, or replaced by a folder", "a warning; a profile is made")
 def no_store(world: World, random: Random) -> None:
     folder = random.random() < 0.5
     for path in sorted(world.cache.glob("profiles.*")):
@@ -51,7 +51,7 @@ def no_store(world: World, random: Random) -> None:
 @fault(
     "file",
     "the agents in the cache are deleted or damaged",
-    "a profile is made; they are built anew when one is needed",
+    "a profile is made; the agent is rebuilt when it is needed",
 )
 def no_agent(world: World, random: Random) -> None:
     world.check_that_it_works()  # so that an interpreter is warm: a build takes a while
@@ -66,7 +66,9 @@ def no_agent(world: World, random: Random) -> None:
 
 
 @fault(
-    "file", "the entry point becomes something else under its editor", "`entry-unreadable`, or the open text's profile"
+    "file",
+    "the entry file is replaced by something else while it is open",
+    "`entry-unreadable`, or a profile of the open text",
 )
 def no_entry(world: World, random: Random) -> None:
     with world.editor() as editor:
@@ -97,9 +99,9 @@ def forget(editor: Editor) -> None:
     editor.wire.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
 
 
-@fault("machine", "the clock is set by up to twenty years, either way", "profiles are made as before, on a save too")
+@fault("machine", "the clock is moved by up to twenty years, either way", "profiles are made as before, also on a save")
 def clock(world: World, random: Random) -> None:
-    """The clock of another daemon, since it is libfaketime's: that of the machine is not ours."""
+    """In a daemon of its own, whose clock is libfaketime's: the machine's clock is not ours to change."""
     folder = Path(tempfile.mkdtemp(prefix="clock-", dir=world.temporary))
     environment = cache(folder) | {
         "MARK": world.mark,

@@ -60,7 +60,7 @@ def shown(editor: Editor) -> None:
     editor.until(lambda: any(each["severity"] == 1 for each in editor.diagnostics.get(uri, [])))
 
 
-@fault("user's code", "each row of the tables of bad input", "the documented kind of failure, also as a diagnostic")
+@fault("user's code", "each row of the tables of invalid input", "the documented kind of failure, also as a diagnostic")
 def bad_input(world: World, random: Random) -> None:
     bad = ROWS[random.choice(sorted(ROWS))]
     with world.editor(bad.source, bad.files, **settings_of(bad)) as editor:
@@ -82,7 +82,7 @@ def dies(world: World, random: Random) -> None:
         shown(editor)
 
 
-@fault("user's code", "hangs anywhere", "`timeout` after the limit, with the line; or -32800 when it is cancelled")
+@fault("user's code", "hangs anywhere", "`timeout` after the limit, with the line, or -32800 when cancelled")
 def hangs(world: World, random: Random) -> None:
     source = HANGS[random.choice(sorted(HANGS))]
     if random.random() < 0.5:
@@ -117,7 +117,7 @@ def during_a_profile(world: World, random: Random, limit: int, do: Any, allowed:
 @fault(
     "worker",
     "killed from outside at any time, also between profiles",
-    "`process-died` or `worker-died`, or a report of what was measured; nothing where none ran",
+    "`process-died` or `worker-died`, or a report of what was measured; nothing if no profile ran",
 )
 def killed(world: World, random: Random) -> None:
     during_a_profile(world, random, 100, lambda pid: os.kill(pid, signal.SIGKILL), {"process-died", "worker-died", ""})
@@ -125,8 +125,8 @@ def killed(world: World, random: Random) -> None:
 
 @fault(
     "worker",
-    "stopped from outside, so that nothing comes",
-    "`process-stopped`, a report, or another takes its place; it is ended",
+    "stopped from outside, so that it sends nothing",
+    "`process-stopped`, a report, or another worker replaces it; it is ended",
 )
 def stopped(world: World, random: Random) -> None:
     ends = {"process-stopped", "timeout", "worker-died", "process-died", ""}
@@ -142,7 +142,7 @@ def garbage(world: World, random: Random) -> None:
         profiles_as(editor, "channel-broken", "process-died")
 
 
-@fault("worker", "a flood of output", "only its end is kept; the profile is made")
+@fault("worker", "a flood of output", "the profile is made; only the end of the output is kept")
 def flood(world: World, random: Random) -> None:
     words = "b'x' * 100_000" if random.random() < 0.5 else "b'line\\n' * 20_000"
     step = f"for fd in (1, 2): os.write(fd, {words})"
