@@ -128,8 +128,8 @@ TEST(DeviceReport, AnAllocatorThatMakesNoSenseIsRefused) {
     EXPECT_FALSE(read_report(changed.dump(), error).has_value()) << name;
     return error;
   };
-  EXPECT_EQ(refusal_with("requests", "1/x"), "requests are none");
-  EXPECT_EQ(refusal_with("later", "-2"), "the allocator's events make no sense");
+  EXPECT_EQ(refusal_with("requests", "1/x"), "requests are not valid");
+  EXPECT_EQ(refusal_with("later", "-2"), "first or later is not valid");
   EXPECT_THAT(refusal_with("alive", 3), HasSubstr("alive"));
   EXPECT_THAT(refusal_with("conf", nullptr), HasSubstr("string"));
   EXPECT_THAT(refusal_with("availableBytes", 17ULL << 30U), HasSubstr("availableBytes"));

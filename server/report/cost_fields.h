@@ -1,0 +1,119 @@
+// The report's fields of what lines, modules, kernels and the rest cost.
+#pragma once
+
+#include "report/field_kinds.h"
+
+namespace ridgeline::report {
+
+inline constexpr std::array<const char*, analysis::kPhaseCount> kPhaseDescriptions = {
+    "Forward pass, with the loss. Milliseconds.",
+    "Backward pass. Milliseconds. It belongs to the forward line that made the operation.",
+    "Forward work that runs again during backward: activation checkpointing. Milliseconds.",
+    "The optimizer's step. Milliseconds.",
+    "Loading and moving inputs. Milliseconds.",
+    "What is none of the other phases. Milliseconds."};
+
+inline constexpr std::array<const char*, analysis::kCategoryCount> kCategoryDescriptions = {
+    "Parameters and buffers. Bytes.",
+    "Gradients of parameters. Bytes.",
+    "State that the optimizer keeps, such as momentum. Bytes.",
+    "Made in forward and kept for backward. Bytes.",
+    "Made by the input provider. Bytes.",
+    "Everything else that was alive: workspaces, gradients of activations. Bytes."};
+
+inline constexpr std::array<const char*, analysis::kWaitCount> kWaitDescriptions = {
+    "A kernel runs, and the host waits for the device. Milliseconds.",
+    "A kernel runs, and the host does not wait. Milliseconds.",
+    "Copies run, and no kernel. Milliseconds.",
+    "Nothing runs on the device, and the host is in a call that synchronises or copies. Milliseconds.",
+    "Nothing runs on the device, and the host is in an operation or another call. Milliseconds.",
+    "Nothing runs on the device, and the host is in no operation: Python, and what it waits for. Milliseconds."};
+
+template <typename Io>
+void phases(Io& io, analysis::ByPhase& by_phase) {
+  named(io, by_phase, analysis::kPhaseNames, kPhaseDescriptions);
+}
+
+/// An object of the phases.
+template <typename Io>
+void phases(Io& io, const char* name, analysis::ByPhase& by_phase, const char* description) {
+  io.object(name, description, [&] { phases(io, by_phase); });
+}
+
+template <typename Io>
+void fields(Io& io, analysis::Location& location) {
+  io.type("location", "A place in a source file.");
+  io("file", location.file, "Path relative to the project root with '/', or absolute outside of it.", kNotEmpty);
+  io("line", location.line, "Line number. The first line is 1; 0 when only the file is known.");
+}
+
+/// Null when there is no such place.
+template <typename Io>
+void place(Io& io, const char* name, analysis::Location& location, const char* description) {
+  converted(io, name, location.file.empty() ? std::nullopt : std::optional(location), description,
+            [&](std::optional<analysis::Location> read) { location = std::move(read).value_or(analysis::Location{}); });
+}
+
+template <typename Io>
+void fields(Io& io, analysis::Node& node) {
+  io.type("node", "A node of the breakdown: the iteration, a module instance, or an operation.");
+  io("name", node.name, "Name of the instance or the operation.");
+  io("type", node.type, "Class of a module; empty for anything else.");
+  place(io, "location", node.location, "The line that called it; null when there is none.");
+  place(io, "definition", node.definition,
+        "Where the class of the module is defined; null when there is no such place.");
+  io("calls", node.calls, "Times that the module was called or the operation ran in one iteration.");
+  io("timeMs", node.ms, "With everything inside. Milliseconds.");
+  io("bytes", node.peak_bytes, "Alive at the peak instant, with everything inside. Bytes.");
+  phases(io, "byPhaseMs", node.by_phase, "timeMs by phase. Sums to it.");
+  if (io.has("deviceMs", io.context.has_device)) {
+    io("deviceMs", node.device_ms, "Kernels, and copies that no kernel hides, with everything inside. Milliseconds.");
+  }
+  io("children", node.children, "What is inside, most time first. Empty, or their sums are this node's.",
+     AtMost{kMaxParts});
+}
+
+template <typename Io>
+void fields(Io& io, analysis::Kernel& kernel) {
+  io("name", kernel.name, "In full, as the compiler spells it.");
+  io("launches", kernel.launches, "In one iteration; a mean.");
+  io("timeMs", kernel.ms, "Durations of all launches in one iteration, also where kernels overlap. Milliseconds.");
+  io("meanMs", kernel.mean_ms, "Of one launch. Milliseconds.");
+  io("maxMs", kernel.max_ms, "Of the longest launch. Milliseconds.");
+  place(io, "location", kernel.location, "The user line with most of it; null when there is none.");
+  io("lineMs", kernel.line_ms, "Of that line. Milliseconds.");
+}
+
+template <typename Io>
+void fields(Io& io, analysis::DeviceTime& device) {
+  io("index", device.device, "Number of the device, as CUDA counts.");
+  io("kernelMs", device.kernel_ms, "A kernel runs. With copyMs and idleMs it sums to iteration.timeMs. Milliseconds.");
+  io("copyMs", device.copy_ms, "A copy runs, or memory is set, and no kernel. Milliseconds.");
+  io("idleMs", device.idle_ms, "Neither. Milliseconds.");
+  io.derived(
+      "utilisation", [&] { return io.context.iteration_ms > 0 ? device.kernel_ms / io.context.iteration_ms : 0; },
+      "kernelMs / iteration.timeMs.", kFraction);
+  io("launches", device.launches, "Kernels that one iteration launches; a mean.");
+  io("scale", device.scale,
+     "Factor by which times on the device were multiplied; 1 unless they exceeded the bare iteration.", kFraction);
+  phases(io, "byPhaseMs", device.by_phase, "kernelMs + copyMs by phase. Sums to it.");
+  io.object("waitsMs", "What waits for what: exactly one of these at each instant. Sums to iteration.timeMs.",
+            [&] { named(io, device.waits, analysis::kWaitNames, kWaitDescriptions); });
+  io("peakReservedBytes", device.peak_reserved_bytes,
+     "The most that the caching allocator reserved on the device. Bytes; null when unknown.");
+  io("kernels", device.kernels, "Every kernel, most time first.", AtMost{kMaxParts});
+}
+
+template <typename Io>
+void fields(Io& io, analysis::LineDeviceCost& device) {
+  io("self", device.ms,
+     "Kernels, and copies that no kernel hides, that the line asked for while it was the innermost user line. "
+     "Milliseconds.");
+  io("total", device.total_ms,
+     "While the line is anywhere on the stacks that account for it, each instant once. Milliseconds.");
+  io("copies", device.copy_ms, "Of self, those copies. Milliseconds.");
+  io("hostWaits", device.wait_ms, "Time of the host in calls of the line that synchronise or copy. Milliseconds.");
+  phases(io, device.by_phase);
+}
+
+}  // namespace ridgeline::report

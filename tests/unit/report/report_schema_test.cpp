@@ -1,0 +1,15 @@
+#include "report/report_schema.h"
+
+#include <gtest/gtest.h>
+
+#include "expected.h"
+
+namespace ridgeline::report {
+namespace {
+
+TEST(ReportSchema, IsGeneratedFromTheFields) {
+  testing::expect_file("../../../protocol/report.schema.json", report_schema());
+}
+
+}  // namespace
+}  // namespace ridgeline::report
