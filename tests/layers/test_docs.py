@@ -16,6 +16,7 @@ PAGES = [ROOT / path for path in FILES if path.endswith(".md")]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^(`{3,})[^\n]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"(`+)(?:(?!\1).)+\1")
+SOURCE = re.compile(r"`((?:server|protocol|profiler|editors|examples|cmake|tests)/[\w./-]+)`")
 MENTION = re.compile(r"(?<![\w/.-])docs/[\w/-]+\.md")
 
 
@@ -56,6 +57,16 @@ def test_every_page_is_reachable() -> None:
         pending += found
     missing = [str(page.relative_to(ROOT)) for page in PAGES if (ROOT / "docs") in page.parents and page not in reached]
     assert not missing, "no page links to these"
+
+
+def test_pages_name_files_that_exist() -> None:
+    """With or without the suffix; `examples/NAME` and the like are places for a name."""
+    stems = {path.rpartition(".")[0] for path in FILES}
+    folders = {str(parent) for path in FILES for parent in Path(path).parents}
+    for page in PAGES:
+        for name in SOURCE.findall(page.read_text()):
+            known = name in FILES or name in stems or name.rstrip("/") in folders
+            assert known or re.search(r"[A-Z]{2}", name), f"{page.relative_to(ROOT)} names {name}, which does not exist"
 
 
 def test_files_that_mention_a_page() -> None:
