@@ -41,19 +41,6 @@ TESTS = [
 SELECTION = "(not test_examples or mlp) and not three_times and not get_their_own_time"
 ENTRY = ROOT / "tests" / "data" / "entries" / "layers" / "entry.py"
 
-HEAD = """# Compatibility
-
-Ridgeline works with torch 2.4 to 2.15 on CPython 3.10 to 3.13 (the usual builds, neither free-threaded nor debug). With
-an older torch it says so and ends; with a newer one it goes on, with a warning in the report.
-
-The last results of `./dev matrix`, which installs each torch from the package index, builds the agent for it, and runs
-the tests that need one: every kind of Python frame, counts and bytes, an unchanged step, the runner, an example.
-Tests that compare times are left out: they say more about the machine than about the version.
-
-| torch | Python | C++ ABI | agent built in | passed | failed | date |
-|---|---|---|---:|---:|---:|---|
-"""
-
 
 @dataclass(frozen=True)
 class Pair:
@@ -203,15 +190,17 @@ def run(pair: Pair) -> Result:
 
 
 def write(result: Result) -> None:
-    """Puts the result into the table, in the place of an earlier one of this torch on this minor of Python."""
+    """Puts the result into the table at the end of the page, replacing an earlier one of this torch and Python."""
 
     def key(row: str) -> tuple[list[int], list[int]]:
         torch, python = (cell.strip() for cell in row.split("|")[1:3])
         return [int(n) for n in torch.split(".")], [int(n) for n in python.split(".")[:2]]
 
-    old = TABLE.read_text().splitlines() if TABLE.exists() else []
-    rows = {str(key(row)): row for row in [*(line for line in old if re.match(r"\| \d", line)), result.row()]}
-    TABLE.write_text(HEAD + "".join(f"{row}\n" for row in sorted(rows.values(), key=key)))
+    lines = TABLE.read_text().splitlines()
+    old = [line for line in lines if re.match(r"\| \d", line)]
+    rows = {str(key(row)): row for row in [*old, result.row()]}
+    kept = [line for line in lines if line not in old]
+    TABLE.write_text("".join(f"{line}\n" for line in [*kept, *sorted(rows.values(), key=key)]))
 
 
 def main() -> int:
