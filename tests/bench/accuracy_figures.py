@@ -163,7 +163,7 @@ def fraction(held: Iterable[bool | None]) -> str:
 
 
 def coverage(held: Iterable[bool | None]) -> str:
-    """`46 of 48 (96 %), 95 % bounds 86 to 99 %`, and how likely so few would be if the aim were met."""
+    """`46 of 48 (96 %), 95 % bounds 86 to 99 %`, and the probability of at most that many if the aim were met."""
     known = [inside for inside in held if inside is not None]
     if not known:
         return "nothing was predicted"
@@ -172,7 +172,7 @@ def coverage(held: Iterable[bool | None]) -> str:
     chance = 100 * binomial_at_most(hits, trials, COVERAGE_AIM)
     return (
         f"{hits} of {trials} ({100 * hits / trials:.0f} %), 95 % bounds {100 * low:.0f} to {100 * high:.0f} %; "
-        f"if {100 * COVERAGE_AIM:.0f} % of all held, so few or fewer would have a chance of "
+        f"if {100 * COVERAGE_AIM:.0f} % of all held, the probability of at most this many would be "
         f"{chance:.{0 if chance >= 10 else 1}f} %"
     )
 

@@ -65,7 +65,7 @@ def bench_overhead(rounds: int) -> None:
         print(f"### Overhead: {title}\n")
         result = run_json(sys.executable, HERE / "overhead.py", step, agent, str(rounds))
         table(
-            ["way", "ms per iteration", "ratio to bare", "middle half"],
+            ["variant", "ms per iteration", "ratio to bare", "middle half"],
             [
                 [way, f"{row['ms']:.2f}", f"{row['ratio']:.3f}", f"{row['low']:.3f} – {row['high']:.3f}"]
                 for way, row in result.items()
