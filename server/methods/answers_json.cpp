@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/prediction/answers.h"
+#include "methods/batch_size.h"
 #include "protocol/shown_text.h"
 #include "report/json.h"
 #include "report/prediction.h"
@@ -17,16 +18,6 @@ namespace {
 using protocol::Json;
 using report::number;
 using report::ratio;
-
-Json pieces(const std::vector<analysis::Piece>& values, const std::string& unit) {
-  Json json = Json::array();
-  for (const analysis::Piece& piece : values) {
-    json.push_back({{"fromBatchSize", piece.from_batch},
-                    {unit + "PerSample", number(piece.slope)},
-                    {"fixed" + unit, number(piece.intercept)}});
-  }
-  return json;
-}
 
 Json trial_json(const Entry& entry) {
   if (!entry.trial.has_value()) return nullptr;
@@ -41,6 +32,23 @@ Json measured_json(const analysis::TimeSample& sample, const Json& peak_bytes) {
           {"lowMs", number(sample.ms.low)},
           {"highMs", number(sample.ms.high)},
           {"peakBytes", peak_bytes}};
+}
+
+/// The edit that writes a batch size into the entry file; null when it is there, or with the reason.
+Json edit_json(int batch_size, const Snapshot* snapshot, std::string& no_edit_reason) {
+  if (snapshot == nullptr) {
+    no_edit_reason = "The entry file is not open: open it to edit its batch size.";
+    return nullptr;
+  }
+  const auto& entry_point = snapshot->source.entry_point();
+  if (entry_point.has_value() && batch_size_in_code(*entry_point) == batch_size) {
+    return nullptr;
+  }
+  const auto edit = batch_size_edit(snapshot->document, snapshot->source, batch_size, no_edit_reason);
+  if (!edit.has_value()) {
+    return nullptr;
+  }
+  return snapshot->client.workspace.document_changes ? Json(*edit) : protocol::plain_changes(*edit);
 }
 
 }  // namespace
@@ -59,37 +67,38 @@ Json summary_json(const Entry& entry, const std::string& uri, std::optional<int>
     measured.push_back(measured_json(check.time, check.peak_bytes));
   }
   const auto range = analysis::sampled_range(figures.predictor());
-  return {{"uri", uri},
-          {"profileId", profile.id},
-          {"revision", entry.trials},
-          {"trial", trial_json(entry)},
-          {"createdSeconds", figures.created_s()},
-          {"stale", entry.is_stale()},
-          {"staleReason", entry.stale_words()},
-          {"batchSize", profile.batch_size},
-          {"batchSizeInCode", in_code ? Json(*in_code) : Json(nullptr)},
-          {"timeMs", number(profile.iteration.ms.value)},
-          {"lowMs", number(profile.iteration.ms.low)},
-          {"highMs", number(profile.iteration.ms.high)},
-          {"timeMsByPhase", report::phases_json(profile.iteration.by_phase)},
-          {"samplesPerSecond", report::optional_json(profile.samples_per_second)},
-          {"maxSamplesPerSecond", report::optional_json(profile.max_samples_per_second)},
-          {"peakBytes", profile.peak_bytes},
-          {"peakBytesByCategory", report::categories_json(profile.by_category)},
-          {"capacityBytes", profile.capacity_bytes},
-          {"device", profile.environment.device},
-          {"inPlaceOf", profile.environment.in_place_of},
-          {"userLineShare", number(profile.user_line_share)},
-          {"sampledBatchSizes", {{"low", range.low}, {"high", range.high}}},
-          {"measured", std::move(measured)},
-          {"models",
-           {{"timeMs", profile.time_model ? pieces(profile.time_model->pieces, "Ms") : Json(nullptr)},
-            {"peakBytes", profile.peak_model ? pieces(profile.peak_model->value, "Bytes") : Json(nullptr)}}},
-          {"answers",
-           {{"fits", report::batch_json(figures.outlook().fits.batch)},
-            {"enough", report::batch_json(figures.outlook().enough.batch)},
-            {"balanced", report::batch_json(figures.outlook().balanced.batch)}}},
-          {"warnings", profile.warnings}};
+  return {
+      {"uri", uri},
+      {"profileId", profile.id},
+      {"revision", entry.trials},
+      {"trial", trial_json(entry)},
+      {"createdSeconds", figures.created_s()},
+      {"stale", entry.is_stale()},
+      {"staleReason", entry.stale_words()},
+      {"batchSize", profile.batch_size},
+      {"batchSizeInCode", in_code ? Json(*in_code) : Json(nullptr)},
+      {"timeMs", number(profile.iteration.ms.value)},
+      {"lowMs", number(profile.iteration.ms.low)},
+      {"highMs", number(profile.iteration.ms.high)},
+      {"byPhaseMs", report::phases_json(profile.iteration.by_phase)},
+      {"samplesPerSecond", report::optional_json(profile.samples_per_second)},
+      {"maxSamplesPerSecond", report::optional_json(profile.max_samples_per_second)},
+      {"peakBytes", profile.peak_bytes},
+      {"byCategory", report::categories_json(profile.by_category)},
+      {"capacityBytes", profile.capacity_bytes},
+      {"device", profile.environment.device},
+      {"inPlaceOf", profile.environment.in_place_of},
+      {"userLineShare", number(profile.user_line_share)},
+      {"sampledBatchSizes", {{"low", range.low}, {"high", range.high}}},
+      {"measured", std::move(measured)},
+      {"models",
+       {{"timeMs", profile.time_model ? Json(report::time_pieces_json(profile.time_model->pieces)) : Json(nullptr)},
+        {"peakBytes", profile.peak_model ? Json(report::peak_pieces_json(profile.peak_model->value)) : Json(nullptr)}}},
+      {"answers",
+       {{"largestThatFits", report::batch_json(figures.outlook().fits.batch)},
+        {"enoughThroughput", report::batch_json(figures.outlook().enough.batch)},
+        {"activationsEqualWeights", report::batch_json(figures.outlook().balanced.batch)}}},
+      {"warnings", profile.warnings}};
 }
 
 Json breakdown_json(const Figures& figures, const analysis::Node& node,
@@ -107,7 +116,7 @@ Json breakdown_json(const Figures& figures, const analysis::Node& node,
         {"calls", which.calls},
         {"timeMs", number(which.ms)},
         {"share", number(ratio(which.ms, profile.iteration.ms.value))},
-        {"timeMsByPhase", report::phases_json(which.by_phase)},
+        {"byPhaseMs", report::phases_json(which.by_phase)},
         {"peakBytes", which.peak_bytes},
         {"peakShare", number(ratio(static_cast<double>(which.peak_bytes), static_cast<double>(profile.peak_bytes)))},
         {"location", place(which.location)},
@@ -171,14 +180,18 @@ Json line_costs_json(const Snapshot& snapshot, const analysis::Node* node) {
           {"lines", std::move(lines)}};
 }
 
-Json prediction_json(const Figures& figures, const analysis::Question& question) {
+Json prediction_json(const Figures& figures, const analysis::Question& question, const Snapshot* snapshot) {
   const analysis::Answer answer = analysis::answer(figures.predictor(), question);
+  std::string no_edit_reason;
+  Json edit = answer.batch ? edit_json(answer.batch->batch_size, snapshot, no_edit_reason) : Json(nullptr);
   return {{"profileId", figures.profile().id},
           {"batch", report::batch_json(answer.batch)},
           {"obstacle", report::obstacle_json(answer.obstacle)},
           {"message", report::obstacle_words(answer)},
           {"maxSamplesPerSecond", report::optional_json(answer.max_samples_per_second)},
-          {"capacityBytes", answer.capacity_bytes}};
+          {"capacityBytes", answer.capacity_bytes},
+          {"edit", std::move(edit)},
+          {"noEditReason", no_edit_reason}};
 }
 
 Json predictions_json(const Figures& figures) {

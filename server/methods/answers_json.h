@@ -24,8 +24,8 @@ protocol::Json breakdown_json(const Figures& figures, const analysis::Node& node
 /// is not null. Lines count from 0, as they are in the document now.
 protocol::Json line_costs_json(const Snapshot& snapshot, const analysis::Node* node);
 
-/// ridgeline/predict.
-protocol::Json prediction_json(const Figures& figures, const analysis::Question& question);
+/// ridgeline/predict. `snapshot`: the entry file, which the edit is of; null when it is not open.
+protocol::Json prediction_json(const Figures& figures, const analysis::Question& question, const Snapshot* snapshot);
 
 /// ridgeline/predictions: the batches that bars may be moved to.
 protocol::Json predictions_json(const Figures& figures);

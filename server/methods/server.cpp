@@ -42,7 +42,7 @@ Json capabilities_for(const protocol::InitializeParams& client) {
       {"codeLensProvider", {{"resolveProvider", false}}},
       {"codeActionProvider", {{"codeActionKinds", {"quickfix", "refactor.rewrite", "source.ridgeline.profile"}}}},
       {"executeCommandProvider", {{"commands", kCommands}}},
-      {"experimental", {{"ridgeline", {{"version", 1}, {"methods", kOwnMethods}}}}}};
+      {"experimental", {{"ridgeline", {{"version", 2}, {"methods", kOwnMethods}}}}}};
   if (client.capabilities.diagnostics.pull) {
     capabilities["diagnosticProvider"] = {
         {"identifier", "ridgeline"}, {"interFileDependencies", true}, {"workspaceDiagnostics", false}};
@@ -367,9 +367,15 @@ void Server::add_own_methods() {
     return breakdown_json(*entry.figures, node_in(*entry.figures, params),
                           [&](const std::string& path) { return session.uri_of(path); });
   });
-  of_profile("ridgeline/predict", [](session::Session&, const Entry& entry, const Json& params) {
-    return prediction_json(*entry.figures, question_in(params));
-  });
+  requests["ridgeline/predict"] = [this, entry_in](session::Session& session, const Json& params, session::Reply reply,
+                                                   const session::CancelToken&) {
+    if (const Entry* entry = entry_in(params, reply)) {
+      const auto predict = [figures = entry->figures, question = question_in(params)](const Snapshot* snapshot) {
+        return prediction_json(*figures, question, snapshot);
+      };
+      answer_when_ready(client_of(session).workspace, {session.uri_of(entry->path)}, std::move(reply), predict);
+    }
+  };
   of_profile("ridgeline/predictions",
              [](session::Session&, const Entry& entry, const Json&) { return predictions_json(*entry.figures); });
 }

@@ -64,7 +64,7 @@ void fields(Io& io, analysis::Node& node) {
         "Where the class of the module is defined; null when there is no such place.");
   io("calls", node.calls, "Times that the module was called or the operation ran in one iteration.");
   io("timeMs", node.ms, "With everything inside. Milliseconds.");
-  io("bytes", node.peak_bytes, "Alive at the peak instant, with everything inside. Bytes.");
+  io("peakBytes", node.peak_bytes, "Alive at the peak instant, with everything inside. Bytes.");
   phases(io, "byPhaseMs", node.by_phase, "timeMs by phase. Sums to it.");
   if (io.has("deviceMs", io.context.has_device)) {
     io("deviceMs", node.device_ms, "Kernels, and copies that no kernel hides, with everything inside. Milliseconds.");

@@ -19,6 +19,10 @@ T& described(const T& value) {
 
 Json number(double value) { return Writer().json_of(value); }
 
+Json time_pieces_json(const std::vector<analysis::Piece>& pieces) { return Writer().json_of(pieces, InMs{}); }
+
+Json peak_pieces_json(const std::vector<analysis::Piece>& pieces) { return Writer().json_of(pieces, InBytes{}); }
+
 Json phases_json(const analysis::ByPhase& by_phase) {
   Writer writer;
   return writer.object_of([&] { phases(writer, described(by_phase)); });

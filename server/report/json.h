@@ -29,6 +29,8 @@ nlohmann::ordered_json optional_json(const std::optional<Value>& value) {
 }
 /// Null when it is not finite.
 nlohmann::ordered_json number(double value);
+nlohmann::ordered_json time_pieces_json(const std::vector<analysis::Piece>& pieces);
+nlohmann::ordered_json peak_pieces_json(const std::vector<analysis::Piece>& pieces);
 nlohmann::ordered_json phases_json(const analysis::ByPhase& phases);
 nlohmann::ordered_json environment_json(const analysis::Environment& environment);
 template <typename Value>

@@ -5,8 +5,9 @@
 
 namespace ridgeline::report {
 
-/// It changes when a field changes its meaning or goes; reports of another version are not read.
-inline constexpr int kReportVersion = 1;
+/// It changes when a field is renamed, removed or changes its meaning. Reports of another version are not read: a kept
+/// profile of one is dropped, and the entry is profiled again.
+inline constexpr int kReportVersion = 2;
 
 template <typename Io>
 void fields(Io& io, analysis::Environment& environment) {
@@ -201,7 +202,7 @@ void fields(Io& io, analysis::OtherCost& other) {
   io("name", other.name, "What it is, for a reader.", kNotEmpty);
   io("timeMs", other.ms, "Time of one iteration. Milliseconds.");
   pieces(io, "timeModel", other.model, InMs{}, "Its time against the batch size, as a line's.");
-  io("bytes", other.peak_bytes, "Alive at the peak instant. Bytes.");
+  io("peakBytes", other.peak_bytes, "Alive at the peak instant. Bytes.");
   if (io.has("deviceMs", io.context.has_device)) {
     io("deviceMs", other.device_ms, "Kernels, and copies that no kernel hides. Milliseconds.");
   }
@@ -233,7 +234,7 @@ template <typename Io>
 void report_fields(Io& io, analysis::Profile& profile, const analysis::Outlook& outlook) {
   io.context = {io.has("device", profile.device.has_value()), profile.iteration.ms.value};
   int version = kReportVersion;
-  io("version", version, "Version of this format. It changes when a field changes its meaning or goes.",
+  io("version", version, "Version of this format. It changes when a field is renamed, removed or changes its meaning.",
      Whole{kReportVersion, kReportVersion});
   converted(
       io, "id", profile.id.empty() ? std::nullopt : std::optional(profile.id),
@@ -270,7 +271,7 @@ void report_fields(Io& io, analysis::Profile& profile, const analysis::Outlook& 
   io("skipped", profile.skipped, "Batch sizes that were tried and did not run.");
   io("lines", profile.lines,
      "The user's lines that took time or hold memory, most self time first. The selfs and other[].timeMs sum to "
-     "iteration.timeMs; atPeak and other[].bytes sum to memory.peakBytes.",
+     "iteration.timeMs; atPeak and other[].peakBytes sum to memory.peakBytes.",
      AtMost{kMaxParts});
   io("other", profile.other, "Time and memory that no user line can own.");
   io("unusedGradients", profile.unused_gradients,
@@ -279,7 +280,7 @@ void report_fields(Io& io, analysis::Profile& profile, const analysis::Outlook& 
   io.object("closure", "How the recorded figures relate to the bare iteration.", [&] { closure(io, profile); });
   io("warnings", profile.warnings, "What a reader of the figures must know.", kNotEmpty);
   io("breakdown", profile.breakdown,
-     "The whole iteration as a tree. Its timeMs is iteration.timeMs, its bytes are memory.peakBytes.");
+     "The whole iteration as a tree. Its timeMs is iteration.timeMs, its peakBytes are memory.peakBytes.");
 }
 
 }  // namespace ridgeline::report

@@ -73,7 +73,7 @@ def test_categories_and_lines_add_up_to_the_peak_exactly(report: dict[str, Any])
     peak = report["memory"]["peakBytes"]
     assert sum(report["memory"]["byCategory"].values()) == peak
     on_lines = sum(line["memoryBytes"]["atPeak"] for line in report["lines"])
-    assert on_lines + sum(item["bytes"] for item in report["other"]) == peak
+    assert on_lines + sum(item["peakBytes"] for item in report["other"]) == peak
 
 
 def test_breakdown_nodes_are_the_sum_of_their_children(report: dict[str, Any]) -> None:
@@ -81,13 +81,13 @@ def test_breakdown_nodes_are_the_sum_of_their_children(report: dict[str, Any]) -
     def check(node: dict[str, Any]) -> None:
         if node["children"]:
             assert sum(child["timeMs"] for child in node["children"]) == pytest.approx(node["timeMs"], rel=1e-6)
-            assert sum(child["bytes"] for child in node["children"]) == node["bytes"]
+            assert sum(child["peakBytes"] for child in node["children"]) == node["peakBytes"]
         for child in node["children"]:
             check(child)
 
     check(report["breakdown"])
     assert report["breakdown"]["timeMs"] == pytest.approx(report["iteration"]["timeMs"], rel=0.001)
-    assert report["breakdown"]["bytes"] == report["memory"]["peakBytes"]
+    assert report["breakdown"]["peakBytes"] == report["memory"]["peakBytes"]
 
 
 def test_peak_is_what_another_observer_counts(name: str, report: dict[str, Any]) -> None:

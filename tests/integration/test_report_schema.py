@@ -72,7 +72,7 @@ def test_sample_closes() -> None:
     assert sum(line["timeMs"]["self"] for line in lines) + sum(o["timeMs"] for o in other) == pytest.approx(time)
     assert sum(report["iteration"]["byPhaseMs"].values()) == pytest.approx(time)
     peak = report["memory"]["peakBytes"]
-    assert sum(line["memoryBytes"]["atPeak"] for line in lines) + sum(o["bytes"] for o in other) == peak
+    assert sum(line["memoryBytes"]["atPeak"] for line in lines) + sum(o["peakBytes"] for o in other) == peak
     assert sum(report["memory"]["byCategory"].values()) == peak
 
 
@@ -80,7 +80,7 @@ BROKEN: dict[str, Callable[[Report], object]] = {
     "no version": lambda r: r.pop("version"),
     "no id": lambda r: r.pop("id"),
     "an id of another form": lambda r: r.update(id="7"),
-    "another version": lambda r: r.update(version=2),
+    "another version": lambda r: r.update(version=1),
     "an unknown field": lambda r: r.update(extra=1),
     "an unknown field deep inside": lambda r: r["breakdown"]["children"][0]["byPhaseMs"].update(idle=0),
     "a time that is not finite": lambda r: r["iteration"].update(timeMs=None),
@@ -88,7 +88,7 @@ BROKEN: dict[str, Callable[[Report], object]] = {
     "a missing phase": lambda r: r["lines"][0]["timeMs"].pop("data"),
     "a missing category": lambda r: r["memory"]["byCategory"].pop("optimizerState"),
     "half a byte": lambda r: r["memory"].update(peakBytes=0.5),
-    "negative bytes": lambda r: r["other"][0].update(bytes=-1),
+    "negative bytes": lambda r: r["other"][0].update(peakBytes=-1),
     "batch size 0": lambda r: r["entry"].update(batchSize=0),
     "a maximum of 0": lambda r: r["throughput"].update(maxSamplesPerSecond=0),
     "no samples": lambda r: r["models"]["time"].pop("samples"),

@@ -81,7 +81,7 @@ def test_figures_add_up(name: str, reports: Reports, schema: Report) -> None:
     assert total == pytest.approx(report["iteration"]["timeMs"], rel=0.001)
     assert sum(report["memory"]["byCategory"].values()) == report["memory"]["peakBytes"]
     on_lines = sum(line["memoryBytes"]["atPeak"] for line in report["lines"])
-    assert on_lines + sum(item["bytes"] for item in report["other"]) == report["memory"]["peakBytes"]
+    assert on_lines + sum(item["peakBytes"] for item in report["other"]) == report["memory"]["peakBytes"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -12,6 +12,5 @@ return {
   on_exit = function(...) require("ridgeline.session").exited(...) end,
   handlers = {
     ["ridgeline/profileChanged"] = function(_, changed) require("ridgeline.session").changed(changed) end,
-    ["workspace/applyEdit"] = function(...) return require("ridgeline.bars").apply_edit(...) end,
   },
 }

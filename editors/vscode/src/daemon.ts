@@ -12,6 +12,7 @@ import {
   State,
 } from 'vscode-languageclient/node';
 import { showError } from './notify';
+import type { Notifications, Requests } from './protocol';
 
 const crashesAllowed = 4;
 const crashWindowMs = 3 * 60 * 1000;
@@ -31,17 +32,26 @@ export class Daemon implements vscode.Disposable {
 
   constructor(private readonly bundled: string, private readonly middleware: Middleware) {}
 
-  listen<Params>(method: string, listener: (params: Params) => void): void {
+  listen<Method extends keyof Notifications>(method: Method, listener: (params: Notifications[Method]) => void): void {
     this.listeners.push((client) => client.onNotification(method, listener));
   }
 
-  /** Rejects with a ResponseError, or when the daemon is not there. */
-  async request<Result>(method: string, params: object): Promise<Result> {
-    if (this.client === undefined) throw new Error('The daemon does not run.');
-    return this.client.sendRequest<Result>(method, params);
+  /** Rejects with a ResponseError, or when the daemon is not running. */
+  async request<Method extends keyof Requests>(method: Method, params: Requests[Method]['params']): Promise<Requests[Method]['result']> {
+    return this.running().sendRequest(method, params);
   }
 
-  /** Ends the one that runs, if any, and starts one with the settings of now. One call after the other. */
+  /** One of the daemon's commands, workspace/executeCommand; rejects as request() does. */
+  async execute(command: string, ...args: unknown[]): Promise<void> {
+    await this.running().sendRequest('workspace/executeCommand', { command, arguments: args });
+  }
+
+  private running(): LanguageClient {
+    if (this.client === undefined) throw new Error('The daemon is not running.');
+    return this.client;
+  }
+
+  /** Stops the one that is running, if any, and starts one with the current settings. One call after the other. */
   start(): Promise<void> {
     this.crashes = [];
     this.turn = this.turn.then(() => this.startNow());
@@ -67,17 +77,17 @@ export class Daemon implements vscode.Disposable {
     const client = new LanguageClient('ridgeline', 'Ridgeline', executable, this.options(settings.get('pathMaps', [])));
     for (const listen of this.listeners) listen(client);
     client.onDidChangeState(({ newState }) => {
-      if (this.client === client) this.become(newState === State.Running ? 'running' : newState === State.Stopped ? 'stopped' : 'starting');
+      if (this.client === client) this.setState(newState === State.Running ? 'running' : newState === State.Stopped ? 'stopped' : 'starting');
     });
     this.client = client;
-    this.become('starting');
+    this.setState('starting');
     this.log.info(`Starting ${executable.command} ${executable.args?.join(' ')}`);
     try {
       await client.start();
     } catch (error) {
-      this.become('stopped');
-      await this.tell(`Ridgeline could not start ${executable.command}: ${error instanceof Error ? error.message : error}. ` +
-        'The setting ridgeline.server.path names another.');
+      this.setState('stopped');
+      await this.report(`Ridgeline could not start ${executable.command}: ${error instanceof Error ? error.message : error}. ` +
+        'The setting ridgeline.server.path selects another executable.');
     }
   }
 
@@ -87,12 +97,12 @@ export class Daemon implements vscode.Disposable {
     if (host === '') return { command, args: ['serve', '--stdio'] };
     const program = settings.get('remotePath', '');
     const options = settings.get<string[]>('sshOptions', []).map((option) => `--ssh-option=${option}`);
-    // "--": a host that begins with a dash is no option.
+    // "--": a host that begins with a dash is not an option.
     return { command, args: ['remote', ...(program === '' ? [] : [`--program=${program}`]), ...options, '--', host] };
   }
 
   private options(pathMaps: unknown): LanguageClientOptions {
-    // Trusting the workspace is the consent that the daemon would else ask for.
+    // Trusting the workspace is the consent that the daemon would otherwise ask for.
     const asks = vscode.workspace.getConfiguration('security.workspace.trust').get('enabled', true);
     const trust = vscode.workspace.isTrusted && asks ? { trust: 'editor' } : {};
     return {
@@ -112,20 +122,20 @@ export class Daemon implements vscode.Disposable {
     const now = Date.now();
     this.crashes = [...this.crashes.filter((time) => now - time < crashWindowMs), now];
     if (this.crashes.length < crashesAllowed) {
-      return { action: CloseAction.Restart, message: 'The daemon ended and is started again.', handled: true };
+      return { action: CloseAction.Restart, message: 'The daemon exited and is being restarted.', handled: true };
     }
-    void this.tell(`Ridgeline's daemon ended ${crashesAllowed} times within 3 minutes and is not started again.`);
+    void this.report(`Ridgeline's daemon exited ${crashesAllowed} times within 3 minutes and will not be restarted.`);
     return { action: CloseAction.DoNotRestart, handled: true };
   }
 
-  private async tell(message: string): Promise<void> {
+  private async report(message: string): Promise<void> {
     this.log.error(message);
     const choice = await showError(message, 'Show Log', 'Restart');
     if (choice === 'Show Log') this.log.show();
     if (choice === 'Restart') await this.start();
   }
 
-  private become(state: DaemonState): void {
+  private setState(state: DaemonState): void {
     this.state = state;
     this.stateChanged.fire(state);
   }

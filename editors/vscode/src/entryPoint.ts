@@ -1,4 +1,4 @@
-/** Writes an entry point for a model class of the user's choice; what its input looks like is left to fill in. */
+/** Writes an entry point for a model class of the user's choice; its input is left to fill in. */
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 import { inert } from './inert';
@@ -12,11 +12,11 @@ interface ModelClass {
 
 const fileLimit = 2000;
 
-/** `template` has {name} and {module} where those of the class go. */
+/** `template` has the placeholders {name} and {module}, of the class. */
 export async function writeEntryPoint(template: vscode.Uri): Promise<void> {
   const found = await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title: 'Looking for model classes' }, findModels);
   if (found.length === 0) {
-    void showInformation('No class of this workspace names Module among its bases.');
+    void showInformation('No model class was found: no class of this workspace has Module as a base.');
     return;
   }
   const items = found.map((model) => ({ label: `$(symbol-class) ${model.name}`, description: inert(`${vscode.workspace.asRelativePath(model.file)}:${model.line + 1}`), model }));
@@ -24,8 +24,8 @@ export async function writeEntryPoint(template: vscode.Uri): Promise<void> {
   if (choice === undefined) return;
   const { name, file } = choice.model;
   const target = await freeName(vscode.Uri.joinPath(file, '..'));
-  const words = Buffer.from(await vscode.workspace.fs.readFile(template)).toString();
-  const text = words.replaceAll('{name}', name).replaceAll('{module}', path.basename(file.fsPath, '.py'));
+  const source = Buffer.from(await vscode.workspace.fs.readFile(template)).toString();
+  const text = source.replaceAll('{name}', name).replaceAll('{module}', path.basename(file.fsPath, '.py'));
   const edit = new vscode.WorkspaceEdit();
   edit.createFile(target, { contents: Buffer.from(text) });
   if (!(await vscode.workspace.applyEdit(edit))) {

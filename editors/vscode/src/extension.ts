@@ -1,4 +1,4 @@
-/** Puts the parts together. */
+/** Creates the parts of the extension and connects them. */
 import * as vscode from 'vscode';
 import { InlayHintRequest, type Middleware } from 'vscode-languageclient/node';
 import { BatchSize } from './batchSize';
@@ -24,19 +24,18 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
 
   function middleware(): Middleware {
     return {
-      // The status bar shows it, with a way to cancel.
+      // Shown in the status bar, where a click cancels.
       handleWorkDoneProgress: (_token, progress, next) => {
         if (progress.kind !== 'end') profiles.showProgress({ message: progress.message ?? '', percentage: progress.percentage ?? null });
         else next(_token, progress);
       },
-      // The daemon's commands, from its lenses; those of the same meaning in the palette have names of their own.
+      // The commands of the daemon's lenses; the palette's commands for the same have their own names.
       executeCommand: (command, args: unknown[], next) => {
         if (command !== 'ridgeline.profile') return next(command, args);
         return profiling.profile(typeof args[0] === 'string' ? vscode.Uri.parse(args[0]) : undefined, Object(args[1]));
       },
       provideInlayHints: (document, range, token, next) =>
         profiles.isExploring ? markers.hints(document, range) : next(document, range, token),
-      workspace: { handleApplyEdit: (params, next) => batchSize.apply(params, async () => (await next(params, cancelled)) as never) },
     };
   }
 
@@ -73,11 +72,9 @@ export async function deactivate(): Promise<void> {
   await daemon?.stop();
 }
 
-const cancelled = new vscode.CancellationTokenSource().token;
-
 async function toggleProfileOnSave(): Promise<void> {
   const settings = vscode.workspace.getConfiguration('ridgeline');
   const on = !settings.get('profileOnSave', true);
   await settings.update('profileOnSave', on, vscode.ConfigurationTarget.Global);
-  vscode.window.setStatusBarMessage(`Profiling on save is ${on ? 'on' : 'off'}.`, 4000);
+  vscode.window.setStatusBarMessage(`Profile on save is ${on ? 'on' : 'off'}.`, 4000);
 }

@@ -1,4 +1,4 @@
-/** Markers in the gutter: of the whole step, or of the node being explored; as text they stand in the inlay hints. */
+/** Markers in the gutter, and inlay hints as text: for the whole step, or for the node being explored. */
 import * as vscode from 'vscode';
 import type { Daemon } from './daemon';
 import { bytes, duration, share } from './figures';
@@ -8,7 +8,7 @@ import type { LineCost, LineCosts } from './protocol';
 
 export class Markers implements vscode.Disposable {
   private readonly types = new Map<string, vscode.TextEditorDecorationType>();
-  private readonly busy = new Map<vscode.TextEditor, { again: boolean }>();
+  private readonly busy = new Map<vscode.TextEditor, { repaint: boolean }>();
   private readonly disposables: vscode.Disposable[];
 
   constructor(private readonly daemon: Daemon, private readonly profiles: Profiles) {
@@ -16,7 +16,7 @@ export class Markers implements vscode.Disposable {
     this.disposables = [
       profiles.onDidChange(() => this.paintAll()),
       window.onDidChangeVisibleTextEditors(() => this.paintAll()),
-      window.onDidChangeActiveColorTheme(() => this.forgetTypes()),
+      window.onDidChangeActiveColorTheme(() => this.disposeTypes()),
       workspace.onDidChangeConfiguration((change) => {
         if (change.affectsConfiguration('ridgeline.gutterMarkers')) this.paintAll();
       }),
@@ -31,17 +31,17 @@ export class Markers implements vscode.Disposable {
     const { summary, breakdown } = this.profiles;
     if (summary === null || document.languageId !== 'python') return null;
     try {
-      return await this.daemon.request<LineCosts>('ridgeline/lineCosts', {
+      return await this.daemon.request('ridgeline/lineCosts', {
         textDocument: { uri: document.uri.toString() },
         profileId: summary.profileId,
         node: breakdown?.node ?? '',
       });
     } catch {
-      return null; // the profile is gone, and its successor will be told of
+      return null; // the profile is gone, and its successor will be announced
     }
   }
 
-  /** What the daemon's inlay hints say, of the node being explored. */
+  /** Inlay hints as the daemon's, for the node being explored. */
   async hints(document: vscode.TextDocument, range: vscode.Range): Promise<vscode.InlayHint[]> {
     const settings = vscode.workspace.getConfiguration('ridgeline.inlayHints', document);
     const costs = settings.get('enabled', true) ? await this.costs(document) : null;
@@ -51,14 +51,14 @@ export class Markers implements vscode.Disposable {
       .filter((cost) => Math.max(cost.share ?? 0, cost.peakShare ?? 0) >= threshold)
       .map((cost) => {
         const hint = new vscode.InlayHint(document.lineAt(cost.line).range.end,
-          words(cost, settings.get('format', 'both')) + ` in ${this.profiles.breakdown?.name}` + (costs?.stale ? ' (stale)' : ''));
+          label(cost, settings.get('format', 'both')) + ` in ${this.profiles.breakdown?.name}` + (costs?.stale ? ' (stale)' : ''));
         hint.paddingLeft = true;
         return hint;
       });
   }
 
   dispose(): void {
-    this.forgetTypes();
+    this.disposeTypes();
     for (const disposable of this.disposables) disposable.dispose();
   }
 
@@ -70,15 +70,15 @@ export class Markers implements vscode.Disposable {
   private async paint(editor: vscode.TextEditor): Promise<void> {
     const running = this.busy.get(editor);
     if (running !== undefined) {
-      running.again = true;
+      running.repaint = true;
       return;
     }
-    const turn = { again: true };
+    const turn = { repaint: true };
     this.busy.set(editor, turn);
-    while (turn.again) {
-      turn.again = false;
+    while (turn.repaint) {
+      turn.repaint = false;
       const costs = await this.costs(editor.document);
-      if (!turn.again) this.decorate(editor, costs);
+      if (!turn.repaint) this.decorate(editor, costs);
     }
     this.busy.delete(editor);
   }
@@ -92,21 +92,21 @@ export class Markers implements vscode.Disposable {
       const key = `${time} ${memory} ${costs?.stale ? 'stale' : ''}`;
       if (!this.types.has(key)) this.types.set(key, markerType(time, memory, costs?.stale === true));
       const name = this.profiles.isExploring ? this.profiles.breakdown?.name : undefined;
-      const hoverMessage = name === undefined ? {} : { hoverMessage: plain(`${words(cost, 'both')} in ${name}`) };
+      const hoverMessage = name === undefined ? {} : { hoverMessage: plain(`${label(cost, 'both')} in ${name}`) };
       ranges.set(key, [...(ranges.get(key) ?? []), { range: new vscode.Range(cost.line, 0, cost.line, 0), ...hoverMessage }]);
     }
     for (const [key, type] of this.types) editor.setDecorations(type, ranges.get(key) ?? []);
   }
 
-  private forgetTypes(): void {
+  private disposeTypes(): void {
     for (const type of this.types.values()) type.dispose();
     this.types.clear();
     this.paintAll();
   }
 }
 
-/** "36 % 151 ms · 0.40 GiB", as the daemon says it of the whole step. */
-function words(cost: LineCost, format: string): string {
+/** "36 % 151 ms · 0.40 GiB", as the daemon formats it for the whole step. */
+function label(cost: LineCost, format: string): string {
   const time = format !== 'memory' && (cost.share ?? 0) >= 0.0005 ? [`${share(cost.share)} ${duration(cost.timeMs)}`] : [];
   const memory = format !== 'time' && cost.peakBytes > 0 ? [bytes(cost.peakBytes)] : [];
   return [...time, ...memory].join(' · ');

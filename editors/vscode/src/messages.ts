@@ -1,5 +1,8 @@
-/** What the extension and the view say to each other. */
-import type { Batch, Breakdown, Failure, Place, Question, Summary } from './protocol';
+/** The messages between the extension and the view. */
+import type { Batch, Breakdown, Failure, Place, Summary } from './protocol';
+
+/** What to predict a batch size for. */
+export type Question = { batchSize: number } | { samplesPerSecond: number } | { bytes: number };
 
 /** All that the view shows. */
 export interface ViewState {
@@ -13,7 +16,7 @@ export interface ViewState {
   breakdown: Breakdown | null;
   path: { node: string; name: string }[];
   failure: Failure | null;
-  /** What the models say of the batch size in the code, where that is not the profiled one. */
+  /** What the models predict for the batch size in the code, when that is not the profiled one. */
   preview: Batch | null;
   /** Why there is no such prediction, or why the code was not edited. */
   obstacle: string | null;

@@ -1,4 +1,4 @@
-/** Notifications: the one place that text from outside (settings, paths, errors) reaches one through. */
+/** Notifications. Text from outside (settings, paths, errors) is made inert here, and only here. */
 import * as vscode from 'vscode';
 import { inert } from './inert';
 

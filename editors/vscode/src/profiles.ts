@@ -1,4 +1,4 @@
-/** What is known of the profiles: which entry the user looks at, its figures, and the node being explored. */
+/** The state of the profiles: the entry that the user is looking at, its figures, and the node being explored. */
 import * as vscode from 'vscode';
 import type { Daemon } from './daemon';
 import type { Batch, Breakdown, Changed, Summary } from './protocol';
@@ -14,7 +14,7 @@ export class Profiles implements vscode.Disposable {
   private readonly progressEmitter = new vscode.EventEmitter<void>();
   /** No figure changes then. Not more than ten times a second: the step that is timed needs the processor. */
   readonly onDidProgress = this.progressEmitter.event;
-  private tellProgress: NodeJS.Timeout | undefined;
+  private progressTimer: NodeJS.Timeout | undefined;
   /** The entry file that the user looks at. */
   entry: vscode.Uri | undefined;
   summary: Summary | null = null;
@@ -26,10 +26,10 @@ export class Profiles implements vscode.Disposable {
   private latest = 0;
 
   constructor(private readonly daemon: Daemon) {
-    daemon.listen<Changed>('ridgeline/profileChanged', (changed) => this.changed(changed));
+    daemon.listen('ridgeline/profileChanged', (changed) => this.changed(changed));
     daemon.onState((state) => {
       if (state === 'running') return void this.follow(vscode.window.activeTextEditor);
-      this.known.clear(); // a daemon that starts anew says again what it knows
+      this.known.clear(); // a restarted daemon sends its profiles again
       this.progress = null;
       this.emitter.fire();
     });
@@ -44,25 +44,25 @@ export class Profiles implements vscode.Disposable {
     return this.breakdown !== null && this.breakdown.node !== '';
   }
 
-  /** The batch size that stands in the text now; null where it says no number. */
+  /** The batch size in the text now; null when it is not a number there. */
   async batchSizeInCode(): Promise<number | null> {
     const summary = this.entry && (await this.summaryOf(this.entry));
     return summary?.batchSizeInCode ?? null;
   }
 
-  /** What the daemon says of many batch sizes, ascending: a bar can be moved to them without asking. Empty until it is there. */
+  /** The daemon's predictions for many batch sizes, ascending: a bar can be moved to them without a request. Empty until they have arrived. */
   knownBatches(): Batch[] {
     const profileId = this.summary?.profileId ?? '';
     const of = `${profileId} ${this.summary?.revision}`;
     if (this.batches.of !== of) {
       const batches = (this.batches = { of, known: [] as Batch[] });
-      void this.daemon.request<{ batches: Batch[] }>('ridgeline/predictions', { profileId })
-        .then((answer) => (batches.known = answer.batches), () => undefined); // gone: the next profile has others
+      void this.daemon.request('ridgeline/predictions', { profileId })
+        .then((answer) => (batches.known = answer.batches), () => undefined); // the profile is gone: the next one has others
     }
     return this.batches.known;
   }
 
-  /** The entry that a file is part of, as far as profiles tell; else the file. */
+  /** The entry that a file is part of, as far as the profiles show; otherwise the file. */
   async entryOf(file: vscode.Uri): Promise<vscode.Uri> {
     const summary = await this.summaryOf(file);
     return summary?.uri === undefined ? file : vscode.Uri.parse(summary.uri);
@@ -75,14 +75,14 @@ export class Profiles implements vscode.Disposable {
 
   showProgress(progress: Progress | null): void {
     this.progress = progress;
-    this.tellProgress ??= setTimeout(() => {
-      this.tellProgress = undefined;
+    this.progressTimer ??= setTimeout(() => {
+      this.progressTimer = undefined;
       this.progressEmitter.fire();
     }, 100);
   }
 
   dispose(): void {
-    clearTimeout(this.tellProgress);
+    clearTimeout(this.progressTimer);
     this.emitter.dispose();
     this.progressEmitter.dispose();
   }
@@ -91,13 +91,13 @@ export class Profiles implements vscode.Disposable {
     const uri = vscode.Uri.parse(changed.uri);
     this.known.set(uri.toString(), changed);
     if (!changed.profiling) this.progress = null;
-    if (this.entry === undefined) this.look(uri);
+    if (this.entry === undefined) this.select(uri);
     if (uri.toString() === this.entry?.toString()) void this.reload();
     else this.emitter.fire();
   }
 
-  /** The figures become those of another entry, once they are there. */
-  look(entry: vscode.Uri): void {
+  /** Switches to the figures of another entry, once they have arrived. */
+  select(entry: vscode.Uri): void {
     if (entry.toString() === this.entry?.toString()) return;
     this.entry = entry;
     this.summary = this.breakdown = null;
@@ -109,8 +109,8 @@ export class Profiles implements vscode.Disposable {
     if (editor?.document.languageId !== 'python' || editor.document.uri.scheme !== 'file') return;
     const file = editor.document.uri;
     const summary = await this.summaryOf(file);
-    if (summary?.uri !== undefined) this.look(vscode.Uri.parse(summary.uri));
-    else if (this.summary === null || this.known.has(file.toString())) this.look(file);
+    if (summary?.uri !== undefined) this.select(vscode.Uri.parse(summary.uri));
+    else if (this.summary === null || this.known.has(file.toString())) this.select(file);
     await this.reload();
   }
 
@@ -126,7 +126,7 @@ export class Profiles implements vscode.Disposable {
     await this.load(summary, this.breakdown?.node ?? '');
   }
 
-  /** The summary with a node of it; with the whole iteration where there is no such node any more. */
+  /** The summary with one of its nodes; with the whole iteration when that node no longer exists. */
   private async load(summary: Summary, node: string): Promise<void> {
     const turn = ++this.latest;
     const before = this.path;
@@ -135,7 +135,7 @@ export class Profiles implements vscode.Disposable {
       const nodes = await Promise.all(['', ...steps].map((id) => this.breakdownOf(summary, id)));
       if (turn !== this.latest) return;
       const path = nodes.map(({ node: id, name }) => ({ node: id, name }));
-      // The tree of a new profile may be another: the same place under another name is not what the user explores.
+      // A new profile may have another tree: a node with the same id but another name is not what the user explores.
       const moved = summary.profileId !== this.summary?.profileId && path.some(({ name }, i) => before[i] !== undefined && before[i].name !== name);
       this.summary = summary;
       this.path = moved ? path.slice(0, 1) : path;
@@ -153,9 +153,9 @@ export class Profiles implements vscode.Disposable {
   private async summaryOf(file: vscode.Uri): Promise<Summary | null> {
     if (this.daemon.state !== 'running') return null;
     try {
-      return await this.daemon.request<Summary | null>('ridgeline/summary', { textDocument: { uri: file.toString() } });
+      return await this.daemon.request('ridgeline/summary', { textDocument: { uri: file.toString() } });
     } catch {
-      return null; // the daemon ended meanwhile
+      return null; // the daemon exited meanwhile
     }
   }
 }

@@ -1,4 +1,4 @@
-/** Starting and cancelling profiles, and what to say when one fails. */
+/** Starting and cancelling profiles, and reporting those that fail. */
 import * as vscode from 'vscode';
 import { LSPErrorCodes, ResponseError } from 'vscode-languageclient/node';
 import type { Daemon } from './daemon';
@@ -23,17 +23,17 @@ export class Profiling {
       if (choice !== undefined) await vscode.commands.executeCommand('workbench.trust.manage');
       return;
     }
-    this.profiles.look(file);
+    this.profiles.select(file);
     try {
       await this.daemon.request('ridgeline/profile', { ...options, textDocument: { uri: file.toString() } });
     } catch (error) {
-      await this.tell(error);
+      await this.report(error);
     }
   }
 
   async cancel(entry = this.profiles.entry): Promise<void> {
     if (entry === undefined) return;
-    await this.daemon.request('workspace/executeCommand', { command: 'ridgeline.cancel', arguments: [entry.toString()] });
+    await this.daemon.execute('ridgeline.cancel', entry.toString());
   }
 
   private async entryHere(): Promise<vscode.Uri | undefined> {
@@ -41,10 +41,10 @@ export class Profiling {
     return file?.languageId === 'python' ? this.profiles.entryOf(file.uri) : this.profiles.entry;
   }
 
-  private async tell(error: unknown): Promise<void> {
+  private async report(error: unknown): Promise<void> {
     if (!(error instanceof ResponseError) || error.code === LSPErrorCodes.RequestCancelled) return;
     const failure = error.data as Failure | undefined;
-    // Refusing to run the code, and asking again, are what the user did.
+    // The user refused to run the code, or requested another profile.
     if (failure?.kind === 'not-trusted' || failure?.kind === 'superseded') return;
     const choice = await showError(`Ridgeline: ${error.message}`, ...(failure ? ['Show Traceback'] : []), 'Show Log');
     if (choice === 'Show Traceback' && failure) await showTraceback(failure);

@@ -1,10 +1,10 @@
-/** The status bar item: one glance says what goes on, one click does what comes next. */
+/** The status bar item: the current state; a click does what comes next. */
 import * as vscode from 'vscode';
 import type { Daemon } from './daemon';
 import { rate } from './figures';
 import type { Profiles } from './profiles';
 
-interface Look {
+interface Appearance {
   text: string;
   tooltip: string;
   command: string;
@@ -15,12 +15,12 @@ export function statusBar(daemon: Daemon, profiles: Profiles): vscode.Disposable
   const item = vscode.window.createStatusBarItem('ridgeline.status', vscode.StatusBarAlignment.Left, 10);
   item.name = 'Ridgeline';
   const update = () => {
-    const look = lookOf(daemon, profiles);
-    item.text = look.text;
-    item.tooltip = look.tooltip;
-    item.command = look.command;
-    item.backgroundColor = look.background === undefined ? undefined : new vscode.ThemeColor(look.background);
-    item.accessibilityInformation = { label: `${look.text.replace(/\$\([^)]*\)/g, '').trim()}. ${look.tooltip}` };
+    const shown = appearanceOf(daemon, profiles);
+    item.text = shown.text;
+    item.tooltip = shown.tooltip;
+    item.command = shown.command;
+    item.backgroundColor = shown.background === undefined ? undefined : new vscode.ThemeColor(shown.background);
+    item.accessibilityInformation = { label: `${shown.text.replace(/\$\([^)]*\)/g, '').trim()}. ${shown.tooltip}` };
     item.show();
     void vscode.commands.executeCommand('setContext', 'ridgeline.profiling', profiles.state?.profiling === true || profiles.state?.trial?.running === true);
     void vscode.commands.executeCommand('setContext', 'ridgeline.hasProfile', profiles.summary !== null);
@@ -29,9 +29,9 @@ export function statusBar(daemon: Daemon, profiles: Profiles): vscode.Disposable
   return vscode.Disposable.from(item, daemon.onState(update), profiles.onDidChange(update), profiles.onDidProgress(update));
 }
 
-function lookOf(daemon: Daemon, { state, progress, summary }: Profiles): Look {
+function appearanceOf(daemon: Daemon, { state, progress, summary }: Profiles): Appearance {
   if (daemon.state === 'stopped') {
-    return { text: '$(error) Ridgeline', tooltip: 'The daemon does not run. Click for the log.', command: 'ridgeline.showLog', background: 'statusBarItem.errorBackground' };
+    return { text: '$(error) Ridgeline', tooltip: 'The daemon is not running. Click for the log.', command: 'ridgeline.showLog', background: 'statusBarItem.errorBackground' };
   }
   if (daemon.state === 'starting') {
     return { text: '$(loading~spin) Ridgeline', tooltip: 'The daemon is starting. Click for the log.', command: 'ridgeline.showLog' };

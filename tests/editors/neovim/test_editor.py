@@ -112,19 +112,28 @@ def test_toggle_hides_and_shows(editing: Editor):
 
 def test_bars_write_the_latest_digits_and_one_undo_brings_the_first_back(editing: Editor):
     editing.neovim.exec_lua(
-        "asked_for = { ['ridgeline/predict'] = 0, ['ridgeline/predictions'] = 0 }"
+        "predictions = 0"
         " vim.api.nvim_create_autocmd('LspRequest', { callback = function(event)"
         "   local request = event.data.request"
-        "   if request.type == 'complete' and asked_for[request.method] then"
-        "     asked_for[request.method] = asked_for[request.method] + 1 end end })"
+        "   if request.type == 'complete' and request.method == 'ridgeline/predictions' then"
+        "     predictions = predictions + 1 end end })"
     )
     editing.neovim.command("Ridgeline bars")
     editing.until("vim.bo.filetype == 'ridgeline' and vim.api.nvim_get_current_line():find('throughput') ~= nil")
-    editing.until("asked_for['ridgeline/predictions'] == 1")
-    before = editing.lua("asked_for['ridgeline/predict']")
+    editing.until("predictions == 1")
+    editing.neovim.exec_lua(
+        "session, held = require('ridgeline.session'), {}"
+        " request = session.request"
+        " session.request = function(...)"
+        "   if select(2, ...) ~= 'ridgeline/predict' then return request(...) end"
+        "   table.insert(held, { ... }) end"
+    )
     editing.neovim.input("l" * 30)
+    # The bars know the figures of every step; to write it, one edit is requested at a time.
+    editing.until("vim.api.nvim_buf_get_lines(0, 2, 3, false)[1]:find('batch size +94 ') ~= nil")
+    assert editing.lua("#held") == 1 and editing.batch_size() == 64
+    editing.neovim.exec_lua("session.request = request request(unpack(held[1]))")
     editing.until(f"{DIGITS} == '94'")
-    assert editing.lua("asked_for['ridgeline/predict']") == before  # the bars know what others would bring
     editing.neovim.input("<C-w>pj<C-w>p10h")  # by way of the code, which ends an undo step otherwise
     editing.until(f"{DIGITS} == '84'")
     editing.neovim.input("q")
@@ -249,12 +258,12 @@ def test_a_killed_daemon_comes_back_with_its_profiles(editor: Editor):
     before = editor.lua(f"{summary}.peakBytes")
     first = child_of(editor)
     os.kill(first, signal.SIGSEGV)
-    assert "signal 11" in editor.said("is started again")
+    assert "signal 11" in editor.said("is being restarted")
     editor.until(f"({summary} or {{}}).peakBytes == ...", before)
     second = child_of(editor)
     assert second != first
     os.kill(second, signal.SIGKILL)  # one that dies at once again is not started without end
-    assert "signal 9" in editor.said("command starts it again")
+    assert "signal 9" in editor.said("command restarts it")
     editor.until("#vim.lsp.get_clients({ name = 'ridgeline' }) == 0")
     editor.forget()
     editor.profile()
@@ -301,7 +310,7 @@ def test_checkhealth_says_what_would_run(profiled: Editor):
     profiled.neovim.command("checkhealth ridgeline")
     health = profiled.text()
     assert f"{profiled.entry} would run with" in health
-    assert "You have agreed that it runs" in health
+    assert "You have consented to running it" in health
     assert "ERROR" not in health
     profiled.neovim.command("bwipeout!")
 
@@ -313,7 +322,7 @@ def test_the_command_completes_and_names_its_mistakes(profiled: Editor):
     assert profiled.lua("vim.fn.getcompletion('Ridgeline b', 'cmdline')") == names[:2]
     assert profiled.lua("vim.fn.getcompletion('Ridgeline bars ', 'cmdline')") == []
     profiled.neovim.command("Ridgeline nonsense")
-    assert "no :Ridgeline nonsense, but: bars, breakdown" in profiled.said("nonsense")
+    assert "no :Ridgeline nonsense. The subcommands are bars, breakdown" in profiled.said("nonsense")
 
 
 # ---- words

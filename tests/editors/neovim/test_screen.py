@@ -127,7 +127,7 @@ def test_t3_weights_or_activations(terminal: Terminal):
         name: float(terminal.until(rf"\b{name} ([\d.]+) (\w+)")[1]) * size[terminal.until(rf"\b{name} [\d.]+ (\w+)")[1]]
         for name in ("weights", "activations")
     }
-    truth = figures(terminal)["peakBytesByCategory"]
+    truth = figures(terminal)["byCategory"]
     assert (seen["weights"] > seen["activations"]) == (truth["weights"] > truth["activations"])
     assert seen["weights"] == pytest.approx(truth["weights"], rel=0.01)
 
@@ -135,13 +135,13 @@ def test_t3_weights_or_activations(terminal: Terminal):
 def test_t4_batch_size_at_which_they_are_equal(terminal: Terminal):
     terminal.command("Ridgeline bars")
     seen = terminal.until(r"weights and activations take equal memory at batch size (\d+)")
-    assert int(seen[1]) == figures(terminal)["answers"]["balanced"]["batchSize"]
+    assert int(seen[1]) == figures(terminal)["answers"]["activationsEqualWeights"]["batchSize"]
 
 
 def test_t5_from_which_batch_size_throughput_hardly_grows(terminal: Terminal):
     terminal.command("Ridgeline bars")
-    seen = terminal.until(r"95 % of the maximum throughput from batch size (\d+)|no batch size is known to be enough")
-    enough = figures(terminal)["answers"].get("enough")
+    seen = terminal.until(r"95 % of the maximum throughput from batch size (\d+)|no batch size is known to give")
+    enough = figures(terminal)["answers"].get("enoughThroughput")
     assert seen[1] == (str(enough["batchSize"]) if enough else None)
 
 

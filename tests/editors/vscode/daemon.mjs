@@ -53,10 +53,10 @@ test('a daemon that is killed comes back; one that dies again and again is given
     kill();
     if (crash < 4) pid = await current();
   }
-  const message = window.notification('ended 4 times within 3 minutes');
+  const message = window.notification('exited 4 times within 3 minutes');
   await message.waitFor();
   await message.getByRole('button', { name: 'Show Log' }).click();
-  await window.page.locator('.pane-composite-part.panel', { hasText: 'is not started again' }).waitFor();
+  await window.page.locator('.pane-composite-part.panel', { hasText: 'will not be restarted' }).waitFor();
   assert.deepEqual(daemons().filter((one) => !before.has(one)), []);
   await window.openView();
   await window.view.getByRole('button', { name: 'Restart' }).click();

@@ -46,6 +46,16 @@ test('text from outside is inert in notifications and labels', async () => {
   assert.equal(inert('x'.repeat(5000)).length, 1024);
 });
 
+test('figures are formatted by the rules of the daemon', async () => {
+  const figures = await source('figures.ts');
+  const { estimatedBytes, figure, ...rules } = JSON.parse(read('tests/data/figures.json'));
+  assert.deepEqual(Object.keys(rules), ['duration', 'bytes', 'share']);
+  for (const [rule, cases] of Object.entries({ ...rules, rate: figure })) {
+    for (const [value, text] of cases) assert.equal(figures[rule](value), text, `${rule} of ${value}`);
+  }
+  for (const [estimate, text] of estimatedBytes) assert.equal(figures.estimated(estimate, figures.bytes), text, JSON.stringify(estimate));
+});
+
 test('notifications have one place', () => {
   const folder = path.join(root, 'editors', 'vscode', 'src');
   const showing = readdirSync(folder).filter((name) => name.endsWith('.ts')).filter((name) => /show(Error|Warning|Information)Message/.test(read('editors/vscode/src', name)));

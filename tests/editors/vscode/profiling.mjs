@@ -95,12 +95,12 @@ test('figures are stale after an edit, and fresh after a save', async (t) => {
   await window.view.getByText('Stale:').waitFor({ state: 'detached' });
 
   await window.command('Ridgeline: Toggle Profile on Save');
-  await window.page.getByText('Profiling on save is off.').waitFor();
+  await window.page.getByText('Profile on save is off.').waitFor();
   await window.replace('lr=0.02', 'lr=0.03');
   await window.save();
   await window.lens('(stale)').first().waitFor();
   await window.command('Ridgeline: Toggle Profile on Save');
-  await window.page.getByText('Profiling on save is on.').waitFor();
+  await window.page.getByText('Profile on save is on.').waitFor();
 });
 
 test('the status bar shows progress and cancels', async (t) => {
@@ -119,7 +119,7 @@ test('an entry point is written for a class of the workspace', async (t) => {
   const window = await ownWindow(t, { file: null });
   window.write('net.py', 'from torch import nn\n\n\nclass Net(nn.Module):\n    def forward(self, images):\n        return images\n\n\nclass Other:\n    pass\n');
   await window.openFile('net.py');
-  await window.command('Ridgeline: Write an Entry Point for a Model Class');
+  await window.command('Ridgeline: Write Entry Point for a Model Class');
   const choices = window.page.locator('.quick-input-list .monaco-list-row');
   await choices.filter({ hasText: 'Net' }).waitFor();
   assert.equal(await choices.filter({ hasText: 'Other' }).count(), 0);

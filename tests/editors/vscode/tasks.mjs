@@ -47,7 +47,7 @@ test('T3: weights or activations?', async () => {
 
 test('T4: at which batch size are weights and activations equal?', async () => {
   const window = await profiledWindow();
-  const answer = window.view.locator('.answers li', { hasText: 'weights and activations are equal' });
+  const answer = window.view.locator('.answers li', { hasText: 'weights and activations take equal memory' });
   const size = Number(await answer.getByRole('button').innerText());
   assert.ok(size > 64, String(size)); // at 64 there are more weights
 });
@@ -56,5 +56,5 @@ test('T5: from which batch size on does more bring little?', async () => {
   const window = await profiledWindow();
   // On a machine that is busy with other things the time may show no end of the growth; then the view says that.
   const words = await window.view.locator('.answers').innerText();
-  assert.match(words, /\d+\s+is enough: 95 % of the throughput[^]*samples\/s|No greatest throughput is known/);
+  assert.match(words, /\d+\s+gives 95 % of the maximum throughput[^]*samples\/s|The maximum throughput is unknown/);
 });

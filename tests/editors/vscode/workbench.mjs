@@ -246,7 +246,7 @@ export class Window {
   }
 
   async openView() {
-    await this.command('Ridgeline: Open the View');
+    await this.command('Ridgeline: Open View');
     await this.view.locator('main').waitFor();
   }
 

@@ -61,8 +61,8 @@ Profiled = tuple[Editor, dict[str, Any], dict[str, Any]]
 def test_summary_closes(profiled: Profiled) -> None:
     editor, document, summary = profiled
     assert summary["batchSize"] == 64
-    assert sum(summary["peakBytesByCategory"].values()) == summary["peakBytes"]
-    assert sum(summary["timeMsByPhase"].values()) == pytest.approx(summary["timeMs"])
+    assert sum(summary["byCategory"].values()) == summary["peakBytes"]
+    assert sum(summary["byPhaseMs"].values()) == pytest.approx(summary["timeMs"])
     assert [m["batchSize"] for m in summary["measured"]] == [16, 32, 64]
     again = editor.ask("ridgeline/summary", document)
     assert again == summary
@@ -196,6 +196,23 @@ def test_predictions_can_be_asked_both_ways(profiled: Profiled) -> None:
     assert editor.ask("ridgeline/predict", profile | {"bytes": 1})["obstacle"] is not None
 
 
+def test_a_prediction_brings_its_edit(profiled: Profiled) -> None:
+    editor, document, summary = profiled
+    profile = {"profileId": summary["profileId"]}
+    uri = document["textDocument"]["uri"]
+    answer = editor.ask("ridgeline/predict", profile | {"batchSize": 48})
+    (change,) = answer["edit"]["documentChanges"]
+    assert change["textDocument"]["uri"] == uri
+    (edit,) = change["edits"]
+    line = editor.texts[uri].splitlines()[edit["range"]["start"]["line"]]
+    start, end = edit["range"]["start"]["character"], edit["range"]["end"]["character"]
+    assert (line[start:end], edit["newText"], answer["noEditReason"]) == ("64", "48", "")
+    same = editor.ask("ridgeline/predict", profile | {"batchSize": 64})
+    assert (same["edit"], same["noEditReason"]) == (None, "")
+    none = editor.ask("ridgeline/predict", profile | {"bytes": 1})
+    assert (none["batch"], none["edit"], none["noEditReason"]) == (None, None, "")
+
+
 def test_a_bar_can_be_dragged_without_asking(profiled: Profiled) -> None:
     editor, _, summary = profiled
     profile = {"profileId": summary["profileId"]}
@@ -203,7 +220,7 @@ def test_a_bar_can_be_dragged_without_asking(profiled: Profiled) -> None:
     sizes = [batch["batchSize"] for batch in batches]
     assert sizes[:128] == list(range(1, 129))
     assert all(a < b <= a * 65 / 64 for a, b in itertools.pairwise(sizes[127:]))
-    assert sizes[-1] > summary["answers"]["fits"]["batchSize"]
+    assert sizes[-1] > summary["answers"]["largestThatFits"]["batchSize"]
     assert len(sizes) < 1000
     for batch in batches[::50]:
         assert batch == editor.ask("ridgeline/predict", profile | {"batchSize": batch["batchSize"]})["batch"]

@@ -47,7 +47,7 @@ TEST(JsonReport, SumsCloseAfterARoundTrip) {
   for (const Json& size : report["memory"]["byCategory"]) peak += size.get<std::uint64_t>();
   EXPECT_EQ(peak, report["memory"]["peakBytes"].get<std::uint64_t>());
   EXPECT_EQ(peak, static_cast<std::uint64_t>(sum_of(report["lines"], "/memoryBytes/atPeak"_json_pointer) +
-                                             sum_of(report["other"], "/bytes"_json_pointer)));
+                                             sum_of(report["other"], "/peakBytes"_json_pointer)));
 }
 
 TEST(JsonReport, KeepsEveryDigit) {

@@ -9,6 +9,7 @@
 
 #include "analysis/prediction/predictor.h"
 #include "report/json.h"
+#include "report/report_fields.h"
 #include "sample_profile.h"
 
 namespace ridgeline::report {
@@ -94,7 +95,7 @@ TEST(ReadReport, RefusesABreakdownThatIsTooDeep) {
 }
 
 TEST(ReadReport, RefusesWhatIsNoReport) {
-  for (const char* text : {"", "{", "[]", "null", "{}", "{\"version\": 1}"}) {
+  for (const char* text : {"", "{", "[]", "null", "{}", "{\"version\": 2}"}) {
     expect_refused(text);
   }
   expect_refused(std::string(1'000'000, '['));
@@ -172,7 +173,8 @@ TEST(ReadReport, RefusesFiguresOutOfRange) {
   expect_refused(with("/models/time/samples", Json::array()));
   expect_refused(with("/models/memory/samples", Json::array()));
   expect_refused(with("/skipped", Json(std::vector<int>(2000, 1))));
-  expect_refused(with("/version", 2));
+  expect_refused(with("/version", kReportVersion - 1));
+  expect_refused(with("/version", kReportVersion + 1));
 }
 
 }  // namespace

@@ -18,8 +18,9 @@ local FAR = 0.1 -- of its value: how far H and L move a bar
 ---@field batch table? the one that is shown
 ---@field batches table[] all that keys reach, by batch size
 ---@field note string
----@field writing integer edits that are asked for
----@field edited integer? changedtick after our last edit: what follows it joins its undo step
+---@field writing boolean whether an edit is requested
+---@field waiting integer? the batch size to write after that
+---@field edited integer? changedtick after our last edit: the next one joins its undo step
 local view ---@type ridgeline.Bars?
 
 --- What was measured where the batch size ran, else what is predicted.
@@ -28,7 +29,7 @@ local function value(batch, metric)
   return tonumber(measured and measured[metric] or estimate and estimate.value)
 end
 
---- The same as text: what is predicted looks as sure as it is.
+--- The same as text, with the certainty of a prediction.
 local function shown(batch, metric, words)
   if batch.measured then return words(value(batch, metric)) end
   return text.estimated(batch[metric], words)
@@ -46,7 +47,7 @@ local function origin(batch, summary)
   return "predicted" .. trying .. (batch.extrapolated and ", extrapolated" or "")
 end
 
---- Why a batch size was not tried, or why what was measured was scaled.
+--- Why a batch size was not tried, or why its measured time was scaled.
 local function remark(batch, summary)
   local trial, measured = summary.trial, batch.measured
   if measured and measured.machineChanged then return "the machine changed since the profile: the time is scaled" end
@@ -97,27 +98,48 @@ local function render()
       { batch.fits == false and not batch.failed and ", does not fit" or "", "DiagnosticError" } },
     categories,
     more,
-    answer_row("95 % of the maximum throughput from batch size", answers.enough, "no batch size is known to be enough"),
-    answer_row("weights and activations take equal memory at batch size", answers.balanced,
+    answer_row("95 % of the maximum throughput from batch size", answers.enoughThroughput, "no batch size is known to give 95 % of the maximum throughput"),
+    answer_row("weights and activations take equal memory at batch size", answers.activationsEqualWeights,
       "no batch size is known at which weights and activations take equal memory"),
-    answer_row("the largest batch size that fits is", answers.fits, "it is not known which batch size fits"),
+    answer_row("the largest batch size that fits is", answers.largestThatFits, "the largest batch size that fits is unknown"),
     { { "  " .. note, "RidgelineStale" } },
     { { "  j/k choose a bar · h/l one step · H/L a tenth · u undo · q close", "RidgelineDim" } },
   })
   vim.api.nvim_win_set_cursor(view.window, { view.bar, 0 })
 end
 
+--- The edits that the bars make one after the other become one undo step.
+local function apply(bars, edit, encoding)
+  if bars.edited == vim.api.nvim_buf_get_changedtick(bars.code) then
+    vim.api.nvim_buf_call(bars.code, function() pcall(vim.cmd.undojoin) end)
+  end
+  vim.lsp.util.apply_workspace_edit(edit, encoding)
+  bars.edited = vim.api.nvim_buf_get_changedtick(bars.code)
+end
+
+--- Writes a batch size with the edit that comes with its prediction: one at a time, of later ones the last.
 local function write(batch_size)
-  local params = { textDocument = { uri = vim.uri_from_bufnr(view.code) }, batchSize = batch_size }
-  local writing = view
-  writing.writing = writing.writing + 1
-  session.request(view.code, "ridgeline/setBatchSize", params, function(done)
-    writing.writing = writing.writing - 1
-    if not done.applied then session.say("not written: " .. text.printable(done.reason), "WARN") end
-  end, function(problem)
-    writing.writing = writing.writing - 1
-    session.say(text.printable(problem.message), "ERROR")
-  end)
+  local bars, summary = view, session.summary(view.code)
+  if bars.writing or not summary then
+    bars.waiting = batch_size
+    return
+  end
+  bars.writing = true
+  local tick = vim.api.nvim_buf_get_changedtick(bars.code) -- the request comes after the changes that are pending
+  local function done(problem)
+    bars.writing = false
+    if problem and problem ~= "" then session.say("not written: " .. text.printable(problem), "WARN") end
+    local next_size = bars.waiting
+    bars.waiting = nil
+    if next_size and view == bars then write(next_size) end
+  end
+  local params = { profileId = summary.profileId, batchSize = batch_size }
+  session.request(bars.code, "ridgeline/predict", params, function(answer)
+    local client = session.client(bars.code)
+    local is_same_text = tick == vim.api.nvim_buf_get_changedtick(bars.code)
+    if answer.edit and client and is_same_text then apply(bars, answer.edit, client.offset_encoding) end
+    done(answer.noEditReason)
+  end, function(problem) done(problem.message) end)
 end
 
 local function show(batch, note)
@@ -139,15 +161,15 @@ local function move(direction, far)
       if reached and far or steps == 0 and not far then break end
     end
   end
-  if not to then return show(nil, "no batch size whose figures are known goes as far") end
+  if not to then return show(nil, "no predicted batch size goes that far") end
   show(to)
   write(to.batchSize)
 end
 
---- Shows what the code says: of a new profile, once the server has told what it predicts.
+--- Shows the batch size in the code: of a new profile, once its predictions have arrived.
 local function follow_code()
   local summary, asking = session.summary(view.code), view
-  if not summary or view.writing > 0 then return end
+  if not summary or view.writing then return end
   local before, profile = view.batch, summary.profileId
   local of = profile .. " " .. tostring(summary.revision) -- what was tried changes what is predicted
   local function ask(method, params, on_result)
@@ -174,7 +196,7 @@ local function follow_code()
   ask("ridgeline/predict", { batchSize = batch_size }, function(answer) show(answer.batch, answer.message) end)
 end
 
---- Takes back what the bars have written; what was edited otherwise is the code's own undo's.
+--- Undoes what the bars have written; other edits are left to the undo of the code.
 local function undo()
   if view.edited ~= vim.api.nvim_buf_get_changedtick(view.code) then return end
   vim.api.nvim_buf_call(view.code, function() vim.cmd("silent undo") end)
@@ -200,23 +222,9 @@ function M.open(code)
     relative = "editor", border = "rounded", title = " Ridgeline: " .. name .. " ", width = WIDTH, height = 10,
     row = math.max(0, vim.o.lines - 15), col = math.max(0, math.floor((vim.o.columns - WIDTH) / 2)),
   })
-  view = { buffer = buffer, window = window, code = code, bar = 1, batches = {}, note = "", writing = 0 }
+  view = { buffer = buffer, window = window, code = code, bar = 1, batches = {}, note = "", writing = false }
   screen.follow(buffer, follow_code)
   follow_code()
-end
-
---- workspace/applyEdit: the edits that bars make one after the other become one undo step.
-function M.apply_edit(problem, params, context)
-  local bars = view and vim.api.nvim_win_is_valid(view.window) and view
-  if bars then
-    params.label = nil -- which Neovim would print
-    if bars.edited == vim.api.nvim_buf_get_changedtick(bars.code) then
-      vim.api.nvim_buf_call(bars.code, function() pcall(vim.cmd.undojoin) end)
-    end
-  end
-  local answer = vim.lsp.handlers["workspace/applyEdit"](problem, params, context)
-  if bars then bars.edited = vim.api.nvim_buf_get_changedtick(bars.code) end
-  return answer
 end
 
 return M

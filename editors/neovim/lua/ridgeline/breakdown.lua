@@ -1,4 +1,4 @@
---- The breakdown: a window that shows a node of the module tree and its children, and is walked with the keyboard.
+--- The breakdown: a window that shows a node of the module tree and its children, navigated with the keyboard.
 local screen = require("ridgeline.screen")
 local session = require("ridgeline.session")
 local text = require("ridgeline.text")
@@ -49,7 +49,7 @@ local function render()
     { { columns, "RidgelineTitle" } },
   }
   vim.list_extend(rows, vim.tbl_map(row_of, view.shown.children))
-  if #rows == HEAD then rows[HEAD + 1] = { "  nothing inside. :Ridgeline profile measures anew." } end
+  if #rows == HEAD then rows[HEAD + 1] = { "  no parts. :Ridgeline profile makes a new profile." } end
   local cursor = vim.api.nvim_win_get_cursor(view.window)
   screen.write(view.buffer, rows)
   vim.api.nvim_win_set_cursor(view.window, { math.min(cursor[1], #rows), 0 })
@@ -77,7 +77,7 @@ local function show(node, cursor_on)
     render()
     vim.api.nvim_win_set_cursor(view.window, { math.min(HEAD + row, vim.api.nvim_buf_line_count(view.buffer)), 0 })
   end, function(problem)
-    if node ~= "" then return show("") end -- another profile, in which it is not
+    if node ~= "" then return show("") end -- another profile, which does not have the node
     session.say(text.printable(problem.message), "ERROR")
   end)
 end
@@ -105,7 +105,7 @@ end
 local function jump(which)
   local node = under_cursor() or view.shown
   local place = node and (node[which] or node.location or node.definition)
-  if not place then return session.say("this has no place in your code.") end
+  if not place then return session.say("this has no location in your code.") end
   vim.api.nvim_set_current_win(vim.fn.win_findbuf(view.code)[1] or vim.fn.win_getid(vim.fn.winnr("#")))
   local start = { line = place.line, character = 0 }
   vim.lsp.util.show_document({ uri = place.uri, range = { start = start, ["end"] = start } }, "utf-8", { focus = true })

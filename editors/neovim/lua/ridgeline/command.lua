@@ -5,7 +5,7 @@ local session = require("ridgeline.session")
 
 local M = {}
 
---- The last failure with its traceback, in places that gF follows, and the last output of the process.
+--- The last failure with its traceback, as locations that gF opens, and the last output of the process.
 local function log(code)
   local entry, rows = session.entry(code), {}
   local function add(words, group)
@@ -19,7 +19,7 @@ local function log(code)
     add(("  %s:%d in %s\n      %s"):format(frame.file, frame.line, frame["function"], frame.text))
   end
   if failure and failure.output ~= "" then
-    add("What the process printed last:", "RidgelineTitle")
+    add("Last output of the process:", "RidgelineTitle")
     add(failure.output)
   end
   add("The server's own log is " .. vim.lsp.get_log_path(), "RidgelineDim")
@@ -51,7 +51,7 @@ local COMMANDS = {
 function M.run(arguments)
   local command, all = COMMANDS[arguments[1]], table.concat(M.complete("", ""), ", ")
   if not command or #arguments > 1 then
-    return session.say(("there is no :Ridgeline %s, but: %s."):format(table.concat(arguments, " "), all), "ERROR")
+    return session.say(("there is no :Ridgeline %s. The subcommands are %s."):format(table.concat(arguments, " "), all), "ERROR")
   end
   local here = vim.api.nvim_get_current_buf()
   command(vim.b[here].ridgeline_code or here)

@@ -3,16 +3,16 @@ local M = {}
 
 local function check_client(client)
   local buffer = next(client.attached_buffers)
-  if not buffer then return vim.health.warn("A server runs, but serves no buffer.") end
+  if not buffer then return vim.health.warn("A server is running, but serves no buffer.") end
   local params = { textDocument = { uri = vim.uri_from_bufnr(buffer) } }
   local answer = (vim.lsp.buf_request_sync(buffer, "ridgeline/status", params, 5000) or {})[client.id]
   local status = answer and answer.result
   if not status then return vim.health.error("The server does not answer.", "See " .. vim.lsp.get_log_path()) end
-  vim.health.ok(("A server runs: version %s, %s."):format(status.version, status.processor))
+  vim.health.ok(("A server is running: version %s, %s."):format(status.version, status.processor))
   local target = status.target or { problem = "The file of this buffer cannot be profiled." }
-  if target.problem then return vim.health.error(target.problem, "setup{ settings = { python = … } } names Python.") end
+  if target.problem then return vim.health.error(target.problem, "setup{ settings = { python = … } } sets the interpreter.") end
   vim.health.ok(("%s would run with %s (%s)."):format(target.entry, target.interpreter, target.interpreterSource))
-  vim.health.info(target.trusted and "You have agreed that it runs." or "You will be asked before it runs.")
+  vim.health.info(target.trusted and "You have consented to running it." or "You will be asked for consent before it runs.")
 end
 
 function M.check()
@@ -21,13 +21,13 @@ function M.check()
   vim.health.ok("Neovim " .. tostring(vim.version()))
   local command = require("ridgeline.session").config().cmd[1]
   if vim.fn.executable(command) == 0 then
-    return vim.health.error(command .. " cannot be run.", "Put it on the PATH, or name it: setup{ cmd = { … } }.")
+    return vim.health.error(command .. " cannot be run.", "Put it on the PATH, or set it: setup{ cmd = { … } }.")
   end
   local version = vim.system({ command, "--version" }, { text = true }):wait().stdout
   vim.health.ok(("%s, version %s"):format(vim.fn.exepath(command), vim.trim(version or "")))
   vim.health.info(command .. " doctor, in a shell, checks what a profile needs: torch, the compiler, the cache.")
   local clients = vim.lsp.get_clients({ name = "ridgeline" })
-  if #clients == 0 then vim.health.warn("No server runs.", "Call setup{}, and open a Python file.") end
+  if #clients == 0 then vim.health.warn("No server is running.", "Call setup{}, and open a Python file.") end
   vim.tbl_map(check_client, clients)
 end
 

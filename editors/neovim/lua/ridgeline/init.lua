@@ -1,7 +1,7 @@
---- What each line of a training step costs, as the Ridgeline language server tells it. |ridgeline.txt|
+--- What each line of a training step costs, as measured by the Ridgeline language server. |ridgeline.txt|
 local M = {}
 
---- What is shown. Read where it is needed: `setup` may be called at any time, or never.
+--- What is shown. Read when needed: `setup` may be called at any time, or never.
 M.options = {
   signs = true, -- time and memory in the sign column
   figures = true, -- time and memory at the end of costly lines
@@ -31,7 +31,7 @@ function M.setup(chosen)
   })
 end
 
---- The state of the current buffer in a few words; "" where there is nothing to say. It is text, no format: show it with
+--- The state of the current buffer in a few words; "" when there is none. It is text, not a format: show it with
 --- `%{v:lua.require'ridgeline'.statusline()}`.
 function M.statusline()
   local session, text = require("ridgeline.session"), require("ridgeline.text")
@@ -39,7 +39,7 @@ function M.statusline()
   local entry, summary, stale = session.entry(buffer), session.summary(buffer), session.stale_words(buffer)
   if session.progress(buffer) then return session.progress(buffer) end
   local failed = entry and entry.state == "failed" and "profile failed" or ""
-  if not summary or summary.timeMs == 0 then return failed end -- what an earlier server kept only predicts
+  if not summary or summary.timeMs == 0 then return failed end -- a kept profile whose step has not been timed
   local words = ("%s samples/s · %s"):format(text.figure(summary.samplesPerSecond), text.bytes(summary.peakBytes))
   local trial = entry and entry.trial
   local trying = trial and trial.running and " · trying batch size " .. trial.batchSize or ""

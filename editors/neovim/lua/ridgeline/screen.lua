@@ -1,5 +1,5 @@
---- Scratch buffers, written as rows of chunks: `{ { "words", "HighlightGroup" }, "words" }`. Words are shown as they
---- stand: nothing in them is run or expanded.
+--- Scratch buffers, written as rows of chunks: `{ { "text", "HighlightGroup" }, "text" }`. Text is shown
+--- verbatim: nothing in it is run or expanded.
 local M = {}
 
 local namespace = vim.api.nvim_create_namespace("ridgeline.screen")
@@ -15,7 +15,7 @@ function M.highlights()
   end
 end
 
---- A buffer that goes with its window and speaks of a buffer of code, in place of one that has the name already.
+--- A buffer that is deleted with its window and belongs to a buffer of code; replaces one of the same name.
 ---@param keys table<string, table> a function and its arguments, by key
 function M.buffer(name, code, keys)
   M.highlights()
@@ -51,7 +51,7 @@ function M.write(buffer, rows)
   end
 end
 
---- Shows a buffer in a window of its own; `place` is what nvim_open_win takes.
+--- Shows a buffer in its own window; `place` is the configuration for nvim_open_win.
 function M.open(buffer, place)
   local window = vim.api.nvim_open_win(buffer, true, vim.tbl_extend("force", { style = "minimal" }, place))
   vim.wo[window].wrap, vim.wo[window].cursorline = false, true
@@ -62,7 +62,7 @@ function M.close(window)
   if vim.api.nvim_win_is_valid(window) then vim.api.nvim_win_close(window, true) end
 end
 
---- Calls back whenever what is known of a profile has changed, as long as the buffer is there.
+--- Calls back whenever the state of a profile has changed, as long as the buffer exists.
 function M.follow(buffer, action)
   vim.api.nvim_create_autocmd("User", {
     pattern = "RidgelineChanged",

@@ -1,4 +1,4 @@
---- The talk with the server: starting it, asking it, and what it has told. Who shows something of it listens to the
+--- The connection to the server: starting it, requests, and the state that it has reported. Its changes are signalled by the
 --- autocommand `User RidgelineChanged`.
 local options = require("ridgeline").options
 local signs = require("ridgeline.signs")
@@ -9,23 +9,23 @@ local M = {}
 ---@class ridgeline.Buffer
 ---@field client integer
 ---@field summary table? of the profile that the file is part of
----@field tick integer? of the text that the summary speaks of
----@field asking boolean? one refresh at a time; another one that is wanted meanwhile follows
----@field again boolean?
+---@field tick integer? changedtick of the text that the summary is of
+---@field refreshing boolean? one refresh at a time
+---@field pending boolean? whether another refresh follows
 local buffers = {} ---@type table<integer, ridgeline.Buffer>
 local entries = {} ---@type table<string, table> by URI: the last ridgeline/profileChanged
 local progress = {} ---@type table<integer, string> by client
 local titles = {} ---@type table<integer, string> by client
-local SOON = 60000 -- ms: a server that dies twice within is not started a third time
+local SOON = 60000 -- ms: a server that dies twice within this time is not restarted a second time
 local restarted = -SOON
 
----@param words string shown as it stands
+---@param words string shown verbatim
 function M.say(words, level) vim.notify("ridgeline: " .. words, vim.log.levels[level or "INFO"]) end
 
 ---@return vim.lsp.Client?
 function M.client(buffer) return vim.lsp.get_clients({ name = "ridgeline", bufnr = buffer })[1] end
 
---- Asks the server. Without `on_error` a failure is told; neither is called for what was cancelled.
+--- Sends a request. Without `on_error` a failure is shown; neither callback is called for a cancelled request.
 function M.request(buffer, method, params, on_result, on_error)
   local client = M.client(buffer)
   if not client then return end
@@ -53,15 +53,15 @@ function M.start(buffer)
   if type(config.root_dir) ~= "string" then config.root_dir = vim.fs.root(buffer, config.root_markers) end
   local command = type(config.cmd) == "table" and config.cmd[1]
   if not command or vim.fn.executable(command) == 1 then return vim.lsp.start(config, { bufnr = buffer }) end
-  M.say(("cannot run %s. Put it on the PATH, or name it: setup{ cmd = { … } }."):format(command), "ERROR")
+  M.say(("cannot run %s. Put it on the PATH, or set it: setup{ cmd = { … } }."):format(command), "ERROR")
 end
 
---- Runs an action once a server serves the buffer; one that has ended is started again.
+--- Runs an action once a server serves the buffer; a server that has exited is restarted.
 function M.with_server(buffer, action)
   local client = M.client(buffer)
   if client and client.initialized then return action() end
   if vim.bo[buffer].filetype ~= "python" or vim.bo[buffer].buftype ~= "" then
-    return M.say("this is no Python file. Open your entry point first.", "WARN")
+    return M.say("this is not a Python file. Open your entry point first.", "WARN")
   end
   local waiting = vim.api.nvim_create_autocmd("LspAttach", {
     buffer = buffer,
@@ -83,16 +83,16 @@ function M.with_profile(buffer, action)
   end)
 end
 
--- ---- what is known
+-- ---- state
 
 function M.summary(buffer) return buffers[buffer] and buffers[buffer].summary end
 
---- Whether the summary speaks of the text as it stands.
+--- Whether the summary is of the current text.
 function M.is_of_now(buffer)
   return buffers[buffer] and buffers[buffer].tick == vim.api.nvim_buf_get_changedtick(buffer)
 end
 
---- The entry point that a buffer is part of; itself where none is known.
+--- The entry point that a buffer is part of; itself when none is known.
 function M.uri(buffer) return (M.summary(buffer) or { uri = vim.uri_from_bufnr(buffer) }).uri end
 
 --- The last ridgeline/profileChanged of a buffer's entry point.
@@ -103,7 +103,7 @@ function M.progress(buffer)
   return client and progress[client.id]
 end
 
---- Why the figures are not those of the code as it stands; nil where they are.
+--- Why the figures are not of the current code; nil when they are.
 function M.stale_words(buffer)
   local summary = M.summary(buffer)
   return summary and summary.stale and "stale: " .. text.printable(summary.staleReason) or nil
@@ -115,24 +115,24 @@ function M.each(action)
   end
 end
 
-local function tell()
+local function notify()
   vim.api.nvim_exec_autocmds("User", { pattern = "RidgelineChanged" })
   vim.cmd.redrawstatus({ bang = true })
 end
 
---- Asks anew for what a buffer shows.
+--- Requests what a buffer shows.
 function M.refresh(buffer)
   local state = buffers[buffer]
-  state.again = state.asking
-  if state.asking then return end
-  state.asking = true
+  state.pending = state.refreshing
+  if state.refreshing then return end
+  state.refreshing = true
   local document = { uri = vim.uri_from_bufnr(buffer) }
-  local tick = vim.api.nvim_buf_get_changedtick(buffer) -- what is pending of it is told before the request
+  local tick = vim.api.nvim_buf_get_changedtick(buffer) -- pending changes of it are sent before the request
   local function done()
-    state.asking = false
+    state.refreshing = false
     if buffers[buffer] ~= state then return end
-    tell()
-    if state.again then M.refresh(buffer) end
+    notify()
+    if state.pending then M.refresh(buffer) end
   end
   M.request(buffer, "ridgeline/summary", { textDocument = document }, function(summary)
     state.summary, state.tick = summary, tick
@@ -146,7 +146,7 @@ function M.refresh(buffer)
   if options.lenses then vim.lsp.codelens.refresh({ bufnr = buffer }) end
 end
 
--- ---- what is told
+-- ---- notifications
 
 function M.attached(client, buffer)
   if buffers[buffer] and buffers[buffer].client == client.id then return end
@@ -160,8 +160,8 @@ function M.attached(client, buffer)
   vim.api.nvim_create_autocmd("LspNotify", {
     group = group,
     buffer = buffer,
-    callback = function(heard)
-      if heard.data.method == "textDocument/didChange" and buffers[buffer] then M.refresh(buffer) end
+    callback = function(event)
+      if event.data.method == "textDocument/didChange" and buffers[buffer] then M.refresh(buffer) end
     end,
   })
   M.refresh(buffer)
@@ -180,13 +180,13 @@ end
 
 vim.api.nvim_create_autocmd("LspProgress", {
   group = vim.api.nvim_create_augroup("ridgeline.progress", {}),
-  callback = function(heard)
-    local client = vim.lsp.get_client_by_id(heard.data.client_id)
-    if client and client.name == "ridgeline" then progressed(client.id, heard.data.params.value) end
+  callback = function(event)
+    local client = vim.lsp.get_client_by_id(event.data.client_id)
+    if client and client.name == "ridgeline" then progressed(client.id, event.data.params.value) end
   end,
 })
 
-local function tell_failure(failure)
+local function show_failure(failure)
   local more = #failure.frames > 0 and "  :Ridgeline log shows the traceback." or ""
   M.say(text.printable(failure.message) .. more, "ERROR")
 end
@@ -195,8 +195,8 @@ end
 function M.changed(changed)
   local before = entries[changed.uri]
   entries[changed.uri] = changed
-  changed.told = before and before.profiling and not changed.profiling and changed.failure ~= nil
-  if changed.told then tell_failure(changed.failure) end
+  changed.reported = before and before.profiling and not changed.profiling and changed.failure ~= nil
+  if changed.reported then show_failure(changed.failure) end
   M.each(M.refresh)
 end
 
@@ -211,32 +211,32 @@ function M.exited(code, signal, client)
         served[#served + 1] = buffer
       end
     end)
-    tell()
+    notify()
     if (code == 0 and signal == 0) or vim.v.exiting ~= vim.NIL then return end
-    local again = signal ~= 0 and vim.uv.now() - restarted > SOON
-    local words = "the server has ended (exit code %d, signal %d). %s"
-    local what = again and "It is started again." or "The next :Ridgeline command starts it again."
+    local restarts = signal ~= 0 and vim.uv.now() - restarted > SOON
+    local words = "the server exited (exit code %d, signal %d). %s"
+    local what = restarts and "It is being restarted." or "The next :Ridgeline command restarts it."
     M.say(words:format(code, signal, what), "WARN")
-    if not again then return end
+    if not restarts then return end
     restarted = vim.uv.now()
     vim.tbl_map(M.start, served)
   end)
 end
 
--- ---- what the user asks for
+-- ---- commands of the user
 
 function M.profile(buffer)
   M.with_server(buffer, function()
     local uri = M.uri(buffer)
     entries[uri] = entries[uri] or { uri = uri }
-    entries[uri].told = false
+    entries[uri].reported = false
     M.request(buffer, "ridgeline/profile", { textDocument = { uri = uri } }, function(made)
       local words = "profiled: %s samples/s, %s at the peak, batch size %d"
       M.say(words:format(text.figure(made.samplesPerSecond), text.bytes(made.peakBytes), made.batchSize))
     end, function(problem)
-      if entries[uri].told then return end
+      if entries[uri].reported then return end
       entries[uri].failure = problem.data or { message = problem.message, kind = "error", frames = {}, output = "" }
-      tell_failure(entries[uri].failure)
+      show_failure(entries[uri].failure)
     end)
   end)
 end

@@ -1,16 +1,18 @@
---- Figures as the server's reports write them, at most three significant digits with units; bars; and words of others.
+--- Figures as text, by the rules of server/report/units.cpp, which tests/data/figures.json checks; bars; printable text.
 local M = {}
 
 local EIGHTHS = { "▏", "▎", "▍", "▌", "▋", "▊", "▉" }
 local HEIGHTS = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" }
 local UNKNOWN = "–"
 
---- Not null, as JSON says what is not known.
+--- Whether it is a finite number; JSON has null for what is unknown.
 local function known(value) return type(value) == "number" and value == value and math.abs(value) < math.huge end
 
 ---@param value number?
 function M.figure(value)
   if not known(value) then return UNKNOWN end
+  if value < 0 then return "-" .. M.figure(-value) end
+  if value >= 999500 then return (("%.2e"):format(value):gsub("%.?0*e", "e")) end
   if value >= 999.5 then
     local step = 10 ^ (math.floor(math.log10(value)) - 2)
     return ("%.0f"):format(math.floor(value / step + 0.5) * step)
@@ -29,18 +31,20 @@ end
 function M.duration(ms)
   if not known(ms) then return UNKNOWN end
   if ms == 0 then return "0 ms" end
-  if ms < 0.00095 then return ms < 0.00005 and "<0.1 µs" or ("%.1f µs"):format(ms * 1000) end
+  if math.abs(ms) < 0.00005 then return "<0.1 µs" end
+  if ms < 0 then return "-" .. M.duration(-ms) end
+  if ms < 0.00095 then return ("%.1f µs"):format(ms * 1000) end
   return in_units(ms * 1000, { { "µs", 1000 }, { "ms", 1000 }, { "s", 60 }, { "min", 60 }, { "h" } })
 end
 
 ---@param count number?
 function M.bytes(count)
-  if not known(count) then return UNKNOWN end
+  if not known(count) or count < 0 then return UNKNOWN end
   if count < 1023.5 then return ("%.0f B"):format(count) end
   return in_units(count / 1024, { { "KiB", 1024 }, { "MiB", 1024 }, { "GiB", 1024 }, { "TiB", 1024 }, { "PiB" } })
 end
 
---- A model's figure as sure as it is: "≈ 7.8 GiB" for a guess, "≥ 7.8 GiB" for a bound, plain where it is known.
+--- A figure of a model with its certainty: "≈ 7.8 GiB" for a guess, "≥ 7.8 GiB" for a bound, plain when it is known.
 ---@param estimate table?
 ---@param words fun(value: number?): string
 function M.estimated(estimate, words)
@@ -57,6 +61,8 @@ end
 ---@param fraction number?
 function M.share(fraction)
   if not known(fraction) then return UNKNOWN end
+  if fraction < 0 then return "-" .. M.share(-fraction) end
+  if fraction >= 9.995 then return ">999 %" end
   if fraction > 0 and fraction < 0.0005 then return "<0.1 %" end
   return ("%." .. (fraction > 0 and fraction < 0.0995 and 1 or 0) .. "f %%"):format(fraction * 100)
 end
@@ -71,10 +77,10 @@ end
 --- The height of a share, in one cell.
 function M.glyph(share) return HEIGHTS[math.min(math.max(math.ceil(share * 8), 1), 8)] end
 
---- The words of others in one line, without what a terminal would obey.
+--- Text from outside in one line, without control characters.
 function M.printable(words) return (tostring(words or ""):gsub("%c", " ")) end
 
---- Cut and filled to a width in cells; a negative width puts the words to the right.
+--- Cut and filled to a width in cells; a negative width aligns the text to the right.
 function M.fit(words, width)
   local cells = math.abs(width)
   if vim.fn.strdisplaywidth(words) > cells then words = vim.fn.strcharpart(words, 0, cells - 1) .. "…" end

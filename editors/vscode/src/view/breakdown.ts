@@ -1,4 +1,4 @@
-/** Where time and memory go: a bar of its parts, and a list of them to drill into. */
+/** The breakdown of time and memory: a bar of the parts, and a list of them to drill into. */
 import { bytes, duration, share } from '../figures';
 import type { Breakdown, BreakdownNode, Place } from '../protocol';
 import { button, h, place } from './dom';
@@ -13,16 +13,16 @@ interface Aspect {
   kind: 'time' | 'memory';
   title: string;
   value(node: BreakdownNode): number;
-  words(node: BreakdownNode): string;
+  text(node: BreakdownNode): string;
   part(node: BreakdownNode): number | null;
 }
 
 const aspects: Aspect[] = [
-  { kind: 'time', title: 'Run time', value: (node) => node.timeMs ?? 0, words: (node) => duration(node.timeMs), part: (node) => node.share },
-  { kind: 'memory', title: 'Memory at the peak', value: (node) => node.peakBytes, words: (node) => bytes(node.peakBytes), part: (node) => node.peakShare },
+  { kind: 'time', title: 'Run time', value: (node) => node.timeMs ?? 0, text: (node) => duration(node.timeMs), part: (node) => node.share },
+  { kind: 'memory', title: 'Memory at the peak', value: (node) => node.peakBytes, text: (node) => bytes(node.peakBytes), part: (node) => node.peakShare },
 ];
 
-/** Below this part of the whole a row says nothing. */
+/** Parts below this share of the whole are not shown. */
 const leastShown = 0.0005;
 const colours = 8;
 
@@ -42,7 +42,7 @@ export class BreakdownPanel {
     if (shown === this.shown) return;
     this.shown = shown;
     const focused = this.element.contains(document.activeElement) ? document.activeElement?.closest('[data-kind]')?.getAttribute('data-kind') ?? 'time' : null;
-    // Its own colour goes with a part through both bars.
+    // A part has the same colour in both bars.
     const order = [...node.children].sort((a, b) => (b.timeMs ?? 0) - (a.timeMs ?? 0)).map((child) => child.node);
     this.element.replaceChildren(this.crumbs(node, path), h('div.aspects', {}, ...aspects.map((aspect) => this.aspect(aspect, node, order))));
     if (focused !== null) this.element.querySelector<HTMLElement>(`[data-kind="${focused}"] .row`)?.focus();
@@ -70,7 +70,7 @@ export class BreakdownPanel {
     let left = 0;
     for (const child of children) {
       const width = aspect.value(child) / whole;
-      const segment = h(`div.segment.${colour(child)}`, { title: `${child.name}  ${share(aspect.part(child))}  ${aspect.words(child)}` });
+      const segment = h(`div.segment.${colour(child)}`, { title: `${child.name}  ${share(aspect.part(child))}  ${aspect.text(child)}` });
       place(segment, left, width);
       if (width > 0.18) segment.append(child.name);
       this.listen(segment, child);
@@ -79,7 +79,7 @@ export class BreakdownPanel {
     }
     if (children.length === 0) bar.append(h('div.nothing', {}, node.childCount === 0 ? 'no parts' : 'nothing'));
     return h(`div.aspect.${aspect.kind}`, { 'data-kind': aspect.kind },
-      h('div.head', {}, h('h2', {}, aspect.title), h('span.figure', {}, `${aspect.words(node)}${node.parent === null ? '' : ` · ${share(aspect.part(node))}`}`)),
+      h('div.head', {}, h('h2', {}, aspect.title), h('span.figure', {}, `${aspect.text(node)}${node.parent === null ? '' : ` · ${share(aspect.part(node))}`}`)),
       bar,
       h('ul.rows', { 'aria-label': aspect.title }, ...children.map((child) => this.row(aspect, child, whole, colour(child)))));
   }
@@ -87,7 +87,7 @@ export class BreakdownPanel {
   private row(aspect: Aspect, child: BreakdownNode, whole: number, colour: string): HTMLElement {
     const can = [child.childCount > 0 ? 'Enter drills in' : '', child.location === null ? '' : 'Space opens the code'].filter(Boolean).join(', ');
     const calls = child.calls > 1 ? `, ${child.calls} calls` : '';
-    const label = `${child.name}, ${child.type}${calls}, ${share(aspect.part(child))} of the ${aspect.kind}, ${aspect.words(child)}. ${can}`;
+    const label = `${child.name}, ${child.type}${calls}, ${share(aspect.part(child))} of the ${aspect.kind}, ${aspect.text(child)}. ${can}`;
     const meter = h(`div.meter.${colour}`);
     place(meter, 0, aspect.value(child) / whole);
     const row = h('button.row', { type: 'button', 'data-node': child.node, 'aria-label': label, title: label },
@@ -96,7 +96,7 @@ export class BreakdownPanel {
       h('span.type', {}, child.type === child.name ? '' : child.type),
       h('span.more', {}, child.childCount > 0 ? '›' : ''),
       h('span.share', {}, share(aspect.part(child))),
-      h('span.figure', {}, aspect.words(child)),
+      h('span.figure', {}, aspect.text(child)),
       meter);
     this.listen(row, child);
     row.addEventListener('keydown', (event) => {

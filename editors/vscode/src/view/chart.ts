@@ -1,11 +1,11 @@
 /** Time and memory against the batch size: what was measured, and the model through it. */
 import { bytes, duration } from '../figures';
-import type { Batch, Piece, Summary } from '../protocol';
+import type { Batch, PeakPiece, Summary, TimePiece } from '../protocol';
 import { h } from './dom';
 
 const size = { width: 280, height: 120, left: 4, right: 4, top: 8, bottom: 16 };
 
-type Curve = { name: string; kind: 'time' | 'memory'; words: (value: number) => string; points: [number, number][]; at: (batchSize: number) => number | null };
+type Curve = { name: string; kind: 'time' | 'memory'; format: (value: number) => string; points: [number, number][]; at: (batchSize: number) => number | null };
 
 export function chart(summary: Summary, preview: Batch | null): HTMLElement {
   const now = preview?.batchSize ?? summary.batchSize;
@@ -31,13 +31,13 @@ export function chart(summary: Summary, preview: Batch | null): HTMLElement {
     for (const [batchSize, value] of curve.points) {
       const mark = curve.kind === 'time' ? h('circle', { cx: x(batchSize), cy: y(value), r: 3 }) : h('rect', { x: x(batchSize) - 2.5, y: y(value) - 2.5, width: 5, height: 5 });
       mark.setAttribute('class', `point ${curve.kind}`);
-      mark.append(h('title', {}, `batch ${batchSize}: ${curve.words(value)}`));
+      mark.append(h('title', {}, `batch ${batchSize}: ${curve.format(value)}`));
       svg.append(mark);
     }
   }
   const legend = curves.map((curve) => {
     const value = curve.at(now);
-    return h('li', {}, h(`span.key.${curve.kind}`), `${curve.name} `, h('span.figure', {}, value === null ? '–' : curve.words(value)));
+    return h('li', {}, h(`span.key.${curve.kind}`), `${curve.name} `, h('span.figure', {}, value === null ? '–' : curve.format(value)));
   });
   return h('figure', {}, svg, h('ul.legend', {}, ...legend), h('figcaption', {},
     `against the batch size; measured from ${summary.sampledBatchSizes.low} to ${high}${now > high ? ', shaded beyond' : ''}`));
@@ -46,16 +46,16 @@ export function chart(summary: Summary, preview: Batch | null): HTMLElement {
 function curvesOf({ measured, models }: Summary): Curve[] {
   const known = (points: [number, number | null][]) => points.filter((point): point is [number, number] => point[1] !== null);
   return [
-    { name: 'time', kind: 'time', words: duration, points: known(measured.map((m) => [m.batchSize, m.timeMs])), at: (size) => valueOf(models.timeMs, size, 'MsPerSample', 'fixedMs') },
-    { name: 'memory', kind: 'memory', words: bytes, points: known(measured.map((m) => [m.batchSize, m.peakBytes])), at: (size) => valueOf(models.peakBytes, size, 'BytesPerSample', 'fixedBytes') },
+    { name: 'time', kind: 'time', format: duration, points: known(measured.map((m) => [m.batchSize, m.timeMs])), at: (size) => valueOf(models.timeMs, size, (piece) => piece.interceptMs + piece.slopeMs * size) },
+    { name: 'memory', kind: 'memory', format: bytes, points: known(measured.map((m) => [m.batchSize, m.peakBytes])), at: (size) => valueOf(models.peakBytes, size, (piece) => piece.interceptBytes + piece.slopeBytes * size) },
   ];
 }
 
 /** A model is straight between the batch sizes at which its pieces begin. */
-function valueOf(pieces: Piece[] | null, batchSize: number, slope: 'MsPerSample' | 'BytesPerSample', fixed: 'fixedMs' | 'fixedBytes'): number | null {
+function valueOf<Piece extends TimePiece | PeakPiece>(pieces: Piece[] | null, batchSize: number, valueIn: (piece: Piece) => number): number | null {
   const piece = pieces?.filter(({ fromBatchSize }, i) => i === 0 || fromBatchSize <= batchSize).at(-1);
-  const value = piece?.[slope] == null || piece[fixed] == null ? null : piece[slope] * batchSize + piece[fixed];
-  return value !== null && value > 0 ? value : null;
+  const value = piece === undefined ? 0 : valueIn(piece);
+  return value > 0 ? value : null;
 }
 
 function samples(end: number): number[] {

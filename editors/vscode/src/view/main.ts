@@ -1,7 +1,7 @@
-/** The view: one state comes in, elements follow it. Figures come from the daemon; none is made here. */
+/** The view: shows the state that the extension sends. Figures come from the daemon. */
 import { bytes, duration, estimated, rate, share } from '../figures';
-import type { FromView, ToView, ViewCommand, ViewState } from '../messages';
-import type { Batch, ByCategory, Estimate, Question, Summary } from '../protocol';
+import type { FromView, Question, ToView, ViewCommand, ViewState } from '../messages';
+import type { Batch, ByCategory, Estimate, Summary } from '../protocol';
 import { BreakdownPanel } from './breakdown';
 import { chart } from './chart';
 import { button, h, place } from './dom';
@@ -14,10 +14,10 @@ const run = (command: ViewCommand) => post({ type: 'command', command });
 const ask = (question: Question, gesture: number) => post({ type: 'ask', question, gesture });
 
 let state: ViewState | null = null;
-let answerGestures = 1_000_000; // those of the buttons, apart from those of the sliders
+let answerGestures = 1_000_000; // of the buttons; distinct from those of the sliders
 
 const step: ConstructorParameters<typeof Slider>[2]['step'] = (key, gesture) => {
-  if (state?.summary) ask(stepped(key, batchSizeNow(state), state.summary.answers.fits?.batchSize ?? batchSizeNow(state)), gesture);
+  if (state?.summary) ask(stepped(key, batchSizeNow(state), state.summary.answers.largestThatFits?.batchSize ?? batchSizeNow(state)), gesture);
 };
 const throughput = new Slider('Throughput', 'time', { step, drag: (samplesPerSecond, gesture) => ask({ samplesPerSecond: Math.min(samplesPerSecond, 0.995 * (state?.summary?.maxSamplesPerSecond ?? Infinity)) }, gesture) });
 const memory = new Slider('Peak memory', 'memory', { step, drag: (value, gesture) => ask({ bytes: value }, gesture) });
@@ -77,11 +77,11 @@ function showBatch(now: ViewState): void {
       preview === null ? null : h('span.knowledge', { role: 'status' }, `, ${knowledge(preview, summary)}`),
       preview === null ? null : h('span', {}, ` · profiled with ${summary.batchSize} `),
       preview === null ? null : button('button.link', 'undo', () => run('undo')),
-      preview === null ? ` · ${duration(summary.timeMs)} an iteration · ${summary.device}${summary.inPlaceOf === '' ? '' : ` in place of ${summary.inPlaceOf}`}` : null));
+      preview === null ? ` · ${duration(summary.timeMs)} per iteration · ${summary.device}${summary.inPlaceOf === '' ? '' : ` in place of ${summary.inPlaceOf}`}` : null));
   throughput.show(throughputReading(summary, preview));
   memory.show(memoryReading(summary, preview));
   obstacle.textContent = now.obstacle || (preview === null ? '' : whyPredicted(preview, summary));
-  atPeak.replaceChildren(...categories(preview?.byCategory ?? summary.peakBytesByCategory, preview));
+  atPeak.replaceChildren(...categories(preview?.byCategory ?? summary.byCategory, preview));
   others.replaceChildren(h('div.head', {}, h('h2', {}, 'Other batch sizes')), chart(summary, preview), ...answers(summary));
 }
 
@@ -107,16 +107,16 @@ function throughputReading(summary: Summary, preview: Batch | null): Reading | n
   const most = summary.maxSamplesPerSecond ?? value;
   if (value === null || most === null) return null;
   const bounded = summary.maxSamplesPerSecond !== null;
-  // What was measured can lie a little above what the model says is possible.
+  // A measured throughput can lie a little above the maximum of the model.
   const part = value < most ? `${share(value / most)} of the maximum` : 'at the maximum';
   return {
     value, most,
     interval: preview === null ? measuredInterval(summary)
       : preview.measured !== null ? measuredInterval({ ...preview.measured, batchSize: preview.batchSize })
       : (preview.samplesPerSecond?.interval ?? null),
-    words: `${preview === null || preview.measured !== null ? rate(value) : estimated(preview.samplesPerSecond, rate)} samples/s`,
-    note: (bounded ? part : '') + (preview?.measured ? ' · measured' : plusMinus(preview?.samplesPerSecond ?? null, rate)),
-    mostWords: bounded ? `maximum ${rate(most)}` : '',
+    text: `${preview === null || preview.measured !== null ? rate(value) : estimated(preview.samplesPerSecond, rate)} samples/s`,
+    note: (bounded ? part : '') + (preview?.measured ? ' · measured' : intervalText(preview?.samplesPerSecond ?? null, rate)),
+    mostText: bounded ? `maximum ${rate(most)}` : '',
     spoken: `${rate(value)} samples per second${bounded ? `, ${part}` : ''}, batch size ${preview?.batchSize ?? summary.batchSize}`,
     warning: extrapolation(summary, preview),
   };
@@ -125,17 +125,17 @@ function throughputReading(summary: Summary, preview: Batch | null): Reading | n
 function memoryReading(summary: Summary, preview: Batch | null): Reading | null {
   const value = preview === null ? summary.peakBytes : (preview.measured?.peakBytes ?? preview.peakBytes?.value ?? null);
   if (value === null) return null;
-  // Where the peak is a sliver of the capacity, the bar ends before it: a drag would else pass a GiB with each pixel.
+  // When the peak is a small part of the capacity, the bar ends before the capacity: otherwise each pixel would be a GiB.
   const most = Math.min(summary.capacityBytes, Math.max(8 * summary.peakBytes, value));
   const ends = most === summary.capacityBytes;
   return {
     value, most,
     interval: preview?.measured ? null : (preview?.peakBytes?.interval ?? null),
-    words: preview === null || preview.measured !== null ? bytes(value) : estimated(preview.peakBytes, bytes),
-    note: `${share(value / summary.capacityBytes)} of the capacity` + (preview?.measured ? ' · measured' : plusMinus(preview?.peakBytes ?? null, bytes)),
-    mostWords: ends ? `capacity ${bytes(summary.capacityBytes)}` : `${bytes(most)} ⋯ capacity ${bytes(summary.capacityBytes)}`,
+    text: preview === null || preview.measured !== null ? bytes(value) : estimated(preview.peakBytes, bytes),
+    note: `${share(value / summary.capacityBytes)} of the capacity` + (preview?.measured ? ' · measured' : intervalText(preview?.peakBytes ?? null, bytes)),
+    mostText: ends ? `capacity ${bytes(summary.capacityBytes)}` : `${bytes(most)} ⋯ capacity ${bytes(summary.capacityBytes)}`,
     spoken: `${bytes(value)} of ${bytes(summary.capacityBytes)}, batch size ${preview?.batchSize ?? summary.batchSize}`,
-    // Said once: by the bar above, where there is one.
+    // Shown once: by the bar above, if there is one.
     warning: preview?.fits === false ? 'Does not fit into memory.' : preview?.samplesPerSecond === null ? extrapolation(summary, preview) : '',
   };
 }
@@ -148,10 +148,10 @@ function measuredInterval({ lowMs, highMs, batchSize }: Pick<Summary, 'lowMs' | 
   return lowMs && highMs ? { low: (1000 * batchSize) / highMs, high: (1000 * batchSize) / lowMs } : null;
 }
 
-function plusMinus(estimate: Estimate | null, words: (value: number) => string): string {
+function intervalText(estimate: Estimate | null, format: (value: number) => string): string {
   const interval = estimate?.interval;
   if (!interval || interval.low === interval.high) return '';
-  return ` · ${words(interval.low)} to ${interval.high === null ? '?' : words(interval.high)}`;
+  return ` · ${format(interval.low)} to ${interval.high === null ? '?' : format(interval.high)}`;
 }
 
 const categoryNames: [keyof ByCategory, string][] = [
@@ -178,19 +178,19 @@ function categories(values: ByCategory, preview: Batch | null): HTMLElement[] {
   return [head, bar, h('ul.rows.plain', {}, ...rows)];
 }
 
-/** The batch sizes worth having, each a button that writes it into the code. */
-function answers({ answers: { fits, enough, balanced } }: Summary): HTMLElement[] {
+/** The recommended batch sizes, each a button that writes it into the code. */
+function answers({ answers: { largestThatFits, enoughThroughput, activationsEqualWeights } }: Summary): HTMLElement[] {
   const offer = (batch: Batch | null, what: string) => {
     if (batch === null) return [];
-    const seen = batch.measured;
-    const throughputWords = seen !== null ? `${rate(seen.samplesPerSecond)} samples/s` : batch.samplesPerSecond === null ? '' : `${estimated(batch.samplesPerSecond, rate)} samples/s`;
-    const words = [throughputWords, seen !== null ? bytes(seen.peakBytes) : estimated(batch.peakBytes, bytes), seen !== null ? 'measured' : batch.extrapolated ? 'extrapolated' : ''].filter(Boolean).join(' · ');
-    const size = button('button.size', String(batch.batchSize), () => ask({ batchSize: batch.batchSize }, answerGestures++), { title: 'Write it into the code', 'aria-label': `Batch size ${batch.batchSize}: ${what}` });
-    return [h('li', {}, size, h('span.what', {}, what, h('small', {}, words)))];
+    const { measured } = batch;
+    const throughputText = measured !== null ? `${rate(measured.samplesPerSecond)} samples/s` : batch.samplesPerSecond === null ? '' : `${estimated(batch.samplesPerSecond, rate)} samples/s`;
+    const text = [throughputText, measured !== null ? bytes(measured.peakBytes) : estimated(batch.peakBytes, bytes), measured !== null ? 'measured' : batch.extrapolated ? 'extrapolated' : ''].filter(Boolean).join(' · ');
+    const size = button('button.size', String(batch.batchSize), () => ask({ batchSize: batch.batchSize }, answerGestures++), { title: 'Write this batch size into the code', 'aria-label': `Batch size ${batch.batchSize}: ${what}` });
+    return [h('li', {}, size, h('span.what', {}, what, h('small', {}, text)))];
   };
   return [h('ul.answers', {},
-    ...(enough === null ? [h('li', {}, 'No greatest throughput is known: the model of the time does not show one.')] : []),
-    ...offer(enough, 'is enough: 95 % of the throughput; more brings little'),
-    ...offer(balanced, 'weights and activations are equal'),
-    ...offer(fits, 'is the largest that fits'))];
+    ...(enoughThroughput === null ? [h('li', {}, 'The maximum throughput is unknown: the time model does not show one.')] : []),
+    ...offer(enoughThroughput, 'gives 95 % of the maximum throughput: larger batches gain little'),
+    ...offer(activationsEqualWeights, 'weights and activations take equal memory'),
+    ...offer(largestThatFits, 'is the largest batch size that fits'))];
 }

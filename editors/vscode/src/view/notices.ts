@@ -1,26 +1,26 @@
-/** What goes on and what went wrong, in words, with the button for what comes next. */
+/** Notices about the daemon, trust and failures, with buttons for the next step. */
 import type { ViewCommand, ViewState } from '../messages';
 import { button, h } from './dom';
 
 export function notices(state: ViewState, run: (command: ViewCommand) => void): HTMLElement[] {
   const found: HTMLElement[] = [];
-  const say = (kind: string, words: string, ...buttons: [string, ViewCommand][]) =>
-    found.push(h(`div.notice.${kind}`, {}, h('p', {}, words), h('div.buttons', {}, ...buttons.map(([label, command]) => button('button.plain', label, () => run(command))))));
-  if (!state.trusted) say('info', 'This workspace is not trusted: none of its code is run, and nothing is profiled.', ['Manage trust', 'trust']);
+  const add = (kind: string, text: string, ...buttons: [string, ViewCommand][]) =>
+    found.push(h(`div.notice.${kind}`, {}, h('p', {}, text), h('div.buttons', {}, ...buttons.map(([label, command]) => button('button.plain', label, () => run(command))))));
+  if (!state.trusted) add('info', 'This workspace is not trusted: its code is not run, and nothing is profiled.', ['Manage trust', 'trust']);
   if (state.daemon === 'stopped') {
-    say('error', 'The daemon does not run.', ['Restart', 'restart'], ['Show log', 'log']);
+    add('error', 'The daemon is not running.', ['Restart', 'restart'], ['Show log', 'log']);
     return found;
   }
-  if (state.daemon === 'starting') say('info', 'The daemon is starting.');
+  if (state.daemon === 'starting') add('info', 'The daemon is starting.');
   if (state.profiling === null && state.failure !== null) {
     const frame = state.failure.frames.at(-1);
-    say('error', `The last profile failed: ${state.failure.message}`,
+    add('error', `The last profile failed: ${state.failure.message}`,
       ...(frame === undefined ? [] : [['Go to the line', 'failure'] as [string, ViewCommand]]), ['Show traceback', 'traceback'], ['Profile again', 'profile']);
   }
   return found;
 }
 
-/** Below the bars, because dragging one makes the rest stale: nothing may move under the pointer. */
+/** Below the bars: dragging one makes the figures stale, and nothing may move under the pointer. */
 export function ageNotice({ summary, failure, profiling }: ViewState, run: (command: ViewCommand) => void): HTMLElement[] {
   if (profiling !== null) {
     const bar = h('progress', { max: 100, value: profiling.percentage || null, 'aria-label': 'Profiling' });
@@ -38,6 +38,6 @@ export function welcome(state: ViewState, run: (command: ViewCommand) => void): 
       ? 'Open the Python file with your providers: model_provider, input_provider and iteration_provider.'
       : `There is no profile of ${state.file} yet.`),
     button('button.primary', 'Profile this file', () => run('profile'), { disabled: !state.trusted || state.file === null }),
-    h('p', {}, 'No entry point yet? One can be written for a model class of yours.'),
+    h('p', {}, 'No entry point yet? Ridgeline can write one for one of your model classes.'),
     button('button.secondary', 'Write an entry point…', () => run('entryPoint')));
 }

@@ -1,22 +1,22 @@
-/** A bar that can be dragged, by mouse and by keys: a figure with its interval, out of what is possible. */
-import type { Question } from '../protocol';
+/** A bar that can be moved by mouse and by keys: a figure with its interval, relative to the maximum. */
+import type { Question } from '../messages';
 import { h, place } from './dom';
 
 export interface Reading {
   value: number;
   interval: { low: number; high: number | null } | null;
-  /** The end of the bar; the figure at its end, in words. */
+  /** The end of the bar, and its text. */
   most: number;
-  mostWords: string;
-  words: string;
-  /** What a screen reader says. */
+  mostText: string;
+  text: string;
+  /** For screen readers. */
   spoken: string;
   note: string;
   warning: string;
 }
 
 export interface SliderEvents {
-  /** To this figure; gestures count up, one for each drag and each run of keys. */
+  /** To this figure. Each drag and each run of keys is a gesture with a number of its own. */
   drag(value: number, gesture: number): void;
   step(key: 'less' | 'more' | 'half' | 'double' | 'least' | 'most', gesture: number): void;
 }
@@ -29,7 +29,7 @@ let gestures = 0;
 
 export class Slider {
   readonly element: HTMLElement;
-  private readonly words = h('span.figure');
+  private readonly text = h('span.figure');
   private readonly note = h('div.note');
   private readonly end = h('span.end');
   private readonly warning = h('div.warning', { role: 'status' });
@@ -43,7 +43,7 @@ export class Slider {
   constructor(name: string, kind: 'time' | 'memory', private readonly events: SliderEvents) {
     this.track = h('div.track', { role: 'slider', tabindex: 0, 'aria-label': name, 'aria-valuemin': 0, title: 'Drag, or use the arrow keys: the batch size in the code follows' },
       this.fill, this.interval, h('div.grip'));
-    this.element = h(`section.slider.${kind}`, {}, h('div.head', {}, h('h2', {}, name), this.words), this.track, h('div.foot', {}, this.note, this.end), this.warning);
+    this.element = h(`section.slider.${kind}`, {}, h('div.head', {}, h('h2', {}, name), this.text), this.track, h('div.foot', {}, this.note, this.end), this.warning);
     this.listen();
   }
 
@@ -59,9 +59,9 @@ export class Slider {
     const { low, high } = reading.interval ?? { low: reading.value, high: reading.value };
     place(this.interval, low / reading.most, ((high ?? reading.most) - low) / reading.most);
     this.interval.hidden = reading.interval === null;
-    this.words.textContent = reading.words;
+    this.text.textContent = reading.text;
     this.note.textContent = reading.note;
-    this.end.textContent = reading.mostWords;
+    this.end.textContent = reading.mostText;
     this.warning.textContent = reading.warning;
     this.track.setAttribute('aria-valuemax', String(reading.most));
     this.track.setAttribute('aria-valuenow', String(Math.min(reading.value, reading.most)));
@@ -96,7 +96,7 @@ export class Slider {
     this.track.addEventListener('blur', () => (this.keyGesture = null));
   }
 
-  /** At most one question for each frame that is painted. */
+  /** At most one question per painted frame. */
   private dragTo(event: PointerEvent): void {
     const drag = this.dragging;
     if (drag === null) return;
