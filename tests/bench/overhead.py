@@ -68,7 +68,7 @@ def under_agent(recorder: Recorder, step: Step, iterations: int) -> float:
     try:
         return sum(recorder.record(step, (), iterations)) / 1e6 / iterations
     finally:
-        recorder.let_go()
+        recorder.detach()
 
 
 def under_profiler(step: Step, iterations: int, **options: bool) -> float:

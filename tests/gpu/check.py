@@ -112,7 +112,7 @@ def main() -> int:
     most = torch.cuda.max_memory_allocated()
     data = recorder.finish()
     (OUT / "recording.bin").write_bytes(data)
-    recorder.let_go()
+    recorder.detach()
     recording = Recording(data)
 
     ours: Counter[str] = Counter()

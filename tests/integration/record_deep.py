@@ -124,7 +124,7 @@ def main(name: str, agent_path: str) -> list[dict[str, int]]:
         recorder.record(step, (), 1)
         after = agent.work()
         counts.append({key: after[key] - (0 if key == "ops" else before[key]) for key in after})
-    recorder.let_go()
+    recorder.detach()
     return counts
 
 

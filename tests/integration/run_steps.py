@@ -44,7 +44,7 @@ def main(mode: str, entry_path: str, steps: int, agent: str) -> str:
         recorder.record(step, inputs, steps - 2)
         recorder.count(step, inputs, [])
         recorder.finish()
-        recorder.let_go()
+        recorder.detach()
         step(*inputs)
     else:
         for _ in range(steps):

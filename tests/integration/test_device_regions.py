@@ -166,5 +166,5 @@ def test_the_recorder_falls_back_on_it(device: tuple[Any, Fake], monkeypatch: py
     (warning,) = recorder.warnings()
     assert warning.startswith("There are no times of kernels: ")
     assert "between CUDA events" in warning
-    recorder.let_go()
+    recorder.detach()
     assert record(module, fake, lambda: torch.ones(4) + 1).activity_name == ()

@@ -8,7 +8,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import pytest
 
@@ -17,12 +17,15 @@ sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
 import torch
 from ridgeline_runner import timing, warm
+from ridgeline_runner.batch_sizes import candidates
+from ridgeline_runner.devices import Device
 from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.failure import is_out_of_memory
 from ridgeline_runner.fitting import Growth, find_growth, first_half_within
 from ridgeline_runner.recorder import class_lines
-from ridgeline_runner.session import Sampled, _recorded_iterations, _Session, batch_size_candidates
+from ridgeline_runner.samples import Sampled, recorded_iterations
 from ridgeline_runner.sources import imported_files
+from ridgeline_runner.training_step import TrainingStep
 
 
 @pytest.mark.parametrize(
@@ -47,19 +50,13 @@ def test_warm_after_two_when_the_step_has_run_at_another_batch_size(times: list[
 
 @pytest.mark.parametrize(("first", "runs"), [(True, 2), (False, 1)])
 def test_a_slow_step_is_warm_soon(first: bool, runs: int) -> None:
-    times = _Session._warm_up(
-        SimpleNamespace(_device=SimpleNamespace(synchronise=lambda: None)),
-        time.sleep,
-        (0.26,),
-        lambda: None,
-        first=first,
-    )
-    assert len(times) == runs
+    step = TrainingStep(None, time.sleep, Device())  # type: ignore[arg-type]
+    assert len(step.warm_up((0.26,), first=first)) == runs
 
 
 @pytest.mark.parametrize(("seconds", "count"), [(0.01, 30), (0.1, 10), (0.249, 5), (0.5, 2), (3.0, 2)])
 def test_a_slow_step_is_recorded_twice(seconds: float, count: int) -> None:
-    assert _recorded_iterations(Sampled(8, warmup_ns=[round(1e9 * seconds)]), 10, chosen=True) == count
+    assert recorded_iterations(Sampled(8, warmup_ns=[round(1e9 * seconds)]), 10, chosen=True) == count
 
 
 @pytest.mark.parametrize(("count", "ranks"), [(5, None), (6, (0, 5)), (9, (1, 7)), (20, (5, 14))])
@@ -92,7 +89,7 @@ def test_width_is_infinite_while_unknown() -> None:
 
 @pytest.mark.parametrize("chosen", [1, 2, 3, 64])
 def test_batch_size_candidates_are_other_positive_sizes(chosen: int) -> None:
-    sizes = batch_size_candidates(chosen)
+    sizes = candidates(chosen)
     assert len(set(sizes)) == len(sizes) >= 3
     assert all(size >= 1 and size != chosen for size in sizes)
 

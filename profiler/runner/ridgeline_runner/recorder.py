@@ -75,7 +75,7 @@ class Recorder:
             else:
                 self._note(problem)
 
-    def let_go(self) -> None:
+    def detach(self) -> None:
         """After the last recording: nothing of the agent is at work any more."""
         self._agent.detach_device_memory()
         self._agent.detach_memory()

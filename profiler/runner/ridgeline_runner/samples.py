@@ -1,0 +1,78 @@
+"""What a run measures of one batch size, and how many iterations that takes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from ridgeline_runner import timing
+from ridgeline_runner.training_step import SLOW_SECONDS
+
+MIN_ROUNDS = 6
+ROUND_SECONDS = 0.03
+WANTED_SIZES = 3
+_WANTED_HALF_WIDTH = 0.01
+_SHORT_SECONDS = 0.02  # a step that is shorter is run once untimed before each round, for the caches,
+_LEAST_OF_SHORT = 8  # which is to take little of the time: so many timed ones follow
+_ALL_EVERY = 4  # rounds: then known batch sizes are timed too, so that all are timed on the same machine state
+_RECORDED_SHARE, _RECORDED_SECONDS = 0.1, 1.0  # of the time budget, and at most
+_MIN_RECORDED, _MAX_RECORDED = 3, 30
+_SLOW_RECORDED = 2
+_OTHERS_RECORDED_SHARE = 0.3  # of what the user's batch size gets
+_OTHERS_MAX_RECORDED = 10
+
+
+@dataclass
+class Sampled:
+    """What one batch size gave."""
+
+    batch_size: int
+    check: bool = False  # not for the models: to see how far off they are
+    warmup_ns: list[int] = field(default_factory=list)
+    round_seconds: float = ROUND_SECONDS
+    iterations: int = 0  # that were timed
+    round_medians_ns: list[float] = field(default_factory=list)
+
+    @property
+    def estimate_ns(self) -> int:
+        return max(1, min(self.warmup_ns))
+
+    @property
+    def per_round(self) -> int:
+        """Iterations of one round of timing."""
+        return max(1, min(50, round(self.round_seconds * 1e9 / self.estimate_ns)))
+
+    @property
+    def enough_rounds(self) -> bool:
+        return len(self.round_medians_ns) >= MIN_ROUNDS
+
+    @property
+    def is_known(self) -> bool:
+        return self.enough_rounds and timing.relative_half_width(self.round_medians_ns) <= _WANTED_HALF_WIDTH
+
+
+def round_seconds(warmup_ns: list[int], budget_seconds: float) -> float:
+    """How long one round is to take: shorter than usual where the budget would not hold the least number of rounds."""
+    usual, step = ROUND_SECONDS, min(warmup_ns) / 1e9
+    if step < _SHORT_SECONDS:
+        usual = max(usual, _LEAST_OF_SHORT * step)
+    return min(usual, budget_seconds / (MIN_ROUNDS * WANTED_SIZES))
+
+
+def recorded_iterations(sampled: Sampled, budget_seconds: float, *, chosen: bool) -> int:
+    """How many iterations to record: the chosen batch size gives the figures of every line, the others show which of
+    them grow."""
+    seconds = min(_RECORDED_SECONDS, _RECORDED_SHARE * budget_seconds)
+    least, most = _MIN_RECORDED, _MAX_RECORDED
+    if sampled.estimate_ns > SLOW_SECONDS * 1e9:
+        least = _SLOW_RECORDED
+    if not chosen:
+        seconds, least, most = _OTHERS_RECORDED_SHARE * seconds, 1, _OTHERS_MAX_RECORDED
+    return min(most, max(least, math.ceil(seconds * 1e9 / sampled.estimate_ns)))
+
+
+def due(sampled: list[Sampled], cycle: int) -> list[Sampled]:
+    """The batch sizes of a turn: at times all, else those that have too few rounds, else those that are not known."""
+    if cycle % _ALL_EVERY == 0:
+        return sampled
+    return [s for s in sampled if not s.enough_rounds] or [s for s in sampled if not s.is_known]

@@ -1,0 +1,57 @@
+"""The user's training step: its inputs at a batch size, and iterations of it, bare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter, perf_counter_ns  # before user code can replace them
+from typing import Any
+
+from ridgeline_runner import timing
+from ridgeline_runner.devices import Device
+from ridgeline_runner.entry import EntryPoint
+
+SLOW_SECONDS = 0.25  # a step that takes so long is run as seldom as possible
+_MAX_WARMUP = 20
+_WARMUP_SECONDS, _LATER_WARMUP_SECONDS = 5.0, 1.0
+
+
+class TrainingStep:
+    """`function(*inputs)` runs one iteration, on `device`. Whatever user code raises passes through."""
+
+    def __init__(self, entry: EntryPoint, function: Callable[..., Any], device: Device) -> None:
+        self.entry = entry
+        self.function = function
+        self.device = device
+
+    def inputs(self, batch_size: int) -> tuple[Any, ...]:
+        return self.entry.inputs(batch_size)
+
+    def warm_up(
+        self, inputs: tuple[Any, ...], *, first: bool, after_each: Callable[[], None] = lambda: None
+    ) -> list[int]:
+        """Runs the step until it has settled; the times of the iterations in nanoseconds.
+
+        `first`: nothing of the step has run yet. Later batch sizes have only kernels and blocks of their own to find.
+        """
+        times: list[int] = []
+        deadline = perf_counter() + (_WARMUP_SECONDS if first else _LATER_WARMUP_SECONDS)
+        least = 2 if first else 1
+        while not timing.is_warm(times, least=least + 1):
+            self.device.synchronise()
+            times += self.times(inputs, 1)
+            after_each()
+            is_slow = min(times) > SLOW_SECONDS * 1e9 or perf_counter() > deadline
+            if len(times) >= _MAX_WARMUP or (len(times) >= least and is_slow):
+                break
+        return times
+
+    def times(self, inputs: tuple[Any, ...], count: int) -> list[int]:
+        """Nanoseconds of each of `count` iterations in a row. The device must be idle."""
+        times = []
+        function, synchronise = self.function, self.device.synchronise
+        for _ in range(count):
+            start = perf_counter_ns()
+            function(*inputs)
+            synchronise()
+            times.append(perf_counter_ns() - start)
+        return times
