@@ -26,7 +26,7 @@ struct Instruction {
 
 struct InstructionHash {
   std::size_t operator()(const Instruction& instruction) const {
-    return (reinterpret_cast<std::size_t>(instruction.code) ^ static_cast<std::size_t>(instruction.offset)) *
+    return (reinterpret_cast<std::size_t>(instruction.code) ^ static_cast<std::uint32_t>(instruction.offset)) *
                0x9E3779B97F4A7C15ULL >>
            16U;
   }

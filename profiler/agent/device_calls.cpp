@@ -102,7 +102,7 @@ std::uint64_t count_launches() {
   std::uint64_t count = 0;
   for (const ThreadBuffer* buffer : all_thread_buffers()) {
     for (const CallRecord& call : buffer->calls) {
-      count += functions[call.function].kind == recording::Call::kLaunch ? 1 : 0;
+      count += functions[call.function].kind == recording::Call::kLaunch ? 1U : 0U;
     }
   }
   return count;

@@ -76,7 +76,7 @@ void region_begin(std::uint16_t thread, std::uint32_t op) {
   Regions& regions = all();
   const std::lock_guard lock(regions.mutex);
   if (regions.bases.empty() || regions.pending.size() == kMaxRegions) {
-    regions.lost += regions.bases.empty() ? 0 : 1;
+    regions.lost += regions.bases.empty() ? 0U : 1U;
     return;
   }
   try {

@@ -47,8 +47,8 @@ std::vector<Span>& iteration_spans() {
 
 }  // namespace
 
-ThreadBuffer::ThreadBuffer(std::uint16_t index)
-    : index(index),
+ThreadBuffer::ThreadBuffer(std::uint16_t number)
+    : index(number),
       ops(kMaxOps),
       memory(kMaxMemory),
       calls(kMaxCalls),

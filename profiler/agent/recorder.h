@@ -95,7 +95,7 @@ struct Sample {
 };
 
 struct ThreadBuffer {
-  explicit ThreadBuffer(std::uint16_t index);
+  explicit ThreadBuffer(std::uint16_t number);
 
   struct OpenOp {
     const void* function;  ///< the at::RecordFunction, unique while it is open

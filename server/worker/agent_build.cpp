@@ -9,8 +9,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
+#include "base/content_hash.h"
 #include "base/file.h"
 #include "worker/cache.h"
 #include "worker/interpreter.h"
@@ -51,6 +53,21 @@ bool is_full(const std::string& folder) {
   return !problem && space.available < kLeastRoom;
 }
 
+/// What RIDGELINE_AGENT_FLAGS adds to the commands of the compiler and the linker, separated by spaces: how our tests
+/// turn warnings into errors and sanitizers on. A user's build has none, so that no warning of an unknown compiler or
+/// torch breaks it.
+std::string extra_flags() {
+  const char* flags = std::getenv("RIDGELINE_AGENT_FLAGS");  // NOLINT(concurrency-mt-unsafe): never written
+  return flags == nullptr ? "" : flags;
+}
+
+void add_extra_flags(std::vector<std::string>& command) {
+  std::istringstream flags(extra_flags());
+  for (std::string flag; flags >> flag;) {
+    command.push_back(flag);
+  }
+}
+
 std::vector<std::string> compile_command(const std::string& compiler, const protocol::WorkerEnvironment& environment,
                                          const std::string& sources) {
   std::vector<std::string> command = {compiler,
@@ -64,14 +81,20 @@ std::vector<std::string> compile_command(const std::string& compiler, const prot
   for (const std::string& folder : environment.include_dirs) {
     command.insert(command.end(), {"-isystem", folder});
   }
+  add_extra_flags(command);
   return command;
 }
 
 }  // namespace
 
 std::string agent_path(const std::string& cache, const protocol::WorkerEnvironment& environment) {
-  const std::string name = "torch-" + environment.torch + "-" + environment.python_tag + "-abi" +
-                           (environment.cxx11_abi ? "1" : "0") + "-" + sources_hash();
+  std::string name = "torch-" + environment.torch + "-" + environment.python_tag + "-abi" +
+                     (environment.cxx11_abi ? "1" : "0") + "-" + sources_hash();
+  if (const std::string flags = extra_flags(); !flags.empty()) {
+    base::ContentHash hash;
+    hash.add(flags);
+    name += "-flags-" + hash.text();
+  }
   return (fs::path(cache) / "agents" / file_name_of(name) / kAgentFile).string();
 }
 
@@ -124,6 +147,7 @@ bool AgentBuilder::prepare(const protocol::WorkerEnvironment& environment, const
     link_.command.push_back("-L" + folder);
   }
   link_.command.insert(link_.command.end(), {"-ltorch_python", "-ltorch_cpu", "-lc10", "-ldl"});
+  add_extra_flags(link_.command);
   return true;
 }
 

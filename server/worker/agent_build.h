@@ -14,7 +14,7 @@
 
 namespace ridgeline::worker {
 
-/// Where the agent for an environment lies, whether it is there or not.
+/// Where the agent for an environment, built with the flags of RIDGELINE_AGENT_FLAGS, lies or would lie.
 std::string agent_path(const std::string& cache, const protocol::WorkerEnvironment& environment);
 
 /// The C++ compiler that would build an agent: CXX, c++, g++ or clang++, as found on PATH. Empty when there is none.

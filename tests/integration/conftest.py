@@ -157,11 +157,18 @@ def line_cost(report: dict[str, Any], file: Path, mark: str) -> dict[str, Any]:
     return rows[0]
 
 
+AGENT_PATH_ENTRY = """\
+import pathlib, sys
+
+pathlib.Path(__file__).with_name("agent").write_text(sys.modules["_ridgeline_agent"].__file__)
+raise SystemExit
+"""
+
+
 @pytest.fixture(scope="session")
-def agent() -> Path:
-    """The agent of this interpreter, from the cache; built by the first profile."""
-    profile(ENTRIES / "layers" / "entry.py", "--time-budget", "0.2")
-    cache = Path(os.environ.get("RIDGELINE_CACHE") or Path.home() / ".cache" / "ridgeline")
-    agents = sorted(cache.glob("agents/*/_ridgeline_agent.so"), key=lambda path: path.stat().st_mtime)
-    assert agents
-    return agents[-1]
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The agent of this interpreter, in the cache: built, unless it is there, for an entry that names its file."""
+    entry = tmp_path_factory.mktemp("agent") / "entry.py"
+    entry.write_text(AGENT_PATH_ENTRY)
+    ridgeline("profile", entry, "--python", sys.executable)
+    return Path(entry.with_name("agent").read_text())

@@ -106,6 +106,20 @@ TEST_F(AgentBuild, PassesTheAbiAndTheIncludes) {
   EXPECT_THAT(words, HasSubstr("-isystem /env/include"));
 }
 
+TEST_F(AgentBuild, AddsTheFlagsOfTheEnvironmentForTheCompilerAndTheLinker) {
+  const std::string plain = agent_path(cache_.path().string(), environment());
+  const Variable flags("RIDGELINE_AGENT_FLAGS", "-Wall  -fsanitize=address");
+  compiler("echo \"$*\" > \"$output\"\ncase \"$*\" in */frames.cpp*) echo \"$*\" > " + (folder_ / "words").string() +
+           ";; esac\n");
+  start();
+  finish();
+  EXPECT_EQ(kind_, "") << message_;
+  const std::string agent = agent_path(cache_.path().string(), environment());
+  EXPECT_NE(agent, plain);
+  EXPECT_THAT(testing::content_of(folder_ / "words"), HasSubstr(" -Wall -fsanitize=address "));
+  EXPECT_THAT(testing::content_of(agent), HasSubstr(" -Wall -fsanitize=address"));
+}
+
 TEST_F(AgentBuild, SaysThatThereIsNoCompiler) {
   const Variable none("CXX", std::nullopt);
   const Variable path("PATH", folder_.path().string());
