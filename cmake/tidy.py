@@ -1,5 +1,5 @@
-"""tidy.py ROOT BUILD [--shipped]: clang-tidy on every C++ file of ours that BUILD/compile_commands.json compiles, or on
-those that are shipped: not the tests.
+"""tidy.py ROOT BUILD [--shipped]: clang-tidy on every C++ file of ours that BUILD/compile_commands.json compiles, and
+on the agent's, for the torch of the interpreter that runs this; or on those that are shipped: not the tests.
 
 Most of the time goes into what files include, so several files are looked at as one: written one after the other into
 BUILD/tidy/N.cpp, where they have to get along without two things of one name. Those that do not are looked at alone.
@@ -11,12 +11,14 @@ clang-tidy changes: BUILD/tidy/passed has an empty file per pass, named by the h
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import os
 import re
 import shlex
 import subprocess
 import sys
+import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
@@ -165,13 +167,26 @@ def sources_of(compiled: Path) -> list[Path]:
     return [compiled.parent / name.decode() for name in INCLUDE.findall(compiled.read_bytes())]
 
 
+def agent_commands(root: Path) -> dict[Path, str]:
+    """How server/worker/agent_build.cpp has the agent's files compiled, as far as clang-tidy is concerned."""
+    torch = importlib.util.find_spec("torch")
+    if torch is None or not torch.submodule_search_locations:
+        sys.exit("clang-tidy: the agent's files need torch in this Python")
+    headers = Path(torch.submodule_search_locations[0]) / "include"
+    system = [headers, headers / "torch" / "csrc" / "api" / "include", sysconfig.get_paths()["include"]]
+    flags = ["-std=c++20", "-D_GLIBCXX_USE_CXX11_ABI=1", '-DRIDGELINE_TORCH_VERSION="any"', f"-I{root}"]
+    command = shlex.join(["c++", *flags, *(word for folder in system for word in ("-isystem", str(folder)))])
+    return dict.fromkeys((root / "profiler" / "agent").rglob("*.cpp"), command)
+
+
 def main() -> int:
     root, build = (Path(argument).resolve() for argument in sys.argv[1:3])
     folder, passes = build / "tidy", build / "tidy" / "passed"
     passes.mkdir(exist_ok=True, parents=True)
     tool = subprocess.run([CLANG_TIDY, "--version"], capture_output=True, text=True, check=True).stdout
     entries = json.loads((build / "compile_commands.json").read_text())
-    commands = {file: entry["command"] for entry in entries for file in sources_of(Path(entry["file"]))}
+    compiled = {file: entry["command"] for entry in entries for file in sources_of(Path(entry["file"]))}
+    commands = agent_commands(root) | compiled  # a part of the agent is compiled for the unit tests, too
     ours = {file: text for file, text in commands.items() if file.suffix == ".cpp" and not file.is_relative_to(build)}
     if not ours:
         print("clang-tidy: found no files to look at")
