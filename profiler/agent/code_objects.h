@@ -1,4 +1,4 @@
-// What the agent tells of a code object.
+// What the recording says about a code object.
 #pragma once
 
 #include <Python.h>

@@ -34,7 +34,7 @@ struct Pending {
   std::uint16_t thread;
 };
 
-/// Everything here is under the lock, but for the number of the device, which control functions set.
+/// Guarded by the mutex, except the number of the device, which control functions set.
 struct Regions {
   std::int16_t device = 0;
   std::mutex mutex;
@@ -120,7 +120,7 @@ void begin_regions_of_iteration() {
   const std::lock_guard lock(regions.mutex);
   try {
     regions.bases.push_back({mark(regions.device), ticks()});
-  } catch (const std::exception&) {  // the regions of this iteration then count from the one before
+  } catch (const std::exception&) {  // the regions of this iteration are then relative to the previous one's base
   }
 }
 

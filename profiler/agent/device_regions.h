@@ -1,6 +1,6 @@
 // Times of a device by its own events, when CUPTI is unavailable: for each outermost operation, from the moment when
-// its stream reaches it to the moment when the stream is through with it. That is what it has the device do, and also
-// what the device waits for the host meanwhile: more than its kernels take, where they are short.
+// its stream reaches it to the moment when the stream has finished it. That includes the time in which the device waits
+// for the host: more than the kernels take, where they are short.
 //
 // The events are LibTorch's, which needs none of CUDA's headers (c10/core/Event.h).
 #pragma once
@@ -13,7 +13,8 @@
 
 namespace ridgeline::agent {
 
-/// From the next recording on, of this CUDA device. Why that is not possible; empty: it is. Caller: a control function.
+/// Records this CUDA device from the next recording on. Returns why that is not possible, or an empty string. Caller: a
+/// control function.
 std::string attach_regions(std::int16_t device);
 void detach_regions();
 
@@ -23,9 +24,9 @@ void region_begin(std::uint16_t thread, std::uint32_t op);
 void region_end(std::uint16_t thread, std::uint32_t op);
 
 void begin_regions();
-/// The device has nothing to do.
+/// Call while the device is idle.
 void begin_regions_of_iteration();
-/// Again: what is not through then is lost.
+/// Call while the device is idle: a region that has not finished is lost.
 void end_regions();
 
 struct DeviceRegion {

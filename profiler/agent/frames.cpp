@@ -1,9 +1,9 @@
-// Walks the frames of a thread, whatever their layout.
+// Walks the frames of a thread, independently of their layout.
 //
 // frames_3NN.h gives the layout of one minor version as a few functions: the innermost frame of a thread, the frame
 // that called a frame, its code (null where it runs none: a frame of the interpreter's own), its instruction as a byte
-// offset and as an address, and where its first argument stands. None of them follows a pointer out of a frame, except
-// position_of and first_argument, to code that is alive.
+// offset and as an address, and where its first argument is stored. None of them follows a pointer out of a frame,
+// except position_of and first_argument, to code that is alive.
 #define Py_BUILD_CORE  // the layout of frames is CPython's own
 #include "frames.h"
 
@@ -104,7 +104,7 @@ std::size_t read_frames(const PyThreadState* thread, const void* module_call, Ra
 FramesRead read_new_frames(const PyThreadState* thread, const void* module_call, const EarlierFrames& earlier,
                            PlacedFrame* frames, std::size_t capacity) {
   FramesRead read{0, 0};
-  std::size_t run = 0;                     // frames met again, one after the other
+  std::size_t run = 0;                     // earlier frames found, in a row
   std::size_t met = EarlierFrames::kNone;  // number of the last of them
   walk<InPlace>(*thread, module_call, capacity, [&](const RawFrame& frame, const void* address) {
     frames[read.count++] = {frame, address};

@@ -25,7 +25,7 @@ inline bool operator==(const RawFrame& a, const RawFrame& b) {
   return a.code == b.code && a.instance == b.instance && a.instruction == b.instruction;
 }
 
-/// Where the innermost frame of a thread stands. While an op is open on the thread, an equal mark means an equal stack.
+/// Where the innermost frame of a thread is. While an op is open on the thread, an equal mark means an equal stack.
 struct FrameMark {
   const void* frame;
   const void* instruction;
@@ -41,13 +41,13 @@ FrameMark innermost_frame(const _ts* thread);
 /// no lock, no GIL. `module_call` is the code object of torch.nn.Module._call_impl, or null.
 std::size_t read_frames(const _ts* thread, const void* module_call, RawFrame* frames, std::size_t capacity);
 
-/// A frame and where it stood.
+/// A frame and its address.
 struct PlacedFrame {
   RawFrame frame;
   const void* address;
 };
 
-/// The frames of a thread's previous walk, outermost first, found by where they stood.
+/// The frames of a thread's previous walk, outermost first, found by address.
 class EarlierFrames {
  public:
   static constexpr std::size_t kNone = ~std::size_t{0};
@@ -61,7 +61,7 @@ class EarlierFrames {
     numbers_[slot_of(frame.address)] = static_cast<std::uint32_t>(frames_.size());
     frames_.push_back(frame);
   }
-  /// A frame that stands elsewhere now.
+  /// The frame is at another address now.
   void move(std::size_t number, const void* address) {
     if (frames_[number].address != address) {
       frames_[number].address = address;
@@ -82,19 +82,19 @@ class EarlierFrames {
 
 /// The innermost frames that are always read.
 inline constexpr std::size_t kAlwaysRead = 128;
-/// So many frames in a row that stand where they stood, and wait at the same instruction, are taken for all below them.
+/// After so many consecutive frames at unchanged addresses and instructions, those below are assumed unchanged too.
 inline constexpr std::size_t kEnoughMet = 32;
 
 struct FramesRead {
   std::size_t count;  ///< read, innermost first
-  std::size_t below;  ///< earlier frames, outermost first, that were taken to be below the last one, unread
+  std::size_t below;  ///< earlier frames, outermost first, assumed to be below the last one, not read
 };
 
 /// As read_frames, but of a deep stack it reads about as many frames as are new since `earlier`: the walk ends once it
-/// has met `kEnoughMet` of them again beyond the first `kAlwaysRead`. So a walk costs as much as the calls that made
-/// its new frames, and a constant. A frame that was popped may have been pushed again at the same place by another
-/// caller; that a run of so many were, above which something else was called, without one walk in between, is taken to
-/// be impossible: then the lines below them would get time of another call's.
+/// has found `kEnoughMet` earlier ones in a row beyond the first `kAlwaysRead`. So the cost of a walk is a constant and
+/// a part proportional to the calls since the previous walk. A popped frame may have been pushed again at the same
+/// address by another caller. We assume that this does not happen to that many frames in a row between two walks; if
+/// it did, the lines below them would get the time of another call.
 FramesRead read_new_frames(const _ts* thread, const void* module_call, const EarlierFrames& earlier,
                            PlacedFrame* frames, std::size_t capacity);
 

@@ -1,4 +1,4 @@
-// After which operations the thread stays outside of operations for long.
+// After which operations a long gap follows: time outside of operations.
 #pragma once
 
 #include <array>
@@ -6,9 +6,9 @@
 
 namespace ridgeline::agent {
 
-/// Steps repeat themselves: a gap that was long where an operation ended will be long there again. Each long gap earns
-/// its place a few armings of the sampler's timer, in proportion to its length, so that arming it in vain costs at most
-/// a small part of the time that was spent in long gaps. Used by one thread; no allocation.
+/// Steps repeat themselves: where a long gap followed an operation, another one is expected. Each long gap earns its
+/// place a few armings of the sampler's timer, in proportion to its length, so that unnecessary armings cost at most a
+/// small part of the time that was spent in long gaps. Used by one thread; no allocation.
 class LongGaps {
  public:
   /// Whether a gap that begins at `place` is worth sampling. Spends an arming.
@@ -28,7 +28,7 @@ class LongGaps {
     const std::size_t slot = slot_of(place);
     Entry& entry = entries_[slot];
     if (entry.place != place || (filter_[slot / 64] >> (slot % 64) & 1U) == 0) {
-      entry = {place, 0};  // another place loses its armings, and earns them again
+      entry = {place, 0};  // another place loses its armings, and has to earn them again
     }
     entry.armings += units < kMost ? units : kMost;
     entry.armings = entry.armings < kMost ? entry.armings : kMost;
@@ -48,7 +48,7 @@ class LongGaps {
     return static_cast<std::size_t>((place * 0x9E3779B97F4A7C15ULL) >> 53U);
   }
 
-  std::array<std::uint64_t, kSlots / 64> filter_{};  ///< slots with armings left: all that most operations look at
+  std::array<std::uint64_t, kSlots / 64> filter_{};  ///< slots with armings left; most operations read only this
   std::array<Entry, kSlots> entries_{};
 };
 

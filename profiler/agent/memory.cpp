@@ -4,8 +4,8 @@
 // debug info, it sees threads that the user started, needs no lock, and leaves torch.profiler's own slot free.
 // A block keeps the deleter it was born with, so putting the real allocator back is safe at any time.
 //
-// A device's caching allocator cannot be stood in front of: LibTorch asks for it by its own name. Its events come
-// through MemoryReportingInfoBase, the only way without CUDA's headers.
+// A device's caching allocator cannot be replaced that way: LibTorch calls it directly. Its events come through
+// MemoryReportingInfoBase, the only way without CUDA's headers.
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
@@ -52,7 +52,7 @@ void note(const void* address, std::uint64_t bytes, std::int16_t device = kHost,
   }
 }
 
-/// LibTorch takes whatever lies in that slot for a ProfilerStateBase, and reads its configuration: it has to be one.
+/// LibTorch casts the object in that slot to ProfilerStateBase and reads its configuration, so it has to be one.
 class DeviceReporter final : public torch::profiler::impl::ProfilerStateBase {
  public:
   DeviceReporter()

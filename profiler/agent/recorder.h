@@ -162,7 +162,7 @@ class AgentWork {
   ThreadBuffer& buffer_;
 };
 
-/// What a device's caching allocator was asked for, of a block that it handed out.
+/// The request behind a block of a device's caching allocator.
 struct MemoryRequest {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;

@@ -9,7 +9,8 @@
 
 namespace ridgeline::agent {
 
-/// The requests at each address, taken from the last block on, since the requests may begin later than the blocks.
+/// The requests at each address. They are matched from the last block backwards, because the requests may begin later
+/// than the blocks.
 class RequestsByAddress {
  public:
   explicit RequestsByAddress(const std::vector<MemoryRequest>& requests) {
@@ -18,8 +19,8 @@ class RequestsByAddress {
     }
   }
 
-  /// That of the last block at the address that was not asked for yet, which has so many bytes. Null where it is not
-  /// known, and for a release.
+  /// The request of the last block of `bytes` at the address that was not taken yet. Null when it is unknown, and for a
+  /// release.
   const MemoryRequest* take(const void* address, std::uint64_t bytes) {
     const auto found = by_address_.find(reinterpret_cast<std::uint64_t>(address));
     if (bytes == 0 || found == by_address_.end() || found->second.empty()) {

@@ -3,10 +3,9 @@
 // A POSIX timer signals the iteration's own thread, and the handler reads that thread's frames. No other thread needs
 // the GIL for it, so a step that holds the GIL for long is neither slowed down nor misread.
 //
-// The timer is set for one signal at a time, by whoever knows when the next one is due: where a gap begins that was
-// long before, for soon; by the handler that took a sample, for half a millisecond later, or ten times what the sample
-// took where that is more, so that the handler never has more than a tenth of the time; where the gap ends, and by a
-// handler that found an op running, for much later.
+// The timer is set for one signal at a time: soon, where a gap begins that was long before; after a sample, in half a
+// millisecond, or ten times the sample's duration where that is longer, so that the handler never takes more than a
+// tenth of the time; much later, where a gap ends and when the handler finds an op running.
 #include <Python.h>
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -28,17 +27,17 @@ namespace ridgeline::agent {
 namespace {
 
 constexpr long kIntervalNs = 500'000;   ///< between samples of a gap
-constexpr long kSeldomNs = 20'000'000;  ///< between signals where no gap is foreseen, in the mean
+constexpr long kSeldomNs = 20'000'000;  ///< mean time between signals where no gap is expected
 constexpr long kLongGapNs = 200'000;    ///< shorter ones are not divided (server/analysis/attribution/timeline.h)
 constexpr std::uint64_t kPaysOneArmingNs = 100'000;
-constexpr long kMostShare = 10;                 ///< a sample is followed by so many times its own time without one
+constexpr long kMostShare = 10;                 ///< after a sample, no other for this many times its duration
 constexpr std::size_t kMaxPending = 1U << 16U;  ///< samples between two ops: a minute of them
 constexpr std::size_t kMaxPendingFrames = 1U << 18U;
 
 timer_t g_timer;
 /// Read by the handler, which interrupts the thread that writes it.
 volatile std::sig_atomic_t g_running = 0;
-volatile std::sig_atomic_t g_everywhere = 0;  ///< the first iteration: nothing was learned yet
+volatile std::sig_atomic_t g_everywhere = 0;  ///< the first iteration: no gaps are known yet
 bool g_learned = false;
 struct sigaction g_previous;
 const PyThreadState* g_thread = nullptr;
@@ -50,7 +49,7 @@ SamplerCounts g_counts;
 
 int signal_number() { return SIGRTMIN + 5; }
 
-/// Uniform in [0, bound). The handler may come in between: what it draws then is no less random.
+/// Uniform in [0, bound). The handler may interrupt it; what either draws then is still random.
 long draw(long bound) {
   g_random = g_random * 6364136223846793005ULL + 1442695040888963407ULL;
   return static_cast<long>((g_random >> 33U) % static_cast<std::uint64_t>(bound));
@@ -62,7 +61,7 @@ void signal_after(long ns) {
   ::timer_settime(g_timer, 0, &once, nullptr);
 }
 
-/// Never in step with an iteration that repeats itself.
+/// Random, so that it never synchronises with the iterations.
 long seldom() { return g_everywhere != 0 ? kIntervalNs : kSeldomNs / 2 + draw(kSeldomNs); }
 
 bool same_frames(const RawFrame* a, const RawFrame* b, std::size_t count) {
@@ -129,7 +128,7 @@ void on_timer(int /*signal*/, siginfo_t* /*info*/, void* /*context*/) {
   errno = saved_errno;
 }
 
-/// The handler may not ask the system for memory: it finds room, or drops the sample.
+/// The handler cannot allocate: it uses what room there is, or drops the sample.
 bool make_room(ThreadBuffer& buffer) {
   return buffer.samples.reserve() && buffer.raw_samples.reserve() && buffer.sampled_frames.reserve() &&
          buffer.raw_samples.make_usable(kMaxPending) && buffer.sampled_frames.make_usable(kMaxPendingFrames);
@@ -159,7 +158,7 @@ bool make_timer() {
   return true;
 }
 
-/// Takes back a signal that is on its way, so that whatever handled it before never sees one of ours.
+/// Consumes a pending signal, so that the handler installed before ours never gets it.
 void delete_timer() {
   sigset_t ours;
   sigset_t before;

@@ -7,10 +7,10 @@ namespace ridgeline::agent {
 
 struct ThreadBuffer;
 
-/// Samples the frames of the calling thread while no op runs on it, about every half millisecond of a long gap. Gaps
-/// are foreseen where one was long before (long_gaps.h); the process's first iteration is sampled all along, to learn
-/// them, and a signal every 20 ms finds those that nobody foresaw. False when the system has no timer for us; then
-/// nothing is sampled. `iteration_ended`: the iteration was recorded to its end.
+/// Samples the frames of the calling thread while no op runs on it, about every half millisecond of a long gap. A
+/// gap is expected where one was long before (long_gaps.h); the process's first iteration is sampled throughout, to
+/// learn them, and a signal every 20 ms finds gaps that were not expected. False when the system has no timer left;
+/// then nothing is sampled. `iteration_ended`: the iteration was recorded to its end.
 bool start_sampler();
 void stop_sampler(bool iteration_ended);
 /// In a forked child, which has no timer.
@@ -28,7 +28,7 @@ struct SamplerCounts {
   std::uint64_t samples = 0;      ///< stacks that it read
   std::uint64_t frames = 0;       ///< frames that it read
   std::uint64_t reads = 0;        ///< system calls that it read them with
-  std::uint64_t armings = 0;      ///< gaps that were foreseen
+  std::uint64_t armings = 0;      ///< gaps that were expected
   std::uint64_t cpu_ns = 0;       ///< processor time that it took
   std::uint64_t recorded_ns = 0;  ///< time in which it could be called
 };

@@ -4,6 +4,10 @@
 
 #include "safe_copy.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace ridgeline::agent {
 
 namespace {
@@ -16,6 +20,12 @@ std::size_t mix(std::size_t hash, std::size_t value) {
 /// Whether memory that was a code object when a signal handler read it still is one. A freed object has its
 /// reference count or its type overwritten by the allocator's links.
 bool is_code(const void* object) {
+#if defined(__SANITIZE_ADDRESS__)
+  // The sanitizer's allocator leaves the type, and puts a small number where the reference count was.
+  if (__asan_address_is_poisoned(object) != 0) {
+    return false;
+  }
+#endif
   PyObject header;
   if (!safe_copy(&header, object, sizeof(header))) {
     return false;

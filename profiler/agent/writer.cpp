@@ -177,7 +177,7 @@ void Writer::add_calls(const ThreadBuffer& buffer, std::uint16_t thread) {
   }
 }
 
-/// The operation is a call that has the device do one thing.
+/// The operation is a call that makes the device do one thing.
 void Writer::add_region(const DeviceRegion& region, const ThreadBuffer& buffer, std::uint16_t thread) {
   const OpRecord& op = buffer.ops[region.op];
   const std::uint64_t base = scale_.ns(region.base);
@@ -209,7 +209,7 @@ void Writer::add_region_activities() {
   columns_.loss[static_cast<std::size_t>(rec::Loss::kActivities)] += lost_regions();
 }
 
-/// As it stands in source code, where the name is a mangled one; cut off where that is absurdly long.
+/// Demangled where the name is mangled; truncated where it is very long.
 std::string readable(const std::string& name) {
   constexpr std::size_t kMaxBytes = 4096;
   int status = 0;

@@ -323,7 +323,7 @@ def test_another_tool_has_cupti(module: Any, fake: Fake) -> None:
     subscriber = ctypes.c_void_p()
     assert fake._library.cuptiSubscribe(ctypes.byref(subscriber), callback, None) == 0
     try:
-        assert "another tool has CUPTI" in module.attach_device([fake.path])
+        assert "another tool uses CUPTI" in module.attach_device([fake.path])
     finally:
         fake._library.cuptiUnsubscribe(subscriber)
     assert module.attach_device([fake.path]) == ""
@@ -443,4 +443,4 @@ def test_without_a_library_the_reason_is_told(module: Any, fake: Fake) -> None:
         module.attach_device("text")
     fake.set("GetVersion", 999)
     module.detach_device()
-    assert "cannot tell its version" in module.attach_device([fake.path])
+    assert "does not report its version" in module.attach_device([fake.path])

@@ -43,7 +43,7 @@ def test_the_device_is_the_one_with_most_of_the_model(cuda: list[int]) -> None:
     assert device.index == 1
     device.synchronise()
     assert cuda == [0, 1]
-    assert device.described() == {
+    assert device.description() == {
         "kind": "cuda",
         "name": "H100",
         "memoryBytes": 80 * 10**9,
@@ -56,7 +56,7 @@ def test_the_device_is_the_one_with_most_of_the_model(cuda: list[int]) -> None:
 def test_a_model_on_the_host_with_a_part_on_a_device(cuda: list[int]) -> None:
     device = Device.of([parameter("cpu", 100), parameter("cuda", 1, 0)])
     assert device.is_host
-    assert device.described()["kind"] == ""
+    assert device.description()["kind"] == ""
     device.synchronise()
     assert cuda == [0]
 
@@ -127,7 +127,7 @@ def test_a_device_that_is_slowed_down(nvml_library: str) -> None:
     clock = nvml.ClockOfDevice("1234", nvml_library)
     assert clock.warnings() == []
     for _ in range(3):
-        clock.look()
+        clock.sample()
     assert clock.warnings() == [
         "The device was slowed down by its power limit and its temperature while the step was timed: "
         "its clock was between 1200 and 1980 MHz."
@@ -137,13 +137,13 @@ def test_a_device_that_is_slowed_down(nvml_library: str) -> None:
 @pytest.mark.parametrize("library", ["/nowhere/nvml.so", "libm.so.6"])
 def test_without_the_drivers_library_no_clock_is_known(library: str) -> None:
     clock = nvml.ClockOfDevice("1234", library)
-    clock.look()
+    clock.sample()
     assert clock.warnings() == []
 
 
 def test_a_part_of_a_device_has_no_clock(nvml_library: str) -> None:
     clock = nvml.ClockOfDevice("MIG-99", nvml_library)
-    clock.look()
+    clock.sample()
     assert clock.warnings() == []
 
 

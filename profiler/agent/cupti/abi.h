@@ -1,8 +1,8 @@
 // CUPTI's binary interface, as far as the collector uses it: numbers, functions, and where fields lie in its records.
 //
-// The user's machine need not have CUPTI's headers, so the facts stand here; tests/integration/test_cupti_abi.py proves
-// them against the headers of every version that torch's wheels bring. From CUDA 11.8 to 13.5 records have grown nine
-// times, always at their ends: the fields below have not moved.
+// The user's machine need not have CUPTI's headers, so the facts are stated here; tests/integration/test_cupti_abi.py
+// checks them against the headers of every version that torch's wheels bring. From CUDA 11.8 to 13.5 records have grown
+// nine times, always at their ends: the fields below have not moved.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace ridgeline::agent::cupti {
 
-/// What cuptiGetVersion() tells. 18 is CUDA 11.8 to 12.1; from 13.0 on it is 10000 times the major version and more.
+/// The result of cuptiGetVersion(). 18 is CUDA 11.8 to 12.1; from 13.0 on it is 10000 times the major version and more.
 /// Another major version may move fields: it is refused until the test above knows it.
 inline constexpr std::uint32_t kOldestVersion = 18;
 inline constexpr std::uint32_t kNewestVersion = 139999;

@@ -19,14 +19,15 @@ constexpr std::array<Kind, 5> kKinds = {Kind::kConcurrentKernel, Kind::kMemcpy, 
 
 std::string refusal(const Functions& functions, Result result) {
   if (result == kMultipleSubscribers) {
-    return "another tool has CUPTI in this process, and it serves one only. Is the step run by torch.profiler, Nsight "
+    return "another tool uses CUPTI in this process, and CUPTI serves only one. Is the step run by torch.profiler, "
+           "Nsight "
            "Systems or another profiler?";
   }
   if (result == kNotPermitted) {
     return "this user may not profile the device. An administrator can allow it: "
            "https://developer.nvidia.com/ERR_NVGPUCTRPERM";
   }
-  return words_of(functions, result);
+  return describe(functions, result);
 }
 
 }  // namespace
@@ -93,7 +94,7 @@ std::string Collector::begin() {
   recording_.store(true, std::memory_order_relaxed);
   for (std::size_t i = 0; i < kKinds.size(); ++i) {
     const Result result = functions.enable(kKinds[i]);
-    if (result != kSuccess && kKinds[i] != Kind::kOverhead) {  // without that one, a little is not told
+    if (result != kSuccess && kKinds[i] != Kind::kOverhead) {  // without that one, only CUPTI's own work is unknown
       stop(i, 0);
       return refusal(functions, result);
     }
@@ -124,7 +125,7 @@ void Collector::detach() {
   }
   end();
   library_.functions.unsubscribe(subscriber_);
-  // The device is idle and the records are here: what its documentation asks for where no function of CUDA is going on.
+  // The device is idle and the records are here: as its documentation requires, and no function of CUDA is running.
   library_.functions.finalize();
   subscriber_ = nullptr;
 }
@@ -139,9 +140,9 @@ TickScale::Moment Collector::moment() const {
   for (int i = 0; i < 8; ++i) {
     std::uint64_t theirs = 0;
     const std::uint64_t before = now_ns();
-    const bool told = library_.functions.get_timestamp(&theirs) == kSuccess;
+    const bool is_read = library_.functions.get_timestamp(&theirs) == kSuccess;
     const std::uint64_t after = now_ns();
-    if (told && after - before < width) {
+    if (is_read && after - before < width) {
       width = after - before;
       best = {theirs, before + width / 2};
     }

@@ -1,4 +1,4 @@
-// What devices do while an iteration is recorded: CUPTI, subscribed to and let go.
+// What devices do while an iteration is recorded: CUPTI, subscribed to and released.
 //
 // One per process. The control functions are the runner's, called by one thread at a time; the device must be idle at
 // begin() and end(). CUPTI calls the rest, on threads of its own too. Needs neither Python nor LibTorch.

@@ -35,8 +35,8 @@ Library open_one(const std::string& candidate) {
   library.path = candidate;
   void* handle = ::dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) {
-    const char* words = ::dlerror();
-    library.error = words == nullptr ? candidate + " cannot be opened" : words;
+    const char* reason = ::dlerror();
+    library.error = reason == nullptr ? candidate + " cannot be opened" : reason;
     return library;
   }
   const std::string missing = read_functions(handle, library.functions);
@@ -46,7 +46,7 @@ Library open_one(const std::string& candidate) {
   }
   const Result result = library.functions.get_version(&library.version);
   if (result != kSuccess) {
-    library.error = candidate + " cannot tell its version: " + words_of(library.functions, result);
+    library.error = candidate + " does not report its version: " + describe(library.functions, result);
   } else if (library.version < kOldestVersion || library.version > kNewestVersion) {
     library.error = candidate + " has version " + std::to_string(library.version) +
                     ", and Ridgeline knows the records of CUDA 11.8 to 13";
@@ -75,10 +75,10 @@ Library open_library(const std::vector<std::string>& candidates) {
   return none;
 }
 
-std::string words_of(const Functions& functions, Result result) {
-  const char* words = nullptr;
-  const bool told = functions.get_result_string(result, &words) == kSuccess && words != nullptr;
-  return (told ? std::string(words) : "CUPTI error") + " (" + std::to_string(result) + ")";
+std::string describe(const Functions& functions, Result result) {
+  const char* text = nullptr;
+  const bool is_known = functions.get_result_string(result, &text) == kSuccess && text != nullptr;
+  return (is_known ? std::string(text) : "CUPTI error") + " (" + std::to_string(result) + ")";
 }
 
 }  // namespace ridgeline::agent::cupti

@@ -16,11 +16,11 @@ struct Library {
 };
 
 /// Opens the first candidate that is a CUPTI of a known version: a path, or a name for the loader. A library that the
-/// process has already loaded comes first, whatever the candidates are: there must be one CUPTI in a process.
-/// It stays open for ever. CUPTI's own threads may outlive every use of it.
+/// process has already loaded is preferred to all candidates: there must be only one CUPTI in a process.
+/// It is never closed: CUPTI's own threads may outlive every use of it.
 Library open_library(const std::vector<std::string>& candidates);
 
-/// The words of CUPTI for a result, with its number.
-std::string words_of(const Functions& functions, Result result);
+/// CUPTI's description of a result, with its number.
+std::string describe(const Functions& functions, Result result);
 
 }  // namespace ridgeline::agent::cupti

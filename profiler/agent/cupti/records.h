@@ -12,7 +12,7 @@
 
 namespace ridgeline::agent::cupti {
 
-/// The names of kernels, by content. A name that was never seen is copied with bounds, whatever the address is.
+/// The names of kernels, by content. A new name is copied with bounds; its address need not be valid.
 class KernelNames {
  public:
   KernelNames() : names_{""} {}
@@ -33,7 +33,7 @@ struct DeviceActivity {
   std::uint64_t bytes;  ///< copied or set; 0 for a kernel
   std::uint32_t device;
   std::uint32_t stream;
-  std::uint32_t correlation;  ///< of the call that asked for it
+  std::uint32_t correlation;  ///< of the call that requested it
   std::uint32_t name;         ///< in KernelNames
   recording::Activity kind;
 };

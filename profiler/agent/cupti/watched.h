@@ -14,7 +14,7 @@ namespace ridgeline::agent::cupti {
 /// What the function does, by the name that CUPTI gives it, such as `cudaLaunchKernel_ptsz_v7000`. Nothing for one that
 /// is not watched: those that take no time, which are called most.
 std::optional<recording::Call> kind_of_call(std::string_view name);
-/// As it stands in source code: `cudaLaunchKernel`.
+/// The name as in source code: `cudaLaunchKernel`.
 std::string_view plain_name(std::string_view name);
 
 struct WatchedFunction {

@@ -1,8 +1,8 @@
-"""What the code asks CUDA's caching allocator for. What it hands out, and tells its observers, is rounded up.
+"""The requests to CUDA's caching allocator. The blocks that it returns and reports to observers are rounded up.
 
 torch.cuda.memory keeps a history of its own, with the bytes and the stream of every request, for the pictures of
 "Understanding CUDA Memory Usage" in PyTorch's documentation. It is on, without stacks, until the first iteration has
-ended, and while iterations are recorded. Where there is none, recordings go without what was asked for.
+ended, and while iterations are recorded. Without a history, recordings lack the requested sizes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 
 _MOST = 1_000_000  # events that are kept: the last ones
 
-Request = tuple[int, int, int]  # address, bytes that were asked for, a number for the stream
+Request = tuple[int, int, int]  # address, requested bytes, a number for the stream
 
 
 class AllocatorHistory:
@@ -50,7 +50,7 @@ class AllocatorHistory:
 
 
 def _alive_blocks(segments: list[dict[str, Any]], index: int) -> list[tuple[int, int, int]]:
-    """Address, bytes that were asked for, stream."""
+    """Address, requested bytes, stream."""
     found = []
     for segment in segments:
         address = int(segment["address"])

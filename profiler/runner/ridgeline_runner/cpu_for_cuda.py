@@ -19,7 +19,7 @@ import torch.jit._builtins
 import torch.utils._device
 
 from ridgeline_runner import cuda_functions
-from ridgeline_runner.device_names import CPU, USE, asked_by_torch, cpu
+from ridgeline_runner.device_names import CPU, USE, called_by_torch, cpu
 
 Make = Callable[[Any], Callable[..., Any]]
 """Makes the replacement of a function from the original."""
@@ -34,12 +34,12 @@ def warnings() -> list[str]:
     """What a reader of the figures must know."""
     if not in_place_of():
         return []
-    words = ["The code asks for CUDA and ran on the CPU (--device cpu): times and memory are the CPU's."]
+    lines = ["The code asks for CUDA and ran on the CPU (--device cpu): times and memory are the CPU's."]
     if USE.half_autocast:
-        words.append(
+        lines.append(
             "Autocast to float16 ran as bfloat16, which takes as many bytes and which CPUs know for more operations."
         )
-    return words
+    return lines
 
 
 def install() -> None:
@@ -230,7 +230,7 @@ def _custom_autograd(original: Any) -> Any:
 
 def _autocast_query(original: Any) -> Any:
     def query(device_type: str | None = None) -> Any:
-        if asked_by_torch():
+        if called_by_torch():
             return original() if device_type is None else original(device_type)
         return original("cpu" if device_type is None else cpu_type(device_type))
 
@@ -245,7 +245,7 @@ def cpu_type(device_type: str) -> str:
 
 
 def _replace_loading() -> None:
-    """Tensors that were saved on a CUDA device, and those that shall be loaded to one."""
+    """Tensors that were saved on a CUDA device, and those that are to be loaded to one."""
 
     def restore(storage: Any, location: str) -> Any:
         if not location.startswith("cuda"):
@@ -253,7 +253,7 @@ def _replace_loading() -> None:
         USE.cuda = True
         return storage
 
-    # Asked before torch's own for CUDA, whose priority is 20.
+    # Called before torch's own for CUDA, whose priority is 20.
     torch.serialization.register_package(15, lambda _: None, restore)
     _replace(torch.jit, "load", _loading, "torch.jit")
 

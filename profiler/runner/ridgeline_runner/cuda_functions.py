@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from ridgeline_runner.device_names import CPU, USE, asked_by_torch, cpu
+from ridgeline_runner.device_names import CPU, USE, called_by_torch, cpu
 from ridgeline_runner.failure import Failure
 
 Function = Callable[..., Any]
@@ -172,7 +172,7 @@ def _by_caller(ours: Function, original: Any, name: str) -> Function:
     to_torch = _TO_TORCH.get(name, original) or ours
 
     def ask(*args: Any, **kwargs: Any) -> Any:
-        return (to_torch if asked_by_torch() else ours)(*args, **kwargs)
+        return (to_torch if called_by_torch() else ours)(*args, **kwargs)
 
     ask._dynamo_marked_constant = name in _CONSTANT  # type: ignore[attr-defined]  # the compiler asks once
     return functools.update_wrapper(ask, original)

@@ -13,7 +13,7 @@ CPU = torch.device("cpu")
 
 @dataclass
 class Use:
-    """Whether `--device cpu` is in effect, and what the code wanted of CUDA. Asking whether there is any is no use."""
+    """Whether `--device cpu` is in effect, and what the code used of CUDA. Checking whether there is any is no use."""
 
     in_effect: bool = False
     cuda: bool = False
@@ -37,7 +37,7 @@ def cpu(device: Any) -> Any:
     return CPU
 
 
-def asked_by_torch() -> bool:
+def called_by_torch() -> bool:
     """Whether the function that called our caller belongs to torch itself.
 
     torch._dynamo.variables does not: there the compiler calls what the user's code calls.

@@ -1,4 +1,4 @@
-"""The device that a model is on: waiting for it, what is told of it, and the library that records it."""
+"""The device that a model is on: waiting for it, its description for the report, and the library that records it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOST = -1  # kHost of profiler/agent/recorder.h
 
 
 class Device:
-    """The host, or a CUDA device as the process counts them: CUDA_VISIBLE_DEVICES and MIG have had their say."""
+    """The host, or a CUDA device as the process counts them: CUDA_VISIBLE_DEVICES and MIG are taken into account."""
 
     def __init__(self, index: int = HOST, others: Iterable[int] = ()) -> None:
         self.index = index
@@ -43,14 +43,14 @@ class Device:
             torch.cuda.synchronize(index)
 
     def forget_cached(self) -> None:
-        """Gives the memory that the caching allocator keeps back: before another batch size."""
+        """Releases the memory that the caching allocator keeps; called before another batch size."""
         if self._all:
             torch.cuda.empty_cache()
 
-    def look(self) -> None:
+    def sample(self) -> None:
         """Notes the clock, while the step is timed."""
         if self._clock is not None:
-            self._clock.look()
+            self._clock.sample()
 
     def warnings(self) -> list[str]:
         return self._clock.warnings() if self._clock is not None else []
@@ -69,7 +69,7 @@ class Device:
         free, _ = torch.cuda.mem_get_info(self.index)
         return min(int(memory), int(free) + int(torch.cuda.memory_reserved(self.index)))
 
-    def described(self) -> dict[str, Any]:
+    def description(self) -> dict[str, Any]:
         """For the result; empty for the host, which the daemon knows itself."""
         if self.is_host:
             return {"kind": "", "name": "", "memoryBytes": 0, "availableBytes": 0, **_allocator(HOST)}
@@ -84,9 +84,9 @@ class Device:
 
 
 def _allocator(index: int) -> dict[str, Any]:
-    """How the caching allocator was told to work, for which torch of different versions has different words."""
-    asked = getattr(torch._C, "_accelerator_getAllocatorSettings", None)
-    conf = asked() if asked else os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF")
+    """The caching allocator's settings, which versions of torch name differently."""
+    settings = getattr(torch._C, "_accelerator_getAllocatorSettings", None)
+    conf = settings() if settings else os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF")
     fraction = 1.0
     if index != HOST and hasattr(torch.cuda, "get_per_process_memory_fraction"):
         fraction = float(torch.cuda.get_per_process_memory_fraction(index))
@@ -98,7 +98,7 @@ def _uuid(index: int) -> str:
 
 
 def named_cupti() -> str:
-    """The library that the user names; it is used whatever the model is on."""
+    """The library that the user names; it is used on whichever device the model is."""
     return os.environ.get("RIDGELINE_CUPTI", "")
 
 
@@ -122,7 +122,7 @@ def cupti_candidates() -> list[str]:
 
 
 class LentSlot:
-    """torch.profiler needs the place where the agent hears of a device's memory: it gets it while it runs."""
+    """torch.profiler needs the slot in which the agent observes a device's memory: it gets the slot while it runs."""
 
     def __init__(self, agent: Any) -> None:
         self._agent = agent

@@ -65,7 +65,7 @@ def _module_name(stem: str, path: str) -> str:
 
 @dataclass(frozen=True)
 class _Installed:
-    """Finds one module where it is installed, whatever lies in the entry file's folder."""
+    """Finds one module where it is installed, whatever is in the entry file's folder."""
 
     name: str
     spec: ModuleSpec
@@ -183,7 +183,7 @@ class EntryPoint:
         try:
             signature = inspect.signature(step)
         except (TypeError, ValueError):
-            return  # a callable without a signature: the call itself will tell
+            return  # a callable without a signature: only the call can show it
         try:
             signature.bind(*inputs)
         except TypeError as problem:
@@ -206,11 +206,11 @@ class EntryPoint:
         return returned
 
     @staticmethod
-    def _wrong(provider: Callable[..., Any], kind: str, words: str) -> Failure:
+    def _wrong(provider: Callable[..., Any], kind: str, problem: str) -> Failure:
         code = getattr(provider, "__code__", None)
         return Failure(
             kind,
-            f"{getattr(provider, '__name__', type(provider).__name__)} {words}.",
+            f"{getattr(provider, '__name__', type(provider).__name__)} {problem}.",
             file=code.co_filename if code else None,
             line=code.co_firstlineno if code else None,
         )
@@ -229,7 +229,7 @@ def tensors_in(value: Any) -> list[Any]:
             continue
         seen.add(id(item))
         children: list[Any] = []
-        with contextlib.suppress(Exception):  # classes of the user's may do anything when they are asked
+        with contextlib.suppress(Exception):  # the user's classes may do anything here
             if isinstance(item, torch.Tensor):
                 found.append(item)
             children = list(itertools.islice(_children(item), _MAX_VALUES))
@@ -322,8 +322,8 @@ def _find(module: ModuleType, name: str, path: str) -> Callable[..., Any]:
             return provider
     for key, value in present.items():
         line = _definitions(path, functions_only=False).get(key, [1])[-1]
-        words = f"`{key}` must be a function, and is {_describe(value)}."
-        raise Failure("provider-invalid", words, file=path, line=line)
+        message = f"`{key}` must be a function, and is {_describe(value)}."
+        raise Failure("provider-invalid", message, file=path, line=line)
     functions = {key: value for key, value in vars(module).items() if inspect.isfunction(value)}
     wanted = [prefix + name for prefix in PREFIXES]
     close = [match for want in wanted for match in difflib.get_close_matches(want, functions, n=1, cutoff=0.8)]

@@ -1,7 +1,7 @@
-"""What went wrong, as a message: the kind, the words, and the user's own frames.
+"""What went wrong, as a message: the kind, the text, and the user's own frames.
 
-The error is the user's object: asking it for its words may raise, and gives anything. Whatever it gives, the message is
-bounded and valid text.
+The error is the user's object: its `__str__` may raise or return anything. The message is bounded and valid text in any
+case.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _RUNNER = os.path.dirname(os.path.abspath(__file__))
 _STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
 _EXCEPTION_GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # Python 3.11
 _CHECK_OF_TORCH = re.compile(r"\[enforce fail at [^\]]*\][^.]*\. ?")  # says nothing to its users
-_MAX_WORDS = 8192
+_MAX_TEXT = 8192
 _MAX_LINE = 500
 _MAX_CAUSES = 4
 
@@ -43,7 +43,7 @@ def describe(error: BaseException, stage: str, batch_size: int | None = None, *,
         "type": "failure",
         "kind": kind,
         "stage": stage,
-        "message": _words(error) + (_advice(error, kind) if advise else "") + _causes(error),
+        "message": _text(error) + (_advice(error, kind) if advise else "") + _causes(error),
         "exception": _name(error),
         "frames": _frames(error.__traceback__),
     }
@@ -57,12 +57,12 @@ def describe(error: BaseException, stage: str, batch_size: int | None = None, *,
 
 
 def summary(error: BaseException) -> str:
-    """The first line of the words, and the user's line: for a sentence."""
-    return _words(error).partition("\n")[0][:_MAX_LINE] + _place(error)
+    """The first line of the error's text, and the user's line: for a sentence."""
+    return _text(error).partition("\n")[0][:_MAX_LINE] + _place(error)
 
 
 def release(error: BaseException) -> None:
-    """Lets go of the frames of the error and of what it was raised from: they hold the step's tensors."""
+    """Drops the frames of the error and of what it was raised from: they hold the step's tensors."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
@@ -100,7 +100,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     return "can't allocate memory" in text or "not enough memory" in text or "out of memory" in text.lower()
 
 
-def safe_text(value: object, limit: int = _MAX_WORDS) -> str:
+def safe_text(value: object, limit: int = _MAX_TEXT) -> str:
     """`str(value)` as valid and bounded text, whatever the object does."""
     try:
         return _plain(str.__getitem__(str(value), slice(limit)))
@@ -125,7 +125,7 @@ def _name(error: BaseException) -> str:
     return _plain(type.__dict__["__name__"].__get__(type(error)))[:_MAX_LINE]
 
 
-def _words(error: BaseException) -> str:
+def _text(error: BaseException) -> str:
     text = safe_text(error)
     if isinstance(error, Failure):
         return text
@@ -136,7 +136,7 @@ def _words(error: BaseException) -> str:
 
 
 def _advice(error: BaseException, kind: str) -> str:
-    """What to do about errors whose own words do not say it."""
+    """What to do about errors whose own text does not say it."""
     if kind == "no-cuda":
         from ridgeline_runner import missing_cuda
 

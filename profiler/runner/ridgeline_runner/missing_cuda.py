@@ -1,4 +1,4 @@
-"""Whether a failure's cause is that there is no CUDA: by its words, or by the line that it comes from."""
+"""Whether a failure's cause is that there is no CUDA: by its text, or by the line that raised it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import torch
 from ridgeline_runner.device_names import USE
 from ridgeline_runner.overlay import source_of
 
-_SPEAKS = re.compile(r"cuda|cudnn|nvidia|\bgpus?\b", re.IGNORECASE)
+_NAMES_CUDA = re.compile(r"cuda|cudnn|nvidia|\bgpus?\b", re.IGNORECASE)
 _TORCH_SAYS = ("Cannot access accelerator device", "active drivers")  # the second is Triton
 
 
-def is_the_cause(error: BaseException, words: str) -> bool:
-    """`words` are the error's own. False on a machine with usable CUDA, but where `--device cpu` hides it."""
+def is_the_cause(error: BaseException, text: str) -> bool:
+    """`text` is the error's own. False on a machine with usable CUDA, unless `--device cpu` hides it."""
     if isinstance(error, (ImportError, SyntaxError)) or (torch.cuda.is_available() and not USE.in_effect):
         return False
-    return bool(_SPEAKS.search(words)) or any(part in words for part in _TORCH_SAYS) or _comes_from_cuda(error)
+    return bool(_NAMES_CUDA.search(text)) or any(part in text for part in _TORCH_SAYS) or _comes_from_cuda(error)
 
 
 def advice() -> str:
@@ -34,7 +34,7 @@ def advice() -> str:
 
 
 def _comes_from_cuda(error: BaseException) -> bool:
-    """Raised inside torch.cuda, or by a statement that speaks of CUDA or ends the program because of it."""
+    """Raised inside torch.cuda, or by a statement that mentions CUDA or ends the program because of it."""
     frames = traceback.extract_tb(error.__traceback__)
     while frames and "_sitebuiltins" in frames[-1].filename:  # exit() and quit()
         frames.pop()
@@ -45,7 +45,7 @@ def _comes_from_cuda(error: BaseException) -> bool:
         return True
     if f"{os.sep}site-packages{os.sep}" in file:
         return False
-    return any(_SPEAKS.search(text) for text in _reasons(file, line, ends=isinstance(error, SystemExit)))
+    return any(_NAMES_CUDA.search(text) for text in _reasons(file, line, ends=isinstance(error, SystemExit)))
 
 
 def _reasons(file: str, line: int, *, ends: bool) -> list[str]:

@@ -1,4 +1,4 @@
-"""The clock of a CUDA device, and what slows it down, as the driver's management library tells."""
+"""The clock of a CUDA device, and what slows it down, as the driver's management library reports it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _REASONS = {
 
 
 class ClockOfDevice:
-    """The slowest and the fastest clock seen, and the reasons for slow ones. Knows nothing where there is no library,
-    and of a part of a device (MIG), which has no clock of its own."""
+    """The slowest and the fastest clock seen, and the reasons for slow ones. Both are unknown without the library,
+    and for a part of a device (MIG), which has no clock of its own."""
 
     def __init__(self, uuid: str, library: str = "libnvidia-ml.so.1") -> None:
         self._seen: list[int] = []
@@ -33,7 +33,7 @@ class ClockOfDevice:
         except (OSError, AttributeError):
             pass  # no such library, or not that function
 
-    def look(self) -> None:
+    def sample(self) -> None:
         if self._library is None:
             return
         clock, reasons = ctypes.c_uint(), ctypes.c_ulonglong()
@@ -41,7 +41,7 @@ class ClockOfDevice:
             self._seen = [min([clock.value, *self._seen]), max([clock.value, *self._seen])]
         # By its older name, which all versions have.
         if self._library.nvmlDeviceGetCurrentClocksThrottleReasons(self._handle, ctypes.byref(reasons)) == 0:
-            self._reasons |= {words for bit, words in _REASONS.items() if reasons.value & bit}
+            self._reasons |= {reason for bit, reason in _REASONS.items() if reasons.value & bit}
 
     def warnings(self) -> list[str]:
         if not self._reasons or not self._seen:

@@ -19,7 +19,7 @@ def install(texts: dict[str, str]) -> None:
         return
     for path, text in texts.items():
         _texts[path] = _encoded(text)
-        # Without a time of modification nobody looks at the file again.
+        # Without a time of modification, linecache does not read the file again.
         linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
     whole_get_data, whole_path_stats = SourceFileLoader.get_data, SourceFileLoader.path_stats
 
@@ -46,7 +46,7 @@ def _encoded(text: str) -> bytes:
 
 
 def source_of(path: str) -> bytes:
-    """What the file holds, or what stands in for it. At most 16 MiB of it.
+    """The content of the file, or of its overlay. At most 16 MiB of it.
 
     Raises OSError when it cannot be read.
     """

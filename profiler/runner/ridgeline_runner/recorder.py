@@ -36,7 +36,7 @@ class Recorder:
         self._device = Device()
         self._lent = LentSlot(agent)
         self._records_device = False
-        self._by_events = ""  # why, where the device's events stand in for CUPTI
+        self._by_events = ""  # why, when the device's events replace CUPTI
         self._history: AllocatorHistory | None = None
         self._problems: dict[str, None] = {}  # in the order in which they came up
         self._names: dict[int, str] = {}
@@ -76,7 +76,7 @@ class Recorder:
                 self._note(problem)
 
     def detach(self) -> None:
-        """After the last recording: nothing of the agent is at work any more."""
+        """After the last recording: nothing of the agent is active any more."""
         self._agent.detach_device_memory()
         self._agent.detach_memory()
         self._agent.detach_device()
@@ -88,7 +88,7 @@ class Recorder:
         if self._by_events:
             found.append(
                 f"There are no times of kernels: {self._by_events}. Times of the device are those between CUDA events "
-                "around each operation, which stands for a kernel here, and hold also what it waits for the host."
+                "around each operation, shown as kernels, and include time in which the device waits for the host."
             )
         found += [f"There are no times of the device: {problem}." for problem in self._problems]
         if self._lent.was_lent:
@@ -121,7 +121,7 @@ class Recorder:
         return self._agent.peak_bytes()
 
     def set_models(self, positional: tuple[Any, ...], keywords: dict[str, Any]) -> list[tuple[str, Any]]:
-        """Names every module instance, and tells the agent the parameters and buffers. Returns the named parameters."""
+        """Names every module instance; passes parameters and buffers to the agent. Returns the named parameters."""
         models = dict(keywords) if keywords else {str(i): model for i, model in enumerate(positional)}
         parameters = []
         for key, model in models.items():
@@ -193,7 +193,7 @@ class Recorder:
 def name_compiled_kernels() -> None:
     """Makes the kernels that torch.compile generates for the CPU announce themselves as operations, each by its name.
 
-    Costs a few nanoseconds for a kernel that nobody records. Without it they are Python's time between operations.
+    Costs a few nanoseconds per kernel when nothing is recorded. Without it they are Python's time between operations.
     """
     with contextlib.suppress(Exception):  # a torch that cannot compile has no such kernels
         import torch._inductor.config as inductor

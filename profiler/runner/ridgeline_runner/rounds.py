@@ -50,8 +50,8 @@ class Rounds:
                         return
                     reporter.skip(error, s.batch_size, self._step.device)
                     sampled = [other for other in sampled if other is not s]
-            self._clock.look()
-            self._step.device.look()
+            self._clock.sample()
+            self._step.device.sample()
             seconds_left = deadline - perf_counter()
             spent = 1 - seconds_left / self._budget.seconds
             reporter.progress("time", 0.5 + 0.5 * min(1.0, spent), "Timing the bare step")

@@ -33,7 +33,7 @@ _MOST_UNUSED = 4096  # parameters with unused gradients; the daemon takes no mor
 
 
 def run(spec: dict[str, Any], channel: Channel) -> int:
-    """Profiles what `spec` describes and tells the daemon. The exit code: 0, 1 after a failure, or CHANNEL_LOST."""
+    """Profiles what `spec` describes and sends the results. The exit code: 0, 1 after a failure, or CHANNEL_LOST."""
     reporter = Reporter(channel)
     try:
         try:
@@ -134,7 +134,7 @@ class _Result:
                 "lowMHz": self._clock.low_mhz,
                 "highMHz": self._clock.high_mhz,
                 "inPlaceOf": cpu_for_cuda.in_place_of(),
-                "device": self._device.described(),
+                "device": self._device.description(),
                 "warnings": [
                     *cpu_for_cuda.warnings(),
                     *self._reporter.warnings,

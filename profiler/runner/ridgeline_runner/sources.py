@@ -1,4 +1,4 @@
-"""Which files of the user's a run has imported: a profile stands for as long as they do not change."""
+"""Which files of the user's a run has imported: a profile is valid while they do not change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MAX_FILES = 4096
 _MAX_PATH = 4096
 _RUNNER = os.path.dirname(os.path.abspath(__file__))
 
-_real_paths: dict[str, str] = {}  # of the modules of the warm parent: asking the system for all takes some 40 ms
+_real_paths: dict[str, str] = {}  # of the modules of the warm parent: resolving them all takes some 40 ms
 
 
 def remember_modules() -> None:
@@ -20,7 +20,7 @@ def remember_modules() -> None:
 
 
 def imported_files(project_root: str, environment_roots: list[str], entry: str) -> tuple[list[str], bool]:
-    """The entry file, the files of sys.modules that no environment holds, and the one that tells torch's version.
+    """The entry file, the files of sys.modules that no environment holds, and the one with torch's version.
 
     False with them when there are more than 4096, or a path that is too long or no UTF-8: then some are missing.
     """

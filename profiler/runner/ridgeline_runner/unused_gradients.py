@@ -15,7 +15,7 @@ class UnusedGradients:
 
     def find(self, step: Callable[[], Any]) -> list[dict[str, Any]]:
         """After the last iteration. The version of a tensor that an optimizer changes goes up; what changes a
-        parameter through `.data` leaves it, so that those whose version stayed are looked at for one more iteration.
+        parameter through `.data` leaves it, so that those whose version stayed are checked in one more iteration.
         """
         suspects = [(name, p) for name, p, version in self._versions if p.grad is not None and p._version == version]
         if not suspects:

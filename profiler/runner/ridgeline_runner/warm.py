@@ -72,10 +72,10 @@ def limit_memory(limit: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 
-def tell_where_it_hangs(output: int) -> None:
+def dump_stack_on_sigterm(output: int) -> None:
     """Before SIGTERM ends the process, writes where its Python code is: the daemon reads it when a run takes too long.
 
-    It works whatever the code does, holding the interpreter for ever included. Not in what the code forks itself.
+    It works even if the code holds the interpreter for ever. Processes that the code forks do not do it.
     """
     faulthandler.register(signal.SIGTERM, file=output, all_threads=False, chain=True)
     os.register_at_fork(after_in_child=lambda: faulthandler.unregister(signal.SIGTERM))
@@ -142,13 +142,13 @@ class _Parent:
             with contextlib.suppress(Exception):
                 import torch._dynamo  # noqa: F401
 
-            # What every child would do anew.
+            # What every child would otherwise do again.
             from ridgeline_runner import session, sources
 
             assert session
             sources.remember_modules()
             sys.modules["_ridgeline_agent"].adopt_orphans()
-            # A child's collector has only the child's own objects to look at: not torch's, on pages that it would copy.
+            # A child's garbage collector visits only the child's own objects: not torch's, on pages it would copy.
             gc.collect()
             gc.freeze()
         except Exception as error:  # noqa: BLE001
@@ -189,7 +189,7 @@ class _Parent:
             sys.modules["_ridgeline_agent"].end_with_parent()
             if os.getppid() != parent:
                 os._exit(status)  # it ended before the line above
-            tell_where_it_hangs(output)
+            dump_stack_on_sigterm(output)
             limit_memory(spec.get("memoryLimitBytes", 0))
             from ridgeline_runner import session
 
@@ -203,7 +203,7 @@ class _Parent:
             os._exit(status)
 
     def _reap(self) -> None:
-        """Tells the ends of runs, when nothing is left of them. Orphans that ended by themselves are only collected."""
+        """Reports the runs that have ended, once nothing is left of them. Other orphans are only reaped."""
         while True:
             try:
                 process, status = os.waitpid(-1, os.WNOHANG)
@@ -222,8 +222,8 @@ class _Parent:
         more = descendants.threads_on_machine() - self._usual_threads
         if self._children and more > descendants.MAX_PROCESSES // 2 and descendants.are_too_many():
             ended = descendants.end_all()
-            words = f"more than {descendants.MAX_PROCESSES} processes or {descendants.MAX_THREADS} threads"
+            reason = f"more than {descendants.MAX_PROCESSES} processes or {descendants.MAX_THREADS} threads"
             for process, run in self._children.items():
                 status = ended.get(process, signal.SIGKILL)
-                self._channel.send({"type": "exited", "id": run, "status": status, "tooMany": words})
+                self._channel.send({"type": "exited", "id": run, "status": status, "tooMany": reason})
             self._children.clear()
