@@ -6,6 +6,7 @@ import math
 import random
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -18,10 +19,11 @@ sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 import torch
 from ridgeline_runner import timing, warm
 from ridgeline_runner.batch_sizes import candidates
+from ridgeline_runner.channel import ChannelClosed
 from ridgeline_runner.devices import Device
 from ridgeline_runner.entry import tensors_in
-from ridgeline_runner.failure import is_out_of_memory
-from ridgeline_runner.fitting import Growth, find_growth, first_half_within
+from ridgeline_runner.failure import Failure, is_out_of_memory
+from ridgeline_runner.fitting import Growth, MemoryFit, find_growth, first_half_within
 from ridgeline_runner.recorder import class_lines
 from ridgeline_runner.samples import Sampled, recorded_iterations
 from ridgeline_runner.sources import imported_files
@@ -120,6 +122,76 @@ def test_growth_is_never_looked_for_at_what_did_not_fit(below: int) -> None:
 @pytest.mark.parametrize(("largest", "size"), [(40, 32), (32, 32), (31, 16), (1, 1), (0, 1), (1000, 32)])
 def test_the_first_half_that_is_told_to_fit(largest: int, size: int) -> None:
     assert first_half_within(64, largest) == size
+
+
+GIB = 1 << 30
+
+
+def fit_after(peak_of: Callable[[int], int], *, below: int = 4096, limit_bytes: int = GIB) -> MemoryFit:
+    fit = MemoryFit(Device(), limit_bytes)
+    fit.search(peak_of, below)
+    return fit
+
+
+def test_without_a_prediction_nothing_is_refused() -> None:
+    fit = MemoryFit(Device(), GIB)
+    assert not fit.has_searched
+    fit.check(1 << 24)
+    assert fit.first_half(64) == 32
+    assert fit.describe(64) == ""
+
+
+def test_what_lies_clearly_beyond_the_limit_is_refused() -> None:
+    fit = fit_after(lambda size: size * (GIB // 1024))
+    fit.check(4)  # it has run
+    fit.check(1280)  # by a quarter: another algorithm may need less
+    with pytest.raises(Failure, match="Batch size 1281 was not run: by batch sizes 2 and 4") as caught:
+        fit.check(1281)
+    assert caught.value.kind == "out-of-memory"
+    assert "it needs 2 GiB, the limit is 1 GiB" in fit.describe(2048)
+
+
+def test_without_a_limit_nothing_is_refused() -> None:
+    fit_after(lambda size: size * GIB, limit_bytes=0).check(4096)
+
+
+def test_the_process_itself_takes_room_too() -> None:
+    """64 MiB would do for 64 samples, if Python and torch did not have more than that already."""
+    mebibytes = [64, 640 * 1024]
+    halves = [fit_after(lambda size: size << 20, limit_bytes=limit << 20).first_half(128) for limit in mebibytes]
+    assert halves == [1, 64]
+
+
+def test_memory_is_searched_once_and_a_failure_ends_it() -> None:
+    ran = []
+
+    def fails(size: int) -> int:
+        ran.append(size)
+        raise SystemExit
+
+    fit = fit_after(fails)
+    assert fit.has_searched
+    fit.search(fails, 4096)
+    assert ran == [2]
+    assert fit.first_half(64) == 32
+
+
+def test_a_lost_channel_ends_the_search_and_the_run() -> None:
+    def lost(size: int) -> int:
+        raise ChannelClosed
+
+    with pytest.raises(ChannelClosed):
+        fit_after(lost)
+
+
+def test_large_inputs_are_a_reason_to_search() -> None:
+    inputs = (torch.zeros(1024), {"more": torch.zeros(1024)})  # 8 KiB
+    assert MemoryFit(Device(), 64 * 8192 - 1).should_search(inputs)
+    assert not MemoryFit(Device(), 64 * 8192).should_search(inputs)
+    assert not MemoryFit(Device(), 0).should_search(inputs), "no limit is known"
+    searched = MemoryFit(Device(), 8192)
+    searched.search(lambda size: size, 4096)
+    assert not searched.should_search(inputs)
 
 
 def test_tensors_are_found_in_nested_inputs() -> None:
