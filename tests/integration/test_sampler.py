@@ -51,8 +51,8 @@ def test_an_operation_reads_few_frames_however_deep_it_is(step: str, agent: Path
 def test_operations_that_follow_each_other_are_not_interrupted(agent: Path) -> None:
     first, *later = work("operations only", agent)
     assert first["signals"] > 20  # to learn
-    # A signal for every 20 ms in the mean, with an accident or two: where another process gets the processor, there is a
-    # gap. So the iteration counts that was disturbed least.
+    # A signal for every 20 ms in the mean, with an accident or two. When another process gets the processor there is a
+    # gap, too: the iteration that was disturbed least is the one to judge.
     assert min(counts["signals"] for counts in later) <= 20
     assert all(counts["ops"] > 1000 for counts in later)
 

@@ -34,7 +34,7 @@ PidFile none
 StrictModes no
 UsePAM no
 PasswordAuthentication no
-SetEnv RIDGELINE_CACHE={folder}/cache XDG_CACHE_HOME={folder}/home XDG_RUNTIME_DIR={folder}/run
+SetEnv {environment}
 """
 
 
@@ -95,7 +95,16 @@ def serving(agents: Path, address: str = "127.0.0.1", inside: Sequence[str] = ()
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     host = Host(folder, address, free_port())
-    (folder / "sshd_config").write_text(CONFIG.format(port=host.port, folder=folder, address=address))
+    environment = {
+        "RIDGELINE_CACHE": folder / "cache",
+        "XDG_CACHE_HOME": folder / "home",
+        "XDG_RUNTIME_DIR": folder / "run",
+        "RIDGELINE_AGENT_FLAGS": os.environ.get("RIDGELINE_AGENT_FLAGS", ""),  # those of the agents that were copied
+    }
+    settings = " ".join(f'"{name}={value}"' for name, value in environment.items())
+    (folder / "sshd_config").write_text(
+        CONFIG.format(port=host.port, folder=folder, address=address, environment=settings)
+    )
     log = folder / "sshd.log"
     with log.open("wb") as errors:
         server = subprocess.Popen([*inside, SSHD, "-D", "-e", "-f", folder / "sshd_config"], stderr=errors)
