@@ -42,7 +42,7 @@ PageReader g_pages;
 struct ByKernel {
   template <typename T>
   static const T* read(const T* from, T& copy) {
-    return g_pages.read(&copy, from, sizeof(T)) ? &copy : nullptr;
+    return g_pages.read(&copy, from, sizeof(T)) ? &copy : nullptr;  // NOLINT(bugprone-sizeof-expression): a pointer too
   }
 };
 

@@ -170,9 +170,10 @@ void keep_first_events() {
     }
   }
   RequestsByAddress requests(state().requests);
-  for (auto event = state().first.rbegin(); event != state().first.rend(); ++event) {
-    if (const MemoryRequest* request = requests.take(event->address, event->bytes)) {
-      event->requested = request->bytes;
+  for (std::size_t i = state().first.size(); i-- > 0;) {
+    FirstEvent& event = state().first[i];
+    if (const MemoryRequest* request = requests.take(event.address, event.bytes)) {
+      event.requested = request->bytes;
     }
   }
 }

@@ -359,6 +359,7 @@ bool matches_process() {
 
 }  // namespace ridgeline::agent
 
+// NOLINTNEXTLINE(readability-identifier-naming): CPython looks for this name
 extern "C" __attribute__((visibility("default"))) PyObject* PyInit__ridgeline_agent() {
   return ridgeline::agent::matches_process() ? PyModule_Create(&ridgeline::agent::kModule) : nullptr;
 }

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import eventually
 
 SCRIPT = Path(__file__).with_name("record_deep.py")
 # A recorded step of these takes some milliseconds. When its sampler starves it, it never ends.
@@ -35,10 +36,13 @@ def test_the_sampler_has_a_small_part_of_the_time(step: str, agent: Path) -> Non
 
 
 def test_a_deep_stack_is_sampled_by_few_system_calls(agent: Path) -> None:
-    for counts in work("recursion without operations", agent):
-        assert counts["samples"] > 0
-        assert counts["sampled_frames"] > 1000 * counts["samples"]
-        assert counts["sampler_reads"] < counts["sampled_frames"] / 5
+    def check() -> None:
+        for counts in work("recursion without operations", agent):
+            assert counts["samples"] > 0
+            assert counts["sampled_frames"] > 1000 * counts["samples"]
+            assert counts["sampler_reads"] < counts["sampled_frames"] / 5
+
+    eventually(check)
 
 
 @pytest.mark.parametrize("step", ["recursion with operations", "very deep recursion", "nested modules"])
@@ -49,16 +53,22 @@ def test_an_operation_reads_few_frames_however_deep_it_is(step: str, agent: Path
 
 
 def test_operations_that_follow_each_other_are_not_interrupted(agent: Path) -> None:
-    first, *later = work("operations only", agent)
-    assert first["signals"] > 20  # to learn
-    # A signal for every 20 ms in the mean, with an accident or two. When another process gets the processor there is a
-    # gap, too: the iteration that was disturbed least is the one to judge.
-    assert min(counts["signals"] for counts in later) <= 20
-    assert all(counts["ops"] > 1000 for counts in later)
+    def check() -> None:
+        first, *later = work("operations only", agent)
+        assert first["signals"] > 20  # to learn
+        for counts in later:
+            # A signal for every 20 ms in the mean, with an accident or two.
+            assert counts["signals"] <= 20
+            assert counts["ops"] > 1000
+
+    eventually(check)  # when another process gets the processor there is a gap, too, or no signal
 
 
 def test_long_gaps_between_operations_are_foreseen_and_sampled(agent: Path) -> None:
-    for counts in work("long gaps", agent)[1:]:
-        assert counts["armings"] >= 9  # the tenth is the iteration's end
-        assert counts["samples"] > 20
-        assert counts["signals"] < 1.5 * counts["samples"]
+    def check() -> None:
+        for counts in work("long gaps", agent)[1:]:
+            assert counts["armings"] >= 9  # the tenth is the iteration's end
+            assert counts["samples"] > 20
+            assert counts["signals"] < 1.5 * counts["samples"]
+
+    eventually(check)
