@@ -90,8 +90,8 @@ def reserved_checks() -> dict[str, bool]:
     checks = {}
     for check in report["checks"]:
         real, predicted = check["peakReservedBytes"], check["predicted"]["reservedBytes"]
-        words = f"reserved at {check['batchSize']}: {real}, predicted {predicted}"
-        checks[words] = abs(predicted / real - 1) <= RESERVED_TOLERANCE
+        check_name = f"reserved at {check['batchSize']}: {real}, predicted {predicted}"
+        checks[check_name] = abs(predicted / real - 1) <= RESERVED_TOLERANCE
     return checks or {"no batch size was checked": False}
 
 
@@ -125,9 +125,10 @@ def main() -> int:
     theirs = kernels_of_torch(step)
     times = (sum(ours.values()), sum(theirs.values()))
     unknown = sum(call == 0xFFFFFFFF for call in recording.activity_call)
-    asked = [r for size, r in zip(recording.memory_bytes, recording.memory_requested, strict=True) if size]
+    requested = [r for size, r in zip(recording.memory_bytes, recording.memory_requested, strict=True) if size]
     checks = {
-        f"what was asked for is known: of {sum(map(bool, asked))} of {len(asked)} blocks": bool(asked) and all(asked),
+        f"requests are known of {sum(map(bool, requested))} of {len(requested)} blocks": bool(requested)
+        and all(requested),
         f"the first iteration was kept: {len(recording.first_time)} events": bool(recording.first_time),
         f"no warnings: {recorder.warnings()}": not recorder.warnings(),
         f"nothing is lost: {recording.loss}": not any(recording.loss),
@@ -136,8 +137,8 @@ def main() -> int:
         f"peak: {peak_of(recording)} bytes, max_memory_allocated {most}": peak_of(recording) == most,
         **reserved_checks(),
     }
-    for words, passed in checks.items():
-        print("passed" if passed else "FAILED", words)
+    for name, passed in checks.items():
+        print("passed" if passed else "FAILED", name)
     return 0 if all(checks.values()) else 1
 
 

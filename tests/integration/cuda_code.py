@@ -92,7 +92,7 @@ def check_queries() -> None:
     assert isinstance(cuda.memory_summary(), str)
 
 
-def check_torch_itself_is_told_the_truth() -> None:
+def check_torch_itself_sees_that_there_is_no_cuda() -> None:
     inside = {"__name__": "torch.somewhere", "torch": torch}
     exec("there = torch.cuda.is_available(), torch.cuda.device_count(), torch.cuda.is_initialized()", inside)  # noqa: S102
     assert inside["there"] == (False, 0, False)

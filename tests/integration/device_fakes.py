@@ -1,4 +1,4 @@
-"""What the tests of devices share: libraries that stand in for CUDA's behind LibTorch, and recordings with one."""
+"""What the tests of devices share: fakes of CUDA's libraries behind LibTorch, and recordings with one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-// A CUDA device that has streams and events and nothing else, for machines without one: LibTorch asks it as it asks the
-// real one. Its work takes as long as it is told, one thing after the other.
+// A CUDA device that has streams and events and nothing else, for machines without one: LibTorch uses it like the
+// real one. Its work takes as long as a test says, one thing after the other.
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace {
 
-double g_free_at = 0;  ///< when what it was asked for is done, milliseconds
+double g_free_at = 0;  ///< when the requested work is done, milliseconds
 bool g_fails = false;
 
 double now() {

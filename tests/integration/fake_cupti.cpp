@@ -1,7 +1,7 @@
-// A libcupti for machines without a GPU: the real functions and records, and a device that is made up.
+// A libcupti for machines without a GPU: the real functions and records, and a fake device.
 //
 // Tests build it as a shared library. `fake_*` are their side: what user code launches, and how CUPTI misbehaves.
-// The device runs one thing after the other, each from when it was asked for, and takes as long as the test says.
+// The device runs one thing after the other, each from its request on, for as long as the test says.
 #include <pthread.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ constexpr Function kFunctions[] = {kCudaLaunchKernel,      kCudaGraphLaunch, kCu
 
 std::recursive_mutex g_mutex;
 std::map<std::string, long> g_options;  // what a test has set; 0 else
-std::map<std::string, long> g_counts;   // what CUPTI was asked to do
+std::map<std::string, long> g_counts;   // the calls of CUPTI's functions
 std::set<std::string> g_names;
 std::set<std::uint32_t> g_kinds;
 std::set<std::pair<std::uint32_t, std::uint32_t>> g_callbacks;
@@ -147,7 +147,7 @@ void put(std::vector<std::uint8_t>& record, std::size_t offset, T value) {
   std::memcpy(record.data() + offset, &value, sizeof(value));
 }
 
-/// A record of something that takes `ns` on the device, asked for now.
+/// A record of something that takes `ns` on the device, requested now.
 void run(std::uint32_t kind, std::uint32_t correlation, std::uint64_t ns, const char* name, std::uint64_t bytes,
          std::uint8_t copy_kind) {
   const std::uint64_t start = std::max(now(), g_free_at);
@@ -179,8 +179,8 @@ void run(std::uint32_t kind, std::uint32_t correlation, std::uint64_t ns, const 
   }
 }
 
-/// One end of a call that the subscriber is told of.
-void tell(const Function& function, std::uint32_t site, std::uint32_t correlation, std::uint64_t& data) {
+/// Reports one end of a call to the subscriber.
+void report(const Function& function, std::uint32_t site, std::uint32_t correlation, std::uint64_t& data) {
   if (g_callback == nullptr || g_callbacks.count({function.domain, function.number}) == 0) {
     return;
   }
@@ -196,12 +196,12 @@ void call(const Function& function, Body body) {
     const std::lock_guard lock(g_mutex);
     correlation = ++g_correlation;
   }
-  tell(function, 0, correlation, data);
+  report(function, 0, correlation, data);
   {
     const std::lock_guard lock(g_mutex);
     body(correlation);
   }
-  tell(function, 1, correlation, data);
+  report(function, 1, correlation, data);
 }
 
 }  // namespace
@@ -212,10 +212,10 @@ CUPTI Result cuptiGetVersion(std::uint32_t* result) {
   *result = version();
   return count("GetVersion");
 }
-CUPTI Result cuptiGetResultString(Result result, const char** words) {
+CUPTI Result cuptiGetResultString(Result result, const char** description) {
   static thread_local std::string text;
   text = "CUPTI_ERROR_" + std::to_string(result);
-  *words = text.c_str();
+  *description = text.c_str();
   return kSuccess;
 }
 CUPTI Result cuptiSubscribe(void** subscriber, Callback callback, void* /*user*/) {
@@ -311,7 +311,7 @@ CUPTI Result cuptiGetTimestamp(std::uint64_t* timestamp) {
 CUPTI Result cuptiActivityRegisterTimestampCallback(Timestamp timestamp) {
   const Result result = count("ActivityRegisterTimestampCallback");
   g_timestamp = result == kSuccess ? timestamp : nullptr;
-  g_free_at = 0;  // it was told by the other clock
+  g_free_at = 0;  // it was read from the other clock
   return result;
 }
 CUPTI Result cuptiFinalize() {

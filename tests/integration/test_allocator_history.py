@@ -1,4 +1,4 @@
-"""What the code asks a caching allocator for: torch's history of it, and what a recording makes of that.
+"""The requests to a caching allocator: torch's history of them, and their part in a recording.
 
 There is no GPU here. The snapshots have the form that PyTorch documents ("Understanding CUDA Memory Usage").
 """
@@ -90,7 +90,7 @@ def test_a_history_of_another_form_is_no_failure(memory: FakeMemory) -> None:
     assert history.take(0) == []
 
 
-def test_a_recording_has_what_was_asked_for(module: Any, report: Report) -> None:
+def test_a_recording_has_the_requests(module: Any, report: Report) -> None:
     module.set_memory_device(0)
     report(0x1000, 512)
 
@@ -124,8 +124,8 @@ def test_a_history_that_begins_late_is_matched_from_its_end(module: Any, report:
 
     module.set_requests([(0x1000, 1000, 0), (0x1000, 1500, 0)])
     recording = recorded(module, step)
-    asked = zip(recording.memory_bytes, recording.memory_requested, strict=True)
-    assert [requested for size, requested in asked if size] == [0, 1000, 1500]
+    events = zip(recording.memory_bytes, recording.memory_requested, strict=True)
+    assert [requested for size, requested in events if size] == [0, 1000, 1500]
     module.set_requests([])
 
 
@@ -176,7 +176,7 @@ def use_device(recorder: Recorder) -> None:
 
 
 def first_of(recorder: Recorder) -> list[tuple[int, int]]:
-    """Address and bytes that were asked for, of the events that the next recording keeps of the first iteration."""
+    """Address and requested bytes of the events that the next recording keeps of the first iteration."""
     recorder.record(lambda: None, (), 1)
     recording = Recording(recorder.finish())
     return list(zip(recording.first_address, recording.first_requested, strict=True))

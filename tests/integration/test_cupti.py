@@ -1,4 +1,4 @@
-"""The collector of device activities, with a CUPTI and a device that are made up: tests/integration/fake_cupti.cpp.
+"""The collector of device activities, with a fake CUPTI and a fake device: tests/integration/fake_cupti.cpp.
 
 Everything is real but the library: torch's ops, Python's stacks, the agent, the recording.
 """
@@ -127,7 +127,7 @@ def activities(recording: Recording) -> list[tuple[int, str]]:
 
 
 def calls_of(recording: Recording, name: str) -> list[int]:
-    """The calls that asked for the activities of that name."""
+    """The calls that requested the activities of that name."""
     return [recording.activity_call[i] for i, n in enumerate(recording.activity_name) if recording.string(n) == name]
 
 
@@ -289,10 +289,10 @@ def test_many_records_in_many_buffers(record: Any, fake: Fake) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trouble", "value"), [("unfinished", 1), ("drop", 1), ("small buffers", 64), ("clock is off", 10**12)]
+    ("problem", "value"), [("unfinished", 1), ("drop", 1), ("small buffers", 64), ("clock is off", 10**12)]
 )
-def test_what_cannot_be_known_is_counted_and_never_guessed(record: Any, fake: Fake, trouble: str, value: int) -> None:
-    fake.set(trouble, value)
+def test_unknown_activities_are_counted_and_never_guessed(record: Any, fake: Fake, problem: str, value: int) -> None:
+    fake.set(problem, value)
     recording = record(lambda: [fake.launch("kernel") for _ in range(5)])
     assert recording.activity_kind == ()
     assert recording.loss[LOST] == 5
@@ -329,19 +329,19 @@ def test_another_tool_has_cupti(module: Any, fake: Fake) -> None:
     assert module.attach_device([fake.path]) == ""
 
 
-@pytest.mark.parametrize(("result", "words"), [(NOT_PERMITTED, "may not profile"), (15, "CUPTI_ERROR_15 (15)")])
-def test_cupti_refuses(module: Any, fake: Fake, result: int, words: str) -> None:
+@pytest.mark.parametrize(("result", "reason"), [(NOT_PERMITTED, "may not profile"), (15, "CUPTI_ERROR_15 (15)")])
+def test_cupti_refuses(module: Any, fake: Fake, result: int, reason: str) -> None:
     fake.set("Subscribe", result)
-    assert words in module.attach_device([fake.path])
+    assert reason in module.attach_device([fake.path])
     fake.set("Subscribe", 0)
     fake.set("ActivityRegisterCallbacks", result)
-    assert words in module.attach_device([fake.path])
+    assert reason in module.attach_device([fake.path])
     assert fake.left == 0
     fake.set("ActivityRegisterCallbacks", 0)
     assert module.attach_device([fake.path]) == ""
     for what, value in (("ActivityEnable", result), ("EnableCallback", result)):
         fake.set(what, value)
-        assert words in module.begin()
+        assert reason in module.begin()
         module.end()
         assert fake.left == 1  # the subscription
         fake.set(what, 0)
@@ -358,7 +358,7 @@ def test_times_by_cuptis_own_clock(record: Any, fake: Fake) -> None:
     check_times(recording)
 
 
-def test_nothing_stays_when_it_is_let_go(module: Any, record: Any, fake: Fake) -> None:
+def test_nothing_is_left_after_a_detach(module: Any, record: Any, fake: Fake) -> None:
     record(lambda: fake.launch("kernel"))
     assert fake.left == 1  # the subscription
     module.detach_device()
@@ -370,7 +370,7 @@ def test_nothing_stays_when_it_is_let_go(module: Any, record: Any, fake: Fake) -
     assert len(record(lambda: fake.launch("again")).activity_kind) == 1
 
 
-def test_each_recording_begins_anew(record: Any, fake: Fake) -> None:
+def test_each_recording_starts_empty(record: Any, fake: Fake) -> None:
     assert len(record(lambda: fake.launch("kernel"), iterations=3).activity_kind) == 3
     fake.launch("in between")
     recording = record(lambda: fake.launch("other"))
@@ -433,11 +433,11 @@ def test_launches_and_activities_are_counted(module: Any, record: Any, fake: Fak
     assert module.device_counts() == (1, 2)
 
 
-def test_without_a_library_the_reason_is_told(module: Any, fake: Fake) -> None:
+def test_without_a_library_there_is_a_reason(module: Any, fake: Fake) -> None:
     assert module.attach_device([]) == "libcupti was not found"
-    words = module.attach_device(["/nowhere/libcupti.so.12", "libm.so.6"])
-    assert "/nowhere/libcupti.so.12" in words
-    assert "libm.so.6 has no cuptiGetVersion" in words
+    reason = module.attach_device(["/nowhere/libcupti.so.12", "libm.so.6"])
+    assert "/nowhere/libcupti.so.12" in reason
+    assert "libm.so.6 has no cuptiGetVersion" in reason
     assert module.attach_device(["/nowhere/libcupti.so.12", fake.path]) == ""
     with pytest.raises(TypeError):
         module.attach_device("text")

@@ -1,4 +1,4 @@
-"""`--device cpu`: code written for CUDA runs on the CPU unmodified, and says so; without it, it is told of it."""
+"""`--device cpu`: code written for CUDA runs on the CPU unmodified; without the option, the failure names it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_code_for_cuda_is_profiled_and_every_figure_labelled() -> None:
 
 
 @needs_no_cuda
-def test_code_for_cuda_is_told_of_the_option(tmp_path: Path) -> None:
+def test_a_failure_of_code_for_cuda_names_the_option(tmp_path: Path) -> None:
     entry = tmp_path / "entry.py"
     entry.write_text("import torch\n\n\ndef model_provider():\n    return torch.nn.Linear(2, 2).cuda()\n")
     entry.write_text(entry.read_text() + "def input_provider(batch_size=2): ...\ndef iteration_provider(model): ...\n")
@@ -91,7 +91,7 @@ CAUSES = {
     "assert": ("assert torch.cuda.is_available()  # here", "no-cuda"),
     "exit after a guard": ("if not torch.cuda.is_available():\n    sys.exit(1)  # here", "no-cuda"),
     "exit in the other branch": ("if torch.cuda.is_available():\n    pass\nelse:\n    exit()  # here", "no-cuda"),
-    "exit with words": ("sys.exit('no GPU found')  # here", "no-cuda"),
+    "exit with a message": ("sys.exit('no GPU found')  # here", "no-cuda"),
     "raise after a guard": (
         "if torch.cuda.device_count() < 1:\n    print('x')\n    raise RuntimeError('too few')  # here",
         "no-cuda",

@@ -67,7 +67,7 @@ def test_a_recording_has_the_events_of_one_device(module: Any, report: Report) -
     on_host = events(recorded(module, step))
     assert {reserved for _, _, reserved in on_host} == {0}
     assert not {address for address, _, _ in on_host} & {0x1000, 0x2000, 0x9000}
-    assert len([size for _, size, _ in on_host if size == 400]) == 1  # once, though torch has two ways to tell
+    assert len([size for _, size, _ in on_host if size == 400]) == 1  # once, though torch has two ways to report it
     report(0x2000, -1024)
     report(0x9000, -2048, device=1)
 
@@ -111,11 +111,11 @@ def test_threads_of_torch_have_the_observer_too(module: Any, report: Report) -> 
     module.set_memory_device(0)
 
     @torch.jit.ignore
-    def tell(x: torch.Tensor) -> torch.Tensor:
+    def add(x: torch.Tensor) -> torch.Tensor:
         report(0x8000, 512)
         return x
 
-    recording = recorded(module, lambda: torch.jit.wait(torch.jit.fork(tell, torch.ones(1))))
+    recording = recorded(module, lambda: torch.jit.wait(torch.jit.fork(add, torch.ones(1))))
     assert events(recording) == [(0x8000, 512, 2 * MIB)]
     report(0x8000, -512)
 
@@ -135,7 +135,7 @@ def test_torchs_profiler_can_have_the_slot(module: Any, report: Report) -> None:
     assert [address for address, _, _ in events(recorded(module, step))] == [0x1000, 0x1000]
 
 
-def test_let_go_it_sees_nothing(module: Any, report: Report) -> None:
+def test_nothing_is_seen_after_a_detach(module: Any, report: Report) -> None:
     module.set_memory_device(0)
     assert module.detach_device_memory()
     assert not module.detach_device_memory()

@@ -1,4 +1,4 @@
-"""What the runner makes of devices, without one: who is asked to wait, which library is used, what is told."""
+"""The runner's handling of devices, without one: which are synchronised, which library is used, what is reported."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_a_part_of_a_device_has_no_clock(nvml_library: str) -> None:
     assert clock.warnings() == []
 
 
-def test_launches_that_cupti_does_not_tell_of_are_a_warning() -> None:
+def test_launches_that_cupti_does_not_report_are_a_warning() -> None:
     class Agent:
         def __getattr__(self, name: str) -> Any:
             return {

@@ -1,4 +1,4 @@
-"""Every kind of Python frame: each operation stands on the line that called it, and the line ran as often as it did.
+"""Every kind of Python frame: each operation is on the line that called it, and the line ran as often as it did.
 
 Interpreters differ here (comprehensions are inlined from CPython 3.12 on, for one): `./dev matrix` runs this on each.
 """

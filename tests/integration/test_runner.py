@@ -120,7 +120,7 @@ def test_growth_is_never_looked_for_at_what_did_not_fit(below: int) -> None:
 
 
 @pytest.mark.parametrize(("largest", "size"), [(40, 32), (32, 32), (31, 16), (1, 1), (0, 1), (1000, 32)])
-def test_the_first_half_that_is_told_to_fit(largest: int, size: int) -> None:
+def test_the_first_half_that_is_predicted_to_fit(largest: int, size: int) -> None:
     assert first_half_within(64, largest) == size
 
 
@@ -207,7 +207,7 @@ def test_tensors_are_found_in_nested_inputs() -> None:
     assert tensors_in(endless) == []
 
 
-def test_out_of_memory_is_told_from_other_errors() -> None:
+def test_out_of_memory_is_distinguished_from_other_errors() -> None:
     with pytest.raises(RuntimeError) as caught:
         torch.empty(1 << 60)
     assert is_out_of_memory(caught.value)
@@ -265,7 +265,7 @@ def test_a_module_that_torch_wrote_for_this_process_is_not_the_users(
     assert imported(monkeypatch, tmp_path / "project", *own, generated) == [str(path) for path in own]
 
 
-def test_imported_files_that_cannot_be_named_are_missed_aloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_files_that_cannot_be_named_make_the_list_incomplete(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     entry = tmp_path / "entry.py"
     entry.touch()
     bad = ModuleType("bad")

@@ -64,7 +64,7 @@ def test_operations_that_follow_each_other_are_not_interrupted(agent: Path) -> N
     eventually(check)  # when another process gets the processor there is a gap, too, or no signal
 
 
-def test_long_gaps_between_operations_are_foreseen_and_sampled(agent: Path) -> None:
+def test_long_gaps_between_operations_are_expected_and_sampled(agent: Path) -> None:
     def check() -> None:
         for counts in work("long gaps", agent)[1:]:
             assert counts["armings"] >= 9  # the tenth is the iteration's end

@@ -67,7 +67,7 @@ class Buffer {
   }
   Buffer& record(Kind kind) {
     record_ = bytes_.size();
-    bytes_.resize(record_ + bytes_of(static_cast<std::uint32_t>(kind)), 0xA5);  // fields that nobody may read
+    bytes_.resize(record_ + bytes_of(static_cast<std::uint32_t>(kind)), 0xA5);  // fields that must not be read
     return put(kKindOffset, kind);
   }
   Buffer& activity(Kind kind, const ActivityLayout& layout, std::uint64_t start, std::uint64_t end,
