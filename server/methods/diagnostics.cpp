@@ -123,7 +123,7 @@ void add_advice(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) 
     diagnostic.severity = severity_of(advice.kind);
     diagnostic.code = analysis::kAdviceCodes[static_cast<std::size_t>(advice.kind)];
     diagnostic.source = kSource;
-    diagnostic.message = report::advice_words(advice, figures->profile());
+    diagnostic.message = report::advice_text(advice, figures->profile());
     diagnostics.push_back(std::move(diagnostic));
   }
 }

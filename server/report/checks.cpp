@@ -16,11 +16,11 @@ namespace ridgeline::report {
 namespace {
 
 constexpr int kName = 8;       // where the names begin
-constexpr int kText = 21;      // where the words begin
+constexpr int kText = 21;      // where the text begins
 constexpr int kMaxLines = 12;  // of one check
 constexpr std::array<const char*, 3> kStatusNames = {"ok", "note", "FAIL"};
 
-/// The words from kText on. A path is not cut, however long: it must be there to be copied.
+/// Wraps text from column kText on. A path is not cut, however long: the user may copy it.
 void wrap(Page& page, std::string row, std::string_view text) {
   int used = kText;
   while (!text.empty()) {

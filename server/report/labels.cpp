@@ -41,7 +41,7 @@ std::string will_not_fit(const Advice& advice) {
 }
 
 /// "1.31× throughput", with the bound where there is only one.
-std::string times_words(const analysis::Estimate& wanted, double now) {
+std::string times_text(const analysis::Estimate& wanted, double now) {
   analysis::Estimate times{wanted.value / now, std::nullopt, wanted.certainty};
   if (wanted.interval) {
     times.interval = {wanted.interval->low / now, std::nullopt};
@@ -51,12 +51,12 @@ std::string times_words(const analysis::Estimate& wanted, double now) {
 }
 
 /// As it was measured, else as it is predicted; empty where nothing is known.
-std::string peak_words(const BatchPrediction& batch) {
+std::string peak_text(const BatchPrediction& batch) {
   if (batch.measured) return size(static_cast<double>(batch.measured->peak_bytes));
   return batch.peak_bytes ? estimated(*batch.peak_bytes, size) : "";
 }
 
-std::string rate_words(const BatchPrediction& batch) {
+std::string rate_text(const BatchPrediction& batch) {
   if (batch.measured) return figure(batch.measured->samples_per_second) + " samples/s";
   return batch.samples_per_second ? estimated(*batch.samples_per_second, figure) + " samples/s" : "";
 }
@@ -64,8 +64,8 @@ std::string rate_words(const BatchPrediction& batch) {
 std::string saturates(const Advice& advice) {
   std::string text = fmt::format("Batch {} gives {} samples/s, and batch {} already gives {}", advice.batch_size,
                                  figure(advice.whole), advice.better_batch_size, figure(advice.part));
-  const std::string better = advice.better ? peak_words(*advice.better) : "";
-  const std::string now = advice.now ? peak_words(*advice.now) : "";
+  const std::string better = advice.better ? peak_text(*advice.better) : "";
+  const std::string now = advice.now ? peak_text(*advice.now) : "";
   if (!better.empty() && !now.empty()) {
     text += fmt::format(", with {} instead of {}", better, now);
   }
@@ -84,7 +84,7 @@ std::string line_label(const analysis::LineCost& line, const Profile& profile, L
 }
 
 std::string throughput_label(const Profile& profile) {
-  std::string text = throughput_words(profile);
+  std::string text = throughput_text(profile);
   if (profile.samples_per_second && profile.max_samples_per_second) {
     text += fmt::format(" ({} of max {})", share(ratio(*profile.samples_per_second, *profile.max_samples_per_second)),
                         figure(*profile.max_samples_per_second));
@@ -108,8 +108,8 @@ std::string knowledge_label(const BatchPrediction& batch) {
 
 std::string batch_label(const BatchPrediction& batch) {
   if (batch.failed) return knowledge_label(batch);
-  std::string text = rate_words(batch);
-  if (const std::string peak = peak_words(batch); !peak.empty()) text += (text.empty() ? "" : " · ") + peak;
+  std::string text = rate_text(batch);
+  if (const std::string peak = peak_text(batch); !peak.empty()) text += (text.empty() ? "" : " · ") + peak;
   return (text.empty() ? "nothing is known" : text + ", " + knowledge_label(batch)) +
          (batch.fits == false ? ", does not fit" : "");
 }
@@ -120,7 +120,7 @@ std::string batch_size_title(const BatchPrediction& wanted, const BatchPredictio
   if (measured && now.measured->samples_per_second > 0) {
     effect = fmt::format("{:.2f}× throughput", wanted.measured->samples_per_second / now.measured->samples_per_second);
   } else if (wanted.samples_per_second && now.samples_per_second && now.samples_per_second->value > 0) {
-    effect = times_words(*wanted.samples_per_second, now.samples_per_second->value);
+    effect = times_text(*wanted.samples_per_second, now.samples_per_second->value);
   }
   if (needed_bytes(wanted)) {
     effect += (effect.empty() ? "" : ", ") + of_capacity(needed_memory(wanted), static_cast<double>(capacity_bytes));
@@ -129,7 +129,7 @@ std::string batch_size_title(const BatchPrediction& wanted, const BatchPredictio
                      measured ? " (measured)" : extrapolated(wanted));
 }
 
-std::string advice_words(const Advice& advice, const Profile& profile) {
+std::string advice_text(const Advice& advice, const Profile& profile) {
   const std::string part = share(ratio(advice.part, advice.whole));
   switch (advice.kind) {
     case AdviceKind::kWillNotFit:
@@ -155,8 +155,8 @@ std::string advice_words(const Advice& advice, const Profile& profile) {
     case AdviceKind::kHostBound:
       if (profile.device) {
         return fmt::format(
-            "The device is idle for {} of the step because the host is late: {} of {}. A larger batch, fewer "
-            "and larger operations, torch.compile or CUDA graphs let it catch up.",
+            "The device is idle for {} of the step because the host launches too slowly: {} of {}. A larger batch, "
+            "fewer and larger operations, torch.compile or CUDA graphs help.",
             part, duration(advice.part), duration(advice.whole));
       }
       return fmt::format(
@@ -165,8 +165,8 @@ std::string advice_words(const Advice& advice, const Profile& profile) {
           part, duration(advice.part), duration(advice.whole));
     case AdviceKind::kCopiesBlock:
       return fmt::format(
-          "Copies hold the device up for {} of the step: {} of {} in which no kernel runs. pin_memory=True in "
-          "the loader and non_blocking=True let them run beside kernels.",
+          "Copies block the device for {} of the step: {} of {} in which no kernel runs. With pin_memory=True in "
+          "the loader and non_blocking=True they overlap with kernels.",
           part, duration(advice.part), duration(advice.whole));
     case AdviceKind::kSynchronises:
       return fmt::format(

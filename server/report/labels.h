@@ -1,4 +1,4 @@
-// One-line words for editors: at the end of a line, above a provider, in a menu, in a diagnostic. Pure.
+// One-line labels for editors: at the end of a line, above a provider, in a menu, in a diagnostic. Pure.
 #pragma once
 
 #include <string>
@@ -30,6 +30,6 @@ std::string batch_size_title(const analysis::BatchPrediction& wanted, const anal
                              std::uint64_t capacity_bytes);
 
 /// "Batch 512 would need 54.1 GiB; this device has 23.4 GiB. The largest that fits is 216."
-std::string advice_words(const analysis::Advice& advice, const analysis::Profile& profile);
+std::string advice_text(const analysis::Advice& advice, const analysis::Profile& profile);
 
 }  // namespace ridgeline::report

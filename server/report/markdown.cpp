@@ -23,7 +23,7 @@ constexpr std::size_t kShownCalls = 5;
 /// Figures and names of ours in a cell or a sentence.
 Markdown plain(std::string_view text) { return Markdown::text(text); }
 
-/// A table whose first column is words and whose others are figures. Without rows it is nothing.
+/// A table whose first column is text and whose others are figures. Without rows it is empty.
 class MarkdownTable {
  public:
   MarkdownTable(std::initializer_list<Markdown::Literal> head) : head_(head.size()), text_("|") {
@@ -93,7 +93,7 @@ Markdown calls_table(const std::vector<const Node*>& nodes, double whole_ms) {
 }
 
 /// "fitted: 9.1 ms per sample + 5 ms".
-Markdown model_words(const Profile& profile, const std::vector<analysis::Piece>* model) {
+Markdown model_text(const Profile& profile, const std::vector<analysis::Piece>* model) {
   if (model == nullptr || model->empty() || !profile.time_model || profile.time_model->samples < 3) return {};
   const analysis::Piece& piece = piece_at(*model, profile.batch_size);
   return plain(fmt::format("{} per sample {} {} for any batch", duration(piece.slope), piece.intercept < 0 ? "−" : "+",
@@ -104,7 +104,7 @@ Markdown model_words(const Profile& profile, const std::vector<analysis::Piece>*
 Markdown title(const Profile& profile, const Markdown& name, double calls) {
   Markdown text = name.empty() ? Markdown() : "**" + name + "** — ";
   if (calls > 0) text += plain(plural(calls, "call")) + " in one iteration, ";
-  return text + "batch " + plain(batch_words(profile)) + "\n\n";
+  return text + "batch " + plain(batch_text(profile)) + "\n\n";
 }
 
 }  // namespace
@@ -121,8 +121,8 @@ Markdown cost_markdown(const Profile& profile, const Cost& cost) {
   if (cost.total_ms > cost.self_ms * (1 + kNegligible)) {
     table.row(Markdown("total"), {duration(cost.total_ms), share(ratio(cost.total_ms, whole))});
   }
-  const auto on_device = [&](std::string_view words, double ms) {
-    if (profile.device && ms > 0) table.row(plain(words), {duration(ms), share(ratio(ms, whole))});
+  const auto on_device = [&](std::string_view label, double ms) {
+    if (profile.device && ms > 0) table.row(plain(label), {duration(ms), share(ratio(ms, whole))});
   };
   on_device("on the device", cost.device.ms);
   on_device("copies alone", cost.device.copy_ms);
@@ -132,7 +132,7 @@ Markdown cost_markdown(const Profile& profile, const Cost& cost) {
     text += plain(share(ratio(std::max(cost.total_ms, cost.self_ms), cost.parent->ms))) + " of " +
             name_of(*cost.parent) + "\n\n";
   }
-  text += memory_table(cost) + calls_table(cost.inside, whole) + model_words(profile, cost.model);
+  text += memory_table(cost) + calls_table(cost.inside, whole) + model_text(profile, cost.model);
   return text;
 }
 
@@ -182,7 +182,7 @@ Markdown batch_markdown(const analysis::BatchPrediction& batch, const std::strin
   }
   text += table.take();
   if (batch.measured && batch.measured->machine_changed) {
-    text += "tried after the profile; " + plain(machine_words(batch.measured->machine_speed)) + "\n\n";
+    text += "tried after the profile; " + plain(machine_text(batch.measured->machine_speed)) + "\n\n";
   }
   return note.empty() ? text : text + "*" + plain(note) + "*\n\n";
 }
@@ -191,14 +191,14 @@ Markdown summary_markdown(const Profile& profile, const analysis::Outlook& outlo
   const double whole = profile.iteration.ms.value;
   Markdown text = title(profile, {}, 0);
   MarkdownTable table({"", ""});
-  std::string throughput = throughput_words(profile);
+  std::string throughput = throughput_text(profile);
   if (profile.samples_per_second && profile.max_samples_per_second) {
     throughput += fmt::format(", {} of the maximum {}",
                               share(ratio(*profile.samples_per_second, *profile.max_samples_per_second)),
                               figure(*profile.max_samples_per_second));
   }
   table.row(Markdown("throughput"), {throughput});
-  std::string peak = peak_words(profile);
+  std::string peak = peak_text(profile);
   if (profile.peak_known && profile.capacity_bytes > 0) {
     peak +=
         fmt::format(", {} of {}",
@@ -232,7 +232,7 @@ Markdown summary_markdown(const Profile& profile, const analysis::Outlook& outlo
                               outlook.fits.batch->extrapolated ? " (extrapolated)" : "")) +
             "\n\n";
   }
-  text += "on " + plain(device_words(profile.environment)) + "\n";
+  text += "on " + plain(device_label(profile.environment)) + "\n";
   return text;
 }
 

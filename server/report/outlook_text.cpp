@@ -31,7 +31,7 @@ std::string beyond(const BatchPrediction& batch) { return batch.extrapolated ? "
 std::string memory_of(const BatchPrediction& batch) { return unbroken(needed_memory(batch)); }
 
 /// "1.31×", as sure as the throughput that it is of.
-std::string ratio_words(const BatchPrediction& batch, double gain) {
+std::string ratio_text(const BatchPrediction& batch, double gain) {
   const auto certainty = batch.samples_per_second->certainty == analysis::Certainty::kKnown
                              ? analysis::Certainty::kKnown
                              : analysis::Certainty::kAbout;
@@ -39,7 +39,7 @@ std::string ratio_words(const BatchPrediction& batch, double gain) {
 }
 
 /// Twice the batch. Ratios are of model to model, so that what the fit misses here is not taken for a gain.
-std::string twice_words(const Profile& profile, const Outlook& outlook) {
+std::string twice_text(const Profile& profile, const Outlook& outlook) {
   const auto& now = outlook.now.batch;
   const auto& twice = outlook.twice.batch;
   const auto failed = [&](const analysis::Skipped& skipped) { return skipped.batch_size <= twice->batch_size; };
@@ -57,7 +57,7 @@ std::string twice_words(const Profile& profile, const Outlook& outlook) {
   if (gain < kHardlyMore) {
     return fmt::format("would give hardly more throughput and needs {}", memory) + beyond(*twice);
   }
-  return fmt::format("would give {} the throughput and needs {}", ratio_words(*twice, gain), memory) + beyond(*twice);
+  return fmt::format("would give {} the throughput and needs {}", ratio_text(*twice, gain), memory) + beyond(*twice);
 }
 
 /// The line's place, or the item's name, and its share of a growth.
@@ -67,46 +67,46 @@ struct Grower {
 };
 
 /// "entry.py:12 takes 43 %, net.py:7 21 %", those that take most.
-std::string growers_words(std::vector<Grower> growers) {
+std::string growers_text(std::vector<Grower> growers) {
   std::stable_sort(growers.begin(), growers.end(), [](const Grower& a, const Grower& b) { return a.share > b.share; });
-  std::string words;
+  std::string text;
   for (std::size_t i = 0; i < std::min(kNamedLines, growers.size()) && growers[i].share >= kNamedShare; ++i) {
-    words +=
+    text +=
         (i == 0 ? "" : ", ") + growers[i].name + (i == 0 ? " takes " : "\u00A0") + unbroken(share(growers[i].share));
   }
-  return words;
+  return text;
 }
 
 /// Which lines the time of a further sample and the fixed time are spent on.
-std::string growth_words(const Profile& profile) {
+std::string growth_text(const Profile& profile) {
   constexpr double kMostNoise = 0.1;  // of the model: beyond it the shares of lines are chance
   if (profile.time_model->relative_sd > kMostNoise) return {};
   const Places places(profile);
   const analysis::Piece& whole = piece_at(profile.time_model->pieces, profile.batch_size);
-  const auto words_of = [&](double analysis::Piece::*field) {
+  const auto text_of = [&](double analysis::Piece::*field) {
     std::vector<Grower> growers;
     for (const analysis::LineCost& line : profile.lines) {
       if (line.self_model.empty()) continue;
       growers.push_back(
           {places.name(line.location), piece_at(line.self_model, profile.batch_size).*field / whole.*field});
     }
-    return growers_words(std::move(growers));
+    return growers_text(std::move(growers));
   };
   std::string text;
   if (whole.slope > 0) {
-    const std::string words = words_of(&analysis::Piece::slope);
+    const std::string lines = text_of(&analysis::Piece::slope);
     text = fmt::format("{} for each further sample{}", unbroken(duration(whole.slope)),
-                       words.empty() ? "" : ", of which " + words);
+                       lines.empty() ? "" : ", of which " + lines);
   }
   if (whole.intercept > kNamedShare * profile.iteration.ms.value) {
-    const std::string words = words_of(&analysis::Piece::intercept);
+    const std::string lines = text_of(&analysis::Piece::intercept);
     text += fmt::format("{}{} for any batch{}", text.empty() ? "" : "; ", unbroken(duration(whole.intercept)),
-                        words.empty() ? "" : ", of which " + words);
+                        lines.empty() ? "" : ", of which " + lines);
   }
   return text;
 }
 
-std::string bend_words(const Profile& profile) {
+std::string bend_text(const Profile& profile) {
   std::string sizes;
   const auto& pieces = profile.time_model->pieces;
   for (std::size_t i = 1; i < pieces.size(); ++i) {
@@ -116,33 +116,33 @@ std::string bend_words(const Profile& profile) {
 }
 
 /// How far a prediction was off, and whether its interval held.
-std::string off_words(const std::optional<Estimate>& predicted, double real) {
+std::string off_text(const std::optional<Estimate>& predicted, double real) {
   if (!predicted) return unbroken("not predicted");
   const double off = ratio(predicted->value - real, real);
   const bool held = !predicted->interval || (predicted->interval->low <= real &&
                                              (!predicted->interval->high || *predicted->interval->high >= real));
-  const std::string words = off == 0
-                                ? "predicted exact"
-                                : "predicted " + unbroken(share(std::abs(off))) + (off < 0 ? " too low" : " too high");
-  return words + (held ? "" : ", beyond its interval");
+  const std::string text = off == 0
+                               ? "predicted exactly"
+                               : "predicted " + unbroken(share(std::abs(off))) + (off < 0 ? " too low" : " too high");
+  return text + (held ? "" : ", beyond its interval");
 }
 
 void checks(Page& page, const Profile& profile) {
   for (const analysis::Check& check : profile.checks) {
     const std::string reserved =
         check.peak_reserved_bytes
-            ? fmt::format("; {} reserved really, {}", unbroken(bytes(static_cast<double>(*check.peak_reserved_bytes))),
-                          off_words(check.predicted_reserved_bytes
-                                        ? std::optional(Estimate{*check.predicted_reserved_bytes, std::nullopt})
-                                        : std::nullopt,
-                                    static_cast<double>(*check.peak_reserved_bytes)))
+            ? fmt::format("; {} reserved, {}", unbroken(bytes(static_cast<double>(*check.peak_reserved_bytes))),
+                          off_text(check.predicted_reserved_bytes
+                                       ? std::optional(Estimate{*check.predicted_reserved_bytes, std::nullopt})
+                                       : std::nullopt,
+                                   static_cast<double>(*check.peak_reserved_bytes)))
             : "";
     page.prose(check.tried ? "tried" : "checked",
-               fmt::format("batch {}{}: {} really, {}; {} really, {}{}", check.time.batch_size,
+               fmt::format("batch {}{}: {} measured, {}; {} measured, {}{}", check.time.batch_size,
                            check.extrapolated ? " (extrapolated)" : "", unbroken(duration(check.time.ms.value)),
-                           off_words(check.predicted_ms, check.time.ms.value),
+                           off_text(check.predicted_ms, check.time.ms.value),
                            unbroken(bytes(static_cast<double>(check.peak_bytes))),
-                           off_words(check.predicted_peak_bytes, static_cast<double>(check.peak_bytes)), reserved),
+                           off_text(check.predicted_peak_bytes, static_cast<double>(check.peak_bytes)), reserved),
                kBeside);
   }
 }
@@ -155,7 +155,7 @@ void outlook_text(Page& page, const Profile& profile, const Outlook& outlook) {
     if (!text.empty()) rows.emplace_back(std::move(label), std::move(text));
   };
   const bool timed = profile.time_model && profile.time_model->r2 >= kGoodFit;
-  if (timed) add(fmt::format("batch {}", 2 * profile.batch_size), twice_words(profile, outlook));
+  if (timed) add(fmt::format("batch {}", 2 * profile.batch_size), twice_text(profile, outlook));
   if (timed && outlook.enough.batch) {
     const BatchPrediction& enough = *outlook.enough.batch;
     add("enough", fmt::format("a batch of {} has {} of the greatest throughput and needs {}", enough.batch_size,
@@ -169,8 +169,8 @@ void outlook_text(Page& page, const Profile& profile, const Outlook& outlook) {
                     beyond(fits));
   }
   if (timed) {
-    add("grows", growth_words(profile));
-    add("bends", bend_words(profile));
+    add("grows", growth_text(profile));
+    add("bends", bend_text(profile));
   }
   if (rows.empty() && profile.checks.empty()) return;
   page.line();

@@ -18,7 +18,7 @@ struct Origin {
 };
 
 /// Why there is no answer, as a sentence or more; empty without an obstacle.
-std::string obstacle_words(const analysis::Answer& answer);
+std::string obstacle_text(const analysis::Answer& answer);
 
 /// What the figures are of, the answer, and what to know about it. Of `options`: width and colour. Every character
 /// that comes from the user's machine is made printable. Ends with a newline.

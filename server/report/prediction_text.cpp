@@ -36,7 +36,7 @@ std::string age(std::int64_t seconds) {
   return plural(1, "second");
 }
 
-std::string sampled_words(const Answer& answer) {
+std::string sampled_text(const Answer& answer) {
   if (answer.sampled.empty()) return "no batches";
   if (answer.sampled.size() == 1) return fmt::format("a batch of {}", answer.sampled.front());
   return fmt::format("batches of {} to {}", answer.sampled.front(), answer.sampled.back());
@@ -44,7 +44,7 @@ std::string sampled_words(const Answer& answer) {
 
 void title(Page& page, const analysis::Profile& profile, const Origin& origin) {
   const std::string rest =
-      clip(fmt::format(" · {} · torch {} · {}", device_words(profile.environment), printable(profile.environment.torch),
+      clip(fmt::format(" · {} · torch {} · {}", device_label(profile.environment), printable(profile.environment.torch),
                        origin.stored ? "from the profile of " + age(origin.age_s) + " ago" : "profiled now"),
            page.width() - 20);
   page.line(page.bold(clip_front(entry_name(profile), page.width() - columns(rest))) + page.dim(rest));
@@ -71,7 +71,7 @@ std::string sentence(const Answer& answer) {
   return {};
 }
 
-std::string origin_words(const analysis::Measurement& measured) {
+std::string origin_text(const analysis::Measurement& measured) {
   switch (measured.origin) {
     case analysis::Origin::kSampled:
       return "the profile sampled this batch size";
@@ -81,10 +81,10 @@ std::string origin_words(const analysis::Measurement& measured) {
       break;
   }
   return "this batch size was tried after the profile" +
-         (measured.machine_changed ? "; " + machine_words(measured.machine_speed) : "");
+         (measured.machine_changed ? "; " + machine_text(measured.machine_speed) : "");
 }
 
-std::string bound_words(const BatchPrediction& batch) {
+std::string bound_text(const BatchPrediction& batch) {
   const bool bound = batch.ms && batch.ms->certainty == analysis::Certainty::kAtLeast;
   return bound ? ": a bound" : "";
 }
@@ -146,7 +146,7 @@ void figures(Page& page, const Answer& answer, const BatchPrediction& batch) {
   };
   page.line(left("", kBeside + value_width + 2) + page.dim("95 % INTERVAL"));
   row("batch size", std::to_string(batch.batch_size), "",
-      batch.extrapolated ? "extrapolated (from " + sampled_words(answer) + ")" + bound_words(batch) : "");
+      batch.extrapolated ? "extrapolated (from " + sampled_text(answer) + ")" + bound_text(batch) : "");
   for (const FigureRow& line : rows) row(line.label, line.value, line.interval, line.note);
   if (batch.by_category) {
     std::vector<Item> items;
@@ -160,7 +160,7 @@ void figures(Page& page, const Answer& answer, const BatchPrediction& batch) {
     page.prose("measured",
                fmt::format("{} samples/s, {}, {}: {}", figure(batch.measured->samples_per_second),
                            duration(batch.measured->ms.value), bytes(static_cast<double>(batch.measured->peak_bytes)),
-                           origin_words(*batch.measured)),
+                           origin_text(*batch.measured)),
                kBeside);
   }
 }
@@ -181,13 +181,13 @@ std::string_view way_out(Obstacle obstacle) {
 
 }  // namespace
 
-std::string obstacle_words(const Answer& answer) {
+std::string obstacle_text(const Answer& answer) {
   const double wanted = answer.question.value;
   switch (answer.obstacle) {
     case Obstacle::kNone:
       return {};
     case Obstacle::kTooFewSizes:
-      return fmt::format("The profile sampled {} only, and two are needed for a line.", sampled_words(answer));
+      return fmt::format("The profile sampled {} only, and two are needed for a line.", sampled_text(answer));
     case Obstacle::kNoBalance:
       return "At no batch size do the activations at the peak take as many bytes as the weights.";
     case Obstacle::kTooFast:
@@ -203,17 +203,17 @@ std::string obstacle_words(const Answer& answer) {
     }
     case Obstacle::kTimeUnknown:
       return fmt::format(
-          "The time is known for {} only: it does not grow from a fixed cost there, so nothing is said "
-          "beyond them{}.",
-          sampled_words(answer),
+          "The time model holds for {} only: the time does not grow from a fixed cost there, so it is not "
+          "extrapolated{}.",
+          sampled_text(answer),
           answer.question.quantity == Quantity::kThroughput
               ? fmt::format(", and none of them gives {} samples/s", figure(wanted))
               : "");
     case Obstacle::kMemoryUnknown:
       return fmt::format(
-          "The memory is known for {} only: it does not grow from a fixed need there, so nothing is said "
-          "beyond them.",
-          sampled_words(answer));
+          "The memory model holds for {} only: the memory does not grow from a fixed amount there, so it is not "
+          "extrapolated.",
+          sampled_text(answer));
   }
   return {};
 }
@@ -222,13 +222,13 @@ std::string text_prediction(const Answer& answer, const analysis::Profile& profi
                             const TextOptions& options) {
   Page page(std::clamp(options.width, 80, 140), options.color);
   title(page, profile, origin);
-  if (const std::string words = sentence(answer); !words.empty()) {
-    page.prose("", words, 2);
+  if (const std::string text = sentence(answer); !text.empty()) {
+    page.prose("", text, 2);
     page.line();
   }
   if (answer.batch) figures(page, answer, *answer.batch);
-  if (std::string words = obstacle_words(answer); !words.empty()) {
-    page.prose("", words.append(way_out(answer.obstacle)), 2);
+  if (std::string text = obstacle_text(answer); !text.empty()) {
+    page.prose("", text.append(way_out(answer.obstacle)), 2);
   }
   for (const analysis::Skipped& failed : answer.failed) {
     page.prose("failed", fmt::format("batch {}, in the profile: {}", failed.batch_size, printable(failed.message)),

@@ -31,7 +31,7 @@ using analysis::Profile;
 void title(Page& page, const Profile& profile) {
   const std::string torch = printable(profile.environment.torch);  // an imported trace does not tell it
   const std::string rest =
-      clip(fmt::format(" · batch {} · {}{}", batch_words(profile), device_words(profile.environment),
+      clip(fmt::format(" · batch {} · {}{}", batch_text(profile), device_label(profile.environment),
                        torch.empty() ? "" : " · torch " + torch),
            page.width() - 20);
   const std::string path = clip_front(entry_name(profile), page.width() - columns(rest));
@@ -54,7 +54,7 @@ std::vector<Item> categories(const Profile& profile) {
 void key_figures(Page& page, const Profile& profile) {
   const analysis::Measured& time = profile.iteration.ms;
   const double interval = ratio(std::max(time.high - time.value, time.value - time.low), time.value);
-  const std::string rate = throughput_words(profile);
+  const std::string rate = throughput_text(profile);
   const std::string iteration = duration(time.value) + (interval > 0 ? " ± " + share(interval) : "");
   const auto peak = static_cast<double>(profile.peak_bytes);
   const auto capacity = static_cast<double>(profile.capacity_bytes);
@@ -65,8 +65,8 @@ void key_figures(Page& page, const Profile& profile) {
   const auto head = [&](std::string_view label, std::string_view value) {
     return "  " + page.bold(left(label, kBeside - 2)) + right(value, value_width) + "  ";
   };
-  const auto limited = [&](double value, double limit, const std::string& words) {
-    return page.full_bar(ratio(value, limit), cells, "░") + "  " + share(ratio(value, limit)) + page.dim(words);
+  const auto limited = [&](double value, double limit, const std::string& text) {
+    return page.full_bar(ratio(value, limit), cells, "░") + "  " + share(ratio(value, limit)) + page.dim(text);
   };
 
   const double maximum = profile.max_samples_per_second.value_or(0);
@@ -77,10 +77,10 @@ void key_figures(Page& page, const Profile& profile) {
   page.flow(head("iteration", iteration), start,
             phases(
                 profile.iteration.by_phase, [&](double ms) { return share(ratio(ms, time.value)); }, 0));
-  page.line(head("peak memory", peak_words(profile)) + (capacity <= 0 ? page.dim("capacity unknown")
-                                                        : profile.peak_known
-                                                            ? limited(peak, capacity, " of " + bytes(capacity))
-                                                            : page.dim("of " + bytes(capacity))));
+  page.line(head("peak memory", peak_text(profile)) + (capacity <= 0 ? page.dim("capacity unknown")
+                                                       : profile.peak_known
+                                                           ? limited(peak, capacity, " of " + bytes(capacity))
+                                                           : page.dim("of " + bytes(capacity))));
   if (const auto items = categories(profile); profile.peak_known && !items.empty())
     page.flow(head("at the peak", ""), start, items);
   device_figures(page, profile);
@@ -107,21 +107,21 @@ void tables(Page& page, const Profile& profile, const SourceLines& source, const
 // ---- What a reader must know, and may do next.
 
 /// How the iteration time was taken, and how much two measurements of it differ.
-std::string timing_words(const Profile& profile) {
+std::string timing_text(const Profile& profile) {
   const auto own = std::find_if(profile.time_samples.begin(), profile.time_samples.end(),
                                 [&](const auto& sample) { return sample.batch_size == profile.batch_size; });
   if (own == profile.time_samples.end() || own->rounds < 2) return {};
-  std::string words = fmt::format("{} in {}, in turns with other batches; two halves of a measurement differ by {}",
-                                  plural(own->iterations, "iteration"), plural(own->rounds, "round"),
-                                  unbroken(share(profile.aa_noise)));
+  std::string text = fmt::format("{} in {}, in turns with other batches; two halves of a measurement differ by {}",
+                                 plural(own->iterations, "iteration"), plural(own->rounds, "round"),
+                                 unbroken(share(profile.aa_noise)));
   if (own->outliers.count > 0) {
-    words += fmt::format("; {} took up to {} times the median", own->outliers.count, figure(own->outliers.worst));
+    text += fmt::format("; {} took up to {} times the median", own->outliers.count, figure(own->outliers.worst));
   }
   if (profile.environment.high_mhz > 1.05 * profile.environment.low_mhz) {
-    words += fmt::format("; the processor ran at {} to {} MHz", figure(profile.environment.low_mhz),
-                         figure(profile.environment.high_mhz));
+    text += fmt::format("; the processor ran at {} to {} MHz", figure(profile.environment.low_mhz),
+                        figure(profile.environment.high_mhz));
   }
-  return words;
+  return text;
 }
 
 void notes(Page& page, const Profile& profile) {
@@ -134,7 +134,7 @@ void notes(Page& page, const Profile& profile) {
                kBeside);
   }
   for (const std::string& warning : profile.warnings) page.prose("warning", printable(warning), kBeside);
-  if (const std::string words = timing_words(profile); !words.empty()) page.prose("timing", words, kBeside);
+  if (const std::string text = timing_text(profile); !text.empty()) page.prose("timing", text, kBeside);
   if (profile.recorded_iterations == 0) return;
   if (profile.environment.torch.empty()) {  // imported: nothing was timed beside the recording
     page.prose("recording",

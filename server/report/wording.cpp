@@ -45,19 +45,19 @@ std::string needed_memory(const analysis::BatchPrediction& batch) {
   return estimated({*needed, std::nullopt, known ? analysis::Certainty::kKnown : analysis::Certainty::kAbout}, bytes);
 }
 
-std::string throughput_words(const analysis::Profile& profile) {
+std::string throughput_text(const analysis::Profile& profile) {
   return profile.samples_per_second ? figure(*profile.samples_per_second) + " samples/s" : "unknown";
 }
 
-std::string peak_words(const analysis::Profile& profile) {
+std::string peak_text(const analysis::Profile& profile) {
   return profile.peak_known ? bytes(static_cast<double>(profile.peak_bytes)) : "unknown";
 }
 
-std::string batch_words(const analysis::Profile& profile) {
+std::string batch_text(const analysis::Profile& profile) {
   return profile.batch_size_known ? std::to_string(profile.batch_size) : "unknown";
 }
 
-std::string device_words(const analysis::Environment& environment) {
+std::string device_label(const analysis::Environment& environment) {
   if (!environment.in_place_of.empty()) {
     return printable(environment.device + " in place of " + environment.in_place_of);
   }
@@ -67,7 +67,7 @@ std::string device_words(const analysis::Environment& environment) {
   return printable(environment.device) + (detail.empty() ? "" : " (" + detail + ")");
 }
 
-std::string machine_words(double machine_speed) {
+std::string machine_text(double machine_speed) {
   const double slower = machine_speed > 0 ? 1 / machine_speed - 1 : 0;
   return fmt::format("the machine was {} {} than in the profile, and the time is scaled to it",
                      unbroken(share(std::abs(slower))), slower < 0 ? "faster" : "slower");

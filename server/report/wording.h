@@ -1,4 +1,4 @@
-// Words and proportions that the parts of the text report share.
+// Texts and proportions that the parts of the text report share.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ double ratio(double part, double whole);
 /// "1 call", "16 calls", "100k calls".
 std::string plural(double count, std::string_view noun);
 
-/// Holds the words of a sentence's figure together.
+/// Keeps a figure and its unit on one line.
 std::string unbroken(std::string text);
 
 /// What a model says of a figure, as it is shown everywhere: "7.8 GiB" where it was measured or is exact, "≈ 7.8 GiB"
@@ -30,16 +30,16 @@ std::string estimated(const analysis::Estimate& estimate, const std::function<st
 /// What a batch size needs of the memory, likewise; "unknown memory" where that is not known.
 std::string needed_memory(const analysis::BatchPrediction& batch);
 
-/// "cpu (2 threads)", "cuda (NVIDIA H200)".
 /// "37.9 samples/s", or "unknown"; of the peak "1.84 GiB", or "unknown"; of the batch size "16", or "unknown".
-std::string throughput_words(const analysis::Profile& profile);
-std::string peak_words(const analysis::Profile& profile);
-std::string batch_words(const analysis::Profile& profile);
+std::string throughput_text(const analysis::Profile& profile);
+std::string peak_text(const analysis::Profile& profile);
+std::string batch_text(const analysis::Profile& profile);
 
-std::string device_words(const analysis::Environment& environment);
+/// "cpu (2 threads)", "cuda (NVIDIA H200)".
+std::string device_label(const analysis::Environment& environment);
 
 /// "the machine was 12 % slower than in the profile, and the time is scaled to it".
-std::string machine_words(double machine_speed);
+std::string machine_text(double machine_speed);
 
 /// The phases that take more than `least` milliseconds, as `format` writes their time.
 std::vector<Item> phases(const analysis::ByPhase& by_phase, const std::function<std::string(double)>& format,

@@ -92,17 +92,17 @@ TEST(AdviceWords, HaveTheirFigures) {
   advice.better_batch_size = 216;
   advice.part = 54.1 * (1ULL << 30U);
   advice.whole = 23.4 * (1ULL << 30U);
-  EXPECT_EQ(advice_words(advice, profile),
+  EXPECT_EQ(advice_text(advice, profile),
             "Batch 512 would need 54.1 GiB; this device has 23.4 GiB. The largest that fits is 216.");
   for (std::size_t i = 0; i < analysis::kAdviceCount; ++i) {
     advice.kind = static_cast<analysis::AdviceKind>(i);
-    EXPECT_THAT(advice_words(advice, profile), HasSubstr("."));
+    EXPECT_THAT(advice_text(advice, profile), HasSubstr("."));
   }
   advice.kind = analysis::AdviceKind::kGradientNeverUsed;
   advice.part = 4096;
   advice.parameter = "Net.head.bias";
   advice.parameters = 1;
-  EXPECT_THAT(advice_words(advice, profile),
+  EXPECT_THAT(advice_text(advice, profile),
               HasSubstr("1 parameter made here gets a gradient in every iteration that nothing uses, 4.00 KiB in all: "
                         "Net.head.bias. Give it"));
 }

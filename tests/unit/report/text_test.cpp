@@ -237,8 +237,10 @@ TEST(TextReport, SaysHowFarAPredictionWasOff) {
   profile.checks[1].predicted_ms = analysis::Estimate{90, analysis::Interval{85, 95}};
   EXPECT_THAT(
       report(profile),
-      HasSubstr("checked      batch 3: 100 ms really, predicted 2.0 % too high; 1.00 MiB really, predicted exact\n"));
-  EXPECT_THAT(report(profile), HasSubstr("batch 32 (extrapolated): 100 ms really, predicted 10 % too low, beyond its"));
+      HasSubstr(
+          "checked      batch 3: 100 ms measured, predicted 2.0 % too high; 1.00 MiB measured, predicted exactly\n"));
+  EXPECT_THAT(report(profile),
+              HasSubstr("batch 32 (extrapolated): 100 ms measured, predicted 10 % too low, beyond its"));
   EXPECT_THAT(report(profile), HasSubstr("not predicted"));
 }
 
