@@ -2,6 +2,7 @@
 find_package(Threads REQUIRED)
 set(Boost_USE_STATIC_LIBS ON)
 find_package(Boost 1.81 REQUIRED COMPONENTS url)
+find_package(Eigen3 3.4 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(GTest 1.12 REQUIRED)
@@ -44,6 +45,9 @@ template class spdlog::sinks::base_sink<std::mutex>;
 endif()
 # Boost.Process uses the standard file system instead of Boost's library.
 target_compile_definitions(ridgeline_options INTERFACE SPDLOG_COMPILED_LIB SPDLOG_FMT_EXTERNAL BOOST_PROCESS_USE_STD_FS)
+
+# Only the parts under the MPL 2.0, and without assertions: a failed one would end the daemon.
+set_property(TARGET Eigen3::Eigen APPEND PROPERTY INTERFACE_COMPILE_DEFINITIONS EIGEN_MPL2_ONLY EIGEN_NO_DEBUG)
 
 # SQLiteCpp over SQLite. SQLiteCpp's own target would link the shared SQLite.
 add_library(ridgeline::sqlite STATIC IMPORTED)

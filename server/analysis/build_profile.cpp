@@ -122,15 +122,24 @@ void add_line_models(const Runs& sampled, Profile& profile) {
       at(items[item.name]) += item.ms;
     }
   }
-  const auto model_of = [&](std::vector<double>& values) {
+  std::vector<std::vector<double>> parts;
+  const auto add_part = [&](std::vector<double>& values) {
     values.resize(sampled.size());
-    return fit_part(*profile.time_model, profile.time_samples, at_timed_sizes(sampled, profile.time_samples, values));
+    parts.push_back(at_timed_sizes(sampled, profile.time_samples, values));
   };
-  for (LineCost& line : profile.lines) {
-    line.self_model = model_of(lines[{line.location.file, line.location.line}]);
+  for (const LineCost& line : profile.lines) {
+    add_part(lines[{line.location.file, line.location.line}]);
   }
-  for (OtherCost& item : profile.other) {
-    item.model = model_of(items[item.name]);
+  for (const OtherCost& item : profile.other) {
+    add_part(items[item.name]);
+  }
+  std::vector<std::vector<Piece>> models = fit_parts(*profile.time_model, parts);
+  models.resize(parts.size());  // empty where the samples do not determine them
+  for (std::size_t i = 0; i < profile.lines.size(); ++i) {
+    profile.lines[i].self_model = std::move(models[i]);
+  }
+  for (std::size_t i = 0; i < profile.other.size(); ++i) {
+    profile.other[i].model = std::move(models[profile.lines.size() + i]);
   }
 }
 

@@ -249,11 +249,12 @@ struct TimeModel {
   double r2 = 0;
   double relative_sd = 0;  ///< of one observation about the model, as a part of its value
   int degrees = 0;         ///< of freedom behind relative_sd
+  double t95 = 0;          ///< two-sided 95 % quantile of Student's t with that many degrees
   int samples = 0;
-  std::vector<double> covariance;    ///< of the coefficients, as multiples of relative_sd²: see time_model.h
-  std::vector<TimeSample> measured;  ///< what it was fitted to, by batch size
-  std::vector<double> doubts;        ///< below, between and above those: see time_doubt.h; empty with two samples
-  std::vector<Regime> regimes;       ///< by from_batch: see regimes.h
+  std::vector<double> covariance;         ///< of the coefficients, as multiples of relative_sd²: see time_model.h
+  std::vector<TimeSample> measured;       ///< what it was fitted to, by batch size
+  std::vector<double> uncertainty_rates;  ///< below, between and above those: see uncertainty.h; empty with two samples
+  std::vector<Regime> regimes;            ///< by from_batch: see regimes.h
 };
 
 struct MemorySample {

@@ -1,9 +1,10 @@
 #include "analysis/time/models.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <vector>
+
+#include "analysis/time/quantiles.h"
 
 namespace ridgeline::analysis {
 
@@ -80,32 +81,8 @@ Measured median_interval(std::span<const double> values) {
   }
   const std::vector<double> sorted = sorted_copy(values);
   const std::size_t count = sorted.size();
-  // The largest rank r with P(fewer than r + 1 of n fall below the median) <= 2.5 %, in logarithms: n may be large.
-  double cumulative = 0;
-  std::size_t rank = 0;
-  const double n = static_cast<double>(count);
-  for (std::size_t below = 0; below <= count / 2; ++below) {
-    const double k = static_cast<double>(below);
-    cumulative += std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) - n * std::log(2.0));
-    if (cumulative > 0.025) {
-      break;
-    }
-    rank = below;
-  }
+  const std::size_t rank = median_rank95(count);
   return {middle_of(sorted), sorted[rank], sorted[count - 1 - rank]};
-}
-
-double student_t95(int degrees) {
-  static constexpr std::array<double, 30> kTable = {
-      12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-      2.120,  2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
-  const int row = std::max(degrees, 1);
-  if (row <= 30) {
-    return kTable[static_cast<std::size_t>(row - 1)];
-  }
-  // Beyond the table: the first terms of the expansion in 1/degrees around the normal quantile.
-  const double inverse = 1.0 / row;
-  return 1.95996 + (2.3722 + 2.8224 * inverse) * inverse;
 }
 
 }  // namespace ridgeline::analysis

@@ -22,7 +22,7 @@ constexpr int kRounds = 6;
 
 struct Candidate {
   int batch_size = 0;
-  double score = 0;  ///< doubt as a multiple of the aim; from 1 on it is worth its time
+  double score = 0;  ///< uncertainty as a multiple of the aim; from 1 on the size is worth its time
 };
 
 /// An upper estimate of what timing a size costs.
@@ -84,7 +84,7 @@ class Candidates {
 
  private:
   void add(int batch_size, double aim, bool due) {
-    const double score = doubt_at(model_, batch_size) / aim;
+    const double score = uncertainty_at(model_, batch_size) / aim;
     if (due || score > 1) {
       all_.push_back({batch_size, due ? score + kDue : score});
     }

@@ -26,14 +26,13 @@ std::optional<TimeModel> fit_time_model(std::span<const TimeSample> samples);
 /// may add between.
 Estimate time_at(const TimeModel& model, double batch_size);
 
-/// How far, as a part of the time, the model may be off at a batch size for its distance from the samples: one standard
-/// deviation, and what regimes may add. 0 at a sample; infinity with two samples.
-double doubt_at(const TimeModel& model, double batch_size);
+/// How far the model may be off at a batch size because of its distance from the samples, as a part of the time: one
+/// standard deviation, and what regimes may add. 0 at a sample; infinity with two samples.
+double uncertainty_at(const TimeModel& model, double batch_size);
 
-/// What a part of the iteration takes at any batch size, as pieces like the model's: `values` are what it took at each
-/// of the samples that the model was fitted to. Parts that sum to the samples' times have pieces that sum to the
-/// model's, but for rounding.
-std::vector<Piece> fit_part(const TimeModel& model, std::span<const TimeSample> samples,
-                            std::span<const double> values);
+/// What parts of the iteration take at any batch size, as pieces like the model's. Each of `parts` holds what that part
+/// took at each of `model.measured`. Parts that sum to the samples' times have pieces that sum to the model's, but for
+/// rounding.
+std::vector<std::vector<Piece>> fit_parts(const TimeModel& model, std::span<const std::vector<double>> parts);
 
 }  // namespace ridgeline::analysis

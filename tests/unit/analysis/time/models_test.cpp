@@ -95,23 +95,6 @@ TEST(FitLine, KeepsItsPrecisionFarFromZero) {
   EXPECT_NEAR(line->r2, 1, 1e-6);
 }
 
-TEST(StudentT, FollowsTheTables) {
-  EXPECT_NEAR(student_t95(1), 12.706, 1e-3);
-  EXPECT_NEAR(student_t95(5), 2.571, 1e-3);
-  EXPECT_NEAR(student_t95(30), 2.042, 1e-3);
-  EXPECT_NEAR(student_t95(31), 2.040, 1e-3);
-  EXPECT_NEAR(student_t95(40), 2.021, 1e-3);
-  EXPECT_NEAR(student_t95(120), 1.980, 1e-3);
-}
-
-TEST(StudentT, FallsToTheNormalQuantile) {
-  for (int degrees = 1; degrees < 200; ++degrees) {
-    EXPECT_GE(student_t95(degrees), student_t95(degrees + 1)) << degrees;
-  }
-  EXPECT_NEAR(student_t95(1'000'000), 1.960, 1e-3);
-  EXPECT_EQ(student_t95(0), student_t95(1));
-}
-
 /// Order statistics of the 95 % interval, 1-based: the largest r with P(Bin(n, 1/2) < r) <= 2.5 %, in exact sums.
 struct Ranks {
   int count;

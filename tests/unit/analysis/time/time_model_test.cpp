@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -117,8 +118,9 @@ TEST(TimeModel, PartsOfTheSamplesArePartsOfTheModel) {
   for (std::size_t i = 0; i < some.size(); ++i) {
     rest.push_back(samples[i].ms.value - some[i]);
   }
-  const std::vector<Piece> a = fit_part(*model, samples, some);
-  const std::vector<Piece> b = fit_part(*model, samples, rest);
+  const std::vector<std::vector<Piece>> parts = fit_parts(*model, std::array{some, rest});
+  const std::vector<Piece>& a = parts[0];
+  const std::vector<Piece>& b = parts[1];
   for (const int batch_size : {1, 4, 10, 40, 100, 10000}) {
     const double whole = time_at(*model, batch_size).value;
     EXPECT_NEAR(value_at(a, batch_size) + value_at(b, batch_size), whole, 1e-9 * whole);

@@ -1,18 +1,17 @@
-#include "analysis/time/time_doubt.h"
+#include "analysis/time/uncertainty.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 
-#include "analysis/time/models.h"
+#include "analysis/time/quantiles.h"
 
 namespace ridgeline::analysis {
 
 namespace {
 
-/// What is believed before any leave-one-out error is seen, per unit of distance, and how many errors that is worth.
-/// Half way between two samples that are an octave apart the inner one makes 3 %, an octave beyond the samples the
-/// outer one makes 6 %.
+/// The prior of the rates, and how many errors it weighs as much as. Half way between two samples that are an octave
+/// apart the inner one makes 3 %; an octave beyond the samples the outer one makes 6 %.
 constexpr double kInnerPrior = 0.12;
 constexpr double kOuterPrior = 0.06;
 constexpr double kPriorWeight = 2;
@@ -21,7 +20,7 @@ double squared(double value) { return value * value; }
 
 double octaves(double from, double to) { return std::log2(to / from); }
 
-/// Of a gap's two ends, at a place inside of it.
+/// The distance of a place in a gap from the samples, by its distances from the two ends.
 double between(double left, double right) { return left * right / (left + right); }
 
 /// The squared rate of each inner sample: how far it lies off the chord of its neighbours, less what noise explains,
@@ -64,19 +63,19 @@ double noise_of(const TimeSample& sample, std::span<const TimeSample> samples) {
     squares += squared(other.aa_noise) / static_cast<double>(samples.size());
   }
   // Two halves of a measurement differ by two of its standard deviations.
-  return std::max((sample.ms.high - sample.ms.low) / 2 / sample.ms.value / kNormal95, std::sqrt(squares) / 2);
+  return std::max((sample.ms.high - sample.ms.low) / 2 / sample.ms.value / normal95(), std::sqrt(squares) / 2);
 }
 
-std::vector<double> doubts_of(std::span<const TimeSample> samples, double low_error, double high_error) {
+std::vector<double> uncertainty_rates(std::span<const TimeSample> samples, double low_error, double high_error) {
   const std::size_t last = samples.size() - 1;
   const std::vector<double> rates = inner_rates(samples);
-  // A sample lies off its neighbours' chord for a bend in the gap before it or in the one after it: a gap with a bend
-  // in it has two such ends, and what lies on one side of it only says nothing of the other.
+  // A bend in a gap moves both of its ends off the chords of their neighbours: the smaller of the two rates is the
+  // gap's, since the larger one may come from the next gap.
   std::vector<double> gaps;
   for (std::size_t gap = 0; gap < last; ++gap) {
     gaps.push_back(std::min(rates[std::max<std::size_t>(gap, 1)], rates[std::min(gap + 1, last - 1)]));
   }
-  std::vector<double> doubts = {outer_rate(samples[0], samples[1], low_error, samples)};
+  std::vector<double> result = {outer_rate(samples[0], samples[1], low_error, samples)};
   for (std::size_t gap = 0; gap < last; ++gap) {
     double sum = kPriorWeight * squared(kInnerPrior);
     double weights = kPriorWeight;
@@ -85,10 +84,10 @@ std::vector<double> doubts_of(std::span<const TimeSample> samples, double low_er
       sum += std::exp2(-away) * gaps[other];
       weights += std::exp2(-away);
     }
-    doubts.push_back(std::sqrt(std::max(sum / weights, gaps[gap])));
+    result.push_back(std::sqrt(std::max(sum / weights, gaps[gap])));
   }
-  doubts.push_back(outer_rate(samples[last], samples[last - 1], high_error, samples));
-  return doubts;
+  result.push_back(outer_rate(samples[last], samples[last - 1], high_error, samples));
+  return result;
 }
 
 Distance distance_at(std::span<const TimeSample> samples, double batch_size) {

@@ -1,0 +1,19 @@
+// The quantiles that 95 % intervals are made of. Boost.Math computes them; none of these throws.
+#pragma once
+
+#include <cstddef>
+
+namespace ridgeline::analysis {
+
+/// Two-sided 95 % quantile of the normal distribution: 1.95996….
+double normal95();
+
+/// Two-sided 95 % quantile of Student's t. Fewer than one degree of freedom count as one.
+double student_t95(int degrees);
+
+/// Of `count` independent values, sorted, those at this index from either end bound the 95 % confidence interval of
+/// the median: the largest k with P(X <= k) <= 2.5 %, X binomial with p = 1/2. 0 with fewer than six values, which
+/// have no such k. Needs one value.
+std::size_t median_rank95(std::size_t count);
+
+}  // namespace ridgeline::analysis
