@@ -1,4 +1,4 @@
-// What a profile says should be looked at, each with the figures that prove it. Pure. docs/user/advice.md has the
+// What in a profile deserves attention, with the figures that show it. Pure. docs/user/advice.md has the
 // rules.
 #pragma once
 
@@ -43,11 +43,11 @@ inline constexpr double kHostBoundShare = 1.0 / 3;  ///< of the iteration, betwe
 inline constexpr double kBlockedShare = 0.1;        ///< of the iteration, by copies alone or by synchronising
 inline constexpr double kSaturatedFactor = 2;       ///< the batch size is so many times the one that is enough
 
-/// One finding. Which fields hold is up to the kind; the words are made by report/advice_text.
+/// One finding. Which fields are set depends on the kind.
 struct Advice {
   AdviceKind kind = AdviceKind::kWillNotFit;
-  Location location;                      ///< without a file: it is about the batch size
-  int batch_size = 0;                     ///< that it is about
+  Location location;                      ///< without a file: the advice refers to the batch size
+  int batch_size = 0;                     ///< that the advice refers to
   int better_batch_size = 0;              ///< 0: none is known
   double part = 0;                        ///< ms, or bytes for memory
   double whole = 0;                       ///< likewise: the iteration, the peak or the capacity

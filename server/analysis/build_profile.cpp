@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/analysed_run.h"
 #include "analysis/breakdown/breakdown.h"
 #include "analysis/breakdown/device_time.h"
 #include "analysis/breakdown/line_costs.h"
@@ -17,8 +18,8 @@
 #include "analysis/memory/allocator_replay.h"
 #include "analysis/memory/peak_model.h"
 #include "analysis/memory/regimes.h"
+#include "analysis/memory/step_replay.h"
 #include "analysis/prediction/predictor.h"
-#include "analysis/time/models.h"
 #include "analysis/time/time_model.h"
 #include "analysis/time/time_sample.h"
 
@@ -26,52 +27,12 @@ namespace ridgeline::analysis {
 
 namespace {
 
-/// Without the sign; what no number can be right is told as a large one.
+/// Rounded, without the sign; a ratio that is not finite or absurdly large gives a large number.
 std::string percent(double ratio) { return std::to_string(std::lround(std::clamp(100 * ratio, 0.0, 1e9))); }
 
 constexpr double kNsPerMs = 1e6;
 
-TimeSample bare_time(const BatchRun& run) { return time_sample(run.batch_size, run.times_ns, run.per_round); }
-
-/// One batch size, analysed. Members refer to each other: it stays where it is made.
-struct AnalysedRun {
-  AnalysedRun(const BatchRun& of, const SourceScope& user_scope)
-      : run(of),
-        scope(user_scope),
-        tree(run.recording, scope),
-        attribution(attribute(run.recording, tree)),
-        timeline(build_timeline(run.recording, attribution, tree)),
-        memory(analyse_memory(run.recording, attribution, tree)),
-        time(bare_time(run)),
-        scale(timeline.total_ns > 0 ? time.ms.value * kNsPerMs / timeline.total_ns : 1),
-        device(analyse_device(run.recording, attribution, tree, time.ms.value * kNsPerMs)),
-        lines(build_lines(parts())) {}
-  AnalysedRun(const AnalysedRun&) = delete;
-  AnalysedRun& operator=(const AnalysedRun&) = delete;
-
-  BreakdownInput parts() const {
-    return {run.recording, scope, tree, timeline, memory, scale, device ? &*device : nullptr};
-  }
-
-  MemoryLabel label(std::uint32_t event) const {
-    const auto block = std::ranges::lower_bound(memory.blocks, event, {}, &MemoryCost::event);
-    const LineId line = tree[block->owner].self_line;
-    return {block->category, line == 0 ? Location{} : location_of(line, run.recording, tree, scope)};
-  }
-
-  const BatchRun& run;
-  const SourceScope& scope;
-  CallTree tree;
-  Attribution attribution;
-  Timeline timeline;
-  MemoryAnalysis memory;
-  TimeSample time;
-  double scale;  ///< bare time / recorded time
-  std::optional<DeviceParts> device;
-  LineTable lines;
-};
-
-using Runs = std::vector<const AnalysedRun*>;  ///< by batch size
+using Runs = std::vector<AnalysedRun>;  ///< by batch size
 
 ByCategory by_category(const MemoryAnalysis& memory) {
   ByCategory categories{};
@@ -86,19 +47,19 @@ ByCategory by_category(const MemoryAnalysis& memory) {
 /// parts that sum to the iteration do so there, too.
 std::vector<double> at_timed_sizes(const Runs& recorded, std::span<const TimeSample> timed,
                                    std::span<const double> values) {
-  const auto share = [&](std::size_t i) { return values[i] / recorded[i]->time.ms.value; };
+  const auto share = [&](std::size_t i) { return values[i] / recorded[i].time.ms.value; };
   std::vector<double> all;
   for (const TimeSample& sample : timed) {
     std::size_t right = 0;
-    while (right + 1 < recorded.size() && recorded[right]->run.batch_size < sample.batch_size) {
+    while (right + 1 < recorded.size() && recorded[right].batch_size() < sample.batch_size) {
       ++right;
     }
-    const int high = recorded[right]->run.batch_size;
+    const int high = recorded[right].batch_size();
     if (high <= sample.batch_size || right == 0) {
       all.push_back(high == sample.batch_size ? values[right] : share(right) * sample.ms.value);
       continue;
     }
-    const int low = recorded[right - 1]->run.batch_size;
+    const int low = recorded[right - 1].batch_size();
     const double part = static_cast<double>(sample.batch_size - low) / (high - low);
     all.push_back(((1 - part) * share(right - 1) + part * share(right)) * sample.ms.value);
   }
@@ -110,7 +71,7 @@ void add_line_models(const Runs& sampled, Profile& profile) {
   std::map<std::pair<std::string, std::uint32_t>, std::vector<double>> lines;
   std::map<std::string, std::vector<double>> items;
   for (std::size_t i = 0; i < sampled.size(); ++i) {
-    const LineTable& table = sampled[i]->lines;
+    const LineTable& table = sampled[i].lines;
     const auto at = [&](std::vector<double>& values) -> double& {
       values.resize(sampled.size());
       return values[i];
@@ -165,10 +126,10 @@ void add_allocator_model(const Ledger& ledger, const std::vector<const recording
 void add_memory_models(const Runs& sampled, const std::optional<AllocatorSetup>& setup, Profile& profile) {
   std::vector<SampledMemory> memories;
   std::vector<const recording::Recording*> recordings;
-  for (const AnalysedRun* run : sampled) {
-    recordings.push_back(&run->run.recording);
+  for (const AnalysedRun& run : sampled) {
+    recordings.push_back(&run.run->recording);
     memories.push_back(
-        {run->run.batch_size, recordings.back(), [run](std::uint32_t event) { return run->label(event); }});
+        {run.batch_size(), recordings.back(), [&run](std::uint32_t event) { return label_of(run, event); }});
   }
   std::string why_not;
   const std::optional<Ledger> ledger = match_allocations(recordings, why_not);
@@ -176,8 +137,8 @@ void add_memory_models(const Runs& sampled, const std::optional<AllocatorSetup>&
     profile.peak_model = fit_peak_model(memories, *ledger);
     if (profile.environment.device == "cpu") {
       std::vector<int> sizes;
-      for (const AnalysedRun* run : sampled) {
-        sizes.push_back(run->run.batch_size);
+      for (const AnalysedRun& run : sampled) {
+        sizes.push_back(run.batch_size());
       }
       profile.regimes = regimes_of(*ledger, sizes);
     }
@@ -193,8 +154,8 @@ void add_memory_models(const Runs& sampled, const std::optional<AllocatorSetup>&
 /// The times of all sizes that belong to the models, by batch size, each once.
 std::vector<TimeSample> time_samples(const Runs& sampled, const std::vector<TimedRun>& timed) {
   std::vector<TimeSample> samples;
-  for (const AnalysedRun* run : sampled) {
-    samples.push_back(run->time);
+  for (const AnalysedRun& run : sampled) {
+    samples.push_back(run.time);
   }
   for (const TimedRun& run : timed) {
     if (std::ranges::find(samples, run.batch_size, &TimeSample::batch_size) == samples.end()) {
@@ -206,27 +167,23 @@ std::vector<TimeSample> time_samples(const Runs& sampled, const std::vector<Time
 }
 
 void add_models(const Runs& sampled, const RunInput& input, Profile& profile) {
-  std::vector<Point> peaks;
   profile.time_samples = time_samples(sampled, input.timed);
-  for (const AnalysedRun* run : sampled) {
-    profile.memory_samples.push_back({run->run.batch_size, run->memory.peak_bytes});
-    peaks.push_back({static_cast<double>(run->run.batch_size), static_cast<double>(run->memory.peak_bytes)});
+  for (const AnalysedRun& run : sampled) {
+    profile.memory_samples.push_back({run.batch_size(), run.memory.peak_bytes});
   }
   double squares = 0;
   for (const TimeSample& sample : profile.time_samples) {
     squares += sample.aa_noise * sample.aa_noise;
   }
   profile.aa_noise = std::sqrt(squares / static_cast<double>(profile.time_samples.size()));
-  profile.time_model = fit_time_model(profile.time_samples);
-  profile.memory_model = fit_line(peaks);
   add_memory_models(sampled, input.allocator, profile);
+  fit_models(profile);
   if (profile.time_model.has_value()) {
-    profile.time_model->regimes = profile.regimes;
     add_line_models(sampled, profile);
   }
 }
 
-/// Of a check only the bare time and the peak are asked.
+/// Only the bare time and the peak of a check are used.
 void add_checks(const std::vector<const BatchRun*>& checks, const Predictor& predictor, Profile& profile) {
   for (const BatchRun* run : checks) {
     Replay replay(run->recording);
@@ -278,16 +235,17 @@ double between_operations_ms(const AnalysedRun& run) {
   return ns * run.scale / kNsPerMs;
 }
 
-/// By the lines that made the parameters; one that the recording has no block of is nobody's.
+/// By the lines that created the parameters; one without a block in the recording belongs to no line.
 void add_unused_gradients(const AnalysedRun& run, const std::vector<UnusedGradient>& unused, Profile& profile) {
   if (unused.empty()) {
     return;
   }
-  const recording::Recording& recording = run.run.recording;
+  const recording::Recording& recording = run.run->recording;
   std::map<std::string_view, LineId> made_by;
   for (const MemoryCost& weight : run.memory.weights) {
     if (weight.parameter != recording::kNone) {
-      made_by[recording.string(recording.parameter_name()[weight.parameter])] = run.tree[weight.owner].self_line;
+      made_by[recording.string(recording.parameter_name()[weight.parameter])] =
+          run.timeline.tree[weight.owner].self_line;
     }
   }
   struct Group {
@@ -307,7 +265,7 @@ void add_unused_gradients(const AnalysedRun& run, const std::vector<UnusedGradie
   }
   for (auto& [line, group] : groups) {
     if (line != 0) {
-      group.total.location = location_of(line, recording, run.tree, run.scope);
+      group.total.location = location_of(line, recording, run.timeline.tree, *run.scope);
     }
     profile.unused_gradients.push_back(std::move(group.total));
   }
@@ -319,7 +277,7 @@ void add_iteration(const AnalysedRun& run, Profile& profile) {
   const double ms = run.time.ms.value;
   profile.iteration.ms = run.time.ms;
   profile.iteration.iterations = run.time.iterations;
-  profile.iteration.warmup_iterations = run.run.warmup_iterations;
+  profile.iteration.warmup_iterations = run.run->warmup_iterations;
   if (profile.batch_size_known) {
     profile.samples_per_second = ms > 0 ? 1000.0 * profile.batch_size / ms : 0;
   }
@@ -329,11 +287,11 @@ void add_iteration(const AnalysedRun& run, Profile& profile) {
   profile.user_line_share = ms > 0 ? run.lines.user_ms / ms : 0;
   profile.lines = run.lines.lines;
   profile.other = run.lines.other;
-  profile.breakdown = build_breakdown(run.parts());
+  profile.breakdown = build_breakdown(parts_of(run));
   profile.iteration.by_phase = profile.breakdown.by_phase;
   profile.iteration.between_operations_ms = between_operations_ms(run);
   if (run.device.has_value()) {
-    profile.device = device_time(run.parts(), ms);
+    profile.device = device_time(parts_of(run), ms);
   }
   profile.peak_bytes = run.memory.peak_bytes;
   profile.by_category = by_category(run.memory);
@@ -342,21 +300,18 @@ void add_iteration(const AnalysedRun& run, Profile& profile) {
 }  // namespace
 
 Profile build_profile(const RunInput& input) {
-  std::vector<std::unique_ptr<AnalysedRun>> runs;
-  Runs sampled;
+  std::vector<const BatchRun*> recorded;
   std::vector<const BatchRun*> checks;
   for (const BatchRun& run : input.runs) {
-    if (run.check) {
-      checks.push_back(&run);
-    } else {
-      runs.push_back(std::make_unique<AnalysedRun>(run, input.scope));
-      sampled.push_back(runs.back().get());
-    }
+    (run.check ? checks : recorded).push_back(&run);
   }
-  const auto batch_size = [](const AnalysedRun* run) { return run->run.batch_size; };
-  std::ranges::sort(sampled, {}, batch_size);
+  std::ranges::sort(recorded, {}, &BatchRun::batch_size);
   std::ranges::sort(checks, {}, &BatchRun::batch_size);
-  const AnalysedRun& user = **std::ranges::find(sampled, input.batch_size, batch_size);
+  Runs sampled;
+  for (const BatchRun* run : recorded) {
+    sampled.push_back(analyse_batch(*run, input.scope));
+  }
+  const AnalysedRun& user = *std::ranges::find(sampled, input.batch_size, &AnalysedRun::batch_size);
 
   Profile profile;
   profile.entry_path = input.entry_path;
@@ -376,7 +331,7 @@ Profile build_profile(const RunInput& input) {
   const Predictor predictor = make_predictor(profile);
   profile.max_samples_per_second = greatest_throughput(predictor);
   add_checks(checks, predictor, profile);
-  add_warnings(user.run, profile);
+  add_warnings(*user.run, profile);
   if (user.device.has_value() && user.device->timeline.other_devices > 0) {
     profile.warnings.push_back("Device " + std::to_string(user.device->timeline.device) +
                                " is shown, which did most; " + std::to_string(user.device->timeline.other_devices) +

@@ -1,4 +1,4 @@
-// From a run to a profile: the one door into the analysis.
+// From a run to a profile: the entry point of the analysis.
 #pragma once
 
 #include "analysis/input.h"

@@ -24,7 +24,7 @@ struct BatchRun {
   std::vector<double> times_ns;  ///< bare iterations
   recording::Recording recording;
   int per_round = 1;   ///< bare iterations were timed in rounds of so many
-  bool check = false;  ///< kept out of the models, to see how far off they are
+  bool check = false;  ///< not used for the models, to see how far off they are
 };
 
 /// A batch size that was only timed.
@@ -47,8 +47,8 @@ struct RunInput {
   std::uint64_t capacity_bytes = 0;
   std::optional<AllocatorSetup> allocator;  ///< of the device that the recordings are of
   int batch_size = 0;                       ///< the user's; one of `runs`
-  bool batch_size_known = true;             ///< false: it stands for one iteration, and there is one run
-  bool peak_known = true;                   ///< false: the recording does not tell all that was alive
+  bool batch_size_known = true;             ///< false: it is 1, for one iteration, and there is one run
+  bool peak_known = true;                   ///< false: the recording does not show everything that was alive
   std::vector<BatchRun> runs;
   std::vector<TimedRun> timed{};  ///< other batch sizes
   std::vector<Skipped> skipped;

@@ -12,7 +12,7 @@
 
 namespace ridgeline::analysis {
 
-/// What is given; the rest is asked for.
+/// The given quantity; the others are predicted.
 enum class Quantity : std::uint8_t {
   kBatchSize,        ///< samples
   kThroughput,       ///< samples per second, at least
@@ -46,8 +46,8 @@ struct BatchPrediction {
   std::optional<Estimate> ms;
   std::optional<Estimate> peak_bytes;
   std::optional<std::array<double, kCategoryCount>> by_category;  ///< of the peak, bytes
-  /// What a device's caching allocator reserves, the most, in bytes; absent without a device, and where only many batch
-  /// sizes are asked for at once.
+  /// The most that a device's caching allocator reserves, in bytes; absent without a device, and where many batch sizes
+  /// are predicted at once.
   std::optional<double> reserved_bytes;
   bool extrapolated = false;  ///< outside of the sampled batch sizes
   /// Into the capacity: the peak, or all that the device's allocator needs. Absent when one of them is unknown.
@@ -99,7 +99,7 @@ struct Answer {
 /// Part of the greatest throughput that is taken as enough: beyond it a larger batch buys little.
 inline constexpr double kEnoughThroughput = 0.95;
 
-/// What a reader of a profile asks first.
+/// Answers to the first questions of a reader.
 struct Outlook {
   Answer now;       ///< the profile's own batch size
   Answer fits;      ///< the largest batch size that fits into the device

@@ -29,7 +29,7 @@ inline constexpr std::size_t kCategoryCount = 6;
 inline constexpr std::array<const char*, kCategoryCount> kCategoryNames = {"weights",     "gradients", "optimizerState",
                                                                            "activations", "inputs",    "temporaries"};
 /// As people read them.
-inline constexpr std::array<const char*, kCategoryCount> kCategoryWords = {
+inline constexpr std::array<const char*, kCategoryCount> kCategoryLabels = {
     "weights", "gradients", "optimizer state", "activations", "inputs", "temporaries"};
 
 using ByPhase = std::array<double, kPhaseCount>;
@@ -56,13 +56,13 @@ struct Interval {
   std::optional<double> high;  ///< absent: no bound
 };
 
-/// What a figure of a model is worth. With kAtLeast and kAtMost the interval's end is the bound, and the value is only
-/// where the model goes on to.
+/// How certain a figure of a model is. With kAtLeast and kAtMost the interval's end is the bound, and the value is only
+/// an extrapolation.
 enum class Certainty : std::uint8_t {
   kAbout,    ///< the value is the model's best guess
   kKnown,    ///< it was measured there, or is exact
-  kAtLeast,  ///< so far from what was measured that only the lower end is told
-  kAtMost    ///< likewise the upper end
+  kAtLeast,  ///< so far from what was measured that only the lower bound is known
+  kAtMost    ///< likewise the upper bound
 };
 inline constexpr std::array<const char*, 4> kCertaintyNames = {"about", "known", "atLeast", "atMost"};
 
@@ -103,9 +103,8 @@ struct Environment {
   std::string device;  ///< "cpu" or "cuda"
   std::string device_name;
   int threads = 0;
-  std::string
-      in_place_of;     ///< device that the code asked for and `device` stood in for; empty: it got what it asked for
-  double low_mhz = 0;  ///< slowest and fastest clock of the processors while the step was timed; 0: unknown
+  std::string in_place_of;  ///< the device that the code asked for, when it ran on `device` instead; else empty
+  double low_mhz = 0;       ///< slowest and fastest clock of the processors while the step was timed; 0: unknown
   double high_mhz = 0;
 };
 
@@ -204,7 +203,7 @@ struct DeviceTime {
   ByWait waits{};               ///< ms; sums to the iteration
   ByPhase by_phase{};           ///< of kernel_ms + copy_ms
   std::vector<Kernel> kernels;  ///< most time first
-  std::optional<std::uint64_t> peak_reserved_bytes;  ///< of the caching allocator; absent where it told nothing
+  std::optional<std::uint64_t> peak_reserved_bytes;  ///< of the caching allocator; absent where it was not recorded
 };
 
 /// Least squares line through (batch size, value).
@@ -221,7 +220,7 @@ struct Line {
   std::optional<double> intercept_half_width;
 };
 
-/// Iterations that took far longer than the median. They stay among the timed ones: a median bears them.
+/// Iterations that took far longer than the median. They are not left out: a median is robust against them.
 struct Outliers {
   int count = 0;
   double worst = 0;  ///< the longest of them, as a multiple of the median; 0 without one
@@ -236,8 +235,8 @@ struct TimeSample {
   Outliers outliers{};
 };
 
-/// From this batch size on something works in another way, as the recordings tell: a step of the iteration time that
-/// samples on one side of it know nothing of.
+/// From this batch size on something works differently, judging by the recordings: a step in the iteration time that
+/// samples on one side of it do not show.
 struct Regime {
   int from_batch = 1;
   double ms = 0;  ///< the most that it may change there; in proportion to the batch beyond
@@ -296,17 +295,17 @@ struct AllocatorSetup {
   std::uint64_t available_bytes = 0;  ///< of those: without what the context, libraries and other processes hold
 };
 
-/// A block that a step asks for: bytes at each sampled batch size.
+/// A block that a step requests: bytes at each sampled batch size.
 struct BlockRequest {
   std::vector<std::uint64_t> bytes;
   std::uint16_t stream = 0;
 };
 
-/// A block is asked for (the index of its request), or freed (~index).
+/// A block is requested (the index of its request) or freed (~index).
 using AllocatorEvents = std::vector<std::int32_t>;
 inline constexpr std::size_t kMaxAllocatorEvents = 50'000;  ///< that a model has, each of its two lists
 
-/// What a step asks of a device's caching allocator. See allocator_model.h.
+/// The requests that a step makes of a device's caching allocator. See allocator_model.h.
 struct AllocatorModel {
   std::vector<int> sizes;  ///< that were sampled, ascending; two or more
   std::vector<BlockRequest> requests;
@@ -320,7 +319,7 @@ struct AllocatorModel {
   bool is_bounded = true;      ///< false: no batch size was found that does not fit
 };
 
-/// A batch size that was run and kept out of the models, to see how far off they are.
+/// A batch size that was run but not used for the models, to see how far off they are.
 struct Check {
   TimeSample time;
   std::uint64_t peak_bytes = 0;
@@ -357,14 +356,14 @@ struct Profile {
   std::string entry_path;    ///< absolute, real
   std::string project_root;  ///< absolute, real
   int batch_size = 0;
-  bool batch_size_known = true;  ///< false: of an imported trace, which does not tell it; batch_size is 1
+  bool batch_size_known = true;  ///< false: of an imported trace without one; batch_size is 1
   Environment environment;
   IterationTime iteration;
   std::optional<DeviceTime> device;              ///< absent where nothing ran on one
   std::optional<double> samples_per_second;      ///< absent where the batch size is not known
   std::optional<double> max_samples_per_second;  ///< 1/slope; absent when time does not grow with the batch
   std::uint64_t peak_bytes = 0;
-  bool peak_known = true;  ///< false: of an imported trace that does not tell all that was alive; peak_bytes is less
+  bool peak_known = true;  ///< false: of an imported trace that does not show everything alive; peak_bytes is less
   std::uint64_t capacity_bytes = 0;
   ByCategory by_category{};  ///< sums to peak_bytes
   std::optional<TimeModel> time_model;

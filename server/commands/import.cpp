@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "analysis/build_profile.h"
-#include "analysis/prediction/predictor.h"
+#include "analysis/prediction/answers.h"
 #include "commands/exit_codes.h"
 #include "commands/options.h"
 #include "commands/rendered_profile.h"
@@ -77,7 +77,8 @@ int run(const ImportOptions& options, const Output& output) {
     };
     how.batch_size = options.batch_size;
     const analysis::RunInput input = imports::import_trace(imports::read_trace(bytes_of(file)), how);
-    return write_out(rendered_profile(analysis::build_profile(input), output), output);
+    const analysis::Profile profile = analysis::build_profile(input);
+    return write_out(rendered_profile(profile, analysis::outlook_of(profile), output), output);
   } catch (const imports::ImportError& error) {
     print_error(error.what());
     return kExitEntryFailed;

@@ -57,11 +57,11 @@ int run(const PredictOptions& options) {
   const bool stored = kept.has_value();
   const std::int64_t now = profiling::seconds_since_1970(std::chrono::system_clock::now());
   if (!stored) {
-    std::optional<analysis::Profile> made = profile_now(*options.request, *target, exit_code);
+    std::optional<profiling::ProfileRun> made = profile_now(*options.request, *target, exit_code);
     if (!made.has_value()) {
       return exit_code;
     }
-    kept = profiling::KeptAnswer{std::move(*made), now};
+    kept = profiling::KeptAnswer{std::move(made->profile), now};
   }
   const analysis::Answer answer =
       analysis::answer(analysis::make_predictor(kept->profile), options.question(kept->profile.capacity_bytes));

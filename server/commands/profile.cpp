@@ -19,8 +19,8 @@ int run(const profiling::ProfileRequest& request, const Output& output) {
   if (!target.has_value()) {
     return exit_code;
   }
-  const std::optional<analysis::Profile> profile = profile_now(request, *target, exit_code);
-  return profile.has_value() ? write_out(rendered_profile(*profile, output), output) : exit_code;
+  const std::optional<profiling::ProfileRun> made = profile_now(request, *target, exit_code);
+  return made.has_value() ? write_out(rendered_profile(made->profile, made->outlook, output), output) : exit_code;
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ std::optional<profiling::Target> find_target_or_say(const profiling::ProfileRequ
   return std::get<profiling::Target>(std::move(found));
 }
 
-std::optional<analysis::Profile> profile_now(const profiling::ProfileRequest& request, const profiling::Target& target,
-                                             int& exit_code) {
+std::optional<profiling::ProfileRun> profile_now(const profiling::ProfileRequest& request,
+                                                 const profiling::Target& target, int& exit_code) {
   ProgressLine line;
   const auto show = [&](const protocol::Progress& step) { line.show(step); };
   const profiling::PlannedRun plan = profiling::plan_run(request, target);
@@ -47,7 +47,7 @@ std::optional<analysis::Profile> profile_now(const profiling::ProfileRequest& re
   std::string warning;
   profiling::keep_profile(run, request, target, warning);
   warn(warning);
-  return std::move(run.profile);
+  return std::move(run);
 }
 
 void warn(const std::string& text) {

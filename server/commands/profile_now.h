@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "analysis/profile.h"
 #include "profiling/request.h"
+#include "profiling/run.h"
 
 namespace ridgeline::commands {
 
@@ -13,8 +13,8 @@ std::optional<profiling::Target> find_target_or_say(const profiling::ProfileRequ
 
 /// Profiles, and keeps the profile. Nothing when it failed: likewise. A profile that could not be kept is a warning on
 /// stderr.
-std::optional<analysis::Profile> profile_now(const profiling::ProfileRequest& request, const profiling::Target& target,
-                                             int& exit_code);
+std::optional<profiling::ProfileRun> profile_now(const profiling::ProfileRequest& request,
+                                                 const profiling::Target& target, int& exit_code);
 
 /// Each line of `text` as "ridgeline: warning: …" on stderr, made safe to print.
 void warn(const std::string& text);

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/prediction/answers.h"
 #include "report/json.h"
 #include "report/text.h"
 
@@ -42,14 +41,13 @@ class SourceFiles {
 
 }  // namespace
 
-std::string rendered_profile(const analysis::Profile& profile, const Output& output) {
+std::string rendered_profile(const analysis::Profile& profile, const analysis::Outlook& outlook, const Output& output) {
   if (output.format == "json") {
-    return report::json_report(profile, analysis::outlook_of(profile));
+    return report::json_report(profile, outlook);
   }
   auto files = std::make_shared<SourceFiles>(profile.project_root);
   return report::text_report(
-      profile, analysis::outlook_of(profile), [files](const analysis::Location& place) { return (*files)(place); },
-      text_options(output));
+      profile, outlook, [files](const analysis::Location& place) { return (*files)(place); }, text_options(output));
 }
 
 }  // namespace ridgeline::commands

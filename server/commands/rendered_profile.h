@@ -3,12 +3,13 @@
 
 #include <string>
 
+#include "analysis/prediction.h"
 #include "analysis/profile.h"
 #include "commands/options.h"
 
 namespace ridgeline::commands {
 
 /// The report, with the lines of the user's files as they are today.
-std::string rendered_profile(const analysis::Profile& profile, const Output& output);
+std::string rendered_profile(const analysis::Profile& profile, const analysis::Outlook& outlook, const Output& output);
 
 }  // namespace ridgeline::commands

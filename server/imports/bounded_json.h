@@ -1,4 +1,4 @@
-// A guard in front of a JSON parser that holds each token in memory.
+// Limits the length of tokens in front of a JSON parser that holds each of them in memory.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace ridgeline::imports {
 
-/// Of the JSON's bytes, as they stand. What torch.profiler writes stays below a thousandth of the first and the last.
+/// In bytes of the JSON text. What torch.profiler writes stays below a thousandth of the first and the last.
 struct TokenLimits {
   std::size_t string_bytes = std::size_t{1} << 22U;  ///< a name of a member or a string, with its escapes
   std::size_t number_bytes = 4096;

@@ -1,4 +1,4 @@
-// What the host's threads did, event by event: ops, calls, allocator events and the Python stacks they stand on.
+// What the host's threads did, event by event: ops, calls, allocator events and their Python stacks.
 #pragma once
 
 #include <cstdint>
@@ -35,14 +35,14 @@ struct PendingMemory {
 struct HostSweep {
   std::vector<PendingCall> calls;
   std::vector<PendingMemory> memory;
-  std::unordered_map<std::uint32_t, std::uint32_t> op_of_external;  ///< of those asked for
+  std::unordered_map<std::uint32_t, std::uint32_t> op_of_external;  ///< of the requested external ids
   std::unordered_map<std::uint64_t, std::uint64_t> module_calls;    ///< instance → all calls
   bool has_python = false;                                          ///< functions, with the lines where they begin
   bool has_call_stacks = false;                                     ///< of ops, with the lines that ran
 };
 
-/// `order` is the trace's threads, that of the iterations first. Ops, stacks, instances and samples go to `parts`; what
-/// overlaps is cut and counted in `losses`.
+/// `order`: the trace's threads, that of the iterations first. Ops, stacks, instances and samples are added to `parts`;
+/// events that overlap are cut and counted in `losses`.
 HostSweep sweep_host(const Trace& trace, const std::vector<std::uint32_t>& order, const TraceFiles& files,
                      const std::unordered_set<std::uint32_t>& externals, RecordingParts& parts, TraceLosses& losses);
 

@@ -5,7 +5,7 @@
 
 namespace ridgeline::imports {
 
-/// Its words are for the user: what is wrong, and what to do where there is something.
+/// The message is for the user: what is wrong and, where possible, what to do.
 class ImportError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -12,13 +12,13 @@ namespace ridgeline::imports {
 struct ImportOptions {
   std::string trace_path;       ///< absolute
   std::string project_root;     ///< absolute; empty: see TraceFiles
-  std::string current;          ///< absolute: taken as the root where the trace's files lie in it
+  std::string current;          ///< absolute: the root, where the trace's files are below it
   TraceFiles::Exists exists{};  ///< whether a path is a file of this machine
-  int batch_size = 0;           ///< 0: not told
+  int batch_size = 0;           ///< 0: unknown
 };
 
-/// One run whose bare times are the recorded ones. The warnings say what the trace could not tell, and what of it could
-/// not be used. Throws ImportError where there is nothing to analyse.
+/// One run whose bare times are the recorded ones. The warnings say what the trace does not contain, and what of it
+/// could not be used. Throws ImportError where there is nothing to analyse.
 analysis::RunInput import_trace(Trace trace, const ImportOptions& options);
 
 }  // namespace ridgeline::imports

@@ -20,13 +20,13 @@ struct TraceLimits {
   TokenLimits tokens{};  ///< more is refused
 };
 
-/// Reads as the bytes come: a file takes as much memory as its events do, and no other part of it takes more than
-/// `limits` say. Understands Kineto's categories, and those of torch 1.8. Throws ImportError for what is no JSON, ends
-/// too early, has no events, or has a token that is too long.
+/// Reads the file as a stream: its events are held in memory, and nothing else beyond `limits`. Understands Kineto's
+/// categories, and those of torch 1.8. Throws ImportError for what is not JSON, ends too early, has no events, or has a
+/// token that is too long.
 Trace read_trace(ByteSource source, const TraceLimits& limits = {});
 
-/// Nanoseconds of a JSON number in microseconds, digit by digit: a double has too few of them. False for what is no
-/// time from 0 on.
+/// A JSON number of microseconds in nanoseconds, digit by digit: a double has too few. False for what is not a time
+/// from 0 on.
 bool nanoseconds(std::string_view microseconds, std::uint64_t& ns);
 
 }  // namespace ridgeline::imports

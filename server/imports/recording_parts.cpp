@@ -27,10 +27,10 @@ RecordingParts::RecordingParts() {
   instance("", "");
 }
 
-std::uint32_t RecordingParts::text(std::string_view words) {
-  const auto [found, inserted] = texts_.try_emplace(std::string(words), size_of(columns.string_ends));
+std::uint32_t RecordingParts::text(std::string_view text) {
+  const auto [found, inserted] = texts_.try_emplace(std::string(text), size_of(columns.string_ends));
   if (inserted) {
-    columns.string_bytes.insert(columns.string_bytes.end(), words.begin(), words.end());
+    columns.string_bytes.insert(columns.string_bytes.end(), text.begin(), text.end());
     columns.string_ends.push_back(size_of(columns.string_bytes));
   }
   return found->second;

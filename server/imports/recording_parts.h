@@ -17,7 +17,7 @@ class RecordingParts {
 
   RecordingParts();
 
-  std::uint32_t text(std::string_view words);
+  std::uint32_t text(std::string_view text);
   std::uint32_t code(std::string_view file, std::string_view function);
   std::uint32_t instance(std::string_view type, std::string_view name);
   /// The stack with one more frame.

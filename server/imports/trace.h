@@ -1,4 +1,4 @@
-// What a Chrome trace of torch.profiler holds, as far as a recording has a place for it.
+// The contents of a Chrome trace of torch.profiler that a recording can represent.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@ namespace ridgeline::imports {
 
 inline constexpr std::uint32_t kNoNumber = 0xffffffffU;
 
-/// In the order in which events that begin at once and end at once stand around each other.
+/// From the outside in, for events that begin and end at the same times.
 enum class EventKind : std::uint8_t { kStep, kPython, kAnnotation, kOp, kCall, kMemory, kKernel, kCopy, kSet };
 
-/// Which members hold is up to the kind. Times are nanoseconds.
+/// Which members are set depends on the kind. Times are nanoseconds.
 struct TraceEvent {
   std::uint64_t start = 0;
   std::uint64_t end = 0;
@@ -37,18 +37,18 @@ struct TraceDevice {
   std::uint64_t bytes = 0;
 };
 
-/// What the trace had and could not be used.
+/// How many events of the trace could not be used, or not entirely.
 struct TraceLosses {
   std::uint64_t without_time = 0;  ///< no ts, or one that is no time
   std::uint64_t negative = 0;      ///< ends before it begins
-  std::uint64_t overlapping = 0;   ///< ended after what holds it: cut there
+  std::uint64_t overlapping = 0;   ///< ended after the enclosing event: cut there
   std::uint64_t too_many = 0;      ///< beyond the bounds
 };
 
 struct Trace {
   std::vector<TraceEvent> events;      ///< in the file's order
   std::vector<std::string> strings;    ///< 0 is empty
-  std::vector<std::uint64_t> threads;  ///< what tells threads apart: process and thread
+  std::vector<std::uint64_t> threads;  ///< identities, made of process and thread
   std::vector<TraceDevice> devices;
   TraceLosses losses;
 };

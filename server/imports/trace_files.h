@@ -9,12 +9,12 @@
 
 namespace ridgeline::imports {
 
-/// "model.py(12): forward" in its parts; false for what is none.
+/// The parts of "model.py(12): forward"; false for any other text.
 bool split_frame(std::string_view frame, std::string_view& file, std::uint32_t& line, std::string_view& function);
 
-/// Files have '/' between their folders. torch.profiler cuts off what stands in front of a file on sys.path, so
-/// "model.py" and "threading.py" look alike. A file that lies under the root is the user's. Where none of the trace's
-/// does, the sources are elsewhere: then all are that are of no library we know.
+/// Files have '/' between their folders. torch.profiler strips the sys.path entry in front of a file, so
+/// "model.py" and "threading.py" are not distinguishable. A file under the root is the user's. Where none of the
+/// trace's files is, the sources are elsewhere: then every file of no known library is the user's.
 class TraceFiles {
  public:
   using Exists = std::function<bool(const std::string& path)>;
@@ -27,7 +27,7 @@ class TraceFiles {
   const std::string& root() const { return root_; }
   /// The file as an absolute path; under /site-packages/ where it is not the user's and was cut.
   std::string absolute(std::string_view file) const;
-  /// Whether the files under the root are known by name only.
+  /// Whether the user's files were recognised by their names only.
   bool guessed() const { return guessed_; }
 
  private:

@@ -12,7 +12,7 @@ namespace ridgeline::imports {
 
 enum class MemoryKnown : std::uint8_t {
   kNothing,
-  kChanges,  ///< old traces: not what was there before
+  kChanges,  ///< old traces: without what was allocated before
   kAll,
 };
 

@@ -6,16 +6,12 @@
 
 #include <fmt/ranges.h>
 
-#include "analysis/prediction/answers.h"
-
 namespace ridgeline::methods {
 
 using analysis::Node;
 
-Figures::Figures(profiling::MadeProfile made)
-    : made_(std::move(made)),
-      predictor_(analysis::make_predictor(made_.profile)),
-      outlook_(analysis::outlook_of(predictor_, made_.profile.batch_size)) {
+Figures::Figures(profiling::MadeProfile made) : made_(std::move(made)) {
+  predictor_ = analysis::make_predictor(made_.profile);
   for (const analysis::LineCost& line : made_.profile.lines) {
     files_[path_of(line.location)].lines[line.location.line] = &line;
   }

@@ -34,7 +34,7 @@ class Figures {
   const profiling::MadeProfile& made() const { return made_; }
   const analysis::Profile& profile() const { return made_.profile; }
   const analysis::Predictor& predictor() const { return predictor_; }
-  const analysis::Outlook& outlook() const { return outlook_; }
+  const analysis::Outlook& outlook() const { return made_.outlook; }
   std::int64_t created_s() const { return made_.created_s; }
   const std::vector<protocol::SourceText>& sources() const { return made_.sources; }
 
@@ -59,7 +59,6 @@ class Figures {
 
   profiling::MadeProfile made_;
   analysis::Predictor predictor_;
-  analysis::Outlook outlook_;
   std::map<std::string, FileFigures, std::less<>> files_;
   std::unordered_map<const analysis::Node*, Place> places_;
 };

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "analysis/prediction/answers.h"
 #include "analysis/prediction/predictor.h"
 #include "report/json.h"
 #include "report/read_report.h"
@@ -72,18 +71,18 @@ void keep_profile(ProfileRun& run, const ProfileRequest& request, const Target& 
   store::KeptProfile kept{run.profile.id, seconds_since_1970(std::chrono::system_clock::now()),
                           run.profile.environment.torch, store::take_fingerprint(run.imported_files, run.began)};
   kept.fingerprint.whole &= run.imported_files_complete;
-  if (!store.add(key_of(request, target), kept, report::json_report(run.profile, analysis::outlook_of(run.profile)),
-                 error)) {
+  if (!store.add(key_of(request, target), kept, report::json_report(run.profile, run.outlook), error)) {
     run.profile.id.clear();
     add_words(warning, "the profile was not kept: " + error);
   }
 }
 
-void update_kept_profile(const analysis::Profile& profile, const Target& target, std::string& warning) {
+void update_kept_profile(const analysis::Profile& profile, const analysis::Outlook& outlook, const Target& target,
+                         std::string& warning) {
   store::ProfileStore store;
   std::string error;
   if (!store.open(target.cache, warning, error) ||
-      !store.replace(profile.id, report::json_report(profile, analysis::outlook_of(profile)), error)) {
+      !store.replace(profile.id, report::json_report(profile, outlook), error)) {
     add_words(warning, "what was tried is not kept: " + error);
   }
 }
@@ -109,9 +108,7 @@ std::optional<KeptAnswer> find_kept_profile(const ProfileRequest& request, const
       add_words(warning, "the stored profile " + kept.id + " cannot be read and is dropped: " + problem);
       store.remove(kept.id, error);
     } else if (profile.has_value() && tried_all(*profile, request)) {
-      const analysis::Predictor predictor = analysis::make_predictor(*profile);
-      profile->time_model = predictor.time;
-      profile->memory_model = predictor.memory;
+      analysis::fit_models(*profile);
       answer = KeptAnswer{std::move(*profile), kept.created_s};
       break;
     }

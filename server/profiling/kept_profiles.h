@@ -18,10 +18,11 @@ void keep_profile(ProfileRun& run, const ProfileRequest& request, const Target& 
 
 /// Keeps what is known of a profile by now in place of what was kept of it; nothing where it is not kept. When that
 /// fails, `warning` says why.
-void update_kept_profile(const analysis::Profile& profile, const Target& target, std::string& warning);
+void update_kept_profile(const analysis::Profile& profile, const analysis::Outlook& outlook, const Target& target,
+                         std::string& warning);
 
 struct KeptAnswer {
-  analysis::Profile profile;  ///< as report::read_report() gives it
+  analysis::Profile profile;  ///< as report::read_report() gives it, with its models fitted
   std::int64_t created_s = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "analysis/prediction/answers.h"
 #include "profiling/kept_profiles.h"
 #include "profiling/source_text.h"
 #include "store/fingerprint.h"
@@ -70,6 +71,7 @@ std::variant<MadeProfile, RunFailure> make_profile(worker::Finished finished, co
     run.profile.id = store::new_profile_id();
   }
   made.profile = std::move(run.profile);
+  made.outlook = std::move(run.outlook);
   made.created_s = seconds_since_1970(std::chrono::system_clock::now());
   return made;
 }
@@ -79,7 +81,8 @@ std::optional<MadeProfile> load_profile(const ProfileRequest& request, const Tar
   if (!kept.has_value()) {
     return std::nullopt;
   }
-  MadeProfile made{std::move(kept->profile), kept->created_s, {}, {}, ""};
+  analysis::Outlook outlook = analysis::outlook_of(kept->profile);
+  MadeProfile made{std::move(kept->profile), kept->created_s, {}, {}, "", std::move(outlook)};
   for (const std::string& path : own_files(made.profile)) {
     if (auto text = text_of(path)) {
       made.sources.push_back({path, std::move(*text)});

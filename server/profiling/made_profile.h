@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "analysis/prediction.h"
 #include "analysis/profile.h"
 #include "profiling/request.h"
 #include "profiling/run.h"
@@ -15,12 +16,13 @@
 namespace ridgeline::profiling {
 
 struct MadeProfile {
-  analysis::Profile profile;
+  analysis::Profile profile;   ///< with its models fitted
   std::int64_t created_s = 0;  ///< seconds since 1970
   /// The user's files that own figures, as they were when they ran. Of a file that changed meanwhile there is none.
   std::vector<protocol::SourceText> sources;
   std::vector<std::string> changed;  ///< those that changed while the run went on
   std::string warning;               ///< of the store; mostly empty
+  analysis::Outlook outlook;         ///< of the profile
 };
 
 /// The rest of a run: analysis, the texts, and the profile kept in the cache. One that ran unsaved texts is not kept:

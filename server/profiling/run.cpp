@@ -9,6 +9,7 @@
 
 #include "analysis/allocator/caching_allocator_conf.h"
 #include "analysis/build_profile.h"
+#include "analysis/prediction/answers.h"
 #include "protocol/recording.h"
 #include "worker/machine.h"
 #include "worker/versions.h"
@@ -101,8 +102,10 @@ std::variant<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
   if (std::string untested = worker::untested_torch(output.environment); !untested.empty()) {
     input.warnings.push_back(std::move(untested));
   }
-  return ProfileRun{analysis::build_profile(input), plan.began, std::move(output.result.imported_files),
-                    output.result.imported_files_complete};
+  analysis::Profile profile = analysis::build_profile(input);
+  analysis::Outlook outlook = analysis::outlook_of(profile);
+  return ProfileRun{std::move(profile), plan.began, std::move(output.result.imported_files),
+                    output.result.imported_files_complete, std::move(outlook)};
 }
 
 }  // namespace ridgeline::profiling

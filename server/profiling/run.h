@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "analysis/prediction.h"
 #include "analysis/profile.h"
 #include "profiling/request.h"
 #include "protocol/worker_messages.h"
@@ -28,6 +29,7 @@ struct ProfileRun {
   store::Moment began;
   std::vector<std::string> imported_files;  ///< as protocol::RunResult has them
   bool imported_files_complete = false;
+  analysis::Outlook outlook;  ///< of the profile
 };
 
 PlannedRun plan_run(const ProfileRequest& request, const Target& target);

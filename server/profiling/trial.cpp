@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/prediction/answers.h"
 #include "analysis/prediction/trial.h"
 #include "profiling/kept_profiles.h"
 
@@ -60,8 +61,9 @@ std::variant<MadeProfile, RunFailure> make_trial(worker::Finished finished, cons
       return RunFailure{protocol::failure_of(protocol::FailureKind::kTrial, "analyse", why_not), ""};
     }
   }
-  MadeProfile made{std::move(*known), held.created_s, held.sources, held.changed, ""};
-  update_kept_profile(made.profile, target, made.warning);
+  analysis::Outlook outlook = analysis::outlook_of(*known);
+  MadeProfile made{std::move(*known), held.created_s, held.sources, held.changed, "", std::move(outlook)};
+  update_kept_profile(made.profile, made.outlook, target, made.warning);
   return made;
 }
 

@@ -224,7 +224,7 @@ Markdown summary_markdown(const Profile& profile, const analysis::Outlook& outlo
   for (std::size_t i = 0; i < analysis::kCategoryCount; ++i) {
     const auto part = static_cast<double>(profile.by_category[i]);
     const double of_peak = ratio(part, static_cast<double>(profile.peak_bytes));
-    if (of_peak > kNegligible) categories.row(plain(analysis::kCategoryWords[i]), {bytes(part), share(of_peak)});
+    if (of_peak > kNegligible) categories.row(plain(analysis::kCategoryLabels[i]), {bytes(part), share(of_peak)});
   }
   text += phases.take() + categories.take();
   if (outlook.fits.batch) {

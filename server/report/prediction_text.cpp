@@ -152,7 +152,7 @@ void figures(Page& page, const Answer& answer, const BatchPrediction& batch) {
     std::vector<Item> items;
     for (std::size_t i = 0; i < analysis::kCategoryCount; ++i) {
       const double size = (*batch.by_category)[i];
-      if (size >= 1) items.push_back({analysis::kCategoryWords[i], bytes(size)});
+      if (size >= 1) items.push_back({analysis::kCategoryLabels[i], bytes(size)});
     }
     page.flow("  " + page.bold(left("at the peak", kBeside - 2)), kBeside, items);
   }

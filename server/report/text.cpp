@@ -43,7 +43,7 @@ std::vector<Item> categories(const Profile& profile) {
   std::vector<std::pair<std::uint64_t, Item>> sized;
   for (std::size_t i = 0; i < analysis::kCategoryCount; ++i) {
     const std::uint64_t size = profile.by_category[i];
-    if (size > 0) sized.push_back({size, {analysis::kCategoryWords[i], bytes(static_cast<double>(size))}});
+    if (size > 0) sized.push_back({size, {analysis::kCategoryLabels[i], bytes(static_cast<double>(size))}});
   }
   std::stable_sort(sized.begin(), sized.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<Item> items;

@@ -16,6 +16,7 @@
 
 #include "analysis/memory/allocator_model.h"
 #include "analysis/memory/ledger.h"
+#include "analysis/memory/step_replay.h"
 #include "protocol/recording.h"
 
 namespace {

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "analysis/prediction/answers.h"
 #include "profiling/kept_profiles.h"
 #include "report/read_report.h"
 #include "tests/fuzz/client.h"
@@ -79,7 +80,10 @@ class World {
     store::Moment began;
     began.system += std::chrono::hours(1);
     began.steady += std::chrono::hours(1);
-    profiling::ProfileRun run{std::move(*profile), began, {entry_, entry_.parent_path() / "resnet.py"}, true};
+    analysis::fit_models(*profile);
+    analysis::Outlook outlook = analysis::outlook_of(*profile);
+    profiling::ProfileRun run{
+        std::move(*profile), began, {entry_, entry_.parent_path() / "resnet.py"}, true, std::move(outlook)};
     profiling::keep_profile(run, request, std::get<profiling::Target>(target), problem);
     CLAIM(problem.empty() && !run.profile.id.empty());
     profile_ = run.profile.id;

@@ -15,9 +15,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string error;
   CLAIM(protocol::parse_worker_message(text, error).has_value() != !error.empty());
   error.clear();
-  const auto profile = report::read_report(text, error);
+  auto profile = report::read_report(text, error);
   CLAIM(profile.has_value() != !error.empty());
   if (profile.has_value()) {
+    analysis::fit_models(*profile);
     const analysis::Outlook outlook = analysis::outlook_of(*profile);
     const auto no_line = [](const analysis::Location&) -> std::optional<std::string> { return std::nullopt; };
     CLAIM(!report::text_report(*profile, outlook, no_line, {}).empty());

@@ -132,7 +132,7 @@ bool CachingAllocator::serve(const MemoryRequest& request) {
   return true;
 }
 
-// ---- what is told --------------------------------------------------------------------------------------------------
+// ---- statistics ----------------------------------------------------------------------------------------------------
 
 std::vector<SegmentView> CachingAllocator::segments() const {
   std::vector<CachedBlock> heads;

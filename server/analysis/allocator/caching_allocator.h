@@ -1,5 +1,5 @@
 // A model of PyTorch's CUDA caching allocator: what it reserves for a stream of requests, and where it runs out of
-// memory. By PyTorch's own rules (caching_allocator_settings.h says from where); no device is needed or asked.
+// memory. By PyTorch's own rules (caching_allocator_settings.h says from where); no device is needed.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ struct SegmentView {
   std::uint64_t reserved() const;
 };
 
-/// What a program asks of the allocator.
+/// One request of a program.
 struct MemoryRequest {
   enum class Kind : std::uint8_t { kAllocate, kFree, kRequestFree, kCompleteFree, kEmptyCache };
   Kind kind = Kind::kAllocate;
@@ -48,16 +48,16 @@ struct MemoryRequest {
   std::uint32_t stream = 0;  ///< of kAllocate
 };
 
-/// A value; deterministic; not thread-safe. O(log blocks) per call, except where cached segments are given back.
+/// A value; deterministic; not thread-safe. O(log blocks) per call, except where cached segments are released.
 class CachingAllocator {
  public:
-  /// The settings are such that problem_with() has nothing to say.
+  /// The settings must be valid: see problem_with().
   explicit CachingAllocator(const CachingAllocatorSettings& settings = {}, const DeviceMemory& device = {});
 
-  /// False when out of memory: then nothing was allocated, but all that could be was given back to the driver. No bytes
-  /// need no block. An `id` that is in use is freed before.
+  /// False when out of memory: then nothing was allocated, but everything possible was released to the driver. Zero
+  /// bytes need no block. An `id` that is in use is freed first.
   bool allocate(std::uint64_t id, std::uint64_t bytes, std::uint32_t stream = 0);
-  /// Of an id that is not in use: nothing.
+  /// Does nothing for an id that is not in use.
   void free(std::uint64_t id);
   /// Frees what another stream still uses (Tensor.record_stream): it stays active until complete_free(), or until the
   /// allocator waits for all streams, because it needs their memory.
@@ -67,13 +67,14 @@ class CachingAllocator {
   void empty_cache();
   /// One of these, as the request says; false when out of memory.
   bool serve(const MemoryRequest& request);
-  /// For what follows: torch.cuda.memory._set_allocator_settings(). Segments stay as they are. Valid settings, again.
+  /// For what follows: torch.cuda.memory._set_allocator_settings(). Segments stay as they are. The settings must be
+  /// valid.
   void set(const CachingAllocatorSettings& settings) { settings_ = settings; }
 
   const MemoryUsage& usage() const { return usage_; }
-  /// Each figure's own.
+  /// The peak of each figure by itself.
   const MemoryUsage& peak() const { return peak_; }
-  /// How often all cached memory was given back for one allocation: num_alloc_retries.
+  /// How often all cached memory was released for one allocation: num_alloc_retries.
   std::uint64_t retries() const { return retries_; }
   /// Bytes that the driver could still give.
   std::uint64_t left() const { return device_.available - blocks_.reserved(); }
@@ -81,7 +82,7 @@ class CachingAllocator {
   std::vector<SegmentView> segments() const;
 
  private:
-  /// What a request wants: a block of `bytes`, or a segment for it.
+  /// A rounded request: a block of `bytes`, or a segment for it.
   struct Wanted {
     std::uint64_t bytes = 0;
     std::uint64_t segment = 0;
@@ -125,13 +126,13 @@ class CachingAllocator {
 struct OutOfMemory {
   std::size_t request = 0;    ///< its place in the stream of requests
   std::uint64_t segment = 0;  ///< "Tried to allocate" in PyTorch's message, in bytes; 0: an EiB or more
-  MemoryUsage usage;          ///< after all that could be was given back
+  MemoryUsage usage;          ///< after everything possible was released
   std::uint64_t free = 0;     ///< bytes that the driver could still give
 };
 
 struct AllocatorTimeline {
   std::vector<MemoryUsage> after;  ///< one for each request that was served
-  MemoryUsage peak;                ///< each figure's own
+  MemoryUsage peak;                ///< of each figure by itself
   std::uint64_t retries = 0;
   std::optional<OutOfMemory> out_of_memory;  ///< where it ends, if the requests do not fit
 };

@@ -1,4 +1,4 @@
-// What PyTorch's CUDA caching allocator can be told, and the two roundings that depend on it.
+// The settings of PyTorch's CUDA caching allocator, and the two roundings that depend on them.
 //
 // The settings are those of PyTorch 2.13 (c10/core/AllocatorConfig.{h,cpp}, c10/cuda/CUDAAllocatorConfig.h). The rules
 // of the model are those of c10/cuda/CUDACachingAllocator.cpp, class DeviceCachingAllocator, in the newest copy that
@@ -42,7 +42,7 @@ struct CachingAllocatorSettings {
   double per_process_memory_fraction = 1;
 };
 
-/// What PyTorch refuses the settings for, as words for the user; nothing when they are valid. Pure.
+/// Why PyTorch rejects the settings, as a message for the user; nothing when they are valid. Pure.
 std::optional<std::string> problem_with(const CachingAllocatorSettings& settings);
 
 /// The bytes of the block that serves a request (round_size, roundup_power2_next_division). `bytes` from 1 to less than

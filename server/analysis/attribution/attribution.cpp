@@ -50,7 +50,8 @@ class ForwardOps {
 
 class Attributor {
  public:
-  Attributor(const recording::Recording& recording, CallTree& tree) : recording_(recording), tree_(tree) {}
+  Attributor(const recording::Recording& recording, const SourceScope& scope)
+      : recording_(recording), result_{CallTree(recording, scope)} {}
 
   Attribution run() {
     const std::size_t count = recording_.op_name().size();
@@ -125,7 +126,7 @@ class Attributor {
       made_by = last_node(op);
     }
     if (made_by == kNone) {
-      result_.owner[op] = tree_.of_stack(recording_.op_node()[op]);
+      result_.owner[op] = result_.tree.of_stack(recording_.op_node()[op]);
       result_.operation[op] = recording_.op_name()[op];
     } else {
       result_.owner[op] = result_.owner[made_by];
@@ -136,10 +137,10 @@ class Attributor {
   void add_inside_node(std::uint32_t op, std::uint32_t node) {
     const std::uint32_t stack = recording_.op_node()[op];
     const std::uint32_t outer = recording_.op_node()[node];
-    const bool again = tree_[tree_.of_stack(stack)].recomputation;
+    const bool again = result_.tree[result_.tree.of_stack(stack)].recomputation;
     result_.phase[op] = again ? Phase::kRecomputation : Phase::kBackward;
-    result_.owner[op] =
-        again ? tree_.rejoin(result_.owner[node], stack, outer) : tree_.extend(result_.owner[node], stack, outer);
+    result_.owner[op] = again ? result_.tree.rejoin(result_.owner[node], stack, outer)
+                              : result_.tree.extend(result_.owner[node], stack, outer);
     if (stack == outer) {
       result_.operation[op] = result_.operation[node];
     } else {
@@ -148,10 +149,10 @@ class Attributor {
   }
 
   void add_plain(std::uint32_t op) {
-    const TreeNode stack = tree_.of_stack(recording_.op_node()[op]);
+    const TreeNode stack = result_.tree.of_stack(recording_.op_node()[op]);
     result_.owner[op] = stack;
     name(op);
-    const CallTree::Node& node = tree_[stack];
+    const CallTree::Node& node = result_.tree[stack];
     if (node.engine && last_node(op) != kNone) {
       // The engine itself, between two nodes: it adds up gradients.
       result_.owner[op] = result_.owner[last_node(op)];
@@ -185,7 +186,7 @@ class Attributor {
 
   Scope scope_of(std::uint32_t op) const { return static_cast<Scope>(recording_.op_scope()[op]); }
 
-  /// Tells which op made the autograd node of a sequence number. An op carries the number of the node it may make. A
+  /// Notes which op made the autograd node of a sequence number. An op carries the number of the node it may make. A
   /// differentiable part of TorchScript makes its node before its ops run, which make none: they carry the next one.
   void note_sequence(std::uint32_t op) {
     const std::uint32_t parent = recording_.op_parent()[op];
@@ -207,7 +208,6 @@ class Attributor {
   }
 
   const recording::Recording& recording_;
-  CallTree& tree_;
   ForwardOps forward_;
   static constexpr std::string_view kScriptPart = "<forward op>";
   std::vector<std::uint32_t> script_part_;  ///< by op: the differentiable part of TorchScript around it
@@ -220,8 +220,8 @@ class Attributor {
 
 }  // namespace
 
-Attribution attribute(const recording::Recording& recording, CallTree& tree) {
-  return Attributor(recording, tree).run();
+Attribution attribute(const recording::Recording& recording, const SourceScope& scope) {
+  return Attributor(recording, scope).run();
 }
 
 Phase python_phase(const CallTree::Node& node) {

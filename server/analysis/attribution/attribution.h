@@ -12,20 +12,21 @@ namespace ridgeline::analysis {
 
 /// Per op of the recording, in its order.
 struct Attribution {
-  std::vector<TreeNode> owner;           ///< the stack that answers for the op
-  std::vector<std::uint32_t> operation;  ///< string of the recording: the operation that the user wrote; 0 for Python
-  std::vector<Phase> phase;
-  std::vector<bool> runs_python;  ///< may run Python itself: an autograd node or Function, a named range
-  std::vector<bool> begins;       ///< an operation of the user's starts with it
+  CallTree tree;                           ///< the recording's stacks, and those that own backward ops
+  std::vector<TreeNode> owner{};           ///< the stack that answers for the op
+  std::vector<std::uint32_t> operation{};  ///< string of the recording: the operation that the user wrote; 0 for Python
+  std::vector<Phase> phase{};
+  std::vector<bool> runs_python{};  ///< may run Python itself: an autograd node or Function, a named range
+  std::vector<bool> begins{};       ///< an operation of the user's starts with it
 };
 
 /// Matching: a forward op carries the sequence number of the next autograd node on its thread; the last such op before
 /// the node is the one that made it. AccumulateGrad, and what the engine does between nodes, follow the node before.
-/// Ops inside a node keep the Python frames that they have beyond the node's own; those of a recomputation stand where
-/// the forward stood.
-Attribution attribute(const recording::Recording& recording, CallTree& tree);
+/// Ops inside a node keep the Python frames that they have beyond the node's own; those of a recomputation are placed
+/// where the forward was.
+Attribution attribute(const recording::Recording& recording, const SourceScope& scope);
 
-/// Whether the engine runs the phase: its stacks stand for another one, of forward.
+/// Whether the autograd engine runs the phase, so that forward stacks own its ops.
 inline bool in_backward(Phase phase) { return phase == Phase::kBackward || phase == Phase::kRecomputation; }
 
 /// The phase of Python code that runs at a stack, outside of any op.

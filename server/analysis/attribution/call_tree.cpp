@@ -25,7 +25,7 @@ std::size_t CallTree::PairHash::operator()(const std::pair<std::uint64_t, std::u
 }
 
 CallTree::CallTree(const recording::Recording& recording, const SourceScope& scope)
-    : recording_(recording), traits_(code_traits(recording, scope)), nodes_(1), lines_(1) {
+    : recording_(&recording), traits_(code_traits(recording, scope)), nodes_(1), lines_(1) {
   of_stack_.resize(recording.node_parent().size(), 0);
   for (std::uint32_t stack = 1; stack < of_stack_.size(); ++stack) {
     of_stack_[stack] = child(of_stack_[recording.node_parent()[stack]], stack);
@@ -33,8 +33,8 @@ CallTree::CallTree(const recording::Recording& recording, const SourceScope& sco
 }
 
 TreeNode CallTree::child(TreeNode parent, std::uint32_t recorded) {
-  const std::uint32_t code = recording_.node_code()[recorded];
-  const Key key{parent, code, recording_.node_line()[recorded], recording_.node_instance()[recorded]};
+  const std::uint32_t code = recording_->node_code()[recorded];
+  const Key key{parent, code, recording_->node_line()[recorded], recording_->node_instance()[recorded]};
   const auto [found, inserted] = children_.try_emplace(key, static_cast<TreeNode>(nodes_.size()));
   if (inserted) {
     const CodeTraits& traits = traits_[code];
@@ -42,7 +42,7 @@ TreeNode CallTree::child(TreeNode parent, std::uint32_t recorded) {
     node.parent = parent;
     node.depth = nodes_[parent].depth + 1;
     node.instance = key.instance;
-    node.line = traits.user ? intern_line(recording_.code_file()[code], key.line) : 0;
+    node.line = traits.user ? intern_line(recording_->code_file()[code], key.line) : 0;
     node.self_line = traits.user ? node.line : node.self_line;
     node.optimizer = node.optimizer || traits.optimizer;
     node.data = node.data || traits.data;
@@ -67,7 +67,7 @@ TreeNode CallTree::extend(TreeNode base, std::uint32_t recorded, std::uint32_t o
   std::uint32_t stack = recorded;
   while (stack != 0 && stack != outer) {
     suffix.push_back(stack);
-    stack = recording_.node_parent()[stack];
+    stack = recording_->node_parent()[stack];
   }
   TreeNode node = base;
   if (stack == outer) {
@@ -84,10 +84,10 @@ TreeNode CallTree::rejoin(TreeNode base, std::uint32_t recorded, std::uint32_t o
   // The recomputation begins at the first frame from the engine on that recomputes.
   std::uint32_t entry = recorded;
   while (entry != 0 && nodes_[nodes_[of_stack_[entry]].parent].recomputation) {
-    entry = recording_.node_parent()[entry];
+    entry = recording_->node_parent()[entry];
   }
   return call == 0 ? extend(base, recorded, outer)
-                   : extend(nodes_[call].parent, recorded, recording_.node_parent()[entry]);
+                   : extend(nodes_[call].parent, recorded, recording_->node_parent()[entry]);
 }
 
 TreeNode CallTree::outermost_checkpoint(TreeNode node) const {

@@ -19,7 +19,8 @@ struct SourceLine {
   bool operator==(const SourceLine&) const = default;
 };
 
-/// A tree of frames. Grows while stacks are added; nodes never change, and parents precede children.
+/// A tree of frames, a value that refers to its recording. It grows while stacks are added; nodes never change, parents
+/// precede children, and a copy that has grown knows all nodes of the original by the same numbers.
 class CallTree {
  public:
   CallTree(const recording::Recording& recording, const SourceScope& scope);
@@ -73,7 +74,7 @@ class CallTree {
   TreeNode outermost_checkpoint(TreeNode node) const;
   LineId intern_line(std::uint32_t file, std::uint32_t line);
 
-  const recording::Recording& recording_;
+  const recording::Recording* recording_;
   std::vector<CodeTraits> traits_;
   std::vector<Node> nodes_;
   std::vector<TreeNode> of_stack_;

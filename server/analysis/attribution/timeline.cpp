@@ -16,10 +16,11 @@ struct Span {
   std::uint64_t end;
 };
 
-/// Walks sorted times once; asks must not run backwards.
+/// Walks through sorted times once; the times of successive calls must not decrease.
 class Sweep {
  public:
-  Sweep(std::span<const std::uint64_t> times) : times_(times) {}
+  Sweep() = default;
+  explicit Sweep(std::vector<std::uint64_t> times) : times_(std::move(times)) {}
   void skip_before(std::uint64_t time) {
     while (next_ < times_.size() && times_[next_] < time) {
       ++next_;
@@ -33,22 +34,18 @@ class Sweep {
   }
 
  private:
-  std::span<const std::uint64_t> times_;
+  std::vector<std::uint64_t> times_;
   std::size_t next_ = 0;
 };
 
 class TimelineBuilder {
  public:
-  TimelineBuilder(const Recording& recording, const Attribution& attribution, CallTree& tree)
-      : recording_(recording),
-        attribution_(attribution),
-        tree_(tree),
-        pauses_(sorted_pauses(recording)),
-        pause_starts_(starts(pauses_)),
-        memory_times_(main_memory(recording)),
-        pause_sweep_(pause_starts_),
-        memory_sweep_(memory_times_),
-        sample_sweep_(recording.sample_time()) {
+  TimelineBuilder(const Recording& recording, const Attribution& attribution)
+      : recording_(recording), attribution_(attribution), result_{attribution.tree} {
+    pauses_ = sorted_pauses(recording);
+    pause_sweep_ = Sweep(starts(pauses_));
+    memory_sweep_ = Sweep(main_memory(recording));
+    sample_sweep_ = Sweep({recording.sample_time().begin(), recording.sample_time().end()});
     main_ops_ = static_cast<std::uint32_t>(std::ranges::upper_bound(recording.op_thread(), std::uint16_t{0}) -
                                            recording.op_thread().begin());
   }
@@ -123,7 +120,7 @@ class TimelineBuilder {
   double price(recording::Cost kind) const { return recording_.cost()[static_cast<std::size_t>(kind)]; }
 
   double outside_cost(std::uint32_t op) const {
-    const std::uint32_t depth = tree_[tree_.of_stack(recording_.op_node()[op])].depth;
+    const std::uint32_t depth = result_.tree[result_.tree.of_stack(recording_.op_node()[op])].depth;
     return price(recording::Cost::kOutsideOp) + price(recording::Cost::kPerFrame) * depth;
   }
 
@@ -157,7 +154,7 @@ class TimelineBuilder {
   CostKey key_of(std::uint32_t op) const {
     const TreeNode owner = attribution_.owner[op];
     const bool moved = in_backward(attribution_.phase[op]);
-    return {owner, moved ? tree_.of_stack(recording_.op_node()[op]) : owner, attribution_.operation[op],
+    return {owner, moved ? result_.tree.of_stack(recording_.op_node()[op]) : owner, attribution_.operation[op],
             attribution_.phase[op], false};
   }
 
@@ -185,7 +182,7 @@ class TimelineBuilder {
       divide(begin, end, ns, samples, op);
     } else if (next != kNone && attribution_.runs_python[op] &&
                recording_.op_node()[next] != recording_.op_node()[op]) {
-      // Python frames stand between the two: their time is the next op's line's, as outside of ops.
+      // Python frames lie between the two: their time belongs to the line of the next op, as outside of ops.
       CostKey key = key_of(next);
       key.operation = 0;
       result_.costs[key].ns += ns;
@@ -210,7 +207,7 @@ class TimelineBuilder {
     }
   }
 
-  /// Each sample stands for the time from halfway to the one before it to halfway to the one after it.
+  /// Each sample represents the time from halfway to the previous one to halfway to the next one.
   void divide(std::uint64_t begin, std::uint64_t end, double ns, std::pair<std::size_t, std::size_t> samples,
               std::uint32_t context) {
     const double per_wall = ns / static_cast<double>(end - begin);
@@ -226,23 +223,21 @@ class TimelineBuilder {
 
   /// `context` is the op that the sample was taken in, or that ended the gap it was taken in.
   CostKey key_of_sample(std::uint32_t stack, std::uint32_t context) {
-    const TreeNode node = tree_.of_stack(stack);
+    const TreeNode node = result_.tree.of_stack(stack);
     if (open_.empty() || !in_backward(attribution_.phase[context])) {
-      return {node, node, 0, python_phase(tree_[node]), false};
+      return {node, node, 0, python_phase(result_.tree[node]), false};
     }
-    // Python inside an autograd node, such as a custom backward: it stands where ops of its own would.
+    // Python inside an autograd node, such as a custom backward: it is placed where its ops would be.
     const TreeNode owner = attribution_.owner[context];
     const std::uint32_t outer = recording_.op_node()[context];
-    return tree_[node].recomputation ? CostKey{tree_.rejoin(owner, stack, outer), node, 0, Phase::kRecomputation, false}
-                                     : CostKey{tree_.extend(owner, stack, outer), node, 0, Phase::kBackward, false};
+    return result_.tree[node].recomputation
+               ? CostKey{result_.tree.rejoin(owner, stack, outer), node, 0, Phase::kRecomputation, false}
+               : CostKey{result_.tree.extend(owner, stack, outer), node, 0, Phase::kBackward, false};
   }
 
   const Recording& recording_;
   const Attribution& attribution_;
-  CallTree& tree_;
   std::vector<Span> pauses_;
-  std::vector<std::uint64_t> pause_starts_;
-  std::vector<std::uint64_t> memory_times_;
   Sweep pause_sweep_;
   Sweep memory_sweep_;
   Sweep sample_sweep_;
@@ -275,8 +270,8 @@ std::vector<std::size_t> chosen_iterations(const Recording& recording) {
   return order;
 }
 
-Timeline build_timeline(const Recording& recording, const Attribution& attribution, CallTree& tree) {
-  return TimelineBuilder(recording, attribution, tree).run();
+Timeline build_timeline(const Recording& recording, const Attribution& attribution) {
+  return TimelineBuilder(recording, attribution).run();
 }
 
 }  // namespace ridgeline::analysis

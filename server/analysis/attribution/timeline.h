@@ -1,4 +1,4 @@
-// The iteration thread's time, instant by instant, given to stacks.
+// Every instant of the iteration thread, attributed to a stack.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ridgeline::analysis {
 
-/// Who owns a piece of time.
+/// The owner of a piece of time.
 struct CostKey {
   TreeNode owner = 0;
   TreeNode raw = 0;             ///< the stack that really ran, when it is another (backward); else `owner`
@@ -31,7 +31,8 @@ struct Cost {
 };
 
 struct Timeline {
-  std::unordered_map<CostKey, Cost, CostKeyHash> costs;
+  CallTree tree;  ///< the attribution's, and the stacks that own samples of backward: what is known of a run's stacks
+  std::unordered_map<CostKey, Cost, CostKeyHash> costs{};
   double total_ns = 0;     ///< of one iteration: the sum of `costs`
   double recorded_ns = 0;  ///< of one iteration, as the clock saw it
   int iterations = 0;      ///< how many were used
@@ -39,9 +40,8 @@ struct Timeline {
 
 /// Gives every instant of the recorded iterations to exactly one owner. Uses the third of the iterations whose
 /// durations lie in the middle, as the bare time is a median too. Between ops: a short gap goes to the next op's stack,
-/// a longer one to the stacks that the timer saw in it; those of backward are added to the tree as `attribute` adds
-/// ops'.
-Timeline build_timeline(const recording::Recording& recording, const Attribution& attribution, CallTree& tree);
+/// a longer one to the stacks that the timer saw in it; those of backward get owners as ops do.
+Timeline build_timeline(const recording::Recording& recording, const Attribution& attribution);
 
 /// The third of the recorded iterations whose durations lie in the middle, at least one, in order of time.
 std::vector<std::size_t> chosen_iterations(const recording::Recording& recording);

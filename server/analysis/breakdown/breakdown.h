@@ -10,7 +10,7 @@
 
 namespace ridgeline::analysis {
 
-/// What the parts of the breakdown are made from. `scale` turns recorded into bare time.
+/// Input of the breakdown's parts. `scale`: bare time / recorded time.
 struct BreakdownInput {
   const recording::Recording& recording;
   const SourceScope& scope;

@@ -1,4 +1,4 @@
-// What a profile says of the device.
+// The device's part of a profile.
 #pragma once
 
 #include "analysis/breakdown/breakdown.h"

@@ -1,4 +1,4 @@
-// Time and memory by user line, and what no line owns.
+// Time and memory by user line, and the remainder that belongs to no line.
 #pragma once
 
 #include <vector>

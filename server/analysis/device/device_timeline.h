@@ -1,4 +1,4 @@
-// The device's time, instant by instant, given to the stacks that asked for what it did.
+// Every instant of a device, attributed to the stacks that launched its work.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace ridgeline::analysis {
 
-/// What one stack costs on the device. Nanoseconds of one iteration, as the device's clock tells.
+/// The device time of one stack. Nanoseconds of one iteration, by the device's clock.
 struct DeviceCost {
   double kernel_ns = 0;
   double copy_ns = 0;  ///< that no kernel hides
@@ -36,17 +36,17 @@ struct DeviceTimeline {
   double copy_ns = 0;               ///< a copy runs or memory is set, and no kernel
   double idle_ns = 0;               ///< neither
   int iterations = 0;               ///< how many were used
-  int other_devices = 0;            ///< that ran kernels, too, and are not looked at
+  int other_devices = 0;            ///< that also ran kernels, and are left out
   std::vector<KernelCost> kernels;  ///< by name
 };
 
 /// Every instant of the iterations that `build_timeline` uses belongs to the kernels that run, in equal parts, else to
-/// the copies that run, in equal parts, else to nobody. The owner of an activity is the owner of the op that its call
-/// was made in, else the call's stack. Looks at the device with most activities; nothing where there are none.
+/// the copies that run, in equal parts, else to no owner. The owner of an activity is the owner of the op that its call
+/// was made in, else the call's stack. Covers the device with most activities; nothing where there are none.
 std::optional<DeviceTimeline> build_device_timeline(const recording::Recording& recording,
                                                     const Attribution& attribution, const CallTree& tree);
 
-/// Who answers for a call of the device's runtime.
+/// The owner of a call of the device's runtime.
 CostKey owner_of_call(std::uint32_t call, const recording::Recording& recording, const Attribution& attribution,
                       const CallTree& tree);
 

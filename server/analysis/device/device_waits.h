@@ -1,4 +1,4 @@
-// Who waits for whom: at each instant of an iteration, what the device does and what the host does.
+// What waits for what: at each instant of an iteration, what the device does and what the host does.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace ridgeline::analysis {
 
 struct DeviceWaits {
   ByWait ns{};  ///< of one iteration, as the clock saw it; sums to its length
-  /// Host time in calls that synchronise or copy, by who made them; of one iteration.
+  /// Host time in calls that synchronise or copy, by owner; of one iteration.
   std::unordered_map<CostKey, double, CostKeyHash> calls;
 };
 

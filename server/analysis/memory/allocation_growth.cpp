@@ -9,7 +9,7 @@ namespace ridgeline::analysis {
 namespace {
 
 /// Beyond the samples a size may lie so many times as far off as the samples themselves lie off their line.
-constexpr double kDoubt = 4;
+constexpr double kMargin = 4;
 
 /// The most that a sample lies off the line through the first and the last.
 double departure(const std::vector<std::uint64_t>& bytes, const std::vector<int>& sizes) {
@@ -82,8 +82,8 @@ Ends ends_of(const std::vector<std::uint64_t>& bytes, bool linear, const std::ve
     return shrinks || below ? Ends{0, 0} : constant;
   }
   const Ends ends = below ? (shrinks ? chord : constant) : (steep ? chord : proportional);
-  const double doubt = kDoubt * departure(bytes, sizes);
-  return {ends.left + doubt, ends.right + doubt};
+  const double margin = kMargin * departure(bytes, sizes);
+  return {ends.left + margin, ends.right + margin};
 }
 
 std::uint64_t bytes_at(const std::vector<std::uint64_t>& bytes, const std::vector<int>& sizes, int batch_size) {

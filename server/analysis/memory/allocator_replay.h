@@ -24,7 +24,7 @@ struct Block {
 
 struct Peak {
   std::uint64_t bytes = 0;
-  std::uint32_t event = recording::kNone;  ///< after which it stands; kNone: at the start of the iteration
+  std::uint32_t event = recording::kNone;  ///< after which it is reached; kNone: at the start of the iteration
   std::size_t iteration = 0;
 };
 
@@ -78,12 +78,12 @@ class Replay {
   std::uint64_t live_bytes_ = 0;
 };
 
-/// Follows the live bytes through the iterations. An iteration starts with what the event before it left.
+/// Follows the live bytes through the iterations. An iteration starts with what is live after the event before it.
 class PeakFinder {
  public:
   explicit PeakFinder(const recording::Recording& recording) : recording_(recording) {}
 
-  /// Before an event changes anything; `live` is what stands until then.
+  /// Before an event changes anything; `live`: bytes up to then.
   void before(std::uint32_t event, std::uint64_t live) {
     const std::uint64_t time = recording_.memory_time()[event];
     const std::uint32_t previous = event == 0 ? recording::kNone : event - 1;

@@ -23,8 +23,7 @@ struct Allocation {
   /// That allocated it, in each sample's recording; kNone where it does not exist.
   std::vector<std::uint32_t> events;
   bool before = false;  ///< it was alive when the iteration began
-  /// What was asked for, at each sample, where the recording knows it: the allocator may hand out more. Else as
-  /// `bytes`.
+  /// The requested bytes at each sample, where they were recorded: the allocator may hand out more. Else as `bytes`.
   std::vector<std::uint64_t> requested;
 
   std::uint32_t event() const { return events[sample]; }  ///< of the first sample that has it
@@ -36,8 +35,8 @@ struct Ledger {
   std::vector<Allocation> allocations;
 };
 
-/// Matches the iteration that holds the peak of each recording, by the ops and stacks that allocated and freed, in
-/// order; what was alive when the iteration began stands first. Replayed, each sample's bytes give its recorded peak.
+/// Matches the iteration with the peak of each recording, by the ops and stacks that allocated and freed, in
+/// order; what was alive when the iteration began comes first. Replayed, each sample's bytes give its recorded peak.
 /// Nothing, with the reason in `why_not`, when there are fewer than two recordings, when one is incomplete, or when
 /// they allocate too differently. Pure.
 std::optional<Ledger> match_allocations(std::span<const recording::Recording* const> recordings, std::string& why_not);

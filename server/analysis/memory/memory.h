@@ -1,4 +1,4 @@
-// Live memory, replayed from allocator events: the peak instant, and what every byte of it is.
+// Live memory, replayed from allocator events: the peak, and the category and owner of every byte at it.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct MemoryAnalysis {
   std::vector<MemoryCost> gradients;    ///< last gradient of each parameter in the iteration
 };
 
-/// Everything about the iteration that holds the peak.
+/// Analyses the iteration with the peak.
 MemoryAnalysis analyse_memory(const recording::Recording& recording, const Attribution& attribution,
                               const CallTree& tree);
 

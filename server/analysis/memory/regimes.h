@@ -1,4 +1,4 @@
-// Batch sizes from which a step works in another way, as its allocations tell, and what that may cost at most.
+// Batch sizes from which a step works differently, judging by its allocations, and what that may cost at most.
 #pragma once
 
 #include <vector>

@@ -5,6 +5,7 @@
 
 #include "analysis/memory/allocator_model.h"
 #include "analysis/memory/peak_model.h"
+#include "analysis/memory/step_replay.h"
 
 namespace ridgeline::analysis {
 

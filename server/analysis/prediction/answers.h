@@ -21,6 +21,8 @@ std::vector<int> batch_size_ladder(const Predictor& predictor);
 
 /// Without a capacity `fits` has neither a batch size nor an obstacle.
 Outlook outlook_of(const Predictor& predictor, int batch_size);
+
+/// The same of a profile whose models are fitted. On a device it replays the step some ten times: compute it once.
 Outlook outlook_of(const Profile& profile);
 
 }  // namespace ridgeline::analysis

@@ -5,6 +5,7 @@
 
 #include "analysis/memory/allocator_model.h"
 #include "analysis/memory/peak_model.h"
+#include "analysis/memory/step_replay.h"
 #include "analysis/time/models.h"
 #include "analysis/time/time_model.h"
 
@@ -129,6 +130,19 @@ std::optional<std::array<double, kCategoryCount>> categories_at(const Predictor&
 
 }  // namespace
 
+void fit_models(Profile& profile) {
+  std::ranges::sort(profile.time_samples, {}, &TimeSample::batch_size);
+  profile.time_model = fit_time_model(profile.time_samples);
+  if (profile.time_model.has_value()) {
+    profile.time_model->regimes = profile.regimes;
+  }
+  std::vector<Point> peaks;
+  for (const MemorySample& sample : profile.memory_samples) {
+    peaks.push_back({static_cast<double>(sample.batch_size), static_cast<double>(sample.peak_bytes)});
+  }
+  profile.memory_model = fit_line(peaks);
+}
+
 Predictor make_predictor(const Profile& profile) {
   Predictor predictor;
   predictor.time_samples = profile.time_samples;
@@ -136,16 +150,8 @@ Predictor make_predictor(const Profile& profile) {
   predictor.checks = profile.checks;
   predictor.skipped = profile.skipped;
   predictor.capacity_bytes = profile.capacity_bytes;
-  std::ranges::sort(predictor.time_samples, {}, &TimeSample::batch_size);
-  std::vector<Point> peaks;
-  for (const MemorySample& sample : profile.memory_samples) {
-    peaks.push_back({static_cast<double>(sample.batch_size), static_cast<double>(sample.peak_bytes)});
-  }
-  predictor.time = fit_time_model(predictor.time_samples);
-  if (predictor.time.has_value()) {
-    predictor.time->regimes = profile.regimes;
-  }
-  predictor.memory = fit_line(peaks);
+  predictor.time = profile.time_model;
+  predictor.memory = profile.memory_model;
   predictor.peaks = profile.peak_model;
   predictor.allocator = profile.allocator;
   return predictor;

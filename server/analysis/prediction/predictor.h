@@ -1,4 +1,4 @@
-// From a profile's samples to what they say of other batch sizes. Pure.
+// From a profile's samples to predictions for other batch sizes. Pure.
 //
 // Skyline (UIST 2020), "Making Performance Predictions": R(B) = aB + b (1), throughput B / (aB + b) (2), which grows
 // towards 1 / a (3); memory M(B) = cB + d. Here R may bend, and M is the memory ledger's where there is one.
@@ -17,10 +17,10 @@ namespace ridgeline::analysis {
 /// No question goes beyond this batch size, and no answer does.
 inline constexpr int kMaxBatchSize = 1 << 24;
 
-/// What answers are made of: models, and what they were fitted to.
+/// The models, and what they were fitted to.
 struct Predictor {
   std::optional<TimeModel> time;
-  std::optional<Line> memory;  ///< bytes; asked only without `peaks`
+  std::optional<Line> memory;  ///< bytes; used only without `peaks`
   std::optional<PeakModel> peaks;
   std::shared_ptr<const AllocatorModel> allocator;  ///< of a device: it says what fits, not `peaks`
   std::vector<TimeSample> time_samples;             ///< by batch size
@@ -30,8 +30,11 @@ struct Predictor {
   std::uint64_t capacity_bytes = 0;  ///< 0: unknown
 };
 
-/// Fits the models to the samples of the profile and takes its ledger; nothing else of it is read but the skipped sizes
-/// and the capacity.
+/// Fits the time and memory models to the profile's samples, for whoever makes or loads a profile: everything else uses
+/// the fitted ones.
+void fit_models(Profile& profile);
+
+/// The profile's models and what they were fitted to. Fits nothing: see fit_models().
 Predictor make_predictor(const Profile& profile);
 
 struct BatchRange {
@@ -46,7 +49,7 @@ BatchRange sampled_range(const Predictor& predictor);
 /// cost of at least 0; above them, when its last piece grows. Empty without a model.
 BatchRange time_range(const Predictor& predictor);
 
-/// Where the memory can be told: everywhere by a ledger that grows, by one that does not within and below the sampled
+/// Where memory can be predicted: everywhere by a ledger that grows, by one that does not within and below the sampled
 /// sizes; by the straight line where a time line would be. Empty without either.
 BatchRange memory_range(const Predictor& predictor);
 
@@ -54,9 +57,9 @@ BatchRange memory_range(const Predictor& predictor);
 bool ran_out_of_memory(const Predictor& predictor, int batch_size);
 
 /// What the models say of one batch size, from 1 to kMaxBatchSize: each figure where its model can be believed. The
-/// ledger is asked anywhere. Beyond twice the largest sampled size a time is only known to be at least so long, and a
-/// peak is exact up to there and down to half of the smallest, if every allocation was seen to be linear. With what was
-/// seen of that size, which decides whether it fits.
+/// ledger can be used anywhere. Beyond twice the largest sampled size a time is only known to be at least so long, and
+/// a peak is exact up to there and down to half of the smallest, if every allocation was seen to be linear. With what
+/// was seen of that size, which decides whether it fits.
 BatchPrediction predict_batch(const Predictor& predictor, int batch_size);
 
 /// Adds whether that batch size fits, exactly, and what the device's caching allocator reserves for it; where that does

@@ -1,5 +1,5 @@
-// A batch size that is tried after the profile, in a run of its own: whether it may be, and the profile that knows what
-// was seen. Pure.
+// A batch size that is tried after the profile, in a run of its own: whether it may be tried, and the profile extended
+// by the result. Pure.
 //
 // The run has the profile's own batch size, too: the reference. What the machine does differently by then is in both.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace ridgeline::analysis {
 
-/// A trial that would take longer is not made: nobody asked for it.
+/// A trial that would take longer is not started, since the user did not request it.
 inline constexpr double kMaxTrialSeconds = 20;
 
 /// Why a batch size stays predicted, in a sentence; nothing when it may be tried: the upper end of what it needs leaves

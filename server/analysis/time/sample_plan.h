@@ -12,29 +12,29 @@ namespace ridgeline::analysis {
 struct TimingState {
   std::vector<TimeSample> samples;  ///< timed so far, in any order
   std::vector<int> first;           ///< of those, the sizes that were timed before any was chosen
-  std::vector<int> excluded;        ///< tried and failed, or kept out of the models
+  std::vector<int> excluded;        ///< tried and failed, or not used for the models
   int largest_affordable = 0;       ///< that memory allows, as far as is known
   double seconds_left = 0;          ///< of the time budget
   double round_seconds = 0;         ///< a round of timing takes at least so long
-  std::vector<Regime> regimes;      ///< as the recordings tell, by from_batch
+  std::vector<Regime> regimes;      ///< judging by the recordings, by from_batch
 };
 
-/// Sizes inside of the samples shall be known to so much (a standard deviation, as a part of the time), sizes beyond
-/// them, up to twice the largest, to so much.
+/// The uncertainty to reach inside of the samples, and beyond them up to twice the largest: relative standard
+/// deviations.
 inline constexpr double kInnerAim = 0.02;
 inline constexpr double kOuterAim = 0.05;
 /// No more sizes than these are timed beside the first.
 inline constexpr std::size_t kMostChosen = 12;
 
-/// The sizes to time next, the most uncertain first; none when the model is as sure as is aimed at, or what is left of
-/// the time, memory or `kMostChosen` does not suffice.
+/// The sizes to time next, the most uncertain first; none when the model is certain enough, or when the rest of the
+/// time, the memory or `kMostChosen` does not allow another.
 ///
-/// First come twice the largest size, the middle (geometric) of the widest gap and an eighth of the smallest: whatever
-/// the model says of them, it is compared with what they take. Then the middle of each gap, and twice the largest once
-/// more, for as long as the leave-one-out errors leave the model more in doubt there than is aimed at. A model that
-/// agrees with the first three ends the search soon; where one disagrees, the gaps around it are doubtful and are
-/// halved. Where a regime that matters begins in such a gap, the sizes on both sides of its beginning stand in for the
-/// middle. At most half of the time that is left is given out at once. Pure.
+/// First come twice the largest size, the (geometric) middle of the widest gap and an eighth of the smallest size: they
+/// check the model, however certain it is. Then the middle of each gap, and twice the new largest size, for as long as
+/// the leave-one-out errors leave the model too uncertain there. A model that agrees with the first three ends the
+/// search soon; where one disagrees, the gaps around it are uncertain and are halved. Where a regime that matters
+/// begins in such a gap, the sizes on both sides of its beginning replace the middle. At most half of the remaining
+/// time is spent at once. Pure.
 std::vector<int> next_batch_sizes(const TimingState& state);
 
 }  // namespace ridgeline::analysis

@@ -22,8 +22,7 @@ std::optional<TimeModel> fit_time_model(std::span<const TimeSample> samples);
 
 /// The iteration time at a batch size, ms, with the interval of one new measurement; without an interval when the model
 /// is of two samples. At a sampled size it is what was measured there. Elsewhere the interval grows with the distance
-/// from the samples, as fast as the samples lie off what the others say of them (leave-one-out), and by what regimes
-/// may add between.
+/// from the samples, at a rate that comes from leave-one-out errors, and by what regimes between them may add.
 Estimate time_at(const TimeModel& model, double batch_size);
 
 /// How far the model may be off at a batch size because of its distance from the samples, as a part of the time: one

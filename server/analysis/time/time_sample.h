@@ -1,4 +1,4 @@
-// The bare times of one batch size, as figures: their median, how well it is known, and what fell out of line.
+// The bare times of one batch size in figures: median, interval, noise, outliers.
 #pragma once
 
 #include <span>
@@ -11,9 +11,9 @@ namespace ridgeline::analysis {
 /// of at least 1.
 ///
 /// The interval is that of the rounds' medians: iterations of one round are correlated, and taken as
-/// independent they would claim more than they know. The A/A noise is the difference of two halves of the measurement
-/// that were made alike. An outlier lies 5 standard deviations (by the median absolute deviation) and a fifth above
-/// the median. Pure.
+/// independent they would give too narrow an interval. The A/A noise is the difference between two halves of the
+/// measurement that were made in the same way. An outlier lies 5 standard deviations (by the median absolute deviation)
+/// and a fifth above the median. Pure.
 TimeSample time_sample(int batch_size, std::span<const double> times_ns, int per_round);
 
 }  // namespace ridgeline::analysis

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "analysis/prediction/predictor.h"
+#include "tests/unit/analysis/fitted_predictor.h"
 
 namespace ridgeline::analysis {
 namespace {
@@ -39,14 +39,14 @@ Profile healthy() {
 
 std::vector<AdviceKind> kinds(const Profile& profile, int batch_size = 16) {
   std::vector<AdviceKind> found;
-  for (const Advice& advice : advise(profile, make_predictor(profile), batch_size)) {
+  for (const Advice& advice : advise(profile, fitted_predictor(profile), batch_size)) {
     found.push_back(advice.kind);
   }
   return found;
 }
 
 Advice only(const Profile& profile, int batch_size = 16) {
-  const auto found = advise(profile, make_predictor(profile), batch_size);
+  const auto found = advise(profile, fitted_predictor(profile), batch_size);
   EXPECT_EQ(found.size(), 1U);
   return found.empty() ? Advice{} : found.front();
 }

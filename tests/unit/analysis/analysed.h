@@ -21,9 +21,9 @@ inline SourceScope project_scope() { return {std::string(kProject), {std::string
 struct Analysed {
   recording::Recording recording;
   SourceScope scope = project_scope();
-  CallTree tree{recording, scope};
-  Attribution attribution = attribute(recording, tree);
-  Timeline timeline = build_timeline(recording, attribution, tree);
+  Attribution attribution = attribute(recording, scope);
+  Timeline timeline = build_timeline(recording, attribution);
+  const CallTree& tree = timeline.tree;
   MemoryAnalysis memory = analyse_memory(recording, attribution, tree);
   std::optional<DeviceParts> device = analyse_device(recording, attribution, tree, timeline.recorded_ns);
   BreakdownInput parts{recording, scope, tree, timeline, memory, 1, device ? &*device : nullptr};

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/prediction/answers.h"
 #include "source/source_tree.h"
 
 namespace ridgeline::methods {
@@ -138,6 +139,8 @@ struct Settled {
       profile.memory_samples.push_back({size, 100 * static_cast<std::uint64_t>(size) + 1000});
     }
     profile.iteration.ms = profile.time_samples[1].ms;
+    analysis::fit_models(profile);
+    made.outlook = analysis::outlook_of(profile);
     made.sources = {{kPath, entry_text(8)}};
     entry.path = kPath;
     entry.project_root = "/project";

@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include "analysis/memory/allocator_model.h"
+#include "analysis/memory/step_replay.h"
 #include "analysis/prediction/answers.h"
 #include "report/json.h"
 #include "report/markdown.h"
 #include "report/prediction.h"
 #include "report/read_report.h"
+#include "tests/unit/analysis/fitted_predictor.h"
 #include "tests/unit/report/expected.h"
 #include "tests/unit/report/sample_profile.h"
 
@@ -106,7 +108,7 @@ TEST(DeviceReport, PredictsWhatTheAllocatorReserves) {
   EXPECT_EQ(outlook.fits.batch->batch_size, 14 * 64);  // 14 GiB of activations
   EXPECT_EQ(outlook.fits.batch->reserved_bytes, 15.0 * (1 << 30U));
   EXPECT_EQ(outlook.fits.obstacle, analysis::Obstacle::kNone);
-  const analysis::Predictor predictor = analysis::make_predictor(profile);
+  const analysis::Predictor predictor = analysis::fitted_predictor(profile);
   const analysis::Answer more = analysis::answer(predictor, {analysis::Quantity::kBatchSize, 14 * 64 + 1});
   EXPECT_EQ(more.batch->fits, false);
   EXPECT_EQ(more.batch->reserved_bytes, 15.0 * (1 << 30U) + (16U << 20U));

@@ -12,6 +12,7 @@
 #include "expected.h"
 #include "report/units.h"
 #include "sample_profile.h"
+#include "tests/unit/analysis/fitted_predictor.h"
 
 namespace ridgeline::report {
 namespace {
@@ -23,12 +24,12 @@ using ::testing::Not;
 constexpr Origin kStored{true, 1'763'715'767, 720};
 
 std::string text(const analysis::Profile& profile, Quantity quantity, double value, const Origin& origin = kStored) {
-  const analysis::Answer answer = analysis::answer(analysis::make_predictor(profile), {quantity, value});
+  const analysis::Answer answer = analysis::answer(analysis::fitted_predictor(profile), {quantity, value});
   return text_prediction(answer, profile, origin);
 }
 
 nlohmann::json json(const analysis::Profile& profile, Quantity quantity, double value) {
-  const analysis::Answer answer = analysis::answer(analysis::make_predictor(profile), {quantity, value});
+  const analysis::Answer answer = analysis::answer(analysis::fitted_predictor(profile), {quantity, value});
   return nlohmann::json::parse(json_prediction(answer, profile, kStored));
 }
 
@@ -77,7 +78,7 @@ TEST(TextPrediction, KeepsToThePage) {
 
 TEST(JsonPrediction, IsWhatTheSchemaTestReads) {
   const analysis::Profile profile = testing::resnet_profile();
-  const analysis::Predictor predictor = analysis::make_predictor(profile);
+  const analysis::Predictor predictor = analysis::fitted_predictor(profile);
   const auto written = [&](Quantity quantity, double value) {
     return json_prediction(analysis::answer(predictor, {quantity, value}), profile, kStored);
   };

@@ -67,9 +67,7 @@ analysis::Profile full_profile() {
                             analysis::Estimate{4096, std::nullopt},
                             {},
                             {}});
-  const analysis::Predictor predictor = analysis::make_predictor(profile);
-  profile.time_model = predictor.time;
-  profile.memory_model = predictor.memory;
+  analysis::fit_models(profile);
   return profile;
 }
 
@@ -78,9 +76,7 @@ TEST(ReadReport, LosesNothing) {
   std::string error;
   auto read = read_report(written, error);
   ASSERT_TRUE(read.has_value()) << error;
-  const analysis::Predictor predictor = analysis::make_predictor(*read);
-  read->time_model = predictor.time;
-  read->memory_model = predictor.memory;
+  analysis::fit_models(*read);
   EXPECT_EQ(Json::diff(Json::parse(written), Json::parse(json_report(*read))), Json::array());
 }
 

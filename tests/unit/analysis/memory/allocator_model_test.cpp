@@ -1,5 +1,6 @@
 // What a step needs of a device at other batch sizes: against the allocator in the hands of the step itself.
 #include "analysis/memory/allocator_model.h"
+#include "analysis/memory/step_replay.h"
 
 #include <gtest/gtest.h>
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <vector>
 
+#include "tests/unit/analysis/fitted_predictor.h"
+
 namespace ridgeline::analysis {
 namespace {
 
@@ -23,7 +25,7 @@ Predictor predictor_of(const std::vector<Sample>& samples, std::uint64_t capacit
     profile.time_samples.push_back({sample.batch_size, {sample.ms, sample.ms * 0.99, sample.ms * 1.01}, 20});
     profile.memory_samples.push_back({sample.batch_size, sample.peak_bytes});
   }
-  return make_predictor(profile);
+  return fitted_predictor(profile);
 }
 
 /// R(B) = 2 B + 10 ms, M(B) = 100 B + 1000 bytes.
@@ -76,7 +78,7 @@ TEST(PredictBatch, AnIntervalThatReachesZeroLeavesThroughputWithoutABound) {
   for (const auto& [batch_size, ms] : {std::pair{4, 10.0}, {8, 30.0}, {16, 32.0}}) {
     profile.time_samples.push_back({batch_size, {ms, ms / 4, ms * 4}, 20});  // so uncertain that nothing bends
   }
-  const BatchPrediction batch = predict_batch(make_predictor(profile), 4);
+  const BatchPrediction batch = predict_batch(fitted_predictor(profile), 4);
   EXPECT_EQ(batch.ms->interval->low, 0);
   EXPECT_FALSE(batch.samples_per_second->interval->high.has_value());
   EXPECT_GT(batch.samples_per_second->interval->low, 0);

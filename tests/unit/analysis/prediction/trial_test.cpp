@@ -26,6 +26,7 @@ Profile profile_at_8(double slowness = 1) {
     profile.time_samples.push_back({size, {ms, ms * 0.995, ms * 1.005}, 20});
     profile.memory_samples.push_back({size, 100 * static_cast<std::uint64_t>(size) + 1000});
   }
+  fit_models(profile);
   profile.iteration.ms = profile.time_samples[1].ms;
   profile.peak_bytes = profile.memory_samples[1].peak_bytes;
   return profile;
