@@ -1,13 +1,13 @@
 #include "imports/host_sweep.h"
 
 #include <algorithm>
-#include <cctype>
 #include <limits>
 #include <optional>
 #include <string_view>
 #include <tuple>
 
 #include "base/text.h"
+#include "imports/trace_stacks.h"
 
 namespace ridgeline::imports {
 
@@ -20,10 +20,9 @@ using recording::Scope;
 
 constexpr std::uint64_t kSampleNs = 250'000;
 constexpr std::size_t kMaxSamples = std::size_t{1} << 22U;
-constexpr std::uint64_t kRounding = 2000;  ///< what old traces, in whole microseconds, are off by
+constexpr std::uint64_t kRounding = 2000;  ///< error of old traces, in whole microseconds
 constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 constexpr std::string_view kHooked = "autograd::engine::evaluate_function: ";
-constexpr std::string_view kRunBackward = "<built-in method run_backward of ";
 
 Call kind_of_call(std::string_view name) {
   if (contains(name, "Synchronize")) {
@@ -64,25 +63,11 @@ std::vector<Span> backward_elsewhere(const Trace& trace, std::uint32_t main) {
   return spans;
 }
 
-/// One frame of a stack, as a recording has it.
-struct FrameKey {
-  std::uint32_t code = 0;
-  std::uint32_t line = 0;
-  std::uint32_t instance = 0;
-  bool known = false;  ///< else it is no Python function
-};
-
 class Sweeper {
  public:
   Sweeper(const Trace& trace, const TraceFiles& files, const std::unordered_set<std::uint32_t>& externals,
           RecordingParts& parts, TraceLosses& losses)
-      : trace_(trace),
-        files_(files),
-        externals_(externals),
-        parts_(parts),
-        losses_(losses),
-        texts_(trace.strings.size(), kNone),
-        frames_(trace.strings.size()) {}
+      : trace_(trace), externals_(externals), parts_(parts), stacks_(trace, files, parts), losses_(losses) {}
 
   HostSweep run(const std::vector<std::uint32_t>& order) {
     backward_elsewhere_ = backward_elsewhere(trace_, order.front());
@@ -98,6 +83,7 @@ class Sweeper {
       add(index, event);
     }
     finish_thread();
+    result_.module_calls = stacks_.module_calls();
     return std::move(result_);
   }
 
@@ -138,7 +124,7 @@ class Sweeper {
     return indices;
   }
 
-  /// Closes what ends until then, and notes on the way where Python is.
+  /// Closes what ends until then, sampling the Python stack on the way.
   void advance(std::uint64_t time, bool keep_what_ends_now) {
     while (true) {
       const std::uint64_t function = functions_.empty() ? kNever : functions_.back().end;
@@ -164,7 +150,7 @@ class Sweeper {
     sample_until(kNever);  // autograd may run after the thread's last event
   }
 
-  /// As the agent's timer would have seen the thread of the iterations.
+  /// Samples the thread of the iterations as the agent's timer would have.
   void sample_until(std::uint64_t time) {
     const Scope scope = ops_.empty() ? Scope::kUser : static_cast<Scope>(parts_.columns.op_scope[ops_.back().op]);
     if (thread_ == 0 && !functions_.empty() && scope != Scope::kFunction) {
@@ -175,12 +161,13 @@ class Sweeper {
     cursor_ = std::max(cursor_, time);
   }
 
-  /// Where nothing tells what the thread did, it waited for the threads that ran autograd's nodes.
+  /// Where nothing else is known of the thread, it waited for the threads that ran autograd's nodes.
   void sample_backward(std::uint64_t time) {
     for (; next_backward_ < backward_elsewhere_.size(); ++next_backward_) {
       const Span& span = backward_elsewhere_[next_backward_];
       if (span.start < time && span.end > cursor_) {
-        sample(std::max(cursor_, span.start), std::min(time, span.end), parts_.child(node(), engine_code(), 0, 0));
+        sample(std::max(cursor_, span.start), std::min(time, span.end),
+               parts_.child(node(), stacks_.engine_code(), 0, 0));
       }
       if (span.end >= time) {
         break;
@@ -196,21 +183,11 @@ class Sweeper {
     }
   }
 
-  /// Python's function that runs autograd's engine.
-  std::uint32_t engine_code() { return parts_.code("/site-packages/torch/autograd/graph.py", "_engine_run_backward"); }
-
   std::uint32_t node() const {
     if (!functions_.empty()) {
       return functions_.back().node;
     }
     return ops_.empty() ? 0 : ops_.back().node;
-  }
-
-  std::uint32_t text(std::uint32_t index) {
-    if (texts_[index] == kNone) {
-      texts_[index] = parts_.text(trace_.strings[index]);
-    }
-    return texts_[index];
   }
 
   /// `end`, cut to that of what encloses the event.
@@ -232,7 +209,7 @@ class Sweeper {
         add_op(event);
         break;
       case EventKind::kCall:
-        result_.calls.push_back({thread_, kind_of_call(trace_.strings[event.name]), text(event.name),
+        result_.calls.push_back({thread_, kind_of_call(trace_.strings[event.name]), stacks_.text(event.name),
                                  ops_.empty() ? kNone : ops_.back().op, node(), event.start, event.end,
                                  event.correlation});
         break;
@@ -243,7 +220,7 @@ class Sweeper {
   }
 
   void add_function(const TraceEvent& event) {
-    const FrameKey frame = frame_of(event);
+    const FrameKey frame = stacks_.frame_of(event);
     if (!frame.known) {
       return;  // other functions of C have no lines
     }
@@ -251,40 +228,6 @@ class Sweeper {
     const std::uint64_t end = cut(event.end, functions_.empty() ? kNever : functions_.back().end);
     const std::uint32_t parent = functions_.empty() ? 0 : functions_.back().node;
     functions_.push_back({end, parts_.child(parent, frame.code, frame.line, frame.instance)});
-  }
-
-  FrameKey frame_of(const TraceEvent& event) {
-    const std::string& name = trace_.strings[event.name];
-    constexpr std::string_view kModule = "nn.Module: ";
-    if (name.starts_with(kModule)) {
-      return module_frame(event, std::string_view(name).substr(kModule.size()));
-    }
-    FrameKey& frame = frames_[event.name];
-    std::string_view file;
-    std::string_view function;
-    if (!frame.known && name.starts_with(kRunBackward)) {
-      frame = {engine_code(), 0, 0, true};  // old versions of torch call it from several functions
-    } else if (!frame.known && split_frame(name, file, frame.line, function)) {
-      frame.code = parts_.code(files_.absolute(file), function);
-      frame.line = std::max(1U, frame.line);  // some versions number a module's first instruction 0
-      frame.known = true;
-    }
-    return frame;
-  }
-
-  /// "Linear_3": the class and the how manieth of it the profiler met.
-  FrameKey module_frame(const TraceEvent& event, std::string_view name) {
-    const std::uint64_t identity = (std::uint64_t{event.name} << 32U) | event.stream;
-    const auto [found, inserted] = modules_.try_emplace(identity, 0);
-    if (inserted) {
-      const std::size_t number = name.rfind('_');
-      const bool numbered = number != std::string_view::npos && number > 0 && number + 1 < name.size() &&
-                            std::isdigit(static_cast<unsigned char>(name.back())) != 0;
-      found->second = parts_.instance(numbered ? name.substr(0, number) : name, name);
-    }
-    ++result_.module_calls[found->second];
-    static constexpr std::string_view kFile = "/site-packages/torch/nn/modules/module.py";
-    return {parts_.code(kFile, "__call__"), 0, found->second, true};
   }
 
   void add_op(const TraceEvent& event) {
@@ -296,7 +239,7 @@ class Sweeper {
     const std::uint32_t stack = stack_of(event);
     columns.op_thread.push_back(thread_);
     columns.op_scope.push_back(static_cast<std::uint8_t>(scope));
-    columns.op_name.push_back(text(event.name));
+    columns.op_name.push_back(stacks_.text(event.name));
     columns.op_node.push_back(stack);
     columns.op_parent.push_back(parent);
     columns.op_start.push_back(event.start);
@@ -333,9 +276,9 @@ class Sweeper {
     }
     if (event.stack != 0) {
       result_.has_call_stacks = true;
-      return call_stack(event.stack);
+      return stacks_.call_stack(event.stack);
     }
-    // Ranges that torch opens itself tell the phase where there are no stacks.
+    // Where there are no stacks, ranges that torch opens itself show the phase.
     const std::string_view name = trace_.strings[event.name];
     const std::uint32_t outer = node();
     if (name.starts_with("Optimizer.")) {
@@ -347,39 +290,13 @@ class Sweeper {
     return outer;
   }
 
-  /// "inner.py(3): f;outer.py(9): g".
-  std::uint32_t call_stack(std::uint32_t string) {
-    const auto [found, inserted] = call_stacks_.try_emplace(string, 0);
-    if (!inserted) {
-      return found->second;
-    }
-    std::string_view rest = trace_.strings[string];
-    std::uint32_t stack = 0;
-    while (!rest.empty()) {
-      const std::size_t cut_at = rest.rfind(';');
-      const std::string_view frame = cut_at == std::string_view::npos ? rest : rest.substr(cut_at + 1);
-      rest = cut_at == std::string_view::npos ? std::string_view() : rest.substr(0, cut_at);
-      std::string_view file;
-      std::string_view function;
-      std::uint32_t line = 0;
-      if (split_frame(frame, file, line, function)) {
-        stack = parts_.child(stack, parts_.code(files_.absolute(file), function), std::max(1U, line), 0);
-      }
-    }
-    return call_stacks_[string] = stack;
-  }
-
   const Trace& trace_;
-  const TraceFiles& files_;
   const std::unordered_set<std::uint32_t>& externals_;
   RecordingParts& parts_;
+  TraceStacks stacks_;
   TraceLosses& losses_;
   HostSweep result_;
-  std::vector<std::uint16_t> thread_number_;                      ///< by thread of the trace
-  std::vector<std::uint32_t> texts_;                              ///< of the recording, by string of the trace
-  std::vector<FrameKey> frames_;                                  ///< by string of the trace
-  std::unordered_map<std::uint64_t, std::uint32_t> modules_;      ///< → instance
-  std::unordered_map<std::uint32_t, std::uint32_t> call_stacks_;  ///< → stack
+  std::vector<std::uint16_t> thread_number_;  ///< by thread of the trace
   std::vector<Span> backward_elsewhere_;
   std::size_t next_backward_ = 0;  ///< all before it have ended
   std::vector<OpenFunction> functions_;

@@ -9,27 +9,18 @@
 #include <utility>
 #include <vector>
 
-#include "base/text.h"
 #include "imports/host_sweep.h"
 #include "imports/import_error.h"
+#include "imports/import_warnings.h"
 #include "imports/recording_parts.h"
+#include "imports/trace_activities.h"
 #include "imports/trace_memory.h"
 
 namespace ridgeline::imports {
 
 namespace {
 
-using base::contains;
-using recording::Activity;
-using recording::kNone;
-
 constexpr std::size_t kMaxIterations = 100'000;
-
-bool on_device(EventKind kind) { return kind >= EventKind::kKernel; }
-
-std::string counted(std::uint64_t count, const std::string& one, const std::string& many) {
-  return count == 1 ? "1 " + one : std::to_string(count) + " " + many;
-}
 
 class Importer {
  public:
@@ -38,9 +29,9 @@ class Importer {
   analysis::RunInput run() {
     find_threads();
     const TraceFiles files(file_names(), options_.project_root, options_.current, options_.exists);
-    host_ = sweep_host(trace_, threads_, files, externals_of_activities(), parts_, trace_.losses);
+    host_ = sweep_host(trace_, threads_, files, externals_of_activities(trace_), parts_, trace_.losses);
     add_threads();
-    add_calls_and_activities();
+    write_calls_and_activities(trace_, host_, parts_);
     add_iterations();
     add_instance_calls();
     const MemoryKnown memory = add_memory();
@@ -52,7 +43,16 @@ class Importer {
     input.batch_size = std::max(1, options_.batch_size);
     input.batch_size_known = options_.batch_size > 0;
     input.peak_known = memory == MemoryKnown::kAll;
-    add_warnings(files, memory, input.warnings);
+    input.warnings = import_warnings({.has_steps = has_steps_,
+                                      .has_python = host_.has_python,
+                                      .has_call_stacks = host_.has_call_stacks,
+                                      .has_kernels = !parts_.columns.activity_kind.empty(),
+                                      .has_device = device_ != kNoNumber,
+                                      .has_batch_size = options_.batch_size > 0,
+                                      .guessed_files = files.guessed(),
+                                      .project_root = files.root(),
+                                      .memory = memory,
+                                      .losses = trace_.losses});
     input.runs.push_back(batch_run());
     return input;
   }
@@ -60,7 +60,7 @@ class Importer {
  private:
   recording::Columns& columns() { return parts_.columns; }
 
-  /// Threads that have more than Python's functions (no event stands on these), that of the steps first, or else the
+  /// Threads that have more than Python's functions (no event is inside these), that of the steps first, or else the
   /// one with most ops of forward, or else with most ops: backward may have more of them on a thread of its own.
   void find_threads() {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> ops(trace_.threads.size());
@@ -69,7 +69,7 @@ class Importer {
     bool has_work = false;
     for (const TraceEvent& event : trace_.events) {
       const bool op = event.kind == EventKind::kOp;
-      has_work = has_work || op || on_device(event.kind);
+      has_work = has_work || op || is_on_device(event.kind);
       ops[event.thread].first += op && event.sequence >= 0 && event.number == 0 ? 1 : 0;
       ops[event.thread].second += op ? 1 : 0;
       host[event.thread] = host[event.thread] || (event.kind <= EventKind::kMemory && event.kind != EventKind::kPython);
@@ -95,7 +95,7 @@ class Importer {
 
   std::vector<std::string_view> file_names() const {
     std::unordered_set<std::string_view> names;
-    std::vector<bool> looked_at(trace_.strings.size());
+    std::vector<bool> is_done(trace_.strings.size());
     const auto add = [&](std::string_view frame) {
       std::string_view file;
       std::string_view function;
@@ -105,12 +105,12 @@ class Importer {
       }
     };
     for (const TraceEvent& event : trace_.events) {
-      if (event.kind == EventKind::kPython && !looked_at[event.name]) {
-        looked_at[event.name] = true;
+      if (event.kind == EventKind::kPython && !is_done[event.name]) {
+        is_done[event.name] = true;
         add(trace_.strings[event.name]);
       }
-      if (event.stack != 0 && !looked_at[event.stack]) {
-        looked_at[event.stack] = true;
+      if (event.stack != 0 && !is_done[event.stack]) {
+        is_done[event.stack] = true;
         std::string_view rest = trace_.strings[event.stack];
         while (!rest.empty()) {
           const std::size_t end = std::min(rest.find(';'), rest.size());
@@ -122,23 +122,7 @@ class Importer {
     return {names.begin(), names.end()};
   }
 
-  std::unordered_set<std::uint32_t> externals_of_activities() const {
-    std::unordered_set<std::uint32_t> calls;
-    for (const TraceEvent& event : trace_.events) {
-      if (event.kind == EventKind::kCall && event.correlation != kNoNumber) {
-        calls.insert(event.correlation);
-      }
-    }
-    std::unordered_set<std::uint32_t> externals;
-    for (const TraceEvent& event : trace_.events) {
-      if (on_device(event.kind) && event.external != kNoNumber && !calls.contains(event.correlation)) {
-        externals.insert(event.external);
-      }
-    }
-    return externals;
-  }
-
-  /// LibTorch's numbers of threads are told by backward nodes only, as "Fwd thread id": the thread with most forward
+  /// Only backward nodes have LibTorch's numbers of threads, as "Fwd thread id": the thread with most forward
   /// ops of the sequence numbers that they name has it.
   void add_threads() {
     std::unordered_map<std::int64_t, std::uint16_t> made_by;
@@ -170,103 +154,6 @@ class Importer {
     }
   }
 
-  struct PendingActivity {
-    std::uint32_t event;
-    std::uint32_t call;  ///< among host_.calls as they are then
-  };
-
-  void add_calls_and_activities() {
-    std::unordered_map<std::uint32_t, std::uint32_t> by_correlation;
-    for (std::uint32_t i = 0; i < host_.calls.size(); ++i) {
-      if (host_.calls[i].correlation != kNoNumber) {
-        by_correlation.try_emplace(host_.calls[i].correlation, i);
-      }
-    }
-    std::vector<PendingActivity> activities;
-    for (std::uint32_t i = 0; i < trace_.events.size(); ++i) {
-      if (on_device(trace_.events[i].kind)) {
-        activities.push_back({i, call_of(trace_.events[i], by_correlation)});
-      }
-    }
-    const std::vector<std::uint32_t> place = write_calls();
-    std::ranges::stable_sort(activities, {}, [&](const auto& one) { return trace_.events[one.event].start; });
-    for (const PendingActivity& activity : activities) {
-      write_activity(trace_.events[activity.event], activity.call == kNone ? kNone : place[activity.call]);
-    }
-  }
-
-  /// The call that asked for an activity. Where the trace has none, but the op, one that takes no time at its start.
-  std::uint32_t call_of(const TraceEvent& event, std::unordered_map<std::uint32_t, std::uint32_t>& by_correlation) {
-    const auto found = by_correlation.find(event.correlation);
-    if (event.correlation != kNoNumber && found != by_correlation.end()) {
-      return found->second;
-    }
-    const auto op = host_.op_of_external.find(event.external);
-    if (event.external == kNoNumber || op == host_.op_of_external.end()) {
-      return kNone;
-    }
-    const recording::Columns& from = columns();
-    host_.calls.push_back({from.op_thread[op->second], recording::Call::kOther, parts_.text("not recorded"), op->second,
-                           from.op_node[op->second], from.op_start[op->second], from.op_start[op->second],
-                           event.correlation});
-    const auto call = static_cast<std::uint32_t>(host_.calls.size() - 1);
-    if (event.correlation != kNoNumber) {
-      by_correlation.emplace(event.correlation, call);
-    }
-    return call;
-  }
-
-  /// Where each call went.
-  std::vector<std::uint32_t> write_calls() {
-    std::vector<std::uint32_t> order(host_.calls.size());
-    for (std::uint32_t i = 0; i < order.size(); ++i) {
-      order[i] = i;
-    }
-    std::ranges::stable_sort(order, {},
-                             [&](std::uint32_t i) { return std::pair(host_.calls[i].thread, host_.calls[i].start); });
-    std::vector<std::uint32_t> place(order.size());
-    recording::Columns& to = columns();
-    for (const std::uint32_t i : order) {
-      const PendingCall& call = host_.calls[i];
-      place[i] = static_cast<std::uint32_t>(to.call_name.size());
-      to.call_thread.push_back(call.thread);
-      to.call_kind.push_back(static_cast<std::uint8_t>(call.kind));
-      to.call_name.push_back(call.name);
-      to.call_op.push_back(call.op);
-      to.call_node.push_back(call.node);
-      to.call_start.push_back(call.start);
-      to.call_end.push_back(call.end);
-    }
-    return place;
-  }
-
-  static Activity kind_of(const TraceEvent& event, std::string_view name) {
-    if (event.kind == EventKind::kKernel) {
-      return Activity::kKernel;
-    }
-    if (event.kind == EventKind::kSet) {
-      return Activity::kSet;
-    }
-    if (contains(name, "HtoD") || contains(name, "HostToDevice")) {
-      return Activity::kHostToDevice;
-    }
-    return contains(name, "DtoH") || contains(name, "DeviceToHost") ? Activity::kDeviceToHost
-                                                                    : Activity::kDeviceToDevice;
-  }
-
-  void write_activity(const TraceEvent& event, std::uint32_t call) {
-    recording::Columns& to = columns();
-    const std::string& name = trace_.strings[event.name];
-    to.activity_kind.push_back(static_cast<std::uint8_t>(kind_of(event, name)));
-    to.activity_name.push_back(parts_.text(name));
-    to.activity_device.push_back(event.device);
-    to.activity_stream.push_back(event.stream);
-    to.activity_call.push_back(call);
-    to.activity_start.push_back(event.start);
-    to.activity_end.push_back(event.end);
-    to.activity_bytes.push_back(event.bytes > 0 ? static_cast<std::uint64_t>(event.bytes) : 0);
-  }
-
   /// The steps; without any, everything from the first operation to the end of the last or of the last kernel.
   void add_iterations() {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> steps;
@@ -281,7 +168,7 @@ class Importer {
       std::uint64_t start = std::numeric_limits<std::uint64_t>::max();
       std::uint64_t end = 0;
       for (const TraceEvent& event : trace_.events) {
-        if (event.kind == EventKind::kOp || event.kind == EventKind::kCall || on_device(event.kind)) {
+        if (event.kind == EventKind::kOp || event.kind == EventKind::kCall || is_on_device(event.kind)) {
           start = std::min(start, event.start);
           end = std::max(end, event.end);
         }
@@ -345,65 +232,6 @@ class Importer {
     environment.device = device_ == kNoNumber ? "cpu" : "cuda";
     environment.device_name = device_name_;
     return environment;
-  }
-
-  void add_warnings(const TraceFiles& files, MemoryKnown memory, std::vector<std::string>& warnings) const {
-    warnings.emplace_back(
-        "Imported from a trace of torch.profiler: all times are those of the run under that profiler, which slows the "
-        "host down. There is no bare time to scale them to.");
-    if (!has_steps_) {
-      warnings.emplace_back(
-          "The trace has no steps (schedule, and profiler.step() after each iteration): all of it is shown as one "
-          "iteration.");
-    }
-    if (host_.has_python) {
-      warnings.emplace_back(
-          "Lines are those where functions begin: torch.profiler does not tell which line of a function ran.");
-    } else if (!host_.has_call_stacks) {
-      warnings.emplace_back("The trace has no Python stacks (with_stack=True), so no line of yours can be named.");
-    }
-    if ((host_.has_python || host_.has_call_stacks) && files.guessed()) {
-      warnings.emplace_back("None of the trace's files lie under " + files.root() +
-                            ": whatever is of no known library is taken as yours. --project-root says where they are.");
-    }
-    if (options_.batch_size == 0) {
-      warnings.emplace_back(
-          "A trace does not tell the batch size, so throughput is unknown: --batch-size N says how many samples an "
-          "iteration has.");
-    }
-    if (device_ != kNoNumber && parts_.columns.activity_kind.empty()) {
-      warnings.emplace_back(
-          "The trace has no kernels (ProfilerActivity.CUDA), so nothing is known of the device but its memory.");
-    }
-    add_memory_warning(memory, warnings);
-    add_losses(warnings);
-  }
-
-  static void add_memory_warning(MemoryKnown memory, std::vector<std::string>& warnings) {
-    if (memory == MemoryKnown::kNothing) {
-      warnings.emplace_back("The trace has no memory events (profile_memory=True), so nothing is known of memory.");
-    } else if (memory == MemoryKnown::kChanges) {
-      warnings.emplace_back(
-          "The trace does not tell what was allocated before it began, so the peak is unknown: memory of lines and "
-          "modules is what was allocated in the trace.");
-    } else {
-      warnings.emplace_back(
-          "What was allocated before the trace began stands as weights; a trace does not tell parameters, gradients "
-          "and inputs apart.");
-    }
-  }
-
-  void add_losses(std::vector<std::string>& warnings) const {
-    const TraceLosses& losses = trace_.losses;
-    const auto tell = [&](std::uint64_t count, const std::string& what) {
-      if (count > 0) {
-        warnings.emplace_back(counted(count, "event of the trace ", "events of the trace ") + what + ".");
-      }
-    };
-    tell(losses.without_time, "without a time, left out");
-    tell(losses.negative, "with a negative duration, left out");
-    tell(losses.overlapping, "that overlap others of their thread, cut");
-    tell(losses.too_many, "beyond what is read of one, left out");
   }
 
   analysis::BatchRun batch_run() {

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "imports/bounded_json.h"
 #include "imports/byte_source.h"
@@ -24,9 +23,5 @@ struct TraceLimits {
 /// categories, and those of torch 1.8. Throws ImportError for what is not JSON, ends too early, has no events, or has a
 /// token that is too long.
 Trace read_trace(ByteSource source, const TraceLimits& limits = {});
-
-/// A JSON number of microseconds in nanoseconds, digit by digit: a double has too few. False for what is not a time
-/// from 0 on.
-bool nanoseconds(std::string_view microseconds, std::uint64_t& ns);
 
 }  // namespace ridgeline::imports

@@ -12,6 +12,9 @@ inline constexpr std::uint32_t kNoNumber = 0xffffffffU;
 /// From the outside in, for events that begin and end at the same times.
 enum class EventKind : std::uint8_t { kStep, kPython, kAnnotation, kOp, kCall, kMemory, kKernel, kCopy, kSet };
 
+/// Whether the event is work of a device.
+constexpr bool is_on_device(EventKind kind) { return kind >= EventKind::kKernel; }
+
 /// Which members are set depends on the kind. Times are nanoseconds.
 struct TraceEvent {
   std::uint64_t start = 0;

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "imports/import_error.h"
+#include "imports/trace_number.h"
 #include "tests/unit/imports/trace_text.h"
 
 namespace ridgeline::imports {

@@ -1,0 +1,76 @@
+#include "imports/import_warnings.h"
+
+#include <cstdint>
+
+#include <fmt/format.h>
+
+namespace ridgeline::imports {
+
+namespace {
+
+const char* memory_warning(MemoryKnown memory) {
+  switch (memory) {
+    case MemoryKnown::kNothing:
+      return "The trace has no memory events (profile_memory=True), so nothing is known about memory.";
+    case MemoryKnown::kChanges:
+      return "The trace does not tell what was allocated before it began, so the peak is unknown: the memory of lines "
+             "and modules is what was allocated during the trace.";
+    case MemoryKnown::kAll:
+      break;
+  }
+  return "What was allocated before the trace began is shown as weights: a trace does not distinguish parameters, "
+         "gradients and inputs.";
+}
+
+void add_losses(const TraceLosses& losses, std::vector<std::string>& warnings) {
+  const auto add = [&](std::uint64_t count, const char* what) {
+    if (count > 0) {
+      warnings.push_back(fmt::format("{} event{} of the trace {}.", count, count == 1 ? "" : "s", what));
+    }
+  };
+  add(losses.without_time, "without a time, left out");
+  add(losses.negative, "with a negative duration, left out");
+  add(losses.overlapping, "overlapping others of the same thread, cut");
+  add(losses.too_many, "beyond the limits of an import, left out");
+}
+
+}  // namespace
+
+std::vector<std::string> import_warnings(const TraceContents& contents) {
+  std::vector<std::string> warnings = {
+      "Imported from a trace of torch.profiler: all times are those of the run under that profiler, which slows the "
+      "host down. There are no uninstrumented times to scale them to."};
+  if (!contents.has_steps) {
+    warnings.emplace_back(
+        "The trace has no steps (schedule, and profiler.step() after each iteration): all of it is shown as one "
+        "iteration.");
+  }
+  if (contents.has_python) {
+    warnings.emplace_back(
+        "Times are shown on the line where each function begins: torch.profiler does not record which line of a "
+        "function ran.");
+  } else if (!contents.has_call_stacks) {
+    warnings.emplace_back(
+        "The trace has no Python stacks (with_stack=True), so nothing can be attributed to your lines.");
+  }
+  if ((contents.has_python || contents.has_call_stacks) && contents.guessed_files) {
+    warnings.push_back(fmt::format(
+        "None of the trace's files lie under {}: every file that is not part of a known library is taken as yours. "
+        "Use --project-root to say where your files are.",
+        contents.project_root));
+  }
+  if (!contents.has_batch_size) {
+    warnings.emplace_back(
+        "A trace does not contain the batch size, so the throughput is unknown. Use --batch-size N to say how many "
+        "samples an iteration has.");
+  }
+  if (contents.has_device && !contents.has_kernels) {
+    warnings.emplace_back(
+        "The trace has no kernels (ProfilerActivity.CUDA), so nothing but memory is known about the device.");
+  }
+  warnings.emplace_back(memory_warning(contents.memory));
+  add_losses(contents.losses, warnings);
+  return warnings;
+}
+
+}  // namespace ridgeline::imports

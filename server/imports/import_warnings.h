@@ -1,0 +1,29 @@
+// What a reader of an imported profile must know about the trace.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "imports/trace.h"
+#include "imports/trace_memory.h"
+
+namespace ridgeline::imports {
+
+/// What was found in a trace, and what was not.
+struct TraceContents {
+  bool has_steps = false;
+  bool has_python = false;       ///< functions, with the lines where they begin
+  bool has_call_stacks = false;  ///< of ops, with the lines that ran
+  bool has_kernels = false;
+  bool has_device = false;
+  bool has_batch_size = false;  ///< from the user
+  bool guessed_files = false;   ///< the user's files were recognised by their names only
+  std::string project_root;
+  MemoryKnown memory = MemoryKnown::kNothing;
+  TraceLosses losses{};
+};
+
+/// Sentences for the user. Pure.
+std::vector<std::string> import_warnings(const TraceContents& contents);
+
+}  // namespace ridgeline::imports

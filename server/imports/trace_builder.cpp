@@ -1,0 +1,268 @@
+#include "imports/trace_builder.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <system_error>
+#include <utility>
+
+namespace ridgeline::imports {
+
+namespace {
+
+constexpr std::size_t kMaxName = 16384;  ///< of a string that is kept; the rest is cut off
+constexpr std::size_t kMaxDevices = 1024;
+/// The memory of a string besides its characters, which are held in the list and in the index: two objects and a node.
+constexpr std::size_t kStringOverhead = 2 * sizeof(std::string) + 32;
+
+/// Files as POSIX writes them.
+void use_slashes(std::string& frames) {
+  for (std::size_t at = frames.find('\\'); at != std::string::npos; at = frames.find('\\', at)) {
+    frames[at] = '/';
+  }
+}
+
+/// Processes and threads are numbers, or words such as "stream 7".
+std::uint64_t identity(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size()) {
+    return number;
+  }
+  for (const char letter : text) {
+    number = (number ^ static_cast<unsigned char>(letter)) * 0x100000001B3ULL;
+  }
+  return number | (std::uint64_t{1} << 63U);
+}
+
+/// A number of 32 bits; one that is none is as if it were not there.
+std::uint32_t small(const Number& value, std::uint32_t otherwise) {
+  return value.unsigned_below(kNoNumber) ? static_cast<std::uint32_t>(value.magnitude) : otherwise;
+}
+
+}  // namespace
+
+TraceBuilder::TraceBuilder(const TraceLimits& limits) : limits_(limits) { intern(""); }
+
+void TraceBuilder::begin_event() {
+  event_ = {};
+  seen_ = {};
+}
+
+void TraceBuilder::set_text(Field field, const std::string& value) {
+  switch (field) {
+    case Field::kPhase:
+      seen_.phase = value.empty() ? '\0' : value[0];
+      break;
+    case Field::kCategory:
+      seen_.category = intern(value);
+      break;
+    case Field::kName:
+      event_.name = intern(value);
+      break;
+    case Field::kProcess:
+      seen_.process = identity(value);
+      legacy_ = legacy_ || value == "CPU functions";
+      break;
+    case Field::kThread:
+      seen_.thread = identity(value);
+      break;
+    case Field::kTime:
+    case Field::kDuration:
+      seen_.bad_time = true;
+      break;
+    default:
+      break;
+  }
+}
+
+void TraceBuilder::set_number(Field field, const Number& value) {
+  if (field == Field::kTime) {
+    seen_.has_time = true;
+    seen_.bad_time = seen_.bad_time || value.negative || !to_ns(value, seen_.ts);
+  } else if (field == Field::kDuration) {
+    seen_.negative = value.negative;
+    seen_.bad_time = seen_.bad_time || !to_ns(value, seen_.duration);
+  } else if (field == Field::kProcess) {
+    seen_.process = value.magnitude;
+  } else if (field == Field::kThread) {
+    seen_.thread = value.magnitude;
+  }
+}
+
+void TraceBuilder::set_argument(Field field, std::string& value) {
+  if (field == Field::kCallStack) {
+    use_slashes(value);
+    event_.stack = intern(value);
+    return;
+  }
+  // Some versions write numbers of the arguments as text.
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (!value.empty() && error == std::errc() && end == value.data() + value.size()) {
+    set_argument(field, Number{number});
+  }
+}
+
+void TraceBuilder::set_argument(Field field, const Number& value) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 62U;
+  const std::uint64_t whole = value.unsigned_below(kMost) ? value.magnitude : 0;
+  switch (field) {
+    case Field::kExternal:
+      event_.external = small(value, kNoNumber);
+      break;
+    case Field::kCorrelation:
+      event_.correlation = small(value, kNoNumber);
+      break;
+    case Field::kSequence:
+      event_.sequence = value.unsigned_below(kMost) ? static_cast<std::int64_t>(whole) : -1;
+      break;
+    case Field::kForwardThread:
+      event_.number = whole;
+      break;
+    case Field::kDevice:
+    case Field::kDeviceId:
+      seen_.has_device = value.unsigned_below(kNoNumber);
+      event_.device = small(value, 0);
+      break;
+    case Field::kDeviceType:
+      seen_.on_device = value.magnitude != 0;
+      break;
+    case Field::kStream:
+    case Field::kModule:
+      seen_.has_stream = value.unsigned_below(kNoNumber);
+      event_.stream = small(value, 0);
+      break;
+    case Field::kBytes:
+      if (value.whole && value.magnitude < kMost) {
+        event_.bytes = static_cast<std::int64_t>(value.magnitude) * (value.negative ? -1 : 1);
+      }
+      break;
+    case Field::kAddress:
+      seen_.has_address = true;
+      event_.number = value.negative ? ~value.magnitude + 1 : value.magnitude;
+      break;
+    case Field::kTotalAllocated:
+      event_.total = whole;
+      break;
+    case Field::kTotalReserved:
+      event_.reserved = whole;
+      break;
+    default:
+      break;
+  }
+}
+
+void TraceBuilder::finish_event() {
+  const std::optional<EventKind> what = kind();
+  if (!what.has_value()) {
+    return;
+  }
+  if (!seen_.has_time || seen_.bad_time) {
+    ++trace_.losses.without_time;
+    return;
+  }
+  if (seen_.negative) {
+    ++trace_.losses.negative;
+    return;
+  }
+  const std::optional<std::uint32_t> thread = thread_index();
+  if (trace_.events.size() >= limits_.events || !thread.has_value()) {
+    ++trace_.losses.too_many;
+    return;
+  }
+  event_.kind = *what;
+  event_.thread = *thread;
+  event_.start = seen_.ts;
+  event_.end = seen_.ts + (*what == EventKind::kMemory ? 0 : seen_.duration);
+  if (*what == EventKind::kMemory) {
+    event_.device = seen_.on_device ? event_.device : kNoNumber;
+  } else if (*what == EventKind::kPython) {
+    use_slashes(trace_.strings[event_.name]);
+    event_.stream = seen_.has_stream ? event_.stream : kNoNumber;
+  } else if (*what >= EventKind::kKernel) {
+    finish_device_fields();
+  }
+  trace_.events.push_back(event_);
+}
+
+/// Of a kernel or a copy.
+void TraceBuilder::finish_device_fields() {
+  // Up to torch 2.4, and later where no op is linked, that is the correlation again, and an op's only by chance.
+  event_.external = event_.external == event_.correlation ? kNoNumber : event_.external;
+  if (!seen_.has_device) {
+    event_.device = static_cast<std::uint32_t>(seen_.process & 0xffffU);
+  }
+  if (!seen_.has_stream) {
+    event_.stream = static_cast<std::uint32_t>(seen_.thread & 0xffffU);
+  }
+}
+
+void TraceBuilder::add_device(TraceDevice device) {
+  if (trace_.devices.size() < kMaxDevices) {
+    device.name.resize(std::min(device.name.size(), kMaxName));
+    trace_.devices.push_back(std::move(device));
+  }
+}
+
+std::uint32_t TraceBuilder::intern(std::string_view text) {
+  text = text.substr(0, kMaxName);
+  const auto found = strings_.find(std::string(text));
+  if (found != strings_.end()) {
+    return found->second;
+  }
+  const std::size_t held = 2 * text.size() + kStringOverhead;
+  if (held > limits_.string_bytes - std::min(limits_.string_bytes, string_bytes_)) {
+    ++trace_.losses.too_many;
+    return 0;
+  }
+  string_bytes_ += held;
+  const auto index = static_cast<std::uint32_t>(trace_.strings.size());
+  trace_.strings.emplace_back(text);
+  strings_.emplace(text, index);
+  return index;
+}
+
+std::optional<EventKind> TraceBuilder::kind() const {
+  const std::string& name = trace_.strings[event_.name];
+  if (seen_.phase == 'i' || seen_.phase == 'I') {
+    // Without addresses (torch 1.8) nothing tells what is freed.
+    return name == "[memory]" && seen_.has_address ? std::optional(EventKind::kMemory) : std::nullopt;
+  }
+  if (seen_.phase != 'X') {
+    return std::nullopt;
+  }
+  std::string category = trace_.strings[seen_.category];
+  std::ranges::transform(category, category.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  const bool host = category == "cpu_op" || category == "operator" || category == "user_annotation";
+  if (host) {
+    return name.starts_with("ProfilerStep#") ? EventKind::kStep
+           : category == "user_annotation"   ? EventKind::kAnnotation
+                                             : EventKind::kOp;
+  }
+  static const std::unordered_map<std::string_view, EventKind> kKinds = {
+      {"python_function", EventKind::kPython}, {"cuda_runtime", EventKind::kCall}, {"cuda_driver", EventKind::kCall},
+      {"runtime", EventKind::kCall},           {"hip_runtime", EventKind::kCall},  {"xpu_runtime", EventKind::kCall},
+      {"kernel", EventKind::kKernel},          {"gpu_memcpy", EventKind::kCopy},   {"memcpy", EventKind::kCopy},
+      {"gpu_memset", EventKind::kSet},         {"memset", EventKind::kSet}};
+  const auto found = kKinds.find(category);
+  return found == kKinds.end() ? std::nullopt : std::optional(found->second);
+}
+
+/// Nothing beyond the most threads.
+std::optional<std::uint32_t> TraceBuilder::thread_index() {
+  const std::uint64_t identity = seen_.process * 0x9E3779B97F4A7C15ULL ^ seen_.thread;
+  const auto found = threads_.find(identity);
+  if (found != threads_.end()) {
+    return found->second;
+  }
+  if (trace_.threads.size() >= limits_.threads) {
+    return std::nullopt;
+  }
+  const auto index = static_cast<std::uint32_t>(trace_.threads.size());
+  threads_.emplace(identity, index);
+  trace_.threads.push_back(identity);
+  return index;
+}
+
+}  // namespace ridgeline::imports

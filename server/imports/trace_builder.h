@@ -1,0 +1,73 @@
+// A Trace, built from the fields of its JSON one after the other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "imports/read_trace.h"
+#include "imports/trace.h"
+#include "imports/trace_field.h"
+#include "imports/trace_number.h"
+
+namespace ridgeline::imports {
+
+class TraceBuilder {
+ public:
+  /// `limits` must outlive it.
+  explicit TraceBuilder(const TraceLimits& limits);
+
+  void begin_event();
+  /// A member of the event itself.
+  void set_text(Field field, const std::string& value);
+  void set_number(Field field, const Number& value);
+  /// A member of the event's "args".
+  void set_argument(Field field, std::string& value);
+  void set_argument(Field field, const Number& value);
+  /// Adds the event, or counts it as lost, or leaves it out when it is of no kind that is imported.
+  void finish_event();
+
+  void add_device(TraceDevice device);
+
+  /// Whether events of the profiler before Kineto were seen, and none that could be used.
+  bool is_legacy() const { return legacy_ && trace_.events.empty(); }
+  /// The trace; the builder is empty afterwards.
+  Trace take() { return std::move(trace_); }
+
+ private:
+  struct Seen {
+    char phase = 0;
+    std::uint32_t category = 0;
+    std::uint64_t process = 0;
+    std::uint64_t thread = 0;
+    std::uint64_t ts = 0;
+    std::uint64_t duration = 0;
+    bool has_time = false;
+    bool bad_time = false;
+    bool negative = false;
+    bool has_device = false;
+    bool has_stream = false;
+    bool has_address = false;
+    bool on_device = false;  ///< a memory event's device is none of the CPU's
+  };
+
+  std::uint32_t intern(std::string_view text);
+  std::optional<EventKind> kind() const;
+  void finish_device_fields();
+  std::optional<std::uint32_t> thread_index();
+
+  const TraceLimits& limits_;
+  Trace trace_;
+  TraceEvent event_;
+  Seen seen_;
+  bool legacy_ = false;  ///< has processes of the profiler before Kineto
+  std::size_t string_bytes_ = 0;
+  std::unordered_map<std::string, std::uint32_t> strings_;
+  std::unordered_map<std::uint64_t, std::uint32_t> threads_;
+};
+
+}  // namespace ridgeline::imports

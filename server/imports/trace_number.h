@@ -1,0 +1,26 @@
+// Numbers of a trace's JSON, with more digits than a double has.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace ridgeline::imports {
+
+/// A whole number, or the digits of one with a fraction or an exponent.
+struct Number {
+  std::uint64_t magnitude = 0;
+  bool negative = false;
+  bool whole = true;
+  std::string_view digits{};
+
+  bool unsigned_below(std::uint64_t bound) const { return whole && !negative && magnitude < bound; }
+};
+
+/// Microseconds as nanoseconds, by magnitude; false when the number is too large or no number.
+bool to_ns(const Number& number, std::uint64_t& ns);
+
+/// A JSON number of microseconds in nanoseconds, digit by digit: a double has too few. False for what is not a time
+/// from 0 on.
+bool nanoseconds(std::string_view microseconds, std::uint64_t& ns);
+
+}  // namespace ridgeline::imports
