@@ -75,20 +75,8 @@ void add_device_advice(const Profile& profile, int batch_size, std::vector<Advic
   }
 }
 
-}  // namespace
-
-std::vector<Advice> advise(const Profile& profile, const Predictor& predictor, int batch_size) {
-  std::vector<Advice> found;
-  const auto add = [&](std::optional<Advice> advice) {
-    if (advice.has_value()) {
-      found.push_back(std::move(*advice));
-    }
-  };
-  add(will_not_fit(profile, predictor, batch_size));
-  add(saturates(predictor, batch_size));
-  if (batch_size != profile.batch_size) {
-    return found;  // the rest was measured at another batch size
-  }
+/// Of phases that take too much of the step, and of a line that does.
+void add_time_advice(const Profile& profile, int batch_size, std::vector<Advice>& found) {
   const double ms = profile.iteration.ms.value;
   const auto phase_advice = [&](AdviceKind kind, Phase phase, double share) {
     const double part = phase_ms(profile, phase);
@@ -111,31 +99,60 @@ std::vector<Advice> advise(const Profile& profile, const Predictor& predictor, i
   if (!has_device) {
     phase_advice(AdviceKind::kOptimizerDominates, Phase::kOptimizer, kOptimizerShare);
   }
+}
+
+void add_peak_advice(const Profile& profile, int batch_size, std::vector<Advice>& found) {
   const auto activations = static_cast<double>(profile.by_category[static_cast<std::size_t>(Category::kActivations)]);
   const auto peak = static_cast<double>(profile.peak_bytes);
-  if (activations > kActivationsShare * peak && peak > kFilledShare * static_cast<double>(profile.capacity_bytes) &&
-      profile.capacity_bytes > 0) {
+  const auto capacity = static_cast<double>(profile.capacity_bytes);
+  if (activations > kActivationsShare * peak && peak > kFilledShare * capacity && capacity > 0) {
     found.push_back({AdviceKind::kActivationsDominate, {}, batch_size, 0, activations, peak, {}, {}});
   }
-  if (has_device) {
-    add_device_advice(profile, batch_size, found);
-  } else if (const double idle = profile.iteration.between_operations_ms; idle > kHostBoundShare * ms && ms > 0) {
+}
+
+void add_host_advice(const Profile& profile, int batch_size, std::vector<Advice>& found) {
+  const double ms = profile.iteration.ms.value;
+  if (const double idle = profile.iteration.between_operations_ms; idle > kHostBoundShare * ms && ms > 0) {
     found.push_back({AdviceKind::kHostBound, {}, batch_size, 0, idle, ms, {}, {}});
   }
+}
+
+void add_gradient_advice(const Profile& profile, int batch_size, std::vector<Advice>& found) {
   for (const UnusedGradients& unused : profile.unused_gradients) {
-    if (!unused.location.file.empty()) {  // else there is no line to look at
-      found.push_back({AdviceKind::kGradientNeverUsed,
-                       unused.location,
-                       batch_size,
-                       0,
-                       static_cast<double>(unused.bytes),
-                       peak,
-                       {},
-                       {},
-                       unused.parameter,
-                       unused.parameters});
+    if (!unused.location.file.empty()) {  // else there is no line to show it at
+      Advice advice;
+      advice.kind = AdviceKind::kGradientNeverUsed;
+      advice.location = unused.location;
+      advice.batch_size = batch_size;
+      advice.part = static_cast<double>(unused.bytes);
+      advice.whole = static_cast<double>(profile.peak_bytes);
+      advice.parameter = unused.parameter;
+      advice.parameters = unused.parameters;
+      found.push_back(std::move(advice));
     }
   }
+}
+
+}  // namespace
+
+std::vector<Advice> advise(const Profile& profile, const Predictor& predictor, int batch_size) {
+  std::vector<Advice> found;
+  for (const auto& advice : {will_not_fit(profile, predictor, batch_size), saturates(predictor, batch_size)}) {
+    if (advice.has_value()) {
+      found.push_back(*advice);
+    }
+  }
+  if (batch_size != profile.batch_size) {
+    return found;  // the rest was measured at another batch size
+  }
+  add_time_advice(profile, batch_size, found);
+  add_peak_advice(profile, batch_size, found);
+  if (profile.device.has_value()) {
+    add_device_advice(profile, batch_size, found);
+  } else {
+    add_host_advice(profile, batch_size, found);
+  }
+  add_gradient_advice(profile, batch_size, found);
   return found;
 }
 

@@ -161,27 +161,22 @@ class FirstIteration {
   std::vector<Event> events_;
 };
 
-}  // namespace
-
-std::optional<AllocatorModel> make_allocator_model(const Ledger& ledger, const std::vector<int>& sizes,
-                                                   std::span<const Recording* const> recordings,
-                                                   const AllocatorSetup& setup, std::string& why_not) {
-  if (2 * ledger.allocations.size() > kMaxAllocatorEvents) {
-    why_not = "the step allocates too often";
-    return std::nullopt;
-  }
+/// Those alive before first. In the ledger these are ordered by kind; here by when they were allocated.
+std::vector<const Allocation*> in_order(const Ledger& ledger) {
   std::vector<const Allocation*> allocations;
   for (const Allocation& allocation : ledger.allocations) {
     allocations.push_back(&allocation);
   }
-  // In the ledger, what was alive before is ordered by kind; here it is ordered by its allocation.
   std::ranges::stable_sort(allocations, {}, [](const Allocation* allocation) {
     return std::tuple(!allocation->before, allocation->before ? allocation->sample : 0,
                       allocation->before ? allocation->event() : allocation->birth);
   });
-  AllocatorModel model;
-  model.sizes = sizes;
-  model.setup = setup;
+  return allocations;
+}
+
+/// The requests and the events of a later iteration.
+void add_later(const std::vector<const Allocation*>& allocations, std::span<const Recording* const> recordings,
+               AllocatorModel& model) {
   std::vector<std::pair<std::size_t, std::int32_t>> events;  // by instant
   for (const Allocation* allocation : allocations) {
     const std::size_t request = model.requests.size();
@@ -203,6 +198,11 @@ std::optional<AllocatorModel> make_allocator_model(const Ledger& ledger, const s
   for (const std::size_t request : lives_of(model).leaked) {
     model.later.push_back(release_of(request));  // the step is assumed to hold as much in every iteration
   }
+}
+
+/// The first iteration as the first sample that has it recorded it, if it is like the later ones.
+void add_first(const std::vector<const Allocation*>& allocations, std::span<const Recording* const> recordings,
+               AllocatorModel& model) {
   for (std::size_t sample = 0; sample < recordings.size() && model.first.empty(); ++sample) {
     if (recordings[sample]->first_time().empty()) {
       continue;
@@ -221,6 +221,23 @@ std::optional<AllocatorModel> make_allocator_model(const Ledger& ledger, const s
   if (model.first.empty()) {
     model.first = first_like_later(model);
   }
+}
+
+}  // namespace
+
+std::optional<AllocatorModel> make_allocator_model(const Ledger& ledger, const std::vector<int>& sizes,
+                                                   std::span<const Recording* const> recordings,
+                                                   const AllocatorSetup& setup, std::string& why_not) {
+  if (2 * ledger.allocations.size() > kMaxAllocatorEvents) {
+    why_not = "the step allocates too often";
+    return std::nullopt;
+  }
+  const std::vector<const Allocation*> allocations = in_order(ledger);
+  AllocatorModel model;
+  model.sizes = sizes;
+  model.setup = setup;
+  add_later(allocations, recordings, model);
+  add_first(allocations, recordings, model);
   return model;
 }
 

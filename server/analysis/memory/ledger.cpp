@@ -87,63 +87,91 @@ struct History {
   std::vector<std::uint64_t> tokens;
 };
 
+/// Writes the history of one iteration of a replayed recording.
+class HistoryWriter {
+ public:
+  HistoryWriter(const Recording& recording, const std::vector<Block>& blocks, std::size_t iteration)
+      : blocks_(blocks), identities_(recording), position_(blocks.size(), History::kNever) {
+    const auto time = recording.memory_time();
+    const auto start = std::ranges::lower_bound(time, recording.iteration_start()[iteration]);
+    const auto end = std::ranges::upper_bound(time, recording.iteration_end()[iteration]);
+    first_ = static_cast<std::uint32_t>(start - time.begin());
+    end_ = static_cast<std::uint32_t>(end - time.begin());
+    history_.recording = &recording;
+  }
+
+  History run() {
+    add_alive();
+    add_events();
+    return std::move(history_);
+  }
+
+ private:
+  void add(std::uint32_t block, bool allocates) {
+    const std::size_t here = history_.events.size();
+    const std::uint32_t born = blocks_[block].event;
+    history_.events.push_back({born, allocates ? History::kNever : position_[block], allocates, born < first_});
+    const std::uint64_t when = born < first_ ? 2 : 3;
+    history_.tokens.push_back(mixed(identities_.of(born), allocates ? when : 4 + when));
+    if (allocates) {
+      position_[block] = here;
+    } else {
+      history_.events[position_[block]].other = here;
+    }
+  }
+
+  void add_alive() {
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> alive;  // identity, block
+    for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
+      const Block& life = blocks_[block];
+      if (life.event < first_ && (life.death_event == kNone || life.death_event >= first_)) {
+        alive.emplace_back(identities_.of(life.event), block);
+      }
+    }
+    std::ranges::stable_sort(alive, {}, &std::pair<std::uint64_t, std::uint32_t>::first);
+    for (const auto& [identity, block] : alive) {
+      add(block, true);
+    }
+  }
+
+  void add_events() {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> deaths;  // event, block
+    for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
+      const std::uint32_t death = blocks_[block].death_event;
+      if (death != kNone && death >= first_ && death < end_) {
+        deaths.emplace_back(death, block);
+      }
+    }
+    std::ranges::sort(deaths);
+    auto death = deaths.begin();
+    for (std::uint32_t block = 0; block < blocks_.size(); ++block) {
+      const std::uint32_t born = blocks_[block].event;
+      if (born < first_ || born >= end_) {
+        continue;
+      }
+      for (; death != deaths.end() && death->first <= born; ++death) {
+        add(death->second, false);
+      }
+      add(block, true);
+    }
+    for (; death != deaths.end(); ++death) {
+      add(death->second, false);
+    }
+  }
+
+  const std::vector<Block>& blocks_;
+  const Identities identities_;
+  std::vector<std::size_t> position_;  ///< of each block in the history
+  std::uint32_t first_ = 0;            ///< the iteration's events, up to but without `end_`
+  std::uint32_t end_ = 0;
+  History history_;
+};
+
+/// Of the iteration with the peak.
 History history_of(const Recording& recording) {
   Replay replay(recording);
   const std::size_t iteration = find_peak(recording, replay).iteration;
-  const auto time = recording.memory_time();
-  const auto first =
-      static_cast<std::uint32_t>(std::ranges::lower_bound(time, recording.iteration_start()[iteration]) - time.begin());
-  const auto end =
-      static_cast<std::uint32_t>(std::ranges::upper_bound(time, recording.iteration_end()[iteration]) - time.begin());
-
-  const Identities identities(recording);
-  History history{&recording, {}, {}};
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> deaths;  // event, block
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> alive;   // identity, block
-  const auto& blocks = replay.blocks();
-  std::vector<std::size_t> position(blocks.size(), History::kNever);
-  const auto add = [&](std::uint32_t block, bool allocates) {
-    const std::size_t here = history.events.size();
-    const std::uint32_t born = blocks[block].event;
-    history.events.push_back({born, allocates ? History::kNever : position[block], allocates, born < first});
-    const std::uint64_t when = born < first ? 2 : 3;
-    history.tokens.push_back(mixed(identities.of(born), allocates ? when : 4 + when));
-    if (allocates) {
-      position[block] = here;
-    } else {
-      history.events[position[block]].other = here;
-    }
-  };
-  for (std::uint32_t block = 0; block < blocks.size(); ++block) {
-    const Block& life = blocks[block];
-    const bool ends = life.death_event != kNone;
-    if (ends && life.death_event >= first && life.death_event < end) {
-      deaths.emplace_back(life.death_event, block);
-    }
-    if (life.event < first && (!ends || life.death_event >= first)) {
-      alive.emplace_back(identities.of(life.event), block);
-    }
-  }
-  std::ranges::stable_sort(alive, {}, &std::pair<std::uint64_t, std::uint32_t>::first);
-  for (const auto& [identity, block] : alive) {
-    add(block, true);
-  }
-  std::ranges::sort(deaths);
-  auto death = deaths.begin();
-  for (std::uint32_t block = 0; block < blocks.size(); ++block) {
-    const std::uint32_t born = blocks[block].event;
-    if (born < first || born >= end) {
-      continue;
-    }
-    for (; death != deaths.end() && death->first <= born; ++death) {
-      add(death->second, false);
-    }
-    add(block, true);
-  }
-  for (; death != deaths.end(); ++death) {
-    add(death->second, false);
-  }
-  return history;
+  return HistoryWriter(recording, replay.blocks(), iteration).run();
 }
 
 /// The histories of all samples in one order, in which each keeps its own.
