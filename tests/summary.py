@@ -1,6 +1,6 @@
-"""summary.py FOLDER: adds up what ./dev test left in FOLDER, and prints `N passed, N failed[, N skipped]` last.
+"""summary.py FOLDER: sums up the results of ./dev test in FOLDER, and prints `N passed, N failed[, N skipped]` last.
 
-Before that, where the time went: the seconds of each suite, and the slowest tests.
+Before that, it prints the seconds of each suite and the ten slowest tests.
 
 FOLDER/suites has a line per suite: name, exit status, `tests` or `check`, and seconds. A check is one test. A suite of
 tests has its results in FOLDER/<name>.xml (JUnit, by ctest or pytest), and more of them in FOLDER/<name>.<part>.xml;
@@ -28,7 +28,7 @@ class Tally:
 
 
 def skip_reason(case: ElementTree.Element) -> str | None:
-    """Why a test was skipped, or None. ctest also calls a test skipped that it could not start: that is no skip."""
+    """Why a test was skipped, or None. ctest also calls a test that it could not start skipped: that is not a skip."""
     skipped = case.find("skipped")
     if case.get("status") == "disabled":
         return "disabled"
@@ -39,8 +39,8 @@ def skip_reason(case: ElementTree.Element) -> str | None:
         return reason
     if not reason.startswith("SKIP_"):
         return None
-    words = re.search(r": Skipped\n(.*)", case.findtext("system-out") or "")  # as GTEST_SKIP prints them
-    return words[1] if words else reason
+    printed = re.search(r": Skipped\n(.*)", case.findtext("system-out") or "")  # by GTEST_SKIP
+    return printed[1] if printed else reason
 
 
 def add_case(tally: Tally, suite: str, case: ElementTree.Element) -> None:
@@ -97,12 +97,12 @@ def largest_first(seconds: dict[str, float] | dict[str, int]) -> list[tuple[str,
 
 def main() -> int:
     tally = summarise(Path(sys.argv[1]))
-    print("seconds: " + ", ".join(f"{name} {seconds}" for name, seconds in largest_first(tally.suite_seconds)))
+    print("seconds by suite: " + ", ".join(f"{name} {seconds}" for name, seconds in largest_first(tally.suite_seconds)))
     for name, seconds in largest_first(tally.test_seconds)[:SLOWEST]:
-        print(f"slow: {seconds:.1f} s {name}")
-    for word, names in (("skipped", tally.skipped), ("failed", tally.failed)):
+        print(f"slowest tests: {seconds:.1f} s {name}")
+    for label, names in (("skipped", tally.skipped), ("failed", tally.failed)):
         for name in names:
-            print(f"{word}: {name}")
+            print(f"{label}: {name}")
     skipped = f", {len(tally.skipped)} skipped" if tally.skipped else ""
     print(f"{tally.passed} passed, {len(tally.failed)} failed{skipped}")
     return 1 if tally.failed or tally.passed == 0 else 0

@@ -1,4 +1,4 @@
-// The hash by which files are told apart: of sources in the cache, and of the files behind a stored profile.
+// The hash that identifies contents: of sources in the cache, and of the files that a stored profile depends on.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace ridgeline::base {
 
-/// FNV-1a, 64 bits, by parts. It finds accidents, not attacks: two versions of a file agree by chance once in 2^64.
-/// Whoever could forge one can write to the cache, and needs no collision.
+/// FNV-1a, 64 bits, over several parts. It detects changes, not attacks: two versions of a file have the same hash by
+/// chance once in 2^64. An attacker who could forge one can write to the cache anyway.
 class ContentHash {
  public:
   void add(std::string_view bytes) {

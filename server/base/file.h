@@ -1,4 +1,4 @@
-// Files written whole.
+// Writing files atomically.
 #pragma once
 
 #include <string>
@@ -7,18 +7,17 @@
 
 namespace ridgeline::base {
 
-/// Who may read a file that we make.
+/// Who may read a file that we create.
 enum class FileAccess : bool {
   kOwner,  ///< 0600
-  kUmask   ///< as any other program's: 0666 without the umask
+  kUmask   ///< 0666, reduced by the umask
 };
 
-/// Puts `content` in place of whatever stands at `path`, a link itself included. Readers see the old file or the new
-/// one, never a part; when writing fails the old one stays. Thread-safe.
+/// Replaces whatever is at `path` (a link itself, not its target) by a file with `content`. Readers see the old file or
+/// the new one, never a part; when writing fails the old one stays. Thread-safe.
 std::error_code write_atomically(const std::string& path, std::string_view content, FileAccess access);
 
-/// Sixteen random hexadecimal digits: a part of a name that nobody else chooses, in another thread, process or
-/// container either.
+/// Sixteen random hexadecimal digits: part of a name that no other thread, process or container chooses.
 std::string unique_suffix();
 
 }  // namespace ridgeline::base

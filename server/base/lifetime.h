@@ -1,4 +1,4 @@
-// Work that is done later, unless its owner is gone by then.
+// Callbacks that do nothing once their owner has been destroyed.
 #pragma once
 
 #include <memory>
@@ -6,8 +6,8 @@
 
 namespace ridgeline::base {
 
-/// A member of an object that hands out callbacks to itself: the last member, so that it goes first. The callbacks and
-/// the object's destructor run on one thread.
+/// A member of an object that hands out callbacks to itself: the last member, so that it is destroyed first. The
+/// callbacks and the object's destructor run on one thread.
 class Lifetime {
  public:
   Lifetime() = default;
@@ -17,10 +17,10 @@ class Lifetime {
   Lifetime& operator=(Lifetime&&) = delete;
   ~Lifetime() = default;
 
-  /// Expires with this.
+  /// Expires when this is destroyed.
   std::weak_ptr<const void> watch() const { return token_; }
 
-  /// `action`, which does nothing once this is gone. What `action` holds may still be destroyed later.
+  /// `action`, which does nothing once this has been destroyed. What `action` owns may live longer.
   template <typename Action>
   auto guard(Action action) const {
     return [token = watch(), action = std::move(action)](auto&&... arguments) {

@@ -1,4 +1,4 @@
-// Paths as text: absolute, with '/' between their parts. The file system is not asked.
+// Absolute paths as text, with '/' between their parts. The file system is not accessed.
 #pragma once
 
 #include <optional>
@@ -6,7 +6,7 @@
 
 namespace ridgeline::base {
 
-/// The part of `path` below `folder`, without a '/' in front; nothing when it is not below it. A folder is not below
+/// The part of `path` below `folder`, without a leading '/'; nothing when it is not below it. A folder is not below
 /// itself, nothing is below the empty path, and a '/' at the folder's end does not matter.
 constexpr std::optional<std::string_view> relative_to(std::string_view path, std::string_view folder) {
   if (folder.empty() || !path.starts_with(folder)) {

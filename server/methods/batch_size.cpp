@@ -73,9 +73,10 @@ std::optional<protocol::WorkspaceEdit> batch_size_edit(const session::Document& 
   }
   const auto edit = source::batch_size_edit(*entry_point, static_cast<std::uint64_t>(std::max(batch_size, 0)));
   if (!edit.has_value()) {
-    const std::string_view words = source::words_of(entry_point->batch_size.obstacle);
+    const std::string_view reason = source::describe(entry_point->batch_size.obstacle);
     why_not =
-        "The batch size cannot be edited: " + std::string(words.empty() ? "there is no such batch size" : words) + ".";
+        "The batch size cannot be edited: " + std::string(reason.empty() ? "there is no such batch size" : reason) +
+        ".";
     return std::nullopt;
   }
   protocol::TextDocumentEdit change{document.uri(), document.version(), {}};

@@ -1,4 +1,4 @@
-// The default of input_provider's `batch_size`: what it is, and whether another number can be written in its place.
+// The default of input_provider's `batch_size`, and whether another number can be written in its place.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace ridgeline::source {
 
-/// As the runner has it (entry.py).
+/// The same as in the runner (entry.py).
 constexpr std::uint64_t kMaxBatchSize = std::uint64_t{1} << 24;
 
 /// Why no other number can be written in place of the default.
 enum class BatchSizeObstacle : std::uint8_t {
-  kNone,        ///< it can
+  kNone,        ///< another number can be written
   kElsewhere,   ///< input_provider is imported or assigned: its signature is not in this file
   kSeveral,     ///< it is defined in several branches; which one counts is known only when the file runs
   kNoDefault,   ///< there is no parameter `batch_size`, or it has no default
@@ -29,14 +29,14 @@ enum class BatchSizeObstacle : std::uint8_t {
 struct BatchSize {
   BatchSizeObstacle obstacle = BatchSizeObstacle::kNone;
   Span literal;                        ///< the digits when there is no obstacle; else the default, when there is one
-  std::optional<std::uint64_t> value;  ///< what the literal says; none with an obstacle, and beyond 64 bits
+  std::optional<std::uint64_t> value;  ///< of the literal; none when there is an obstacle, or beyond 64 bits
   bool grouped = false;                ///< written with underscores between thousands
 
   bool can_be_edited() const { return obstacle == BatchSizeObstacle::kNone; }
 };
 
-/// Why, for the user: "the default of batch_size is computed". Empty for kNone.
-std::string_view words_of(BatchSizeObstacle obstacle);
+/// The obstacle as a message: "the default of batch_size is computed". Empty for kNone.
+std::string_view describe(BatchSizeObstacle obstacle);
 
 /// Replaces the literal, and nothing around it, by `value` in decimal, grouped by thousands when the literal was.
 /// Nothing when there is an obstacle, or when `value` is not from 1 to kMaxBatchSize.

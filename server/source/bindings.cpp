@@ -18,14 +18,14 @@ bool never_holds(std::string_view text, Node condition) {
     return false;
   }
   condition = without_parentheses(condition);
-  std::string words(slice(text, condition.span()).substr(0, 64));
-  std::erase_if(words, [](char byte) { return byte == ' ' || byte == '\t'; });
-  std::ranges::replace(words, '\'', '"');
-  return words == "TYPE_CHECKING" || words.ends_with(".TYPE_CHECKING") || words == "False" || words == "0" ||
-         words == "__name__==\"__main__\"" || words == "\"__main__\"==__name__";
+  std::string compact(slice(text, condition.span()).substr(0, 64));
+  std::erase_if(compact, [](char byte) { return byte == ' ' || byte == '\t'; });
+  std::ranges::replace(compact, '\'', '"');
+  return compact == "TYPE_CHECKING" || compact.ends_with(".TYPE_CHECKING") || compact == "False" || compact == "0" ||
+         compact == "__name__==\"__main__\"" || compact == "\"__main__\"==__name__";
 }
 
-/// What a literal is, in the runner's words; empty when it may be something that can be called.
+/// What a literal is, as the runner describes it; empty when it may be callable.
 std::string_view literal_kind(Node value) {
   constexpr auto kKinds = std::to_array<std::pair<std::string_view, std::string_view>>({
       {"integer", "an int"},
@@ -110,15 +110,15 @@ class Collector {
     if (!name.exists()) {
       return nullptr;
     }
-    const std::string_view words = content_.text_of(name);
-    const auto provider = provider_named(words);
+    const std::string_view name_text = content_.text_of(name);
+    const auto provider = provider_named(name_text);
     if (!provider.has_value()) {
       return nullptr;
     }
     Binding binding;
     binding.kind = provider->kind;
     binding.generation = provider->generation;
-    binding.name = words;
+    binding.name = name_text;
     binding.form = form;
     binding.nested = item.nested;
     binding.name_span = name.span();

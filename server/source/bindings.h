@@ -15,7 +15,7 @@ namespace ridgeline::source {
 enum class BindingForm : std::uint8_t {
   kFunction,
   kLambda,
-  kElsewhere,    ///< a call, an import, a class: something that can be called, as far as is known
+  kElsewhere,    ///< a call, an import, a class: something that may be callable
   kNotCallable,  ///< a literal, a module
 };
 
@@ -33,24 +33,24 @@ struct Binding {
   DefaultValue batch_size;  ///< of an input provider that is a function or a lambda
 };
 
-/// A text that names providers more often is no entry file: each is looked up in the tree.
+/// A text that names providers more often than this is not an entry file. Each name is looked up in the tree.
 constexpr std::size_t kMaxProviderNames = 1024;
 
 struct Bindings {
   std::vector<Binding> list;  ///< in the order of the text
-  /// By kind: whether any of its names stands anywhere, also in comments and in what is not Python.
+  /// By kind: whether any of its names occurs in the text, also in comments and in what is not Python.
   std::array<bool, kProviderKinds> mentioned{};
   bool complete = true;  ///< false: there are more than kMaxProviderNames, and these are the first
 };
 
-/// Those that the syntax tree shows: hidden_definition.h adds the others. Only statements that name a provider are
-/// looked at; the rest of the file costs nothing.
+/// Those that the syntax tree contains; hidden_definition.h adds the others. Only statements that name a provider are
+/// visited; the rest of the file takes no time.
 Bindings visible_bindings(const SourceTree& tree);
 
-/// Functions at the top of the file: their names. Looks at all statements of the top.
+/// The names of the functions at the top level of the file. Visits all statements of the top level.
 std::vector<Span> top_functions(const SourceTree& tree);
 
-/// Whether names come in that the text does not show: `from x import *`.
+/// Whether the file imports names that it does not mention: `from x import *`.
 bool has_star_import(const SourceTree& tree);
 
 }  // namespace ridgeline::source

@@ -17,24 +17,24 @@ constexpr std::size_t kMaxNodes = 100'000;
 std::string on_one_line(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n\f\\";
   constexpr std::string_view kTight = ".([{)]}";
-  std::string words;
-  for (std::size_t at = 0; at < text.size() && words.size() <= kMaxCalleeBytes; ++at) {
+  std::string line;
+  for (std::size_t at = 0; at < text.size() && line.size() <= kMaxCalleeBytes; ++at) {
     if (kSpace.find(text[at]) == std::string_view::npos) {
-      words += text[at];
+      line += text[at];
       continue;
     }
     const std::size_t next = text.find_first_not_of(kSpace, at);
     const bool tight = next == std::string_view::npos || kTight.find(text[next]) != std::string_view::npos ||
-                       words.empty() || kTight.find(words.back()) != std::string_view::npos;
+                       line.empty() || kTight.find(line.back()) != std::string_view::npos;
     if (!tight) {
-      words += ' ';
+      line += ' ';
     }
     at = next == std::string_view::npos ? text.size() : next - 1;
   }
-  if (words.size() > kMaxCalleeBytes) {
-    words = std::string(base::cut_utf8(words, kMaxCalleeBytes)) + "…";
+  if (line.size() > kMaxCalleeBytes) {
+    line = std::string(base::cut_utf8(line, kMaxCalleeBytes)) + "…";
   }
-  return words;
+  return line;
 }
 
 std::optional<Call> call_of(const SourceTree::Content& content, Node node) {

@@ -80,8 +80,8 @@ std::optional<std::uint64_t> value_of(const Integer& integer) {
 std::string shown(std::string_view text) {
   const bool cut = text.size() > kMaxShownBytes;
   const std::string_view part = cut ? base::cut_utf8(text, kMaxShownBytes) : text;
-  std::string words(part.substr(0, part.find_first_of("\r\n")));
-  return words.size() < text.size() ? words + "…" : words;
+  std::string line(part.substr(0, part.find_first_of("\r\n")));
+  return line.size() < text.size() ? line + "…" : line;
 }
 
 DefaultValue missing() {
@@ -178,7 +178,7 @@ DefaultValue read_default(std::string_view text, Node parameters) {
   return parameters.has_error() ? hindered(BatchSizeObstacle::kUnfinished, parameters.span()) : missing();
 }
 
-std::string_view words_of(BatchSizeObstacle obstacle) {
+std::string_view describe(BatchSizeObstacle obstacle) {
   switch (obstacle) {
     case BatchSizeObstacle::kNone:
       return "";

@@ -10,7 +10,7 @@ namespace ridgeline::source {
 
 struct DefaultValue {
   BatchSize batch_size;
-  /// Why the runner would refuse it, as far as that is certain: the code of docs/user/errors.md. Empty: it would not.
+  /// The code (docs/user/errors.md) with which the runner will certainly refuse it; empty: it may accept it.
   std::string_view mistake;
   std::string message;
 };

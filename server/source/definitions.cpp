@@ -20,16 +20,16 @@ struct Outer {
 bool is_definition(Node node) { return node.is("function_definition") || node.is("class_definition"); }
 
 std::string qualified(const std::vector<Outer>& around, std::string_view name) {
-  std::string words = around.empty() ? std::string() : around.back().qualified_name + ".";
-  words += name;
-  if (words.size() > kMaxNameBytes) {
-    std::size_t from = words.size() - kMaxNameBytes;
-    while (from < words.size() && base::is_continuation(words[from])) {
+  std::string qualified = around.empty() ? std::string() : around.back().qualified_name + ".";
+  qualified += name;
+  if (qualified.size() > kMaxNameBytes) {
+    std::size_t from = qualified.size() - kMaxNameBytes;
+    while (from < qualified.size() && base::is_continuation(qualified[from])) {
       ++from;
     }
-    words.erase(0, from);
+    qualified.erase(0, from);
   }
-  return words;
+  return qualified;
 }
 
 /// `whole`: the definition with its decorators.
@@ -98,8 +98,8 @@ std::optional<Definition> definition_at(const SourceTree& tree, std::size_t line
   if (line >= content.lines.count()) {
     return std::nullopt;
   }
-  const std::string_view words = content.lines.line_in(content.text, line);
-  const std::size_t indent = words.find_first_not_of(" \t\f");
+  const std::string_view line_text = content.lines.line_in(content.text, line);
+  const std::size_t indent = line_text.find_first_not_of(" \t\f");
   const std::size_t offset = content.lines.start_of(line) + (indent == std::string_view::npos ? 0 : indent);
   std::optional<Definition> innermost;
   std::vector<Outer> around;

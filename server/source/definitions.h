@@ -33,7 +33,7 @@ std::vector<Definition> definitions(const SourceTree& tree);
 constexpr std::size_t kMaxDefinitions = 100'000;
 constexpr std::size_t kMaxDefinitionDepth = 100;
 
-/// The innermost definition that `line` is a line of; none at the top of the module. Does not look at the whole file.
+/// The innermost definition that contains `line`; none at the top level. Does not visit the whole file.
 std::optional<Definition> definition_at(const SourceTree& tree, std::size_t line);
 
 }  // namespace ridgeline::source

@@ -143,8 +143,8 @@ class Finder {
     }
     std::optional<Span> close;
     for (const Span name : top_functions(tree_)) {
-      const std::string_view words = slice(tree_.text(), name);
-      if (!provider_named(words).has_value() && is_nearly(words, kind_)) {
+      const std::string_view text = slice(tree_.text(), name);
+      if (!provider_named(text).has_value() && is_nearly(text, kind_)) {
         close = name;
         break;
       }

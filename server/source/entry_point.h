@@ -1,4 +1,4 @@
-// The providers of an entry file: docs/user/entry-points.md, as far as the text alone tells.
+// The providers of an entry file (docs/user/entry-points.md), as far as they can be seen in its text.
 #pragma once
 
 #include <array>
@@ -52,14 +52,14 @@ struct EntryPoint {
   const std::optional<Provider>& provider(ProviderKind kind) const { return providers[static_cast<std::size_t>(kind)]; }
 };
 
-/// Nothing when the file has none of the providers: then it is no entry file.
+/// Nothing when the file has none of the providers: then it is not an entry file.
 ///
-/// What counts is what the module has once it ran: statements of the file, also inside of `if`, `try`, `with` and
-/// loops, but not in functions and classes, `if TYPE_CHECKING:` and `if __name__ == "__main__":`. In doubt nothing is
-/// called a mistake: a decorator may change a signature, a star import may bring a provider.
+/// What counts is what the module has after it ran: statements of the file, also inside `if`, `try`, `with` and loops,
+/// but not in functions and classes, `if TYPE_CHECKING:` and `if __name__ == "__main__":`. What is uncertain is not
+/// reported as a mistake: a decorator may change a signature, a star import may define a provider.
 ///
 /// Also finds a provider that a mistake elsewhere, such as an open bracket above it, hides from the syntax tree.
-/// Pure. Takes time for what is near the names of providers, not for the rest of the file.
+/// Pure. The time depends on what is near the names of providers, not on the rest of the file.
 std::optional<EntryPoint> find_entry_point(const SourceTree& tree);
 
 /// batch_size_edit() for the entry point's batch size.

@@ -1,4 +1,4 @@
-// The names that a provider may have: of Ridgeline, Skyline and DeepView.
+// The names that a provider may have: those of Ridgeline, Skyline and DeepView.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ struct ProviderName {
   std::size_t generation = 0;  ///< which prefix; when a file has several, the first counts
 };
 
-/// What provider `name` is a name of.
+/// The provider that has this name, if any.
 std::optional<ProviderName> provider_named(std::string_view name);
 
-/// The next name of a provider in `text`, as a whole word, at `from` or behind it; also in comments and strings.
+/// The next name of a provider in `text`, as a whole word, at or after `from`; also in comments and strings.
 std::optional<Span> next_provider_name(std::string_view text, std::size_t from);
 
-/// Whether `name` looks like a slip in one of the names of `kind`: as difflib's close matches, which the runner uses.
+/// Whether `name` looks like a misspelt name of `kind`, by the rule of difflib's close matches, which the runner uses.
 bool is_nearly(std::string_view name, ProviderKind kind);
 
 }  // namespace ridgeline::source

@@ -1,4 +1,4 @@
-// A Python text and its syntax, kept up to date while the text is edited.
+// A Python text and its syntax tree, updated as the text is edited.
 #pragma once
 
 #include <algorithm>
@@ -18,28 +18,28 @@
 
 namespace ridgeline::source {
 
-/// What the runner takes for an entry file, too: docs/user/errors.md, `entry-unreadable`.
+/// The largest entry file that the runner accepts, too: docs/user/errors.md, `entry-unreadable`.
 constexpr std::size_t kMaxTextBytes = std::size_t{16} << 20;
 
 /// The processor time that the calling thread has used.
 std::chrono::nanoseconds processor_time();
 
-/// What a parse is measured with and stopped by.
+/// How the time of a parse is measured, and how it is stopped.
 struct ParseControl {
-  /// The time that parsing takes. Tests pass their own.
+  /// The clock that the limits are for. Tests pass their own.
   std::function<std::chrono::nanoseconds()> clock = processor_time;
-  /// Another thread sets it to have the parse given up soon; null: nobody does.
+  /// Another thread sets it to stop the parse soon; null: it is never stopped.
   std::shared_ptr<const std::atomic<bool>> stop;
 };
 
 enum class ParseState : std::uint8_t {
-  kUnfinished,  ///< the next call goes on
+  kUnfinished,  ///< the next call continues
   kDone,
-  kGivenUp,  ///< until the next edit: it took more than a text of its size is worth, or was stopped
+  kGivenUp,  ///< until the next edit: it exceeded the limits for a text of its size, or was stopped
 };
 
-/// What a parse may cost. A parser that recovers from errors takes time that grows with the square of the text; Python
-/// that is being written takes a fraction of this.
+/// The limit for a parse. A parser that recovers from errors takes time that grows with the square of the text; Python
+/// that is being written takes a fraction of the limit.
 constexpr std::chrono::milliseconds max_parse_time(std::size_t bytes) {
   return std::min(std::chrono::milliseconds(250 + bytes / 1024), std::chrono::milliseconds(10'000));
 }
@@ -50,10 +50,10 @@ constexpr std::size_t max_parse_reads(std::size_t bytes) { return (std::size_t{1
 /// around it is still understood. Move-only; not thread-safe, but may be handed from thread to thread. A value that was
 /// moved from may only be assigned to or destroyed.
 ///
-/// An edit costs microseconds: what it changed is parsed when somebody asks something of the tree. That takes a
-/// millisecond or two in a text of 20,000 lines, but as long as parsing all that follows when the text is broken there,
-/// by a line with a wrong indentation, say; and a tree may take long to be destroyed. So this is not for a thread that
-/// others wait for. Between the slices of catch_up() such a thread's work can have its turn.
+/// An edit takes microseconds: what it changed is parsed when the tree is used next. That takes a millisecond or two in
+/// a text of 20,000 lines, but as long as parsing everything that follows when the text is broken there, for example by
+/// a line with a wrong indentation; destroying a tree may take long, too. So use this on a thread of its own, which can
+/// do other work between the slices of catch_up().
 class SourceTree {
  public:
   /// Nothing when the text is larger than kMaxTextBytes. Parses it.
@@ -61,22 +61,22 @@ class SourceTree {
   /// The same, and parses nothing yet.
   static std::optional<SourceTree> unparsed(std::string text, ParseControl control = {});
 
-  /// Makes the edits one after the other, each in the text that the one before it left. False when one of them is
-  /// outside of the text, or would make it too large; those before it have been made.
+  /// Applies the edits in order, each to the result of the previous one. False when one of them is outside the text or
+  /// would make it too large; the edits before it have been applied.
   bool edit(std::span<const TextEdit> edits);
   bool edit(const TextEdit& edit) { return this->edit(std::span(&edit, 1)); }
 
-  /// Parses what was edited, for about `slice`; a single token may take longer. An edit begins anew.
+  /// Parses what was edited, for about `slice`; a single token may take longer. After an edit, parsing restarts.
   ParseState catch_up(std::chrono::microseconds slice);
 
-  /// Whether the text, as it is now, was given up.
+  /// Whether parsing the text, as it is now, was given up.
   bool given_up() const;
 
   /// Until the next edit.
   std::string_view text() const;
   const base::LineIndex& lines() const;
 
-  /// The layer's own view of it, up to date: syntax.h. A text that was given up has an empty tree.
+  /// The up-to-date contents, for this layer only: syntax.h. A text that was given up has an empty tree.
   struct Content;
   const Content& content() const;
 

@@ -1,4 +1,4 @@
-// The layer's own view of a syntax tree; what knows tree-sitter.
+// Syntax trees within this layer; the only header that includes tree-sitter.
 #pragma once
 
 #include <tree_sitter/api.h>
@@ -16,7 +16,7 @@
 
 namespace ridgeline::source {
 
-/// A node of the grammar of Python, or none. Valid until the tree is edited.
+/// A node of the syntax tree, or none. Valid until the tree is edited.
 class Node {
  public:
   Node() = default;
@@ -26,9 +26,9 @@ class Node {
   /// The name that the grammar gives it: "function_definition", "(", "ERROR"; empty for none.
   std::string_view type() const { return exists() ? std::string_view(ts_node_type(node_)) : std::string_view(); }
   bool is(std::string_view type) const { return this->type() == type; }
-  /// Whether the parser made it up to go on.
+  /// Whether the parser inserted it to recover from an error.
   bool is_missing() const { return exists() && ts_node_is_missing(node_); }
-  /// Whether anything in it is not Python.
+  /// Whether it contains a syntax error.
   bool has_error() const { return exists() && ts_node_has_error(node_); }
   /// Of a node that exists.
   Span span() const { return {ts_node_start_byte(node_), ts_node_end_byte(node_)}; }
@@ -71,23 +71,23 @@ struct SourceTree::Content {
   base::LineIndex lines;
   ParseControl control;
   std::unique_ptr<TSParser, ParserDeleter> parser{};
-  std::unique_ptr<TSTree, TreeDeleter> tree{};  ///< null: nothing of it can be used again
+  std::unique_ptr<TSTree, TreeDeleter> tree{};  ///< null: nothing can be reused
   ParseState state = ParseState::kUnfinished;
-  // Of the parse that goes on:
+  // Of the parse in progress:
   std::optional<std::string> with_line_feeds{};  ///< what is parsed, where it is not `text`
   std::chrono::nanoseconds spent{};
   std::size_t read_bytes = 0;
 
   Node root() const { return Node(ts_tree_root_node(tree.get())); }
-  /// Whether there are statements that the tree does not show.
+  /// Whether there may be statements that the tree does not contain.
   bool has_error() const { return state == ParseState::kGivenUp || root().has_error(); }
   std::string_view text_of(Node node) const { return slice(text, node.span()); }
 };
 
-/// What is inside of any number of parentheses around `node`.
+/// `node` without the parentheses around it, however many.
 Node without_parentheses(Node node);
 
-/// Whether a statement has statements that run with it: a branch, a loop, a `with`; an error counts as one.
+/// Whether a statement contains statements that run with it: a branch, a loop, a `with`; also an error.
 bool holds_statements(Node node);
 
 }  // namespace ridgeline::source

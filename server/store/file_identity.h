@@ -1,4 +1,4 @@
-// What tells a file or a folder from another that is made at the same path later.
+// What distinguishes a file or a folder from another one that is created at the same path later.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace ridgeline::store {
 
-/// A path and an inode number are given out again once a file is gone; the moment of its birth is not, and nobody can
-/// set it.
+/// A path and an inode number may be reused once a file has been removed; its time of birth is not, and nobody can set
+/// it.
 struct FileIdentity {
-  std::uint64_t file_system = 0;  ///< its id where it has one, else the device's number
+  std::uint64_t file_system = 0;  ///< its id if it has one, else the number of the device
   std::uint64_t inode = 0;
-  std::uint64_t birth_ns = 0;  ///< since 1970; 0: the file system does not keep it
+  std::uint64_t birth_ns = 0;  ///< since 1970; 0: the file system does not record it
   bool operator==(const FileIdentity&) const = default;
 };
 
-/// Of what the path names; of a symbolic link: of the link itself. Nothing when it cannot be told.
+/// The identity of what is at the path; of a symbolic link, the link's own. Nothing when it cannot be determined.
 std::optional<FileIdentity> file_identity(const std::string& path);
 
-/// file_identity, or what a test has in its place.
+/// file_identity, or a test's replacement.
 using IdentityOf = std::function<std::optional<FileIdentity>(const std::string& path)>;
 
 }  // namespace ridgeline::store

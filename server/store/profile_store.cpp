@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <random>
 
+#include "base/file.h"
 #include "store/database.h"
 
 namespace ridgeline::store {
@@ -122,14 +122,7 @@ Fingerprint read_fingerprint(SQLite::Database& database, std::int64_t profile, b
 
 }  // namespace
 
-std::string new_profile_id() {
-  std::random_device random;
-  std::string id;
-  for (int digit = 0; digit < 16; ++digit) {
-    id.push_back("0123456789abcdef"[random() % 16]);
-  }
-  return id;
-}
+std::string new_profile_id() { return base::unique_suffix(); }
 
 ProfileStore::ProfileStore(const StoreBounds& bounds) : bounds_(bounds) {}
 ProfileStore::~ProfileStore() = default;

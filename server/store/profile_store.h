@@ -1,4 +1,4 @@
-// Profiles that were made, kept in one SQLite file in the user's cache folder: newest first, bounded, never trusted.
+// Stored profiles, in one SQLite file in the user's cache folder: bounded, and never trusted to be intact.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ class Database;
 
 namespace ridgeline::store {
 
-/// What two profiles have in common that can stand for each other. Compared as bytes.
+/// What must be equal for one profile to be used in place of another. Compared as bytes.
 struct ProfileKey {
   std::string entry;                     ///< real path
   std::string project_root;              ///< real path
   std::string interpreter;               ///< absolute
   std::string device;                    ///< that was asked for
-  std::string machine;                   ///< its processor and GPUs: a home folder may be shared by several machines
+  std::string machine;                   ///< its processor and GPUs: several machines may share a home folder
   std::uint64_t memory_limit_bytes = 0;  ///< that was asked for; 0: none
   std::string version;                   ///< of Ridgeline
 };
 
-/// A kept profile, without its report.
+/// A stored profile, without its report.
 struct KeptProfile {
   std::string id;
   std::int64_t created_s = 0;  ///< seconds since 1970
@@ -34,7 +34,7 @@ struct KeptProfile {
   Fingerprint fingerprint;
 };
 
-/// How much is kept at most. What was not used for the longest goes first.
+/// How much is kept at most. The least recently used are dropped first.
 struct StoreBounds {
   std::int64_t profiles = 256;
   std::int64_t bytes = std::int64_t{128} << 20;  ///< of reports, fingerprints and paths
@@ -57,21 +57,21 @@ class ProfileStore {
   ProfileStore(ProfileStore&&) noexcept;
   ProfileStore& operator=(ProfileStore&&) = delete;
 
-  /// Opens `folder`/profiles.sqlite, or makes it. False with `error` when it cannot be used, or belongs to a newer
-  /// Ridgeline or to another program: then it is left alone. `notice` says when a damaged file was moved aside.
+  /// Opens or creates `folder`/profiles.sqlite. False with `error` when it cannot be used, or when it belongs to a
+  /// newer Ridgeline or to another program: then it is left unchanged. `notice` reports a damaged file that was moved
+  /// aside.
   bool open(const std::string& folder, std::string& notice, std::string& error);
 
-  /// Keeps a report. False with `error` when it cannot be: also when it alone is larger than the bound.
+  /// Stores a report. False with `error` when that fails, or when the report alone exceeds the bound.
   bool add(const ProfileKey& key, const KeptProfile& profile, const std::string& report, std::string& error);
 
-  /// Puts another report in the place of a kept profile's; its files and its age stay. Nothing happens when there is no
-  /// such profile.
+  /// Replaces the report of a stored profile; its files and its age stay. Does nothing when there is no such profile.
   bool replace(const std::string& id, const std::string& report, std::string& error);
 
   /// Profiles with that key, newest first: at most 16.
   std::vector<KeptProfile> find(const ProfileKey& key, std::string& error);
 
-  /// The report of a profile, which counts as its use; nothing when it is not kept any more.
+  /// The report of a profile, which counts as a use of it; nothing when it is no longer stored.
   std::optional<std::string> report(const std::string& id, std::string& error);
 
   void remove(const std::string& id, std::string& error);

@@ -1,4 +1,4 @@
-// A mark of our own inside a git repository's folder: random, so that no other repository has it.
+// A random mark inside a git repository's folder, which no other repository has.
 #pragma once
 
 #include <optional>
@@ -8,21 +8,22 @@ namespace ridgeline::store {
 
 /// The repository that a folder is in.
 struct Repository {
-  std::string dot_git;  ///< path of its `.git`: a folder, or, of a worktree or a submodule, what names one
-  std::string folder;   ///< where git keeps its own files: real path; empty: nothing there is a repository's folder
+  std::string dot_git;  ///< path of its `.git`: a folder or, for a worktree or a submodule, a file that names one
+  std::string folder;   ///< real path of the folder with git's own files; empty: `.git` does not lead to one
 };
 
-/// The nearest at or above the folder. What lies there is not trusted: nothing is followed endlessly, read at length or
-/// waited for.
+/// The nearest repository at or above the folder. Its contents are not trusted: the time that this takes and the bytes
+/// that it reads are bounded.
 std::optional<Repository> find_repository(const std::string& folder);
 
-/// Where the mark stands, if there is one.
+/// The path of the mark, whether or not it exists.
 std::string mark_file(const Repository& repository);
 
-/// The digits of the mark, 128 bits in base 16. Nothing when there is none, or one that is not this user's alone.
+/// The digits of the mark, 128 bits in base 16. Nothing when there is none, or when it does not belong to this user
+/// alone.
 std::optional<std::string> read_mark(const Repository& repository);
 
-/// Leaves a mark, for this user only, where there is none that can be read; false when that fails.
+/// Writes a mark, for this user only, unless there is one that can be read; false when that fails.
 bool leave_mark(const Repository& repository);
 
 }  // namespace ridgeline::store

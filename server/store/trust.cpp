@@ -78,7 +78,7 @@ std::vector<ProjectIdentity> read_trust(const std::string& folder) {
     try {
       all.push_back(agreed_from(one));
     } catch (const json::exception&) {
-      continue;  // of an older version, or written by hand: it trusts nobody
+      continue;  // of an older version, or edited by hand: nothing is trusted
     }
   }
   return all;

@@ -1,4 +1,4 @@
-// Which entry files the user lets run: kept in the cache folder.
+// The entry files that the user has given permission to run, stored in the cache folder.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace ridgeline::store {
 
-/// Reads `folder`/trust.json, oldest first. Nothing readable there: nobody is trusted.
+/// Reads `folder`/trust.json, oldest first. Empty when it cannot be read: nothing is trusted.
 std::vector<ProjectIdentity> read_trust(const std::string& folder);
 
-/// Adds one, replacing what the same entry had, and writes the file anew in one step, readable by its owner only.
-/// False with `error` when that fails. At most 1024 are kept; the oldest go first. Add only what is `lasting`.
+/// Adds one, replacing that of the same entry, and rewrites the file atomically, readable by its owner only. False with
+/// `error` when that fails. At most 1024 are kept; the oldest are dropped first. Add only what is `lasting`.
 bool add_trust(const std::string& folder, const ProjectIdentity& agreed, std::string& error);
 
-/// Whether what is there `now` was agreed to, and can still be told.
+/// Whether permission was given for what is there `now`, and its identity is still reliable.
 bool is_trusted(const std::string& folder, const ProjectIdentity& now);
 
-/// Whether the entry's path was ever agreed to, whatever stands there now.
+/// Whether permission was ever given for the entry's path, whatever is there now.
 bool was_trusted(const std::string& folder, const std::string& entry);
 
 }  // namespace ridgeline::store

@@ -64,18 +64,18 @@ void Acceptor::accept() {
   for (int clients = 0; clients < kClientsAtOnce; ++clients) {
     const int socket = ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (socket >= 0) {
-      let_in(socket);
+      hand_over(socket);
       if (!listening_.is_open()) {
-        return;  // stopped by whom we told
+        return;  // stopped by a handler
       }
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       break;
     } else if (errno == EMFILE || errno == ENFILE) {
-      turn_away_without_descriptor();
+      refuse_without_descriptor();
       start_later();
       return;
     } else if (errno != EINTR && errno != ECONNABORTED) {
-      refuse(std::string("cannot let a client in: ") + std::strerror(errno));
+      refuse(std::string("cannot accept a connection: ") + std::strerror(errno));
       start_later();
       return;
     }
@@ -83,18 +83,18 @@ void Acceptor::accept() {
   start();
 }
 
-void Acceptor::turn_away_without_descriptor() {
+void Acceptor::refuse_without_descriptor() {
   ::close(spare_);
   ::close(::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   spare_ = spare_descriptor();
-  refuse("turned away a client: the process has no file descriptors left");
+  refuse("refused a connection: the process has no file descriptors left");
 }
 
-void Acceptor::let_in(int socket) {
+void Acceptor::hand_over(int socket) {
   if (const rlim_t most = most_descriptors(); static_cast<rlim_t>(socket) >= most - std::min(kLeftFree, most / 4)) {
     ::close(socket);
-    refuse("turned away a client: of the process's " + std::to_string(most) +
-           " file descriptors, what is left is kept for profiles");
+    refuse("refused a connection: of the process's " + std::to_string(most) +
+           " file descriptors, the last ones are reserved for profiles");
     return;
   }
   if (std::string reason = check_(socket); !reason.empty()) {

@@ -1,4 +1,4 @@
-// Letting in those who connect to a listening socket, of any kind.
+// Accepts the connections of a listening socket of any kind.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -12,15 +12,15 @@
 
 namespace ridgeline::transport {
 
-/// Not Asio's own: that leaves what it accepts open in the processes that we start.
-/// Some descriptors are left for what the process itself has to do, such as starting an interpreter: who connects while
-/// no more than these are free is turned away at once.
+/// Not Asio's own acceptor: its connections would be inherited by the processes that we start.
+/// Some file descriptors are reserved for the process itself, for example to start an interpreter: while only these are
+/// free, connections are refused at once.
 class Acceptor : public std::enable_shared_from_this<Acceptor> {
  public:
-  /// Nothing when the socket may come in, else why not.
+  /// Why the connection is refused; empty when it is accepted.
   using Check = std::function<std::string(int socket)>;
 
-  /// Owns `listening`, a socket that does not block.
+  /// Takes ownership of `listening`, a non-blocking socket.
   Acceptor(boost::asio::io_context& loop, int listening, Check check, ListenerHandlers handlers);
   void start();
   void stop();
@@ -30,16 +30,16 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
 
  private:
   void accept();
-  void let_in(int socket);
+  void hand_over(int socket);
   void refuse(std::string reason);
   void start_later();
-  /// No descriptor is free for a client: gives up the one that is kept for this, to close the client's connection.
-  void turn_away_without_descriptor();
+  /// When no file descriptor is free: releases the reserved one to accept and close the connection.
+  void refuse_without_descriptor();
 
   boost::asio::io_context& loop_;
   boost::asio::posix::stream_descriptor listening_;
   boost::asio::steady_timer pause_;
-  int spare_;  ///< an open descriptor; -1: there was none
+  int spare_;  ///< the reserved descriptor; -1: none was free
   Check check_;
   ListenerHandlers handlers_;
 };

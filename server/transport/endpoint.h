@@ -1,4 +1,4 @@
-// The places that `--pipe` and `--socket` name: there we either are the one who listens, or join who does.
+// The addresses of `--pipe` and `--socket`: we connect to whoever listens there, else listen ourselves.
 #pragma once
 
 #include <sys/types.h>
@@ -17,11 +17,11 @@ namespace ridgeline::transport {
 
 struct ListenerHandlers {
   std::function<void(std::shared_ptr<Transport>)> on_connection;
-  /// Somebody was turned away, or could not be let in; why, as a sentence for the log.
+  /// A connection was refused or could not be accepted; the reason, as a sentence for the log.
   std::function<void(std::string)> on_refusal;
 };
 
-/// Lets clients in until it is destroyed.
+/// Accepts connections until it is destroyed.
 class Listener {
  public:
   Listener() = default;
@@ -36,21 +36,21 @@ struct EndpointProblem {
   std::string what;
 };
 
-/// A client listened, and we are connected to it; or we listen; or neither, and why.
+/// A connection to a client that was listening; or our own listener; or why there is neither.
 using Endpoint = std::variant<std::shared_ptr<Transport>, std::unique_ptr<Listener>, EndpointProblem>;
 
-/// Where nobody answers at `path`, listens there: the folder is made with mode 0700 if it is missing, the socket has
-/// mode 0600, and only processes of this user are let in. What a dead process left there is replaced. Where a client
-/// listens, connects to it, if it is this user's. Where another daemon of ours listens, that is a problem. The socket
-/// is removed with the listener.
+/// When a client of this user listens at `path`, connects to it. When nobody does, listens there: a missing folder is
+/// created with mode 0700, the socket has mode 0600, and only processes of this user are accepted; the socket of a
+/// process that has ended is replaced. When another daemon of ours listens there, returns a problem. The socket is
+/// removed with the listener.
 Endpoint open_pipe(boost::asio::io_context& loop, const std::string& path, ListenerHandlers handlers);
 
-/// Connects to what listens at `path`, if it is this user's. Null: nobody does.
+/// Connects to the process of this user that listens at `path`. Null: nobody listens.
 std::variant<std::shared_ptr<Transport>, EndpointProblem> join_pipe(boost::asio::io_context& loop,
                                                                     const std::string& path);
 
-/// The same as open_pipe for 127.0.0.1:`port`. Port 0: listens on one that is free. Who connects must still be asked
-/// for a token.
+/// As open_pipe, for 127.0.0.1:`port`. Port 0: listens on any free port. The caller must ask whoever connects for a
+/// token.
 Endpoint open_port(boost::asio::io_context& loop, std::uint16_t port, ListenerHandlers handlers);
 
 /// The users whose processes listen on a port, from the text of /proc/net/tcp or /proc/net/tcp6.

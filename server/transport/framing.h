@@ -24,8 +24,8 @@ std::string frame(std::string_view message);
 
 /// Turns a stream of bytes into messages. After an error it gives nothing but that error.
 ///
-/// The first bytes of a stream must be those of one of LSP's own headers: what is no LSP client, such as a browser, is
-/// told by its first byte. Headers other than Content-Length are ignored, and case does not matter in names.
+/// A stream must begin with one of LSP's own headers: what is not an LSP client, such as a browser, is recognised by
+/// its first byte. Headers other than Content-Length are ignored, and names are case-insensitive.
 class MessageReader {
  public:
   explicit MessageReader(std::size_t max_message_bytes) : max_message_bytes_(max_message_bytes) {}
@@ -33,9 +33,9 @@ class MessageReader {
   void feed(std::string_view bytes);
   /// The next whole message, an error, or nothing when more bytes are needed.
   std::optional<std::variant<std::string, FramingError>> next();
-  /// Of the messages whose header has not been read yet.
+  /// For messages whose header has not been read yet.
   void limit(std::size_t max_message_bytes) { max_message_bytes_ = max_message_bytes; }
-  /// Between two messages: nothing of the next one has come.
+  /// Whether the stream is between two messages: nothing of the next one has arrived.
   bool at_boundary() const { return !length_.has_value() && consumed_ == buffer_.size(); }
 
  private:

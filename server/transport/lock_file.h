@@ -1,4 +1,4 @@
-// A file whose lock says that who made it still lives.
+// A file whose lock shows that the process that created it is still running.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace ridgeline::transport {
 class LockFile {
  public:
   struct Held {
-    std::string by;  ///< process id, as it wrote it; may be empty
+    std::string by;  ///< the process id that is in the file; may be empty
   };
   struct Problem {
     std::string what;
   };
-  /// Makes the file, for this user only, and locks it. It is removed with its owner; one that a dead process left is
-  /// taken over.
+  /// Creates the file, readable by this user only, and locks it. It is removed with the returned value; the file of a
+  /// process that has ended is taken over.
   static std::variant<LockFile, Held, Problem> take(const std::string& path);
 
   LockFile(LockFile&& other) noexcept : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}

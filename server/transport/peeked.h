@@ -10,8 +10,9 @@
 
 namespace ridgeline::transport {
 
-/// Waits for the first message of a connection and hands both over, the connection as it was: it gives the message
-/// again. Not called when the connection ends before. What this returns closes it, and does nothing afterwards.
+/// Waits for the first message of a connection, then calls `then` with both; the connection will deliver that message
+/// again. `on_end` is called instead when the connection ends before. The returned function closes the connection while
+/// it waits; afterwards it does nothing.
 std::function<void()> peek(boost::asio::io_context& loop, const std::shared_ptr<Transport>& connection,
                            std::function<void(std::shared_ptr<Transport> connection, const std::string& first)> then,
                            std::function<void()> on_end);

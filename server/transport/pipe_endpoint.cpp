@@ -23,15 +23,15 @@ namespace fs = std::filesystem;
 
 EndpointProblem problem_with(const std::string& what) { return {what + ": " + std::strerror(errno)}; }
 
-/// Why the process at the other end may not talk to us; empty when it may.
+/// Why the process at the other end may not connect; empty when it may.
 std::string check_user(int socket) {
   ucred other{};
   socklen_t size = sizeof(other);
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &other, &size) != 0) {
-    return std::string("cannot tell whose process connects: ") + std::strerror(errno);
+    return std::string("cannot determine the user of a process that connects: ") + std::strerror(errno);
   }
   if (other.uid != ::geteuid()) {
-    return "turned away process " + std::to_string(other.pid) + " of user " + std::to_string(other.uid) +
+    return "refused process " + std::to_string(other.pid) + " of user " + std::to_string(other.uid) +
            ": only processes of user " + std::to_string(::geteuid()) + " may connect";
   }
   return {};
@@ -46,7 +46,7 @@ sockaddr_un address_of(const std::string& path) {
 
 int new_socket() { return ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }
 
-/// Makes the missing folders, for this user only. Why the socket cannot be in its folder; empty when it can.
+/// Creates the missing folders, for this user only. Returns why the socket cannot be in its folder; empty when it can.
 std::string prepare_folder(const fs::path& folder) {
   fs::path made;
   for (const fs::path& part : folder) {
@@ -64,13 +64,13 @@ std::string prepare_folder(const fs::path& folder) {
   return ours && !shared ? "" : "others can replace what is in " + folder.string() + ": use a folder of your own";
 }
 
-/// What became of trying to connect.
+/// The result of an attempt to connect.
 enum class Answer { kConnected, kNobody, kNoSocket, kProblem };
 
 Answer try_to_connect(const std::string& path, int& socket, EndpointProblem& problem) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
-    problem = problem_with("cannot look at " + path);
+    problem = problem_with("cannot inspect " + path);
     return errno == ENOENT ? Answer::kNoSocket : Answer::kProblem;
   }
   if (!S_ISSOCK(status.st_mode)) {
@@ -126,7 +126,7 @@ Endpoint listen_at(boost::asio::io_context& loop, const std::string& path, LockF
   return std::make_unique<PipeListener>(path, std::move(lock), std::move(acceptor));
 }
 
-/// Why there can be no such socket; empty: there can.
+/// Why a socket cannot have this path; empty when it can.
 std::string check_length(const std::string& path) {
   constexpr std::size_t kMost = sizeof(sockaddr_un::sun_path) - 1;
   const bool fits = !path.empty() && path.size() <= kMost;
@@ -137,8 +137,8 @@ std::string check_length(const std::string& path) {
 
 std::variant<std::shared_ptr<Transport>, EndpointProblem> join_pipe(boost::asio::io_context& loop,
                                                                     const std::string& path) {
-  if (auto words = check_length(path); !words.empty()) {
-    return EndpointProblem{std::move(words)};
+  if (auto problem = check_length(path); !problem.empty()) {
+    return EndpointProblem{std::move(problem)};
   }
   int socket = -1;
   EndpointProblem problem;
@@ -156,12 +156,12 @@ std::variant<std::shared_ptr<Transport>, EndpointProblem> join_pipe(boost::asio:
 }
 
 Endpoint open_pipe(boost::asio::io_context& loop, const std::string& path, ListenerHandlers handlers) {
-  if (auto words = check_length(path); !words.empty()) {
-    return EndpointProblem{std::move(words)};
+  if (auto problem = check_length(path); !problem.empty()) {
+    return EndpointProblem{std::move(problem)};
   }
   const fs::path folder = fs::path(path).parent_path();
-  if (std::string words = prepare_folder(folder.empty() ? "." : folder); !words.empty()) {
-    return EndpointProblem{std::move(words)};
+  if (std::string problem = prepare_folder(folder.empty() ? "." : folder); !problem.empty()) {
+    return EndpointProblem{std::move(problem)};
   }
   auto lock = LockFile::take(path + ".lock");
   if (const auto* held = std::get_if<LockFile::Held>(&lock)) {

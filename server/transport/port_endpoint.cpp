@@ -31,7 +31,7 @@ sockaddr_in address_of(std::uint16_t port) {
   return address;
 }
 
-/// Messages are small, and somebody waits for each.
+/// Messages are small, and the other side waits for each.
 void send_at_once(int socket) {
   const int on = 1;
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -49,7 +49,8 @@ std::vector<uid_t> users_listening_on(std::uint16_t port) {
   return users;
 }
 
-/// Who listens on the port could profile code as us, so it has to be us. Empty when it is, or when nobody does.
+/// Whoever listens on the port could run code as this user, so it must be a process of this user. Empty when it is, or
+/// when nobody listens.
 std::string check_listeners(std::uint16_t port) {
   const std::vector<uid_t> users = users_listening_on(port);
   const auto stranger = std::find_if(users.begin(), users.end(), [](uid_t user) { return user != ::geteuid(); });
@@ -87,13 +88,13 @@ Endpoint listen_on(boost::asio::io_context& loop, std::uint16_t port, ListenerHa
   }
   const auto check = [](int client) {
     send_at_once(client);
-    return std::string();  // its token tells
+    return std::string();  // whoever connects is authenticated by its token
   };
   return std::make_unique<PortListener>(ntohs(address.sin_port),
                                         std::make_shared<Acceptor>(loop, socket, check, std::move(handlers)));
 }
 
-/// A number in base 16 that takes the whole of the text.
+/// The text as a hexadecimal number; nothing when it is not one.
 std::optional<unsigned> hex(std::string_view text) {
   unsigned value = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
@@ -107,8 +108,8 @@ std::vector<uid_t> listening_users(std::string_view table, std::uint16_t port) {
   std::vector<uid_t> users;
   std::istringstream lines{std::string(table)};
   for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    const std::vector<std::string> columns{std::istream_iterator<std::string>(words), {}};
+    std::istringstream fields(line);
+    const std::vector<std::string> columns{std::istream_iterator<std::string>(fields), {}};
     if (columns.size() < 8 || columns[3] != "0A" || columns[1].find(':') == std::string::npos) {
       continue;
     }
@@ -129,12 +130,12 @@ Endpoint open_port(boost::asio::io_context& loop, std::uint16_t port, ListenerHa
   if (port == 0 || users_listening_on(port).empty()) {
     return listen_on(loop, port, std::move(handlers));
   }
-  if (std::string words = check_listeners(port); !words.empty()) {
-    return EndpointProblem{std::move(words)};
+  if (std::string problem = check_listeners(port); !problem.empty()) {
+    return EndpointProblem{std::move(problem)};
   }
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const sockaddr_in address = address_of(port);
-  // On one machine this is answered or refused at once.
+  // On the same machine this is accepted or refused at once.
   if (socket < 0 || ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     const int problem = errno;
     ::close(socket);
@@ -142,10 +143,11 @@ Endpoint open_port(boost::asio::io_context& loop, std::uint16_t port, ListenerHa
                ? listen_on(loop, port, std::move(handlers))
                : EndpointProblem{"cannot connect to port " + std::to_string(port) + ": " + std::strerror(problem)};
   }
-  // Again, should another have taken the port in between. VS Code's client listens no more once we are connected.
-  if (std::string words = check_listeners(port); !words.empty()) {
+  // Check again, in case another process has taken the port meanwhile. VS Code's client stops listening once we are
+  // connected.
+  if (std::string problem = check_listeners(port); !problem.empty()) {
     ::close(socket);
-    return EndpointProblem{std::move(words)};
+    return EndpointProblem{std::move(problem)};
   }
   send_at_once(socket);
   return std::shared_ptr<Transport>(std::make_shared<StreamTransport>(loop, socket, socket));

@@ -10,7 +10,7 @@ namespace ridgeline::transport {
 
 namespace {
 
-/// Acknowledgements wait for one another so long.
+/// How long acknowledgements are collected before one is sent for all of them.
 constexpr std::chrono::milliseconds kAckPause{100};
 constexpr std::size_t kIdDigits = 32;
 constexpr std::string_view kLink = "link ";
@@ -74,7 +74,7 @@ void Resumable::start(Handlers handlers) {
 }
 
 void Resumable::read() {
-  // Of another connection than the present one nothing is of interest.
+  // Ignore whatever comes from an earlier connection.
   const auto of_now = [weak = weak_from_this(), of = std::weak_ptr(connection_)]() -> std::shared_ptr<Resumable> {
     const auto self = weak.lock();
     return self != nullptr && self->connection_ != nullptr && self->connection_ == of.lock() ? self : nullptr;
@@ -103,7 +103,8 @@ void Resumable::receive(std::string frame) {
     drop_acknowledged(number_in(std::string_view(frame).substr(kAck.size())).value_or(0));
   } else if (frame == kEnd) {
     give_up("");
-  } else if (!frame.starts_with(kLink) && frame != kLinkGone) {  // a connection that was peeked at greets again
+  } else if (!frame.starts_with(kLink) &&
+             frame != kLinkGone) {  // a connection that was peeked at delivers its greeting again
     ++received_;
     acknowledge_soon();
     const std::shared_ptr<Handlers> handlers = handlers_;
@@ -173,7 +174,7 @@ void Resumable::close() {
   }
   unacknowledged_.clear();
   waiting_bytes_ = 0;
-  // They hold who called us: not to be destroyed in the middle of that call.
+  // The handlers own the caller: they must not be destroyed during its call.
   boost::asio::post(loop_, [handlers = std::move(handlers_), detach = std::move(on_detach_)] {});
   handlers_ = nullptr;
   on_detach_ = nullptr;

@@ -3,10 +3,10 @@
 //
 // On a connection, frames hold messages (JSON, which begins with '{' or '[') or one of
 //
-//   link ID RECEIVED    the first frame each way: whose connection this is, and how many messages have come so far
-//   gone                instead of that answer: there is no such link any more
-//   ack RECEIVED        that many messages have come so far
-//   end                 no more will come; the link is over
+//   link ID RECEIVED    the first frame each way: which link this is, and how many messages have been received so far
+//   gone                instead of that answer: the link no longer exists
+//   ack RECEIVED        how many messages have been received so far
+//   end                 no more messages will come; the link is over
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -25,11 +25,11 @@ namespace ridgeline::transport {
 
 /// The first frame of a link's connection.
 struct LinkGreeting {
-  std::string id;  ///< 32 hexadecimal digits: who knows them may go on with the link
+  std::string id;  ///< 32 hexadecimal digits: whoever knows them may resume the link
   std::uint64_t received = 0;
 };
 std::string encode(const LinkGreeting& greeting);
-/// Nothing when the frame is none.
+/// Nothing when the frame is not a greeting.
 std::optional<LinkGreeting> parse_greeting(std::string_view frame);
 inline constexpr std::string_view kLinkGone = "gone";
 
@@ -38,15 +38,15 @@ class Resumable : public Transport, public std::enable_shared_from_this<Resumabl
  public:
   explicit Resumable(boost::asio::io_context& loop) : loop_(loop), ack_timer_(loop) {}
 
-  /// Goes on over a connection on which the greetings have been exchanged; one before it is closed.
-  /// `other_received`: of the other side's greeting.
+  /// Resumes over a connection on which the greetings have been exchanged; the previous connection is closed.
+  /// `other_received`: from the other side's greeting.
   void attach(std::shared_ptr<Transport> connection, std::uint64_t other_received);
-  /// Called when a connection ends and the link does not; `reason` as of Transport.
+  /// Called when a connection ends but the link does not; `reason` as in Transport::Handlers::on_end.
   void on_detach(std::function<void(std::string reason)> action) { on_detach_ = std::move(action); }
-  /// Of messages, so far.
+  /// How many messages have been received so far.
   std::uint64_t received() const { return received_; }
   bool attached() const { return connection_ != nullptr; }
-  /// Gives the link up, as if the other side had ended it.
+  /// Ends the link as if the other side had ended it.
   void give_up(const std::string& reason);
 
   void start(Handlers handlers) override;
@@ -62,12 +62,12 @@ class Resumable : public Transport, public std::enable_shared_from_this<Resumabl
   void drop_acknowledged(std::uint64_t count);
 
   boost::asio::io_context& loop_;
-  std::shared_ptr<Transport> connection_;  ///< null between two
+  std::shared_ptr<Transport> connection_;  ///< null between two connections
   std::shared_ptr<Handlers> handlers_;
   std::function<void(std::string)> on_detach_;
   std::deque<std::string> unacknowledged_;
   std::size_t waiting_bytes_ = 0;   ///< in unacknowledged_
-  std::uint64_t acknowledged_ = 0;  ///< messages that the other side has, and that are forgotten
+  std::uint64_t acknowledged_ = 0;  ///< messages that the other side has; they are no longer kept
   std::uint64_t received_ = 0;
   boost::asio::steady_timer ack_timer_;
   bool ack_waits_ = false;

@@ -19,10 +19,10 @@ namespace asio = boost::asio;
 
 namespace {
 
-/// For the other side to take what still waits when we close.
+/// How long the other side has to read what is still queued when we close.
 constexpr std::chrono::seconds kPatience{1};
 
-/// What is shared with others, such as the shell that started us, gets back the mode that it had.
+/// Restores the mode of a descriptor that is shared with others, such as the shell that started us.
 struct KeptMode {
   int descriptor;
   int flags;
@@ -106,7 +106,7 @@ void StreamTransport::send(std::string message) {
   std::string framed = frame(message);
   if (waiting_bytes_ + framed.size() > kMaxWaitingBytes) {
     end("the client does not read: more than " + std::to_string(kMaxWaitingBytes) + " bytes wait for it");
-    queue_.resize(queue_.empty() ? 0 : 1);  // it would not get them anyway; the first is being written
+    queue_.resize(queue_.empty() ? 0 : 1);  // they could not be delivered; the first is being written
     waiting_bytes_ = queue_.empty() ? 0 : queue_.front().size();
     return;
   }
@@ -141,7 +141,7 @@ void StreamTransport::close() {
     return;
   }
   closing_ = true;
-  // They hold who called us: not to be destroyed in the middle of that call.
+  // The handlers own the caller: they must not be destroyed during its call.
   asio::post(loop_, [handlers = std::move(handlers_), self = shared_from_this()] {});
   handlers_ = nullptr;
   if (queue_.empty()) {

@@ -17,11 +17,11 @@
 
 namespace ridgeline::transport {
 
-/// Reads and writes whatever a descriptor leads to: a pipe, a socket, a terminal, a file, /dev/null. Made by
-/// make_shared; operations that go on keep it alive. The process ignores SIGPIPE.
+/// Reads and writes any kind of descriptor: a pipe, a socket, a terminal, a file, /dev/null. Created by make_shared;
+/// pending operations keep it alive. The process must ignore SIGPIPE.
 class StreamTransport : public Transport, public std::enable_shared_from_this<StreamTransport> {
  public:
-  /// Owns the descriptors. `output` may be the same as `input`.
+  /// Takes ownership of the descriptors. `output` may be the same as `input`.
   StreamTransport(boost::asio::io_context& loop, int input, int output);
   ~StreamTransport() override;
   StreamTransport(const StreamTransport&) = delete;
@@ -47,7 +47,7 @@ class StreamTransport : public Transport, public std::enable_shared_from_this<St
 
   boost::asio::io_context& loop_;
   Stream input_;
-  std::optional<Stream> output_;  ///< nothing: input_ is both
+  std::optional<Stream> output_;  ///< empty: input_ is used for both directions
   boost::asio::steady_timer patience_;
   std::shared_ptr<Handlers> handlers_;
   MessageReader reader_{kMaxMessageBytes};
@@ -61,7 +61,7 @@ class StreamTransport : public Transport, public std::enable_shared_from_this<St
 };
 
 /// Takes over the process's standard input and output: from here on descriptor 0 is /dev/null and 1 is standard error,
-/// so that nothing else can write into the protocol. What they lead to is as it was once the transport is closed.
+/// so that nothing else can write into the protocol. Closing the transport restores the modes of the original ones.
 /// Nothing, with the reason in `error`, when one of them is not open.
 std::shared_ptr<StreamTransport> take_standard_streams(boost::asio::io_context& loop, std::string& error);
 

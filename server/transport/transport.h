@@ -10,7 +10,7 @@ namespace ridgeline::transport {
 inline constexpr std::size_t kMaxMessageBytes = std::size_t{64} << 20U;
 inline constexpr std::size_t kMaxWaitingBytes = std::size_t{64} << 20U;  ///< of what the other side has not yet read
 
-/// Lives on the loop's thread; no call blocks and none calls back. Everything is told from the loop.
+/// Used on the loop's thread only; no call blocks. Handlers are called from the loop, never from within a call.
 class Transport {
  public:
   Transport() = default;
@@ -20,19 +20,20 @@ class Transport {
 
   struct Handlers {
     std::function<void(std::string message)> on_message;
-    /// Nothing more comes: the input ended, broke a rule or was closed from the other side. Called once, after the last
-    /// message, and not after close(). `reason`: in words; empty when the input just ended.
+    /// No more messages will come: the input ended, violated the protocol or was closed by the other side. Called once,
+    /// after the last message, and not after close(). `reason`: a message; empty when the input just ended.
     std::function<void(std::string reason)> on_end;
   };
-  /// Begins to read, or goes on with other handlers.
+  /// Begins to read, or continues with other handlers.
   virtual void start(Handlers handlers) = 0;
-  /// Puts a message behind those that wait. When more than kMaxWaitingBytes wait, the connection ends instead.
+  /// Queues a message. When more than kMaxWaitingBytes are queued, the connection is ended instead.
   virtual void send(std::string message) = 0;
-  /// Stops reading, writes what waits as far as the other side takes it within a second, closes. Handlers are dropped.
+  /// Stops reading, writes what is queued as far as the other side reads it within a second, and closes. Releases the
+  /// handlers.
   virtual void close() = 0;
-  /// Messages longer than this end the connection. Holds from the next message on.
+  /// Messages longer than this end the connection. Applies from the next message on.
   virtual void limit_messages(std::size_t bytes) = 0;
-  /// Everything that was sent has been taken, or the connection is gone.
+  /// Whether everything that was sent has been written, or the connection has ended.
   virtual bool idle() const = 0;
 };
 

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/unit/rounds.h"
+
 namespace ridgeline::protocol {
 namespace {
 
@@ -280,14 +282,15 @@ TEST(WorkerMessages, AreRefusedAtEveryCut) {
 }
 
 TEST(WorkerMessages, SurviveDepthAndSize) {
-  expect_refused(std::string(2'000'000, '['));
-  std::string deep(500'000, '[');
-  deep.append(500'000, ']');
+  const std::size_t depth = ridgeline::testing::rounds(500'000U, 50'000U);
+  expect_refused(std::string(4 * depth, '['));
+  std::string deep(depth, '[');
+  deep.append(depth, ']');
   expect_refused(deep);
   expect_refused(R"({"type":"progress","stage":"s","message":"m","fraction":)" + deep + "}");
   json large = kAll[6];
-  large["message"] = std::string(4'000'000, 'x');
-  EXPECT_EQ(parse_as<Progress>(large).message.size(), 4'000'000U);
+  large["message"] = std::string(8 * depth, 'x');
+  EXPECT_EQ(parse_as<Progress>(large).message.size(), 8 * depth);
 }
 
 TEST(WorkerMessages, SurviveNumbersOutOfRange) {

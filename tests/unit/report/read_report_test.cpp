@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -97,11 +98,28 @@ TEST(ReadReport, RefusesWhatIsNoReport) {
   expect_refused(std::string(1'000'000, '['));
 }
 
+/// The report with at most two elements of each list: the same fields, read sooner.
+Json shortened(const Json& report) {
+  Json result = report.is_array() ? Json::array() : report;
+  if (report.is_array()) {
+    for (std::size_t i = 0; i < std::min<std::size_t>(report.size(), 2); ++i) {
+      result.push_back(shortened(report[i]));
+    }
+  } else if (report.is_object()) {
+    for (auto& [name, value] : result.items()) {
+      value = shortened(value);
+    }
+  }
+  return result;
+}
+
 /// Each value that is read, made wrong in every way that its type allows.
 TEST(ReadReport, RefusesEveryFieldThatIsWrong) {
   const std::set<std::string> may_be_unknown = {"/entry/batchSize", "/memory/peakBytes",
                                                 "/throughput/samplesPerSecond"};
-  const Json good = Json::parse(json_report(full_profile()));
+  const Json good = shortened(Json::parse(json_report(full_profile())));
+  std::string error;
+  ASSERT_TRUE(read_report(good.dump(), error).has_value()) << error;
   for (const char* place : {"/version",
                             "/id",
                             "/environment/python",

@@ -15,6 +15,7 @@
 #include "expected.h"
 #include "report/units.h"
 #include "sample_profile.h"
+#include "tests/unit/rounds.h"
 
 namespace ridgeline::report {
 namespace {
@@ -91,7 +92,7 @@ TEST(TextReport, SaysWhatTheDeviceStandsInFor) {
 
 TEST(TextReport, FitsEveryWidth) {
   const SourceLines hostile = [](const auto&) { return "\x1b[2J日本語 = " + std::string(200, 'y'); };
-  for (int width = 80; width <= 140; ++width) {
+  for (int width = 80; width <= 140; width += ridgeline::testing::rounds(1, 6)) {
     for (const Profile& profile : {testing::resnet_profile(), testing::minimal_profile(), hostile_profile()}) {
       for (const std::string& line :
            lines_of(text_report(profile, analysis::outlook_of(profile), hostile, {.width = width}))) {

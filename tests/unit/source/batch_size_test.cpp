@@ -42,8 +42,8 @@ void expect_obstacle(std::string_view source, BatchSizeObstacle obstacle) {
   SCOPED_TRACE(source);
   const Marked source_text = marked(source);
   const BatchSize batch_size = batch_size_of(source_text.text);
-  EXPECT_EQ(batch_size.obstacle, obstacle) << words_of(batch_size.obstacle);
-  EXPECT_FALSE(words_of(obstacle).empty());
+  EXPECT_EQ(batch_size.obstacle, obstacle) << describe(batch_size.obstacle);
+  EXPECT_FALSE(describe(obstacle).empty());
   EXPECT_EQ(batch_size.value, std::nullopt);
   EXPECT_EQ(batch_size_edit(batch_size, 8), std::nullopt);
   if (!source_text.spans.empty()) {

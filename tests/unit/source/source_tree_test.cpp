@@ -12,6 +12,7 @@
 #include "source/calls.h"
 #include "source/definitions.h"
 #include "source/entry_point.h"
+#include "tests/unit/rounds.h"
 #include "tests/unit/source/adversarial.h"
 #include "tests/unit/source/marked.h"
 
@@ -134,7 +135,7 @@ TEST(SourceTree, IsStoppedByAnotherThread) {
 }
 
 TEST(SourceTree, EndsWithAnyText) {
-  for (unsigned seed = 0; seed < 60; ++seed) {
+  for (unsigned seed = 0; seed < ridgeline::testing::rounds(60U, 15U); ++seed) {
     Ticks ticks{{}, std::chrono::milliseconds(1)};
     auto tree = SourceTree::unparsed(adversarial(seed, 40'000), ticks.control());
     ASSERT_TRUE(tree.has_value());
@@ -173,13 +174,13 @@ TEST(SourceTree, MayBeMoved) {
 }
 
 TEST(SourceTree, IsNotTroubledByDepth) {
-  constexpr std::size_t kDepth = 100'000;
+  const std::size_t depth = ridgeline::testing::rounds(100'000U, 20'000U);
   for (const auto& [open, close] : {std::pair("(", ")"), std::pair("[", "]"), std::pair("f(", ")"), std::pair("-", ""),
                                     std::pair("{", "}"), std::pair("lambda: ", ""), std::pair("not ", ""),
                                     std::pair("a.b(", ")"), std::pair("1 if ", " else 2"), std::pair("*", "")}) {
     SCOPED_TRACE(open);
-    const std::string deep = repeated(open, kDepth);
-    const std::string balanced = deep + "1" + repeated(close, kDepth);
+    const std::string deep = repeated(open, depth);
+    const std::string balanced = deep + "1" + repeated(close, depth);
     ask_everything(parsed("def input_provider(batch_size=" + balanced + "): pass\n"));
     ask_everything(parsed("def input_provider(batch_size=3): pass\nx = " + deep));
   }

@@ -7,6 +7,8 @@
 #include <random>
 #include <vector>
 
+#include "tests/unit/rounds.h"
+
 namespace ridgeline::analysis {
 namespace {
 
@@ -157,7 +159,7 @@ TEST(TimeModel, IntervalsHold) {
 
 TEST(TimeModel, SurvivesManyAndExtremeSamples) {
   std::vector<TimeSample> many;
-  for (int i = 1; i <= 256; ++i) {
+  for (int i = 1; i <= ridgeline::testing::rounds(256, 96); ++i) {
     many.push_back(sample_of(i * 65536, std::abs(std::sin(i)) * 1e6 + 1e-6));
   }
   const auto model = fit_time_model(many);
