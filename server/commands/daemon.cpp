@@ -21,75 +21,77 @@ Daemon::Daemon(boost::asio::io_context& loop, const session::Service& service, S
       links_(loop, [this](auto link) { serve(std::move(link)); }),
       idle_(loop) {}
 
-bool Daemon::start(std::string& error) {
-  if (!watch_client(error)) {
-    return false;
+base::Result<void> Daemon::start() {
+  if (const base::Result<void> watched = watch_client(); !watched) {
+    return watched;
   }
   if (!options_.pipe.empty()) {
-    return start_pipe(error);
+    return start_pipe();
   }
   if (options_.port.has_value()) {
-    return start_port(error);
+    return start_port();
   }
-  auto connection = transport::take_standard_streams(loop_, error);
-  if (connection != nullptr) {
-    serve_only(std::move(connection));
+  auto connection = transport::take_standard_streams(loop_);
+  if (!connection) {
+    return connection.error();
   }
-  return error.empty();
+  serve_only(std::move(*connection));
+  return {};
 }
 
-bool Daemon::watch_client(std::string& error) {
+base::Result<void> Daemon::watch_client() {
   if (options_.process == 0) {
-    return true;
+    return {};
   }
   client_process_ = session::watch_process_end(loop_, static_cast<pid_t>(options_.process), [this] {
     exit_code_ = 1;
     stop("the client's process has ended");
   });
   if (client_process_ == nullptr) {
-    error = "--clientProcessId: no process of yours has the id " + std::to_string(options_.process);
+    return base::error("--clientProcessId: no process of yours has the id " + std::to_string(options_.process));
   }
-  return client_process_ != nullptr;
+  return {};
 }
 
 transport::ListenerHandlers Daemon::handlers(std::function<void(std::shared_ptr<transport::Transport>)> on_connection) {
   return {std::move(on_connection), [](const std::string& reason) { spdlog::warn("{}", reason); }};
 }
 
-bool Daemon::start_pipe(std::string& error) {
+base::Result<void> Daemon::start_pipe() {
   auto endpoint =
       transport::open_pipe(loop_, options_.pipe, handlers([this](auto connection) { look_at(connection); }));
   if (auto* problem = std::get_if<transport::EndpointProblem>(&endpoint)) {
-    error = std::move(problem->what);
-  } else if (auto* connection = std::get_if<std::shared_ptr<transport::Transport>>(&endpoint)) {
+    return base::error(std::move(problem->what));
+  }
+  if (auto* connection = std::get_if<std::shared_ptr<transport::Transport>>(&endpoint)) {
     serve_only(std::move(*connection));
   } else {
     listener_ = std::move(std::get<std::unique_ptr<transport::Listener>>(endpoint));
     print_error("listening at " + options_.pipe);
     wait_if_idle();
   }
-  return error.empty();
+  return {};
 }
 
-bool Daemon::start_port(std::string& error) {
+base::Result<void> Daemon::start_port() {
   auto endpoint = transport::open_port(loop_, static_cast<std::uint16_t>(*options_.port),
                                        handlers([this](auto connection) { ask_for_token(std::move(connection)); }));
   if (auto* problem = std::get_if<transport::EndpointProblem>(&endpoint)) {
-    error = std::move(problem->what);
-  } else if (auto* connection = std::get_if<std::shared_ptr<transport::Transport>>(&endpoint)) {
+    return base::error(std::move(problem->what));
+  }
+  if (auto* connection = std::get_if<std::shared_ptr<transport::Transport>>(&endpoint)) {
     serve_only(std::move(*connection));
   } else {
     listener_ = std::move(std::get<std::unique_ptr<transport::Listener>>(endpoint));
     try {
       token_.emplace(TokenFile::open(options_.token_file, listener_->port()));
     } catch (const std::runtime_error& unusable) {
-      error = unusable.what();
       listener_.reset();
-      return false;
+      return base::error(unusable.what());
     }
     print_error("listening on 127.0.0.1:" + std::to_string(listener_->port()) + "; the token is in " + token_->path());
   }
-  return error.empty();
+  return {};
 }
 
 void Daemon::ask_for_token(std::shared_ptr<transport::Transport> connection) {

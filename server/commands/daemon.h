@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/result.h"
 #include "commands/links.h"
 #include "commands/token_file.h"
 #include "session/session.h"
@@ -36,8 +37,7 @@ class Daemon {
  public:
   Daemon(boost::asio::io_context& loop, const session::Service& service, ServeOptions options);
 
-  /// Whether it could begin; else says why.
-  bool start(std::string& error);
+  base::Result<void> start();
   /// Ends all sessions and listens no more: the loop runs out of work within a second.
   void stop(std::string_view reason);
   /// Called once it is stopped, so that nothing else keeps the loop at work.
@@ -46,9 +46,9 @@ class Daemon {
   int exit_code() const { return exit_code_; }
 
  private:
-  bool start_pipe(std::string& error);
-  bool start_port(std::string& error);
-  bool watch_client(std::string& error);
+  base::Result<void> start_pipe();
+  base::Result<void> start_port();
+  base::Result<void> watch_client();
   transport::ListenerHandlers handlers(std::function<void(std::shared_ptr<transport::Transport>)> on_connection);
   void ask_for_token(std::shared_ptr<transport::Transport> connection);
   /// Serves a client that speaks LSP at once, or lets a link's connection go on with its session.

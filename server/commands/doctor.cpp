@@ -45,8 +45,7 @@ constexpr const char* kOtherPython = "Name another interpreter with --python.";
 /// What was tried: all that several checks look at.
 struct Findings {
   worker::Interpreter interpreter;
-  std::string cache;  ///< empty: `cache_error` says why
-  std::string cache_error;
+  base::Result<std::string> cache = std::string();
   std::optional<worker::Finished> warmed;  ///< absent: not tried, for want of an interpreter or a cache
   bool built = false;                      ///< the agent was built just now
 
@@ -68,10 +67,10 @@ Findings look(const profiling::ProfileRequest& request) {
   const std::string root = request.project_root.empty() ? worker::find_project_root(entry.string())
                                                         : fs::canonical(request.project_root, problem).string();
   found.interpreter = worker::find_interpreter(request.python, entry.string(), root);
-  found.cache = worker::cache_folder(found.cache_error);
-  if (!found.interpreter.path.empty() && !found.cache.empty()) {
+  found.cache = worker::cache_folder();
+  if (!found.interpreter.path.empty() && found.cache) {
     ProgressLine line;
-    found.warmed = run_worker({found.interpreter.path, found.cache}, std::nullopt,
+    found.warmed = run_worker({found.interpreter.path, *found.cache}, std::nullopt,
                               worker::RunLimits{request.time_limit}, [&](const protocol::Progress& step) {
                                 found.built |= step.stage == "build";
                                 line.show(step);
@@ -204,33 +203,33 @@ double folder_bytes(const fs::path& folder) {
 }
 
 Check check_cache(const Findings& found) {
-  if (found.cache.empty()) {
-    return {CheckStatus::kFail, "cache", found.cache_error, ""};
+  if (!found.cache) {
+    return {CheckStatus::kFail, "cache", found.cache.error().message(), ""};
   }
-  if (const std::string problem = write_problem(found.cache); !problem.empty()) {
-    return {CheckStatus::kFail, "cache", found.cache + " cannot be written to: " + problem, kOtherCache};
+  if (const std::string problem = write_problem(*found.cache); !problem.empty()) {
+    return {CheckStatus::kFail, "cache", *found.cache + " cannot be written to: " + problem, kOtherCache};
   }
   if (found.failed_with(protocol::FailureKind::kCache)) {
     return {CheckStatus::kFail, "cache", found.failure()->message, kOtherCache};
   }
   std::error_code problem;
-  const fs::space_info space = fs::space(found.cache, problem);
-  const std::string agents = report::bytes(folder_bytes(fs::path(found.cache) / "agents"));
+  const fs::space_info space = fs::space(*found.cache, problem);
+  const std::string agents = report::bytes(folder_bytes(fs::path(*found.cache) / "agents"));
   return {CheckStatus::kOk, "cache",
-          found.cache + ", writable; agents " + agents + ", " +
+          *found.cache + ", writable; agents " + agents + ", " +
               (problem ? "free space unknown" : report::bytes(static_cast<double>(space.available)) + " free"),
           ""};
 }
 
 Check check_profiles(const Findings& found) {
   const std::string name = "profiles";
-  if (found.cache.empty()) {
+  if (!found.cache) {
     return not_tried(name, "the cache folder is needed");
   }
   store::ProfileStore store;
   std::string notice;
   std::string error;
-  if (!store.open(found.cache, notice, error)) {
+  if (!store.open(*found.cache, notice, error)) {
     return {CheckStatus::kFail, name, error, "Move that file away: the profiles in it are lost, and nothing else."};
   }
   const store::StoreTotals totals = store.totals(error);

@@ -9,4 +9,9 @@ inline constexpr int kExitUsage = 2;
 inline constexpr int kExitEnvironment = 3;  ///< the interpreter, torch, the compiler, the cache
 inline constexpr int kExitCancelled = 130;
 
+/// Why a command ends early; what there is to say stands on stderr.
+struct ExitCode {
+  int value = kExitOk;
+};
+
 }  // namespace ridgeline::commands

@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "analysis/attribution/source_scope.h"
-#include "commands/exit_codes.h"
 #include "commands/terminal.h"
 
 namespace ridgeline::commands {
@@ -33,8 +32,7 @@ std::string last_lines(const std::string& text, std::size_t count) {
 
 }  // namespace
 
-std::string failure_text(const profiling::RunFailure& run, const std::string& project_root) {
-  const protocol::Failure& failure = run.failure;
+std::string failure_text(const profiling::RunFailure& failure, const std::string& project_root) {
   const std::vector<protocol::TraceFrame> frames = user_frames(failure.frames, project_root);
   std::string text;
   if (!frames.empty()) {
@@ -57,16 +55,16 @@ std::string failure_text(const profiling::RunFailure& run, const std::string& pr
       text += "    " + frame.text + "\n";
     }
   }
-  if (protocol::info_of(failure.kind).output_explains && !run.output.empty()) {
-    text += "The process wrote last:\n" + last_lines(run.output, 20);
+  if (protocol::info_of(failure.kind).output_explains && !failure.output.empty()) {
+    text += "The process wrote last:\n" + last_lines(failure.output, 20);
     text += text.ends_with('\n') ? "" : "\n";
   }
   return printable_lines(text);
 }
 
-int exit_code_of(const protocol::Failure& failure) {
+ExitCode exit_code_of(const protocol::Failure& failure) {
   const int code = protocol::info_of(failure.kind).exit_code;
-  return code == 0 ? kExitEntryFailed : code;
+  return {code == 0 ? kExitEntryFailed : code};
 }
 
 }  // namespace ridgeline::commands

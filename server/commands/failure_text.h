@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "commands/exit_codes.h"
 #include "profiling/request.h"
 
 namespace ridgeline::commands {
@@ -12,6 +13,6 @@ namespace ridgeline::commands {
 std::string failure_text(const profiling::RunFailure& failure, const std::string& project_root);
 
 /// docs/user/errors.md: which failures are the entry point's, and which are the machine's.
-int exit_code_of(const protocol::Failure& failure);
+ExitCode exit_code_of(const protocol::Failure& failure);
 
 }  // namespace ridgeline::commands

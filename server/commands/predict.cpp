@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "analysis/prediction/answers.h"
-#include "commands/exit_codes.h"
 #include "commands/options.h"
 #include "commands/profile_now.h"
 #include "profiling/kept_profiles.h"
@@ -46,10 +45,9 @@ struct PredictOptions {
 };
 
 int run(const PredictOptions& options) {
-  int exit_code = kExitOk;
-  const std::optional<profiling::Target> target = find_target_or_say(*options.request, exit_code);
-  if (!target.has_value()) {
-    return exit_code;
+  const auto target = find_target_or_report(*options.request);
+  if (!target) {
+    return target.error().value;
   }
   std::string warning;
   std::optional<profiling::KeptAnswer> kept = profiling::find_kept_profile(*options.request, *target, warning);
@@ -57,9 +55,9 @@ int run(const PredictOptions& options) {
   const bool stored = kept.has_value();
   const std::int64_t now = profiling::seconds_since_1970(std::chrono::system_clock::now());
   if (!stored) {
-    std::optional<profiling::ProfileRun> made = profile_now(*options.request, *target, exit_code);
-    if (!made.has_value()) {
-      return exit_code;
+    auto made = profile_now(*options.request, *target);
+    if (!made) {
+      return made.error().value;
     }
     kept = profiling::KeptAnswer{std::move(made->profile), now};
   }

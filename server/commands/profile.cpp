@@ -1,10 +1,8 @@
 #include "commands/profile.h"
 
 #include <memory>
-#include <optional>
 #include <string>
 
-#include "commands/exit_codes.h"
 #include "commands/options.h"
 #include "commands/profile_now.h"
 #include "commands/rendered_profile.h"
@@ -14,13 +12,12 @@ namespace ridgeline::commands {
 namespace {
 
 int run(const profiling::ProfileRequest& request, const Output& output) {
-  int exit_code = kExitOk;
-  const std::optional<profiling::Target> target = find_target_or_say(request, exit_code);
-  if (!target.has_value()) {
-    return exit_code;
+  const auto target = find_target_or_report(request);
+  if (!target) {
+    return target.error().value;
   }
-  const std::optional<profiling::ProfileRun> made = profile_now(request, *target, exit_code);
-  return made.has_value() ? write_out(rendered_profile(made->profile, made->outlook, output), output) : exit_code;
+  const auto made = profile_now(request, *target);
+  return made ? write_out(rendered_profile(made->profile, made->outlook, output), output) : made.error().value;
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <sstream>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "commands/failure_text.h"
 #include "commands/progress_line.h"
@@ -16,18 +15,17 @@
 
 namespace ridgeline::commands {
 
-std::optional<profiling::Target> find_target_or_say(const profiling::ProfileRequest& request, int& exit_code) {
-  auto found = profiling::find_target(request);
-  if (const auto* failed = std::get_if<profiling::RunFailure>(&found)) {
-    std::cerr << failure_text(*failed, "");
-    exit_code = exit_code_of(failed->failure);
-    return std::nullopt;
+base::Result<profiling::Target, ExitCode> find_target_or_report(const profiling::ProfileRequest& request) {
+  auto target = profiling::find_target(request);
+  if (!target) {
+    std::cerr << failure_text(target.error(), "");
+    return exit_code_of(target.error());
   }
-  return std::get<profiling::Target>(std::move(found));
+  return std::move(*target);
 }
 
-std::optional<profiling::ProfileRun> profile_now(const profiling::ProfileRequest& request,
-                                                 const profiling::Target& target, int& exit_code) {
+base::Result<profiling::ProfileRun, ExitCode> profile_now(const profiling::ProfileRequest& request,
+                                                          const profiling::Target& target) {
   ProgressLine line;
   const auto show = [&](const protocol::Progress& step) { line.show(step); };
   const profiling::PlannedRun plan = profiling::plan_run(request, target);
@@ -36,18 +34,16 @@ std::optional<profiling::ProfileRun> profile_now(const profiling::ProfileRequest
   if (std::holds_alternative<worker::RunOutput>(finished.outcome)) {
     show({"analyse", 1, "Analysing"});
   }
-  auto outcome = profiling::analyse_run(std::move(finished), plan);
+  auto run = profiling::analyse_run(std::move(finished), plan);
   line.clear();
-  if (const auto* failed = std::get_if<profiling::RunFailure>(&outcome)) {
-    std::cerr << failure_text(*failed, target.project_root);
-    exit_code = exit_code_of(failed->failure);
-    return std::nullopt;
+  if (!run) {
+    std::cerr << failure_text(run.error(), target.project_root);
+    return exit_code_of(run.error());
   }
-  auto& run = std::get<profiling::ProfileRun>(outcome);
   std::string warning;
-  profiling::keep_profile(run, request, target, warning);
+  profiling::keep_profile(*run, request, target, warning);
   warn(warning);
-  return std::move(run);
+  return std::move(*run);
 }
 
 void warn(const std::string& text) {

@@ -86,21 +86,21 @@ int fail(const std::string& words) {
 
 int relay() {
   ::signal(SIGPIPE, SIG_IGN);
-  std::string error;
-  const std::string cache = worker::cache_folder(error);
-  if (cache.empty()) {
-    return fail(error);
+  const base::Result<std::string> cache = worker::cache_folder();
+  if (!cache) {
+    return fail(cache.error().message());
   }
   boost::asio::io_context loop(1);
-  const DaemonConnection joined = join_or_start(loop, cache + "/remote.log");
+  const DaemonConnection joined = join_or_start(loop, *cache + "/remote.log");
   if (const auto* problem = std::get_if<transport::EndpointProblem>(&joined)) {
     return fail(problem->what);
   }
   const auto& daemon = std::get<std::shared_ptr<transport::Transport>>(joined);
-  const auto here = transport::take_standard_streams(loop, error);
-  if (here == nullptr) {
-    return fail(error);
+  const auto streams = transport::take_standard_streams(loop);
+  if (!streams) {
+    return fail(streams.error().message());
   }
+  const std::shared_ptr<transport::Transport> here = *streams;
   const auto lead = [](const std::shared_ptr<transport::Transport>& from,
                        const std::shared_ptr<transport::Transport>& to) {
     from->start({[to](std::string message) { to->send(std::move(message)); },

@@ -50,12 +50,12 @@ class Remote {
         link_(std::make_shared<transport::Resumable>(loop)) {}
 
   int run() {
-    std::string error;
-    editor_ = transport::take_standard_streams(loop_, error);
-    if (editor_ == nullptr) {
-      print_error(error);
+    auto streams = transport::take_standard_streams(loop_);
+    if (!streams) {
+      print_error(streams.error().message());
       return kExitEnvironment;
     }
+    editor_ = std::move(*streams);
     interrupts_.async_wait([this](const auto& problem, int /*signal*/) {
       if (!problem) {
         finish(kExitOk);
@@ -164,13 +164,13 @@ class Remote {
     }
     const std::string words = ssh_->words();
     if (status == kProgramMissing && !copied_) {
-      std::string error;
       print_error("copying this program to " + wish_.host.host);
-      copied_ = copy_there(wish_.host, words, error);
+      const base::Result<void> copied = copy_there(wish_.host, words);
+      copied_ = copied.has_value();
       if (copied_) {
         connect();
       } else {
-        fail(error);
+        fail(copied.error().message());
       }
     } else if (was_connected_) {
       try_later();

@@ -77,10 +77,12 @@ RemoteProcess::RemoteProcess(boost::asio::io_context& loop, worker::Reaper& reap
       ssh_arguments(options, command),
       "",
       {{theirs.get(), STDIN_FILENO}, {theirs.get(), STDOUT_FILENO}, {errors_write.get(), STDERR_FILENO}}};
-  process_ = worker::spawn(spawn, problem_);
-  if (process_ == 0) {
+  const base::Result<pid_t> started = worker::spawn(spawn);
+  if (!started) {
+    problem_ = started.error().message();
     return;
   }
+  process_ = *started;
   errors_ = std::make_shared<worker::OutputCapture>(loop, std::move(errors_read));
   errors_->start();
   const int socket = ours.release();
@@ -118,16 +120,14 @@ std::string run_there(const RemoteOptions& options, const std::string& arguments
                        arguments);
 }
 
-bool copy_there(const RemoteOptions& options, const std::string& words, std::string& error) {
+base::Result<void> copy_there(const RemoteOptions& options, const std::string& words) {
   if (!options.program.empty()) {
-    error = options.program + " is not there, or cannot be run";
-    return false;
+    return base::error(options.program + " is not there, or cannot be run");
   }
   const std::string there = platform_in(words);
   if (there != platform_here()) {
-    error = "it is " + (there.empty() ? "an unknown platform" : there) + ", this is " + platform_here() +
-            ": install ridgeline there, and name it with --program";
-    return false;
+    return base::error("it is " + (there.empty() ? "an unknown platform" : there) + ", this is " + platform_here() +
+                       ": install ridgeline there, and name it with --program");
   }
   const std::string program = remote_program(options);
   const std::string command =
@@ -135,27 +135,26 @@ bool copy_there(const RemoteOptions& options, const std::string& words, std::str
                     "\"; mkdir -p \"$d\" && cat > \"$p.$$\" && chmod 700 \"$p.$$\" && mv -f \"$p.$$\" \"$p\"");
   const worker::Descriptor binary(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   auto [errors_read, errors_write] = worker::pipe_pair();
-  const pid_t process = worker::spawn(
-      {ssh_arguments(options, command), "", {{binary.get(), STDIN_FILENO}, {errors_write.get(), STDERR_FILENO}}},
-      error);
-  if (process == 0) {
-    return false;
+  const base::Result<pid_t> process = worker::spawn(
+      {ssh_arguments(options, command), "", {{binary.get(), STDIN_FILENO}, {errors_write.get(), STDERR_FILENO}}});
+  if (!process) {
+    return process.error();
   }
   errors_write.reset();
+  std::string output;
   std::array<char, 4096> chunk{};
   ssize_t count = 0;
   while ((count = ::read(errors_read.get(), chunk.data(), chunk.size())) > 0 || (count < 0 && errno == EINTR)) {
-    error.append(chunk.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    output.append(chunk.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
   }
   int status = 0;
-  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(*process, &status, 0) < 0 && errno == EINTR) {
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    error = "this program could not be copied there: " + (error.empty() ? worker::describe_end(status) : error);
-    return false;
+    return base::error("this program could not be copied there: " +
+                       (output.empty() ? worker::describe_end(status) : output));
   }
-  error.clear();
-  return true;
+  return {};
 }
 
 }  // namespace ridgeline::commands

@@ -52,6 +52,6 @@ inline constexpr int kProgramMissing = 47;  ///< exit status of run_there() wher
 std::string run_there(const RemoteOptions& options, const std::string& arguments);
 
 /// Puts this binary there; false with the reason in `error`. Blocks: nothing else goes on before it is there.
-bool copy_there(const RemoteOptions& options, const std::string& words, std::string& error);
+base::Result<void> copy_there(const RemoteOptions& options, const std::string& words);
 
 }  // namespace ridgeline::commands

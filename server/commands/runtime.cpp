@@ -27,12 +27,11 @@ std::string runtime_folder() {
       return folder;
     }
   }
-  std::string error;
-  std::string folder = worker::cache_folder(error);
-  if (folder.empty()) {
-    throw std::runtime_error(error);
+  const base::Result<std::string> folder = worker::cache_folder();
+  if (!folder) {
+    throw std::runtime_error(folder.error().message());
   }
-  return folder;
+  return *folder;
 }
 
 std::string random_digits(std::size_t bytes) {

@@ -77,9 +77,8 @@ int serve(const ServeOptions& options) {
     interrupts.cancel();
     server.stop();
   });
-  std::string error;
-  if (!daemon.start(error)) {
-    print_error(error);
+  if (const base::Result<void> started = daemon.start(); !started) {
+    print_error(started.error().message());
     return kExitEnvironment;
   }
   run_to_end(loop);

@@ -44,8 +44,9 @@ Json edit_json(int batch_size, const Snapshot* snapshot, std::string& no_edit_re
   if (entry_point.has_value() && batch_size_in_code(*entry_point) == batch_size) {
     return nullptr;
   }
-  const auto edit = batch_size_edit(snapshot->document, snapshot->source, batch_size, no_edit_reason);
-  if (!edit.has_value()) {
+  const auto edit = batch_size_edit(snapshot->document, snapshot->source, batch_size);
+  if (!edit) {
+    no_edit_reason = edit.error().message();
     return nullptr;
   }
   return snapshot->client.workspace.document_changes ? Json(*edit) : protocol::plain_changes(*edit);
@@ -218,19 +219,19 @@ Json changed_json(const Entry& entry) {
     json["profileId"] = entry.figures->profile().id;
   }
   if (entry.failed.has_value()) {
-    json["failure"] = failure_json(entry.failed->run);
+    json["failure"] = failure_json(*entry.failed);
   }
   return json;
 }
 
 Json failure_json(const profiling::RunFailure& failure) {
   Json frames = Json::array();
-  for (const protocol::TraceFrame& frame : failure.failure.frames) {
+  for (const protocol::TraceFrame& frame : failure.frames) {
     frames.push_back({{"file", frame.file}, {"line", frame.line}, {"function", frame.function}, {"text", frame.text}});
   }
-  return {{"kind", protocol::name_of(failure.failure.kind)},
-          {"stage", failure.failure.stage},
-          {"message", failure.failure.message},
+  return {{"kind", protocol::name_of(failure.kind)},
+          {"stage", failure.stage},
+          {"message", failure.message},
           {"frames", std::move(frames)},
           {"output", failure.output}};
 }

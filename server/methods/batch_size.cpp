@@ -64,20 +64,17 @@ std::optional<analysis::BatchPrediction> other_batch_in_code(const Snapshot& sna
              : std::nullopt;
 }
 
-std::optional<protocol::WorkspaceEdit> batch_size_edit(const session::Document& document, const SourceView& source,
-                                                       int batch_size, std::string& why_not) {
+base::Result<protocol::WorkspaceEdit> batch_size_edit(const session::Document& document, const SourceView& source,
+                                                      int batch_size) {
   const auto& entry_point = source.entry_point();
   if (!entry_point.has_value()) {
-    why_not = "The file defines no providers.";
-    return std::nullopt;
+    return base::error("The file defines no providers.");
   }
   const auto edit = source::batch_size_edit(*entry_point, static_cast<std::uint64_t>(std::max(batch_size, 0)));
   if (!edit.has_value()) {
-    const std::string_view reason = source::describe(entry_point->batch_size.obstacle);
-    why_not =
-        "The batch size cannot be edited: " + std::string(reason.empty() ? "there is no such batch size" : reason) +
-        ".";
-    return std::nullopt;
+    const std::string_view obstacle = source::describe(entry_point->batch_size.obstacle);
+    return base::error("The batch size cannot be edited: " +
+                       std::string(obstacle.empty() ? "there is no such batch size" : obstacle) + ".");
   }
   protocol::TextDocumentEdit change{document.uri(), document.version(), {}};
   change.edits.push_back({document.range(edit->span.begin, edit->span.end), edit->replacement});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/prediction.h"
+#include "base/result.h"
 #include "methods/snapshot.h"
 
 namespace ridgeline::methods {
@@ -29,8 +30,8 @@ std::optional<analysis::BatchPrediction> other_batch_in_code(const Snapshot& sna
 /// The number in the code; nothing when it cannot be read off.
 std::optional<int> batch_size_in_code(const source::EntryPoint& entry_point);
 
-/// Touches only the characters of the literal. Nothing, with words for the user, when there is none to touch.
-std::optional<protocol::WorkspaceEdit> batch_size_edit(const session::Document& document, const SourceView& source,
-                                                       int batch_size, std::string& why_not);
+/// Changes only the characters of the literal; fails where there is none.
+base::Result<protocol::WorkspaceEdit> batch_size_edit(const session::Document& document, const SourceView& source,
+                                                      int batch_size);
 
 }  // namespace ridgeline::methods

@@ -13,33 +13,34 @@
 
 namespace ridgeline::methods {
 
-/// While the client applies an edit, further wishes wait, and only the last of them is written: a dragged bar makes few
-/// edits. Lives on the loop, as long as its workspace.
+/// While the client applies an edit, further requests wait, and only the last of them is written: a dragged bar makes
+/// few edits. Lives on the loop, as long as its workspace.
 class BatchSizeWriter {
  public:
   explicit BatchSizeWriter(Workspace& workspace) : workspace_(workspace) {}
 
-  /// Answers {applied, batchSize, reason}. A wish that a later one replaced is not applied, and says so.
-  void write(const std::string& uri, int batch_size, session::Reply reply);
+  /// Answers {applied, batchSize, reason}. A request that a later one replaced is not applied, and says so.
+  base::Task<session::Outcome> write(std::string uri, int batch_size);
 
   /// Whether an edit of ours waits for the client, as while a bar is dragged.
   bool is_writing(const std::string& uri) const { return sent_.contains(uri); }
 
  private:
-  struct Wish {
+  struct Request {
     int batch_size = 0;
-    session::Reply reply;
+    std::function<void(session::Outcome)> answer;
   };
 
-  void send(const std::string& uri, Wish wish);
+  void add(const std::string& uri, Request request);
+  void send(const std::string& uri, Request request);
   void send_edit(const std::string& uri, const Snapshot* snapshot);
   /// Answers what is sent, and goes on with what waits.
-  void finish(const std::string& uri, const std::function<void(Wish&)>& answer);
-  void answered(const std::string& uri, const session::ClientAnswer& answer);
+  void finish(const std::string& uri, const std::function<session::Outcome(const Request&)>& answer);
+  void applied(const std::string& uri, const session::ClientAnswer& answer);
 
   Workspace& workspace_;
-  std::map<std::string, Wish> sent_;     ///< by URI: what is made, or what the client applies now
-  std::map<std::string, Wish> waiting_;  ///< by URI: what comes after it
+  std::map<std::string, Request> sent_;     ///< by URI: what is made, or what the client applies now
+  std::map<std::string, Request> waiting_;  ///< by URI: what comes after it
 };
 
 }  // namespace ridgeline::methods

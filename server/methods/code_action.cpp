@@ -33,15 +33,16 @@ void add_batch_sizes(const Snapshot& snapshot, std::vector<CodeAction>& actions)
   const Figures& figures = *snapshot.own->figures;
   const analysis::BatchPrediction here = analysis::predict_batch(figures.predictor(), *now);
   for (const BatchSizeChoice& choice : batch_size_choices(figures, *now)) {
-    std::string why_not;
+    auto edit = batch_size_edit(snapshot.document, snapshot.source, choice.batch.batch_size);
+    if (!edit) {
+      continue;
+    }
     CodeAction action;
     action.title = report::batch_size_title(choice.batch, here, figures.profile().capacity_bytes) + " — " + choice.why;
     action.kind = "refactor.rewrite";
-    action.edit = batch_size_edit(snapshot.document, snapshot.source, choice.batch.batch_size, why_not);
+    action.edit = std::move(*edit);
     action.is_preferred = choice.recommended && snapshot.client.code_action.is_preferred;
-    if (action.edit.has_value()) {
-      actions.push_back(std::move(action));
-    }
+    actions.push_back(std::move(action));
   }
 }
 
@@ -63,8 +64,9 @@ bool is_on_provider(const Snapshot& snapshot, const source::EntryPoint& entry_po
 
 }  // namespace
 
-std::vector<CodeAction> code_actions(const Snapshot& snapshot, const Range& range,
-                                     const protocol::CodeActionContext& context) {
+std::vector<CodeAction> code_actions(const Snapshot& snapshot, const CodeActionParams& params) {
+  const Range& range = params.range;
+  const protocol::CodeActionContext& context = params.context;
   std::vector<CodeAction> actions;
   const auto& entry_point = snapshot.source.entry_point();
   if (!entry_point.has_value() || !snapshot.client.code_action.literals) {

@@ -3,12 +3,12 @@
 
 #include <vector>
 
+#include "methods/parameters.h"
 #include "methods/snapshot.h"
 
 namespace ridgeline::methods {
 
 /// On a line of input_provider's signature: batch sizes to choose from. On a mistake: its fix, where there is one.
-std::vector<protocol::CodeAction> code_actions(const Snapshot& snapshot, const protocol::Range& range,
-                                               const protocol::CodeActionContext& context);
+std::vector<protocol::CodeAction> code_actions(const Snapshot& snapshot, const CodeActionParams& params);
 
 }  // namespace ridgeline::methods

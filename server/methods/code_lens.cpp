@@ -25,7 +25,7 @@ const source::Provider* place_of(const source::EntryPoint& entry_point) {
 
 }  // namespace
 
-std::vector<CodeLens> code_lenses(const Snapshot& snapshot) {
+std::vector<CodeLens> code_lenses(const Snapshot& snapshot, const DocumentParams& /*params*/) {
   std::vector<CodeLens> lenses;
   const auto& entry_point = snapshot.source.entry_point();
   const source::Provider* provider = entry_point.has_value() ? place_of(*entry_point) : nullptr;

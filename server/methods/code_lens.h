@@ -3,12 +3,13 @@
 
 #include <vector>
 
+#include "methods/parameters.h"
 #include "methods/snapshot.h"
 
 namespace ridgeline::methods {
 
 /// Above input_provider, or the first provider there is: "Profile", throughput, memory, and batch sizes to choose from.
 /// None in a file without providers.
-std::vector<protocol::CodeLens> code_lenses(const Snapshot& snapshot);
+std::vector<protocol::CodeLens> code_lenses(const Snapshot& snapshot, const DocumentParams& params);
 
 }  // namespace ridgeline::methods

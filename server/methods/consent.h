@@ -13,7 +13,7 @@
 
 namespace ridgeline::methods {
 
-/// Lives on the loop. Reads a few files' status at each call.
+/// Lives on one thread, which may wait for a disk: reads a few files' status at each call.
 class Consent {
  public:
   explicit Consent(store::IdentityOf identity_of = store::file_identity) : identity_of_(std::move(identity_of)) {}

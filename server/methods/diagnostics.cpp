@@ -45,7 +45,7 @@ std::optional<std::size_t> line_now(const Snapshot& snapshot, int line) {
 }
 
 void add_failure(const Snapshot& snapshot, const Entry& entry, std::vector<Diagnostic>& diagnostics) {
-  const protocol::Failure& failure = entry.failed->run.failure;
+  const protocol::Failure& failure = *entry.failed;
   const FailurePlace place = place_of(entry);
   Diagnostic diagnostic;
   diagnostic.range = entry_range(snapshot);
@@ -159,7 +159,7 @@ std::string unparsed_message(const session::Document& document) {
 
 FailurePlace place_of(const Entry& entry) {
   if (entry.failed.has_value()) {
-    const auto& frames = entry.failed->run.failure.frames;
+    const auto& frames = entry.failed->frames;
     const auto innermost = std::find_if(frames.rbegin(), frames.rend(), [&](const protocol::TraceFrame& frame) {
       return is_own(entry, frame.file) && frame.line > 0;
     });
@@ -177,7 +177,7 @@ std::vector<Diagnostic> diagnostics(const Snapshot& snapshot) {
   add_unparsed(snapshot, diagnostics);
   // What the text shows was told above, also when the run found it.
   const auto told = [&](const Diagnostic& diagnostic) {
-    return diagnostic.code == protocol::name_of(failed->failed->run.failure.kind);
+    return diagnostic.code == protocol::name_of(failed->failed->kind);
   };
   if (failed != nullptr && failed->failed.has_value() && std::ranges::none_of(diagnostics, told)) {
     add_failure(snapshot, *failed, diagnostics);

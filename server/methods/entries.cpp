@@ -1,9 +1,10 @@
 #include "methods/entries.h"
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
 #include <filesystem>
 #include <utility>
+
+#include "profiling/source_text.h"
 
 namespace ridgeline::methods {
 
@@ -37,6 +38,7 @@ Entries::Entries(asio::io_context& loop, std::function<void(const Entry&)> on_ch
 
 Entries::~Entries() {
   stop();
+  files_.join();
   pool_.join();
 }
 
@@ -79,54 +81,64 @@ Entry& Entries::at(const profiling::Target& target) {
   return entry;
 }
 
-void Entries::profile(profiling::ProfileRequest request, const profiling::Target& target, bool editor_vouches,
-                      std::vector<protocol::SourceText> open_texts, ProfileEvents events) {
+std::function<base::Task<bool>()> Entries::consent_check(const profiling::Target& target, bool editor_vouches) {
+  return [this, target, editor_vouches] {
+    return ask_consent(
+        [target, editor_vouches](const Consent& consent) { return consent.holds(target, editor_vouches); });
+  };
+}
+
+base::Task<ProfileEnd> Entries::profile(profiling::ProfileRequest request, profiling::Target target,
+                                        bool editor_vouches, std::vector<protocol::SourceText> open_texts,
+                                        std::function<void(const protocol::Progress&)> progress) {
   if (queue_ == nullptr) {
-    return;
+    throw base::OwnerGone();
   }
-  consent_.rely_on(target);
   Entry& entry = at(target);
   entry.profiled_here = true;
-  auto ticket = std::make_shared<profiling::ProfileQueue::Ticket>();
-  auto shared = std::make_shared<ProfileEvents>(std::move(events));
-  auto texts = std::make_shared<std::vector<protocol::SourceText>>(std::move(open_texts));
-  const auto progress = [&entry, shared, ticket](const protocol::Progress& step) {
-    if (entry.going == *ticket) {
+  const profiling::ProfileQueue::Ticket ticket = queue_->new_ticket();
+  const auto show = [&entry, ticket, progress = std::move(progress)](const protocol::Progress& step) {
+    if (entry.going == ticket) {
       entry.progress = step;
     }
-    shared->progress(step);
-  };
-  const auto finished = [this, &entry, shared, texts, ticket](profiling::ProfileOutcome outcome) {
-    const bool latest = entry.going == *ticket;
-    if (latest) {
-      entry.going.reset();
-    }
-    if (auto* failure = std::get_if<profiling::RunFailure>(&outcome)) {
-      const bool given_up = protocol::info_of(failure->failure.kind).ended_on_purpose;
-      if (!given_up) {
-        entry.failed = Failed{*failure, texts};
-      }
-      if (!given_up || latest) {
-        on_change_(entry);
-      }
-      shared->finished(entry, failure);
-      return;
-    }
-    auto& made = std::get<profiling::MadeProfile>(outcome);
-    entry.changed = std::set<std::string>(made.changed.begin(), made.changed.end());
-    if (entry.trial.has_value() && !entry.trial->going.has_value()) {
-      entry.trial.reset();  // it spoke of the figures before these
-    }
-    entry.figures = std::make_shared<const Figures>(std::move(made));
-    entry.failed.reset();
-    on_change_(entry);
-    shared->finished(entry, nullptr);
+    progress(step);
   };
   entry.progress = {"start", 0, "Waiting"};
-  *ticket = queue_->add(
-      std::move(request), target,
-      {[this, target, editor_vouches] { return consent_.holds(target, editor_vouches); }, progress, finished});
-  entry.going = *ticket;
+  auto job = queue_->profile(ticket, std::move(request), target, {consent_check(target, editor_vouches), show});
+  entry.going = ticket;
+  on_change_(entry);
+  auto end = base::while_alive(lifetime_, std::move(job));
+  profiling::ProfileOutcome outcome = co_await std::move(end);
+  profiled(entry, ticket, outcome, std::move(open_texts));
+  if (outcome.has_error()) {
+    co_return std::move(outcome).error();
+  }
+  co_return &entry;
+}
+
+void Entries::profiled(Entry& entry, profiling::ProfileQueue::Ticket ticket, profiling::ProfileOutcome& outcome,
+                       std::vector<protocol::SourceText> open_texts) {
+  const bool latest = entry.going == ticket;
+  if (latest) {
+    entry.going.reset();
+  }
+  if (outcome.has_error()) {
+    const bool given_up = protocol::info_of(outcome.error().kind).ended_on_purpose;
+    if (!given_up) {
+      entry.failed =
+          FailedRun{outcome.error(), std::make_shared<const std::vector<protocol::SourceText>>(std::move(open_texts))};
+    }
+    if (!given_up || latest) {
+      on_change_(entry);
+    }
+    return;
+  }
+  entry.changed = std::set<std::string>(outcome->changed.begin(), outcome->changed.end());
+  if (entry.trial.has_value() && !entry.trial->going.has_value()) {
+    entry.trial.reset();  // it was about the figures before these
+  }
+  entry.figures = std::make_shared<const Figures>(std::move(*outcome));
+  entry.failed.reset();
   on_change_(entry);
 }
 
@@ -169,64 +181,80 @@ void Entries::try_batch_size(profiling::ProfileRequest request, const profiling:
   }
   Entry& entry = found->second;
   const std::shared_ptr<const Figures> held = entry.figures;
-  auto ticket = std::make_shared<profiling::ProfileQueue::Ticket>();
-  const auto finished = [this, &entry, held, ticket](profiling::ProfileOutcome outcome) {
-    if (entry.trial.has_value() && entry.trial->going == *ticket) {
-      end_trial(entry, held, std::move(outcome));
-    }
-  };
-  *ticket = queue_->add_trial(std::move(request), target, {held, &held->made()},
-                              {[this, target, editor_vouches] { return consent_.holds(target, editor_vouches); },
-                               [](const protocol::Progress& /*step*/) {}, finished});
-  entry.trial = TrialState{batch_size, *ticket, "batch size " + std::to_string(batch_size) + " is being tried"};
+  const profiling::ProfileQueue::Ticket ticket = queue_->new_ticket();
+  entry.trial = TrialState{batch_size, ticket, "batch size " + std::to_string(batch_size) + " is being tried"};
+  const std::shared_ptr<const profiling::MadeProfile> made(held, &held->made());
+  auto trial = queue_->try_batch_size(ticket, std::move(request), target, made,
+                                      {consent_check(target, editor_vouches), [](const auto& /*step*/) {}});
+  base::start(loop_, run_trial(target.entry, ticket, held, std::move(trial)));
   on_change_(entry);
+}
+
+base::Task<void> Entries::run_trial(std::string path, profiling::ProfileQueue::Ticket ticket,
+                                    std::shared_ptr<const Figures> held, base::Task<profiling::ProfileOutcome> trial) {
+  auto end = base::while_alive(lifetime_, std::move(trial));
+  profiling::ProfileOutcome outcome = co_await std::move(end);
+  Entry& entry = entries_.at(path);
+  if (entry.trial.has_value() && entry.trial->going == ticket) {
+    end_trial(entry, held, std::move(outcome));
+  }
 }
 
 void Entries::end_trial(Entry& entry, const std::shared_ptr<const Figures>& held, profiling::ProfileOutcome outcome) {
   const int batch_size = entry.trial->batch_size;
   entry.trial.reset();
-  if (auto* failure = std::get_if<profiling::RunFailure>(&outcome)) {
-    const protocol::Failure& what = failure->failure;
-    if (!protocol::info_of(what.kind).ended_on_purpose) {
+  if (outcome.has_error()) {
+    const protocol::Failure& failure = outcome.error();
+    if (!protocol::info_of(failure.kind).ended_on_purpose) {
       entry.trial = TrialState{batch_size, std::nullopt,
-                               "batch size " + std::to_string(batch_size) + " could not be tried: " + what.message};
+                               "batch size " + std::to_string(batch_size) + " could not be tried: " + failure.message};
     }
   } else if (entry.figures == held) {
-    entry.figures = std::make_shared<const Figures>(std::move(std::get<profiling::MadeProfile>(outcome)));
+    entry.figures = std::make_shared<const Figures>(std::move(*outcome));
     ++entry.trials;
   }
   on_change_(entry);
 }
 
 void Entries::load(profiling::ProfileRequest request, const profiling::Target& target) {
-  if (find(target.entry) != nullptr) {
-    return;
+  if (find(target.entry) == nullptr) {
+    at(target);
+    base::start(loop_, load_kept(std::move(request), target));
   }
-  at(target);
-  const auto loaded = lifetime_.guard([this, path = target.entry](const std::shared_ptr<const Figures>& figures) {
-    Entry& entry = entries_[path];
-    if (entry.figures == nullptr) {
-      entry.figures = figures;
-      on_change_(entry);
-    }
-  });
-  asio::post(pool_, [request = std::move(request), target, &loop = loop_, loaded] {
-    std::string warning;
-    std::shared_ptr<const Figures> figures;
-    try {
-      if (auto made = profiling::load_profile(request, target, warning)) {
-        figures = std::make_shared<const Figures>(std::move(*made));
-      }
-    } catch (const std::exception&) {
-      return;  // the store says why when a profile is kept; there are no figures until then
-    }
-    if (figures != nullptr) {
-      asio::post(loop, [loaded, figures]() mutable { loaded(figures); });
-    }
-  });
 }
 
-void Entries::file_is(const std::string& path, const std::optional<std::string_view>& text) {
+base::Task<void> Entries::load_kept(profiling::ProfileRequest request, profiling::Target target) {
+  const auto read = [request = std::move(request), target]() -> std::shared_ptr<const Figures> {
+    std::string warning;
+    try {
+      auto made = profiling::load_profile(request, target, warning);
+      return made.has_value() ? std::make_shared<const Figures>(std::move(*made)) : nullptr;
+    } catch (const std::exception&) {
+      return nullptr;  // the store says why when a profile is kept; there are no figures until then
+    }
+  };
+  auto loaded = base::while_alive(lifetime_, base::run_on(pool_, read));
+  std::shared_ptr<const Figures> figures = co_await std::move(loaded);
+  Entry& entry = entries_.at(target.entry);
+  if (figures != nullptr && entry.figures == nullptr) {
+    entry.figures = std::move(figures);
+    on_change_(entry);
+  }
+}
+
+void Entries::reread(const std::string& path, std::function<bool()> is_open) {
+  base::start(loop_, read_again(path, std::move(is_open)));
+}
+
+base::Task<void> Entries::read_again(std::string path, std::function<bool()> is_open) {
+  auto file = read_files([path] { return profiling::text_of(path); });
+  const std::optional<std::string> text = co_await std::move(file);
+  if (!is_open()) {
+    file_changed(path, text);
+  }
+}
+
+void Entries::file_changed(const std::string& path, const std::optional<std::string_view>& text) {
   for (auto& [name, entry] : entries_) {
     const FileFigures* file = entry.figures == nullptr ? nullptr : entry.figures->file(path);
     if (file == nullptr || file->text == nullptr) {

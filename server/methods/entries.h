@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "base/lifetime.h"
+#include "base/result.h"
+#include "base/task.h"
 #include "methods/consent.h"
 #include "methods/figures.h"
 #include "profiling/profile_queue.h"
@@ -23,8 +25,7 @@
 namespace ridgeline::methods {
 
 /// The last run failed: what went wrong, and the texts that ran, as far as an editor had them open.
-struct Failed {
-  profiling::RunFailure run;
+struct FailedRun : profiling::RunFailure {
   std::shared_ptr<const std::vector<protocol::SourceText>> sources;
 };
 
@@ -40,7 +41,7 @@ struct Entry {
   std::string project_root;
   std::shared_ptr<const Figures> figures;  ///< of the last good profile; null: there is none
   std::set<std::string> changed;           ///< files behind the figures that are not what ran
-  std::optional<Failed> failed;            ///< the last run, if it failed; the figures before it stay
+  std::optional<FailedRun> failed;         ///< the last run, if it failed; the figures before it stay
   bool profiled_here = false;              ///< the user asked for a profile in this process: a save may ask again
   std::optional<profiling::ProfileQueue::Ticket> going;  ///< the profile that waits or runs
   protocol::Progress progress;                           ///< of it
@@ -53,12 +54,8 @@ struct Entry {
   std::string stale_words() const;
 };
 
-/// Told on the loop.
-struct ProfileEvents {
-  std::function<void(const protocol::Progress&)> progress;
-  /// `failure`: null when there are new figures.
-  std::function<void(const Entry&, const profiling::RunFailure* failure)> finished;
-};
+/// New figures of an entry, or why there are none.
+using ProfileEnd = base::Result<const Entry*, profiling::RunFailure>;
 
 /// Lives on the loop. Profiles of one project run one after the other; those of several projects at once, which makes
 /// their times less sure, so they too share one queue.
@@ -79,10 +76,12 @@ class Entries {
   /// By the profile's id, also of an entry whose figures are stale; null: the profile is gone.
   const Entry* by_profile(std::string_view id) const;
 
-  /// Profiles it; what waits or runs for the same entry gives way. Whether its code may run is looked at once more when
-  /// its turn has come: if not, it fails as "not-trusted". `editor_vouches`: as Consent has it.
-  void profile(profiling::ProfileRequest request, const profiling::Target& target, bool editor_vouches,
-               std::vector<protocol::SourceText> open_texts, ProfileEvents events);
+  /// Profiles it; what waits or runs for the same entry gives way. Whether its code may run is checked once more when
+  /// its turn has come: if not, it fails as "not-trusted". `editor_vouches`: as Consent has it. Goes on without the
+  /// task that waits for it.
+  base::Task<ProfileEnd> profile(profiling::ProfileRequest request, profiling::Target target, bool editor_vouches,
+                                 std::vector<protocol::SourceText> open_texts,
+                                 std::function<void(const protocol::Progress&)> progress);
   /// Ends the profile that waits or runs; else the trial.
   void cancel(std::string_view path);
   /// Tries a batch size in the background: what is seen is added to the entry's figures, if they are still those that
@@ -95,32 +94,50 @@ class Entries {
   void explain_trial(std::string_view path, int batch_size, const std::string& why);
   /// Looks for a kept profile that holds, if nothing is known of the entry yet.
   void load(profiling::ProfileRequest request, const profiling::Target& target);
-  /// A file is, in an editor or on disk, what `text` says; nothing: it is gone.
-  void file_is(const std::string& path, const std::optional<std::string_view>& text);
+  /// In an editor or on disk the file holds `text` now; nothing: it is gone.
+  void file_changed(const std::string& path, const std::optional<std::string_view>& text);
+  /// As file_changed(), with what is on disk; unless `is_open` says that an editor has it by then.
+  void reread(const std::string& path, std::function<bool()> is_open);
 
-  /// What may run.
-  Consent& consent() { return consent_; }
-  const Consent& consent() const { return consent_; }
+  /// What `work` returns, called on the thread that reads files: the loop never waits for a disk.
+  template <typename Work>
+  auto read_files(Work work) {
+    return base::while_alive(lifetime_, base::run_on(files_, std::move(work)));
+  }
+  /// What `question` returns of the consent, which lives on that thread.
+  template <typename Question>
+  auto ask_consent(Question question) {
+    return read_files([this, question = std::move(question)] { return question(consent_); });
+  }
   /// The user does not want the entry profiled when it is saved.
   void leave_saves_alone(const std::string& path) { entries_[path].profiled_here = false; }
 
   /// Ends the worker and what goes on, untold. Nothing is profiled after it.
   void stop();
 
+  boost::asio::io_context& loop() { return loop_; }
   std::size_t waiting_or_running() const { return queue_ ? queue_->size() : 0; }
   bool is_worker_warm() const { return queue_ && queue_->is_warm(); }
 
  private:
   Entry& at(const profiling::Target& target);
+  base::Task<void> run_trial(std::string path, profiling::ProfileQueue::Ticket ticket,
+                             std::shared_ptr<const Figures> held, base::Task<profiling::ProfileOutcome> trial);
+  std::function<base::Task<bool>()> consent_check(const profiling::Target& target, bool editor_vouches);
+  void profiled(Entry& entry, profiling::ProfileQueue::Ticket ticket, profiling::ProfileOutcome& outcome,
+                std::vector<protocol::SourceText> open_texts);
+  base::Task<void> load_kept(profiling::ProfileRequest request, profiling::Target target);
+  base::Task<void> read_again(std::string path, std::function<bool()> is_open);
   void end_trial(Entry& entry, const std::shared_ptr<const Figures>& held, profiling::ProfileOutcome outcome);
 
   boost::asio::io_context& loop_;
   std::function<void(const Entry&)> on_change_;
   boost::asio::thread_pool pool_;
+  Consent consent_;  ///< on the thread of `files_`
+  boost::asio::thread_pool files_{1};
   worker::Reaper reaper_;
   std::unique_ptr<profiling::ProfileQueue> queue_;
   std::map<std::string, Entry, std::less<>> entries_;
-  Consent consent_;
   base::Lifetime lifetime_;
 };
 

@@ -134,7 +134,8 @@ Markdown words_at(const Snapshot& snapshot, std::size_t offset, std::uint32_t li
 
 }  // namespace
 
-std::optional<protocol::Hover> hover(const Snapshot& snapshot, protocol::Position position) {
+std::optional<protocol::Hover> hover(const Snapshot& snapshot, const HoverParams& params) {
+  const protocol::Position position = params.position;
   const auto offset = snapshot.document.offset(position);
   if (snapshot.figures() == nullptr || !offset.has_value()) {
     return std::nullopt;
@@ -147,7 +148,7 @@ std::optional<protocol::Hover> hover(const Snapshot& snapshot, protocol::Positio
   if (const std::string note = snapshot.stale_note(); !note.empty()) {
     words += "\n*" + Markdown::text(note) + "*\n";
   }
-  return protocol::Hover{{std::move(words)},
+  return protocol::Hover{{std::move(words), snapshot.client.hover.markdown},
                          span.end > span.begin ? snapshot.range(span) : snapshot.line_range(position.line)};
 }
 

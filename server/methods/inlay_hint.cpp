@@ -28,7 +28,8 @@ void add_batch(const Snapshot& snapshot, const protocol::Range& range, std::vect
 
 }  // namespace
 
-std::vector<protocol::InlayHint> inlay_hints(const Snapshot& snapshot, const protocol::Range& range) {
+std::vector<protocol::InlayHint> inlay_hints(const Snapshot& snapshot, const RangeParams& params) {
+  const protocol::Range& range = params.range;
   std::vector<protocol::InlayHint> hints;
   if (snapshot.file() == nullptr || !snapshot.settings.inlay_hints) {
     return hints;

@@ -3,11 +3,12 @@
 
 #include <vector>
 
+#include "methods/parameters.h"
 #include "methods/snapshot.h"
 
 namespace ridgeline::methods {
 
-/// Hints of the lines in `range` that take at least the threshold of the settings, of the time or of the peak.
-std::vector<protocol::InlayHint> inlay_hints(const Snapshot& snapshot, const protocol::Range& range);
+/// Hints of the lines in the range that take at least the threshold of the settings, of the time or of the peak.
+std::vector<protocol::InlayHint> inlay_hints(const Snapshot& snapshot, const RangeParams& params);
 
 }  // namespace ridgeline::methods

@@ -7,23 +7,91 @@
 #include <utility>
 
 #include "analysis/prediction/predictor.h"
+#include "methods/settings.h"
 #include "protocol/json_fields.h"
 
 namespace ridgeline::methods {
 
 using analysis::Quantity;
 using protocol::Json;
+using protocol::member;
+using protocol::optional_member;
 
-const analysis::Node& node_in(const Figures& figures, const Json& params) {
-  const auto id = protocol::optional_member<std::string>(params, "node").value_or("");
-  const analysis::Node* node = figures.node(id);
-  if (node == nullptr) {
-    throw protocol::InvalidValue("node: the profile has no node " + id.substr(0, 60));
-  }
-  return *node;
+namespace {
+
+std::string document_in(const Json& json) { return member<protocol::TextDocumentIdentifier>(json, "textDocument").uri; }
+
+}  // namespace
+
+void from_json(const Json& json, DocumentParams& params) { params.uri = document_in(json); }
+
+void from_json(const Json& json, RangeParams& params) {
+  params.uri = document_in(json);
+  params.range = member<protocol::Range>(json, "range");
 }
 
-analysis::Question question_in(const Json& params) {
+void from_json(const Json& json, HoverParams& params) {
+  params.uri = document_in(json);
+  params.position = member<protocol::Position>(json, "position");
+}
+
+void from_json(const Json& json, CodeActionParams& params) {
+  from_json(json, static_cast<RangeParams&>(params));
+  params.context = member<protocol::CodeActionContext>(json, "context");
+}
+
+void from_json(const Json& json, ProfileIdParams& params) {
+  params.profile_id = member<std::string>(json, "profileId");
+}
+
+void from_json(const Json& json, BreakdownParams& params) {
+  from_json(json, static_cast<ProfileIdParams&>(params));
+  params.node = optional_member<std::string>(json, "node").value_or("");
+}
+
+void from_json(const Json& json, PredictParams& params) {
+  from_json(json, static_cast<ProfileIdParams&>(params));
+  params.question = json;
+}
+
+void from_json(const Json& json, LineCostsParams& params) {
+  from_json(json, static_cast<ProfileIdParams&>(params));
+  params.uri = document_in(json);
+  params.node = optional_member<std::string>(json, "node").value_or("");
+}
+
+void from_json(const Json& json, SummaryParams& params) {
+  params.profile_id = optional_member<std::string>(json, "profileId");
+  params.uri = params.profile_id.has_value() ? "" : document_in(json);
+}
+
+void from_json(const Json& json, StatusParams& params) {
+  const auto document = optional_member<protocol::TextDocumentIdentifier>(json, "textDocument");
+  params.uri = document.has_value() ? std::optional(document->uri) : std::nullopt;
+}
+
+void from_json(const Json& json, SetBatchSizeParams& params) {
+  params.uri = document_in(json);
+  params.batch_size = member<int>(json, "batchSize");
+}
+
+void from_json(const Json& json, ProfileParams& params) {
+  params.uri = document_in(json);
+  params.options = profile_options(json);
+}
+
+void from_json(const Json& json, CommandParams& params) {
+  params.command = member<std::string>(json, "command");
+  const auto arguments = optional_member<std::vector<Json>>(json, "arguments").value_or(std::vector<Json>{});
+  if (arguments.empty() || !arguments[0].is_string()) {
+    throw protocol::InvalidValue("arguments: the first must be the URI of an entry file");
+  }
+  params.uri = arguments[0].get<std::string>();
+  params.argument = arguments.size() > 1 ? arguments[1] : Json();
+  params.work_done_token = json.value("workDoneToken", Json());
+}
+
+analysis::Question question_in(const Json& json) {
   static constexpr std::array<std::pair<const char*, Quantity>, 5> kQuantities = {
       {{"batchSize", Quantity::kBatchSize},
        {"samplesPerSecond", Quantity::kThroughput},
@@ -32,7 +100,7 @@ analysis::Question question_in(const Json& params) {
        {"balance", Quantity::kBalance}}};
   std::optional<analysis::Question> question;
   for (const auto& [name, quantity] : kQuantities) {
-    const auto value = protocol::optional_member<double>(params, name);
+    const auto value = optional_member<double>(json, name);
     if (!value.has_value()) {
       continue;
     }
@@ -51,6 +119,31 @@ analysis::Question question_in(const Json& params) {
     throw protocol::InvalidValue("batchSize, samplesPerSecond, bytes, throughputShare or balance is missing");
   }
   return *question;
+}
+
+ProfileOptions profile_options(const Json& json) {
+  ProfileOptions options;
+  if (const auto sizes = optional_member<Json>(json, "batchSizes")) {
+    options.batch_sizes = batch_sizes_in(*sizes);
+    if (!options.batch_sizes.has_value()) {
+      throw protocol::InvalidValue("batchSizes: at most 16, from 1 to " + std::to_string(analysis::kMaxBatchSize));
+    }
+  }
+  options.time_budget_seconds = optional_member<double>(json, "timeBudget");
+  if (options.time_budget_seconds.has_value() &&
+      !(*options.time_budget_seconds > 0 && *options.time_budget_seconds < 1e6)) {
+    throw protocol::InvalidValue("timeBudget: must be a number of seconds above 0");
+  }
+  options.params = json;
+  return options;
+}
+
+const analysis::Node& node_of(const Figures& figures, const std::string& id) {
+  const analysis::Node* node = figures.node(id);
+  if (node == nullptr) {
+    throw protocol::InvalidValue("node: the profile has no node " + id.substr(0, 60));
+  }
+  return *node;
 }
 
 }  // namespace ridgeline::methods

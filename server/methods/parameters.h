@@ -1,16 +1,87 @@
-// Parameters of ridgeline/* that several methods read.
+// Parameters of the methods. Reading them throws InvalidValue, which says what is wrong with which member.
 #pragma once
+
+#include <optional>
+#include <string>
 
 #include "analysis/prediction.h"
 #include "methods/figures.h"
+#include "methods/profiling_flow.h"
 #include "protocol/json_rpc.h"
+#include "protocol/lsp.h"
 
 namespace ridgeline::methods {
 
-/// `node`, or the iteration when it is left out. Throws InvalidValue when the profile has no such node.
-const analysis::Node& node_in(const Figures& figures, const protocol::Json& params);
+/// A method about an open document.
+struct DocumentParams {
+  std::string uri;
+};
+struct RangeParams : DocumentParams {
+  protocol::Range range;
+};
+struct HoverParams : DocumentParams {
+  protocol::Position position;
+};
+struct CodeActionParams : RangeParams {
+  protocol::CodeActionContext context;
+};
 
-/// Exactly one of batchSize, samplesPerSecond, bytes, throughputShare, balance. Throws InvalidValue.
-analysis::Question question_in(const protocol::Json& params);
+/// A method about the profile with this id.
+struct ProfileIdParams {
+  std::string profile_id;
+};
+struct BreakdownParams : ProfileIdParams {
+  std::string node;  ///< empty: the iteration
+};
+struct PredictParams : ProfileIdParams {
+  protocol::Json question;  ///< read by question_in(), once it is known that the profile is there
+};
+struct LineCostsParams : ProfileIdParams {
+  std::string uri;
+  std::string node;  ///< empty: the whole iteration
+};
+
+struct SummaryParams {
+  std::optional<std::string> profile_id;
+  std::string uri;  ///< without an id
+};
+struct StatusParams {
+  std::optional<std::string> uri;
+};
+struct SetBatchSizeParams : DocumentParams {
+  int batch_size = 0;
+};
+struct ProfileParams : DocumentParams {
+  ProfileOptions options;
+};
+/// workspace/executeCommand. All of ours are about an entry file.
+struct CommandParams : DocumentParams {
+  std::string command;
+  protocol::Json argument;  ///< the second; null: there is none
+  protocol::Json work_done_token;
+};
+
+void from_json(const protocol::Json& json, DocumentParams& params);
+void from_json(const protocol::Json& json, RangeParams& params);
+void from_json(const protocol::Json& json, HoverParams& params);
+void from_json(const protocol::Json& json, CodeActionParams& params);
+void from_json(const protocol::Json& json, ProfileIdParams& params);
+void from_json(const protocol::Json& json, BreakdownParams& params);
+void from_json(const protocol::Json& json, PredictParams& params);
+void from_json(const protocol::Json& json, LineCostsParams& params);
+void from_json(const protocol::Json& json, SummaryParams& params);
+void from_json(const protocol::Json& json, StatusParams& params);
+void from_json(const protocol::Json& json, SetBatchSizeParams& params);
+void from_json(const protocol::Json& json, ProfileParams& params);
+void from_json(const protocol::Json& json, CommandParams& params);
+
+/// batchSizes and timeBudget of a request for a profile.
+ProfileOptions profile_options(const protocol::Json& json);
+
+/// Exactly one of batchSize, samplesPerSecond, bytes, throughputShare, balance.
+analysis::Question question_in(const protocol::Json& json);
+
+/// The iteration where `id` is empty. Throws InvalidValue when the profile has no such node.
+const analysis::Node& node_of(const Figures& figures, const std::string& id);
 
 }  // namespace ridgeline::methods

@@ -72,20 +72,34 @@ class Bar {
   std::string message_;
 };
 
-/// Throws InvalidValue.
-ProfilingFlow::Wish wish_in(const protocol::Json& params) {
-  ProfilingFlow::Wish wish;
-  if (const auto sizes = protocol::optional_member<protocol::Json>(params, "batchSizes")) {
-    wish.batch_sizes = batch_sizes_in(*sizes);
-    if (!wish.batch_sizes.has_value()) {
-      throw protocol::InvalidValue("batchSizes: at most 16, from 1 to " + std::to_string(analysis::kMaxBatchSize));
+base::Task<base::Result<profiling::Target, profiling::RunFailure>> find_target(Entries& entries,
+                                                                               profiling::ProfileRequest request) {
+  return entries.read_files([request = std::move(request)] { return profiling::find_target(request); });
+}
+
+/// Those of `texts` that differ from their files.
+base::Task<std::vector<protocol::SourceText>> unsaved(Entries& entries, std::vector<protocol::SourceText> texts) {
+  return entries.read_files([texts = std::move(texts)] { return profiling::unsaved_of(texts); });
+}
+
+/// What the user chooses; nothing: he dismissed the question.
+base::Task<std::optional<std::string>> choice_of(session::Session& session, std::string text) {
+  const auto begin = [&](std::function<void(std::optional<std::string>)> done) {
+    session.ask(protocol::MessageType::kInfo, text, {kYes, "Not now"}, std::move(done));
+  };
+  auto choice = base::callback<std::optional<std::string>>(begin);
+  co_return co_await std::move(choice);
+}
+
+/// An editor has saved `text`: where that is what stands in the file, what was agreed to goes on for it.
+base::Task<void> keep_consent(Entries& entries, std::string path, std::string text) {
+  auto kept = entries.ask_consent([path = std::move(path), text = std::move(text)](Consent& consent) {
+    if (profiling::text_of(path) == text) {
+      consent.saved(path);
     }
-  }
-  wish.time_budget_seconds = protocol::optional_member<double>(params, "timeBudget");
-  if (wish.time_budget_seconds.has_value() && !(*wish.time_budget_seconds > 0 && *wish.time_budget_seconds < 1e6)) {
-    throw protocol::InvalidValue("timeBudget: must be a number of seconds above 0");
-  }
-  return wish;
+    return true;
+  });
+  co_await std::move(kept);
 }
 
 }  // namespace
@@ -94,98 +108,117 @@ bool editor_vouches(const protocol::Json& options) {
   return options.is_object() && options.contains("trust") && options["trust"] == "editor";
 }
 
-void ProfilingFlow::start(Workspace& workspace, const std::string& uri, const protocol::Json& params,
-                          const session::CancelToken& cancel, ProfileDone done) {
-  const Wish wish = wish_in(params);  // what is wrong with it is told now, not once the settings are there
-  workspace.when_configured([this, &workspace, uri, wish, params, cancel, done = std::move(done)] {
-    ask_and_run(workspace, uri, wish, params, cancel, done);
-  });
+base::Task<ProfileEnd> ProfilingFlow::profile(Workspace& workspace, std::string uri, ProfileOptions options,
+                                              session::CancelToken cancel) {
+  auto configured = workspace.configured();
+  co_await std::move(configured);
+  profiling::ProfileRequest request = workspace.settings().request(workspace.session().path_of(uri).value_or(uri));
+  request.batch_sizes = options.batch_sizes.value_or(request.batch_sizes);
+  request.time_budget_seconds = options.time_budget_seconds.value_or(request.time_budget_seconds);
+  auto found = workspace.while_open(find_target(entries_, request));
+  auto target = co_await std::move(found);
+  if (!target) {
+    co_return std::move(target).error();
+  }
+  if (editor_vouches(workspace.session().client().options)) {
+    auto vouched = workspace.while_open(entries_.ask_consent([target = *target](Consent& consent) {
+      if (!consent.holds(target, true)) {
+        consent.vouch(target);
+      }
+      return true;
+    }));
+    co_await std::move(vouched);
+  }
+  auto agreement = agreed(workspace, *target);
+  if (!co_await std::move(agreement)) {
+    co_return not_trusted(*target);
+  }
+  auto end = run(workspace, std::move(request), std::move(*target), std::move(options.params), cancel);
+  co_return co_await std::move(end);
 }
 
-void ProfilingFlow::ask_and_run(Workspace& workspace, const std::string& uri, const Wish& wish,
-                                const protocol::Json& params, const session::CancelToken& cancel, ProfileDone done) {
-  session::Session& session = workspace.session();
-  const auto path = session.path_of(uri);
-  profiling::ProfileRequest request = workspace.settings().request(path.value_or(uri));
-  request.batch_sizes = wish.batch_sizes.value_or(request.batch_sizes);
-  request.time_budget_seconds = wish.time_budget_seconds.value_or(request.time_budget_seconds);
-  auto found = profiling::find_target(request);
-  if (const auto* failure = std::get_if<profiling::RunFailure>(&found)) {
-    done(nullptr, failure);
-    return;
-  }
-  const auto& target = std::get<profiling::Target>(found);
-  Consent& consent = entries_.consent();
-  const bool vouches = editor_vouches(session.client().options);
-  if (vouches && !consent.holds(target, true)) {
-    consent.vouch(target);
-  }
-  if (vouches || consent.holds(target, false)) {
-    run(workspace, std::move(request), target, params, cancel, std::move(done));
-  } else {
-    ask(workspace, std::move(request), target, params, cancel, std::move(done));
-  }
-}
-
-void ProfilingFlow::ask(Workspace& workspace, profiling::ProfileRequest request, const profiling::Target& target,
-                        const protocol::Json& params, const session::CancelToken& cancel, ProfileDone done) {
-  const auto asked_about = entries_.consent().identify(target);
-  const auto answered =
-      lifetime_.guard([this, &workspace, request = std::move(request), target, params, cancel, asked_about,
-                       done = std::move(done)](const std::optional<std::string>& choice) {
-        asking_.erase({&workspace, target.entry});
-        if (choice != kYes || !asked_about.has_value()) {
-          const profiling::RunFailure refused = not_trusted(target);
-          done(nullptr, &refused);
-          return;
-        }
-        std::string problem;
-        if (!entries_.consent().agree(target, *asked_about, problem)) {
-          ask(workspace, request, target, params, cancel, done);  // it was replaced while the question stood there
-          return;
-        }
-        if (!problem.empty()) {
-          workspace.session().log(protocol::MessageType::kWarning, problem);
-        }
-        run(workspace, request, target, params, cancel, done);
-      });
-  asking_.insert({&workspace, target.entry});
-  workspace.session().ask(protocol::MessageType::kInfo, question(target, entries_.consent().held(target)),
-                          {kYes, "Not now"}, answered);
-}
-
-void ProfilingFlow::run(Workspace& workspace, profiling::ProfileRequest request, const profiling::Target& target,
-                        const protocol::Json& params, const session::CancelToken& cancel, ProfileDone done) {
-  if (cancel.cancelled()) {
-    const profiling::RunFailure cancelled{
-        protocol::failure_of(protocol::FailureKind::kCancelled, "start", "The profile was cancelled."), ""};
-    done(nullptr, &cancelled);
-    return;
-  }
-  request.overlay = workspace.open_texts(target.project_root, true);
+base::Task<ProfileEnd> ProfilingFlow::run(Workspace& workspace, profiling::ProfileRequest request,
+                                          profiling::Target target, protocol::Json params,
+                                          session::CancelToken cancel) {
   const auto stop = lifetime_.guard([this, entry = target.entry] { entries_.cancel(entry); });
-  cancel.on_cancel(stop);
-  auto bar = std::make_shared<Bar>(workspace.session(), params, name_of(target.entry), stop);
-  const auto finished = [this, &workspace, session = workspace.session().weak_from_this(), bar, request, target, cancel,
-                         done = std::move(done)](const Entry& entry, const profiling::RunFailure* failure) {
-    bar->end(failure == nullptr ? "" : failure->failure.message);
-    const auto still_there = session.lock();
-    if (failure != nullptr && failure->failure.kind == protocol::FailureKind::kNotTrusted && still_there != nullptr &&
-        still_there->running()) {
-      // It was replaced while the profile waited for its turn. The request's own progress has ended.
-      ask(workspace, request, target, nullptr, cancel, done);
-    } else {
-      done(&entry, failure);
-    }
-  };
   const bool vouches = editor_vouches(workspace.session().client().options);
-  entries_.profile(std::move(request), target, vouches, workspace.open_texts(target.project_root, false),
-                   {[bar](const protocol::Progress& step) { bar->show(step); }, finished});
+  for (;;) {
+    const std::vector<protocol::SourceText> open_texts = workspace.open_texts(target.project_root);
+    auto overlay = workspace.while_open(unsaved(entries_, open_texts));
+    request.overlay = co_await std::move(overlay);
+    if (cancel.cancelled()) {
+      co_return profiling::RunFailure{
+          protocol::failure_of(protocol::FailureKind::kCancelled, "start", "The profile was cancelled."), ""};
+    }
+    cancel.on_cancel(stop);
+    const auto bar = std::make_shared<Bar>(workspace.session(), params, name_of(target.entry), stop);
+    const auto show = [bar](const protocol::Progress& step) { bar->show(step); };
+    auto profiled =
+        workspace.while_open(entries_.profile(request, target, vouches, profiling::as_overlay(open_texts), show));
+    ProfileEnd end = co_await std::move(profiled);
+    bar->end(end.has_error() ? end.error().message : "");
+    if (end.has_value() || end.error().kind != protocol::FailureKind::kNotTrusted) {
+      co_return end;
+    }
+    // The project was replaced while the profile waited for its turn.
+    auto agreement = ask(workspace, target);
+    if (!co_await std::move(agreement)) {
+      co_return not_trusted(target);
+    }
+    params = nullptr;  // the request's own progress has ended
+  }
+}
+
+base::Task<bool> ProfilingFlow::agreed(Workspace& workspace, profiling::Target target) {
+  const bool vouches = editor_vouches(workspace.session().client().options);
+  auto check = workspace.while_open(entries_.ask_consent([target, vouches](Consent& consent) {
+    if (!consent.holds(target, vouches)) {
+      return false;
+    }
+    consent.rely_on(target);
+    return true;
+  }));
+  if (co_await std::move(check)) {
+    co_return true;
+  }
+  auto answer = ask(workspace, std::move(target));
+  co_return co_await std::move(answer);
+}
+
+base::Task<bool> ProfilingFlow::ask(Workspace& workspace, profiling::Target target) {
+  struct Agreed {
+    bool holds = false;  ///< else something else stands there now
+    std::string problem;
+  };
+  for (;;) {
+    auto identified = workspace.while_open(entries_.ask_consent(
+        [target](Consent& consent) { return std::pair(consent.identify(target), consent.held(target)); }));
+    const auto [asked_about, held] = co_await std::move(identified);
+    asking_.insert({&workspace, target.entry});
+    auto chosen = choice_of(workspace.session(), question(target, held));
+    const auto choice = co_await std::move(chosen);
+    asking_.erase({&workspace, target.entry});
+    if (choice != kYes || !asked_about.has_value()) {
+      co_return false;
+    }
+    auto kept = workspace.while_open(entries_.ask_consent([target, identity = *asked_about](Consent& consent) {
+      Agreed result;
+      result.holds = consent.agree(target, identity, result.problem);
+      return result;
+    }));
+    const Agreed agreed_now = co_await std::move(kept);
+    if (agreed_now.holds) {
+      if (!agreed_now.problem.empty()) {
+        workspace.session().log(protocol::MessageType::kWarning, agreed_now.problem);
+      }
+      co_return true;
+    }
+  }
 }
 
 void ProfilingFlow::saved(Workspace& workspace, const session::Document& document) {
-  if (document.in_sync() && profiling::text_of(document.path()) == document.bytes()) {
-    entries_.consent().saved(document.path());
+  if (document.in_sync()) {
+    base::start(entries_.loop(), keep_consent(entries_, document.path(), document.bytes()));
   }
   if (!workspace.settings().profile_on_save) {
     return;
@@ -196,41 +229,40 @@ void ProfilingFlow::saved(Workspace& workspace, const session::Document& documen
     if (!part || !entry.profiled_here) {
       continue;
     }
-    auto& timer = waiting_[{&workspace, path}];
-    timer = std::make_unique<boost::asio::steady_timer>(workspace.session().loop(), kDebounce);
+    auto& timer = saves_[{&workspace, path}];
+    timer = std::make_unique<boost::asio::steady_timer>(entries_.loop(), kDebounce);
     timer->async_wait(lifetime_.guard([this, &workspace, path = path](const auto& error) {
       // Not when the workspace has ended since: an expired timer cannot be cancelled any more.
-      if (!error && waiting_.contains({&workspace, path})) {
-        again(workspace, path);
+      if (!error && saves_.erase({&workspace, path}) > 0) {
+        base::start(entries_.loop(), profile_saved(workspace, path));
       }
     }));
   }
 }
 
-void ProfilingFlow::again(Workspace& workspace, const std::string& entry) {
-  waiting_.erase({&workspace, entry});
+base::Task<void> ProfilingFlow::profile_saved(Workspace& workspace, std::string entry) {
   profiling::ProfileRequest request = workspace.settings().request(entry);
   request.time_budget_seconds = std::min(request.time_budget_seconds, workspace.settings().save_time_budget_seconds);
   request.keep = false;
-  auto found = profiling::find_target(request);
-  const auto* target = std::get_if<profiling::Target>(&found);
-  if (target == nullptr || asking_.contains({&workspace, target->entry})) {
-    return;
+  auto found = workspace.while_open(find_target(entries_, request));
+  const auto target = co_await std::move(found);
+  if (!target || asking_.contains({&workspace, target->entry})) {
+    co_return;
   }
-  if (entries_.consent().holds(*target, editor_vouches(workspace.session().client().options))) {
-    run(workspace, std::move(request), *target, nullptr, {}, [](const Entry*, const profiling::RunFailure*) {});
-    return;
+  auto agreement = agreed(workspace, *target);
+  if (!co_await std::move(agreement)) {
+    entries_.leave_saves_alone(target->entry);
+    co_return;
   }
-  ask(workspace, std::move(request), *target, nullptr, {},
-      [this, entry = target->entry](const Entry*, const profiling::RunFailure* failure) {
-        if (failure != nullptr && failure->failure.kind == protocol::FailureKind::kNotTrusted) {
-          entries_.leave_saves_alone(entry);
-        }
-      });
+  auto profiled = run(workspace, std::move(request), *target, nullptr, {});
+  const ProfileEnd end = co_await std::move(profiled);
+  if (end.has_error() && end.error().kind == protocol::FailureKind::kNotTrusted) {
+    entries_.leave_saves_alone(target->entry);
+  }
 }
 
 void ProfilingFlow::ended(const Workspace& workspace) {
-  std::erase_if(waiting_, [&](const auto& one) { return one.first.first == &workspace; });
+  std::erase_if(saves_, [&](const auto& one) { return one.first.first == &workspace; });
   std::erase_if(asking_, [&](const auto& one) { return one.first == &workspace; });
 }
 

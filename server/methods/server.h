@@ -4,8 +4,10 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/lifetime.h"
@@ -50,15 +52,18 @@ class Server : public session::SessionListener {
     BatchSizeWriter writer;
   };
 
+  /// What a trial runs; read before it is decided on.
+  struct PreparedTrial {
+    profiling::ProfileRequest request;
+    profiling::Target target;
+    bool vouched = false;
+  };
+
   Client& client_of(session::Session& session);
-  void add_features();
-  void add_commands();
-  void add_own_methods();
-  void profile(session::Session& session, const std::string& uri, const protocol::Json& params, session::Reply reply,
-               const session::CancelToken& cancel);
-  void open_report(session::Session& session, const std::string& uri, session::Reply reply);
+  void files_changed(session::Session& session, const protocol::Json& params);
   Trials::Ports trial_ports();
-  TrialDecision decide_trial_of(const Trials::Document& document);
+  base::Task<void> decide_trial_of(Trials::Document document, std::function<void(TrialDecision)> decided);
+  std::optional<TrialDecision> decision_on(const Trials::Document& document, const std::function<bool()>& has_consent);
   void start_trial(const Trials::Document& document, int batch_size);
 
   session::Service service_;
@@ -68,6 +73,7 @@ class Server : public session::SessionListener {
   ProfilingFlow flow_;
   boost::asio::steady_timer trial_timer_;
   Trials trials_;
+  std::map<Trials::Document, PreparedTrial> prepared_;  ///< while their decision is reported
   base::Lifetime lifetime_;
 };
 

@@ -11,16 +11,14 @@ namespace ridgeline::methods {
 
 namespace {
 
-/// What a run has to be given so that it runs the entry file as it was profiled, and else what the user sees.
-std::optional<std::vector<protocol::SourceText>> trial_overlay(const Workspace& workspace, const Entry& entry) {
-  const FileFigures* file = entry.figures->file(entry.path);
-  if (file == nullptr || file->text == nullptr) {
-    return std::nullopt;
-  }
-  std::vector<protocol::SourceText> overlay = workspace.open_texts(entry.project_root, true);
-  std::erase_if(overlay, [&](const protocol::SourceText& one) { return one.path == entry.path; });
-  if (profiling::text_of(entry.path) != *file->text) {
-    overlay.push_back({entry.path, *file->text});
+/// What a run has to be given so that it runs the entry file as it was profiled, and else what the user sees: the open
+/// texts that differ from their files, and the entry file's. Nothing when that is too much. Reads files.
+std::optional<std::vector<protocol::SourceText>> trial_overlay(std::vector<protocol::SourceText> open_texts,
+                                                               const std::string& entry, const std::string& profiled) {
+  std::vector<protocol::SourceText> overlay = profiling::unsaved_of(std::move(open_texts));
+  std::erase_if(overlay, [&](const protocol::SourceText& one) { return one.path == entry; });
+  if (profiling::text_of(entry) != profiled) {
+    overlay.push_back({entry, profiled});
   }
   std::size_t bytes = 0;
   for (const protocol::SourceText& one : overlay) {
@@ -47,7 +45,9 @@ Trials::Ports Server::trial_ports() {
               }
             }));
           },
-          [this](const Trials::Document& document) { return decide_trial_of(document); },
+          [this](const Trials::Document& document, std::function<void(TrialDecision)> decided) {
+            base::start(entries_.loop(), decide_trial_of(document, std::move(decided)));
+          },
           [this](const Trials::Document& document, int batch_size) { start_trial(document, batch_size); },
           [this](const std::string& path) { entries_.cancel_trial(path); },
           [this](const std::string& path, int batch_size, const std::string& why) {
@@ -55,40 +55,71 @@ Trials::Ports Server::trial_ports() {
           }};
 }
 
-TrialDecision Server::decide_trial_of(const Trials::Document& document) {
+std::optional<TrialDecision> Server::decision_on(const Trials::Document& document,
+                                                 const std::function<bool()>& has_consent) {
   const auto client = clients_.find(document.session);
   const SourceView* view = client == clients_.end() ? nullptr : client->second->workspace.view(document.uri);
   if (view == nullptr) {
-    return {};
+    return std::nullopt;
   }
-  const Workspace& workspace = client->second->workspace;
-  TrialQuestion question{workspace.settings(), entries_.find(document.path), view->document().bytes()};
+  TrialQuestion question{client->second->workspace.settings(), entries_.find(document.path), view->document().bytes()};
   question.is_busy = !view->is_ready() || client->second->writer.is_writing(document.uri);
   if (!question.is_busy && view->document().in_sync() && view->entry_point().has_value()) {
     question.entry_point = &*view->entry_point();
   }
   question.available_bytes = worker::memory_available();
-  question.has_consent = [&] {
-    const auto found = profiling::find_target(workspace.settings().request(document.path));
-    const auto* target = std::get_if<profiling::Target>(&found);
-    return target != nullptr && entries_.consent().holds(*target, is_vouched(workspace, *question.entry));
-  };
+  question.has_consent = has_consent;
   return decide_trial(question);
 }
 
-void Server::start_trial(const Trials::Document& document, int batch_size) {
-  const Workspace& workspace = clients_.at(document.session)->workspace;
-  const Entry* entry = entries_.find(document.path);
-  auto overlay = trial_overlay(workspace, *entry);
-  const auto found = profiling::find_target(workspace.settings().request(document.path));
-  const auto* target = std::get_if<profiling::Target>(&found);
-  if (!overlay.has_value() || target == nullptr) {
-    return;
+base::Task<void> Server::decide_trial_of(Trials::Document document, std::function<void(TrialDecision)> decided) {
+  bool depends_on_consent = false;
+  const auto first = decision_on(document, [&] { return depends_on_consent = true; });
+  if (!first.has_value() || !depends_on_consent) {
+    decided(first.value_or(TrialDecision{}));
+    co_return;
   }
-  profiling::ProfileRequest request =
-      profiling::trial_request(workspace.settings().request(document.path), entry->figures->profile(), batch_size);
-  request.overlay = std::move(*overlay);
-  entries_.try_batch_size(std::move(request), *target, is_vouched(workspace, *entry), batch_size);
+  // What is read of files comes first: nothing can change between the decision and the trial.
+  Workspace& workspace = clients_.at(document.session)->workspace;
+  const Entry& entry = *entries_.find(document.path);
+  const std::shared_ptr<const Figures> figures = entry.figures;
+  const FileFigures* file = figures->file(entry.path);
+  PreparedTrial trial;
+  trial.vouched = is_vouched(workspace, entry);
+  trial.request =
+      profiling::trial_request(workspace.settings().request(document.path), figures->profile(), first->batch_size);
+  const auto find = [settings = workspace.settings().request(document.path)] {
+    return profiling::find_target(settings);
+  };
+  auto found = workspace.while_open(entries_.read_files(find));
+  const auto target = co_await std::move(found);
+  if (!target || file == nullptr || file->text == nullptr) {
+    decided(decision_on(document, [] { return false; }).value_or(TrialDecision{}));
+    co_return;
+  }
+  trial.target = *target;
+  auto checked = workspace.while_open(entries_.ask_consent(
+      [target = *target, vouched = trial.vouched](const Consent& consent) { return consent.holds(target, vouched); }));
+  const bool holds = co_await std::move(checked);
+  const auto read = [open = workspace.open_texts(entry.project_root), path = entry.path, text = file->text] {
+    return trial_overlay(open, path, *text);
+  };
+  auto texts = workspace.while_open(entries_.read_files(read));
+  auto overlay = co_await std::move(texts);
+  const bool may_start = holds && overlay.has_value() && entry.figures == figures;
+  trial.request.overlay = std::move(overlay).value_or(std::vector<protocol::SourceText>{});
+  const auto decision = decision_on(document, [&] { return may_start; });
+  prepared_.insert_or_assign(document, std::move(trial));
+  decided(decision.value_or(TrialDecision{}));
+  prepared_.erase(document);
+}
+
+void Server::start_trial(const Trials::Document& document, int batch_size) {
+  auto trial = prepared_.extract(document);
+  if (!trial.empty() && trial.mapped().request.check_sizes == std::vector<int>{batch_size}) {
+    entries_.try_batch_size(std::move(trial.mapped().request), trial.mapped().target, trial.mapped().vouched,
+                            batch_size);
+  }
 }
 
 }  // namespace ridgeline::methods

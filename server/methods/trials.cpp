@@ -61,14 +61,29 @@ void Trials::wake() {
     }
   }
   for (const Document& document : settled) {
-    settle(document, watched_.at(document));
+    settle(document);
   }
   sleep();
 }
 
-void Trials::settle(const Document& document, Watched& watched) {
-  watched.is_due = false;
-  const TrialDecision decision = ports_.decide(document);
+void Trials::settle(const Document& document) {
+  const auto watched = watched_.find(document);
+  if (watched == watched_.end()) {
+    return;
+  }
+  watched->second.is_due = false;
+  ports_.decide(document, [this, document](const TrialDecision& decision) {
+    decided(document, decision);
+    sleep();
+  });
+}
+
+void Trials::decided(const Document& document, const TrialDecision& decision) {
+  const auto found = watched_.find(document);
+  if (found == watched_.end() || found->second.is_due) {
+    return;  // it was closed, or edited again
+  }
+  Watched& watched = found->second;
   if (decision.kind == TrialDecision::Kind::kLater) {
     wait(watched);
     return;

@@ -14,7 +14,7 @@
 
 namespace ridgeline::methods {
 
-/// Lives on the loop. Nothing of it waits: it says when it wants to be woken.
+/// Lives on the loop, as long as its owner. Nothing of it waits: it says when it wants to be woken.
 class Trials {
  public:
   using Clock = std::chrono::steady_clock;
@@ -35,7 +35,8 @@ class Trials {
     std::function<Clock::time_point()> now;
     /// wake() shall be called then, and not at the time that was asked for before.
     std::function<void(Clock::time_point)> wake_at;
-    std::function<TrialDecision(const Document&)> decide;
+    /// Calls `decided` once: from within, or later. Not at all when the session ends meanwhile.
+    std::function<void(const Document&, std::function<void(TrialDecision)> decided)> decide;
     std::function<void(const Document&, int batch_size)> start;
     /// Ends the trial of an entry, if one goes on.
     std::function<void(const std::string& path)> cancel;
@@ -61,7 +62,8 @@ class Trials {
     int tried = 0;           ///< batch size that was tried for that profile; not again until the text changes
   };
 
-  void settle(const Document& document, Watched& watched);
+  void settle(const Document& document);
+  void decided(const Document& document, const TrialDecision& decision);
   void wait(Watched& watched);
   void sleep();
 

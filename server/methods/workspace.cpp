@@ -8,7 +8,6 @@
 #include "base/path.h"
 #include "methods/answers_json.h"
 #include "methods/diagnostics.h"
-#include "profiling/source_text.h"
 
 namespace ridgeline::methods {
 
@@ -46,24 +45,19 @@ void Workspace::configure() {
   for (const std::string& problem : problems) {
     session_.show(protocol::MessageType::kWarning, problem);
   }
-  configured_ = true;
-  for (const auto& action : std::exchange(waiting_, {})) {
-    try {
-      action();
-    } catch (const std::exception& problem) {  // the others have waited, too
-      session_.log(protocol::MessageType::kError,
-                   std::string("what waited for the settings failed: ") + problem.what());
-    }
+  is_configured_ = true;
+  for (const auto& go_on : std::exchange(waiting_, {})) {
+    go_on(true);
   }
   publish_all();
   refresh(session_.capabilities().workspace.inlay_hint_refresh, "workspace/inlayHint/refresh");
 }
 
-void Workspace::when_configured(std::function<void()> action) {
-  if (configured_ || !session_.capabilities().workspace.configuration) {
-    action();
-  } else {
-    waiting_.push_back(std::move(action));
+base::Task<void> Workspace::configured() {
+  if (!is_configured_ && session_.capabilities().workspace.configuration) {
+    const auto wait = [this](std::function<void(bool)> go_on) { waiting_.push_back(std::move(go_on)); };
+    auto task = base::callback<bool>(wait);
+    co_await std::move(task);
   }
 }
 
@@ -74,23 +68,24 @@ void Workspace::opened(const session::Document& document) {
   const std::string& uri = document.uri();
   const auto on_view_news = [this, uri] { on_news(uri); };
   views_[uri] = std::make_unique<SourceView>(document, thread_, session_.id(), session_.loop(), on_view_news);
-  entries_.file_is(document.path(), document.bytes());
+  entries_.file_changed(document.path(), document.bytes());
   when_ready({uri}, [this](const Snapshot* snapshot) {
     if (snapshot != nullptr && snapshot->source.entry_point().has_value()) {
-      load_figures(snapshot->document.path());
+      base::start(session_.loop(), load_figures(snapshot->document.path()));
     }
   });
   publish(uri);
 }
 
-void Workspace::load_figures(const std::string& path) {
-  when_configured([this, path] {
-    const profiling::ProfileRequest request = settings_.request(path);
-    auto found = profiling::find_target(request);
-    if (const auto* target = std::get_if<profiling::Target>(&found)) {
-      entries_.load(request, *target);
-    }
-  });
+base::Task<void> Workspace::load_figures(std::string path) {
+  auto settings = configured();
+  co_await std::move(settings);
+  const profiling::ProfileRequest request = settings_.request(path);
+  auto found = while_open(entries_.read_files([request] { return profiling::find_target(request); }));
+  const auto target = co_await std::move(found);
+  if (target) {
+    entries_.load(request, *target);
+  }
 }
 
 void Workspace::changed(const session::Document& document, std::span<const session::ByteEdit> edits) {
@@ -99,7 +94,7 @@ void Workspace::changed(const session::Document& document, std::span<const sessi
     return;
   }
   view->second->changed(edits);
-  entries_.file_is(document.path(), document.bytes());
+  entries_.file_changed(document.path(), document.bytes());
   count_change(document.uri());
   publish_later(document.uri());
 }
@@ -113,8 +108,16 @@ void Workspace::closed(const session::Document& document) {
                     protocol::PublishDiagnosticsParams{document.uri(), std::nullopt, {}});
   }
   if (is_python(document)) {
-    entries_.file_is(document.path(), profiling::text_of(document.path()));
+    reread(document.path());
   }
+}
+
+void Workspace::reread(const std::string& path) {
+  const auto is_open = [session = session_.weak_from_this(), path] {
+    const auto alive = session.lock();
+    return alive != nullptr && alive->documents().find_path(path) != nullptr;
+  };
+  entries_.reread(path, is_open);
 }
 
 void Workspace::entry_changed(const Entry& entry) {
@@ -352,21 +355,13 @@ void Workspace::publish_all() {
   }
 }
 
-std::vector<protocol::SourceText> Workspace::open_texts(const std::string& folder, bool only_unsaved) const {
+std::vector<protocol::SourceText> Workspace::open_texts(const std::string& folder) const {
   std::vector<protocol::SourceText> texts;
-  std::size_t bytes = 0;
   for (const auto& [uri, view] : views_) {
     const session::Document& document = view->document();
-    const std::string& path = document.path();
-    const bool wanted = base::is_below(path, folder) && document.in_sync();
-    if (!wanted || (only_unsaved && profiling::text_of(path) == document.bytes())) {
-      continue;
+    if (base::is_below(document.path(), folder) && document.in_sync()) {
+      texts.push_back({document.path(), document.bytes()});
     }
-    bytes += document.bytes().size();
-    if (bytes > protocol::kMaxOverlayBytes) {
-      break;
-    }
-    texts.push_back({path, document.bytes()});
   }
   return texts;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/lifetime.h"
+#include "base/task.h"
 #include "methods/entries.h"
 #include "methods/settings.h"
 #include "methods/snapshot.h"
@@ -35,11 +36,18 @@ class Workspace {
   const Settings& settings() const { return settings_; }
 
   void configure();
-  /// Now, or once the client has told its settings: what runs before that would not be what the user wants.
-  void when_configured(std::function<void()> action);
+  /// Once the client has sent its settings: what runs before that would not be what the user wants.
+  base::Task<void> configured();
+  /// The task's value; throws OwnerGone when the session has ended meanwhile.
+  template <typename T>
+  base::Task<T> while_open(base::Task<T> task) {
+    return base::while_alive(lifetime_, std::move(task));
+  }
   void opened(const session::Document& document);
   void changed(const session::Document& document, std::span<const session::ByteEdit> edits);
   void closed(const session::Document& document);
+  /// A file has changed on disk: what stands there now counts, unless the client has it open.
+  void reread(const std::string& path);
   /// An entry's figures, staleness, failure or profile has changed: tells the client what follows from it.
   void entry_changed(const Entry& entry);
   /// A profile of the entry has begun or ended: what the code lens says is another thing now.
@@ -60,8 +68,8 @@ class Workspace {
   const SourceView* view(std::string_view uri) const;
   std::vector<protocol::Diagnostic> diagnostics_of(const Snapshot& snapshot) const;
 
-  /// Texts of open documents below a folder; with `only_unsaved` those that differ from their files.
-  std::vector<protocol::SourceText> open_texts(const std::string& folder, bool only_unsaved) const;
+  /// Texts of the open documents below a folder.
+  std::vector<protocol::SourceText> open_texts(const std::string& folder) const;
   /// Whether the client has to do with the entry: it has a file of its project open, or its folder.
   bool watches(const Entry& entry) const;
 
@@ -75,7 +83,7 @@ class Workspace {
     bool asked = false;                                 ///< for `call`
   };
 
-  void load_figures(const std::string& path);
+  base::Task<void> load_figures(std::string path);
   /// Nothing when the view, or what the question needs of it, is still to come, and has been asked for.
   std::optional<Snapshot> snapshot(SourceView& view, const std::shared_ptr<Waiting>& waiting);
   bool find_call(SourceView& view, Snapshot& snapshot, const std::shared_ptr<Waiting>& waiting);
@@ -104,8 +112,8 @@ class Workspace {
   std::map<std::string, protocol::Json, std::less<>> published_;  ///< diagnostics as the client has them, by URI
   std::set<std::string> unpublished_;                             ///< URIs that wait for the timer
   boost::asio::steady_timer timer_;
-  bool configured_ = false;
-  std::vector<std::function<void()>> waiting_;  ///< for the settings
+  bool is_configured_ = false;
+  std::vector<std::function<void(bool)>> waiting_;  ///< for the settings
   base::Lifetime lifetime_;
 };
 

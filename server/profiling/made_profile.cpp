@@ -44,13 +44,13 @@ std::vector<std::string> own_files(const analysis::Profile& profile) {
 
 }  // namespace
 
-std::variant<MadeProfile, RunFailure> make_profile(worker::Finished finished, const ProfileRequest& request,
-                                                   const Target& target, const PlannedRun& plan) {
-  auto outcome = analyse_run(std::move(finished), plan);
-  if (auto* failed = std::get_if<RunFailure>(&outcome)) {
-    return std::move(*failed);
+ProfileOutcome make_profile(worker::Finished finished, const ProfileRequest& request, const Target& target,
+                            const PlannedRun& plan) {
+  auto analysed = analyse_run(std::move(finished), plan);
+  if (!analysed) {
+    return std::move(analysed).error();
   }
-  auto& run = std::get<ProfileRun>(outcome);
+  ProfileRun& run = *analysed;
   MadeProfile made;
   for (const std::string& path : own_files(run.profile)) {
     const auto unsaved = std::ranges::find(request.overlay, path, &protocol::SourceText::path);

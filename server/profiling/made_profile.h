@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "analysis/prediction.h"
 #include "analysis/profile.h"
+#include "base/result.h"
 #include "profiling/request.h"
 #include "profiling/run.h"
 #include "protocol/worker_messages.h"
@@ -25,10 +25,12 @@ struct MadeProfile {
   analysis::Outlook outlook;         ///< of the profile
 };
 
+using ProfileOutcome = base::Result<MadeProfile, RunFailure>;
+
 /// The rest of a run: analysis, the texts, and the profile kept in the cache. One that ran unsaved texts is not kept:
 /// it has an id all the same. Reads files and writes the store; for a thread that may wait.
-std::variant<MadeProfile, RunFailure> make_profile(worker::Finished finished, const ProfileRequest& request,
-                                                   const Target& target, const PlannedRun& plan);
+ProfileOutcome make_profile(worker::Finished finished, const ProfileRequest& request, const Target& target,
+                            const PlannedRun& plan);
 
 /// The kept profile that holds, if there is one, with the files' texts. Starts nothing; for a thread that may wait.
 std::optional<MadeProfile> load_profile(const ProfileRequest& request, const Target& target, std::string& warning);

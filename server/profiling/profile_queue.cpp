@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
+#include <chrono>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "profiling/size_chooser.h"
@@ -12,11 +14,39 @@
 namespace ridgeline::profiling {
 
 namespace asio = boost::asio;
+using protocol::FailureKind;
 
 namespace {
 
 /// After which an idle worker gives its memory back: a quarter of an hour of editing without a profile.
 constexpr std::chrono::minutes kIdle{15};
+
+RunFailure ended(FailureKind kind) {
+  return {protocol::failure_of(kind, "start",
+                               kind == FailureKind::kCancelled ? "The profile was cancelled."
+                                                               : "A newer profile of the same file replaced it."),
+          ""};
+}
+
+}  // namespace
+
+struct ProfileQueue::Job {
+  enum class State { kWaiting, kStarting, kRunning, kAnalysing, kEnded };
+
+  Ticket ticket = 0;
+  ProfileRequest request;
+  Target target;
+  std::shared_ptr<const MadeProfile> held;  ///< of a trial: what it adds to; null for a profile
+  JobEvents events;
+  State state = State::kWaiting;
+  std::optional<FailureKind> ended_as{};       ///< kCancelled or kSuperseded while its run is being ended
+  std::function<void(bool)> go{};              ///< its turn has come
+  std::function<void(ProfileOutcome)> done{};  ///< its outcome, to the task that waits for it
+
+  bool is_trial() const { return held != nullptr; }
+};
+
+namespace {
 
 /// Nothing that is thrown leaves the pool: a daemon that ends loses everyone's profiles.
 ProfileOutcome make_or_fail(worker::Finished finished, const ProfileRequest& request, const Target& target,
@@ -25,7 +55,7 @@ ProfileOutcome make_or_fail(worker::Finished finished, const ProfileRequest& req
     return held == nullptr ? make_profile(std::move(finished), request, target, plan)
                            : make_trial(std::move(finished), request, target, plan, *held);
   } catch (const std::exception& error) {
-    return RunFailure{protocol::failure_of(protocol::FailureKind::kInternalError, "analyse",
+    return RunFailure{protocol::failure_of(FailureKind::kInternalError, "analyse",
                                            std::string("The analysis failed: ") + error.what() + ". Please report it."),
                       ""};
   }
@@ -33,178 +63,159 @@ ProfileOutcome make_or_fail(worker::Finished finished, const ProfileRequest& req
 
 }  // namespace
 
-struct ProfileQueue::Job {
-  enum class State { kWaiting, kRunning, kAnalysing };
-
-  Ticket ticket = 0;
-  ProfileRequest request;
-  Target target;
-  std::shared_ptr<const MadeProfile> held;  ///< of a trial: what it adds to; null for a profile
-  JobEvents events;
-  PlannedRun plan;
-  State state = State::kWaiting;
-  std::optional<protocol::FailureKind> ended_as;  ///< kCancelled or kSuperseded while its run is being ended
-};
-
 ProfileQueue::ProfileQueue(asio::io_context& loop, asio::thread_pool& pool, worker::Reaper& reaper)
     : loop_(loop), pool_(pool), reaper_(reaper), idle_(loop) {}
 
-ProfileQueue::~ProfileQueue() = default;
+ProfileQueue::~ProfileQueue() {
+  for (const auto& job : jobs_) {  // each holds the task that holds it
+    job->go = nullptr;
+    job->done = nullptr;
+  }
+}
 
-void ProfileQueue::post(std::function<void()> work) { asio::post(loop_, lifetime_.guard(std::move(work))); }
+base::Task<ProfileOutcome> ProfileQueue::profile(Ticket ticket, ProfileRequest request, Target target,
+                                                 JobEvents events) {
+  supersede([&](const Job& job) { return job.target.entry == target.entry || job.is_trial(); });
+  auto job = std::make_shared<Job>(Job{ticket, std::move(request), std::move(target), nullptr, std::move(events)});
+  jobs_.push_back(job);
+  return outcome_of(std::move(job));
+}
 
-ProfileQueue::Ticket ProfileQueue::add(ProfileRequest request, Target target, JobEvents events) {
+base::Task<ProfileOutcome> ProfileQueue::try_batch_size(Ticket ticket, ProfileRequest request, Target target,
+                                                        std::shared_ptr<const MadeProfile> held, JobEvents events) {
+  supersede([](const Job& job) { return job.is_trial(); });
+  auto job =
+      std::make_shared<Job>(Job{ticket, std::move(request), std::move(target), std::move(held), std::move(events)});
+  jobs_.push_back(job);
+  return outcome_of(std::move(job));
+}
+
+base::Task<ProfileOutcome> ProfileQueue::outcome_of(std::shared_ptr<Job> job) {
+  // A task of its own: its end is reported at once when it is cancelled, also while something on the pool goes on.
+  const auto begin = [this, job](std::function<void(ProfileOutcome)> done) {
+    job->done = std::move(done);
+    base::start(loop_, run(job));
+  };
+  auto outcome = base::callback<ProfileOutcome>(begin);
+  co_return co_await std::move(outcome);
+}
+
+base::Task<void> ProfileQueue::run(std::shared_ptr<Job> job) {
+  const auto wait = [this, job](std::function<void(bool)> go) {
+    job->go = std::move(go);
+    asio::post(loop_, lifetime_.guard([this] { start_next(); }));
+  };
+  auto turn = base::callback<bool>(wait);
+  co_await std::move(turn);
+  idle_.cancel();
+  // It may have waited for long, and what was agreed to may be gone.
+  auto check = base::while_alive(lifetime_, job->events.may_run());
+  const bool may_run = co_await std::move(check);
+  if (job->state == Job::State::kEnded) {
+    co_return;
+  }
+  if (!may_run) {
+    finish(*job, RunFailure{protocol::failure_of(FailureKind::kNotTrusted, "start",
+                                                 "The code did not run: its project was replaced since you agreed."),
+                            ""});
+    co_return;
+  }
+  job->state = Job::State::kRunning;
+  const PlannedRun plan = plan_run(job->request, job->target);
+  auto measurement = measure(job, plan);
+  const std::shared_ptr<worker::Finished> finished = co_await std::move(measurement);
+  if (job->ended_as.has_value()) {
+    finish(*job, ended(*job->ended_as));
+    co_return;
+  }
+  job->state = Job::State::kAnalysing;
+  job->events.progress({"analyse", 1, "Analysing"});
+  start_next();
+  const auto analyse = [job, finished, plan] {
+    return make_or_fail(std::move(*finished), job->request, job->target, plan, job->held.get());
+  };
+  auto analysis = base::while_alive(lifetime_, base::run_on(pool_, analyse));
+  ProfileOutcome outcome = co_await std::move(analysis);
+  finish(*job, std::move(outcome));
+}
+
+base::Task<std::shared_ptr<worker::Finished>> ProfileQueue::measure(std::shared_ptr<Job> job, PlannedRun plan) {
+  if (worker_ == nullptr || interpreter_ != job->target.interpreter.path) {
+    interpreter_ = job->target.interpreter.path;
+    worker_ = std::make_unique<worker::Worker>(loop_, reaper_, worker::WorkerOptions{interpreter_, job->target.cache});
+  }
+  const auto begin = [this, job, &plan](std::function<void(std::shared_ptr<worker::Finished>)> done) {
+    const auto handle = [this, job, done](worker::Event event) {
+      if (auto* end = std::get_if<worker::Finished>(&event)) {
+        // Not from within the worker's call: what follows may start its next run.
+        const auto finished = std::make_shared<worker::Finished>(std::move(*end));
+        asio::post(loop_, lifetime_.guard([done, finished] { done(finished); }));
+      } else if (!job->ended_as.has_value()) {
+        job->events.progress(std::get<protocol::Progress>(event));
+      }
+    };
+    worker_->run(plan.spec, plan.limits, handle, {asio::make_strand(pool_.get_executor()), chooser_of(plan)});
+  };
+  auto finished = base::callback<std::shared_ptr<worker::Finished>>(begin);
+  co_return co_await std::move(finished);
+}
+
+void ProfileQueue::supersede(const std::function<bool(const Job&)>& which) {
   for (const auto& job : jobs_) {
-    if (job->target.entry == target.entry || job->held != nullptr) {
-      post([this, ticket = job->ticket] { end(ticket, protocol::FailureKind::kSuperseded); });
+    if (which(*job)) {
+      asio::post(loop_, lifetime_.guard([this, ticket = job->ticket] { end(ticket, FailureKind::kSuperseded); }));
     }
   }
-  return push(std::make_unique<Job>(Job{++last_ticket_,
-                                        std::move(request),
-                                        std::move(target),
-                                        nullptr,
-                                        std::move(events),
-                                        {},
-                                        Job::State::kWaiting,
-                                        std::nullopt}));
 }
 
-ProfileQueue::Ticket ProfileQueue::add_trial(ProfileRequest request, Target target,
-                                             std::shared_ptr<const MadeProfile> held, JobEvents events) {
-  for (const auto& job : jobs_) {
-    if (job->held != nullptr) {
-      post([this, ticket = job->ticket] { end(ticket, protocol::FailureKind::kSuperseded); });
-    }
-  }
-  return push(std::make_unique<Job>(Job{++last_ticket_,
-                                        std::move(request),
-                                        std::move(target),
-                                        std::move(held),
-                                        std::move(events),
-                                        {},
-                                        Job::State::kWaiting,
-                                        std::nullopt}));
-}
-
-ProfileQueue::Ticket ProfileQueue::push(std::unique_ptr<Job> job) {
-  jobs_.push_back(std::move(job));
-  post([this] { start_next(); });
-  return last_ticket_;
-}
-
-ProfileQueue::Job* ProfileQueue::find(Ticket ticket) {
+void ProfileQueue::end(Ticket ticket, FailureKind kind) {
   const auto found = std::ranges::find(jobs_, ticket, [](const auto& job) { return job->ticket; });
-  return found == jobs_.end() ? nullptr : found->get();
-}
-
-void ProfileQueue::end(Ticket ticket, protocol::FailureKind kind) {
-  Job* job = find(ticket);
-  if (job == nullptr || job->ended_as.has_value()) {
+  if (found == jobs_.end() || (*found)->ended_as.has_value()) {
     return;
   }
+  const std::shared_ptr<Job> job = *found;
   job->ended_as = kind;
   if (job->state == Job::State::kRunning) {
     worker_->cancel();
   } else {
-    finish(ticket, RunFailure{});
+    finish(*job, ended(kind));
   }
 }
 
 void ProfileQueue::start_next() {
-  const auto busy = [](const auto& job) { return job->state == Job::State::kRunning; };
+  using State = Job::State;
+  const auto busy = [](const auto& job) { return job->state == State::kStarting || job->state == State::kRunning; };
   if (std::ranges::any_of(jobs_, busy)) {
     return;
   }
-  const auto profile = [](const auto& job) { return job->state == Job::State::kWaiting && job->held == nullptr; };
-  auto next = std::ranges::find_if(jobs_, profile);
-  if (next == jobs_.end() && std::ranges::none_of(jobs_, [](const auto& job) { return job->held == nullptr; })) {
-    next = std::ranges::find(jobs_, Job::State::kWaiting, [](const auto& job) { return job->state; });
+  const auto waits = [](const auto& job) { return job->state == State::kWaiting && job->go != nullptr; };
+  auto next = std::ranges::find_if(jobs_, [&](const auto& job) { return waits(job) && !job->is_trial(); });
+  if (next == jobs_.end() && std::ranges::all_of(jobs_, [](const auto& job) { return job->is_trial(); })) {
+    next = std::ranges::find_if(jobs_, waits);
   }
   if (next != jobs_.end()) {
-    start(**next);
-  } else {
-    idle_.expires_after(kIdle);
-    idle_.async_wait(lifetime_.guard([this](const auto& error) {
-      if (!error && jobs_.empty()) {
-        worker_.reset();
-      }
-    }));
-  }
-}
-
-void ProfileQueue::start(Job& job) {
-  idle_.cancel();
-  // It may have waited for long, and what was agreed to may be gone.
-  if (!job.events.may_run || !job.events.may_run()) {
-    job.state = Job::State::kAnalysing;  // nothing of it runs
-    post([this, ticket = job.ticket] {
-      finish(ticket,
-             RunFailure{protocol::failure_of(protocol::FailureKind::kNotTrusted, "start",
-                                             "The code did not run: its project was replaced since you agreed."),
-                        ""});
-    });
+    (*next)->state = State::kStarting;
+    std::exchange((*next)->go, nullptr)(true);
     return;
   }
-  if (worker_ == nullptr || interpreter_ != job.target.interpreter.path) {
-    interpreter_ = job.target.interpreter.path;
-    worker_ = std::make_unique<worker::Worker>(loop_, reaper_, worker::WorkerOptions{interpreter_, job.target.cache});
-  }
-  job.state = Job::State::kRunning;
-  job.plan = plan_run(job.request, job.target);
-  const auto handle = [this, ticket = job.ticket](worker::Event event) {
-    Job* running = find(ticket);
-    if (const auto* step = std::get_if<protocol::Progress>(&event)) {
-      if (!running->ended_as.has_value()) {
-        running->events.progress(*step);
-      }
-    } else {
-      // Not from within the worker's call: what follows may start its next run.
-      auto finished = std::make_shared<worker::Finished>(std::move(std::get<worker::Finished>(event)));
-      post([this, ticket, finished] {
-        if (Job* ended = find(ticket)) {
-          analyse(*ended, std::move(*finished));
-        }
-      });
+  idle_.expires_after(kIdle);
+  idle_.async_wait(lifetime_.guard([this](const auto& error) {
+    if (!error && jobs_.empty()) {
+      worker_.reset();
     }
-  };
-  worker_->run(job.plan.spec, job.plan.limits, handle, {asio::make_strand(pool_.get_executor()), chooser_of(job.plan)});
+  }));
 }
 
-void ProfileQueue::analyse(Job& job, worker::Finished finished) {
-  if (job.ended_as.has_value()) {
-    finish(job.ticket, RunFailure{});
-    return;
-  }
-  job.state = Job::State::kAnalysing;
-  job.events.progress({"analyse", 1, "Analysing"});
-  auto work = std::make_shared<worker::Finished>(std::move(finished));
-  const auto done =
-      lifetime_.guard([this, ticket = job.ticket](ProfileOutcome outcome) { finish(ticket, std::move(outcome)); });
-  asio::post(pool_,
-             [work, request = job.request, target = job.target, plan = job.plan, held = job.held, &loop = loop_, done] {
-               auto outcome = make_or_fail(std::move(*work), request, target, plan, held.get());
-               asio::post(loop, [done, outcome = std::move(outcome)]() mutable { done(std::move(outcome)); });
-             });
-  start_next();
-}
-
-void ProfileQueue::finish(Ticket ticket, ProfileOutcome outcome) {
-  const auto found = std::ranges::find(jobs_, ticket, [](const auto& job) { return job->ticket; });
-  if (found == jobs_.end()) {
+void ProfileQueue::finish(Job& job, ProfileOutcome outcome) {
+  if (job.state == Job::State::kEnded) {
     return;  // it was ended while it was analysed
   }
-  const std::unique_ptr<Job> job = std::move(*found);
-  jobs_.erase(found);
-  if (job->ended_as.has_value()) {
-    outcome =
-        RunFailure{job->ended_as == protocol::FailureKind::kCancelled
-                       ? protocol::failure_of(protocol::FailureKind::kCancelled, "start", "The profile was cancelled.")
-                       : protocol::failure_of(protocol::FailureKind::kSuperseded, "start",
-                                              "A newer profile of the same file replaced it."),
-                   ""};
-  }
+  job.state = Job::State::kEnded;
+  job.go = nullptr;
+  const auto done = std::exchange(job.done, nullptr);
+  std::erase_if(jobs_, [&](const auto& one) { return one.get() == &job; });
   start_next();
-  job->events.finished(std::move(outcome));
+  done(std::move(outcome));
 }
 
 }  // namespace ridgeline::profiling

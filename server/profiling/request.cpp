@@ -56,7 +56,7 @@ std::string entry_problem(const std::string& path) {
   return {};
 }
 
-std::variant<Target, RunFailure> find_target(const ProfileRequest& request) {
+base::Result<Target, RunFailure> find_target(const ProfileRequest& request) {
   Target target;
   target.device = request.device.empty() ? kAsTheCodeAsks : kInPlaceOfCuda;
   if (const std::string problem = entry_problem(request.entry); !problem.empty()) {
@@ -74,11 +74,11 @@ std::variant<Target, RunFailure> find_target(const ProfileRequest& request) {
                                                             ? "There is no python3 on PATH. Name one with --python."
                                                             : "There is no interpreter " + request.python + ".");
   }
-  std::string error;
-  target.cache = worker::cache_folder(error);
-  if (target.cache.empty()) {
-    return failure(protocol::FailureKind::kCache, error);
+  const base::Result<std::string> cache = worker::cache_folder();
+  if (!cache) {
+    return failure(protocol::FailureKind::kCache, cache.error().message());
   }
+  target.cache = *cache;
   return target;
 }
 

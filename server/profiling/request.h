@@ -4,9 +4,9 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "base/result.h"
 #include "protocol/worker_messages.h"
 #include "worker/interpreter.h"
 
@@ -36,8 +36,7 @@ struct Target {
 };
 
 /// A failure, with what the profiled process wrote last.
-struct RunFailure {
-  protocol::Failure failure;
+struct RunFailure : protocol::Failure {
   std::string output;
 };
 
@@ -45,6 +44,6 @@ struct RunFailure {
 std::string entry_problem(const std::string& path);
 
 /// The entry file, the project, the interpreter and the cache; or which of them is missing. Starts nothing.
-std::variant<Target, RunFailure> find_target(const ProfileRequest& request);
+base::Result<Target, RunFailure> find_target(const ProfileRequest& request);
 
 }  // namespace ridgeline::profiling

@@ -58,7 +58,7 @@ PlannedRun plan_run(const ProfileRequest& request, const Target& target) {
   return plan;
 }
 
-std::variant<ProfileRun, RunFailure> analyse_run(worker::Finished finished, const PlannedRun& plan) {
+base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, const PlannedRun& plan) {
   if (auto* failed = std::get_if<protocol::Failure>(&finished.outcome)) {
     return RunFailure{std::move(*failed), std::move(finished.output)};
   }

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "analysis/prediction.h"
 #include "analysis/profile.h"
+#include "base/result.h"
 #include "profiling/request.h"
 #include "protocol/worker_messages.h"
 #include "store/fingerprint.h"
@@ -35,6 +35,6 @@ struct ProfileRun {
 PlannedRun plan_run(const ProfileRequest& request, const Target& target);
 
 /// Parses and analyses what the worker measured. Takes long where recordings are large; touches nothing else.
-std::variant<ProfileRun, RunFailure> analyse_run(worker::Finished finished, const PlannedRun& plan);
+base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, const PlannedRun& plan);
 
 }  // namespace ridgeline::profiling

@@ -1,5 +1,6 @@
 #include "profiling/source_text.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -24,6 +25,21 @@ std::optional<std::string> text_of(const std::string& path) {
   std::string text(size, '\0');
   file.read(text.data(), static_cast<std::streamsize>(size));
   return file ? std::optional(std::move(text)) : std::nullopt;
+}
+
+std::vector<protocol::SourceText> as_overlay(std::vector<protocol::SourceText> texts) {
+  std::size_t bytes = 0;
+  const auto beyond = std::ranges::find_if(texts, [&](const protocol::SourceText& one) {
+    bytes += one.text.size();
+    return bytes > protocol::kMaxOverlayBytes;
+  });
+  texts.erase(beyond, texts.end());
+  return texts;
+}
+
+std::vector<protocol::SourceText> unsaved_of(std::vector<protocol::SourceText> texts) {
+  std::erase_if(texts, [](const protocol::SourceText& one) { return text_of(one.path) == one.text; });
+  return as_overlay(std::move(texts));
 }
 
 }  // namespace ridgeline::profiling

@@ -3,10 +3,18 @@
 
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "protocol/worker_messages.h"
 
 namespace ridgeline::profiling {
 
-/// Nothing when it cannot be read, or is larger than any source file.
+/// Of a file; nothing when it cannot be read, or is larger than any source file.
 std::optional<std::string> text_of(const std::string& path);
+
+/// The first of `texts`, as many as an overlay may hold.
+std::vector<protocol::SourceText> as_overlay(std::vector<protocol::SourceText> texts);
+/// Those that differ from their files; likewise.
+std::vector<protocol::SourceText> unsaved_of(std::vector<protocol::SourceText> texts);
 
 }  // namespace ridgeline::profiling

@@ -42,21 +42,20 @@ ProfileRequest trial_request(ProfileRequest settings, const analysis::Profile& p
   return settings;
 }
 
-std::variant<MadeProfile, RunFailure> make_trial(worker::Finished finished, const ProfileRequest& request,
-                                                 const Target& target, const PlannedRun& plan,
-                                                 const MadeProfile& held) {
+ProfileOutcome make_trial(worker::Finished finished, const ProfileRequest& request, const Target& target,
+                          const PlannedRun& plan, const MadeProfile& held) {
   const int batch_size = request.check_sizes.front();
   std::optional<analysis::Profile> known;
-  auto outcome = analyse_run(std::move(finished), plan);
-  if (auto* failed = std::get_if<RunFailure>(&outcome)) {
-    auto failure = observed(failed->failure, batch_size);
+  auto analysed = analyse_run(std::move(finished), plan);
+  if (!analysed) {
+    auto failure = observed(analysed.error(), batch_size);
     if (!failure.has_value()) {
-      return std::move(*failed);
+      return std::move(analysed).error();
     }
     known = analysis::with_failed_trial(held.profile, std::move(*failure));
   } else {
     std::string why_not;
-    known = analysis::with_trial(held.profile, std::get<ProfileRun>(outcome).profile, batch_size, why_not);
+    known = analysis::with_trial(held.profile, analysed->profile, batch_size, why_not);
     if (!known.has_value()) {
       return RunFailure{protocol::failure_of(protocol::FailureKind::kTrial, "analyse", why_not), ""};
     }

@@ -1,8 +1,6 @@
 // A batch size that is tried after the profile: the request, and the rest of the run.
 #pragma once
 
-#include <variant>
-
 #include "profiling/made_profile.h"
 #include "profiling/request.h"
 #include "profiling/run.h"
@@ -16,7 +14,7 @@ ProfileRequest trial_request(ProfileRequest settings, const analysis::Profile& p
 /// The held profile with what the run saw of the batch size, which may be that it failed; kept in the cache in place of
 /// the one without it. A failure when nothing was learned about the batch size. Writes the store; for a thread that may
 /// wait.
-std::variant<MadeProfile, RunFailure> make_trial(worker::Finished finished, const ProfileRequest& request,
-                                                 const Target& target, const PlannedRun& plan, const MadeProfile& held);
+ProfileOutcome make_trial(worker::Finished finished, const ProfileRequest& request, const Target& target,
+                          const PlannedRun& plan, const MadeProfile& held);
 
 }  // namespace ridgeline::profiling

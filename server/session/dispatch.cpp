@@ -91,15 +91,8 @@ void Session::dispatch(const protocol::Request& request, const RequestHandler& h
   try {
     check_tokens(request.params);
     handler(*this, request.params, std::move(reply), token);
-  } catch (const protocol::InvalidValue& problem) {
-    failed = ResponseError{error_code::kInvalidParams, problem.what()};
-  } catch (const Json::exception& problem) {
-    failed = ResponseError{error_code::kInvalidParams, protocol::words_of(problem)};
-  } catch (const std::exception& problem) {
-    spdlog::error("session {}: {} failed: {}", id_, request.method, problem.what());
-    failed = ResponseError{error_code::kInternalError, problem.what()};
   } catch (...) {
-    failed = ResponseError{error_code::kInternalError, "failed for an unknown reason"};
+    failed = error_of(std::current_exception());
   }
   dispatching_ = 0;
   const auto left = pending_.find(request.id);

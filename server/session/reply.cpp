@@ -1,7 +1,11 @@
 #include "session/reply.h"
 
 #include <spdlog/spdlog.h>
+
 #include <exception>
+#include <utility>
+
+#include "protocol/json_fields.h"
 
 namespace ridgeline::session {
 
@@ -34,6 +38,22 @@ void Reply::drop() noexcept {
     }
   } catch (const std::exception& problem) {
     spdlog::error("a request could not be answered: {}", problem.what());
+  }
+}
+
+protocol::ResponseError error_of(const std::exception_ptr& thrown) {
+  namespace error_code = protocol::error_code;
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const protocol::InvalidValue& problem) {
+    return {error_code::kInvalidParams, problem.what()};
+  } catch (const protocol::Json::exception& problem) {
+    return {error_code::kInvalidParams, protocol::words_of(problem)};
+  } catch (const std::exception& problem) {
+    spdlog::error("a request failed: {}", problem.what());
+    return {error_code::kInternalError, problem.what()};
+  } catch (...) {
+    return {error_code::kInternalError, "failed for an unknown reason"};
   }
 }
 

@@ -1,6 +1,7 @@
 // The answer to a request: given exactly once.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,9 +14,13 @@ namespace ridgeline::session {
 
 using Outcome = std::variant<protocol::Json, protocol::ResponseError>;
 
-/// Call result() or error() once, now or later, on the loop's thread. One that is destroyed unanswered answers
-/// InternalError; a second answer is dropped and logged. It may outlive its session and a cancelled request: then it
-/// answers nobody.
+/// What a request is answered with when its handler throws: InvalidParams for protocol::InvalidValue and what
+/// nlohmann::json throws, else InternalError.
+protocol::ResponseError error_of(const std::exception_ptr& thrown);
+
+/// Call result(), error() or answer() once, now or later, on the loop's thread. One that is destroyed unanswered
+/// answers InternalError; a second answer is dropped and logged. It may outlive its session and a cancelled request:
+/// then it answers nobody.
 class Reply {
  public:
   /// Gets the answer, or nothing when there never will be one.
@@ -30,9 +35,9 @@ class Reply {
 
   void result(protocol::Json value);
   void error(int code, std::string message, protocol::Json data = {});
+  void answer(Outcome outcome);
 
  private:
-  void answer(Outcome outcome);
   void drop() noexcept;
 
   Send send_;

@@ -19,7 +19,7 @@ namespace urls = boost::urls;
 /// Not encoded in what we write: as VS Code does.
 constexpr auto kPlain = urls::unreserved_chars + urls::grammar::lut_chars('/');
 /// May stand in a URI that we read. Some editors leave blanks, brackets and what is not ASCII as they are.
-constexpr auto kAllowed = urls::unreserved_chars + urls::grammar::lut_chars("%/:@!$&'()*+,;=");
+constexpr auto kAllowed = urls::unreserved_chars + urls::grammar::lut_chars("/:@!$&'()*+,;=");
 
 bool is_letter(char letter) { return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z'); }
 
@@ -66,10 +66,24 @@ std::string moved(const std::vector<PathMap>& maps, std::string path, std::strin
   return folder == "/" && !rest.empty() ? rest : folder + rest;
 }
 
+/// Encodes what a URI must not hold, and leaves what is encoded already.
+std::string encode_rest(std::string_view uri) {
+  std::string encoded;
+  for (std::size_t begin = 0; begin <= uri.size();) {
+    const std::size_t end = std::min(uri.find('%', begin), uri.size());
+    encoded += urls::encode(uri.substr(begin, end - begin), kAllowed);
+    if (end < uri.size()) {
+      encoded += '%';
+    }
+    begin = end + 1;
+  }
+  return encoded;
+}
+
 }  // namespace
 
 std::optional<std::string> path_of_uri(std::string_view uri) {
-  const std::string strict = urls::encode(uri.substr(0, uri.find_first_of("?#")), kAllowed);
+  const std::string strict = encode_rest(uri.substr(0, uri.find_first_of("?#")));
   const auto parsed = urls::parse_uri(strict);
   if (!parsed || parsed->scheme_id() != urls::scheme::file) {
     return std::nullopt;

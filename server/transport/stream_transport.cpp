@@ -168,18 +168,18 @@ void StreamTransport::close_streams() {
   }
 }
 
-std::shared_ptr<StreamTransport> take_standard_streams(asio::io_context& loop, std::string& error) {
+base::Result<std::shared_ptr<StreamTransport>> take_standard_streams(asio::io_context& loop) {
   const int input = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
   const int output = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (input < 0 || output < 0 || null < 0) {
-    error = std::string("standard input and output must both be open: ") + std::strerror(errno);
+    const std::string problem = std::strerror(errno);
     for (const int descriptor : {input, output, null}) {
       if (descriptor >= 0) {
         ::close(descriptor);
       }
     }
-    return nullptr;
+    return base::error("standard input and output must both be open: " + problem);
   }
   ::dup2(null, STDIN_FILENO);
   ::dup2(::fcntl(STDERR_FILENO, F_GETFD) >= 0 ? STDERR_FILENO : null, STDOUT_FILENO);

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "base/result.h"
 #include "transport/framing.h"
 #include "transport/transport.h"
 
@@ -63,6 +64,6 @@ class StreamTransport : public Transport, public std::enable_shared_from_this<St
 /// Takes over the process's standard input and output: from here on descriptor 0 is /dev/null and 1 is standard error,
 /// so that nothing else can write into the protocol. Closing the transport restores the modes of the original ones.
 /// Nothing, with the reason in `error`, when one of them is not open.
-std::shared_ptr<StreamTransport> take_standard_streams(boost::asio::io_context& loop, std::string& error);
+base::Result<std::shared_ptr<StreamTransport>> take_standard_streams(boost::asio::io_context& loop);
 
 }  // namespace ridgeline::transport

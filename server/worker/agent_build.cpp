@@ -172,13 +172,13 @@ void AgentBuilder::start_jobs() {
 }
 
 void AgentBuilder::start_job(const Job& job) {
-  std::string error;
   const Descriptor log(::creat(job.log.c_str(), 0600));
-  const pid_t process = spawn({job.command, temporary_, {{log.get(), 1}, {log.get(), 2}}}, error);
-  if (process == 0) {
-    fail(protocol::FailureKind::kAgentBuildFailed, error);
+  const base::Result<pid_t> started = spawn({job.command, temporary_, {{log.get(), 1}, {log.get(), 2}}});
+  if (!started) {
+    fail(protocol::FailureKind::kAgentBuildFailed, started.error().message());
     return;
   }
+  const pid_t process = *started;
   running_[process] = job.log;
   reaper_.watch(process, [this, process, log_path = job.log](int status) { job_ended(process, log_path, status); });
 }

@@ -66,7 +66,7 @@ bool close_to_others(const std::string& folder) {
          (status.st_mode & kOthers) == 0;
 }
 
-std::string cache_folder(std::string& error) {
+base::Result<std::string> cache_folder() {
   std::string folder = environment_variable("RIDGELINE_CACHE");
   if (folder.empty()) {
     const std::string base = environment_variable("XDG_CACHE_HOME");
@@ -76,15 +76,14 @@ std::string cache_folder(std::string& error) {
   folder = fs::absolute(folder, problem).string();
   fs::create_directories(fs::path(folder).parent_path(), problem);
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    error = "cannot make the cache folder " + folder + ": " + std::strerror(errno) +
-            ". Set RIDGELINE_CACHE to a folder that you can write to.";
-    return {};
+    return base::error("cannot make the cache folder " + folder + ": " + std::strerror(errno) +
+                       ". Set RIDGELINE_CACHE to a folder that you can write to.");
   }
   if (!close_to_others(folder)) {
-    error = "the cache folder " + folder +
-            " is not yours alone: it must be a folder that you own and that nobody else can write to. Change that, or "
-            "set RIDGELINE_CACHE to another folder.";
-    return {};
+    return base::error(
+        "the cache folder " + folder +
+        " is not yours alone: it must be a folder that you own and that nobody else can write to. Change that, or set "
+        "RIDGELINE_CACHE to another folder.");
   }
   return folder;
 }
@@ -100,7 +99,7 @@ std::string sources_hash() {
   return hash.text();
 }
 
-std::string unpack_sources(const std::string& cache, std::string& error) {
+base::Result<std::string> unpack_sources(const std::string& cache) {
   const fs::path root = fs::path(cache) / "sources" / sources_hash();
   for (const EmbeddedFile& file : embedded_files()) {
     const fs::path path = root / file.path;
@@ -110,12 +109,10 @@ std::string unpack_sources(const std::string& cache, std::string& error) {
     std::error_code problem;
     fs::create_directories(path.parent_path(), problem);
     if (problem) {
-      error = "cannot make " + path.parent_path().string() + ": " + problem.message();
-      return {};
+      return base::error("cannot make " + path.parent_path().string() + ": " + problem.message());
     }
     if (const auto failed = base::write_atomically(path.string(), file.content, base::FileAccess::kUmask)) {
-      error = "cannot write " + path.string() + ": " + failed.message();
-      return {};
+      return base::error("cannot write " + path.string() + ": " + failed.message());
     }
   }
   return root.string();

@@ -3,13 +3,15 @@
 
 #include <string>
 
+#include "base/result.h"
+
 namespace ridgeline::worker {
 
 /// $RIDGELINE_CACHE, else $XDG_CACHE_HOME/ridgeline, else ~/.cache/ridgeline. Makes it (0700) when missing, and
 /// closes it to others when they could read it. What lies there is loaded into the user's process, so a folder of
 /// another user, or one that others can write to, is refused: then, and when it can be neither made nor closed, the
 /// result is empty and `error` says what to do.
-std::string cache_folder(std::string& error);
+base::Result<std::string> cache_folder();
 
 /// Takes from others what they may read in a folder of ours. False when it is no folder of this user's, when others can
 /// write to it, and so may have, or when it cannot be closed to them.
@@ -17,7 +19,7 @@ bool close_to_others(const std::string& folder);
 
 /// Puts the embedded sources into `cache`/sources/<hash> and returns that folder; files that are there already and
 /// right are left alone. Empty with `error` on failure.
-std::string unpack_sources(const std::string& cache, std::string& error);
+base::Result<std::string> unpack_sources(const std::string& cache);
 
 /// A short hash of the embedded sources: part of an agent's identity.
 std::string sources_hash();

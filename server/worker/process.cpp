@@ -119,7 +119,7 @@ void raise_descriptor_limit() {
   }
 }
 
-pid_t spawn(const SpawnOptions& options, std::string& error) {
+base::Result<pid_t> spawn(const SpawnOptions& options) {
   std::vector<char*> arguments;
   for (const std::string& argument : options.arguments) {
     arguments.push_back(const_cast<char*>(argument.c_str()));  // NOLINT(cppcoreguidelines-pro-type-const-cast): exec
@@ -131,8 +131,7 @@ pid_t spawn(const SpawnOptions& options, std::string& error) {
   const rlimit* descriptors = first_descriptor_limit().has_value() ? &*first_descriptor_limit() : nullptr;
   const pid_t child = problem_read.get() < 0 || null.get() < 0 ? -1 : ::fork();
   if (child < 0) {
-    error = std::string("cannot start a process: ") + std::strerror(errno);
-    return 0;
+    return base::error(std::string("cannot start a process: ") + std::strerror(errno));
   }
   if (child == 0) {
     become(options, arguments.data(), problem_write.get(), null.get(), parent, descriptors);
@@ -146,8 +145,7 @@ pid_t spawn(const SpawnOptions& options, std::string& error) {
   } while (got < 0 && errno == EINTR);
   if (got == sizeof(problem)) {
     ::waitpid(child, nullptr, 0);
-    error = "cannot run " + options.arguments[0] + ": " + std::strerror(problem);
-    return 0;
+    return base::error("cannot run " + options.arguments[0] + ": " + std::strerror(problem));
   }
   return child;
 }

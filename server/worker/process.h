@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
+
 namespace ridgeline::worker {
 
 /// A file descriptor that is closed with its owner.
@@ -44,8 +46,8 @@ struct SpawnOptions {
 void raise_descriptor_limit();
 
 /// Starts the program in a process group of its own. It gets SIGKILL when the calling thread ends: call it from the
-/// thread that lives as long as the daemon. On failure returns 0 and says why.
-pid_t spawn(const SpawnOptions& options, std::string& error);
+/// thread that lives as long as the daemon.
+base::Result<pid_t> spawn(const SpawnOptions& options);
 
 /// A connected pair of stream sockets, or a pipe (read end first), close-on-exec. Empty descriptors on failure.
 std::pair<Descriptor, Descriptor> socket_pair();

@@ -15,12 +15,12 @@ std::optional<std::string> first_line_of(const std::vector<std::string>& command
   boost::asio::io_context loop;
   Reaper reaper(loop);
   auto [read, write] = pipe_pair();
-  std::string error;
-  const pid_t process = spawn({command, "/", {{write.get(), 1}}}, error);
+  const base::Result<pid_t> started = spawn({command, "/", {{write.get(), 1}}});
   write.reset();
-  if (process == 0 || read.get() < 0) {
+  if (!started || read.get() < 0) {
     return std::nullopt;
   }
+  const pid_t process = *started;
   auto output = std::make_shared<OutputCapture>(loop, std::move(read));
   output->start();
   bool good = false;

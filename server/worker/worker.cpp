@@ -196,13 +196,13 @@ void Worker::answer_choice(const std::vector<int>& sizes) {
 
 void Worker::start_parent() {
   progress("start", 0, "Starting " + options_.interpreter);
-  std::string error;
-  sources_ = unpack_sources(options_.cache, error);
-  if (sources_.empty()) {
+  const base::Result<std::string> sources = unpack_sources(options_.cache);
+  if (!sources) {
     fail(protocol::FailureKind::kCache, "start",
-         error + ". Make room there, or set RIDGELINE_CACHE to a folder on another disk.");
+         sources.error().message() + ". Make room there, or set RIDGELINE_CACHE to a folder on another disk.");
     return;
   }
+  sources_ = *sources;
   auto [ours, theirs] = socket_pair();
   auto [output_read, output_write] = pipe_pair();
   if (ours.get() < 0 || output_read.get() < 0) {
@@ -210,14 +210,15 @@ void Worker::start_parent() {
     return;
   }
   constexpr int kChannel = 3;
-  parent_ = spawn({{options_.interpreter, sources_ + "/profiler/runner/ridgeline_runner", std::to_string(kChannel)},
-                   "/",
-                   {{theirs.get(), kChannel}, {output_write.get(), 1}, {output_write.get(), 2}}},
-                  error);
-  if (parent_ == 0) {
-    fail(protocol::FailureKind::kInterpreter, "start", error);
+  const base::Result<pid_t> started =
+      spawn({{options_.interpreter, sources_ + "/profiler/runner/ridgeline_runner", std::to_string(kChannel)},
+             "/",
+             {{theirs.get(), kChannel}, {output_write.get(), 1}, {output_write.get(), 2}}});
+  if (!started) {
+    fail(protocol::FailureKind::kInterpreter, "start", started.error().message());
     return;
   }
+  parent_ = *started;
   state_ = State::kStarting;
   parent_lifetime_.emplace();
   control_ = adopt(loop_, std::move(ours));

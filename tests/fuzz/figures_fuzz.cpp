@@ -84,7 +84,7 @@ class World {
     analysis::Outlook outlook = analysis::outlook_of(*profile);
     profiling::ProfileRun run{
         std::move(*profile), began, {entry_, entry_.parent_path() / "resnet.py"}, true, std::move(outlook)};
-    profiling::keep_profile(run, request, std::get<profiling::Target>(target), problem);
+    profiling::keep_profile(run, request, *target, problem);
     CLAIM(problem.empty() && !run.profile.id.empty());
     profile_ = run.profile.id;
 

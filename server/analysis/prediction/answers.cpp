@@ -51,9 +51,11 @@ void answer_throughput(const Predictor& predictor, double wanted, Answer& answer
     return;
   }
   const auto& pieces = predictor.time->pieces;
+  // What predict_batch() says of a batch size is enough for that batch size, however it was rounded.
+  constexpr double kRounding = 1e-12;
   const auto enough = [&](int batch_size) {
     const double ms = value_at(pieces, batch_size);
-    return ms > 0 && batch_size * 1000.0 / ms >= wanted;
+    return ms > 0 && batch_size * 1000.0 / ms >= wanted * (1 - kRounding);
   };
   // B / (aB + b) rises with B where b is positive.
   const auto found = first_in_pieces(pieces, time_range(predictor), enough,

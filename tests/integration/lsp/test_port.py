@@ -115,7 +115,7 @@ def test_the_last_descriptors_are_for_profiles(start: Start, tmp_path: Path) -> 
             if wire.receive() is not None:
                 served.append(wire)
         assert 64 <= len(served) < 100
-        daemon.wait_for_words("kept for profiles")
+        daemon.wait_for_words("reserved for profiles")
         served[0].write(framed({"jsonrpc": "2.0", "id": 2, "method": "ridgeline/status"}))
         assert "result" in served[0].answer(2)
 

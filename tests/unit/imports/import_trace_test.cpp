@@ -245,7 +245,7 @@ TEST(ImportTrace, SaysWhereItDoesNotKnowWhatWasThereBefore) {
 TEST(ImportTrace, CutsAndCountsWhatOverlaps) {
   const analysis::RunInput input =
       import({event("cpu_op", "a", 0, 100), event("cpu_op", "b", 50, 100), event("cpu_op", "c", 60, 5)});
-  EXPECT_THAT(input.warnings, Contains(HasSubstr("1 event of the trace that overlap")));
+  EXPECT_THAT(input.warnings, Contains(HasSubstr("1 event of the trace overlapping")));
   EXPECT_EQ(input.runs[0].recording.op_end()[1], 100'000U);
   EXPECT_EQ(input.runs[0].recording.op_parent()[2], 1U);
 }
@@ -327,7 +327,7 @@ TEST(ImportTrace, RefusesATraceWithoutOperations) {
 
 TEST(ImportTrace, SaysWhatATraceNeverTells) {
   EXPECT_THAT(import(gpu_step()).warnings,
-              AllOf(Contains(HasSubstr("no bare time")), Contains(HasSubstr("where functions begin")),
+              AllOf(Contains(HasSubstr("no uninstrumented times")), Contains(HasSubstr("where each function begins")),
                     Not(Contains(HasSubstr("no steps")))));
 }
 

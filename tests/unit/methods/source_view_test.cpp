@@ -154,25 +154,25 @@ TEST(BatchSizeEdit, TouchesOnlyTheLiteral) {
   session::Document open = document(kEntry);
   Viewed viewed(open);
   const SourceView& view = viewed.ready();
-  std::string why_not;
-  const auto edit = batch_size_edit(open, view, 96, why_not);
-  ASSERT_TRUE(edit.has_value()) << why_not;
+  const auto edit = batch_size_edit(open, view, 96);
+  ASSERT_TRUE(edit.has_value()) << edit.error().message();
   const protocol::TextDocumentEdit& change = edit->document_changes.at(0);
   EXPECT_EQ(change.version, 1);
   ASSERT_EQ(change.edits.size(), 1U);
   EXPECT_EQ(change.edits[0].range, (protocol::Range{{4, 30}, {4, 32}}));
   EXPECT_EQ(change.edits[0].new_text, "96");
-  EXPECT_FALSE(batch_size_edit(open, view, 0, why_not).has_value());
-  EXPECT_NE(why_not, "");
+  const auto none = batch_size_edit(open, view, 0);
+  ASSERT_FALSE(none.has_value());
+  EXPECT_NE(none.error().message(), "");
 }
 
 TEST(BatchSizeEdit, SaysWhyThereIsNone) {
   for (const char* text :
        {"x = 3\n", "def input_provider(batch_size=SIZE):\n    pass\n", "def input_provider(x):\n  pass\n"}) {
     session::Document open = document(text);
-    std::string why_not;
-    EXPECT_FALSE(batch_size_edit(open, Viewed(open).ready(), 8, why_not).has_value());
-    EXPECT_NE(why_not, "") << text;
+    const auto edit = batch_size_edit(open, Viewed(open).ready(), 8);
+    ASSERT_FALSE(edit.has_value()) << text;
+    EXPECT_NE(edit.error().message(), "") << text;
   }
 }
 

@@ -30,7 +30,8 @@ struct World {
   std::optional<Trials::Clock::time_point> alarm;
   TrialDecision decision{Kind::kTry, 96, "", "profile"};
   std::vector<std::string> told;
-  Trials trials{{[this] { return now; }, [this](auto at) { alarm = at; }, [this](const auto&) { return decision; },
+  Trials trials{{[this] { return now; }, [this](auto at) { alarm = at; },
+                 [this](const auto&, const auto& decided) { decided(decision); },
                  [this](const auto&, int size) { told.push_back("start " + std::to_string(size)); },
                  [this](const auto&) { told.push_back("cancel"); },
                  [this](const auto&, int, const std::string& why) { told.push_back("explain " + why); }}};
@@ -228,7 +229,7 @@ TEST(DecideTrial, IsOfTheCodeThatWasProfiled) {
   other.entry.changed.insert("/project/net.py");
   EXPECT_EQ(other.decide().kind, Kind::kRefused);
   Settled failed;
-  failed.entry.failed = Failed{};
+  failed.entry.failed = FailedRun{};
   EXPECT_EQ(failed.decide().kind, Kind::kRefused);
 }
 

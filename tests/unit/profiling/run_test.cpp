@@ -23,11 +23,11 @@ worker::Finished finished_with(std::string recording) {
 
 TEST(AnalyseRun, RefusesADamagedRecording) {
   const auto outcome = analyse_run(finished_with("12345"), {});
-  const auto* failure = std::get_if<RunFailure>(&outcome);
-  ASSERT_NE(failure, nullptr);
-  EXPECT_EQ(failure->failure.kind, protocol::FailureKind::kWorkerProtocol);
-  EXPECT_THAT(failure->failure.message, ::testing::HasSubstr("recording"));
-  EXPECT_EQ(failure->output, "its last words");
+  ASSERT_TRUE(outcome.has_error());
+  const RunFailure& failure = outcome.error();
+  EXPECT_EQ(failure.kind, protocol::FailureKind::kWorkerProtocol);
+  EXPECT_THAT(failure.message, ::testing::HasSubstr("recording"));
+  EXPECT_EQ(failure.output, "its last words");
 }
 
 worker::Finished finished_on(const protocol::RunDevice& device) {
@@ -42,8 +42,8 @@ worker::Finished finished_on(const protocol::RunDevice& device) {
 
 TEST(AnalyseRun, TakesWhatIsAvailableOfADeviceForTheCapacity) {
   const auto outcome = analyse_run(finished_on({"cuda", "H100", 80'000, 79'000, "expandable_segments:True", 0.5}), {});
-  const auto* run = std::get_if<ProfileRun>(&outcome);
-  ASSERT_NE(run, nullptr);
+  ASSERT_TRUE(outcome.has_value());
+  const ProfileRun* run = &*outcome;
   EXPECT_EQ(run->profile.capacity_bytes, 79'000U);
   ASSERT_NE(run->profile.allocator, nullptr);
   EXPECT_EQ(run->profile.allocator->setup.conf, "expandable_segments:True,per_process_memory_fraction:0.5");
@@ -54,8 +54,8 @@ TEST(AnalyseRun, TakesWhatIsAvailableOfADeviceForTheCapacity) {
 
 TEST(AnalyseRun, SaysThatAnAllocatorHasNoModel) {
   const auto outcome = analyse_run(finished_on({"cuda", "H100", 80'000, 79'000, "backend:cudaMallocAsync", 1}), {});
-  const auto* run = std::get_if<ProfileRun>(&outcome);
-  ASSERT_NE(run, nullptr);
+  ASSERT_TRUE(outcome.has_value());
+  const ProfileRun* run = &*outcome;
   EXPECT_EQ(run->profile.allocator, nullptr);
   EXPECT_THAT(run->profile.warnings, ::testing::Contains(::testing::HasSubstr("cudaMallocAsync")));
 }
@@ -64,10 +64,10 @@ TEST(AnalyseRun, PassesOnWhatWentWrong) {
   worker::Finished finished{
       protocol::failure_of(protocol::FailureKind::kException, "iteration", "ValueError"), "words", {}};
   const auto outcome = analyse_run(std::move(finished), {});
-  const auto* failure = std::get_if<RunFailure>(&outcome);
-  ASSERT_NE(failure, nullptr);
-  EXPECT_EQ(failure->failure.kind, protocol::FailureKind::kException);
-  EXPECT_EQ(failure->output, "words");
+  ASSERT_TRUE(outcome.has_error());
+  const RunFailure& failure = outcome.error();
+  EXPECT_EQ(failure.kind, protocol::FailureKind::kException);
+  EXPECT_EQ(failure.output, "words");
 }
 
 TEST(PlanRun, TakesTheLimitForTheCapacity) {

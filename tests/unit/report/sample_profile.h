@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/prediction/predictor.h"
 #include "analysis/profile.h"
 #include "analysis/time/time_model.h"
 
@@ -195,7 +196,6 @@ class ResnetBuilder {
 };
 
 inline void add_models(analysis::Profile& profile) {
-  profile.memory_model = analysis::Line{118.3e6, 318.4e6, 0.9912, 14.2e6, 4, 10, 5, 14.3e6, 60.6e6};
   profile.time_samples = {{2, {486.1, 482.0, 491.3}, 14},
                           {3, {684.2, 679.8, 690.1}, 12},
                           {4, {0, 0, 0}, 21},
@@ -205,13 +205,13 @@ inline void add_models(analysis::Profile& profile) {
   profile.time_samples[2].rounds = 21;
   profile.time_samples[2].outliers = {1, 1.62};
   profile.aa_noise = 0.0042;
-  profile.time_model = analysis::fit_time_model(profile.time_samples);
+  profile.memory_samples = {{2, 561120256}, {3, 668811264}, {4, profile.peak_bytes}, {5, 917504000}, {6, 1031798784}};
+  analysis::fit_models(profile);
   const analysis::Piece& whole = profile.time_model->pieces.front();
   for (analysis::LineCost& line : profile.lines) {
     const double part = line.self_ms / profile.iteration.ms.value;
     line.self_model = {{1, part * whole.slope, part * whole.intercept}};
   }
-  profile.memory_samples = {{2, 561120256}, {3, 668811264}, {4, profile.peak_bytes}, {5, 917504000}, {6, 1031798784}};
 }
 
 /// examples/resnet50 at batch 4 with invented figures whose sums close: lines and named items make the iteration,

@@ -209,7 +209,8 @@ TEST(TextReport, AnswersOnlyWhatTheModelsAllow) {
 
   const std::vector<void (*)(Profile&)> unusable = {
       [](Profile& p) { p.time_model.reset(); }, [](Profile& p) { p.time_model->r2 = 0.5; },
-      [](Profile& p) { p.time_samples.resize(1); }, [](Profile& p) { p.skipped[0].batch_size = 8; }};
+      [](Profile& p) { p.time_samples.resize(1), analysis::fit_models(p); },
+      [](Profile& p) { p.skipped[0].batch_size = 8; }};
   for (const auto change : unusable) {
     Profile changed = profile;
     change(changed);

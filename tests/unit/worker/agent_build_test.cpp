@@ -31,10 +31,7 @@ protocol::WorkerEnvironment environment() {
 
 class AgentBuild : public ::testing::Test {
  protected:
-  AgentBuild() {
-    std::string error;
-    sources_ = unpack_sources(cache_.path().string(), error);
-  }
+  AgentBuild() { sources_ = *unpack_sources(cache_.path().string()); }
 
   /// Makes the script the compiler. It finds the file it shall write after -o, in $output.
   void compiler(const std::string& script) {

@@ -17,14 +17,20 @@ using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 using testing::Variable;
 
-std::string cache_in(const fs::path& folder, std::string& error) {
+base::Result<std::string> cache_in(const fs::path& folder) {
   const Variable cache("RIDGELINE_CACHE", folder.string());
-  return cache_folder(error);
+  return cache_folder();
+}
+
+/// What there is, or why there is none: never mistaken for the other in these tests.
+std::string text_of(const base::Result<std::string>& result) {
+  return result ? *result : "error: " + result.error().message();
 }
 
 void expect_refused(const fs::path& folder, const std::string& words) {
-  std::string error;
-  EXPECT_EQ(cache_in(folder, error), "");
+  const auto refused = cache_in(folder);
+  ASSERT_FALSE(refused.has_value()) << *refused;
+  const std::string error = refused.error().message();
   EXPECT_THAT(error, HasSubstr(words));
   EXPECT_THAT(error, HasSubstr(folder.string()));
   EXPECT_THAT(error, HasSubstr("RIDGELINE_CACHE"));  // what to do
@@ -32,11 +38,9 @@ void expect_refused(const fs::path& folder, const std::string& words) {
 
 TEST(CacheFolder, IsMadeForUsAlone) {
   const TemporaryFolder folder;
-  std::string error;
-  EXPECT_EQ(cache_in(folder / "a/b/cache", error), (folder / "a/b/cache").string());
+  EXPECT_EQ(text_of(cache_in(folder / "a/b/cache")), (folder / "a/b/cache").string());
   EXPECT_EQ(fs::status(folder / "a/b/cache").permissions(), fs::perms::owner_all);
-  EXPECT_EQ(cache_in(folder / "a/b/cache", error), (folder / "a/b/cache").string());
-  EXPECT_EQ(error, "");
+  EXPECT_EQ(text_of(cache_in(folder / "a/b/cache")), (folder / "a/b/cache").string());
 }
 
 TEST(CacheFolder, IsClosedToOthersWhoCouldReadIt) {
@@ -44,8 +48,7 @@ TEST(CacheFolder, IsClosedToOthersWhoCouldReadIt) {
   for (const fs::perms others : {fs::perms::others_read, fs::perms::group_exec, fs::perms::group_read}) {
     fs::create_directories(folder / "cache");
     fs::permissions(folder / "cache", fs::perms::owner_all | others);
-    std::string error;
-    EXPECT_EQ(cache_in(folder / "cache", error), (folder / "cache").string()) << error;
+    EXPECT_EQ(text_of(cache_in(folder / "cache")), (folder / "cache").string());
     EXPECT_EQ(fs::status(folder / "cache").permissions(), fs::perms::owner_all);
   }
 }
@@ -54,13 +57,12 @@ TEST(CacheFolder, FollowsTheUsualVariables) {
   const TemporaryFolder folder;
   const Variable none("RIDGELINE_CACHE", std::nullopt);
   const Variable home("HOME", (folder / "home").string());
-  std::string error;
   {
     const Variable base("XDG_CACHE_HOME", (folder / "xdg").string());
-    EXPECT_EQ(cache_folder(error), (folder / "xdg/ridgeline").string());
+    EXPECT_EQ(text_of(cache_folder()), (folder / "xdg/ridgeline").string());
   }
   const Variable base("XDG_CACHE_HOME", std::nullopt);
-  EXPECT_EQ(cache_folder(error), (folder / "home/.cache/ridgeline").string());
+  EXPECT_EQ(text_of(cache_folder()), (folder / "home/.cache/ridgeline").string());
 }
 
 TEST(CacheFolder, IsRefusedWhenOthersCanWriteToIt) {
@@ -94,9 +96,9 @@ TEST(CacheFolder, SaysWhyItCannotBeMade) {
 
 TEST(UnpackSources, WritesEveryEmbeddedFile) {
   const TemporaryFolder cache;
-  std::string error;
-  const fs::path root = unpack_sources(cache.path().string(), error);
-  ASSERT_NE(root, "") << error;
+  const auto unpacked = unpack_sources(cache.path().string());
+  ASSERT_TRUE(unpacked.has_value()) << unpacked.error().message();
+  const fs::path root = *unpacked;
   ASSERT_FALSE(embedded_files().empty());
   for (const EmbeddedFile& file : embedded_files()) {
     EXPECT_EQ(content_of(root / file.path), file.content) << file.path;
@@ -106,8 +108,7 @@ TEST(UnpackSources, WritesEveryEmbeddedFile) {
 
 TEST(UnpackSources, RepairsAndKeeps) {
   const TemporaryFolder cache;
-  std::string error;
-  const fs::path root = unpack_sources(cache.path().string(), error);
+  const fs::path root = *unpack_sources(cache.path().string());
   const EmbeddedFile& damaged = embedded_files().front();
   const EmbeddedFile& missing = embedded_files().back();
   const EmbeddedFile& good = embedded_files()[1];
@@ -115,7 +116,7 @@ TEST(UnpackSources, RepairsAndKeeps) {
   fs::last_write_time(root / good.path, written);
   std::ofstream(root / damaged.path, std::ios::app) << "damage";
   fs::remove(root / missing.path);
-  EXPECT_EQ(unpack_sources(cache.path().string(), error), root);
+  EXPECT_EQ(text_of(unpack_sources(cache.path().string())), root);
   EXPECT_EQ(content_of(root / damaged.path), damaged.content);
   EXPECT_EQ(content_of(root / missing.path), missing.content);
   EXPECT_EQ(fs::last_write_time(root / good.path), written) << "what is right is left alone";
@@ -126,19 +127,19 @@ TEST(UnpackSources, RepairsAndKeeps) {
 
 TEST(UnpackSources, SaysWhyItCannot) {
   const TemporaryFolder folder;
-  std::string error;
-  EXPECT_EQ(unpack_sources(folder.file("cache", "").string(), error), "");
-  EXPECT_THAT(error, HasSubstr((folder / "cache").string()));
+  const auto refused = unpack_sources(folder.file("cache", "").string());
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().message(), HasSubstr((folder / "cache").string()));
 }
 
 TEST(UnpackSources, SaysThatAFolderStandsInTheWay) {
   const TemporaryFolder cache;
-  std::string error;
-  const fs::path root = unpack_sources(cache.path().string(), error);
+  const fs::path root = *unpack_sources(cache.path().string());
   fs::remove(root / embedded_files().front().path);
   fs::create_directories(root / embedded_files().front().path);
-  EXPECT_EQ(unpack_sources(cache.path().string(), error), "");
-  EXPECT_THAT(error, HasSubstr("directory"));
+  const auto refused = unpack_sources(cache.path().string());
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().message(), HasSubstr("directory"));
 }
 
 TEST(SourcesHash, IsStable) {

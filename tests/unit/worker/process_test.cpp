@@ -20,10 +20,9 @@ using ::testing::Pair;
 using testing::TemporaryFolder;
 
 pid_t start(const SpawnOptions& options) {
-  std::string error;
-  const pid_t process = spawn(options, error);
-  EXPECT_NE(process, 0) << error;
-  return process;
+  const auto process = spawn(options);
+  EXPECT_TRUE(process.has_value()) << process.error().message();
+  return process ? *process : 0;
 }
 
 int wait_for(pid_t process) {
@@ -76,9 +75,10 @@ TEST(Spawn, TellsExitCodeAndSignal) {
 TEST(Spawn, FindsProgramsOnThePath) { EXPECT_EQ(wait_for(start({{"true"}, "", {}})), 0); }
 
 TEST(Spawn, SaysWhichProgramIsMissing) {
-  std::string error;
   const std::vector<pid_t> before = testing::children("Z");
-  EXPECT_EQ(spawn({{"/no/such/program"}, "", {}}, error), 0);
+  const auto failed = spawn({{"/no/such/program"}, "", {}});
+  ASSERT_FALSE(failed.has_value());
+  const std::string error = failed.error().message();
   EXPECT_THAT(error, HasSubstr("/no/such/program"));
   EXPECT_THAT(error, HasSubstr("No such file"));
   EXPECT_EQ(testing::children("Z"), before);
@@ -86,11 +86,12 @@ TEST(Spawn, SaysWhichProgramIsMissing) {
 
 TEST(Spawn, SaysWhatIsWrongWithAProgram) {
   const TemporaryFolder folder;
-  std::string error;
-  EXPECT_EQ(spawn({{folder.file("plain", "#!/bin/sh\n").string()}, "", {}}, error), 0);
-  EXPECT_THAT(error, HasSubstr("Permission denied"));
-  EXPECT_EQ(spawn({{"true"}, (folder / "missing").string(), {}}, error), 0);
-  EXPECT_THAT(error, HasSubstr("No such file"));
+  const auto not_executable = spawn({{folder.file("plain", "#!/bin/sh\n").string()}, "", {}});
+  ASSERT_FALSE(not_executable.has_value());
+  EXPECT_THAT(not_executable.error().message(), HasSubstr("Permission denied"));
+  const auto no_folder = spawn({{"true"}, (folder / "missing").string(), {}});
+  ASSERT_FALSE(no_folder.has_value());
+  EXPECT_THAT(no_folder.error().message(), HasSubstr("No such file"));
 }
 
 TEST(Spawn, StartsInTheFolder) {

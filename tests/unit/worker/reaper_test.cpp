@@ -17,10 +17,9 @@ namespace {
 class ReaperTest : public ::testing::Test {
  protected:
   pid_t start(const std::string& command) {
-    std::string error;
-    const pid_t process = spawn({{"/bin/sh", "-c", command}, "", {}}, error);
-    EXPECT_NE(process, 0) << error;
-    return process;
+    const auto process = spawn({{"/bin/sh", "-c", command}, "", {}});
+    EXPECT_TRUE(process.has_value()) << process.error().message();
+    return process ? *process : 0;
   }
   /// Waits until they have ended, and does not reap them.
   bool wait_for_ends(std::initializer_list<pid_t> processes) {

@@ -43,10 +43,9 @@ class WarmWorker : public ::testing::Test {
     ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
     std::ofstream(folder_ / "entry.py") << kEntry;
-    std::string error;
-    const std::string cache = cache_folder(error);
-    ASSERT_FALSE(cache.empty()) << error;
-    worker_.emplace(loop_, reaper_, WorkerOptions{python, cache});
+    const auto cache = cache_folder();
+    ASSERT_TRUE(cache.has_value()) << cache.error().message();
+    worker_.emplace(loop_, reaper_, WorkerOptions{python, *cache});
   }
   void TearDown() override {
     worker_.reset();

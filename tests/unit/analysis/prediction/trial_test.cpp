@@ -67,6 +67,7 @@ TEST(WhyNotTried, DoesNotTrustAModelThatNothingHasChecked) {
   Profile profile = profile_at_8();
   profile.time_samples.pop_back();
   profile.memory_samples.pop_back();
+  fit_models(profile);
   const BatchPrediction batch = predicted(profile, 16);
   ASSERT_FALSE(batch.peak_bytes->interval.has_value());
   EXPECT_THAT(why_not_tried(profile, batch, static_cast<std::uint64_t>(1.3 * batch.peak_bytes->value)),
@@ -77,6 +78,7 @@ TEST(WhyNotTried, RefusesWhatTakesTooLong) {
   Profile profile = profile_at_8(30);  // 780 ms at 8: the reference alone takes 16 s
   EXPECT_THAT(why_not_tried(profile, predicted(profile, 64), kPlenty), Optional(HasSubstr("could take")));
   profile.time_samples.clear();
+  fit_models(profile);
   EXPECT_THAT(why_not_tried(profile, predicted(profile, 12), kPlenty), Optional(HasSubstr("not known")));
 }
 

@@ -53,11 +53,11 @@ TEST(FitLine, AgreesWithAnscombe) {
   const Prediction at_mean = predict(*line, 9);
   EXPECT_TRUE(at_mean.known);
   EXPECT_NEAR(at_mean.y.value, 7.50091, 1e-5);
-  EXPECT_NEAR(at_mean.y.high - at_mean.y.value, 2.262 * 1.23660 * std::sqrt(1 + 1.0 / 11), 1e-4);
+  EXPECT_NEAR(at_mean.y.high - at_mean.y.value, 2.262157 * 1.23660 * std::sqrt(1 + 1.0 / 11), 1e-4);
   EXPECT_NEAR(at_mean.y.high - at_mean.y.value, at_mean.y.value - at_mean.y.low, 1e-12);
   // Outside of the data it widens with the distance.
   const Prediction outside = predict(*line, 30);
-  EXPECT_NEAR(outside.y.high - outside.y.value, 2.262 * 1.23660 * std::sqrt(1 + 1.0 / 11 + 21.0 * 21 / 110), 1e-4);
+  EXPECT_NEAR(outside.y.high - outside.y.value, 2.262157 * 1.23660 * std::sqrt(1 + 1.0 / 11 + 21.0 * 21 / 110), 1e-4);
 }
 
 TEST(FitLine, OfTwoPointsHasNoKnownInterval) {

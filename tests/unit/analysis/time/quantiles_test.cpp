@@ -50,7 +50,7 @@ TEST(Quantiles, NeverThrow) {
   for (const int degrees : {std::numeric_limits<int>::min(), -1, 0, std::numeric_limits<int>::max()}) {
     EXPECT_TRUE(std::isfinite(student_t95(degrees))) << degrees;
   }
-  for (const std::size_t count : {0, 1, 5}) {
+  for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{5}}) {
     EXPECT_EQ(median_rank95(count), 0U);
   }
   const std::size_t many = std::size_t{1} << 40U;

@@ -1,0 +1,340 @@
+#include "methods/method_table.h"
+
+#include <exception>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "methods/answers_json.h"
+#include "methods/batch_size.h"
+#include "methods/code_action.h"
+#include "methods/code_lens.h"
+#include "methods/hover.h"
+#include "methods/inlay_hint.h"
+#include "methods/open_report.h"
+#include "methods/parameters.h"
+#include "methods/status.h"
+#include "protocol/json_fields.h"
+
+namespace ridgeline::methods {
+
+namespace {
+
+using protocol::Json;
+using protocol::ResponseError;
+namespace code = protocol::error_code;
+
+/// Answers with what the task returns or throws.
+base::Task<void> respond_with(session::Reply reply, base::Task<session::Outcome> task) {
+  std::exception_ptr thrown;
+  try {
+    session::Outcome outcome = co_await std::move(task);
+    reply.answer(std::move(outcome));
+  } catch (const base::OwnerGone&) {
+    throw;  // nobody waits for an answer
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  if (thrown != nullptr) {
+    reply.answer(session::error_of(thrown));
+  }
+}
+
+/// What `make` returns of the document of `question`, called once that has been parsed; null: it is not open.
+base::Task<session::Outcome> when_parsed(Workspace& workspace, Workspace::Question question,
+                                         std::function<session::Outcome(const Snapshot*)> make) {
+  const auto begin = [&](std::function<void(session::Outcome)> done) {
+    const auto answer = [done, make = std::move(make)](const Snapshot* snapshot) {
+      session::Outcome made = Json();
+      try {
+        made = make(snapshot);
+      } catch (...) {
+        made = session::error_of(std::current_exception());
+      }
+      done(std::move(made));
+    };
+    const auto give_up = [done] {
+      done(ResponseError{code::kContentModified,
+                         "The text was changed again and again before it could be parsed.",
+                         {{"reason", "changing"}}});
+    };
+    workspace.when_ready(std::move(question), answer, give_up);
+  };
+  auto outcome = base::callback<session::Outcome>(begin);
+  co_return co_await std::move(outcome);
+}
+
+/// The profile that a method is about, by its id.
+base::Result<const Entry*, ResponseError> entry_with(const Entries& entries, const std::string& profile_id) {
+  const Entry* entry = entries.by_profile(profile_id);
+  if (entry == nullptr) {
+    return ResponseError{
+        code::kContentModified, "There is no profile " + profile_id.substr(0, 40) + " any more.", {{"reason", "gone"}}};
+  }
+  return entry;
+}
+
+// ---- about an open document
+
+protocol::DocumentDiagnosticReport document_diagnostics(const Context& context, const Snapshot& snapshot,
+                                                        const DocumentParams& /*params*/) {
+  protocol::DocumentDiagnosticReport report;
+  report.items = context.workspace.diagnostics_of(snapshot);
+  return report;
+}
+
+// ---- about a profile
+
+Json breakdown(const Context& context, const Entry& entry, const BreakdownParams& params) {
+  return breakdown_json(*entry.figures, node_of(*entry.figures, params.node),
+                        [&](const std::string& path) { return context.session().uri_of(path); });
+}
+
+Json predictions(const Context& /*context*/, const Entry& entry, const ProfileIdParams& /*params*/) {
+  return predictions_json(*entry.figures);
+}
+
+// ---- that wait
+
+base::Task<session::Outcome> line_costs(Context context, LineCostsParams params) {
+  const base::Result<const Entry*, ResponseError> entry = entry_with(context.entries, params.profile_id);
+  if (!entry) {
+    co_return entry.error();
+  }
+  const auto make = [figures = (*entry)->figures, node = params.node](const Snapshot* snapshot) -> session::Outcome {
+    if (snapshot == nullptr) {
+      throw protocol::InvalidValue("textDocument: it is not open");
+    }
+    if (snapshot->entry->figures != figures) {
+      throw protocol::InvalidValue("profileId: another profile has taken its place");
+    }
+    return line_costs_json(*snapshot, node.empty() ? nullptr : &node_of(*figures, node));
+  };
+  auto costs = when_parsed(context.workspace, {params.uri, *entry, std::nullopt}, make);
+  co_return co_await std::move(costs);
+}
+
+base::Task<session::Outcome> predict(Context context, PredictParams params) {
+  const base::Result<const Entry*, ResponseError> entry = entry_with(context.entries, params.profile_id);
+  if (!entry) {
+    co_return entry.error();
+  }
+  const auto make = [figures = (*entry)->figures, question = question_in(params.question)](const Snapshot* snapshot) {
+    return session::Outcome(prediction_json(*figures, question, snapshot));
+  };
+  auto prediction = when_parsed(context.workspace, {context.session().uri_of((*entry)->path)}, make);
+  co_return co_await std::move(prediction);
+}
+
+base::Task<session::Outcome> summary_of(const Context& context, const Entry& entry) {
+  const std::string uri = context.session().uri_of(entry.path);
+  const auto make = [&entry, uri](const Snapshot* snapshot) -> session::Outcome {
+    const auto* entry_point =
+        snapshot != nullptr && snapshot->source.entry_point().has_value() ? &*snapshot->source.entry_point() : nullptr;
+    return summary_json(entry, uri, entry_point == nullptr ? std::nullopt : batch_size_in_code(*entry_point));
+  };
+  return when_parsed(context.workspace, {uri}, make);
+}
+
+/// Of a document, or of a profile: a client learns the profile's id by its document.
+base::Task<session::Outcome> summary(Context context, SummaryParams params) {
+  if (params.profile_id.has_value()) {
+    const base::Result<const Entry*, ResponseError> entry = entry_with(context.entries, *params.profile_id);
+    if (!entry) {
+      co_return entry.error();
+    }
+    auto of_profile = summary_of(context, **entry);
+    co_return co_await std::move(of_profile);
+  }
+  const Entry* entry = context.entries.for_file(context.session().path_of(params.uri).value_or(""));
+  if (entry == nullptr) {
+    co_return Json();
+  }
+  auto of_document = summary_of(context, *entry);
+  co_return co_await std::move(of_document);
+}
+
+base::Task<session::Outcome> profile(Context context, ProfileParams params) {
+  auto profiled = context.flow.profile(context.workspace, params.uri, std::move(params.options), context.cancel);
+  const ProfileEnd end = co_await std::move(profiled);
+  if (end.has_error()) {
+    const profiling::RunFailure& failure = end.error();
+    const bool cancelled = failure.kind == protocol::FailureKind::kCancelled;
+    co_return ResponseError{cancelled ? code::kRequestCancelled : code::kRequestFailed, failure.message,
+                            failure_json(failure)};
+  }
+  auto answer = summary_of(context, **end);
+  co_return co_await std::move(answer);
+}
+
+base::Task<session::Outcome> set_batch_size(Context context, SetBatchSizeParams params) {
+  return context.writer.write(params.uri, params.batch_size);
+}
+
+base::Task<session::Outcome> status(Context context, StatusParams params) {
+  const auto path = params.uri.has_value() ? context.session().path_of(*params.uri) : std::nullopt;
+  Json status = status_json(context.session(), context.entries);
+  if (path.has_value()) {
+    auto target = target_json(context.workspace, context.entries, *path);
+    status["target"] = co_await std::move(target);
+  }
+  co_return status;
+}
+
+// ---- commands
+
+base::Task<session::Outcome> profile_command(Context context, CommandParams params) {
+  Json json = params.argument.is_object() ? params.argument : Json::object();
+  if (!params.work_done_token.is_null()) {
+    json["workDoneToken"] = params.work_done_token;
+  }
+  return profile(std::move(context), {{params.uri}, profile_options(json)});
+}
+
+base::Task<session::Outcome> cancel_command(Context context, CommandParams params) {
+  context.entries.cancel(context.session().path_of(params.uri).value_or(""));
+  co_return Json();
+}
+
+base::Task<session::Outcome> set_batch_size_command(Context context, CommandParams params) {
+  return context.writer.write(params.uri, protocol::value_as<int>(params.argument));
+}
+
+base::Task<session::Outcome> open_report_command(Context context, CommandParams params) {
+  return open_report(context.workspace, context.entries, params.uri);
+}
+
+// ---- the tables
+
+using Command = base::Task<session::Outcome> (*)(Context, CommandParams);
+
+const std::map<std::string, Command, std::less<>> kCommands = {{"ridgeline.cancel", cancel_command},
+                                                               {"ridgeline.openReport", open_report_command},
+                                                               {"ridgeline.profile", profile_command},
+                                                               {"ridgeline.setBatchSize", set_batch_size_command}};
+
+base::Task<session::Outcome> execute_command(Context context, CommandParams params) {
+  const auto command = kCommands.find(params.command);
+  if (command == kCommands.end()) {
+    throw protocol::InvalidValue("command: there is no " + params.command.substr(0, 80));
+  }
+  return command->second(std::move(context), std::move(params));
+}
+
+/// A request: its name, and a function of typed parameters.
+template <typename Params, typename Function>
+struct Method {
+  const char* name;
+  Function run;
+
+  session::RequestHandler handler(const ContextOf& context_of) const {
+    return [context_of, run = run](session::Session& session, const Json& json, session::Reply reply,
+                                   session::CancelToken cancel) {
+      Params params;
+      from_json(json, params);
+      Context context = context_of(session);
+      context.cancel = std::move(cancel);
+      base::start(session.loop(), respond_with(std::move(reply), run(std::move(context), std::move(params))));
+    };
+  }
+};
+
+/// A method that waits for something.
+template <typename Params>
+auto task(const char* name, base::Task<session::Outcome> (*run)(Context, Params)) {
+  return Method<Params, decltype(run)>{name, run};
+}
+
+/// A method about a profile that is there.
+template <typename Params>
+auto on_profile(const char* name, Json (*make)(const Context&, const Entry&, const Params&)) {
+  const auto run = [make](Context context, Params params) -> base::Task<session::Outcome> {
+    const base::Result<const Entry*, ResponseError> entry = entry_with(context.entries, params.profile_id);
+    if (!entry) {
+      co_return entry.error();
+    }
+    co_return make(context, **entry, params);
+  };
+  return Method<Params, decltype(run)>{name, run};
+}
+
+template <typename Value>
+Json json_of(const Value& value) {
+  return value;
+}
+template <typename Value>
+Json json_of(const std::optional<Value>& value) {
+  return value.has_value() ? Json(*value) : Json();
+}
+
+/// A method about an open document, once it is parsed: `make(snapshot, params)` or `make(context, snapshot, params)`.
+/// Of what is not open the result is empty.
+template <typename Params, typename Make>
+auto on_document(const char* name, Make make) {
+  const auto run = [make](Context context, Params params) -> base::Task<session::Outcome> {
+    Workspace::Question question{params.uri};
+    if constexpr (requires { params.position; }) {
+      question.position = params.position;
+    }
+    return when_parsed(context.workspace, std::move(question), [=](const Snapshot* snapshot) -> session::Outcome {
+      if constexpr (std::is_invocable_v<Make, const Snapshot&, const Params&>) {
+        using Result = std::invoke_result_t<Make, const Snapshot&, const Params&>;
+        return json_of(snapshot != nullptr ? make(*snapshot, params) : Result());
+      } else {
+        using Result = std::invoke_result_t<Make, const Context&, const Snapshot&, const Params&>;
+        return json_of(snapshot != nullptr ? make(context, *snapshot, params) : Result());
+      }
+    });
+  };
+  return Method<Params, decltype(run)>{name, run};
+}
+
+/// Every request that a client may send.
+template <typename Visit>
+void for_each_method(Visit visit) {
+  visit(on_document<HoverParams>("textDocument/hover", hover));
+  visit(on_document<RangeParams>("textDocument/inlayHint", inlay_hints));
+  visit(on_document<DocumentParams>("textDocument/codeLens", code_lenses));
+  visit(on_document<CodeActionParams>("textDocument/codeAction", code_actions));
+  visit(on_document<DocumentParams>("textDocument/diagnostic", document_diagnostics));
+  visit(on_profile("ridgeline/breakdown", breakdown));
+  visit(on_profile("ridgeline/predictions", predictions));
+  visit(task("ridgeline/lineCosts", line_costs));
+  visit(task("ridgeline/predict", predict));
+  visit(task("ridgeline/profile", profile));
+  visit(task("ridgeline/setBatchSize", set_batch_size));
+  visit(task("ridgeline/status", status));
+  visit(task("ridgeline/summary", summary));
+  visit(task("workspace/executeCommand", execute_command));
+}
+
+}  // namespace
+
+std::map<std::string, session::RequestHandler, std::less<>> requests(const ContextOf& context_of) {
+  std::map<std::string, session::RequestHandler, std::less<>> handlers;
+  for_each_method([&](const auto& method) { handlers.emplace(method.name, method.handler(context_of)); });
+  return handlers;
+}
+
+std::vector<std::string> own_methods() {
+  std::vector<std::string> names = {"ridgeline/profileChanged"};
+  for_each_method([&](const auto& method) {
+    if (std::string_view(method.name).starts_with("ridgeline/")) {
+      names.emplace_back(method.name);
+    }
+  });
+  return names;
+}
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, run] : kCommands) {
+    names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace ridgeline::methods

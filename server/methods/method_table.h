@@ -1,0 +1,41 @@
+// The methods of the language server: one line each, a name and a function of typed parameters.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "methods/batch_size_writer.h"
+#include "methods/entries.h"
+#include "methods/profiling_flow.h"
+#include "methods/workspace.h"
+#include "session/cancel.h"
+#include "session/method_table.h"
+#include "session/reply.h"
+
+namespace ridgeline::methods {
+
+/// What a method has beside its parameters: the client that asks, and what all clients share. They live as long as the
+/// client's session: a task has to ask workspace.while_open() after each wait.
+struct Context {
+  Workspace& workspace;
+  BatchSizeWriter& writer;
+  Entries& entries;
+  ProfilingFlow& flow;
+  session::CancelToken cancel{};
+
+  session::Session& session() const { return workspace.session(); }
+};
+
+/// The part of a context that is the client's; the cancel token is added.
+using ContextOf = std::function<Context(session::Session&)>;
+
+/// Every request that a client may send, by its name.
+std::map<std::string, session::RequestHandler, std::less<>> requests(const ContextOf& context_of);
+
+/// Names of our own methods, and of the commands, as the server announces them.
+std::vector<std::string> own_methods();
+std::vector<std::string> command_names();
+
+}  // namespace ridgeline::methods
