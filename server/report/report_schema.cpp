@@ -104,7 +104,7 @@ class SchemaBuilder {
 
   static Json number_schema(const Number& limit) {
     Json schema = {{"type", "number"}};
-    const bool is_least_whole = limit.least == std::trunc(limit.least);
+    const bool is_least_whole = std::isfinite(limit.least) && limit.least == std::trunc(limit.least);
     const Json least = is_least_whole ? Json(static_cast<std::int64_t>(limit.least)) : Json(limit.least);
     if (std::isfinite(limit.least)) schema[limit.is_above ? "exclusiveMinimum" : "minimum"] = least;
     if (std::isfinite(limit.most)) schema["maximum"] = limit.most;

@@ -87,7 +87,7 @@ def test_a_row_that_does_not_parse_is_dropped_and_the_entry_profiled_anew(cache:
     first, _ = run_in(cache, "profile")
     assert run_in(cache, "predict", "--batch-size", "8")[0]["profile"]["id"] == first["id"]
     with sqlite3.connect(cache / "profiles.sqlite") as database:
-        database.execute("UPDATE profiles SET report = replace(report, '\"version\": 1', '\"version\": 7')")
+        database.execute("UPDATE profiles SET report = replace(report, '\"version\": 2', '\"version\": 7')")
     database.close()
     again, warning = run_in(cache, "predict", "--batch-size", "8")
     assert not again["profile"]["stored"]
