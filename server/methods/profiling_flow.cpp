@@ -129,9 +129,12 @@ base::Task<ProfileEnd> ProfilingFlow::profile(Workspace& workspace, std::string 
     }));
     co_await std::move(vouched);
   }
-  auto agreement = agreed(workspace, *target);
-  if (!co_await std::move(agreement)) {
-    co_return not_trusted(*target);
+  auto permission = may_run(workspace, *target);
+  if (!co_await std::move(permission)) {
+    auto agreement = ask(workspace, *target);
+    if (!co_await std::move(agreement)) {
+      co_return not_trusted(*target);
+    }
   }
   auto end = run(workspace, std::move(request), std::move(*target), std::move(options.params), cancel);
   co_return co_await std::move(end);
@@ -169,20 +172,15 @@ base::Task<ProfileEnd> ProfilingFlow::run(Workspace& workspace, profiling::Profi
   }
 }
 
-base::Task<bool> ProfilingFlow::agreed(Workspace& workspace, profiling::Target target) {
+base::Task<bool> ProfilingFlow::may_run(Workspace& workspace, const profiling::Target& target) {
   const bool vouches = editor_vouches(workspace.session().client().options);
-  auto check = workspace.while_open(entries_.ask_consent([target, vouches](Consent& consent) {
+  return workspace.while_open(entries_.ask_consent([target, vouches](Consent& consent) {
     if (!consent.holds(target, vouches)) {
       return false;
     }
     consent.rely_on(target);
     return true;
   }));
-  if (co_await std::move(check)) {
-    co_return true;
-  }
-  auto answer = ask(workspace, std::move(target));
-  co_return co_await std::move(answer);
 }
 
 base::Task<bool> ProfilingFlow::ask(Workspace& workspace, profiling::Target target) {
@@ -190,15 +188,15 @@ base::Task<bool> ProfilingFlow::ask(Workspace& workspace, profiling::Target targ
     bool holds = false;  ///< else something else stands there now
     std::string problem;
   };
+  asking_.insert({&workspace, target.entry});  // before anything is awaited: a save in between does not ask as well
   for (;;) {
     auto identified = workspace.while_open(entries_.ask_consent(
         [target](Consent& consent) { return std::pair(consent.identify(target), consent.held(target)); }));
     const auto [asked_about, held] = co_await std::move(identified);
-    asking_.insert({&workspace, target.entry});
     auto chosen = choice_of(workspace.session(), question(target, held));
     const auto choice = co_await std::move(chosen);
-    asking_.erase({&workspace, target.entry});
     if (choice != kYes || !asked_about.has_value()) {
+      asking_.erase({&workspace, target.entry});
       co_return false;
     }
     auto kept = workspace.while_open(entries_.ask_consent([target, identity = *asked_about](Consent& consent) {
@@ -208,6 +206,7 @@ base::Task<bool> ProfilingFlow::ask(Workspace& workspace, profiling::Target targ
     }));
     const Agreed agreed_now = co_await std::move(kept);
     if (agreed_now.holds) {
+      asking_.erase({&workspace, target.entry});
       if (!agreed_now.problem.empty()) {
         workspace.session().log(protocol::MessageType::kWarning, agreed_now.problem);
       }
@@ -249,10 +248,16 @@ base::Task<void> ProfilingFlow::profile_saved(Workspace& workspace, std::string 
   if (!target || asking_.contains({&workspace, target->entry})) {
     co_return;
   }
-  auto agreement = agreed(workspace, *target);
-  if (!co_await std::move(agreement)) {
-    entries_.leave_saves_alone(target->entry);
-    co_return;
+  auto permission = may_run(workspace, *target);
+  if (!co_await std::move(permission)) {
+    if (asking_.contains({&workspace, target->entry})) {
+      co_return;  // another save was quicker
+    }
+    auto agreement = ask(workspace, *target);
+    if (!co_await std::move(agreement)) {
+      entries_.leave_saves_alone(target->entry);
+      co_return;
+    }
   }
   auto profiled = run(workspace, std::move(request), *target, nullptr, {});
   const ProfileEnd end = co_await std::move(profiled);

@@ -47,8 +47,8 @@ class ProfilingFlow {
 
   base::Task<ProfileEnd> run(Workspace& workspace, profiling::ProfileRequest request, profiling::Target target,
                              protocol::Json params, session::CancelToken cancel);
-  /// Whether the user has agreed that the code may run; asks, where that is not known.
-  base::Task<bool> agreed(Workspace& workspace, profiling::Target target);
+  /// Whether the user has agreed that the code may run. Asks nobody.
+  base::Task<bool> may_run(Workspace& workspace, const profiling::Target& target);
   /// The user, until what he agreed to is what stands there.
   base::Task<bool> ask(Workspace& workspace, profiling::Target target);
   base::Task<void> profile_saved(Workspace& workspace, std::string entry);
