@@ -55,7 +55,7 @@ RunInbox::RunInbox(std::uint64_t recording_bytes, std::function<void(const proto
     : limit_(recording_bytes), progress_(std::move(progress)), choose_(std::move(choose)) {}
 
 std::optional<protocol::Failure> RunInbox::feed(std::string_view bytes) {
-  if (closed_ || told_.has_value()) {
+  if (closed_ || runner_failure_.has_value()) {
     return std::nullopt;
   }
   frames_.feed(bytes);
@@ -63,7 +63,7 @@ std::optional<protocol::Failure> RunInbox::feed(std::string_view bytes) {
     const auto* frame = std::get_if<protocol::Frame>(&*next);
     auto problem = frame != nullptr ? take(*frame) : channel_broken(std::get<protocol::FrameError>(*next).what);
     closed_ = problem.has_value();
-    if (closed_ || told_.has_value()) {
+    if (closed_ || runner_failure_.has_value()) {
       return problem;
     }
   }
@@ -133,8 +133,8 @@ std::optional<protocol::Failure> RunInbox::take_message(protocol::WorkerMessage 
       return too_many_batches();
     }
     skipped_.push_back(std::move(skipped->failure));
-  } else if (auto* told = std::get_if<protocol::Failure>(&message)) {
-    told_ = std::move(*told);
+  } else if (auto* reported = std::get_if<protocol::Failure>(&message)) {
+    runner_failure_ = std::move(*reported);
   } else if (auto* result = std::get_if<protocol::RunResult>(&message)) {
     result_ = std::move(*result);
   }

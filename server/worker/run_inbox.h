@@ -46,15 +46,15 @@ class RunInbox {
            std::function<void(const protocol::SizesAsked&)> choose);
 
   /// Why the run must end at once (kinds `channel-broken`, `recording-too-large` and `worker-protocol`, without a
-  /// stage), or nothing. After that, and after the runner told a failure, the rest of the channel is ignored.
+  /// stage), or nothing. After that, and after the runner has reported a failure, the rest of the channel is ignored.
   std::optional<protocol::Failure> feed(std::string_view bytes);
 
   /// What has come so far. A batch size without a recording or without times may still get them.
   const std::vector<MeasuredBatch>& batches() const { return batches_; }
-  /// The device of the step, once the runner has told of the user's batch size.
+  /// The device of the step, once the runner has reported the user's batch size.
   const protocol::RunDevice* device() const { return result_.has_value() ? &result_->device : nullptr; }
-  /// What the runner itself told of its failure; it ends by itself.
-  const std::optional<protocol::Failure>& told() const { return told_; }
+  /// What the runner itself has reported of its failure; it ends by itself.
+  const std::optional<protocol::Failure>& runner_failure() const { return runner_failure_; }
   /// Whether the runner has said that it measured everything. Whether that is so, only take_measured() knows.
   bool has_final_result() const { return result_.has_value() && result_->is_final; }
   /// What was measured until now; nothing when the user's batch size is not recorded yet. A batch size without bare
@@ -80,7 +80,7 @@ class RunInbox {
   int asked_ = 0;  ///< how often
   protocol::FrameDecoder frames_;
   bool closed_ = false;
-  std::optional<protocol::Failure> told_;
+  std::optional<protocol::Failure> runner_failure_;
   std::optional<protocol::RunResult> result_;
   std::vector<MeasuredBatch> batches_;
   std::vector<protocol::Failure> skipped_;

@@ -1,0 +1,341 @@
+#include "worker/run.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+#include <exception>
+#include <utility>
+
+#include "worker/stack_dump.h"
+
+namespace ridgeline::worker {
+
+namespace asio = boost::asio;
+using asio::local::stream_protocol;
+using protocol::FailureKind;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr milliseconds kTermGrace{100};
+constexpr milliseconds kKillGrace{80};
+/// Of what is left of the time limit, what timing chosen batch sizes may take.
+constexpr double kShareOfLimit = 0.5;
+/// CHANNEL_LOST of profiler/runner/ridgeline_runner/session.py.
+constexpr int kChannelLost = 71;
+
+std::string seconds_text(milliseconds duration) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(duration).count()) + " s";
+}
+
+}  // namespace
+
+Run::Channel::Channel(asio::io_context& loop, Descriptor socket_end, Descriptor output_end)
+    : socket(loop, stream_protocol(), socket_end.release()),
+      output(std::make_shared<OutputCapture>(loop, std::move(output_end))) {
+  output->start();
+}
+
+Run::Run(asio::io_context& loop, int id, RunRequest request, Handlers handlers)
+    : loop_(loop),
+      id_(id),
+      request_(std::move(request)),
+      handlers_(std::move(handlers)),
+      inbox_(
+          request_.limits.recording_bytes, [this](const protocol::Progress& progress) { report(progress); },
+          [this](const protocol::SizesAsked& asked) { choose_sizes(asked); }),
+      limit_timer_(loop),
+      kill_timer_(loop),
+      watch_timer_(loop),
+      answer_timer_(loop) {
+  limit_timer_.expires_after(request_.limits.time);
+  limit_timer_.async_wait(lifetime_.guard([this](const auto& error) {
+    if (!error) {
+      fail(FailureKind::kTimeout, "The profile was stopped after " + seconds_text(request_.limits.time) +
+                                      ", while it did this: " + doing_ + ". Raise --time-limit if it needs longer.");
+    }
+  }));
+}
+
+Run::~Run() { signal(SIGKILL); }
+
+void Run::report(const protocol::Progress& progress) {
+  stage_ = progress.stage;
+  doing_ = progress.message;
+  request_.handler(progress);
+}
+
+void Run::cancel() {
+  asio::post(loop_, lifetime_.guard([this] { fail(FailureKind::kCancelled, "The profile was cancelled."); }));
+}
+
+// The process -----------------------------------------------------------------------------------------------------
+
+pid_t Run::process() const {
+  if (const auto* alive = std::get_if<Alive>(&state_)) {
+    return alive->process;
+  }
+  if (const auto* ending = std::get_if<Ending>(&state_)) {
+    return ending->process;
+  }
+  const auto* ended = std::get_if<Ended>(&state_);
+  return ended == nullptr ? 0 : ended->process;
+}
+
+void Run::signal(int number) const {
+  if (process() != 0) {
+    signal_group(process(), number);
+  }
+}
+
+void Run::start(WarmParent& parent) {
+  if (!request_.spec.has_value()) {
+    finish(Warm{});
+    return;
+  }
+  auto [ours, theirs] = socket_pair();
+  auto [output_read, output_write] = pipe_pair();
+  if (ours.get() < 0 || output_read.get() < 0) {
+    fail(FailureKind::kResources, "The daemon has no file descriptors left for a run.");
+    return;
+  }
+  if (!parent.fork(id_, *request_.spec, theirs, output_write)) {
+    lost_parent("The worker does not answer.");
+    return;
+  }
+  channel_ = std::make_unique<Channel>(loop_, std::move(ours), std::move(output_read));
+  state_ = Forking{};
+  read_channel();
+  expect_answer(has_second_parent_ ? request_.limits.answer : request_.limits.begin);
+}
+
+bool Run::begin_again() {
+  const bool is_forked = !std::holds_alternative<Idle>(state_) && !std::holds_alternative<Forking>(state_);
+  if (is_forked || failure_.has_value() || std::exchange(has_second_parent_, true)) {
+    return false;
+  }
+  answer_timer_.cancel();
+  channel_.reset();
+  state_ = Idle{};
+  return true;
+}
+
+void Run::started(pid_t process, pid_t parent) {
+  if (channel_ != nullptr && channel_->is_open) {
+    answer_timer_.cancel();  // else it waits for the end
+  }
+  if (std::holds_alternative<Ending>(state_)) {
+    state_ = Ending{process};
+    end_process();
+  } else if (std::holds_alternative<Forking>(state_)) {
+    state_ = Alive{process, RunWatch(parent)};
+    if (failure_.has_value()) {
+      end_process();
+    } else {
+      watch_process();
+    }
+  }
+}
+
+void Run::exited(const protocol::Exited& exited) {
+  state_ = Ended{process(), exited.status};
+  if (!exited.too_many.empty() && !failure_.has_value()) {
+    failure_ = protocol::failure_of(
+        FailureKind::kTooManyProcesses, stage_,
+        "The profiled code started " + exited.too_many + " and was stopped. Look for a loop that starts them.");
+  }
+  finish_when_over();
+}
+
+void Run::lose_parent(protocol::Failure failure) {
+  if (channel_ != nullptr && !std::holds_alternative<Ended>(state_)) {
+    signal(SIGKILL);
+    state_ = Ended{process(), SIGKILL};
+  }
+  fail(std::move(failure));
+}
+
+void Run::fail(protocol::Failure failure) {
+  if (failure.stage.empty()) {
+    failure.stage = stage_;
+  }
+  if (!failure_.has_value() || failure.kind == FailureKind::kCancelled) {
+    failure_ = std::move(failure);
+  }
+  if (channel_ == nullptr || std::holds_alternative<Ended>(state_)) {
+    finish_when_over();
+  } else if (!std::holds_alternative<Ending>(state_)) {
+    end_process();
+  }
+}
+
+/// A process that the parent has not reported yet is ended when it does.
+void Run::end_process() {
+  state_ = Ending{process()};
+  signal(SIGTERM);
+  kill_timer_.expires_after(kTermGrace);
+  kill_timer_.async_wait(lifetime_.guard([this](const auto& error) {
+    if (error) {
+      return;
+    }
+    signal(SIGKILL);
+    kill_timer_.expires_after(kKillGrace);
+    kill_timer_.async_wait(lifetime_.guard([this](const auto& late) {
+      if (!late) {
+        abandoned_ = true;
+        state_ = Ended{process(), SIGKILL};
+        finish_when_over();
+      }
+    }));
+  }));
+}
+
+/// Ends the run as soon as the system shows that it cannot end by itself, instead of at its time limit.
+void Run::watch_process() {
+  watch_timer_.expires_after(kWatchInterval);
+  watch_timer_.async_wait(lifetime_.guard([this](const auto& error) {
+    auto* alive = std::get_if<Alive>(&state_);
+    if (error || alive == nullptr || failure_.has_value() || inbox_.has_final_result()) {
+      return;  // it ended, or is about to
+    }
+    if (const auto end = alive->watch.look(alive->process, channel_->is_open)) {
+      fail(*end);
+    } else {
+      watch_process();
+    }
+  }));
+}
+
+// What it sends ---------------------------------------------------------------------------------------------------
+
+void Run::read_channel() {
+  const auto on_read = [this, alive = channel_->lifetime.watch()](const auto& error, std::size_t count) {
+    if (error == asio::error::operation_aborted) {
+      return;
+    }
+    if (error) {
+      channel_closed();
+      return;
+    }
+    if (!failure_.has_value()) {  // else what still comes is of no interest
+      if (auto broken = inbox_.feed({channel_->buffer.data(), count})) {
+        fail(std::move(*broken));
+      } else {
+        failure_ = inbox_.runner_failure();
+      }
+    }
+    if (!alive.expired()) {
+      read_channel();
+    }
+  };
+  channel_->socket.async_read_some(asio::buffer(channel_->buffer), channel_->lifetime.guard(on_read));
+}
+
+void Run::channel_closed() {
+  channel_->is_open = false;
+  expect_answer(request_.limits.answer);  // unless the process ends now
+  finish_when_over();
+}
+
+void Run::expect_answer(milliseconds patience) {
+  answer_timer_.expires_after(patience);
+  answer_timer_.async_wait(channel_->lifetime.guard([this, patience](const auto& error) {
+    if (!error) {
+      lost_parent("The worker said nothing for " + seconds_text(patience) + ", and was ended. Profile again.");
+    }
+  }));
+}
+
+void Run::lost_parent(const std::string& message) const {
+  const auto lost = handlers_.parent_lost;  // it may go with us
+  lost(protocol::failure_of(FailureKind::kWorkerDied, "", message));
+}
+
+/// The runner waits for the answer, and goes on without one when it cannot be written.
+void Run::choose_sizes(const protocol::SizesAsked& asked) {
+  if (!request_.chooser.choose) {
+    answer_choice({});
+    return;
+  }
+  ChoiceAsked choice{asked, "", {}};
+  const std::chrono::duration<double> until_limit = limit_timer_.expiry() - std::chrono::steady_clock::now();
+  choice.seconds_left = std::min(asked.seconds_left, kShareOfLimit * until_limit.count());
+  if (const protocol::RunDevice* device = inbox_.device()) {
+    choice.device = device->kind;
+  }
+  for (const MeasuredBatch& batch : inbox_.batches()) {
+    if (!batch.check && batch.recording != nullptr) {
+      choice.recorded.push_back({batch.batch_size, false, {}, {}, 1, batch.recording});
+    }
+  }
+  const auto chosen = lifetime_.guard([this](const std::vector<int>& sizes) { answer_choice(sizes); });
+  asio::post(request_.chooser.executor,
+             [choice = std::move(choice), choose = request_.chooser.choose, &loop = loop_, chosen] {
+               std::vector<int> sizes;
+               try {
+                 sizes = choose(choice);
+               } catch (const std::exception&) {
+                 // No memory, say. On a thread of a pool it would end the daemon; the run does without more sizes.
+               }
+               asio::post(loop, [chosen, sizes = std::move(sizes)] { chosen(sizes); });
+             });
+}
+
+void Run::answer_choice(const std::vector<int>& sizes) {
+  const auto frame = std::make_shared<std::string>(protocol::encode_message(protocol::chosen_message(sizes)));
+  asio::async_write(channel_->socket, asio::buffer(*frame), [frame](const auto& /*error*/, std::size_t /*count*/) {});
+}
+
+// Its end ---------------------------------------------------------------------------------------------------------
+
+/// It is over when its process is gone and its channel is read to the end, or when it never began.
+void Run::finish_when_over() {
+  const auto* ended = std::get_if<Ended>(&state_);
+  if (channel_ != nullptr && (ended == nullptr || (channel_->is_open && !failure_.has_value()))) {
+    return;  // the last messages are still on their way
+  }
+  if (failure_.has_value()) {
+    finish_early(std::move(*failure_));
+  } else if (ended->status == W_EXITCODE(kChannelLost, 0)) {
+    const protocol::Failure broken = channel_broken("it was closed");
+    finish_early(protocol::failure_of(broken.kind, stage_, broken.message));
+  } else if (ended->status != 0 || !inbox_.has_final_result()) {
+    finish_early(protocol::failure_of(FailureKind::kProcessDied, stage_,
+                                      "The profiled process " + describe_end(ended->status) + "."));
+  } else if (std::optional<Measured> measured = inbox_.take_measured()) {
+    finish(RunOutput{std::move(*measured), environment_.value_or(protocol::WorkerEnvironment{})});
+  } else {
+    finish(protocol::failure_of(FailureKind::kWorkerProtocol, stage_,
+                                "The worker sent a result without its measurements."));
+  }
+}
+
+/// The run did not end well: its figures are those measured until then, where they are enough for a profile.
+void Run::finish_early(protocol::Failure failure) {
+  if (failure.kind == FailureKind::kTimeout && channel_ != nullptr) {
+    std::string output = channel_->output->tail();
+    failure.frames = take_stack_dump(output);
+  }
+  if (failure.kind != FailureKind::kCancelled && request_.spec.has_value()) {
+    if (std::optional<Measured> measured = inbox_.take_measured_until(failure, request_.spec->project_root)) {
+      finish(RunOutput{std::move(*measured), environment_.value_or(protocol::WorkerEnvironment{})});
+      return;
+    }
+  }
+  finish(std::move(failure));
+}
+
+void Run::finish(std::variant<RunOutput, Warm, protocol::Failure> outcome) {
+  signal(SIGKILL);  // what it left behind
+  std::string output = channel_ == nullptr ? "" : channel_->output->tail();
+  take_stack_dump(output);  // nothing that the user's code wrote
+  state_ = Ended{};
+  const auto finished = handlers_.finished;  // it goes with us
+  finished({std::move(outcome), std::move(output), std::move(environment_)});
+}
+
+}  // namespace ridgeline::worker

@@ -1,0 +1,181 @@
+// One run: the process that the warm parent forks for it, what it sends, and its end.
+#pragma once
+
+#include <sys/types.h>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/lifetime.h"
+#include "protocol/worker_messages.h"
+#include "worker/output_capture.h"
+#include "worker/run_inbox.h"
+#include "worker/run_watch.h"
+#include "worker/warm_parent.h"
+
+namespace ridgeline::worker {
+
+/// A run that measured at least the user's batch size. One that ended too early after that has a warning about it.
+struct RunOutput : Measured {
+  protocol::WorkerEnvironment environment;
+};
+
+/// The end of a run, and what user code wrote while it ran: the last 64 KiB.
+struct Finished {
+  std::variant<RunOutput, Warm, protocol::Failure> outcome;
+  std::string output;
+  /// What the interpreter reported of itself, also before a failure. Without torch, only its Python is known.
+  std::optional<protocol::WorkerEnvironment> environment;
+};
+
+/// What is known when the next batch sizes are to be chosen.
+struct ChoiceAsked : protocol::SizesAsked {
+  std::string device;                   ///< the kind of protocol::RunDevice; empty: the host
+  std::vector<MeasuredBatch> recorded;  ///< those for the models that have a recording; without their times
+};
+
+/// Which batch sizes to time next; none: what is timed is enough. `choose` is called on `executor`, which is no loop
+/// that must not wait, and calls one at a time.
+struct Chooser {
+  boost::asio::any_io_executor executor;
+  std::function<std::vector<int>(const ChoiceAsked&)> choose;
+};
+
+using Event = std::variant<protocol::Progress, Finished>;
+
+struct RunLimits {
+  std::chrono::milliseconds time{std::chrono::minutes(10)};
+  /// For a parent that is warm to report that a process has begun, before another parent gets the run.
+  std::chrono::milliseconds begin{std::chrono::seconds(5)};
+  /// For the other parent to report so, and for any to report that a process which closed its channel has ended.
+  std::chrono::milliseconds answer{std::chrono::seconds(30)};
+  std::uint64_t recording_bytes = std::uint64_t{2} << 30U;
+};
+
+/// What to run, and who wants to know of it.
+struct RunRequest {
+  std::optional<protocol::RunSpec> spec;  ///< absent: only warm up
+  RunLimits limits;
+  std::function<void(Event)> handler;
+  Chooser chooser;  ///< without `choose`, only what the runner chooses itself is timed
+};
+
+/// From the request to Finished. Lives on the loop; destroying it kills the process. The first failure stands, unless
+/// the user cancels; it is reported when the process is gone.
+class Run {
+ public:
+  struct Handlers {
+    /// The parent has said nothing for as long as RunLimits allow, or is gone when it is asked to fork. May destroy the
+    /// run.
+    std::function<void(const protocol::Failure& why)> parent_lost;
+    /// The last call; it may come from within any member function, and may destroy the run.
+    std::function<void(Finished)> finished;
+  };
+
+  /// The time limit begins. `id` is its number in what the parent reports.
+  Run(boost::asio::io_context& loop, int id, RunRequest request, Handlers handlers);
+  ~Run();
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  /// The parent is warm: forks from it. A run that only warms up is finished.
+  void start(WarmParent& parent);
+  /// The parent was gone before it had forked: whether another one may have the run. Once: something outside ended an
+  /// interpreter that did nothing, which is nobody's concern.
+  bool begin_again();
+  /// The parent has reported the process, or its end.
+  void started(pid_t process, pid_t parent);
+  void exited(const protocol::Exited& exited);
+  /// The parent is gone, and nobody is left who could report the end.
+  void lose_parent(protocol::Failure failure);
+  /// Ends the process: SIGTERM to its group at once, SIGKILL after 100 ms. Finished follows within 200 ms. Without a
+  /// stage, the failure gets that of the last progress.
+  void fail(protocol::Failure failure);
+
+  void report(const protocol::Progress& progress);
+  void set_environment(const protocol::WorkerEnvironment& environment) { environment_ = environment; }
+  /// Posts fail() with kCancelled: the caller may be the run's own handler, in the middle of a step.
+  void cancel();
+
+  int id() const { return id_; }
+  const std::function<void(Event)>& handler() const { return request_.handler; }
+  bool was_forked() const { return channel_ != nullptr; }
+  /// Its end was not seen: the process may be stuck in the kernel.
+  bool is_abandoned() const { return abandoned_; }
+
+ private:
+  struct Idle {};     ///< no parent was asked to fork
+  struct Forking {};  ///< the parent has not reported the process yet
+  struct Alive {
+    pid_t process;
+    RunWatch watch;
+  };
+  struct Ending {       ///< it was told to end
+    pid_t process = 0;  ///< 0: not reported yet
+  };
+  struct Ended {
+    pid_t process = 0;  ///< whose group may have something left
+    int status = 0;     ///< of wait(2)
+  };
+  struct Channel {
+    Channel(boost::asio::io_context& loop, Descriptor socket_end, Descriptor output_end);
+    ~Channel() { output->close(); }
+    Channel(const Channel&) = delete;
+    Channel& operator=(const Channel&) = delete;
+
+    boost::asio::local::stream_protocol::socket socket;
+    std::shared_ptr<OutputCapture> output;
+    std::vector<char> buffer = std::vector<char>(std::size_t{256} << 10U);
+    bool is_open = true;
+    base::Lifetime lifetime;
+  };
+
+  void fail(protocol::FailureKind kind, std::string message) {
+    fail(protocol::failure_of(kind, "", std::move(message)));
+  }
+  pid_t process() const;
+  void signal(int number) const;
+  void end_process();
+  void read_channel();
+  void channel_closed();
+  void expect_answer(std::chrono::milliseconds patience);
+  void lost_parent(const std::string& message) const;
+  void watch_process();
+  void choose_sizes(const protocol::SizesAsked& asked);
+  void answer_choice(const std::vector<int>& sizes);
+  void finish_when_over();
+  void finish_early(protocol::Failure failure);
+  void finish(std::variant<RunOutput, Warm, protocol::Failure> outcome);
+
+  boost::asio::io_context& loop_;
+  int id_;
+  RunRequest request_;
+  Handlers handlers_;
+  RunInbox inbox_;
+  std::variant<Idle, Forking, Alive, Ending, Ended> state_;
+  std::unique_ptr<Channel> channel_;          ///< null: nothing was forked
+  std::optional<protocol::Failure> failure_;  ///< decided, reported when the process is gone
+  std::optional<protocol::WorkerEnvironment> environment_;
+  std::string stage_ = "start";  ///< of the last progress
+  std::string doing_;            ///< its message
+  bool has_second_parent_ = false;
+  bool abandoned_ = false;
+  boost::asio::steady_timer limit_timer_;
+  boost::asio::steady_timer kill_timer_;
+  boost::asio::steady_timer watch_timer_;
+  boost::asio::steady_timer answer_timer_;
+  base::Lifetime lifetime_;
+};
+
+}  // namespace ridgeline::worker

@@ -1,0 +1,113 @@
+// The warm parent: the user's interpreter with torch and the agent loaded, which forks a process for every run.
+#pragma once
+
+#include <sys/types.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/lifetime.h"
+#include "base/result.h"
+#include "protocol/worker_frame.h"
+#include "protocol/worker_messages.h"
+#include "worker/agent_build.h"
+#include "worker/output_capture.h"
+#include "worker/process.h"
+
+namespace ridgeline::worker {
+
+struct WorkerOptions {
+  std::string interpreter;  ///< absolute
+  std::string cache;        ///< cache_folder()
+};
+
+/// The worker is warm: torch and the agent are loaded.
+struct Warm {};
+
+/// The parent has ended, or is of no use. The last event.
+struct ParentEnded {
+  protocol::Failure failure;  ///< without a stage when it ended in the middle of whatever went on
+  bool was_warm = false;      ///< the process ended by itself, or something else ended it, after it was warm
+};
+
+/// In their order: the environment once Python has reported it, Warm, then what it reports of the runs.
+using ParentEvent = std::variant<protocol::Progress, protocol::WorkerEnvironment, Warm, protocol::Started,
+                                 protocol::Exited, ParentEnded>;
+
+/// One interpreter from its start to its end; another one is another WarmParent. Lives on the loop; no call blocks.
+/// Destroying it kills the process.
+class WarmParent {
+ public:
+  /// Starts the interpreter, which then imports torch; the agent is built first if the cache has none. `handler` gets
+  /// the events, none of them from within this call. It may destroy the parent, unless the event is Progress or the
+  /// environment.
+  static base::Result<std::unique_ptr<WarmParent>, protocol::Failure> start(
+      boost::asio::io_context& loop, Reaper& reaper, const WorkerOptions& options,
+      std::function<void(const ParentEvent&)> handler);
+  ~WarmParent();
+  WarmParent(const WarmParent&) = delete;
+  WarmParent& operator=(const WarmParent&) = delete;
+
+  /// Asks it to fork a process for run number `run`, with these descriptors as its channel and its output. Started
+  /// follows, then Exited. False when the interpreter is gone. Call only when it is warm.
+  bool fork(int run, protocol::RunSpec spec, const Descriptor& channel, const Descriptor& output);
+  /// The run was given up before its process was seen to end. Until Exited is reported of it, the parent owes an
+  /// answer.
+  void give_up(int run) { unanswered_run_ = run; }
+  /// Whether it may itself be stopped, because it has not reported the end of a run that was given up.
+  bool owes_answer() const { return unanswered_run_.has_value(); }
+  /// Lets it end by itself, and first whatever the runs left behind. Waits for that; at most 12 s.
+  void close();
+
+  pid_t process() const { return process_; }
+  bool is_warm() const { return std::holds_alternative<Warm>(state_); }
+  bool is_building() const { return std::holds_alternative<Building>(state_); }
+  /// Nothing until Python has reported it. Without torch, only its Python is known.
+  const std::optional<protocol::WorkerEnvironment>& environment() const { return environment_; }
+
+ private:
+  struct Starting {};  ///< Python and torch
+  struct Building {};  ///< the agent
+  struct Loading {};   ///< the agent
+
+  WarmParent(boost::asio::io_context& loop, Reaper& reaper, const WorkerOptions& options, std::string sources,
+             std::function<void(const ParentEvent&)> handler);
+  base::Result<void, protocol::Failure> spawn_interpreter();
+  void read();
+  void read_rest();
+  void handle_bytes(std::string_view bytes);
+  bool is_expected(const protocol::WorkerMessage& message) const;
+  void handle_message(const protocol::WorkerMessage& message);
+  void on_ready(const protocol::Ready& ready);
+  void on_unusable(const protocol::Unusable& unusable);
+  void on_agent_refused(const protocol::AgentRefused& refused);
+  void build_agent();
+  void load_agent();
+  void on_process_ended(int status);
+  void emit(const ParentEvent& event) const;
+  void end(protocol::FailureKind kind, const std::string& stage, const std::string& message) const;
+
+  boost::asio::io_context& loop_;
+  Reaper& reaper_;
+  std::string interpreter_;
+  std::string cache_;
+  std::string sources_;  ///< of the runner and the agent, unpacked
+  std::function<void(const ParentEvent&)> handler_;
+  std::variant<Starting, Building, Loading, Warm> state_;
+  AgentBuilder builder_;
+  pid_t process_ = 0;
+  std::optional<protocol::WorkerEnvironment> environment_;
+  std::unique_ptr<boost::asio::local::stream_protocol::socket> control_;
+  protocol::FrameDecoder frames_;
+  std::shared_ptr<OutputCapture> output_;
+  std::optional<int> unanswered_run_;
+  base::Lifetime lifetime_;
+};
+
+}  // namespace ridgeline::worker
