@@ -81,11 +81,15 @@ Entry& Entries::at(const profiling::Target& target) {
   return entry;
 }
 
-std::function<base::Task<bool>()> Entries::consent_check(const profiling::Target& target, bool editor_vouches) {
-  return [this, target, editor_vouches] {
-    return ask_consent(
-        [target, editor_vouches](const Consent& consent) { return consent.holds(target, editor_vouches); });
-  };
+base::Task<base::Result<profiling::Target, profiling::RunFailure>> Entries::find_target(
+    profiling::ProfileRequest request) {
+  return read_files([request = std::move(request)] { return profiling::find_target(request); });
+}
+
+base::Task<bool> Entries::consent_holds(profiling::Target target, bool editor_vouches) {
+  return ask_consent([target = std::move(target), editor_vouches](const Consent& consent) {
+    return consent.holds(target, editor_vouches);
+  });
 }
 
 base::Task<ProfileEnd> Entries::profile(profiling::ProfileRequest request, profiling::Target target,
@@ -104,7 +108,8 @@ base::Task<ProfileEnd> Entries::profile(profiling::ProfileRequest request, profi
     progress(step);
   };
   entry.progress = {"start", 0, "Waiting"};
-  auto job = queue_->profile(ticket, std::move(request), target, {consent_check(target, editor_vouches), show});
+  const auto may_run = [this, target, editor_vouches] { return consent_holds(target, editor_vouches); };
+  auto job = queue_->profile(ticket, std::move(request), target, {may_run, show});
   entry.going = ticket;
   on_change_(entry);
   auto end = base::while_alive(lifetime_, std::move(job));
@@ -184,8 +189,8 @@ void Entries::try_batch_size(profiling::ProfileRequest request, const profiling:
   const profiling::ProfileQueue::Ticket ticket = queue_->new_ticket();
   entry.trial = TrialState{batch_size, ticket, "batch size " + std::to_string(batch_size) + " is being tried"};
   const std::shared_ptr<const profiling::MadeProfile> made(held, &held->made());
-  auto trial = queue_->try_batch_size(ticket, std::move(request), target, made,
-                                      {consent_check(target, editor_vouches), [](const auto& /*step*/) {}});
+  const auto may_run = [this, target, editor_vouches] { return consent_holds(target, editor_vouches); };
+  auto trial = queue_->try_batch_size(ticket, std::move(request), target, made, {may_run, [](const auto& /*step*/) {}});
   base::start(loop_, run_trial(target.entry, ticket, held, std::move(trial)));
   on_change_(entry);
 }

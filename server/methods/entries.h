@@ -109,6 +109,10 @@ class Entries {
   auto ask_consent(Question question) {
     return read_files([this, question = std::move(question)] { return question(consent_); });
   }
+  /// What runs for a request: its entry file, project, interpreter and cache folder.
+  base::Task<base::Result<profiling::Target, profiling::RunFailure>> find_target(profiling::ProfileRequest request);
+  /// Whether the target's code may run, as it is now. `editor_vouches`: as Consent has it.
+  base::Task<bool> consent_holds(profiling::Target target, bool editor_vouches);
   /// The user does not want the entry profiled when it is saved.
   void leave_saves_alone(const std::string& path) { entries_[path].profiled_here = false; }
 
@@ -123,7 +127,6 @@ class Entries {
   Entry& at(const profiling::Target& target);
   base::Task<void> run_trial(std::string path, profiling::ProfileQueue::Ticket ticket,
                              std::shared_ptr<const Figures> held, base::Task<profiling::ProfileOutcome> trial);
-  std::function<base::Task<bool>()> consent_check(const profiling::Target& target, bool editor_vouches);
   void profiled(Entry& entry, profiling::ProfileQueue::Ticket ticket, profiling::ProfileOutcome& outcome,
                 std::vector<protocol::SourceText> open_texts);
   base::Task<void> load_kept(profiling::ProfileRequest request, profiling::Target target);

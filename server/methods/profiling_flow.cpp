@@ -72,11 +72,6 @@ class Bar {
   std::string message_;
 };
 
-base::Task<base::Result<profiling::Target, profiling::RunFailure>> find_target(Entries& entries,
-                                                                               profiling::ProfileRequest request) {
-  return entries.read_files([request = std::move(request)] { return profiling::find_target(request); });
-}
-
 /// Those of `texts` that differ from their files.
 base::Task<std::vector<protocol::SourceText>> unsaved(Entries& entries, std::vector<protocol::SourceText> texts) {
   return entries.read_files([texts = std::move(texts)] { return profiling::unsaved_of(texts); });
@@ -115,7 +110,7 @@ base::Task<ProfileEnd> ProfilingFlow::profile(Workspace& workspace, std::string 
   profiling::ProfileRequest request = workspace.settings().request(workspace.session().path_of(uri).value_or(uri));
   request.batch_sizes = options.batch_sizes.value_or(request.batch_sizes);
   request.time_budget_seconds = options.time_budget_seconds.value_or(request.time_budget_seconds);
-  auto found = workspace.while_open(find_target(entries_, request));
+  auto found = workspace.while_open(entries_.find_target(request));
   auto target = co_await std::move(found);
   if (!target) {
     co_return std::move(target).error();
@@ -243,7 +238,7 @@ base::Task<void> ProfilingFlow::profile_saved(Workspace& workspace, std::string 
   profiling::ProfileRequest request = workspace.settings().request(entry);
   request.time_budget_seconds = std::min(request.time_budget_seconds, workspace.settings().save_time_budget_seconds);
   request.keep = false;
-  auto found = workspace.while_open(find_target(entries_, request));
+  auto found = workspace.while_open(entries_.find_target(request));
   const auto target = co_await std::move(found);
   if (!target || asking_.contains({&workspace, target->entry})) {
     co_return;

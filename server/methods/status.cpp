@@ -29,15 +29,13 @@ Json status_json(const session::Session& session, const Entries& entries) {
 }
 
 base::Task<Json> target_json(Workspace& workspace, Entries& entries, std::string path) {
-  const auto find = [request = workspace.settings().request(path)] { return profiling::find_target(request); };
-  auto task = workspace.while_open(entries.read_files(find));
+  auto task = workspace.while_open(entries.find_target(workspace.settings().request(path)));
   const auto found = co_await std::move(task);
   if (!found) {
     co_return Json{{"problem", found.error().message}};
   }
   const profiling::Target& target = *found;
-  auto check = workspace.while_open(
-      entries.ask_consent([target](const Consent& consent) { return consent.holds(target, false); }));
+  auto check = workspace.while_open(entries.consent_holds(target, false));
   const bool trusted = co_await std::move(check);
   Json json = {{"entry", target.entry},
                {"projectRoot", target.project_root},

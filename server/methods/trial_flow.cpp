@@ -88,18 +88,14 @@ base::Task<void> Server::decide_trial_of(Trials::Document document, std::functio
   trial.vouched = is_vouched(workspace, entry);
   trial.request =
       profiling::trial_request(workspace.settings().request(document.path), figures->profile(), first->batch_size);
-  const auto find = [settings = workspace.settings().request(document.path)] {
-    return profiling::find_target(settings);
-  };
-  auto found = workspace.while_open(entries_.read_files(find));
+  auto found = workspace.while_open(entries_.find_target(workspace.settings().request(document.path)));
   const auto target = co_await std::move(found);
   if (!target || file == nullptr || file->text == nullptr) {
     decided(decision_on(document, [] { return false; }).value_or(TrialDecision{}));
     co_return;
   }
   trial.target = *target;
-  auto checked = workspace.while_open(entries_.ask_consent(
-      [target = *target, vouched = trial.vouched](const Consent& consent) { return consent.holds(target, vouched); }));
+  auto checked = workspace.while_open(entries_.consent_holds(*target, trial.vouched));
   const bool holds = co_await std::move(checked);
   const auto read = [open = workspace.open_texts(entry.project_root), path = entry.path, text = file->text] {
     return trial_overlay(open, path, *text);

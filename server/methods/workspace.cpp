@@ -81,7 +81,7 @@ base::Task<void> Workspace::load_figures(std::string path) {
   auto settings = configured();
   co_await std::move(settings);
   const profiling::ProfileRequest request = settings_.request(path);
-  auto found = while_open(entries_.read_files([request] { return profiling::find_target(request); }));
+  auto found = while_open(entries_.find_target(request));
   const auto target = co_await std::move(found);
   if (target) {
     entries_.load(request, *target);
