@@ -40,11 +40,11 @@ Json edit_json(int batch_size, const Snapshot* snapshot, std::string& no_edit_re
     no_edit_reason = "The entry file is not open: open it to edit its batch size.";
     return nullptr;
   }
-  const auto& entry_point = snapshot->source.entry_point();
+  const auto& entry_point = snapshot->source->entry_point;
   if (entry_point.has_value() && batch_size_in_code(*entry_point) == batch_size) {
     return nullptr;
   }
-  const auto edit = batch_size_edit(snapshot->document, snapshot->source, batch_size);
+  const auto edit = batch_size_edit(snapshot->document, *snapshot->source, batch_size);
   if (!edit) {
     no_edit_reason = edit.error().message();
     return nullptr;

@@ -53,7 +53,7 @@ std::optional<int> batch_size_in_code(const source::EntryPoint& entry_point) {
 }
 
 std::optional<analysis::BatchPrediction> other_batch_in_code(const Snapshot& snapshot) {
-  const auto& entry_point = snapshot.source.entry_point();
+  const auto& entry_point = snapshot.source->entry_point;
   if (snapshot.own == nullptr || snapshot.own->figures == nullptr || !entry_point.has_value()) {
     return std::nullopt;
   }
@@ -64,9 +64,9 @@ std::optional<analysis::BatchPrediction> other_batch_in_code(const Snapshot& sna
              : std::nullopt;
 }
 
-base::Result<protocol::WorkspaceEdit> batch_size_edit(const session::Document& document, const SourceView& source,
+base::Result<protocol::WorkspaceEdit> batch_size_edit(const session::Document& document, const SourceFacts& source,
                                                       int batch_size) {
-  const auto& entry_point = source.entry_point();
+  const auto& entry_point = source.entry_point;
   if (!entry_point.has_value()) {
     return base::error("The file defines no providers.");
   }

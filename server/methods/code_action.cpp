@@ -25,7 +25,7 @@ bool wanted(const std::vector<std::string>& only, const std::string& kind) {
 }
 
 void add_batch_sizes(const Snapshot& snapshot, std::vector<CodeAction>& actions) {
-  const source::EntryPoint& entry_point = *snapshot.source.entry_point();
+  const source::EntryPoint& entry_point = *snapshot.source->entry_point;
   const auto now = batch_size_in_code(entry_point);
   if (!now.has_value() || snapshot.own == nullptr || snapshot.own->figures == nullptr) {
     return;
@@ -33,7 +33,7 @@ void add_batch_sizes(const Snapshot& snapshot, std::vector<CodeAction>& actions)
   const Figures& figures = *snapshot.own->figures;
   const analysis::BatchPrediction here = analysis::predict_batch(figures.predictor(), *now);
   for (const BatchSizeChoice& choice : batch_size_choices(figures, *now)) {
-    auto edit = batch_size_edit(snapshot.document, snapshot.source, choice.batch.batch_size);
+    auto edit = batch_size_edit(snapshot.document, *snapshot.source, choice.batch.batch_size);
     if (!edit) {
       continue;
     }
@@ -68,7 +68,7 @@ std::vector<CodeAction> code_actions(const Snapshot& snapshot, const CodeActionP
   const Range& range = params.range;
   const protocol::CodeActionContext& context = params.context;
   std::vector<CodeAction> actions;
-  const auto& entry_point = snapshot.source.entry_point();
+  const auto& entry_point = snapshot.source->entry_point;
   if (!entry_point.has_value() || !snapshot.client.code_action.literals) {
     return actions;
   }

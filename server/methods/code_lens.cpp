@@ -27,7 +27,7 @@ const source::Provider* place_of(const source::EntryPoint& entry_point) {
 
 std::vector<CodeLens> code_lenses(const Snapshot& snapshot, const DocumentParams& /*params*/) {
   std::vector<CodeLens> lenses;
-  const auto& entry_point = snapshot.source.entry_point();
+  const auto& entry_point = snapshot.source->entry_point;
   const source::Provider* provider = entry_point.has_value() ? place_of(*entry_point) : nullptr;
   if (provider == nullptr) {
     return lenses;
@@ -40,7 +40,7 @@ std::vector<CodeLens> code_lenses(const Snapshot& snapshot, const DocumentParams
     lens.command = protocol::Command{std::move(title), std::move(command), std::move(arguments)};
     lenses.push_back(std::move(lens));
   };
-  const Entry* own = snapshot.own;
+  const auto& own = snapshot.own;
   if (own != nullptr && own->going.has_value()) {
     add("▷ " + own->progress.message + " …", "ridgeline.cancel", Json::array({uri}));
   } else {

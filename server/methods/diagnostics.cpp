@@ -25,7 +25,7 @@ bool is_own(const Entry& entry, const std::string& file) {
 
 /// Above the code where there is nothing better: the first provider's name, or the first line.
 protocol::Range entry_range(const Snapshot& snapshot) {
-  const auto& entry_point = snapshot.source.entry_point();
+  const auto& entry_point = snapshot.source->entry_point;
   for (std::size_t i = 0; entry_point.has_value() && i < source::kProviderKinds; ++i) {
     if (const auto& provider = entry_point->providers[i]) {
       return snapshot.range(provider->name_span);
@@ -89,7 +89,7 @@ DiagnosticSeverity severity_of(analysis::AdviceKind kind) {
 std::optional<protocol::Range> range_of(const Snapshot& snapshot, const Figures& figures,
                                         const analysis::Advice& advice) {
   if (advice.location.file.empty()) {
-    const auto& entry_point = snapshot.source.entry_point();
+    const auto& entry_point = snapshot.source->entry_point;
     return snapshot.document.path() == figures.profile().entry_path && entry_point.has_value() &&
                    entry_point->batch_size.can_be_edited()
                ? std::optional(snapshot.range(entry_point->batch_size.literal))
@@ -105,7 +105,7 @@ void add_advice(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) 
   if (figures == nullptr) {
     return;
   }
-  const auto& entry_point = snapshot.source.entry_point();
+  const auto& entry_point = snapshot.source->entry_point;
   const bool is_entry = snapshot.document.path() == figures->profile().entry_path;
   const int batch_size = (is_entry && entry_point.has_value() ? batch_size_in_code(*entry_point) : std::nullopt)
                              .value_or(figures->profile().batch_size);
@@ -114,7 +114,7 @@ void add_advice(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) 
     const bool of_models = advice.location.file.empty();
     const auto range = range_of(snapshot, *figures, advice);
     // What another batch size brings holds while it is being edited; what a line costs does not once code changed.
-    if (!range.has_value() || !snapshot.settings.advice[static_cast<std::size_t>(advice.kind)] ||
+    if (!range.has_value() || !snapshot.settings->advice[static_cast<std::size_t>(advice.kind)] ||
         (stale && !of_models)) {
       continue;
     }
@@ -130,8 +130,8 @@ void add_advice(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) 
 
 /// Only where something of ours is missing because of it.
 void add_unparsed(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) {
-  if (snapshot.source.is_parsed() ||
-      (!snapshot.source.entry_point().has_value() && snapshot.file() == nullptr && snapshot.own == nullptr)) {
+  if (snapshot.source->parsed ||
+      (!snapshot.source->entry_point.has_value() && snapshot.file() == nullptr && snapshot.own == nullptr)) {
     return;
   }
   Diagnostic diagnostic;
@@ -171,7 +171,7 @@ FailurePlace place_of(const Entry& entry) {
 }
 
 std::vector<Diagnostic> diagnostics(const Snapshot& snapshot) {
-  const Entry* failed = snapshot.failed;
+  const auto& failed = snapshot.failed;
   std::vector<Diagnostic> diagnostics;
   add_mistakes(snapshot, diagnostics);
   add_unparsed(snapshot, diagnostics);

@@ -47,38 +47,50 @@ void Entries::stop() {
   reaper_.close();
 }
 
-const Entry* Entries::find(std::string_view path) const {
+std::shared_ptr<const Entry> Entries::find(std::string_view path) const {
   const auto found = entries_.find(path);
-  return found == entries_.end() ? nullptr : &found->second;
+  return found == entries_.end() ? nullptr : found->second;
 }
 
-const Entry* Entries::for_file(std::string_view path) const {
-  if (const Entry* own = find(path); own != nullptr && own->figures != nullptr) {
+std::shared_ptr<const Entry> Entries::for_file(std::string_view path) const {
+  if (auto own = find(path); own != nullptr && own->figures != nullptr) {
     return own;
   }
-  const Entry* best = nullptr;
+  std::shared_ptr<const Entry> best;
   for (const auto& [name, entry] : entries_) {
-    if (entry.figures != nullptr && entry.figures->file(path) != nullptr &&
-        (best == nullptr || entry.figures->created_s() > best->figures->created_s())) {
-      best = &entry;
+    if (entry->figures != nullptr && entry->figures->file(path) != nullptr &&
+        (best == nullptr || entry->figures->created_s() > best->figures->created_s())) {
+      best = entry;
     }
   }
   return best;
 }
 
-const Entry* Entries::by_profile(std::string_view id) const {
+std::shared_ptr<const Entry> Entries::by_profile(std::string_view id) const {
   const auto has = [&](const auto& pair) {
-    return pair.second.figures != nullptr && pair.second.figures->profile().id == id;
+    return pair.second->figures != nullptr && pair.second->figures->profile().id == id;
   };
   const auto found = std::ranges::find_if(entries_, has);
-  return found == entries_.end() ? nullptr : &found->second;
+  return found == entries_.end() ? nullptr : found->second;
 }
 
-Entry& Entries::at(const profiling::Target& target) {
-  Entry& entry = entries_[target.entry];
-  entry.path = target.entry;
+Entry& Entries::change(const std::string& path) {
+  std::shared_ptr<const Entry>& entry = entries_[path];
+  auto changed = entry == nullptr ? std::make_shared<Entry>() : std::make_shared<Entry>(*entry);
+  changed->path = path;
+  entry = changed;
+  return *changed;
+}
+
+Entry& Entries::change(const profiling::Target& target) {
+  Entry& entry = change(target.entry);
   entry.project_root = target.project_root;
   return entry;
+}
+
+void Entries::announce(const std::string& path) const {
+  const auto entry = find(path);  // the listener may have it changed
+  on_change_(*entry);
 }
 
 base::Task<base::Result<profiling::Target, profiling::RunFailure>> Entries::find_target(
@@ -98,31 +110,33 @@ base::Task<ProfileEnd> Entries::profile(profiling::ProfileRequest request, profi
   if (queue_ == nullptr) {
     throw base::OwnerGone();
   }
-  Entry& entry = at(target);
-  entry.profiled_here = true;
   const profiling::ProfileQueue::Ticket ticket = queue_->new_ticket();
-  const auto show = [&entry, ticket, progress = std::move(progress)](const protocol::Progress& step) {
-    if (entry.going == ticket) {
-      entry.progress = step;
+  const auto show = [this, path = target.entry, ticket,
+                     progress = std::move(progress)](const protocol::Progress& step) {
+    if (find(path)->going == ticket) {
+      change(path).progress = step;
     }
     progress(step);
   };
-  entry.progress = {"start", 0, "Waiting"};
   const auto may_run = [this, target, editor_vouches] { return consent_holds(target, editor_vouches); };
   auto job = queue_->profile(ticket, std::move(request), target, {may_run, show});
+  Entry& entry = change(target);
+  entry.profiled_here = true;
   entry.going = ticket;
-  on_change_(entry);
+  entry.progress = {"start", 0, "Waiting"};
+  announce(target.entry);
   auto end = base::while_alive(lifetime_, std::move(job));
   profiling::ProfileOutcome outcome = co_await std::move(end);
-  profiled(entry, ticket, outcome, std::move(open_texts));
+  profiled(target.entry, ticket, outcome, std::move(open_texts));
   if (outcome.has_error()) {
     co_return std::move(outcome).error();
   }
-  co_return &entry;
+  co_return find(target.entry);
 }
 
-void Entries::profiled(Entry& entry, profiling::ProfileQueue::Ticket ticket, profiling::ProfileOutcome& outcome,
-                       std::vector<protocol::SourceText> open_texts) {
+void Entries::profiled(const std::string& path, profiling::ProfileQueue::Ticket ticket,
+                       profiling::ProfileOutcome& outcome, std::vector<protocol::SourceText> open_texts) {
+  Entry& entry = change(path);
   const bool latest = entry.going == ticket;
   if (latest) {
     entry.going.reset();
@@ -134,7 +148,7 @@ void Entries::profiled(Entry& entry, profiling::ProfileQueue::Ticket ticket, pro
           FailedRun{outcome.error(), std::make_shared<const std::vector<protocol::SourceText>>(std::move(open_texts))};
     }
     if (!given_up || latest) {
-      on_change_(entry);
+      announce(path);
     }
     return;
   }
@@ -144,11 +158,11 @@ void Entries::profiled(Entry& entry, profiling::ProfileQueue::Ticket ticket, pro
   }
   entry.figures = std::make_shared<const Figures>(std::move(*outcome));
   entry.failed.reset();
-  on_change_(entry);
+  announce(path);
 }
 
 void Entries::cancel(std::string_view path) {
-  if (const Entry* entry = find(path); queue_ != nullptr && entry != nullptr && entry->going.has_value()) {
+  if (const auto entry = find(path); queue_ != nullptr && entry != nullptr && entry->going.has_value()) {
     queue_->cancel(*entry->going);
   } else {
     cancel_trial(path);
@@ -156,56 +170,53 @@ void Entries::cancel(std::string_view path) {
 }
 
 void Entries::cancel_trial(std::string_view path) {
-  const Entry* entry = find(path);
+  const auto entry = find(path);
   if (queue_ != nullptr && entry != nullptr && entry->trial.has_value() && entry->trial->going.has_value()) {
     queue_->cancel(*entry->trial->going);
   }
 }
 
 void Entries::explain_trial(std::string_view path, int batch_size, const std::string& why) {
-  const auto found = entries_.find(path);
-  if (found == entries_.end()) {
+  const auto entry = find(path);
+  if (entry == nullptr || (entry->trial.has_value() && entry->trial->going.has_value())) {
     return;
   }
-  Entry& entry = found->second;
-  if (entry.trial.has_value() && entry.trial->going.has_value()) {
-    return;
-  }
-  const std::string before = entry.trial.has_value() ? entry.trial->message : "";
+  const std::string before = entry->trial.has_value() ? entry->trial->message : "";
   if (before != why) {
-    entry.trial = why.empty() ? std::nullopt : std::optional(TrialState{batch_size, std::nullopt, why});
-    on_change_(entry);
+    change(entry->path).trial = why.empty() ? std::nullopt : std::optional(TrialState{batch_size, std::nullopt, why});
+    announce(entry->path);
   }
 }
 
 void Entries::try_batch_size(profiling::ProfileRequest request, const profiling::Target& target, bool editor_vouches,
                              int batch_size) {
-  const auto found = entries_.find(target.entry);
-  if (queue_ == nullptr || found == entries_.end() || found->second.figures == nullptr) {
+  const auto entry = find(target.entry);
+  if (queue_ == nullptr || entry == nullptr || entry->figures == nullptr) {
     return;
   }
-  Entry& entry = found->second;
-  const std::shared_ptr<const Figures> held = entry.figures;
+  const std::shared_ptr<const Figures> held = entry->figures;
   const profiling::ProfileQueue::Ticket ticket = queue_->new_ticket();
-  entry.trial = TrialState{batch_size, ticket, "batch size " + std::to_string(batch_size) + " is being tried"};
+  change(target).trial = TrialState{batch_size, ticket, "batch size " + std::to_string(batch_size) + " is being tried"};
   const std::shared_ptr<const profiling::MadeProfile> made(held, &held->made());
   const auto may_run = [this, target, editor_vouches] { return consent_holds(target, editor_vouches); };
   auto trial = queue_->try_batch_size(ticket, std::move(request), target, made, {may_run, [](const auto& /*step*/) {}});
   base::start(loop_, run_trial(target.entry, ticket, held, std::move(trial)));
-  on_change_(entry);
+  announce(target.entry);
 }
 
 base::Task<void> Entries::run_trial(std::string path, profiling::ProfileQueue::Ticket ticket,
                                     std::shared_ptr<const Figures> held, base::Task<profiling::ProfileOutcome> trial) {
   auto end = base::while_alive(lifetime_, std::move(trial));
   profiling::ProfileOutcome outcome = co_await std::move(end);
-  Entry& entry = entries_.at(path);
-  if (entry.trial.has_value() && entry.trial->going == ticket) {
-    end_trial(entry, held, std::move(outcome));
+  const auto entry = find(path);
+  if (entry->trial.has_value() && entry->trial->going == ticket) {
+    end_trial(path, held, std::move(outcome));
   }
 }
 
-void Entries::end_trial(Entry& entry, const std::shared_ptr<const Figures>& held, profiling::ProfileOutcome outcome) {
+void Entries::end_trial(const std::string& path, const std::shared_ptr<const Figures>& held,
+                        profiling::ProfileOutcome outcome) {
+  Entry& entry = change(path);
   const int batch_size = entry.trial->batch_size;
   entry.trial.reset();
   if (outcome.has_error()) {
@@ -218,12 +229,12 @@ void Entries::end_trial(Entry& entry, const std::shared_ptr<const Figures>& held
     entry.figures = std::make_shared<const Figures>(std::move(*outcome));
     ++entry.trials;
   }
-  on_change_(entry);
+  announce(path);
 }
 
 void Entries::load(profiling::ProfileRequest request, const profiling::Target& target) {
   if (find(target.entry) == nullptr) {
-    at(target);
+    change(target);
     base::start(loop_, load_kept(std::move(request), target));
   }
 }
@@ -240,10 +251,9 @@ base::Task<void> Entries::load_kept(profiling::ProfileRequest request, profiling
   };
   auto loaded = base::while_alive(lifetime_, base::run_on(pool_, read));
   std::shared_ptr<const Figures> figures = co_await std::move(loaded);
-  Entry& entry = entries_.at(target.entry);
-  if (figures != nullptr && entry.figures == nullptr) {
-    entry.figures = std::move(figures);
-    on_change_(entry);
+  if (figures != nullptr && find(target.entry)->figures == nullptr) {
+    change(target).figures = std::move(figures);
+    announce(target.entry);
   }
 }
 
@@ -260,19 +270,18 @@ base::Task<void> Entries::read_again(std::string path, std::function<bool()> is_
 }
 
 void Entries::file_changed(const std::string& path, const std::optional<std::string_view>& text) {
-  for (auto& [name, entry] : entries_) {
-    const FileFigures* file = entry.figures == nullptr ? nullptr : entry.figures->file(path);
-    if (file == nullptr || file->text == nullptr) {
+  for (const auto& [name, entry] : entries_) {
+    const FileFigures* file = entry->figures == nullptr ? nullptr : entry->figures->file(path);
+    if (file == nullptr || file->text == nullptr || (text != *file->text) == entry->changed.contains(path)) {
       continue;
     }
-    const bool was = entry.is_stale();
-    if (text == *file->text) {
-      entry.changed.erase(path);
-    } else {
-      entry.changed.insert(path);
+    const bool was = entry->is_stale();
+    Entry& now = change(name);
+    if (now.changed.erase(path) == 0) {
+      now.changed.insert(path);
     }
-    if (entry.is_stale() != was) {
-      on_change_(entry);
+    if (now.is_stale() != was) {
+      announce(name);
     }
   }
 }

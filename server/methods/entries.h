@@ -36,6 +36,7 @@ struct TrialState {
   std::string message;  ///< what goes on, or why the batch size stays predicted: "batch size 96 is being tried"
 };
 
+/// A value of one moment: Entries puts another in its place when something changes.
 struct Entry {
   std::string path;  ///< real
   std::string project_root;
@@ -55,7 +56,7 @@ struct Entry {
 };
 
 /// New figures of an entry, or why there are none.
-using ProfileEnd = base::Result<const Entry*, profiling::RunFailure>;
+using ProfileEnd = base::Result<std::shared_ptr<const Entry>, profiling::RunFailure>;
 
 /// Lives on the loop. Profiles of one project run one after the other; those of several projects at once, which makes
 /// their times less sure, so they too share one queue.
@@ -68,13 +69,13 @@ class Entries {
   Entries& operator=(const Entries&) = delete;
 
   /// Null: nothing is known of it.
-  const Entry* find(std::string_view path) const;
+  std::shared_ptr<const Entry> find(std::string_view path) const;
   /// All entries, by path.
-  const std::map<std::string, Entry, std::less<>>& all() const { return entries_; }
+  const std::map<std::string, std::shared_ptr<const Entry>, std::less<>>& all() const { return entries_; }
   /// The entry whose figures are shown in a file: the file itself, else the one whose figures are the newest there.
-  const Entry* for_file(std::string_view path) const;
+  std::shared_ptr<const Entry> for_file(std::string_view path) const;
   /// By the profile's id, also of an entry whose figures are stale; null: the profile is gone.
-  const Entry* by_profile(std::string_view id) const;
+  std::shared_ptr<const Entry> by_profile(std::string_view id) const;
 
   /// Profiles it; what waits or runs for the same entry gives way. Whether its code may run is checked once more when
   /// its turn has come: if not, it fails as "not-trusted". `editor_vouches`: as Consent has it. Goes on without the
@@ -114,7 +115,7 @@ class Entries {
   /// Whether the target's code may run, as it is now. `editor_vouches`: as Consent has it.
   base::Task<bool> consent_holds(profiling::Target target, bool editor_vouches);
   /// The user does not want the entry profiled when it is saved.
-  void leave_saves_alone(const std::string& path) { entries_[path].profiled_here = false; }
+  void leave_saves_alone(const std::string& path) { change(path).profiled_here = false; }
 
   /// Ends the worker and what goes on, untold. Nothing is profiled after it.
   void stop();
@@ -124,14 +125,18 @@ class Entries {
   bool is_worker_warm() const { return queue_ && queue_->is_warm(); }
 
  private:
-  Entry& at(const profiling::Target& target);
+  /// A copy in the place of the entry, to be changed before anything is awaited or announced.
+  Entry& change(const std::string& path);
+  Entry& change(const profiling::Target& target);
+  void announce(const std::string& path) const;
   base::Task<void> run_trial(std::string path, profiling::ProfileQueue::Ticket ticket,
                              std::shared_ptr<const Figures> held, base::Task<profiling::ProfileOutcome> trial);
-  void profiled(Entry& entry, profiling::ProfileQueue::Ticket ticket, profiling::ProfileOutcome& outcome,
+  void profiled(const std::string& path, profiling::ProfileQueue::Ticket ticket, profiling::ProfileOutcome& outcome,
                 std::vector<protocol::SourceText> open_texts);
   base::Task<void> load_kept(profiling::ProfileRequest request, profiling::Target target);
   base::Task<void> read_again(std::string path, std::function<bool()> is_open);
-  void end_trial(Entry& entry, const std::shared_ptr<const Figures>& held, profiling::ProfileOutcome outcome);
+  void end_trial(const std::string& path, const std::shared_ptr<const Figures>& held,
+                 profiling::ProfileOutcome outcome);
 
   boost::asio::io_context& loop_;
   std::function<void(const Entry&)> on_change_;
@@ -140,7 +145,7 @@ class Entries {
   boost::asio::thread_pool files_{1};
   worker::Reaper reaper_;
   std::unique_ptr<profiling::ProfileQueue> queue_;
-  std::map<std::string, Entry, std::less<>> entries_;
+  std::map<std::string, std::shared_ptr<const Entry>, std::less<>> entries_;
   base::Lifetime lifetime_;
 };
 

@@ -108,7 +108,7 @@ Markdown of_class(const Snapshot& snapshot, const source::Definition& definition
 Markdown words_at(const Snapshot& snapshot, std::size_t offset, std::uint32_t line, source::Span& span) {
   const auto inside = [&](const source::Span& name) { return name.begin <= offset && offset <= name.end; };
   if (snapshot.own != nullptr && snapshot.own->figures != nullptr) {
-    const auto& entry_point = snapshot.source.entry_point();
+    const auto& entry_point = snapshot.source->entry_point;
     for (std::size_t i = 0; entry_point.has_value() && i < source::kProviderKinds; ++i) {
       if (const auto& provider = entry_point->providers[i]; provider.has_value() && inside(provider->name_span)) {
         span = provider->name_span;
@@ -122,7 +122,7 @@ Markdown words_at(const Snapshot& snapshot, std::size_t offset, std::uint32_t li
   if (snapshot.file() == nullptr) {
     return {};
   }
-  for (const source::Definition& definition : snapshot.source.definitions()) {
+  for (const source::Definition& definition : snapshot.source->definitions) {
     if (inside(definition.name_span)) {
       span = definition.name_span;
       return definition.kind == source::DefinitionKind::kClass ? of_class(snapshot, definition)

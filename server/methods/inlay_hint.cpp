@@ -13,10 +13,10 @@ namespace {
 /// What is known of the batch size in the code, at the end of its line, where that is not the profiled one.
 void add_batch(const Snapshot& snapshot, const protocol::Range& range, std::vector<protocol::InlayHint>& hints) {
   const auto batch = other_batch_in_code(snapshot);
-  if (!batch.has_value() || !snapshot.source.entry_point()->batch_size.can_be_edited()) {
+  if (!batch.has_value() || !snapshot.source->entry_point->batch_size.can_be_edited()) {
     return;
   }
-  const std::size_t line = snapshot.range(snapshot.source.entry_point()->batch_size.literal).start.line;
+  const std::size_t line = snapshot.range(snapshot.source->entry_point->batch_size.literal).start.line;
   if (line >= range.start.line && line <= range.end.line) {
     protocol::InlayHint hint;
     hint.position = snapshot.document.position(snapshot.document.text().line_end(line));
@@ -31,7 +31,7 @@ void add_batch(const Snapshot& snapshot, const protocol::Range& range, std::vect
 std::vector<protocol::InlayHint> inlay_hints(const Snapshot& snapshot, const RangeParams& params) {
   const protocol::Range& range = params.range;
   std::vector<protocol::InlayHint> hints;
-  if (snapshot.file() == nullptr || !snapshot.settings.inlay_hints) {
+  if (snapshot.file() == nullptr || !snapshot.settings->inlay_hints) {
     return hints;
   }
   add_batch(snapshot, range, hints);
@@ -43,11 +43,11 @@ std::vector<protocol::InlayHint> inlay_hints(const Snapshot& snapshot, const Ran
         std::max(report::ratio(line->self_ms, profile.iteration.ms.value),
                  report::ratio(static_cast<double>(line->peak_bytes), static_cast<double>(profile.peak_bytes)));
     if (!now.has_value() || *now < range.start.line || *now > range.end.line ||
-        most < snapshot.settings.inlay_hint_threshold) {
+        most < snapshot.settings->inlay_hint_threshold) {
       continue;
     }
     protocol::InlayHint hint;
-    const std::string label = report::line_label(*line, profile, snapshot.settings.inlay_hint_format);
+    const std::string label = report::line_label(*line, profile, snapshot.settings->inlay_hint_format);
     if (label.empty()) {
       continue;
     }

@@ -68,8 +68,9 @@ base::Task<session::Outcome> when_parsed(Workspace& workspace, Workspace::Questi
 }
 
 /// The profile that a method is about, by its id.
-base::Result<const Entry*, ResponseError> entry_with(const Entries& entries, const std::string& profile_id) {
-  const Entry* entry = entries.by_profile(profile_id);
+using FoundEntry = base::Result<std::shared_ptr<const Entry>, ResponseError>;
+FoundEntry entry_with(const Entries& entries, const std::string& profile_id) {
+  auto entry = entries.by_profile(profile_id);
   if (entry == nullptr) {
     return ResponseError{
         code::kContentModified, "There is no profile " + profile_id.substr(0, 40) + " any more.", {{"reason", "gone"}}};
@@ -100,7 +101,7 @@ Json predictions(const Context& /*context*/, const Entry& entry, const ProfileId
 // ---- that wait
 
 base::Task<session::Outcome> line_costs(Context context, LineCostsParams params) {
-  const base::Result<const Entry*, ResponseError> entry = entry_with(context.entries, params.profile_id);
+  const FoundEntry entry = entry_with(context.entries, params.profile_id);
   if (!entry) {
     co_return entry.error();
   }
@@ -113,12 +114,12 @@ base::Task<session::Outcome> line_costs(Context context, LineCostsParams params)
     }
     return line_costs_json(*snapshot, node.empty() ? nullptr : &node_of(*figures, node));
   };
-  auto costs = when_parsed(context.workspace, {params.uri, *entry, std::nullopt}, make);
+  auto costs = when_parsed(context.workspace, {params.uri, (*entry)->path}, make);
   co_return co_await std::move(costs);
 }
 
 base::Task<session::Outcome> predict(Context context, PredictParams params) {
-  const base::Result<const Entry*, ResponseError> entry = entry_with(context.entries, params.profile_id);
+  const FoundEntry entry = entry_with(context.entries, params.profile_id);
   if (!entry) {
     co_return entry.error();
   }
@@ -129,12 +130,14 @@ base::Task<session::Outcome> predict(Context context, PredictParams params) {
   co_return co_await std::move(prediction);
 }
 
-base::Task<session::Outcome> summary_of(const Context& context, const Entry& entry) {
-  const std::string uri = context.session().uri_of(entry.path);
-  const auto make = [&entry, uri](const Snapshot* snapshot) -> session::Outcome {
+/// Of an entry with figures, as they are once its text is parsed.
+base::Task<session::Outcome> summary_of(const Context& context, const std::string& path) {
+  const std::string uri = context.session().uri_of(path);
+  const auto make = [&entries = context.entries, path, uri](const Snapshot* snapshot) -> session::Outcome {
     const auto* entry_point =
-        snapshot != nullptr && snapshot->source.entry_point().has_value() ? &*snapshot->source.entry_point() : nullptr;
-    return summary_json(entry, uri, entry_point == nullptr ? std::nullopt : batch_size_in_code(*entry_point));
+        snapshot != nullptr && snapshot->source->entry_point.has_value() ? &*snapshot->source->entry_point : nullptr;
+    return summary_json(*entries.find(path), uri,
+                        entry_point == nullptr ? std::nullopt : batch_size_in_code(*entry_point));
   };
   return when_parsed(context.workspace, {uri}, make);
 }
@@ -142,18 +145,18 @@ base::Task<session::Outcome> summary_of(const Context& context, const Entry& ent
 /// Of a document, or of a profile: a client learns the profile's id by its document.
 base::Task<session::Outcome> summary(Context context, SummaryParams params) {
   if (params.profile_id.has_value()) {
-    const base::Result<const Entry*, ResponseError> entry = entry_with(context.entries, *params.profile_id);
+    const FoundEntry entry = entry_with(context.entries, *params.profile_id);
     if (!entry) {
       co_return entry.error();
     }
-    auto of_profile = summary_of(context, **entry);
+    auto of_profile = summary_of(context, (*entry)->path);
     co_return co_await std::move(of_profile);
   }
-  const Entry* entry = context.entries.for_file(context.session().path_of(params.uri).value_or(""));
+  const auto entry = context.entries.for_file(context.session().path_of(params.uri).value_or(""));
   if (entry == nullptr) {
     co_return Json();
   }
-  auto of_document = summary_of(context, *entry);
+  auto of_document = summary_of(context, entry->path);
   co_return co_await std::move(of_document);
 }
 
@@ -166,7 +169,7 @@ base::Task<session::Outcome> profile(Context context, ProfileParams params) {
     co_return ResponseError{cancelled ? code::kRequestCancelled : code::kRequestFailed, failure.message,
                             failure_json(failure)};
   }
-  auto answer = summary_of(context, **end);
+  auto answer = summary_of(context, (*end)->path);
   co_return co_await std::move(answer);
 }
 
@@ -252,7 +255,7 @@ auto task(const char* name, base::Task<session::Outcome> (*run)(Context, Params)
 template <typename Params>
 auto on_profile(const char* name, Json (*make)(const Context&, const Entry&, const Params&)) {
   const auto run = [make](Context context, Params params) -> base::Task<session::Outcome> {
-    const base::Result<const Entry*, ResponseError> entry = entry_with(context.entries, params.profile_id);
+    const FoundEntry entry = entry_with(context.entries, params.profile_id);
     if (!entry) {
       co_return entry.error();
     }

@@ -57,7 +57,7 @@ std::optional<Fix> fix_of(const Snapshot& snapshot, const Mistake& mistake) {
     const std::string gap = text.empty() ? "" : text.ends_with("\n") ? "\n\n" : "\n\n\n";
     return Fix{"Add " + name, {{text.size(), text.size()}, gap + skeleton(mistake.kind)}};
   }
-  const auto& provider = snapshot.source.entry_point()->provider(mistake.kind);
+  const auto& provider = snapshot.source->entry_point->provider(mistake.kind);
   if (!provider.has_value()) {
     return std::nullopt;
   }
@@ -85,7 +85,7 @@ std::optional<Fix> fix_of(const Snapshot& snapshot, const Mistake& mistake) {
 }  // namespace
 
 void add_mistakes(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) {
-  const auto& entry_point = snapshot.source.entry_point();
+  const auto& entry_point = snapshot.source->entry_point;
   if (!entry_point.has_value()) {
     return;
   }
@@ -95,7 +95,7 @@ void add_mistakes(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics
 }
 
 void add_fixes(const Snapshot& snapshot, const protocol::Range& range, std::vector<protocol::CodeAction>& actions) {
-  for (const Mistake& mistake : snapshot.source.entry_point()->mistakes) {
+  for (const Mistake& mistake : snapshot.source->entry_point->mistakes) {
     const std::optional<Fix> fix =
         touch(snapshot.range(mistake.span), range) ? fix_of(snapshot, mistake) : std::nullopt;
     if (!fix.has_value()) {

@@ -50,7 +50,7 @@ base::Result<std::string> write_report(const Figures& figures, const std::string
 base::Task<session::Outcome> open_report(Workspace& workspace, Entries& entries, std::string uri) {
   session::Session& session = workspace.session();
   const auto path = session.path_of(uri);
-  const Entry* entry = path.has_value() ? entries.find(*path) : nullptr;
+  const auto entry = path.has_value() ? entries.find(*path) : nullptr;
   if (entry == nullptr || entry->figures == nullptr) {
     co_return protocol::ResponseError{protocol::error_code::kRequestFailed,
                                       "There is no profile of this file. Run ridgeline.profile first."};

@@ -219,8 +219,8 @@ void ProfilingFlow::saved(Workspace& workspace, const session::Document& documen
   }
   for (const auto& [path, entry] : entries_.all()) {
     const bool part =
-        path == document.path() || (entry.figures != nullptr && entry.figures->file(document.path()) != nullptr);
-    if (!part || !entry.profiled_here) {
+        path == document.path() || (entry->figures != nullptr && entry->figures->file(document.path()) != nullptr);
+    if (!part || !entry->profiled_here) {
       continue;
     }
     auto& timer = saves_[{&workspace, path}];

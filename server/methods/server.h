@@ -52,19 +52,11 @@ class Server : public session::SessionListener {
     BatchSizeWriter writer;
   };
 
-  /// What a trial runs; read before it is decided on.
-  struct PreparedTrial {
-    profiling::ProfileRequest request;
-    profiling::Target target;
-    bool vouched = false;
-  };
-
   Client& client_of(session::Session& session);
   void files_changed(session::Session& session, const protocol::Json& params);
   Trials::Ports trial_ports();
   base::Task<void> decide_trial_of(Trials::Document document, std::function<void(TrialDecision)> decided);
   std::optional<TrialDecision> decision_on(const Trials::Document& document, const std::function<bool()>& has_consent);
-  void start_trial(const Trials::Document& document, int batch_size);
 
   session::Service service_;
   SourceThread thread_;
@@ -73,7 +65,6 @@ class Server : public session::SessionListener {
   ProfilingFlow flow_;
   boost::asio::steady_timer trial_timer_;
   Trials trials_;
-  std::map<Trials::Document, PreparedTrial> prepared_;  ///< while their decision is reported
   base::Lifetime lifetime_;
 };
 

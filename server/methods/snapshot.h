@@ -1,7 +1,8 @@
-// What a method about one open document sees: values of one moment, none of which a method can change.
+// What a method about one open document sees: the values of one moment. Large ones are shared and immutable.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,16 +18,16 @@
 namespace ridgeline::methods {
 
 struct Snapshot {
-  const session::Document& document;
-  const SourceView& source;
-  const Settings& settings;
-  const protocol::ClientCapabilities& client;
-  const Entry* entry = nullptr;            ///< whose figures are shown here; null: there are none
-  const Entry* own = nullptr;              ///< the document as an entry; null: nothing is known of it
-  const LineView* lines = nullptr;         ///< between the profiled text and the document; null without figures for it
-  const Entry* failed = nullptr;           ///< whose failure is shown here; null: none
-  const LineView* failed_lines = nullptr;  ///< between the text that failed and the document; null: they are the same
-  std::optional<source::Call> call{};      ///< at the place that was asked about
+  session::Document document;
+  std::shared_ptr<const SourceFacts> source;
+  std::shared_ptr<const Settings> settings;
+  protocol::ClientCapabilities client;
+  std::shared_ptr<const Entry> entry{};            ///< whose figures are shown here; null: there are none
+  std::shared_ptr<const Entry> own{};              ///< the document as an entry; null: nothing is known of it
+  std::shared_ptr<const LineView> lines{};         ///< from the profiled text to the document; null: there is none
+  std::shared_ptr<const Entry> failed{};           ///< whose failure is shown here; null: none
+  std::shared_ptr<const LineView> failed_lines{};  ///< from the text that failed; null: it is the document's
+  std::optional<source::Call> call{};              ///< at the position of the request
 
   const Figures* figures() const { return entry == nullptr ? nullptr : entry->figures.get(); }
   const FileFigures* file() const { return figures() == nullptr ? nullptr : figures()->file(document.path()); }

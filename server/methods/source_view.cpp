@@ -53,23 +53,23 @@ void SourceView::take(std::shared_ptr<const SourceFacts> facts) {
   }
 }
 
-const LineView* SourceView::lines(const std::shared_ptr<const std::string>& profiled) {
+std::shared_ptr<const LineView> SourceView::lines(const std::shared_ptr<const std::string>& profiled) {
   const auto known = std::ranges::find(lines_, profiled, &Lines::profiled);
   if (known != lines_.end()) {
-    return known->view.has_value() ? &*known->view : nullptr;
+    return known->view;
   }
   constexpr std::size_t kMaxTexts = 8;
   if (lines_.size() >= kMaxTexts) {
     lines_.erase(lines_.begin());
   }
-  lines_.push_back({profiled, std::nullopt});
+  lines_.push_back({profiled, nullptr});
   const auto found = lifetime_.guard([this, profiled, version = version_](LineView view) {
     if (version != version_) {
       return;
     }
     const auto asked = std::ranges::find(lines_, profiled, &Lines::profiled);
     if (asked != lines_.end()) {
-      asked->view = std::move(view);
+      asked->view = std::make_shared<const LineView>(std::move(view));
     }
     on_news_();
   });

@@ -33,21 +33,18 @@ class SourceView {
   const session::Document& document() const { return *document_; }
   /// Whether the facts are of the text as it is now.
   bool is_ready() const { return facts_->version == version_; }
-  /// False when the text is too large, or the parser gave up: there are no symbols.
-  bool is_parsed() const { return facts_->parsed; }
-  /// Nothing when the file has no provider. As is definitions(): of the last facts, which is_ready() tells of.
-  const std::optional<source::EntryPoint>& entry_point() const { return facts_->entry_point; }
-  const std::vector<source::Definition>& definitions() const { return facts_->definitions; }
+  /// The last that were read; is_ready() says whether they are of the present text.
+  const std::shared_ptr<const SourceFacts>& facts() const { return facts_; }
 
   /// Where the lines of a text that ran are now; null: it is being found out, and `on_news` tells. The view is ready.
-  const LineView* lines(const std::shared_ptr<const std::string>& profiled);
+  std::shared_ptr<const LineView> lines(const std::shared_ptr<const std::string>& profiled);
   /// What is called at a byte of the text; `answer` is not called when the text changes before.
   void find_call(std::size_t offset, std::function<void(std::optional<source::Call>)> answer);
 
  private:
   struct Lines {
     std::shared_ptr<const std::string> profiled;
-    std::optional<LineView> view;
+    std::shared_ptr<const LineView> view;  ///< null: asked for
   };
 
   void send_text();

@@ -14,7 +14,7 @@ using protocol::Json;
 Json status_json(const session::Session& session, const Entries& entries) {
   Json known = Json::array();
   for (const auto& [path, entry] : entries.all()) {
-    Json one = changed_json(entry);
+    Json one = changed_json(*entry);
     one["uri"] = session.uri_of(path);
     known.push_back(std::move(one));
   }
@@ -46,7 +46,7 @@ base::Task<Json> target_json(Workspace& workspace, Entries& entries, std::string
                {"trusted", trusted},
                {"python", nullptr},
                {"torch", nullptr}};
-  if (const Entry* entry = entries.find(target.entry); entry != nullptr && entry->figures != nullptr) {
+  if (const auto entry = entries.find(target.entry); entry != nullptr && entry->figures != nullptr) {
     json["python"] = entry->figures->profile().environment.python;
     json["torch"] = entry->figures->profile().environment.torch;
   }

@@ -21,7 +21,8 @@ struct TrialDecision {
   Kind kind = Kind::kNothing;
   int batch_size = 0;
   std::string why{};
-  std::string profile_id{};  ///< whose figures it is about; empty: there are none
+  std::string profile_id{};       ///< whose figures it is about; empty: there are none
+  std::function<void()> start{};  ///< of kTry: begins the trial; decide_trial() leaves it to its caller
 };
 
 /// What is known when the text has been left alone for long enough.

@@ -48,7 +48,6 @@ Trials::Ports Server::trial_ports() {
           [this](const Trials::Document& document, std::function<void(TrialDecision)> decided) {
             base::start(entries_.loop(), decide_trial_of(document, std::move(decided)));
           },
-          [this](const Trials::Document& document, int batch_size) { start_trial(document, batch_size); },
           [this](const std::string& path) { entries_.cancel_trial(path); },
           [this](const std::string& path, int batch_size, const std::string& why) {
             entries_.explain_trial(path, batch_size, why);
@@ -62,10 +61,11 @@ std::optional<TrialDecision> Server::decision_on(const Trials::Document& documen
   if (view == nullptr) {
     return std::nullopt;
   }
-  TrialQuestion question{client->second->workspace.settings(), entries_.find(document.path), view->document().bytes()};
+  const auto entry = entries_.find(document.path);
+  TrialQuestion question{client->second->workspace.settings(), entry.get(), view->document().bytes()};
   question.is_busy = !view->is_ready() || client->second->writer.is_writing(document.uri);
-  if (!question.is_busy && view->document().in_sync() && view->entry_point().has_value()) {
-    question.entry_point = &*view->entry_point();
+  if (!question.is_busy && view->document().in_sync() && view->facts()->entry_point.has_value()) {
+    question.entry_point = &*view->facts()->entry_point;
   }
   question.available_bytes = worker::memory_available();
   question.has_consent = has_consent;
@@ -81,41 +81,32 @@ base::Task<void> Server::decide_trial_of(Trials::Document document, std::functio
   }
   // What is read of files comes first: nothing can change between the decision and the trial.
   Workspace& workspace = clients_.at(document.session)->workspace;
-  const Entry& entry = *entries_.find(document.path);
-  const std::shared_ptr<const Figures> figures = entry.figures;
-  const FileFigures* file = figures->file(entry.path);
-  PreparedTrial trial;
-  trial.vouched = is_vouched(workspace, entry);
-  trial.request =
-      profiling::trial_request(workspace.settings().request(document.path), figures->profile(), first->batch_size);
-  auto found = workspace.while_open(entries_.find_target(workspace.settings().request(document.path)));
+  const auto entry = entries_.find(document.path);
+  const std::shared_ptr<const Figures> figures = entry->figures;
+  const FileFigures* file = figures->file(entry->path);
+  const bool vouched = is_vouched(workspace, *entry);
+  const profiling::ProfileRequest settings = workspace.settings().request(document.path);
+  auto found = workspace.while_open(entries_.find_target(settings));
   const auto target = co_await std::move(found);
   if (!target || file == nullptr || file->text == nullptr) {
     decided(decision_on(document, [] { return false; }).value_or(TrialDecision{}));
     co_return;
   }
-  trial.target = *target;
-  auto checked = workspace.while_open(entries_.consent_holds(*target, trial.vouched));
+  auto checked = workspace.while_open(entries_.consent_holds(*target, vouched));
   const bool holds = co_await std::move(checked);
-  const auto read = [open = workspace.open_texts(entry.project_root), path = entry.path, text = file->text] {
+  const auto read = [open = workspace.open_texts(entry->project_root), path = entry->path, text = file->text] {
     return trial_overlay(open, path, *text);
   };
   auto texts = workspace.while_open(entries_.read_files(read));
-  auto overlay = co_await std::move(texts);
-  const bool may_start = holds && overlay.has_value() && entry.figures == figures;
-  trial.request.overlay = std::move(overlay).value_or(std::vector<protocol::SourceText>{});
-  const auto decision = decision_on(document, [&] { return may_start; });
-  prepared_.insert_or_assign(document, std::move(trial));
-  decided(decision.value_or(TrialDecision{}));
-  prepared_.erase(document);
-}
-
-void Server::start_trial(const Trials::Document& document, int batch_size) {
-  auto trial = prepared_.extract(document);
-  if (!trial.empty() && trial.mapped().request.check_sizes == std::vector<int>{batch_size}) {
-    entries_.try_batch_size(std::move(trial.mapped().request), trial.mapped().target, trial.mapped().vouched,
-                            batch_size);
-  }
+  const auto overlay = co_await std::move(texts);
+  const bool may_start = holds && overlay.has_value() && entries_.find(document.path)->figures == figures;
+  auto decision = decision_on(document, [&] { return may_start; }).value_or(TrialDecision{});
+  decision.start = [&] {
+    auto request = profiling::trial_request(settings, figures->profile(), decision.batch_size);
+    request.overlay = *overlay;
+    entries_.try_batch_size(std::move(request), *target, vouched, decision.batch_size);
+  };
+  decided(decision);
 }
 
 }  // namespace ridgeline::methods

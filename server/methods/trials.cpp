@@ -97,7 +97,7 @@ void Trials::decided(const Document& document, const TrialDecision& decision) {
   } else if (watched.tried != decision.batch_size) {
     watched.tried = decision.batch_size;
     going_.insert_or_assign(document.path, document);
-    ports_.start(document, decision.batch_size);
+    decision.start();
   }
 }
 

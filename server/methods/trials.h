@@ -35,9 +35,9 @@ class Trials {
     std::function<Clock::time_point()> now;
     /// wake() shall be called then, and not at the time that was asked for before.
     std::function<void(Clock::time_point)> wake_at;
-    /// Calls `decided` once: from within, or later. Not at all when the session ends meanwhile.
+    /// Calls `decided` once: from within, or later. Not at all when the session ends meanwhile. The decision's `start`
+    /// is called from within `decided`, or never.
     std::function<void(const Document&, std::function<void(TrialDecision)> decided)> decide;
-    std::function<void(const Document&, int batch_size)> start;
     /// Ends the trial of an entry, if one goes on.
     std::function<void(const std::string& path)> cancel;
     /// Why an entry's batch size stays predicted; empty: there is nothing to say.

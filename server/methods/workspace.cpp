@@ -28,7 +28,9 @@ std::shared_ptr<const std::string> ran_text(const Entry& entry, const std::strin
 
 Workspace::Workspace(session::Session& session, Entries& entries, SourceThread& thread)
     : session_(session), entries_(entries), thread_(thread), timer_(session.loop()) {
-  settings_.advice.fill(true);
+  Settings settings;
+  settings.advice.fill(true);
+  settings_ = std::make_shared<const Settings>(std::move(settings));
 }
 
 Workspace::~Workspace() {
@@ -41,7 +43,7 @@ Workspace::~Workspace() {
 
 void Workspace::configure() {
   std::vector<std::string> problems;
-  settings_ = read_settings(session_.settings(), problems);
+  settings_ = std::make_shared<const Settings>(read_settings(session_.settings(), problems));
   for (const std::string& problem : problems) {
     session_.show(protocol::MessageType::kWarning, problem);
   }
@@ -70,7 +72,7 @@ void Workspace::opened(const session::Document& document) {
   views_[uri] = std::make_unique<SourceView>(document, thread_, session_.id(), session_.loop(), on_view_news);
   entries_.file_changed(document.path(), document.bytes());
   when_ready({uri}, [this](const Snapshot* snapshot) {
-    if (snapshot != nullptr && snapshot->source.entry_point().has_value()) {
+    if (snapshot != nullptr && snapshot->source->entry_point.has_value()) {
       base::start(session_.loop(), load_figures(snapshot->document.path()));
     }
   });
@@ -80,7 +82,7 @@ void Workspace::opened(const session::Document& document) {
 base::Task<void> Workspace::load_figures(std::string path) {
   auto settings = configured();
   co_await std::move(settings);
-  const profiling::ProfileRequest request = settings_.request(path);
+  const profiling::ProfileRequest request = settings_->request(path);
   auto found = while_open(entries_.find_target(request));
   const auto target = co_await std::move(found);
   if (target) {
@@ -219,9 +221,10 @@ std::optional<Snapshot> Workspace::snapshot(SourceView& view, const std::shared_
     return std::nullopt;
   }
   const session::Document& document = view.document();
-  Snapshot snapshot{document, view, settings_, session_.capabilities()};
+  Snapshot snapshot{document, view.facts(), settings_, session_.capabilities()};
   snapshot.own = entries_.find(document.path());
-  snapshot.entry = waiting->question.entry != nullptr ? waiting->question.entry : entries_.for_file(document.path());
+  const std::string& entry = waiting->question.entry;
+  snapshot.entry = entry.empty() ? entries_.for_file(document.path()) : entries_.find(entry);
   snapshot.failed = failed_at(document);
   bool complete = true;
   if (const FileFigures* file = snapshot.file(); file != nullptr && file->text != nullptr) {
@@ -258,15 +261,15 @@ bool Workspace::find_call(SourceView& view, Snapshot& snapshot, const std::share
   return false;
 }
 
-const Entry* Workspace::failed_at(const session::Document& document) const {
+std::shared_ptr<const Entry> Workspace::failed_at(const session::Document& document) const {
   for (const auto& [path, entry] : entries_.all()) {
-    if (!entry.failed.has_value()) {
+    if (!entry->failed.has_value()) {
       continue;
     }
-    const std::string place = place_of(entry).path;
+    const std::string place = place_of(*entry).path;
     const bool shown_there = place == path || session_.documents().find_path(place) != nullptr;
     if (document.path() == (shown_there ? place : path)) {
-      return &entry;
+      return entry;
     }
   }
   return nullptr;
@@ -277,7 +280,7 @@ void Workspace::report_unparsed(const SourceView& view) {
     return;  // after `shutdown` nothing is sent
   }
   const std::string& uri = view.document().uri();
-  if (view.is_parsed()) {
+  if (view.facts()->parsed) {
     unparsed_.erase(uri);
   } else if (unparsed_.insert(uri).second) {
     session_.log(protocol::MessageType::kInfo, unparsed_message(view.document()));

@@ -33,7 +33,7 @@ class Workspace {
   Workspace& operator=(const Workspace&) = delete;
 
   session::Session& session() const { return session_; }
-  const Settings& settings() const { return settings_; }
+  const Settings& settings() const { return *settings_; }
 
   void configure();
   /// Once the client has sent its settings: what runs before that would not be what the user wants.
@@ -56,7 +56,7 @@ class Workspace {
   /// What a method wants to know of an open document, and by when.
   struct Question {
     std::string uri;
-    const Entry* entry = nullptr;                  ///< whose figures are meant; null: those that are shown there
+    std::string entry{};                           ///< whose figures are meant, by path; empty: those shown there
     std::optional<protocol::Position> position{};  ///< what is called here is asked, too
   };
   /// `snapshot` is null when the document is not open, or is no Python file on our side.
@@ -87,7 +87,7 @@ class Workspace {
   /// Nothing when the view, or what the question needs of it, is still to come, and has been asked for.
   std::optional<Snapshot> snapshot(SourceView& view, const std::shared_ptr<Waiting>& waiting);
   bool find_call(SourceView& view, Snapshot& snapshot, const std::shared_ptr<Waiting>& waiting);
-  const Entry* failed_at(const session::Document& document) const;
+  std::shared_ptr<const Entry> failed_at(const session::Document& document) const;
   void on_news(const std::string& uri);
   void report_unparsed(const SourceView& view);
   void count_change(const std::string& uri);
@@ -103,7 +103,7 @@ class Workspace {
 
   session::Session& session_;
   Entries& entries_;
-  Settings settings_;
+  std::shared_ptr<const Settings> settings_;
   SourceThread& thread_;
   std::map<std::string, std::unique_ptr<SourceView>, std::less<>> views_;          ///< of open Python documents, by URI
   std::map<std::string, std::vector<std::shared_ptr<Waiting>>> waiting_for_text_;  ///< by URI, in their order

@@ -11,7 +11,14 @@ Document::Document(protocol::TextDocumentItem item, std::string path, PositionEn
       language_id_(std::move(item.language_id)),
       version_(item.version),
       encoding_(encoding),
-      text_(std::move(item.text)) {}
+      text_(std::make_shared<Text>(std::move(item.text))) {}
+
+Text& Document::own_text() {
+  if (text_.use_count() > 1) {
+    text_ = std::make_shared<Text>(*text_);
+  }
+  return *text_;
+}
 
 std::vector<ByteEdit> Document::change(int version, std::span<const protocol::TextDocumentContentChange> changes,
                                        std::string& error) {
@@ -19,7 +26,7 @@ std::vector<ByteEdit> Document::change(int version, std::span<const protocol::Te
   std::vector<ByteEdit> edits;
   for (const protocol::TextDocumentContentChange& change : changes) {
     if (!change.range.has_value()) {
-      edits.push_back(text_.replace(0, bytes().size(), change.text));
+      edits.push_back(own_text().replace(0, bytes().size(), change.text));
       in_sync_ = true;
       continue;
     }
@@ -34,7 +41,7 @@ std::vector<ByteEdit> Document::change(int version, std::span<const protocol::Te
                                                    : "a change begins or ends inside of a character";
       continue;
     }
-    edits.push_back(text_.replace(*begin, *end, change.text));
+    edits.push_back(own_text().replace(*begin, *end, change.text));
   }
   return edits;
 }

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 
 namespace ridgeline::session {
 
+/// A value: a copy shares the text until one of the two changes, and is as cheap as the names. On the loop.
 class Document {
  public:
   Document(protocol::TextDocumentItem item, std::string path, PositionEncoding encoding);
@@ -24,15 +26,15 @@ class Document {
   int version() const { return version_; }
   PositionEncoding encoding() const { return encoding_; }
 
-  const Text& text() const { return text_; }
-  const std::string& bytes() const { return text_.bytes(); }
+  const Text& text() const { return *text_; }
+  const std::string& bytes() const { return text_->bytes(); }
   /// The client's text is what we have. False after a change that made no sense, until the client sends all of it.
   bool in_sync() const { return in_sync_; }
 
-  protocol::Position position(std::size_t offset) const { return text_.position(offset, encoding_); }
+  protocol::Position position(std::size_t offset) const { return text_->position(offset, encoding_); }
   protocol::Range range(std::size_t begin, std::size_t end) const { return {position(begin), position(end)}; }
   /// Nothing when the position is inside of a character.
-  std::optional<std::size_t> offset(protocol::Position position) const { return text_.offset(position, encoding_); }
+  std::optional<std::size_t> offset(protocol::Position position) const { return text_->offset(position, encoding_); }
 
   /// Applies the changes in their order and takes the version. On one that makes no sense, the document is out of sync,
   /// `error` says why, and what came before it stays. Out of sync, changes of a part are skipped.
@@ -40,12 +42,15 @@ class Document {
                                std::string& error);
 
  private:
+  /// To change: no copy has it.
+  Text& own_text();
+
   std::string uri_;
   std::string path_;
   std::string language_id_;
   int version_ = 0;
   PositionEncoding encoding_;
-  Text text_;
+  std::shared_ptr<Text> text_;
   bool in_sync_ = true;
 };
 

@@ -39,7 +39,7 @@ struct Viewed {
     loop.restart();
     const auto work = boost::asio::make_work_guard(loop);
     const auto text = std::make_shared<const std::string>(profiled);
-    const LineView* found = view.lines(text);
+    auto found = view.lines(text);
     while (found == nullptr) {
       loop.run_one();
       found = view.lines(text);
@@ -67,11 +67,11 @@ protocol::TextDocumentContentChange change(std::uint32_t line, std::uint32_t fro
 TEST(SourceView, FollowsOneEdit) {
   session::Document open = document(kEntry);
   Viewed viewed(open);
-  EXPECT_EQ(batch_size_in_code(*viewed.ready().entry_point()), 32);
+  EXPECT_EQ(batch_size_in_code(*viewed.ready().facts()->entry_point), 32);
   std::string error;
   const std::vector changes = {change(4, 30, 32, "128")};
   viewed.view.changed(open.change(2, changes, error));
-  EXPECT_EQ(batch_size_in_code(*viewed.ready().entry_point()), 128);
+  EXPECT_EQ(batch_size_in_code(*viewed.ready().facts()->entry_point), 128);
 }
 
 TEST(SourceView, FollowsSeveralEditsAtOnce) {
@@ -82,7 +82,7 @@ TEST(SourceView, FollowsSeveralEditsAtOnce) {
   viewed.view.changed(open.change(2, changes, error));
   EXPECT_EQ(error, "");
   expect_same_text(viewed, open);
-  EXPECT_EQ(batch_size_in_code(*viewed.ready().entry_point()), 64);
+  EXPECT_EQ(batch_size_in_code(*viewed.ready().facts()->entry_point), 64);
 }
 
 TEST(SourceView, AlwaysHasTheDocumentsText) {
@@ -131,12 +131,12 @@ TEST(SourceView, AnswersOnlyAboutTheTextAsItIs) {
 TEST(SourceView, SaysThatATextIsTooLarge) {
   session::Document open = document(std::string(source::kMaxTextBytes + 1, '#'));
   Viewed viewed(open);
-  EXPECT_FALSE(viewed.ready().is_parsed());
+  EXPECT_FALSE(viewed.ready().facts()->parsed);
   std::string error;
   const std::vector<protocol::TextDocumentContentChange> whole = {{std::nullopt, kEntry}};
   viewed.view.changed(open.change(2, whole, error));
-  EXPECT_TRUE(viewed.ready().is_parsed());
-  EXPECT_TRUE(viewed.view.entry_point().has_value());
+  EXPECT_TRUE(viewed.ready().facts()->parsed);
+  EXPECT_TRUE(viewed.view.facts()->entry_point.has_value());
 }
 
 TEST(LineView, GoesBothWays) {
@@ -154,14 +154,14 @@ TEST(BatchSizeEdit, TouchesOnlyTheLiteral) {
   session::Document open = document(kEntry);
   Viewed viewed(open);
   const SourceView& view = viewed.ready();
-  const auto edit = batch_size_edit(open, view, 96);
+  const auto edit = batch_size_edit(open, *view.facts(), 96);
   ASSERT_TRUE(edit.has_value()) << edit.error().message();
   const protocol::TextDocumentEdit& change = edit->document_changes.at(0);
   EXPECT_EQ(change.version, 1);
   ASSERT_EQ(change.edits.size(), 1U);
   EXPECT_EQ(change.edits[0].range, (protocol::Range{{4, 30}, {4, 32}}));
   EXPECT_EQ(change.edits[0].new_text, "96");
-  const auto none = batch_size_edit(open, view, 0);
+  const auto none = batch_size_edit(open, *view.facts(), 0);
   ASSERT_FALSE(none.has_value());
   EXPECT_NE(none.error().message(), "");
 }
@@ -170,7 +170,7 @@ TEST(BatchSizeEdit, SaysWhyThereIsNone) {
   for (const char* text :
        {"x = 3\n", "def input_provider(batch_size=SIZE):\n    pass\n", "def input_provider(x):\n  pass\n"}) {
     session::Document open = document(text);
-    const auto edit = batch_size_edit(open, Viewed(open).ready(), 8);
+    const auto edit = batch_size_edit(open, *Viewed(open).ready().facts(), 8);
     ASSERT_FALSE(edit.has_value()) << text;
     EXPECT_NE(edit.error().message(), "") << text;
   }

@@ -31,8 +31,10 @@ struct World {
   TrialDecision decision{Kind::kTry, 96, "", "profile"};
   std::vector<std::string> told;
   Trials trials{{[this] { return now; }, [this](auto at) { alarm = at; },
-                 [this](const auto&, const auto& decided) { decided(decision); },
-                 [this](const auto&, int size) { told.push_back("start " + std::to_string(size)); },
+                 [this](const auto&, const auto& decided) {
+                   decision.start = [this] { told.push_back("start " + std::to_string(decision.batch_size)); };
+                   decided(decision);
+                 },
                  [this](const auto&) { told.push_back("cancel"); },
                  [this](const auto&, int, const std::string& why) { told.push_back("explain " + why); }}};
 
