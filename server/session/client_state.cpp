@@ -92,6 +92,9 @@ void Session::add_path_maps() {
 }
 
 std::optional<std::string> Session::path_of(std::string_view uri) const {
+  if (const Document* open = documents_.find(uri); open != nullptr && !open->path().empty()) {
+    return open->path();  // resolved when it was opened: a request about it does not wait for a disk
+  }
   std::optional<std::string> path = path_of_uri(uri);
   if (path.has_value()) {
     path = options_.path_maps.to_ours(std::move(*path));
