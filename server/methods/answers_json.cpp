@@ -22,7 +22,7 @@ using report::ratio;
 Json trial_json(const Entry& entry) {
   if (!entry.trial.has_value()) return nullptr;
   return {{"batchSize", entry.trial->batch_size},
-          {"running", entry.trial->going.has_value()},
+          {"running", entry.trial->active.has_value()},
           {"message", protocol::label_text(entry.trial->message)}};
 }
 
@@ -75,7 +75,7 @@ Json summary_json(const Entry& entry, const std::string& uri, std::optional<int>
       {"trial", trial_json(entry)},
       {"createdSeconds", figures.created_s()},
       {"stale", entry.is_stale()},
-      {"staleReason", entry.stale_words()},
+      {"staleReason", entry.stale_reason()},
       {"batchSize", profile.batch_size},
       {"batchSizeInCode", in_code ? Json(*in_code) : Json(nullptr)},
       {"timeMs", number(profile.iteration.ms.value)},
@@ -163,7 +163,7 @@ Json line_costs_json(const Snapshot& snapshot, const analysis::Node* node) {
   }
   Json lines = Json::array();
   for (const auto& [profiled_line, cost] : costs) {
-    if (const auto now = snapshot.now(profiled_line)) {
+    if (const auto now = snapshot.current_line(profiled_line)) {
       lines.push_back({{"line", *now},
                        {"timeMs", number(cost.self_ms)},
                        {"totalMs", number(cost.total_ms)},
@@ -209,8 +209,8 @@ Json changed_json(const Entry& entry) {
                             : entry.is_stale()         ? "stale"
                                                        : "ready";
   Json json = {{"state", state},
-               {"profiling", entry.going.has_value()},
-               {"reason", entry.stale_words()},
+               {"profiling", entry.active.has_value()},
+               {"reason", entry.stale_reason()},
                {"profileId", nullptr},
                {"revision", entry.trials},
                {"trial", trial_json(entry)},

@@ -13,7 +13,7 @@
 namespace ridgeline::methods {
 
 /// ridgeline/summary: key metrics, models and what was measured. `uri`: the entry file as the client names it;
-/// `in_code`: the batch size that stands in the client's text of it, where that is open and says a number.
+/// `in_code`: the batch size in the client's text of it, where that is open and the batch size is a literal.
 protocol::Json summary_json(const Entry& entry, const std::string& uri, std::optional<int> in_code);
 
 /// ridgeline/breakdown: a node and its children. `uri_of` names a file as the client does.
@@ -33,7 +33,7 @@ protocol::Json predictions_json(const Figures& figures);
 /// ridgeline/profileChanged, without its URI.
 protocol::Json changed_json(const Entry& entry);
 
-/// What went wrong, as the data of an error.
+/// A failure as the data of a response error.
 protocol::Json failure_json(const profiling::RunFailure& failure);
 
 }  // namespace ridgeline::methods

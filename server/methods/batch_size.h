@@ -1,4 +1,4 @@
-// The batch size in the code: what it is, what others would bring, and the edit that writes one.
+// The batch size in the code: its value, the predictions for others, and the edit that writes one.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace ridgeline::methods {
 
-/// A batch size that is worth offering.
+/// A batch size to offer.
 struct BatchSizeChoice {
   std::string why;  ///< "largest that fits"
   analysis::BatchPrediction batch;
@@ -20,14 +20,15 @@ struct BatchSizeChoice {
 };
 
 /// By batch size, each once: the largest that fits, enough throughput (the knee), the powers of two beside the one in
-/// the code, equal weights and activations. Without what the models cannot tell, does not fit, or is in the code now.
+/// the code, equal weights and activations. Leaves out what the models cannot predict, what does not fit, and the
+/// present one.
 std::vector<BatchSizeChoice> batch_size_choices(const Figures& figures, int now);
 
-/// What is known of the batch size in the code, where that is not the profiled one: measured, or predicted. Nothing
-/// without figures of the document's own.
+/// The measured or predicted figures of the batch size in the code, where it is not the profiled one. Nothing without
+/// figures of the document's own.
 std::optional<analysis::BatchPrediction> other_batch_in_code(const Snapshot& snapshot);
 
-/// The number in the code; nothing when it cannot be read off.
+/// The number in the code; nothing when it is not a literal.
 std::optional<int> batch_size_in_code(const source::EntryPoint& entry_point);
 
 /// Changes only the characters of the literal; fails where there is none.

@@ -50,7 +50,7 @@ void BatchSizeWriter::send_edit(const std::string& uri, const Snapshot* snapshot
   const int batch_size = sent_.at(uri).batch_size;
   const auto& entry_point = snapshot->source->entry_point;
   if (entry_point.has_value() && batch_size_in_code(*entry_point) == batch_size) {
-    finish(uri, [&](const Request&) { return outcome(true, batch_size, ""); });  // it stands there
+    finish(uri, [&](const Request&) { return outcome(true, batch_size, ""); });  // nothing to change
     return;
   }
   const auto edit = batch_size_edit(snapshot->document, *snapshot->source, batch_size);

@@ -13,7 +13,7 @@
 
 namespace ridgeline::methods {
 
-/// While the client applies an edit, further requests wait, and only the last of them is written: a dragged bar makes
+/// While the client applies an edit, further requests wait, and only the last of them is written: dragging a bar makes
 /// few edits. Lives on the loop, as long as its workspace.
 class BatchSizeWriter {
  public:
@@ -22,7 +22,7 @@ class BatchSizeWriter {
   /// Answers {applied, batchSize, reason}. A request that a later one replaced is not applied, and says so.
   base::Task<session::Outcome> write(std::string uri, int batch_size);
 
-  /// Whether an edit of ours waits for the client, as while a bar is dragged.
+  /// Whether the client still has to apply an edit of ours, as while a bar is dragged.
   bool is_writing(const std::string& uri) const { return sent_.contains(uri); }
 
  private:
@@ -34,13 +34,13 @@ class BatchSizeWriter {
   void add(const std::string& uri, Request request);
   void send(const std::string& uri, Request request);
   void send_edit(const std::string& uri, const Snapshot* snapshot);
-  /// Answers what is sent, and goes on with what waits.
+  /// Answers the request that was sent, and sends the one that waits.
   void finish(const std::string& uri, const std::function<session::Outcome(const Request&)>& answer);
   void applied(const std::string& uri, const session::ClientAnswer& answer);
 
   Workspace& workspace_;
-  std::map<std::string, Request> sent_;     ///< by URI: what is made, or what the client applies now
-  std::map<std::string, Request> waiting_;  ///< by URI: what comes after it
+  std::map<std::string, Request> sent_;     ///< by URI: being made, or being applied by the client
+  std::map<std::string, Request> waiting_;  ///< by URI: to be sent after it
 };
 
 }  // namespace ridgeline::methods

@@ -41,7 +41,7 @@ std::vector<CodeLens> code_lenses(const Snapshot& snapshot, const DocumentParams
     lenses.push_back(std::move(lens));
   };
   const auto& own = snapshot.own;
-  if (own != nullptr && own->going.has_value()) {
+  if (own != nullptr && own->active.has_value()) {
     add("▷ " + own->progress.message + " …", "ridgeline.cancel", Json::array({uri}));
   } else {
     add("▷ Profile", "ridgeline.profile", Json::array({uri}));
@@ -54,10 +54,10 @@ std::vector<CodeLens> code_lenses(const Snapshot& snapshot, const DocumentParams
   add(report::throughput_label(profile) + stale, "ridgeline.openReport", Json::array({uri}));
   add(report::memory_label(profile) + stale, "ridgeline.openReport", Json::array({uri}));
   if (const auto batch = other_batch_in_code(snapshot)) {
-    const bool going = own->trial.has_value() && own->trial->going.has_value();
+    const bool is_trying = own->trial.has_value() && own->trial->active.has_value();
     add("Batch " + std::to_string(batch->batch_size) + ": " + report::batch_label(*batch) +
-            (going ? ", being tried …" : ""),
-        going ? "ridgeline.cancel" : "ridgeline.openReport", Json::array({uri}));
+            (is_trying ? ", being tried …" : ""),
+        is_trying ? "ridgeline.cancel" : "ridgeline.openReport", Json::array({uri}));
   }
   if (const auto now = batch_size_in_code(*entry_point)) {
     for (const BatchSizeChoice& choice : batch_size_choices(*own->figures, *now)) {

@@ -78,7 +78,7 @@ void Consent::saved(const std::string& entry) {
       continue;
     }
     if (where == &by_user_ && now->lasting) {
-      std::string ignored;  // the next daemon asks again
+      std::string ignored;  // the next daemon asks the user once more
       store::add_trust(found->second.cache, *now, ignored);
     }
     remember(*where, std::string(found->second.cache), std::move(*now));

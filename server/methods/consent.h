@@ -1,4 +1,4 @@
-// What the user lets run. It is looked at anew before every run: what stands at a path may be another project by then.
+// Which projects the user allows to run. Checked before every run: another project may have taken a path by then.
 #pragma once
 
 #include <map>
@@ -13,31 +13,32 @@
 
 namespace ridgeline::methods {
 
-/// Lives on one thread, which may wait for a disk: reads a few files' status at each call.
+/// Lives on one thread, which may wait for a disk: each call stats a few files.
 class Consent {
  public:
   explicit Consent(store::IdentityOf identity_of = store::file_identity) : identity_of_(std::move(identity_of)) {}
 
-  /// The entry's project as it is now; nothing when it cannot be told, and then nothing of it may run.
+  /// The entry's project as it is now; nothing when it cannot be determined: then none of its code may run.
   std::optional<store::ProjectIdentity> identify(const profiling::Target& target) const;
-  /// Whether what is there now is what the user agreed to; with `editor_vouches` also what an editor has vouched for.
+  /// Whether the user has agreed to what is there now; with `editor_vouches`, an editor's word for it counts as well.
   bool holds(const profiling::Target& target, bool editor_vouches) const;
   /// Whether the entry's path was agreed to, whatever is there now.
   bool held(const profiling::Target& target) const;
 
-  /// The user agreed to what he was asked about. False when something else is there now: ask again. Kept in the cache
-  /// folder where it can be told later; when that fails `problem` says why, and it holds for this process.
+  /// The user agreed to what the question was about. False when something else is there now: ask once more. Kept in the
+  /// cache folder where the project can be recognised later; if that fails, `problem` says why, and the consent holds
+  /// for this process.
   bool agree(const profiling::Target& target, const store::ProjectIdentity& asked_about, std::string& problem);
-  /// An editor that asks its user itself was told to profile it. Holds for such editors, for this process.
+  /// The user started a profile in an editor that asks for trust itself. Holds for such editors, for this process.
   void vouch(const profiling::Target& target);
-  /// A profile begins by what was agreed to earlier, perhaps in another process.
+  /// A profile starts on an earlier consent, perhaps given to another process.
   void rely_on(const profiling::Target& target);
-  /// An editor of the user's saved the entry file, and holds the text that is there now. What was agreed to in this
-  /// process goes on for the new file.
+  /// The user's editor saved the entry file, and has the text that is there now. A consent given to this process
+  /// carries over to the new file.
   void saved(const std::string& entry);
 
  private:
-  /// While a file is held open, its inode is not given out again: for file systems that remember no birth.
+  /// While a file is held open, its inode is not reused: for file systems without birth times.
   struct Agreed {
     std::string cache;
     store::ProjectIdentity project;

@@ -40,7 +40,7 @@ std::optional<std::size_t> line_now(const Snapshot& snapshot, int line) {
   if (snapshot.failed_lines == nullptr) {
     return index;
   }
-  const auto& map = snapshot.failed_lines->now;
+  const auto& map = snapshot.failed_lines->current;
   return index < map.size() ? map[index] : std::nullopt;
 }
 
@@ -53,7 +53,7 @@ void add_failure(const Snapshot& snapshot, const Entry& entry, std::vector<Diagn
   if (here && place.line > 0) {
     const auto line = line_now(snapshot, place.line);
     if (!line.has_value()) {
-      return;  // the line was changed since: perhaps it is mended
+      return;  // the line was changed since: it may be fixed
     }
     diagnostic.range = snapshot.line_range(*line);
   }
@@ -95,8 +95,9 @@ std::optional<protocol::Range> range_of(const Snapshot& snapshot, const Figures&
                ? std::optional(snapshot.range(entry_point->batch_size.literal))
                : std::nullopt;
   }
-  const auto line =
-      figures.path_of(advice.location) == snapshot.document.path() ? snapshot.now(advice.location.line) : std::nullopt;
+  const auto line = figures.path_of(advice.location) == snapshot.document.path()
+                        ? snapshot.current_line(advice.location.line)
+                        : std::nullopt;
   return line.has_value() ? std::optional(snapshot.line_range(*line)) : std::nullopt;
 }
 
@@ -175,11 +176,11 @@ std::vector<Diagnostic> diagnostics(const Snapshot& snapshot) {
   std::vector<Diagnostic> diagnostics;
   add_mistakes(snapshot, diagnostics);
   add_unparsed(snapshot, diagnostics);
-  // What the text shows was told above, also when the run found it.
-  const auto told = [&](const Diagnostic& diagnostic) {
+  // A mistake that the text shows is reported above, even if the run found it too.
+  const auto is_same = [&](const Diagnostic& diagnostic) {
     return diagnostic.code == protocol::name_of(failed->failed->kind);
   };
-  if (failed != nullptr && failed->failed.has_value() && std::ranges::none_of(diagnostics, told)) {
+  if (failed != nullptr && failed->failed.has_value() && std::ranges::none_of(diagnostics, is_same)) {
     add_failure(snapshot, *failed, diagnostics);
   }
   add_advice(snapshot, diagnostics);

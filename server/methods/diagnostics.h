@@ -15,7 +15,7 @@ struct FailurePlace {
 };
 FailurePlace place_of(const Entry& entry);
 
-/// What the user is told of a document that could not be parsed.
+/// The message about a document that could not be parsed.
 std::string unparsed_message(const session::Document& document);
 
 /// Most severe first. Places of related information are paths, not yet URIs.

@@ -38,15 +38,15 @@ source::TextEdit difference(std::string_view before, std::string_view after) {
 
 LineView make_line_view(std::string_view profiled, std::string_view current) {
   LineView view;
-  view.now = source::line_map(profiled, current);
+  view.current = source::line_map(profiled, current);
   std::size_t lines = 0;
-  for (const auto& now : view.now) {
+  for (const auto& now : view.current) {
     lines = std::max(lines, now.has_value() ? *now + 1 : 0);
   }
-  view.then.resize(lines);
-  for (std::size_t then = 0; then < view.now.size(); ++then) {
-    if (view.now[then].has_value()) {
-      view.then[*view.now[then]] = then;
+  view.profiled.resize(lines);
+  for (std::size_t then = 0; then < view.current.size(); ++then) {
+    if (view.current[then].has_value()) {
+      view.profiled[*view.current[then]] = then;
     }
   }
   return view;
@@ -67,7 +67,7 @@ void DocumentReader::add(Change change) {
   {
     const std::scoped_lock lock(mutex_);
     if (!std::holds_alternative<source::TextEdit>(change.what)) {
-      changes_.clear();  // what was before does not matter any more
+      changes_.clear();  // earlier changes no longer matter
     }
     changes_.push_back(std::move(change));
     if (std::exchange(reading_, true)) {
@@ -117,7 +117,7 @@ bool DocumentReader::read_slice() {
     }
     found = facts();
   } catch (const std::bad_alloc&) {
-    tree_.reset();  // an answer has to come all the same
+    tree_.reset();  // an answer is still required
     found = facts();
   }
   on_facts_(std::make_shared<const SourceFacts>(std::move(found)));
@@ -156,11 +156,11 @@ void DocumentReader::make_change(Change change) {
   }
   auto& text = std::get<std::string>(change.what);
   if (!tree_.has_value() || !tree_->edit(difference(tree_->text(), text))) {
-    parse_anew(std::move(text));
+    parse_from_scratch(std::move(text));
   }
 }
 
-void DocumentReader::parse_anew(std::string text) {
+void DocumentReader::parse_from_scratch(std::string text) {
   source::ParseControl control;
   control.stop = thread_.stopping();
   tree_ = source::SourceTree::unparsed(std::move(text), std::move(control));

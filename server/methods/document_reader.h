@@ -1,4 +1,4 @@
-// What an open document says as Python source, read on the thread for it.
+// The Python source of an open document, parsed on the source thread.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ namespace ridgeline::methods {
 /// Of one version of a text. Immutable.
 struct SourceFacts {
   std::uint64_t version = 0;  ///< counts the changes of the text since it was opened, not as the client does
-  bool parsed = false;        ///< false: too large, or the parser gave up; the providers are still looked for
+  bool parsed = false;        ///< false: too large, or the parser gave up; the providers are still searched for
   /// Nothing when the file has no provider.
   std::optional<source::EntryPoint> entry_point;
   std::vector<source::Definition> definitions;
@@ -32,13 +32,13 @@ struct SourceFacts {
 
 /// Lines of one text in another, both ways; from 0.
 struct LineView {
-  std::vector<std::optional<std::size_t>> now;   ///< by line of the profiled text
-  std::vector<std::optional<std::size_t>> then;  ///< by line of the current text
+  std::vector<std::optional<std::size_t>> current;   ///< by line of the profiled text
+  std::vector<std::optional<std::size_t>> profiled;  ///< by line of the current text
 };
 LineView make_line_view(std::string_view profiled, std::string_view current);
 
-/// The tree of one document. Its owner on the loop calls what is public; everything else happens on the thread, where
-/// `on_facts` is called, too. The tree lives and dies there.
+/// The tree of one document. Its owner calls the public functions on the loop; everything else happens on the source
+/// thread, including the calls of `on_facts` and the destruction of the tree.
 class DocumentReader : public std::enable_shared_from_this<DocumentReader> {
  public:
   using OnFacts = std::function<void(std::shared_ptr<const SourceFacts>)>;
@@ -46,14 +46,14 @@ class DocumentReader : public std::enable_shared_from_this<DocumentReader> {
 
   /// The text is, or has become, `text`.
   void replace(std::uint64_t version, std::string text);
-  /// It is larger than what is read.
+  /// The text is too large to be parsed.
   void drop(std::uint64_t version);
   /// One place of it was changed.
   void edit(std::uint64_t version, source::TextEdit edit);
-  /// Nothing is read any more.
+  /// Stops reading.
   void close();
 
-  // About a version whose facts have come; when the text has changed since, nobody is called.
+  // About a version whose facts have arrived; not called back when the text has changed since.
   void find_call(std::uint64_t version, std::size_t offset, std::function<void(std::optional<source::Call>)> on_call);
   void find_lines(std::uint64_t version, std::shared_ptr<const std::string> profiled,
                   std::function<void(LineView)> on_lines);
@@ -69,7 +69,7 @@ class DocumentReader : public std::enable_shared_from_this<DocumentReader> {
   bool parse_slice();
   void make_changes();
   void make_change(Change change);
-  void parse_anew(std::string text);
+  void parse_from_scratch(std::string text);
   SourceFacts facts() const;
 
   SourceThread& thread_;
@@ -77,7 +77,7 @@ class DocumentReader : public std::enable_shared_from_this<DocumentReader> {
   const OnFacts on_facts_;
   std::atomic<bool> closed_ = false;
   std::mutex mutex_;
-  std::vector<Change> changes_;  ///< under mutex_: not made yet
+  std::vector<Change> changes_;  ///< under mutex_: to be applied
   bool reading_ = false;         ///< under mutex_: read_slice() will be called
 
   // On the thread:

@@ -17,7 +17,7 @@ constexpr std::size_t kPoolThreads = 2;
 
 }  // namespace
 
-std::string Entry::stale_words() const {
+std::string Entry::stale_reason() const {
   if (failed.has_value()) {
     return "from before the last run, which failed";
   }
@@ -113,7 +113,7 @@ base::Task<ProfileEnd> Entries::profile(profiling::ProfileRequest request, profi
   const profiling::ProfileQueue::Ticket ticket = queue_->new_ticket();
   const auto show = [this, path = target.entry, ticket,
                      progress = std::move(progress)](const protocol::Progress& step) {
-    if (find(path)->going == ticket) {
+    if (find(path)->active == ticket) {
       change(path).progress = step;
     }
     progress(step);
@@ -122,7 +122,7 @@ base::Task<ProfileEnd> Entries::profile(profiling::ProfileRequest request, profi
   auto job = queue_->profile(ticket, std::move(request), target, {may_run, show});
   Entry& entry = change(target);
   entry.profiled_here = true;
-  entry.going = ticket;
+  entry.active = ticket;
   entry.progress = {"start", 0, "Waiting"};
   announce(target.entry);
   auto end = base::while_alive(lifetime_, std::move(job));
@@ -137,9 +137,9 @@ base::Task<ProfileEnd> Entries::profile(profiling::ProfileRequest request, profi
 void Entries::profiled(const std::string& path, profiling::ProfileQueue::Ticket ticket,
                        profiling::ProfileOutcome& outcome, std::vector<protocol::SourceText> open_texts) {
   Entry& entry = change(path);
-  const bool latest = entry.going == ticket;
+  const bool latest = entry.active == ticket;
   if (latest) {
-    entry.going.reset();
+    entry.active.reset();
   }
   if (outcome.has_error()) {
     const bool given_up = protocol::info_of(outcome.error().kind).ended_on_purpose;
@@ -153,7 +153,7 @@ void Entries::profiled(const std::string& path, profiling::ProfileQueue::Ticket 
     return;
   }
   entry.changed = std::set<std::string>(outcome->changed.begin(), outcome->changed.end());
-  if (entry.trial.has_value() && !entry.trial->going.has_value()) {
+  if (entry.trial.has_value() && !entry.trial->active.has_value()) {
     entry.trial.reset();  // it was about the figures before these
   }
   entry.figures = std::make_shared<const Figures>(std::move(*outcome));
@@ -162,8 +162,8 @@ void Entries::profiled(const std::string& path, profiling::ProfileQueue::Ticket 
 }
 
 void Entries::cancel(std::string_view path) {
-  if (const auto entry = find(path); queue_ != nullptr && entry != nullptr && entry->going.has_value()) {
-    queue_->cancel(*entry->going);
+  if (const auto entry = find(path); queue_ != nullptr && entry != nullptr && entry->active.has_value()) {
+    queue_->cancel(*entry->active);
   } else {
     cancel_trial(path);
   }
@@ -171,14 +171,14 @@ void Entries::cancel(std::string_view path) {
 
 void Entries::cancel_trial(std::string_view path) {
   const auto entry = find(path);
-  if (queue_ != nullptr && entry != nullptr && entry->trial.has_value() && entry->trial->going.has_value()) {
-    queue_->cancel(*entry->trial->going);
+  if (queue_ != nullptr && entry != nullptr && entry->trial.has_value() && entry->trial->active.has_value()) {
+    queue_->cancel(*entry->trial->active);
   }
 }
 
 void Entries::explain_trial(std::string_view path, int batch_size, const std::string& why) {
   const auto entry = find(path);
-  if (entry == nullptr || (entry->trial.has_value() && entry->trial->going.has_value())) {
+  if (entry == nullptr || (entry->trial.has_value() && entry->trial->active.has_value())) {
     return;
   }
   const std::string before = entry->trial.has_value() ? entry->trial->message : "";
@@ -209,7 +209,7 @@ base::Task<void> Entries::run_trial(std::string path, profiling::ProfileQueue::T
   auto end = base::while_alive(lifetime_, std::move(trial));
   profiling::ProfileOutcome outcome = co_await std::move(end);
   const auto entry = find(path);
-  if (entry->trial.has_value() && entry->trial->going == ticket) {
+  if (entry->trial.has_value() && entry->trial->active == ticket) {
     end_trial(path, held, std::move(outcome));
   }
 }
@@ -258,10 +258,10 @@ base::Task<void> Entries::load_kept(profiling::ProfileRequest request, profiling
 }
 
 void Entries::reread(const std::string& path, std::function<bool()> is_open) {
-  base::start(loop_, read_again(path, std::move(is_open)));
+  base::start(loop_, read_file(path, std::move(is_open)));
 }
 
-base::Task<void> Entries::read_again(std::string path, std::function<bool()> is_open) {
+base::Task<void> Entries::read_file(std::string path, std::function<bool()> is_open) {
   auto file = read_files([path] { return profiling::text_of(path); });
   const std::optional<std::string> text = co_await std::move(file);
   if (!is_open()) {

@@ -1,4 +1,4 @@
-// What is known of every entry file: its figures, its failure, and the profile that goes on. One for all sessions.
+// The state of every entry file: its figures, its failure, and its running profile. Shared by all sessions.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -24,16 +24,16 @@
 
 namespace ridgeline::methods {
 
-/// The last run failed: what went wrong, and the texts that ran, as far as an editor had them open.
+/// Why the last run failed, and the texts that ran, of files that an editor had open.
 struct FailedRun : profiling::RunFailure {
   std::shared_ptr<const std::vector<protocol::SourceText>> sources;
 };
 
-/// What is being found out about the batch size in the code, in the background.
+/// The trial of the batch size in the code, in the background.
 struct TrialState {
   int batch_size = 0;
-  std::optional<profiling::ProfileQueue::Ticket> going;  ///< the trial that waits or runs
-  std::string message;  ///< what goes on, or why the batch size stays predicted: "batch size 96 is being tried"
+  std::optional<profiling::ProfileQueue::Ticket> active;  ///< queued or running
+  std::string message;  ///< progress, or why the batch size stays predicted: "batch size 96 is being tried"
 };
 
 /// A value of one moment: Entries puts another in its place when something changes.
@@ -43,23 +43,23 @@ struct Entry {
   std::shared_ptr<const Figures> figures;  ///< of the last good profile; null: there is none
   std::set<std::string> changed;           ///< files behind the figures that are not what ran
   std::optional<FailedRun> failed;         ///< the last run, if it failed; the figures before it stay
-  bool profiled_here = false;              ///< the user asked for a profile in this process: a save may ask again
-  std::optional<profiling::ProfileQueue::Ticket> going;  ///< the profile that waits or runs
-  protocol::Progress progress;                           ///< of it
-  std::optional<TrialState> trial;                       ///< nothing where there is nothing to say
-  int trials = 0;  ///< that have ended with something seen, since the process began: figures with the same id differ
+  bool profiled_here = false;              ///< the user requested a profile in this process: a save may profile it, too
+  std::optional<profiling::ProfileQueue::Ticket> active;  ///< the profile that is queued or running
+  protocol::Progress progress;                            ///< of it
+  std::optional<TrialState> trial;                        ///< nothing: neither running nor explained
+  int trials = 0;  ///< with a result, since the process started: tells figures with the same id apart
 
-  /// The figures are not of what is there now.
+  /// The figures are not of the present code.
   bool is_stale() const { return !changed.empty() || failed.has_value(); }
-  /// Why, in words: "train.py has changed since"; empty when they are not.
-  std::string stale_words() const;
+  /// Why: "from before train.py was changed"; empty when they are not.
+  std::string stale_reason() const;
 };
 
-/// New figures of an entry, or why there are none.
+/// The entry with its new figures, or the failure.
 using ProfileEnd = base::Result<std::shared_ptr<const Entry>, profiling::RunFailure>;
 
 /// Lives on the loop. Profiles of one project run one after the other; those of several projects at once, which makes
-/// their times less sure, so they too share one queue.
+/// their times less certain, so they share one queue, too.
 class Entries {
  public:
   /// `on_change` is called after an entry's figures, staleness or failure has changed.
@@ -68,7 +68,7 @@ class Entries {
   Entries(const Entries&) = delete;
   Entries& operator=(const Entries&) = delete;
 
-  /// Null: nothing is known of it.
+  /// Null: there is no such entry.
   std::shared_ptr<const Entry> find(std::string_view path) const;
   /// All entries, by path.
   const std::map<std::string, std::shared_ptr<const Entry>, std::less<>>& all() const { return entries_; }
@@ -77,47 +77,47 @@ class Entries {
   /// By the profile's id, also of an entry whose figures are stale; null: the profile is gone.
   std::shared_ptr<const Entry> by_profile(std::string_view id) const;
 
-  /// Profiles it; what waits or runs for the same entry gives way. Whether its code may run is checked once more when
-  /// its turn has come: if not, it fails as "not-trusted". `editor_vouches`: as Consent has it. Goes on without the
-  /// task that waits for it.
+  /// Profiles an entry in place of a queued or running profile of it. Consent is checked once more when its turn comes:
+  /// without it, the profile fails as "not-trusted". `editor_vouches`: see Consent. Continues when the awaiting task is
+  /// destroyed.
   base::Task<ProfileEnd> profile(profiling::ProfileRequest request, profiling::Target target, bool editor_vouches,
                                  std::vector<protocol::SourceText> open_texts,
                                  std::function<void(const protocol::Progress&)> progress);
-  /// Ends the profile that waits or runs; else the trial.
+  /// Cancels the queued or running profile; else the trial.
   void cancel(std::string_view path);
-  /// Tries a batch size in the background: what is seen is added to the entry's figures, if they are still those that
-  /// were there at the beginning. Whatever comes of it, only on_change tells. Needs figures. Whether the code may run
-  /// is looked at once more when its turn has come: if not, nothing happens.
+  /// Tries a batch size in the background and adds the result to the entry's figures, unless others have replaced them
+  /// meanwhile. The outcome is reported by on_change only. Needs figures. Consent is checked once more when its turn
+  /// comes: without it, nothing happens.
   void try_batch_size(profiling::ProfileRequest request, const profiling::Target& target, bool editor_vouches,
                       int batch_size);
   void cancel_trial(std::string_view path);
-  /// Why a batch size stays predicted; empty: there is nothing to say.
+  /// Sets why a batch size stays predicted; empty: no reason.
   void explain_trial(std::string_view path, int batch_size, const std::string& why);
-  /// Looks for a kept profile that holds, if nothing is known of the entry yet.
+  /// Loads a stored profile that is still valid, if there is no such entry yet.
   void load(profiling::ProfileRequest request, const profiling::Target& target);
-  /// In an editor or on disk the file holds `text` now; nothing: it is gone.
+  /// The file has a new text, in an editor or on disk; nothing: it was deleted.
   void file_changed(const std::string& path, const std::optional<std::string_view>& text);
-  /// As file_changed(), with what is on disk; unless `is_open` says that an editor has it by then.
+  /// file_changed() with the text on disk, unless `is_open` says that an editor has opened it by then.
   void reread(const std::string& path, std::function<bool()> is_open);
 
-  /// What `work` returns, called on the thread that reads files: the loop never waits for a disk.
+  /// Runs `work` on the thread that reads files, so that the loop does not wait for a disk; returns its result.
   template <typename Work>
   auto read_files(Work work) {
     return base::while_alive(lifetime_, base::run_on(files_, std::move(work)));
   }
-  /// What `question` returns of the consent, which lives on that thread.
+  /// Runs `question` with the consent, on the same thread; returns its result.
   template <typename Question>
   auto ask_consent(Question question) {
     return read_files([this, question = std::move(question)] { return question(consent_); });
   }
-  /// What runs for a request: its entry file, project, interpreter and cache folder.
+  /// The entry file, project, interpreter and cache folder of a request.
   base::Task<base::Result<profiling::Target, profiling::RunFailure>> find_target(profiling::ProfileRequest request);
-  /// Whether the target's code may run, as it is now. `editor_vouches`: as Consent has it.
+  /// Whether the target's code may run, as it is now. `editor_vouches`: see Consent.
   base::Task<bool> consent_holds(profiling::Target target, bool editor_vouches);
-  /// The user does not want the entry profiled when it is saved.
-  void leave_saves_alone(const std::string& path) { change(path).profiled_here = false; }
+  /// A save no longer profiles the entry.
+  void stop_profiling_saves(const std::string& path) { change(path).profiled_here = false; }
 
-  /// Ends the worker and what goes on, untold. Nothing is profiled after it.
+  /// Ends the worker and all runs, without reporting them. Nothing is profiled afterwards.
   void stop();
 
   boost::asio::io_context& loop() { return loop_; }
@@ -134,7 +134,7 @@ class Entries {
   void profiled(const std::string& path, profiling::ProfileQueue::Ticket ticket, profiling::ProfileOutcome& outcome,
                 std::vector<protocol::SourceText> open_texts);
   base::Task<void> load_kept(profiling::ProfileRequest request, profiling::Target target);
-  base::Task<void> read_again(std::string path, std::function<bool()> is_open);
+  base::Task<void> read_file(std::string path, std::function<bool()> is_open);
   void end_trial(const std::string& path, const std::shared_ptr<const Figures>& held,
                  profiling::ProfileOutcome outcome);
 

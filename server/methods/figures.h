@@ -43,7 +43,7 @@ class Figures {
   /// Absolute path of a place's file; empty for no place.
   std::string path_of(const analysis::Location& place) const;
 
-  /// The way from the root, as child numbers: "" is the iteration, "0.2" the third child of its first.
+  /// By its path from the root, as child indices: "" is the iteration, "0.2" the third child of its first.
   const analysis::Node* node(std::string_view id) const;
   std::string id_of(const analysis::Node& node) const;
   /// Null for the root.

@@ -59,7 +59,7 @@ void add(Cost& cost, const LineCost& line) {
 }
 
 Markdown of_line(const Snapshot& snapshot, std::uint32_t line) {
-  const auto then = snapshot.profiled(line);
+  const auto then = snapshot.profiled_line(line);
   const FileFigures& file = *snapshot.file();
   const auto found = then.has_value() ? file.lines.find(*then) : file.lines.end();
   if (found == file.lines.end()) {
@@ -84,7 +84,7 @@ Markdown of_function(const Snapshot& snapshot, const source::Definition& definit
   cost.title = definition.qualified_name;
   bool found = false;
   for (const auto& [profiled_line, line] : snapshot.file()->lines) {
-    const auto now = snapshot.now(profiled_line);
+    const auto now = snapshot.current_line(profiled_line);
     if (now.has_value() && *now >= definition.name_line && *now <= definition.last_line) {
       add(cost, *line);
       found = true;
@@ -98,14 +98,14 @@ Markdown of_function(const Snapshot& snapshot, const source::Definition& definit
 Markdown of_class(const Snapshot& snapshot, const source::Definition& definition) {
   std::vector<const Node*> nodes;
   for (const auto& [profiled_line, node] : snapshot.file()->definitions) {
-    if (snapshot.now(profiled_line) == definition.name_line) {
+    if (snapshot.current_line(profiled_line) == definition.name_line) {
       nodes.push_back(node);
     }
   }
   return report::module_markdown(snapshot.figures()->profile(), outermost(*snapshot.figures(), nodes));
 }
 
-Markdown words_at(const Snapshot& snapshot, std::size_t offset, std::uint32_t line, source::Span& span) {
+Markdown contents_at(const Snapshot& snapshot, std::size_t offset, std::uint32_t line, source::Span& span) {
   const auto inside = [&](const source::Span& name) { return name.begin <= offset && offset <= name.end; };
   if (snapshot.own != nullptr && snapshot.own->figures != nullptr) {
     const auto& entry_point = snapshot.source->entry_point;
@@ -141,14 +141,14 @@ std::optional<protocol::Hover> hover(const Snapshot& snapshot, const HoverParams
     return std::nullopt;
   }
   source::Span span{0, 0};
-  Markdown words = words_at(snapshot, *offset, position.line, span);
-  if (words.empty()) {
+  Markdown contents = contents_at(snapshot, *offset, position.line, span);
+  if (contents.empty()) {
     return std::nullopt;
   }
   if (const std::string note = snapshot.stale_note(); !note.empty()) {
-    words += "\n*" + Markdown::text(note) + "*\n";
+    contents += "\n*" + Markdown::text(note) + "*\n";
   }
-  return protocol::Hover{{std::move(words), snapshot.client.hover.markdown},
+  return protocol::Hover{{std::move(contents), snapshot.client.hover.markdown},
                          span.end > span.begin ? snapshot.range(span) : snapshot.line_range(position.line)};
 }
 

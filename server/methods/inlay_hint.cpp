@@ -38,7 +38,7 @@ std::vector<protocol::InlayHint> inlay_hints(const Snapshot& snapshot, const Ran
   const analysis::Profile& profile = snapshot.figures()->profile();
   const std::string stale = snapshot.stale_note();
   for (const auto& [profiled_line, line] : snapshot.file()->lines) {
-    const auto now = snapshot.now(profiled_line);
+    const auto now = snapshot.current_line(profiled_line);
     const double most =
         std::max(report::ratio(line->self_ms, profile.iteration.ms.value),
                  report::ratio(static_cast<double>(line->peak_bytes), static_cast<double>(profile.peak_bytes)));

@@ -27,7 +27,7 @@ using protocol::Json;
 using protocol::ResponseError;
 namespace code = protocol::error_code;
 
-/// Answers with what the task returns or throws.
+/// Answers with the task's result or exception.
 base::Task<void> respond_with(session::Reply reply, base::Task<session::Outcome> task) {
   std::exception_ptr thrown;
   try {
@@ -57,9 +57,8 @@ base::Task<session::Outcome> when_parsed(Workspace& workspace, Workspace::Questi
       done(std::move(made));
     };
     const auto give_up = [done] {
-      done(ResponseError{code::kContentModified,
-                         "The text was changed again and again before it could be parsed.",
-                         {{"reason", "changing"}}});
+      done(ResponseError{
+          code::kContentModified, "The text kept changing before it could be parsed.", {{"reason", "changing"}}});
     };
     workspace.when_ready(std::move(question), answer, give_up);
   };

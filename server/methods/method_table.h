@@ -16,8 +16,8 @@
 
 namespace ridgeline::methods {
 
-/// What a method has beside its parameters: the client that asks, and what all clients share. They live as long as the
-/// client's session: a task has to ask workspace.while_open() after each wait.
+/// What a method has besides its parameters: the client's own state and what all clients share. Lives as long as the
+/// client's session: a task must use workspace.while_open() for each wait.
 struct Context {
   Workspace& workspace;
   BatchSizeWriter& writer;
@@ -28,7 +28,7 @@ struct Context {
   session::Session& session() const { return workspace.session(); }
 };
 
-/// The part of a context that is the client's; the cancel token is added.
+/// The context of a session, still without the cancel token.
 using ContextOf = std::function<Context(session::Session&)>;
 
 /// Every request that a client may send, by its name.

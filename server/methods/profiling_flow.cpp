@@ -35,7 +35,7 @@ profiling::RunFailure not_trusted(const profiling::Target& target) {
           ""};
 }
 
-/// One bar: never back, and without a figure while nobody knows how long it takes.
+/// The progress bar: never goes back, and has no percentage until the duration can be estimated.
 class Bar {
  public:
   Bar(session::Session& session, const protocol::Json& params, const std::string& name, std::function<void()> on_cancel)
@@ -77,7 +77,7 @@ base::Task<std::vector<protocol::SourceText>> unsaved(Entries& entries, std::vec
   return entries.read_files([texts = std::move(texts)] { return profiling::unsaved_of(texts); });
 }
 
-/// What the user chooses; nothing: he dismissed the question.
+/// The user's choice; nothing: the question was dismissed.
 base::Task<std::optional<std::string>> choice_of(session::Session& session, std::string text) {
   const auto begin = [&](std::function<void(std::optional<std::string>)> done) {
     session.ask(protocol::MessageType::kInfo, text, {kYes, "Not now"}, std::move(done));
@@ -86,7 +86,7 @@ base::Task<std::optional<std::string>> choice_of(session::Session& session, std:
   co_return co_await std::move(choice);
 }
 
-/// An editor has saved `text`: where that is what stands in the file, what was agreed to goes on for it.
+/// An editor has saved `text`: if that is what the file contains, consent carries over to it.
 base::Task<void> keep_consent(Entries& entries, std::string path, std::string text) {
   auto kept = entries.ask_consent([path = std::move(path), text = std::move(text)](Consent& consent) {
     if (profiling::text_of(path) == text) {
@@ -180,10 +180,10 @@ base::Task<bool> ProfilingFlow::may_run(Workspace& workspace, const profiling::T
 
 base::Task<bool> ProfilingFlow::ask(Workspace& workspace, profiling::Target target) {
   struct Agreed {
-    bool holds = false;  ///< else something else stands there now
+    bool holds = false;  ///< false: something else is there now
     std::string problem;
   };
-  asking_.insert({&workspace, target.entry});  // before anything is awaited: a save in between does not ask as well
+  asking_.insert({&workspace, target.entry});  // before anything is awaited: a save meanwhile must not ask as well
   for (;;) {
     auto identified = workspace.while_open(entries_.ask_consent(
         [target](Consent& consent) { return std::pair(consent.identify(target), consent.held(target)); }));
@@ -246,18 +246,18 @@ base::Task<void> ProfilingFlow::profile_saved(Workspace& workspace, std::string 
   auto permission = may_run(workspace, *target);
   if (!co_await std::move(permission)) {
     if (asking_.contains({&workspace, target->entry})) {
-      co_return;  // another save was quicker
+      co_return;  // another save has asked meanwhile
     }
     auto agreement = ask(workspace, *target);
     if (!co_await std::move(agreement)) {
-      entries_.leave_saves_alone(target->entry);
+      entries_.stop_profiling_saves(target->entry);
       co_return;
     }
   }
   auto profiled = run(workspace, std::move(request), *target, nullptr, {});
   const ProfileEnd end = co_await std::move(profiled);
   if (end.has_error() && end.error().kind == protocol::FailureKind::kNotTrusted) {
-    entries_.leave_saves_alone(target->entry);
+    entries_.stop_profiling_saves(target->entry);
   }
 }
 

@@ -1,4 +1,4 @@
-// ridgeline/profile, its command, and the profile after a save: consent, the request, progress, the end.
+// ridgeline/profile, its command, and the profile after a save: from consent to the result.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -17,29 +17,29 @@
 
 namespace ridgeline::methods {
 
-/// What a request asks for beside the settings.
+/// Options of a request that override the settings.
 struct ProfileOptions {
   std::optional<std::vector<int>> batch_sizes;
   std::optional<double> time_budget_seconds;
   protocol::Json params;  ///< of the request; they may hold a progress token
 };
 
-/// Whether the editor has asked the user itself, and says so in its initializationOptions: then a gesture is consent
-/// enough.
+/// Whether the editor asks the user for trust itself, and says so in its initializationOptions: then requesting a
+/// profile is consent enough.
 bool editor_vouches(const protocol::Json& options);
 
 class ProfilingFlow {
  public:
   explicit ProfilingFlow(Entries& entries) : entries_(entries) {}
 
-  /// Profiles the file: waits for the settings, asks the user where its code may not run yet, runs it with what is not
-  /// saved, and shows progress. Throws OwnerGone when the session ends meanwhile; a profile that runs goes on.
+  /// Profiles the file: waits for the settings, asks the user where there is no consent yet, runs the code with unsaved
+  /// changes, and shows progress. Throws OwnerGone when the session ends meanwhile; a running profile continues.
   base::Task<ProfileEnd> profile(Workspace& workspace, std::string uri, ProfileOptions options,
                                  session::CancelToken cancel);
-  /// A file was saved: the entries that the user has profiled here and that it is part of are profiled again, briefly;
-  /// where what stands there now was not agreed to, the user is asked first.
+  /// A file was saved: the entries that the user has profiled here and that it is part of are profiled once more,
+  /// briefly; without consent to the present code, the user is asked first.
   void saved(Workspace& workspace, const session::Document& document);
-  /// The session is gone: nothing is started for it any more.
+  /// The session has ended: no profile is started for it afterwards.
   void ended(const Workspace& workspace);
 
  private:
@@ -47,15 +47,16 @@ class ProfilingFlow {
 
   base::Task<ProfileEnd> run(Workspace& workspace, profiling::ProfileRequest request, profiling::Target target,
                              protocol::Json params, session::CancelToken cancel);
-  /// Whether the user has agreed that the code may run. Asks nobody.
+  /// Whether the user has consented to running the code. Does not ask.
   base::Task<bool> may_run(Workspace& workspace, const profiling::Target& target);
-  /// The user, until what he agreed to is what stands there.
+  /// Asks the user, until the answer is about what is there. False: refused.
   base::Task<bool> ask(Workspace& workspace, profiling::Target target);
   base::Task<void> profile_saved(Workspace& workspace, std::string entry);
 
   Entries& entries_;
-  std::map<WorkspaceEntry, std::unique_ptr<boost::asio::steady_timer>> saves_;  ///< that wait for the next one
-  std::set<WorkspaceEntry> asking_;  ///< questions that have not been answered: a save does not ask again
+  std::map<WorkspaceEntry, std::unique_ptr<boost::asio::steady_timer>>
+      saves_;                        ///< of saves that wait for others to follow
+  std::set<WorkspaceEntry> asking_;  ///< unanswered questions: a save does not ask a second time
   base::Lifetime lifetime_;
 };
 

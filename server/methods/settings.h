@@ -23,9 +23,9 @@ struct Settings {
   double time_limit_seconds = 600;
   std::uint64_t memory_limit_bytes = 0;
   bool profile_on_save = true;
-  /// Of a profile after a save: short, so that the figures are back before the user looks for them.
+  /// Of a profile after a save: short, so that the figures are up to date when the user returns to them.
   double save_time_budget_seconds = 0.1;
-  /// Whether the batch size that the user settles on is tried in the background.
+  /// Whether the batch size that the user settles on is run in the background.
   bool try_batch_sizes = true;
   bool inlay_hints = true;
   double inlay_hint_threshold = 0.01;  ///< of the iteration's time, or of the peak
@@ -34,15 +34,15 @@ struct Settings {
 
   /// Where nothing runs after a save, nothing runs after an edit either.
   bool tries_batch_sizes() const { return try_batch_sizes && profile_on_save; }
-  /// What is asked of a profile by them.
+  /// The request for a profile with these settings.
   profiling::ProfileRequest request(const std::string& entry) const;
 };
 
-/// At most 16, each from 1 to the largest batch size; nothing when it is anything else.
+/// At most 16, each from 1 to the largest batch size; nothing when the value is anything else.
 std::optional<std::vector<int>> batch_sizes_in(const protocol::Json& value);
 
-/// Reads the section; null: all defaults. What is not as it should be is left at its default and named in `problems`, a
-/// sentence each.
+/// Reads the section; null: all defaults. A setting that is not valid keeps its default and adds a sentence to
+/// `problems`.
 Settings read_settings(const protocol::Json& section, std::vector<std::string>& problems);
 
 }  // namespace ridgeline::methods

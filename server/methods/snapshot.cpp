@@ -4,7 +4,7 @@
 
 namespace ridgeline::methods {
 
-std::optional<std::size_t> Snapshot::now(std::uint32_t profiled_line) const {
+std::optional<std::size_t> Snapshot::current_line(std::uint32_t profiled_line) const {
   if (profiled_line == 0) {
     return std::nullopt;
   }
@@ -12,14 +12,14 @@ std::optional<std::size_t> Snapshot::now(std::uint32_t profiled_line) const {
   if (lines == nullptr) {
     return line < document.text().line_count() ? std::optional(line) : std::nullopt;
   }
-  return line < lines->now.size() ? lines->now[line] : std::nullopt;
+  return line < lines->current.size() ? lines->current[line] : std::nullopt;
 }
 
-std::optional<std::uint32_t> Snapshot::profiled(std::size_t line) const {
+std::optional<std::uint32_t> Snapshot::profiled_line(std::size_t line) const {
   if (lines == nullptr) {
     return static_cast<std::uint32_t>(line + 1);
   }
-  const auto then = line < lines->then.size() ? lines->then[line] : std::nullopt;
+  const auto then = line < lines->profiled.size() ? lines->profiled[line] : std::nullopt;
   return then.has_value() ? std::optional(static_cast<std::uint32_t>(*then + 1)) : std::nullopt;
 }
 
@@ -36,8 +36,8 @@ protocol::Range Snapshot::line_range(std::size_t line) const {
 }
 
 std::string Snapshot::stale_note() const {
-  const std::string words = entry == nullptr ? "" : entry->stale_words();
-  return words.empty() ? "" : "Figures are " + words + ".";
+  const std::string reason = entry == nullptr ? "" : entry->stale_reason();
+  return reason.empty() ? "" : "Figures are " + reason + ".";
 }
 
 }  // namespace ridgeline::methods

@@ -32,14 +32,14 @@ struct Snapshot {
   const Figures* figures() const { return entry == nullptr ? nullptr : entry->figures.get(); }
   const FileFigures* file() const { return figures() == nullptr ? nullptr : figures()->file(document.path()); }
 
-  /// Where a line of the profile is now, from 0; nothing: the line itself was changed.
-  std::optional<std::size_t> now(std::uint32_t profiled_line) const;
-  /// Which line of the profile, from 1, stands in a line of the document.
-  std::optional<std::uint32_t> profiled(std::size_t line) const;
-  /// The line without its blanks at both ends.
+  /// The current line of a line of the profile, from 0; nothing: the line itself was changed.
+  std::optional<std::size_t> current_line(std::uint32_t profiled_line) const;
+  /// The line of the profile, from 1, that a line of the document corresponds to.
+  std::optional<std::uint32_t> profiled_line(std::size_t line) const;
+  /// The line without leading and trailing blanks.
   protocol::Range line_range(std::size_t line) const;
   protocol::Range range(source::Span span) const { return document.range(span.begin, span.end); }
-  /// "Figures are from before net.py was changed."; empty when they are of now.
+  /// "Figures are from before net.py was changed."; empty when they are up to date.
   std::string stale_note() const;
 };
 

@@ -1,4 +1,4 @@
-// The thread that reads the sources of open documents: the loop, which everybody waits for, never does.
+// The thread that parses open documents, so that the loop, which serves everyone, never does.
 #pragma once
 
 #include <atomic>
@@ -14,23 +14,23 @@
 
 namespace ridgeline::methods {
 
-/// Runs work in slices. Groups (sessions) take turns, and so do the works of a group: a text that takes long keeps
-/// nobody else's from being read. May be called from any thread.
+/// Runs tasks in slices. Groups (sessions) take turns, and so do the tasks of a group: a text that takes long to parse
+/// does not delay the others. May be called from any thread.
 class SourceThread {
  public:
   using Group = std::uint64_t;
-  /// Does a part of it, for some milliseconds. True: there is more, call it again in its turn. It is destroyed on the
+  /// Works for some milliseconds. True: there is more to do; it is called again when its turn comes. Destroyed on the
   /// thread, too.
   using Work = std::function<bool()>;
 
   SourceThread();
-  /// Waits for the slice that runs. Work that waits is dropped.
+  /// Waits for the running slice, and drops queued work.
   ~SourceThread();
   SourceThread(const SourceThread&) = delete;
   SourceThread& operator=(const SourceThread&) = delete;
 
   void add(Group group, Work work);
-  /// Nothing is run after the present slice, and that ends soon if it looks at stopping().
+  /// Runs nothing after the current slice, which ends soon if it checks stopping().
   void stop();
   std::shared_ptr<const std::atomic<bool>> stopping() const { return stopping_; }
 

@@ -9,8 +9,8 @@ namespace ridgeline::methods {
 namespace asio = boost::asio;
 
 SourceView::SourceView(const session::Document& document, SourceThread& thread, SourceThread::Group group,
-                       asio::io_context& loop, std::function<void()> on_news)
-    : document_(&document), loop_(loop), on_news_(std::move(on_news)) {
+                       asio::io_context& loop, std::function<void()> on_update)
+    : document_(&document), loop_(loop), on_update_(std::move(on_update)) {
   const auto taken = lifetime_.guard([this](std::shared_ptr<const SourceFacts> facts) { take(std::move(facts)); });
   const auto on_facts = [&loop, taken](std::shared_ptr<const SourceFacts> facts) {
     asio::post(loop, [taken, facts = std::move(facts)]() mutable { taken(std::move(facts)); });
@@ -33,7 +33,7 @@ void SourceView::send_text() {
 
 void SourceView::changed(std::span<const session::ByteEdit> edits) {
   if (edits.empty()) {
-    return;  // what came made no sense, and the text is what it was
+    return;  // the changes were not valid, and the text is unchanged
   }
   ++version_;
   lines_.clear();
@@ -49,7 +49,7 @@ void SourceView::changed(std::span<const session::ByteEdit> edits) {
 void SourceView::take(std::shared_ptr<const SourceFacts> facts) {
   facts_ = std::move(facts);
   if (is_ready()) {
-    on_news_();
+    on_update_();
   }
 }
 
@@ -71,7 +71,7 @@ std::shared_ptr<const LineView> SourceView::lines(const std::shared_ptr<const st
     if (asked != lines_.end()) {
       asked->view = std::make_shared<const LineView>(std::move(view));
     }
-    on_news_();
+    on_update_();
   });
   reader_->find_lines(version_, profiled, [&loop = loop_, found](LineView view) {
     asio::post(loop, [found, view = std::move(view)]() mutable { found(std::move(view)); });

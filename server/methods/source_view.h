@@ -1,4 +1,4 @@
-// An open document as Python source: its providers, its symbols; and where profiled lines are in it now.
+// An open document as Python source: its providers, its symbols, and the current places of profiled lines.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -17,13 +17,13 @@
 
 namespace ridgeline::methods {
 
-/// Follows one open document, whose owner calls changed(). Lives on the loop, and holds it for no longer than it takes
-/// to hand a change to the thread that reads it: what the text says comes later, and until then is_ready() is false.
+/// Follows one open document, whose owner calls changed(). Lives on the loop, which only hands
+/// changes to the source thread: the facts arrive later, and is_ready() is false until then.
 class SourceView {
  public:
-  /// `on_news`: called on the loop when something that was asked for, or the facts, have come.
+  /// `on_update`: called on the loop when facts, or requested lines, have arrived.
   SourceView(const session::Document& document, SourceThread& thread, SourceThread::Group group,
-             boost::asio::io_context& loop, std::function<void()> on_news);
+             boost::asio::io_context& loop, std::function<void()> on_update);
   ~SourceView();
   SourceView(const SourceView&) = delete;
   SourceView& operator=(const SourceView&) = delete;
@@ -36,7 +36,8 @@ class SourceView {
   /// The last that were read; is_ready() says whether they are of the present text.
   const std::shared_ptr<const SourceFacts>& facts() const { return facts_; }
 
-  /// Where the lines of a text that ran are now; null: it is being found out, and `on_news` tells. The view is ready.
+  /// The current places of the lines of a text that ran; null: requested, `on_update` follows. The view has to be
+  /// ready.
   std::shared_ptr<const LineView> lines(const std::shared_ptr<const std::string>& profiled);
   /// What is called at a byte of the text; `answer` is not called when the text changes before.
   void find_call(std::size_t offset, std::function<void(std::optional<source::Call>)> answer);
@@ -52,7 +53,7 @@ class SourceView {
 
   const session::Document* document_;
   boost::asio::io_context& loop_;
-  std::function<void()> on_news_;
+  std::function<void()> on_update_;
   std::uint64_t version_ = 0;
   bool too_large_ = false;
   std::shared_ptr<const SourceFacts> facts_ = std::make_shared<const SourceFacts>();

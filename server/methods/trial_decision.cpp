@@ -62,7 +62,7 @@ TrialDecision decide_trial(const TrialQuestion& question) {
   if (!size.has_value()) {
     return decision;
   }
-  if (entry->going.has_value()) {
+  if (entry->active.has_value()) {
     decision.kind = Kind::kLater;
     return decision;
   }

@@ -1,4 +1,4 @@
-// Whether the batch size that a user has settled on is tried in the background. Pure.
+// Whether the batch size that a user has settled on is run in the background. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace ridgeline::methods {
 
 struct TrialDecision {
   enum class Kind : std::uint8_t {
-    kNothing,  ///< there is nothing to try: it is measured, or nobody may
+    kNothing,  ///< nothing to try: it is measured, or may not run
     kLater,    ///< not while the text is being edited or the file is profiled
     kRefused,  ///< it stays predicted: `why`
     kTry
@@ -25,15 +25,15 @@ struct TrialDecision {
   std::function<void()> start{};  ///< of kTry: begins the trial; decide_trial() leaves it to its caller
 };
 
-/// What is known when the text has been left alone for long enough.
+/// The state when the text has not been edited for long enough.
 struct TrialQuestion {
   const Settings& settings;
-  const Entry* entry = nullptr;                     ///< the document as an entry; null: nothing is known of it
+  const Entry* entry = nullptr;                     ///< the document as an entry; null: it is none
   const std::string& text;                          ///< of the document
   const source::EntryPoint* entry_point = nullptr;  ///< of that text; null: there is none
-  bool is_busy = false;                             ///< the text is being parsed, or an edit of ours is on its way
+  bool is_busy = false;                             ///< the text is being parsed, or an edit of ours is pending
   std::uint64_t available_bytes = 0;                ///< of memory, now
-  std::function<bool()> has_consent{};              ///< the user lets the entry's code run; never asks. Asked last
+  std::function<bool()> has_consent{};              ///< to running the entry's code. Does not ask the user. Called last
 };
 
 TrialDecision decide_trial(const TrialQuestion& question);

@@ -6,23 +6,23 @@
 namespace ridgeline::methods {
 
 void Trials::changed(const Document& document) {
-  if (const auto found = going_.find(document.path); found != going_.end()) {
-    going_.erase(found);
+  if (const auto found = running_.find(document.path); found != running_.end()) {
+    running_.erase(found);
     ports_.cancel(document.path);
   }
   Watched& watched = watched_[document];
   watched.tried = 0;
-  wait(watched);
-  sleep();
+  restart_pause(watched);
+  schedule_wake();
 }
 
 void Trials::closed(const Document& document) {
   watched_.erase(document);
-  if (const auto found = going_.find(document.path); found != going_.end() && found->second == document) {
-    going_.erase(found);
+  if (const auto found = running_.find(document.path); found != running_.end() && found->second == document) {
+    running_.erase(found);
     ports_.cancel(document.path);
   }
-  sleep();
+  schedule_wake();
 }
 
 void Trials::ended(std::uint64_t session) {
@@ -38,18 +38,18 @@ void Trials::ended(std::uint64_t session) {
 }
 
 void Trials::entry_changed(const Entry& entry) {
-  if (!entry.trial.has_value() || !entry.trial->going.has_value()) {
-    going_.erase(entry.path);
+  if (!entry.trial.has_value() || !entry.trial->active.has_value()) {
+    running_.erase(entry.path);
   }
-  if (entry.going.has_value() || entry.figures == nullptr) {
+  if (entry.active.has_value() || entry.figures == nullptr) {
     return;
   }
   for (auto& [document, watched] : watched_) {
     if (document.path == entry.path && !watched.is_due && watched.profile_id != entry.figures->profile().id) {
-      wait(watched);
+      restart_pause(watched);
     }
   }
-  sleep();
+  schedule_wake();
 }
 
 void Trials::wake() {
@@ -63,7 +63,7 @@ void Trials::wake() {
   for (const Document& document : settled) {
     settle(document);
   }
-  sleep();
+  schedule_wake();
 }
 
 void Trials::settle(const Document& document) {
@@ -74,18 +74,18 @@ void Trials::settle(const Document& document) {
   watched->second.is_due = false;
   ports_.decide(document, [this, document](const TrialDecision& decision) {
     decided(document, decision);
-    sleep();
+    schedule_wake();
   });
 }
 
 void Trials::decided(const Document& document, const TrialDecision& decision) {
   const auto found = watched_.find(document);
   if (found == watched_.end() || found->second.is_due) {
-    return;  // it was closed, or edited again
+    return;  // it was closed, or edited meanwhile
   }
   Watched& watched = found->second;
   if (decision.kind == TrialDecision::Kind::kLater) {
-    wait(watched);
+    restart_pause(watched);
     return;
   }
   if (watched.profile_id != decision.profile_id) {
@@ -96,17 +96,17 @@ void Trials::decided(const Document& document, const TrialDecision& decision) {
     ports_.explain(document.path, decision.batch_size, decision.why);
   } else if (watched.tried != decision.batch_size) {
     watched.tried = decision.batch_size;
-    going_.insert_or_assign(document.path, document);
+    running_.insert_or_assign(document.path, document);
     decision.start();
   }
 }
 
-void Trials::wait(Watched& watched) {
+void Trials::restart_pause(Watched& watched) {
   watched.due = ports_.now() + kPause;
   watched.is_due = true;
 }
 
-void Trials::sleep() {
+void Trials::schedule_wake() {
   std::optional<Clock::time_point> next;
   for (const auto& [document, watched] : watched_) {
     if (watched.is_due && (!next.has_value() || watched.due < *next)) {

@@ -1,5 +1,5 @@
-// When the batch size in a document has settled, and what becomes of a trial when it changes again. The clock, the
-// decision and the run are the owner's: this is the order of things.
+// When the batch size in a document has settled, and which trial an edit cancels. The owner supplies the clock, the
+// decision and the run.
 #pragma once
 
 #include <chrono>
@@ -14,13 +14,12 @@
 
 namespace ridgeline::methods {
 
-/// Lives on the loop, as long as its owner. Nothing of it waits: it says when it wants to be woken.
+/// Lives on the loop, as long as its owner. Never waits: it requests to be woken.
 class Trials {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// How long a text is left alone until its batch size has settled. Each edit, as a dragged bar makes them, begins it
-  /// anew.
+  /// How long after the last edit the batch size has settled. Each edit, as while a bar is dragged, restarts the pause.
   static constexpr std::chrono::milliseconds kPause{1500};
 
   /// An open document of a session.
@@ -33,24 +32,24 @@ class Trials {
 
   struct Ports {
     std::function<Clock::time_point()> now;
-    /// wake() shall be called then, and not at the time that was asked for before.
+    /// Requests a call of wake() at that time, in place of the time requested before.
     std::function<void(Clock::time_point)> wake_at;
     /// Calls `decided` once: from within, or later. Not at all when the session ends meanwhile. The decision's `start`
     /// is called from within `decided`, or never.
     std::function<void(const Document&, std::function<void(TrialDecision)> decided)> decide;
-    /// Ends the trial of an entry, if one goes on.
+    /// Cancels the trial of an entry, if one is running.
     std::function<void(const std::string& path)> cancel;
-    /// Why an entry's batch size stays predicted; empty: there is nothing to say.
+    /// Shows why an entry's batch size stays predicted; empty: no reason.
     std::function<void(const std::string& path, int batch_size, const std::string& why)> explain;
   };
 
   explicit Trials(Ports ports) : ports_(std::move(ports)) {}
 
-  /// The text was edited: a trial that goes on for it is no longer wanted.
+  /// The text was edited: cancels its running trial.
   void changed(const Document& document);
   void closed(const Document& document);
   void ended(std::uint64_t session);
-  /// What is known of an entry has changed: of a new profile the batch size in the code may be worth a trial, too.
+  /// An entry has changed: with a new profile, the batch size in the code may need a trial.
   void entry_changed(const Entry& entry);
   void wake();
 
@@ -59,17 +58,17 @@ class Trials {
     Clock::time_point due{};
     bool is_due = false;     ///< at that time
     std::string profile_id;  ///< of the last decision
-    int tried = 0;           ///< batch size that was tried for that profile; not again until the text changes
+    int tried = 0;           ///< batch size that was tried for that profile; not repeated until the text changes
   };
 
   void settle(const Document& document);
   void decided(const Document& document, const TrialDecision& decision);
-  void wait(Watched& watched);
-  void sleep();
+  void restart_pause(Watched& watched);
+  void schedule_wake();
 
   Ports ports_;
-  std::map<Document, Watched> watched_;    ///< edited since they were opened
-  std::map<std::string, Document> going_;  ///< by entry: who wanted the trial
+  std::map<Document, Watched> watched_;      ///< those edited since they were opened
+  std::map<std::string, Document> running_;  ///< by entry: the document whose batch size is being tried
 };
 
 }  // namespace ridgeline::methods

@@ -48,8 +48,8 @@ void Workspace::configure() {
     session_.show(protocol::MessageType::kWarning, problem);
   }
   is_configured_ = true;
-  for (const auto& go_on : std::exchange(waiting_, {})) {
-    go_on(true);
+  for (const auto& resume : std::exchange(waiting_, {})) {
+    resume(true);
   }
   publish_all();
   refresh(session_.capabilities().workspace.inlay_hint_refresh, "workspace/inlayHint/refresh");
@@ -57,7 +57,7 @@ void Workspace::configure() {
 
 base::Task<void> Workspace::configured() {
   if (!is_configured_ && session_.capabilities().workspace.configuration) {
-    const auto wait = [this](std::function<void(bool)> go_on) { waiting_.push_back(std::move(go_on)); };
+    const auto wait = [this](std::function<void(bool)> resume) { waiting_.push_back(std::move(resume)); };
     auto task = base::callback<bool>(wait);
     co_await std::move(task);
   }
@@ -68,7 +68,7 @@ void Workspace::opened(const session::Document& document) {
     return;
   }
   const std::string& uri = document.uri();
-  const auto on_view_news = [this, uri] { on_news(uri); };
+  const auto on_view_news = [this, uri] { on_update(uri); };
   views_[uri] = std::make_unique<SourceView>(document, thread_, session_.id(), session_.loop(), on_view_news);
   entries_.file_changed(document.path(), document.bytes());
   when_ready({uri}, [this](const Snapshot* snapshot) {
@@ -104,7 +104,7 @@ void Workspace::changed(const session::Document& document, std::span<const sessi
 void Workspace::closed(const session::Document& document) {
   views_.erase(document.uri());
   unparsed_.erase(document.uri());
-  on_news(document.uri());
+  on_update(document.uri());
   if (published_.erase(document.uri()) > 0 && session_.running()) {
     session_.notify("textDocument/publishDiagnostics",
                     protocol::PublishDiagnosticsParams{document.uri(), std::nullopt, {}});
@@ -146,21 +146,21 @@ void Workspace::refresh(bool supported, const char* method) {
   }
 }
 
-// ---- what waits for a text to be parsed
+// ---- requests that wait for a text to be parsed
 
 void Workspace::when_ready(Question question, Answer answer, std::function<void()> give_up) {
   const std::string uri = question.uri;
   waiting_for_text_[uri].push_back(
       std::make_shared<Waiting>(Waiting{std::move(question), std::move(answer), std::move(give_up)}));
-  on_news(uri);
+  on_update(uri);
 }
 
-void Workspace::on_news(const std::string& uri) {
+void Workspace::on_update(const std::string& uri) {
   const auto view = views_.find(uri);
   if (view != views_.end() && view->second->is_ready()) {
     report_unparsed(*view->second);
   }
-  // An answer may ask again, close the document, or end the session.
+  // An answer may make another request, close the document, or end the session.
   const auto alive = lifetime_.watch();
   const auto found_waiting = waiting_for_text_.find(uri);
   const auto waiting =
@@ -190,7 +190,7 @@ void Workspace::count_change(const std::string& uri) {
   }
   for (const auto& one : waiting->second) {
     one->call.reset();
-    one->asked = false;
+    one->is_call_requested = false;
     if (++one->changes > kMaxChanges && one->give_up) {
       given_up.push_back(one);
     }
@@ -252,10 +252,10 @@ bool Workspace::find_call(SourceView& view, Snapshot& snapshot, const std::share
     snapshot.call = *waiting->call;
     return true;
   }
-  if (!std::exchange(waiting->asked, true)) {
+  if (!std::exchange(waiting->is_call_requested, true)) {
     view.find_call(*offset, [this, waiting](std::optional<source::Call> call) {
       waiting->call = std::move(call);
-      on_news(waiting->question.uri);
+      on_update(waiting->question.uri);
     });
   }
   return false;

@@ -1,4 +1,4 @@
-// One session: its settings, its open documents as source, and what it was told about them.
+// One session: its settings, its open documents as Python source, and the diagnostics that were published.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -25,9 +25,9 @@ namespace ridgeline::methods {
 /// Lives on the loop, as long as its session.
 class Workspace {
  public:
-  /// `thread`: reads the open documents; outlives the workspace.
+  /// `thread`: parses the open documents; outlives the workspace.
   Workspace(session::Session& session, Entries& entries, SourceThread& thread);
-  /// The trees of ten thousand documents take half a second to go: on the thread.
+  /// Freeing the trees of ten thousand documents takes half a second: done on the thread.
   ~Workspace();
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
@@ -36,7 +36,7 @@ class Workspace {
   const Settings& settings() const { return *settings_; }
 
   void configure();
-  /// Once the client has sent its settings: what runs before that would not be what the user wants.
+  /// Completes once the client has sent its settings, which profiles need.
   base::Task<void> configured();
   /// The task's value; throws OwnerGone when the session has ended meanwhile.
   template <typename T>
@@ -46,23 +46,23 @@ class Workspace {
   void opened(const session::Document& document);
   void changed(const session::Document& document, std::span<const session::ByteEdit> edits);
   void closed(const session::Document& document);
-  /// A file has changed on disk: what stands there now counts, unless the client has it open.
+  /// A file has changed on disk: compares it with the figures, unless the client has it open.
   void reread(const std::string& path);
-  /// An entry's figures, staleness, failure or profile has changed: tells the client what follows from it.
+  /// An entry's figures, staleness, failure or profile has changed: notifies the client.
   void entry_changed(const Entry& entry);
-  /// A profile of the entry has begun or ended: what the code lens says is another thing now.
+  /// A profile of the entry has started or ended: its code lenses have changed.
   void refresh_lenses();
 
-  /// What a method wants to know of an open document, and by when.
+  /// What a method needs of an open document.
   struct Question {
     std::string uri;
     std::string entry{};                           ///< whose figures are meant, by path; empty: those shown there
-    std::optional<protocol::Position> position{};  ///< what is called here is asked, too
+    std::optional<protocol::Position> position{};  ///< the call at this position is needed, too
   };
-  /// `snapshot` is null when the document is not open, or is no Python file on our side.
+  /// `snapshot` is null when the document is not open, or not a Python file on this machine.
   using Answer = std::function<void(const Snapshot* snapshot)>;
-  /// Calls `answer` with the document as it is then: at once, or when the text has been parsed. A parse ends, but edits
-  /// begin it anew: after many of them `give_up` is called in its place, if there is one.
+  /// Calls `answer` with a snapshot: at once, or when the text has been parsed. Edits restart the parse: after many of
+  /// them `give_up`, if set, is called instead.
   void when_ready(Question question, Answer answer, std::function<void()> give_up = {});
   /// Of an open Python document; null: there is none.
   const SourceView* view(std::string_view uri) const;
@@ -70,7 +70,7 @@ class Workspace {
 
   /// Texts of the open documents below a folder.
   std::vector<protocol::SourceText> open_texts(const std::string& folder) const;
-  /// Whether the client has to do with the entry: it has a file of its project open, or its folder.
+  /// Whether the client has a file of the entry's project, or its folder, open.
   bool watches(const Entry& entry) const;
 
  private:
@@ -78,25 +78,25 @@ class Workspace {
     Question question;
     Answer answer;
     std::function<void()> give_up;
-    std::size_t changes = 0;                            ///< of the text, since it waits
-    std::optional<std::optional<source::Call>> call{};  ///< once it is known; of the text as it is
-    bool asked = false;                                 ///< for `call`
+    std::size_t changes = 0;                            ///< of the text, while it waits
+    std::optional<std::optional<source::Call>> call{};  ///< once known; of the present text
+    bool is_call_requested = false;
   };
 
   base::Task<void> load_figures(std::string path);
-  /// Nothing when the view, or what the question needs of it, is still to come, and has been asked for.
+  /// Nothing when the view, or what the question needs of it, is not there yet; it has been requested.
   std::optional<Snapshot> snapshot(SourceView& view, const std::shared_ptr<Waiting>& waiting);
   bool find_call(SourceView& view, Snapshot& snapshot, const std::shared_ptr<Waiting>& waiting);
   std::shared_ptr<const Entry> failed_at(const session::Document& document) const;
-  void on_news(const std::string& uri);
+  void on_update(const std::string& uri);
   void report_unparsed(const SourceView& view);
   void count_change(const std::string& uri);
-  /// False when it does not wait any more.
+  /// False when it is not waiting any more.
   bool remove(const std::shared_ptr<Waiting>& waiting);
 
   void publish(const std::string& uri);
   void publish_now(const Snapshot& snapshot);
-  /// When nobody has typed for a moment.
+  /// After a pause in the typing.
   void publish_later(const std::string& uri);
   void publish_all();
   void refresh(bool supported, const char* method);
@@ -107,9 +107,9 @@ class Workspace {
   SourceThread& thread_;
   std::map<std::string, std::unique_ptr<SourceView>, std::less<>> views_;          ///< of open Python documents, by URI
   std::map<std::string, std::vector<std::shared_ptr<Waiting>>> waiting_for_text_;  ///< by URI, in their order
-  std::set<std::string> publishing_;                              ///< URIs that wait there to be published
-  std::set<std::string> unparsed_;                                ///< URIs of which the user was told so
-  std::map<std::string, protocol::Json, std::less<>> published_;  ///< diagnostics as the client has them, by URI
+  std::set<std::string> publishing_;                              ///< URIs that wait there for publish_now()
+  std::set<std::string> unparsed_;                                ///< URIs that were reported as unparsed
+  std::map<std::string, protocol::Json, std::less<>> published_;  ///< diagnostics that the client has, by URI
   std::set<std::string> unpublished_;                             ///< URIs that wait for the timer
   boost::asio::steady_timer timer_;
   bool is_configured_ = false;

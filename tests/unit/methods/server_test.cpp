@@ -93,9 +93,9 @@ TEST(Server, AnswersOthersWhileATextIsParsed) {
     answer = open.client.answer_to(lenses);
   }
   EXPECT_EQ(answer->at("result").size(), 1) << "the provider is found in the text alone";
-  const auto told = open.client.sent("window/logMessage");
-  ASSERT_TRUE(told.has_value());
-  const auto message = told->at("params").at("message").get<std::string>();
+  const auto logged = open.client.sent("window/logMessage");
+  ASSERT_TRUE(logged.has_value());
+  const auto message = logged->at("params").at("message").get<std::string>();
   EXPECT_TRUE(message.starts_with("entry.py could not be parsed")) << message;
 }
 

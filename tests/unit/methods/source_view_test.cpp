@@ -54,9 +54,9 @@ struct Viewed {
 
 void expect_same_text(Viewed& viewed, const session::Document& document) {
   const LineView lines = viewed.lines(document.bytes());
-  ASSERT_EQ(lines.now.size(), document.text().line_count());
-  for (std::size_t line = 0; line < lines.now.size(); ++line) {
-    ASSERT_EQ(lines.now[line], line) << document.bytes();
+  ASSERT_EQ(lines.current.size(), document.text().line_count());
+  for (std::size_t line = 0; line < lines.current.size(); ++line) {
+    ASSERT_EQ(lines.current[line], line) << document.bytes();
   }
 }
 
@@ -141,13 +141,13 @@ TEST(SourceView, SaysThatATextIsTooLarge) {
 
 TEST(LineView, GoesBothWays) {
   const LineView view = make_line_view("a\nb\nc\n", "new\na\nchanged\nc\n");
-  EXPECT_EQ(view.now[0], 1U);
-  EXPECT_EQ(view.now[1], std::nullopt);
-  EXPECT_EQ(view.now[2], 3U);
-  EXPECT_EQ(view.then[0], std::nullopt);
-  EXPECT_EQ(view.then[1], 0U);
-  EXPECT_EQ(view.then[2], std::nullopt);
-  EXPECT_EQ(view.then[3], 2U);
+  EXPECT_EQ(view.current[0], 1U);
+  EXPECT_EQ(view.current[1], std::nullopt);
+  EXPECT_EQ(view.current[2], 3U);
+  EXPECT_EQ(view.profiled[0], std::nullopt);
+  EXPECT_EQ(view.profiled[1], 0U);
+  EXPECT_EQ(view.profiled[2], std::nullopt);
+  EXPECT_EQ(view.profiled[3], 2U);
 }
 
 TEST(BatchSizeEdit, TouchesOnlyTheLiteral) {

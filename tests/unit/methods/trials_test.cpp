@@ -24,19 +24,19 @@ using Kind = TrialDecision::Kind;
 constexpr const char* kPath = "/project/entry.py";
 const Trials::Document kDocument{1, "file:///project/entry.py", kPath};
 
-/// The owner of trials whose clock stands still unless it is set; what it is told is written down.
+/// Owns trials, with a clock that moves only when it is set, and records the calls of the ports.
 struct World {
   Trials::Clock::time_point now{};
   std::optional<Trials::Clock::time_point> alarm;
   TrialDecision decision{Kind::kTry, 96, "", "profile"};
-  std::vector<std::string> told;
+  std::vector<std::string> calls;
   Trials trials{{[this] { return now; }, [this](auto at) { alarm = at; },
                  [this](const auto&, const auto& decided) {
-                   decision.start = [this] { told.push_back("start " + std::to_string(decision.batch_size)); };
+                   decision.start = [this] { calls.push_back("start " + std::to_string(decision.batch_size)); };
                    decided(decision);
                  },
-                 [this](const auto&) { told.push_back("cancel"); },
-                 [this](const auto&, int, const std::string& why) { told.push_back("explain " + why); }}};
+                 [this](const auto&) { calls.push_back("cancel"); },
+                 [this](const auto&, int, const std::string& why) { calls.push_back("explain " + why); }}};
 
   void pass(milliseconds time) {
     const auto end = now + time;
@@ -47,7 +47,7 @@ struct World {
     }
     now = end;
   }
-  std::vector<std::string> take() { return std::exchange(told, {}); }
+  std::vector<std::string> take() { return std::exchange(calls, {}); }
 };
 
 TEST(Trials, WaitUntilTheTextWasLeftAlone) {
@@ -215,9 +215,9 @@ TEST(DecideTrial, HasNothingToTryAtASizeThatWasMeasured) {
 
 TEST(DecideTrial, WaitsForTheProfileThatGoesOnAndForEdits) {
   Settled settled;
-  settled.entry.going = 7;
+  settled.entry.active = 7;
   EXPECT_EQ(settled.decide().kind, Kind::kLater);
-  settled.entry.going.reset();
+  settled.entry.active.reset();
   settled.busy = true;
   EXPECT_EQ(settled.decide().kind, Kind::kLater);
 }
