@@ -79,10 +79,10 @@ end
 
 function save()
   vim.fn.append(vim.fn.line("$"), "# saved")
-  vim.wait(30000, function() return session.stale_words(1) ~= nil end, 1)
+  vim.wait(30000, function() return session.stale_note(1) ~= nil end, 1)
   local before = session.summary(1).profileId
   return timed(function() vim.cmd("silent write") end, function()
-    return session.summary(1).profileId ~= before and not session.stale_words(1)
+    return session.summary(1).profileId ~= before and not session.stale_note(1)
   end)
 end
 """

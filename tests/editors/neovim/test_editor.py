@@ -44,7 +44,7 @@ def editing(profiled: Editor) -> Any:
     if profiled.neovim.buffers[1][:] != before:
         profiled.neovim.buffers[1][:] = before
     profiled.neovim.command("set nomodified")  # the file was never changed, or is what it was
-    profiled.until("not require('ridgeline.session').stale_words(1) and not require('ridgeline.session').progress(1)")
+    profiled.until("not require('ridgeline.session').stale_note(1) and not require('ridgeline.session').progress(1)")
 
 
 def child_of(editor: Editor) -> int:

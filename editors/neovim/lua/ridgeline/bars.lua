@@ -30,9 +30,9 @@ local function value(batch, metric)
 end
 
 --- The same as text, with the certainty of a prediction.
-local function shown(batch, metric, words)
-  if batch.measured then return words(value(batch, metric)) end
-  return text.estimated(batch[metric], words)
+local function figure_text(batch, metric, format)
+  if batch.measured then return format(value(batch, metric)) end
+  return text.estimated(batch[metric], format)
 end
 
 --- How the figures of a batch size are known.
@@ -55,30 +55,30 @@ local function remark(batch, summary)
   return trial and not trial.running and trial.batchSize == batch.batchSize and trial.message or nil
 end
 
-local function bar_row(name, bar, figure, share, group, words)
+local function bar_row(name, bar, figure, share, group, description)
   local filled, track = text.bar(share, CELLS, group)
   return {
     (view.bar == bar and "▸ " or "  ") .. text.fit(name, 12),
     { text.fit(figure, 16), "RidgelineTitle" },
     filled, track,
-    text.fit(text.share(share), -8) .. words,
+    text.fit(text.share(share), -8) .. description,
   }
 end
 
 local function category_rows(batch)
   local names = vim.tbl_keys(batch.byCategory or {})
   table.sort(names, function(a, b) return batch.byCategory[a] > batch.byCategory[b] end)
-  local words = vim.tbl_map(function(name)
+  local parts = vim.tbl_map(function(name)
     return (name == "optimizerState" and "optimizer" or name) .. " " .. text.bytes(batch.byCategory[name])
   end, names)
   local gap = "  " .. text.fit("", 12)
-  return { "  " .. text.fit("at the peak", 12) .. table.concat(words, " · ", 1, math.min(3, #words)) },
-    { gap .. table.concat(words, " · ", 4) }
+  return { "  " .. text.fit("at the peak", 12) .. table.concat(parts, " · ", 1, math.min(3, #parts)) },
+    { gap .. table.concat(parts, " · ", 4) }
 end
 
-local function answer_row(words, batch, unknown)
+local function answer_row(label, batch, unknown)
   if not batch then return { "  " .. unknown } end
-  return { ("  %s %d%s"):format(words, batch.batchSize, batch.extrapolated and " (extrapolated)" or "") }
+  return { ("  %s %d%s"):format(label, batch.batchSize, batch.extrapolated and " (extrapolated)" or "") }
 end
 
 local function render()
@@ -86,12 +86,12 @@ local function render()
   if not summary or not batch then return end
   local speed, memory = value(batch, "samplesPerSecond"), value(batch, "peakBytes")
   local capacity, most, answers = summary.capacityBytes, tonumber(summary.maxSamplesPerSecond), summary.answers
-  local note = view.note ~= "" and view.note or text.printable(remark(batch, summary) or session.stale_words(view.code))
+  local note = view.note ~= "" and view.note or text.printable(remark(batch, summary) or session.stale_note(view.code))
   local categories, more = category_rows(batch)
   screen.write(view.buffer, {
-    bar_row("throughput", 1, shown(batch, "samplesPerSecond", text.figure) .. " samples/s", speed and most and speed / most,
+    bar_row("throughput", 1, figure_text(batch, "samplesPerSecond", text.figure) .. " samples/s", speed and most and speed / most,
       "RidgelineTime", " of the maximum " .. text.figure(most)),
-    bar_row("peak memory", 2, shown(batch, "peakBytes", text.bytes), memory and capacity > 0 and memory / capacity,
+    bar_row("peak memory", 2, figure_text(batch, "peakBytes", text.bytes), memory and capacity > 0 and memory / capacity,
       "RidgelineMemory", " of " .. text.bytes(capacity)),
     { "  " .. text.fit("batch size", 12), { text.fit(tostring(batch.batchSize), 16), "RidgelineTitle" },
       origin(batch, summary),
@@ -188,7 +188,7 @@ local function follow_code()
       follow_code()
     end)
   end
-  if before and not session.is_of_now(view.code) then return end
+  if before and not session.is_up_to_date(view.code) then return end
   local batch_size = tonumber(summary.batchSizeInCode) or summary.batchSize
   for _, batch in ipairs(view.batches) do
     if batch.batchSize == batch_size then return show(batch) end

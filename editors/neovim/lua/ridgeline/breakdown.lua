@@ -37,7 +37,7 @@ local function row_of(node)
 end
 
 local function render()
-  local stale = session.stale_words(view.code)
+  local stale = session.stale_note(view.code)
   local order = view.by == "timeMs" and "by time" or "by memory"
   local columns = text.fit("  MODULE OR OPERATION, " .. order, NAME + 2) .. text.fit("TIME", -9) .. text.fit("SHARE", -7)
     .. text.fit("MEMORY", -CELLS - 12) .. text.fit("SHARE", -7) .. (" "):rep(CELLS + 4) .. "CALLED AT"

@@ -8,8 +8,8 @@ local M = {}
 --- The last failure with its traceback, as locations that gF opens, and the last output of the process.
 local function log(code)
   local entry, rows = session.entry(code), {}
-  local function add(words, group)
-    for _, line in ipairs(vim.split(words, "\n")) do
+  local function add(text, group)
+    for _, line in ipairs(vim.split(text, "\n")) do
       rows[#rows + 1] = { group and { line, group } or line }
     end
   end

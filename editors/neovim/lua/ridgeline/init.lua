@@ -31,19 +31,19 @@ function M.setup(chosen)
   })
 end
 
---- The state of the current buffer in a few words; "" when there is none. It is text, not a format: show it with
+--- A short description of the state of the current buffer; "" when there is none. It is text, not a format: show it with
 --- `%{v:lua.require'ridgeline'.statusline()}`.
 function M.statusline()
   local session, text = require("ridgeline.session"), require("ridgeline.text")
   local buffer = vim.api.nvim_get_current_buf()
-  local entry, summary, stale = session.entry(buffer), session.summary(buffer), session.stale_words(buffer)
+  local entry, summary, stale = session.entry(buffer), session.summary(buffer), session.stale_note(buffer)
   if session.progress(buffer) then return session.progress(buffer) end
   local failed = entry and entry.state == "failed" and "profile failed" or ""
   if not summary or summary.timeMs == 0 then return failed end -- a kept profile whose step has not been timed
-  local words = ("%s samples/s · %s"):format(text.figure(summary.samplesPerSecond), text.bytes(summary.peakBytes))
+  local figures = ("%s samples/s · %s"):format(text.figure(summary.samplesPerSecond), text.bytes(summary.peakBytes))
   local trial = entry and entry.trial
   local trying = trial and trial.running and " · trying batch size " .. trial.batchSize or ""
-  return words .. (stale and " (" .. stale .. ")" or "") .. trying
+  return figures .. (stale and " (" .. stale .. ")" or "") .. trying
 end
 
 return M

@@ -36,10 +36,10 @@ function M.write(buffer, rows)
   for row, chunks in ipairs(rows) do
     local line = ""
     for _, chunk in ipairs(chunks) do
-      local words, group = unpack(type(chunk) == "table" and chunk or { chunk })
-      words = words:gsub("%c", " ")
-      if group then marks[#marks + 1] = { row - 1, #line, { end_col = #line + #words, hl_group = group } } end
-      line = line .. words
+      local text, group = unpack(type(chunk) == "table" and chunk or { chunk })
+      text = text:gsub("%c", " ")
+      if group then marks[#marks + 1] = { row - 1, #line, { end_col = #line + #text, hl_group = group } } end
+      line = line .. text
     end
     lines[row] = line
   end

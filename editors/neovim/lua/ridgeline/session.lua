@@ -19,8 +19,8 @@ local titles = {} ---@type table<integer, string> by client
 local SOON = 60000 -- ms: a server that dies twice within this time is not restarted a second time
 local restarted = -SOON
 
----@param words string shown verbatim
-function M.say(words, level) vim.notify("ridgeline: " .. words, vim.log.levels[level or "INFO"]) end
+---@param message string shown verbatim
+function M.say(message, level) vim.notify("ridgeline: " .. message, vim.log.levels[level or "INFO"]) end
 
 ---@return vim.lsp.Client?
 function M.client(buffer) return vim.lsp.get_clients({ name = "ridgeline", bufnr = buffer })[1] end
@@ -88,7 +88,7 @@ end
 function M.summary(buffer) return buffers[buffer] and buffers[buffer].summary end
 
 --- Whether the summary is of the current text.
-function M.is_of_now(buffer)
+function M.is_up_to_date(buffer)
   return buffers[buffer] and buffers[buffer].tick == vim.api.nvim_buf_get_changedtick(buffer)
 end
 
@@ -104,7 +104,7 @@ function M.progress(buffer)
 end
 
 --- Why the figures are not of the current code; nil when they are.
-function M.stale_words(buffer)
+function M.stale_note(buffer)
   local summary = M.summary(buffer)
   return summary and summary.stale and "stale: " .. text.printable(summary.staleReason) or nil
 end
@@ -171,9 +171,9 @@ end
 local function progressed(client, value)
   titles[client] = value.title or titles[client]
   local part = value.percentage and value.percentage .. " %" or ""
-  local words = text.printable(("%s %s %s"):format(titles[client] or "", part, value.message or ""))
-  progress[client] = value.kind ~= "end" and words or nil
-  local shown = progress[client] and text.fit("ridgeline: " .. words, math.min(vim.v.echospace, 100)) or ""
+  local message = text.printable(("%s %s %s"):format(titles[client] or "", part, value.message or ""))
+  progress[client] = value.kind ~= "end" and message or nil
+  local shown = progress[client] and text.fit("ridgeline: " .. message, math.min(vim.v.echospace, 100)) or ""
   vim.api.nvim_echo({ { shown } }, false, {})
   vim.cmd.redrawstatus({ bang = true })
 end
@@ -214,9 +214,9 @@ function M.exited(code, signal, client)
     notify()
     if (code == 0 and signal == 0) or vim.v.exiting ~= vim.NIL then return end
     local restarts = signal ~= 0 and vim.uv.now() - restarted > SOON
-    local words = "the server exited (exit code %d, signal %d). %s"
-    local what = restarts and "It is being restarted." or "The next :Ridgeline command restarts it."
-    M.say(words:format(code, signal, what), "WARN")
+    local message = "the server exited (exit code %d, signal %d). %s"
+    local consequence = restarts and "It is being restarted." or "The next :Ridgeline command restarts it."
+    M.say(message:format(code, signal, consequence), "WARN")
     if not restarts then return end
     restarted = vim.uv.now()
     vim.tbl_map(M.start, served)
@@ -231,8 +231,8 @@ function M.profile(buffer)
     entries[uri] = entries[uri] or { uri = uri }
     entries[uri].reported = false
     M.request(buffer, "ridgeline/profile", { textDocument = { uri = uri } }, function(made)
-      local words = "profiled: %s samples/s, %s at the peak, batch size %d"
-      M.say(words:format(text.figure(made.samplesPerSecond), text.bytes(made.peakBytes), made.batchSize))
+      local message = "profiled: %s samples/s, %s at the peak, batch size %d"
+      M.say(message:format(text.figure(made.samplesPerSecond), text.bytes(made.peakBytes), made.batchSize))
     end, function(problem)
       if entries[uri].reported then return end
       entries[uri].failure = problem.data or { message = problem.message, kind = "error", frames = {}, output = "" }

@@ -46,16 +46,16 @@ end
 
 --- A figure of a model with its certainty: "≈ 7.8 GiB" for a guess, "≥ 7.8 GiB" for a bound, plain when it is known.
 ---@param estimate table?
----@param words fun(value: number?): string
-function M.estimated(estimate, words)
-  if type(estimate) ~= "table" then return words(nil) end
+---@param format fun(value: number?): string
+function M.estimated(estimate, format)
+  if type(estimate) ~= "table" then return format(nil) end
   local interval = type(estimate.interval) == "table" and estimate.interval or {}
   local certainty = estimate.certainty
   local low, high = known(interval.low) and interval.low, known(interval.high) and interval.high
-  if certainty == "known" then return words(tonumber(estimate.value)) end
-  if certainty == "atLeast" and low then return "≥ " .. words(low) end
-  if certainty == "atMost" and high then return "≤ " .. words(high) end
-  return "≈ " .. words(tonumber(estimate.value))
+  if certainty == "known" then return format(tonumber(estimate.value)) end
+  if certainty == "atLeast" and low then return "≥ " .. format(low) end
+  if certainty == "atMost" and high then return "≤ " .. format(high) end
+  return "≈ " .. format(tonumber(estimate.value))
 end
 
 ---@param fraction number?
@@ -78,14 +78,14 @@ end
 function M.glyph(share) return HEIGHTS[math.min(math.max(math.ceil(share * 8), 1), 8)] end
 
 --- Text from outside in one line, without control characters.
-function M.printable(words) return (tostring(words or ""):gsub("%c", " ")) end
+function M.printable(value) return (tostring(value or ""):gsub("%c", " ")) end
 
 --- Cut and filled to a width in cells; a negative width aligns the text to the right.
-function M.fit(words, width)
+function M.fit(text, width)
   local cells = math.abs(width)
-  if vim.fn.strdisplaywidth(words) > cells then words = vim.fn.strcharpart(words, 0, cells - 1) .. "…" end
-  local gap = (" "):rep(cells - vim.fn.strdisplaywidth(words))
-  return width < 0 and gap .. words or words .. gap
+  if vim.fn.strdisplaywidth(text) > cells then text = vim.fn.strcharpart(text, 0, cells - 1) .. "…" end
+  local gap = (" "):rep(cells - vim.fn.strdisplaywidth(text))
+  return width < 0 and gap .. text or text .. gap
 end
 
 return M
