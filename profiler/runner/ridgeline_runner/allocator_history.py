@@ -12,27 +12,27 @@ from typing import Any
 
 import torch
 
-_MOST = 1_000_000  # events that are kept: the last ones
+_MOST = 1_000_000  # events to keep: the latest
 
 Request = tuple[int, int, int]  # address, requested bytes, a number for the stream
 
 
 class AllocatorHistory:
-    """Of all devices."""
+    """The history of all devices."""
 
     def __init__(self) -> None:
         self._segments: list[dict[str, Any]] = []
         self._is_on = False
 
     def begin(self) -> None:
-        """What is alive now is known, too."""
+        """Starts the history, with the blocks that are alive now."""
         with contextlib.suppress(Exception):
             torch.cuda.memory._record_memory_history(enabled="all", context=None, stacks="python", max_entries=_MOST)
             self._is_on = True
             self._segments = torch.cuda.memory._snapshot()["segments"]
 
     def take(self, index: int) -> list[Request]:
-        """Of a device: what was alive at the beginning, then the requests in order. Ends the history."""
+        """The blocks of a device that were alive at the start, then its requests in order. Ends the history."""
         if not self._is_on:
             return []
         self._is_on = False
@@ -62,6 +62,6 @@ def _alive_blocks(segments: list[dict[str, Any]], index: int) -> list[tuple[int,
 
 
 def _with_small_streams(requests: list[tuple[int, int, int]]) -> list[Request]:
-    """A stream is the address of CUDA's: here they count from 0, the default stream first."""
+    """Replaces the addresses of CUDA streams by numbers from 0, the default stream first."""
     numbers = {0: 0}
     return [(address, size, numbers.setdefault(stream, len(numbers))) for address, size, stream in requests]

@@ -1,4 +1,4 @@
-"""Which batch sizes a run measures beside the user's: candidates, what they may cost, and those the daemon chooses."""
+"""The batch sizes that a run measures besides the user's: candidates, their budget, and those the daemon chooses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_SENT = 1024  # medians of rounds that the daemon is sent of one batch size
 
 
 def candidates(chosen: int) -> list[int]:
-    """Other batch sizes to try, until there are enough: half, twice, then what lies between and below."""
+    """Other batch sizes to try, until there are enough: half, twice, then those between and below."""
     sizes = [chosen // 2, chosen * 2, chosen * 3 // 2, chosen * 3 // 4, chosen // 4, chosen + 1, chosen + 2, chosen * 4]
     unique = dict.fromkeys(size for size in sizes if size >= 1 and size != chosen)
     return list(unique)
@@ -32,7 +32,7 @@ def extra(chosen: int) -> list[int]:
 
 
 def quick(chosen: int) -> list[int]:
-    """Batch sizes that show how memory grows farther away, for a step that takes next to no time."""
+    """Batch sizes that show how memory grows farther away, for a very fast step."""
     return [size for size in (chosen // 8, chosen * 6) if size >= 1]
 
 
@@ -46,7 +46,7 @@ class Budget:
         self._device = device
 
     def has_time(self, size: int, sampled: list[Sampled], *, quick: bool = False) -> bool:
-        """Whether one more batch size fits into the time, by what the others took. One that is recorded quickly must
+        """Whether there is time for one more batch size, judging by the others. One that is recorded quickly must
         hardly be noticed."""
         larger = [s.estimate_ns for s in sampled if s.batch_size >= size]
         most = max(sampled, key=lambda s: s.batch_size)
@@ -66,7 +66,7 @@ class Budget:
         return min(most, *(size - 1 for size in too_large)) if too_large else most
 
     def _memory_used(self) -> float:
-        """The peak so far, as a part of the memory; 1 where that is not known."""
+        """The peak so far, as a share of the memory; 1 where that is not known."""
         limit = self._memory_limit_bytes
         used = _peak_resident_bytes() / limit if limit > 0 else 1.0
         return max(used, self._device.memory_used())
@@ -77,7 +77,7 @@ def _peak_resident_bytes() -> int:
 
 
 class Choices:
-    """Asks the daemon, which has the time model, for batch sizes to time beside the first ones."""
+    """Asks the daemon, which has the time model, for further batch sizes to time."""
 
     def __init__(self, channel: Channel, first: list[int]) -> None:
         self._channel = channel
@@ -85,7 +85,7 @@ class Choices:
         self._ended = False
 
     def next(self, sampled: list[Sampled], skipped: list[int], largest: int, seconds_left: float) -> list[int]:
-        """None once there was no answer, the answer was none, or the time is spent."""
+        """An empty list once the daemon did not answer, chose none, or the time is spent."""
         if self._ended or seconds_left <= 0:
             return []
         tried = {s.batch_size for s in sampled} | set(skipped)

@@ -31,7 +31,7 @@ def in_place_of() -> str:
 
 
 def warnings() -> list[str]:
-    """What a reader of the figures must know."""
+    """The warnings for the report."""
     if not in_place_of():
         return []
     lines = ["The code asks for CUDA and ran on the CPU (--device cpu): times and memory are the CPU's."]
@@ -43,7 +43,7 @@ def warnings() -> list[str]:
 
 
 def install() -> None:
-    """Replaces what names a device, for the rest of this process. Call before any operation and any CUDA call."""
+    """Replaces whatever takes a device, for the rest of this process. Call before any operation and any CUDA call."""
     USE.in_effect = True
     _hide_devices()
     _replace_tensor_methods()

@@ -1,7 +1,7 @@
-"""What torch.cuda offers, in the hands of the CPU: part of `--device cpu`.
+"""The functions and classes of torch.cuda, on the CPU: part of `--device cpu`.
 
 Queries are answered for one device that is the CPU; streams run at once, events take the time of the host; there is no
-CUDA memory. torch's own modules are told the truth, that there is no CUDA: they would choose its code otherwise.
+CUDA memory. torch's own modules see that there is no CUDA: otherwise they would choose their code for it.
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ def _refuse(what: str) -> Function:
     return refuse
 
 
-# What torch asks for itself, and what it tells CUDA's generators when the user seeds the CPU's. None: it gets what
-# everyone gets, since it asks for the user (torch.random.fork_rng, compiled `.cuda()`).
+# The functions that torch calls for itself, or to seed CUDA's generators along with the CPU's. None: the same as for
+# everyone, since torch calls it for the user (torch.random.fork_rng, compiled `.cuda()`).
 _TO_TORCH: dict[str, Any] = {
     "is_available": lambda: False,
     "is_initialized": lambda: False,
@@ -166,7 +166,7 @@ _CONSTANT = ("is_available", "is_initialized", "device_count", "current_device")
 
 
 def _by_caller(ours: Function, original: Any, name: str) -> Function:
-    """`ours` for everyone but torch itself, with the name and the words of the original."""
+    """`ours` for everyone but torch itself, with the name and docstring of the original."""
     if isinstance(ours, type):
         return ours
     to_torch = _TO_TORCH.get(name, original) or ours

@@ -1,4 +1,4 @@
-"""The processes below this one: counted, and ended.
+"""Counts and ends the descendants of this process.
 
 With `adopt_orphans()` of the agent, a process whose own parent is gone becomes a child of this one, wherever it fled
 (another group, another session), so nothing that a run started can leave the tree.

@@ -1,4 +1,4 @@
-"""What names a CUDA device, and that the code used one: shared by the parts of `--device cpu`."""
+"""Recognises the names of CUDA devices and notes their use: shared by the parts of `--device cpu`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CPU = torch.device("cpu")
 
 @dataclass
 class Use:
-    """Whether `--device cpu` is in effect, and what the code used of CUDA. Checking whether there is any is no use."""
+    """Whether `--device cpu` is in effect, and what the code used of CUDA. Checking for a device does not count."""
 
     in_effect: bool = False
     cuda: bool = False

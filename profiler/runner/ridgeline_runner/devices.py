@@ -43,7 +43,7 @@ class Device:
             torch.cuda.synchronize(index)
 
     def forget_cached(self) -> None:
-        """Releases the memory that the caching allocator keeps; called before another batch size."""
+        """Releases the memory that the caching allocator keeps. To be called before another batch size."""
         if self._all:
             torch.cuda.empty_cache()
 
@@ -56,7 +56,7 @@ class Device:
         return self._clock.warnings() if self._clock is not None else []
 
     def memory_used(self) -> float:
-        """The most that the caching allocator has held, as a part of what it can have; 1 where that is not known."""
+        """The most that the caching allocator has held, as a share of what it can have; 1 where that is not known."""
         if self.is_host:
             return 0.0
         with contextlib.suppress(Exception):
@@ -103,7 +103,7 @@ def named_cupti() -> str:
 
 
 def cupti_candidates() -> list[str]:
-    """Where libcupti may be: torch's wheels, the toolkit, and wherever the loader looks."""
+    """Where libcupti may be: torch's wheels, the toolkit, and the loader's search path."""
     if named_cupti():
         return [named_cupti()]
     major = (torch.version.cuda or "").partition(".")[0]

@@ -1,4 +1,4 @@
-"""Entry points: finding the three providers and calling them as ../../../docs/user/entry-points.md says."""
+"""Entry points: finding the three providers and calling them as ../../../docs/user/entry-points.md describes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def load(path: str, project_root: str) -> ModuleType:
 
 
 def _module_name(stem: str, path: str) -> str:
-    """The file's name, but where that is an installed module's, which keeps its name also for the entry file."""
+    """The file's name, unless an installed module has it: that keeps its name, also for the entry file."""
     if not stem.isidentifier():
         return re.sub(r"\W", "_", stem)
     if stem not in sys.modules:
@@ -87,7 +87,7 @@ def _package_of(path: str) -> _Package | None:
     try:
         tree = ast.parse(source_of(path))
     except (SyntaxError, ValueError):
-        return None  # loading it says what is wrong
+        return None  # loading it reports the problem
     relative = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level > 0]
     if not relative:
         return None
@@ -156,7 +156,7 @@ class EntryPoint:
                 "wrong-inputs",
                 "returned a bare tensor. Return the arguments of the iteration as a tuple: `return (x,)`",
             )
-        # These can be iterated over, but what they give is not what was meant.
+        # These are iterable, but their elements are not the inputs.
         misleading = isinstance(returned, (str, bytes, Mapping)) or hasattr(type(returned), "__array__")
         try:
             elements = None if misleading else iter(returned)
@@ -217,7 +217,7 @@ class EntryPoint:
 
 
 def tensors_in(value: Any) -> list[Any]:
-    """Every tensor in nested containers and objects with fields, each once, in order. Looks at 100 000 values."""
+    """Every tensor in nested containers and objects with fields, each once, in order. Visits at most 100 000 values."""
     import torch
 
     found: list[Any] = []
@@ -242,7 +242,7 @@ _LEAVES = (str, bytes, bytearray, int, float, complex, type(None), type, ModuleT
 
 
 def _children(value: Any) -> Iterable[Any]:
-    """What a container holds, and the fields of an object: those of its dictionary and of its slots."""
+    """The elements of a container, and the fields of an object: those of its dictionary and of its slots."""
     if isinstance(value, _LEAVES):
         return
     if isinstance(value, dict):

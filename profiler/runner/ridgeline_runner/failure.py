@@ -1,4 +1,4 @@
-"""What went wrong, as a message: the kind, the text, and the user's own frames.
+"""Describes an error as a message: the kind, the text, and the user's own frames.
 
 The error is the user's object: its `__str__` may raise or return anything. The message is bounded and valid text in any
 case.
@@ -17,7 +17,7 @@ from typing import Any
 _RUNNER = os.path.dirname(os.path.abspath(__file__))
 _STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
 _EXCEPTION_GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # Python 3.11
-_CHECK_OF_TORCH = re.compile(r"\[enforce fail at [^\]]*\][^.]*\. ?")  # says nothing to its users
+_CHECK_OF_TORCH = re.compile(r"\[enforce fail at [^\]]*\][^.]*\. ?")  # means nothing to users
 _MAX_TEXT = 8192
 _MAX_LINE = 500
 _MAX_CAUSES = 4
@@ -37,7 +37,7 @@ class Failure(Exception):
 
 
 def describe(error: BaseException, stage: str, batch_size: int | None = None, *, advise: bool = True) -> dict[str, Any]:
-    """The error as a message for the daemon. The frames of the runner are left out."""
+    """The error as a message for the daemon, without the runner's frames."""
     kind = kind_of(error)
     message: dict[str, Any] = {
         "type": "failure",
@@ -57,7 +57,7 @@ def describe(error: BaseException, stage: str, batch_size: int | None = None, *,
 
 
 def summary(error: BaseException) -> str:
-    """The first line of the error's text, and the user's line: for a sentence."""
+    """The first line of the error's text, and the user's line, to be part of a sentence."""
     return _text(error).partition("\n")[0][:_MAX_LINE] + _place(error)
 
 
@@ -117,7 +117,7 @@ def safe_repr(value: object) -> str:
 
 
 def _plain(text: str) -> str:
-    """The same without lone surrogates, which no message can carry, and without a subclass's methods."""
+    """The text as a plain str, without lone surrogates, which no message can carry."""
     return str.encode(text, "utf-8", "backslashreplace").decode()
 
 
@@ -136,7 +136,7 @@ def _text(error: BaseException) -> str:
 
 
 def _advice(error: BaseException, kind: str) -> str:
-    """What to do about errors whose own text does not say it."""
+    """What to do about errors whose own text does not explain it."""
     if kind == "no-cuda":
         from ridgeline_runner import missing_cuda
 

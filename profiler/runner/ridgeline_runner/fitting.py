@@ -13,7 +13,7 @@ from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.failure import Failure, release
 
 _FIRST = 2  # some layers need two samples
-_CLEAR_GROWTH = 1.3  # from here on the batch decides the peak, and not the weights
+_CLEAR_GROWTH = 1.3  # from here on the batch dominates the peak, not the weights
 _LARGE_INPUTS = 1 / 64  # of the memory limit: then smaller batch sizes are run first
 _CLEARLY_BEYOND = 1.25  # times the limit: another algorithm may need a fifth less than small batch sizes suggest
 
@@ -61,7 +61,7 @@ def first_half_within(chosen: int, largest: int) -> int:
 
 
 class MemoryFit:
-    """Predicts which batch sizes fit into a device's memory, by small ones that are run for it once.
+    """Predicts which batch sizes fit into a device's memory, by running small ones once.
 
     One per run, used by one thread. Until `search` has found how the peak grows there is no prediction: `check` then
     refuses nothing, `first_half` halves, and `describe` says nothing.
@@ -109,7 +109,7 @@ class MemoryFit:
         return size // 2 if self._growth is None else first_half_within(size, self._largest(self._growth))
 
     def describe(self, size: int) -> str:
-        """What is predicted for a batch size, to follow a sentence's end; empty without a prediction."""
+        """The prediction for a batch size, to be appended to a sentence; empty without a prediction."""
         growth = self._growth
         if growth is None:
             return ""
@@ -119,11 +119,11 @@ class MemoryFit:
         )
 
     def _limit_bytes(self) -> int:
-        """What the step's tensors may take at most; 0 when unknown."""
+        """How much memory the step's tensors may take; 0 when unknown."""
         return self._host_limit_bytes if self._device.is_host else self._device.available_bytes()
 
     def _largest(self, growth: Growth) -> int:
-        """The largest batch size that is predicted to fit, beside what the process needs besides the step's tensors."""
+        """The largest batch size that is predicted to fit, with what the process needs besides the step's tensors."""
         other_bytes = max(0, _data_bytes() - growth.large_bytes) if self._device.is_host else 0
         return growth.largest_within(self._limit_bytes() - other_bytes)
 
@@ -133,7 +133,7 @@ def _gibibytes(count: int) -> str:
 
 
 def _data_bytes() -> int:
-    """What the limit of memory counts of this process (VmData); 0 when the system does not say."""
+    """The memory of this process that the limit counts (VmData); 0 when the system does not report it."""
     try:
         with open("/proc/self/status", "rb") as file:
             for line in file:

@@ -1,4 +1,4 @@
-"""Whether a failure's cause is that there is no CUDA: by its text, or by the line that raised it."""
+"""Whether a failure is caused by missing CUDA, judging by its text or the line that raised it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def is_the_cause(error: BaseException, text: str) -> bool:
 
 
 def advice() -> str:
-    """What to do about it."""
+    """What to do about missing CUDA."""
     if USE.in_effect:
         return "`--device cpu` has nothing to put in the place of this: it needs a CUDA device."
     return (

@@ -1,4 +1,4 @@
-"""What editors hold that is not saved: run instead of what the files hold."""
+"""Unsaved texts of editors, which run in place of their files."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _texts: dict[str, bytes] = {}  # by real path
 
 
 def install(texts: dict[str, str]) -> None:
-    """From now on importing one of these files runs its text, and tracebacks show it."""
+    """Makes imports of these files run their texts, and tracebacks show them."""
     if not texts:
         return
     for path, text in texts.items():
         _texts[path] = _encoded(text)
-        # Without a time of modification, linecache does not read the file again.
+        # Without a modification time, linecache does not reread the file.
         linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
     whole_get_data, whole_path_stats = SourceFileLoader.get_data, SourceFileLoader.path_stats
 
@@ -29,7 +29,7 @@ def install(texts: dict[str, str]) -> None:
 
     def path_stats(self: SourceFileLoader, path: str) -> Any:
         if os.path.realpath(path) in _texts:
-            raise OSError("compiled files are of what was saved")  # then importlib looks for none
+            raise OSError("compiled files are of the saved text")  # so that importlib uses none
         return whole_path_stats(self, path)
 
     SourceFileLoader.get_data = get_data  # type: ignore[method-assign]
@@ -37,7 +37,7 @@ def install(texts: dict[str, str]) -> None:
 
 
 def _encoded(text: str) -> bytes:
-    """As Python would read it from a file, whose first lines may name an encoding."""
+    """Encoded as in a file: its first lines may name an encoding."""
     encoded = text.encode(errors="replace")
     try:
         return text.encode(tokenize.detect_encoding(io.BytesIO(encoded).readline)[0])

@@ -17,7 +17,7 @@ class ClockWatch:
         self._next_sample = 0.0
 
     def sample(self) -> None:
-        """Call it often: it reads the clocks now and then."""
+        """To be called often; reads the clocks at intervals."""
         if perf_counter() < self._next_sample:
             return
         self._next_sample = perf_counter() + _SECONDS_BETWEEN

@@ -126,7 +126,7 @@ class Recordings:
         """The inputs at a batch size. Raises Failure where it is predicted not to fit, or the step cannot take them."""
         step = self._step
         self._reporter.stage = "input"
-        step.device.forget_cached()  # else the memory that another batch size left would be this one's
+        step.device.forget_cached()  # else memory that another batch size left would count for this one
         self._recorder.stage(Stage.INPUT)
         self._fit.check(size)
         inputs = step.inputs(size)
@@ -139,7 +139,7 @@ class Recordings:
         return inputs
 
     def _smaller(self, size: int) -> int:
-        """What to try after a batch size that did not fit."""
+        """The batch size to try after one that did not fit."""
         if size != self._step.entry.batch_size:
             return size // 2
         self._search(size)
@@ -155,12 +155,12 @@ class Recordings:
         self._step.device.forget_cached()
 
     def _peak_of(self, size: int) -> int:
-        """Runs a batch size; the most that was alive, in bytes."""
+        """Runs a batch size; returns its peak in bytes."""
         recorder, step = self._recorder, self._step
         recorder.stage(Stage.INPUT)
         inputs = step.inputs(size)
         recorder.stage(Stage.ITERATION)
-        for _ in range(2):  # the first makes the optimizer's state
+        for _ in range(2):  # the first creates the optimizer's state
             step.function(*inputs)
         step.device.synchronise()
         peak = recorder.peak_bytes()

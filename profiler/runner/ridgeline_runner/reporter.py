@@ -1,4 +1,4 @@
-"""What the daemon is sent while a run goes on, and where the run is: a failure's message says it."""
+"""Messages to the daemon during a run, and the stage of the run, which a failure's message names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Reporter:
         self.channel.send({"type": "progress", "stage": stage, "fraction": fraction, "message": message})
 
     def skip(self, error: BaseException, size: int, device: Device) -> None:
-        """A batch size that failed where another did not is an observation. Its memory is free afterwards."""
+        """Reports a batch size that failed where another succeeded, and releases its memory."""
         described = describe(error, self.stage, size, advise=False)
         self.channel.send({**described, "type": "skipped"})
         self.skipped.append(size)
@@ -33,5 +33,5 @@ class Reporter:
         device.forget_cached()
 
     def fail(self, error: BaseException) -> None:
-        """Ends the run as a failure."""
+        """Reports the failure of the run."""
         self.channel.send(describe(error, self.stage, self.batch_size))

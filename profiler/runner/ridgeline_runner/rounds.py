@@ -31,7 +31,7 @@ class Rounds:
         """Adds to each of `sampled` what was timed, and times those that the daemon chooses, too.
 
         The first batch size is the user's: when its step fails now, after so much was measured, the timing ends and
-        what is known is reported, with a warning. Another one that fails is skipped.
+        the measurements so far are reported, with a warning. Another one that fails is skipped.
         """
         gc.collect()
         reporter = self._reporter

@@ -1,4 +1,4 @@
-"""What a run measures of one batch size, and how many iterations that takes."""
+"""The measurements of one batch size, and how many iterations they take."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROUND_SECONDS = 0.03
 WANTED_SIZES = 3
 _WANTED_HALF_WIDTH = 0.01
 _SHORT_SECONDS = 0.02  # a step that is shorter is run once untimed before each round, for the caches,
-_LEAST_OF_SHORT = 8  # which is to take little of the time: so many timed ones follow
+_LEAST_OF_SHORT = 8  # and this many timed iterations follow, so that it takes little of the time
 _ALL_EVERY = 4  # rounds: then known batch sizes are timed too, so that all are timed on the same machine state
 _RECORDED_SHARE, _RECORDED_SECONDS = 0.1, 1.0  # of the time budget, and at most
 _MIN_RECORDED, _MAX_RECORDED = 3, 30
@@ -24,10 +24,10 @@ _OTHERS_MAX_RECORDED = 10
 
 @dataclass
 class Sampled:
-    """What one batch size gave."""
+    """The measurements of one batch size."""
 
     batch_size: int
-    check: bool = False  # not for the models: to see how far off they are
+    check: bool = False  # not fitted: measures the error of the models
     warmup_ns: list[int] = field(default_factory=list)
     round_seconds: float = ROUND_SECONDS
     iterations: int = 0  # that were timed
@@ -52,7 +52,7 @@ class Sampled:
 
 
 def round_seconds(warmup_ns: list[int], budget_seconds: float) -> float:
-    """How long one round is to take: shorter than usual where the budget would not hold the least number of rounds."""
+    """The duration of one round: shorter than usual where the budget would not hold the least number of rounds."""
     usual, step = ROUND_SECONDS, min(warmup_ns) / 1e9
     if step < _SHORT_SECONDS:
         usual = max(usual, _LEAST_OF_SHORT * step)
@@ -72,7 +72,7 @@ def recorded_iterations(sampled: Sampled, budget_seconds: float, *, chosen: bool
 
 
 def due(sampled: list[Sampled], cycle: int) -> list[Sampled]:
-    """The batch sizes of a turn: at times all, else those that have too few rounds, else those that are not known."""
+    """The batch sizes to time in a cycle: sometimes all, else those with too few rounds, else those not known yet."""
     if cycle % _ALL_EVERY == 0:
         return sampled
     return [s for s in sampled if not s.enough_rounds] or [s for s in sampled if not s.is_known]

@@ -2,10 +2,10 @@
 
 Recording comes first, with the allocator observed from before the model exists until the last recording ends, so that
 every live block is known. The timed iterations come last, with nothing of ours attached, and the batch sizes take
-turns, so that a machine that slows down slows them all. Once all have some times, the daemon is asked which other batch
-sizes its model is unsure of; they are timed, too, until it asks for no more or the time budget is spent.
+turns, so that a machine that slows down affects them all. Once all have some times, the daemon is asked which other
+batch sizes its model is unsure of; they are timed, too, until it asks for no more or the time budget is spent.
 
-Whatever is measured is sent at once: a run that is cut short still gives a report of what it has measured.
+Every measurement is sent at once: a run that is cut short still gives a report.
 """
 
 from __future__ import annotations

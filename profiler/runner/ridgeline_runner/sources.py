@@ -1,4 +1,4 @@
-"""Which files of the user's a run has imported: a profile is valid while they do not change."""
+"""The user's files that a run has imported: a profile is valid while they do not change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _real_paths: dict[str, str] = {}  # of the modules of the warm parent: resolving
 
 
 def remember_modules() -> None:
-    """Before user code is imported: where the files of the modules that are loaded already really are."""
+    """Remembers the real paths of the modules that are loaded. To be called before user code is imported."""
     for path in _files_of(list(sys.modules)):
         _real_paths[path] = os.path.realpath(path)
 

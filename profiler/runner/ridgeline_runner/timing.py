@@ -1,4 +1,4 @@
-"""When a step is warm, and how well its time is known. Pure functions of measured times."""
+"""Whether a step is warm, and how certain its time is. Pure functions of measured times."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from ridgeline_runner import timing
 from ridgeline_runner.devices import Device
 from ridgeline_runner.entry import EntryPoint
 
-SLOW_SECONDS = 0.25  # a step that takes so long is run as seldom as possible
+SLOW_SECONDS = 0.25  # a slower step is run as few times as possible
 _MAX_WARMUP = 20
 _WARMUP_SECONDS, _LATER_WARMUP_SECONDS = 5.0, 1.0
 

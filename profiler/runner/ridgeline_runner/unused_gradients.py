@@ -1,4 +1,4 @@
-"""Parameters that get gradients which nothing uses: frozen by leaving them out of the optimizer, or forgotten in it."""
+"""Parameters whose gradients nothing uses: left out of the optimizer, on purpose or by mistake."""
 
 from __future__ import annotations
 

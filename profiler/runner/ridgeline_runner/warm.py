@@ -67,15 +67,15 @@ def load_agent(path: str) -> Any:
 
 
 def limit_memory(limit: int) -> None:
-    """Makes allocations beyond the limit fail, so that too large a batch is an error and not the end of the machine."""
+    """Makes allocations beyond the limit fail, so that too large a batch fails before the machine does."""
     if limit > 0:
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 
 def dump_stack_on_sigterm(output: int) -> None:
-    """Before SIGTERM ends the process, writes where its Python code is: the daemon reads it when a run takes too long.
+    """Makes SIGTERM write the Python stack before it ends the process: the daemon reads it when a run takes too long.
 
-    It works even if the code holds the interpreter for ever. Processes that the code forks do not do it.
+    Works even if the code never releases the interpreter. Processes that the code forks do not do it.
     """
     faulthandler.register(signal.SIGTERM, file=output, all_threads=False, chain=True)
     os.register_at_fork(after_in_child=lambda: faulthandler.unregister(signal.SIGTERM))
@@ -89,7 +89,7 @@ def serve(descriptor: int) -> int:
         return _Parent(channel).run()
     except ChannelClosed:
         descendants.end_all()
-        os._exit(0)  # at once: the daemon may be waiting, and nothing here is worth an orderly end
+        os._exit(0)  # at once: the daemon may be waiting, and nothing here needs cleaning up
 
 
 class _Parent:
@@ -142,7 +142,7 @@ class _Parent:
             with contextlib.suppress(Exception):
                 import torch._dynamo  # noqa: F401
 
-            # What every child would otherwise do again.
+            # So that not every child has to do it.
             from ridgeline_runner import session, sources
 
             assert session
@@ -203,7 +203,7 @@ class _Parent:
             os._exit(status)
 
     def _reap(self) -> None:
-        """Reports the runs that have ended, once nothing is left of them. Other orphans are only reaped."""
+        """Reports the runs that have ended, once none of their processes are left. Other orphans are only reaped."""
         while True:
             try:
                 process, status = os.waitpid(-1, os.WNOHANG)
@@ -218,7 +218,7 @@ class _Parent:
                 self._channel.send({"type": "exited", "id": run, "status": status, "tooMany": ""})
 
     def _check_number(self) -> None:
-        """Ends the run when it has started processes or threads without bound."""
+        """Ends the run when it has started too many processes or threads."""
         more = descendants.threads_on_machine() - self._usual_threads
         if self._children and more > descendants.MAX_PROCESSES // 2 and descendants.are_too_many():
             ended = descendants.end_all()
