@@ -27,27 +27,23 @@ std::span<const T> view(const std::string& bytes, const DirectoryEntry& entry) {
   return {reinterpret_cast<const T*>(bytes.data() + entry.offset), static_cast<std::size_t>(entry.count)};
 }
 
-/// Reads the directory; an empty result means that it is damaged.
-std::vector<DirectoryEntry> read_directory(const std::string& bytes, std::string& error) {
+/// Not empty.
+base::Result<std::vector<DirectoryEntry>> read_directory(const std::string& bytes) {
   Header header{};
   if (bytes.size() < sizeof(header)) {
-    error = "the recording is shorter than its header";
-    return {};
+    return base::error("the recording is shorter than its header");
   }
   std::memcpy(&header, bytes.data(), sizeof(header));
   if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0) {
-    error = "these bytes are not a recording";
-    return {};
+    return base::error("these bytes are not a recording");
   }
   if (header.version != kVersion) {
-    error = "the recording has version " + std::to_string(header.version) + ", and this daemon reads version " +
-            std::to_string(kVersion);
-    return {};
+    return base::error("the recording has version " + std::to_string(header.version) +
+                       ", and this daemon reads version " + std::to_string(kVersion));
   }
   const std::size_t room = (bytes.size() - sizeof(header)) / sizeof(DirectoryEntry);
   if (header.total_bytes != bytes.size() || header.column_count == 0 || header.column_count > room) {
-    error = "the recording is cut off";
-    return {};
+    return base::error("the recording is cut off");
   }
   std::vector<DirectoryEntry> directory(header.column_count);
   std::memcpy(directory.data(), bytes.data() + sizeof(header), directory.size() * sizeof(DirectoryEntry));
@@ -61,20 +57,20 @@ bool fits(const DirectoryEntry& entry, std::size_t element, std::size_t total) {
 
 }  // namespace
 
-std::optional<Recording> Recording::parse(std::string bytes, std::string& error) {
-  return parse(std::make_shared<const std::string>(std::move(bytes)), error);
+base::Result<Recording> Recording::parse(std::string bytes) {
+  return parse(std::make_shared<const std::string>(std::move(bytes)));
 }
 
-std::optional<Recording> Recording::parse(std::shared_ptr<const std::string> bytes, std::string& error) {
+base::Result<Recording> Recording::parse(std::shared_ptr<const std::string> bytes) {
   Recording recording;
   recording.bytes_ = std::move(bytes);
-  const std::vector<DirectoryEntry> directory = read_directory(*recording.bytes_, error);
-  if (directory.empty()) {
-    return std::nullopt;
+  const auto directory = read_directory(*recording.bytes_);
+  if (!directory) {
+    return directory.error();
   }
   std::size_t found = 0;
   std::size_t wanted = 0;
-  for (const DirectoryEntry& entry : directory) {
+  for (const DirectoryEntry& entry : *directory) {
 #define RIDGELINE_COLUMN(name, number, type)                                             \
   if (entry.column == (number) && fits(entry, sizeof(type), recording.bytes_->size())) { \
     recording.name##_ = view<type>(*recording.bytes_, entry);                            \
@@ -86,9 +82,11 @@ std::optional<Recording> Recording::parse(std::shared_ptr<const std::string> byt
 #define RIDGELINE_COLUMN(name, number, type) ++wanted;
   RIDGELINE_RECORDING_COLUMNS(RIDGELINE_COLUMN)
 #undef RIDGELINE_COLUMN
-  error = found == wanted ? recording.check() : "a column of the recording is missing or damaged";
-  if (!error.empty()) {
-    return std::nullopt;
+  if (found != wanted) {
+    return base::error("a column of the recording is missing or damaged");
+  }
+  if (auto problem = recording.check(); !problem) {
+    return problem.error();
   }
   return recording;
 }
@@ -98,47 +96,47 @@ std::string_view Recording::string(std::uint32_t index) const {
   return {reinterpret_cast<const char*>(string_bytes_.data()) + begin, string_ends_[index] - begin};
 }
 
-/// Why the columns do not fit together, or nothing.
+/// Whether the columns fit together.
 // NOLINTNEXTLINE(readability-function-cognitive-complexity): one condition after the other
-std::string Recording::check() const {
+base::Result<void> Recording::check() const {
   const std::size_t strings = string_ends_.size();
   const std::size_t nodes = node_parent_.size();
   const std::size_t ops = op_name_.size();
   if (strings == 0 || !std::ranges::is_sorted(string_ends_) || string_ends_.back() > string_bytes_.size()) {
-    return "the strings of the recording are damaged";
+    return base::error("the strings of the recording are damaged");
   }
   if (!same_size(code_file_.size(), code_name_) || !all_below(code_file_, strings) || !all_below(code_name_, strings) ||
       !same_size(run_code_.size(), run_line_, run_count_) || !all_below(run_code_, code_file_.size())) {
-    return "the code objects of the recording are damaged";
+    return base::error("the code objects of the recording are damaged");
   }
   const std::size_t instances = instance_type_.size();
   if (instances == 0 || !same_size(instances, instance_name_, instance_file_, instance_line_, instance_calls_) ||
       !all_below(instance_type_, strings) || !all_below(instance_name_, strings) ||
       !all_below(instance_file_, strings)) {
-    return "the module instances of the recording are damaged";
+    return base::error("the module instances of the recording are damaged");
   }
   if (nodes == 0 || !same_size(nodes, node_code_, node_instruction_, node_line_, node_instance_) ||
       !all_below(node_instance_, instances) || !all_below(node_code_.subspan(1), code_file_.size())) {
-    return "the stacks of the recording are damaged";
+    return base::error("the stacks of the recording are damaged");
   }
   for (std::size_t i = 1; i < nodes; ++i) {
     if (node_parent_[i] >= i) {
-      return "the stacks of the recording are not a tree";
+      return base::error("the stacks of the recording are not a tree");
     }
   }
   if (thread_torch_id_.empty() || iteration_start_.empty() || !same_size(iteration_start_.size(), iteration_end_)) {
-    return "the recording holds no iteration";
+    return base::error("the recording holds no iteration");
   }
   for (std::size_t i = 0; i < iteration_start_.size(); ++i) {
     if (iteration_end_[i] < iteration_start_[i] || (i > 0 && iteration_start_[i] < iteration_end_[i - 1])) {
-      return "an iteration of the recording was not finished";
+      return base::error("an iteration of the recording was not finished");
     }
   }
   if (!same_size(ops, op_thread_, op_scope_, op_node_, op_parent_, op_start_, op_end_, op_sequence_,
                  op_forward_thread_) ||
       !all_below(op_thread_, thread_torch_id_.size()) || !all_below(op_scope_, kScopeCount) ||
       !all_below(op_name_, strings) || !all_below(op_node_, nodes)) {
-    return "the ops of the recording are damaged";
+    return base::error("the ops of the recording are damaged");
   }
   for (std::size_t i = 0; i < ops; ++i) {
     const std::uint32_t parent = op_parent_[i];
@@ -146,34 +144,34 @@ std::string Recording::check() const {
     if (op_end_[i] < op_start_[i] || (!first && op_start_[i] < op_start_[i - 1]) ||
         (i > 0 && op_thread_[i] < op_thread_[i - 1]) ||
         (parent != kNone && (parent >= i || op_thread_[parent] != op_thread_[i]))) {
-      return "the ops of the recording are out of order";
+      return base::error("the ops of the recording are out of order");
     }
   }
   if (!same_size(pause_start_.size(), pause_end_) || !same_size(sample_time_.size(), sample_node_) ||
       !all_below(sample_node_, nodes) || !std::ranges::is_sorted(sample_time_)) {
-    return "the samples of the recording are damaged";
+    return base::error("the samples of the recording are damaged");
   }
   if (!same_size(first_time_.size(), first_address_, first_bytes_, first_requested_) ||
       !std::ranges::is_sorted(first_time_)) {
-    return "the first events of the allocator do not go together";
+    return base::error("the first events of the allocator do not go together");
   }
   if (!same_size(memory_time_.size(), memory_address_, memory_bytes_, memory_node_, memory_op_, memory_stage_,
                  memory_thread_, memory_reserved_, memory_requested_, memory_stream_) ||
       !all_below(memory_node_, nodes) || !all_below_or_none(memory_op_, ops) ||
       !all_below(memory_stage_, kStageCount) || !std::ranges::is_sorted(memory_time_)) {
-    return "the allocator events of the recording are damaged";
+    return base::error("the allocator events of the recording are damaged");
   }
   const std::size_t calls = call_name_.size();
   if (!same_size(calls, call_thread_, call_kind_, call_op_, call_node_, call_start_, call_end_) ||
       !all_below(call_thread_, thread_torch_id_.size()) || !all_below(call_kind_, kCallCount) ||
       !all_below(call_name_, strings) || !all_below_or_none(call_op_, ops) || !all_below(call_node_, nodes)) {
-    return "the device calls of the recording are damaged";
+    return base::error("the device calls of the recording are damaged");
   }
   for (std::size_t i = 0; i < calls; ++i) {
     const bool first = i == 0 || call_thread_[i] != call_thread_[i - 1];
     if (call_end_[i] < call_start_[i] || (!first && call_start_[i] < call_start_[i - 1]) ||
         (i > 0 && call_thread_[i] < call_thread_[i - 1])) {
-      return "the device calls of the recording are out of order";
+      return base::error("the device calls of the recording are out of order");
     }
   }
   const std::size_t activities = activity_name_.size();
@@ -181,22 +179,22 @@ std::string Recording::check() const {
                  activity_end_, activity_bytes_) ||
       !all_below(activity_kind_, kActivityCount) || !all_below(activity_name_, strings) ||
       !all_below_or_none(activity_call_, calls) || !std::ranges::is_sorted(activity_start_)) {
-    return "the device activities of the recording are damaged";
+    return base::error("the device activities of the recording are damaged");
   }
   for (std::size_t i = 0; i < activities; ++i) {
     if (activity_end_[i] < activity_start_[i]) {
-      return "a device activity of the recording ends before it begins";
+      return base::error("a device activity of the recording ends before it begins");
     }
   }
   if (!same_size(role_time_.size(), role_address_, role_kind_, role_parameter_) ||
       !std::ranges::is_sorted(role_time_) || !all_below(role_kind_, kRoleCount) ||
       !all_below_or_none(role_parameter_, parameter_name_.size()) ||
       !same_size(parameter_name_.size(), parameter_address_) || !all_below(parameter_name_, strings)) {
-    return "the parameters of the recording are damaged";
+    return base::error("the parameters of the recording are damaged");
   }
   if (cost_.size() != kCostCount || loss_.size() != kLossCount ||
       !std::ranges::all_of(cost_, [](double cost) { return std::isfinite(cost) && cost >= 0; })) {
-    return "the calibration of the recording is damaged";
+    return base::error("the calibration of the recording is damaged");
   }
   return {};
 }

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "protocol/recording_format.h"
 
 namespace ridgeline::recording {
@@ -17,10 +17,10 @@ namespace ridgeline::recording {
 /// precede children, and times within one thread do not run backwards, so that readers need no checks of their own.
 class Recording {
  public:
-  /// Takes the bytes and checks them. On failure returns nothing and says why in `error`.
-  static std::optional<Recording> parse(std::string bytes, std::string& error);
-  /// The same of bytes that others hold, too; not null.
-  static std::optional<Recording> parse(std::shared_ptr<const std::string> bytes, std::string& error);
+  /// Takes the bytes and checks them. The error is a clause without a full stop.
+  static base::Result<Recording> parse(std::string bytes);
+  /// The same for shared bytes; not null.
+  static base::Result<Recording> parse(std::shared_ptr<const std::string> bytes);
 
 #define RIDGELINE_COLUMN(name, number, type) \
   std::span<const type> name() const { return name##_; }
@@ -31,7 +31,7 @@ class Recording {
   std::size_t size_bytes() const { return bytes_->size(); }
 
  private:
-  std::string check() const;
+  base::Result<void> check() const;
 
   std::shared_ptr<const std::string> bytes_;
 #define RIDGELINE_COLUMN(name, number, type) std::span<const type> name##_;

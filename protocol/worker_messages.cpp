@@ -117,8 +117,8 @@ std::vector<int> sizes_at(const json& value, const char* name) {
   std::vector<int> sizes;
   for (const json& size : array_at(value, name)) {
     sizes.push_back(value_as<int>(size));
-    if (sizes.back() < 1 || sizes.size() > kMaxSizesTold) {
-      throw std::invalid_argument(std::string(name) + " are no batch sizes");
+    if (sizes.back() < 1 || sizes.size() > kMaxSizesListed) {
+      throw std::invalid_argument(std::string(name) + " are not batch sizes");
     }
   }
   return sizes;
@@ -142,7 +142,7 @@ SizesAsked sizes_asked_from(const json& value) {
       times.round_medians_ns.push_back(positive(median));
     }
     if (times.batch_size < 1 || times.round_medians_ns.empty() || times.round_medians_ns.size() > kMaxRounds ||
-        asked.samples.size() >= kMaxSizesTold) {
+        asked.samples.size() >= kMaxSizesListed) {
       throw std::invalid_argument("a sample has no times, or too many");
     }
     asked.samples.push_back(std::move(times));
@@ -202,12 +202,11 @@ WorkerMessage message_from(const json& value) {
 
 }  // namespace
 
-std::optional<WorkerMessage> parse_worker_message(std::string_view text, std::string& error) {
+base::Result<WorkerMessage> parse_worker_message(std::string_view text) {
   try {
     return message_from(json::parse(text));
   } catch (const std::exception& problem) {
-    error = problem.what();
-    return std::nullopt;
+    return base::error(problem.what());
   }
 }
 

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/result.h"
 #include "protocol/failure_kind.h"
 
 namespace ridgeline::protocol {
@@ -52,8 +53,8 @@ struct Started {
 };
 struct Exited {
   int run = 0;
-  int status = 0;        ///< as wait(2) gives it
-  std::string too_many;  ///< of what the run had too many, when the parent ended it for that
+  int status = 0;        ///< as from wait(2)
+  std::string too_many;  ///< what the run had too many of, when the parent ended it for that; else empty
 };
 struct Progress {
   std::string stage;
@@ -94,7 +95,7 @@ struct SizesAsked {
   std::vector<RoundTimes> samples;
 };
 inline constexpr std::size_t kMaxRounds = 1024;
-inline constexpr std::size_t kMaxSizesTold = 4096;
+inline constexpr std::size_t kMaxSizesListed = 4096;
 
 struct TraceFrame {
   std::string file;
@@ -145,7 +146,7 @@ struct RunResult {
   RunDevice device;
   std::vector<std::string> warnings;             ///< what a reader of the figures must know; at most kMaxWarnings
   std::vector<UnusedGradient> unused_gradients;  ///< at most kMaxUnusedGradients
-  /// The user's own files that were imported, the entry file first, and the one that tells torch's version.
+  /// The user's own files that were imported, the entry file first, and the one that holds torch's version.
   std::vector<std::string> imported_files;
   bool imported_files_complete = false;  ///< there was no file that could not be named
 };
@@ -156,8 +157,8 @@ inline constexpr std::size_t kMaxWarningBytes = 4096;
 using WorkerMessage = std::variant<Ready, Unusable, AgentLoaded, AgentRefused, Started, Exited, Progress,
                                    RecordingAnnounced, Warmed, Timed, SizesAsked, SkippedBatch, Failure, RunResult>;
 
-/// A message of the worker; nothing, with the reason in `error`, when it is not one. Never throws.
-std::optional<WorkerMessage> parse_worker_message(std::string_view json, std::string& error);
+/// A message of the worker. Never throws.
+base::Result<WorkerMessage> parse_worker_message(std::string_view json);
 
 /// The text of a file as an editor holds it. UTF-8.
 struct SourceText {
@@ -167,7 +168,7 @@ struct SourceText {
 /// All texts of an overlay together: a message has room for them, escaped.
 inline constexpr std::size_t kMaxOverlayBytes = std::size_t{4} << 20U;
 
-/// What a run shall do.
+/// What a run does.
 struct RunSpec {
   std::string entry;             ///< absolute
   std::string project_root;      ///< absolute

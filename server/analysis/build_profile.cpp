@@ -111,10 +111,9 @@ void add_allocator_model(const Ledger& ledger, const std::vector<const recording
   for (const MemorySample& sample : profile.memory_samples) {
     sizes.push_back(sample.batch_size);
   }
-  std::string why_not;
-  std::optional<AllocatorModel> model = make_allocator_model(ledger, sizes, recordings, setup, why_not);
-  if (!model.has_value()) {
-    profile.warnings.push_back("Reserved memory at other batch sizes is not known: " + why_not + ".");
+  auto model = make_allocator_model(ledger, sizes, recordings, setup);
+  if (!model) {
+    profile.warnings.push_back("Reserved memory at other batch sizes is not known: " + model.error().message() + ".");
     return;
   }
   const LargestBatch largest = largest_that_fits(*model, device_of(setup), kMaxBatchSize);
@@ -131,9 +130,8 @@ void add_memory_models(const Runs& sampled, const std::optional<AllocatorSetup>&
     memories.push_back(
         {run.batch_size(), recordings.back(), [&run](std::uint32_t event) { return label_of(run, event); }});
   }
-  std::string why_not;
-  const std::optional<Ledger> ledger = match_allocations(recordings, why_not);
-  if (ledger.has_value()) {
+  const auto ledger = match_allocations(recordings);
+  if (ledger) {
     profile.peak_model = fit_peak_model(memories, *ledger);
     if (profile.environment.device == "cpu") {
       std::vector<int> sizes;
@@ -146,8 +144,8 @@ void add_memory_models(const Runs& sampled, const std::optional<AllocatorSetup>&
       add_allocator_model(*ledger, recordings, *setup, profile);
     }
   } else if (sampled.size() > 1) {
-    profile.warnings.push_back("Memory at other batch sizes is a straight line through the sampled peaks: " + why_not +
-                               ".");
+    profile.warnings.push_back(
+        "Memory at other batch sizes is a straight line through the sampled peaks: " + ledger.error().message() + ".");
   }
 }
 

@@ -58,8 +58,7 @@ transport::ListenerHandlers Daemon::handlers(std::function<void(std::shared_ptr<
 }
 
 base::Result<void> Daemon::start_pipe() {
-  auto endpoint =
-      transport::open_pipe(loop_, options_.pipe, handlers([this](auto connection) { look_at(connection); }));
+  auto endpoint = transport::open_pipe(loop_, options_.pipe, handlers([this](auto connection) { greet(connection); }));
   if (auto* problem = std::get_if<transport::EndpointProblem>(&endpoint)) {
     return base::error(std::move(problem->what));
   }
@@ -83,12 +82,12 @@ base::Result<void> Daemon::start_port() {
     serve_only(std::move(*connection));
   } else {
     listener_ = std::move(std::get<std::unique_ptr<transport::Listener>>(endpoint));
-    try {
-      token_.emplace(TokenFile::open(options_.token_file, listener_->port()));
-    } catch (const std::runtime_error& unusable) {
+    auto token = TokenFile::open(options_.token_file, listener_->port());
+    if (!token) {
       listener_.reset();
-      return base::error(unusable.what());
+      return token.error();
     }
+    token_.emplace(std::move(*token));
     print_error("listening on 127.0.0.1:" + std::to_string(listener_->port()) + "; the token is in " + token_->path());
   }
   return {};
@@ -104,12 +103,12 @@ void Daemon::ask_for_token(std::shared_ptr<transport::Transport> connection) {
         },
         [leave](const std::string& reason) {
           leave();
-          spdlog::warn("turned away a client: {}", reason);
+          spdlog::warn("refused a client: {}", reason);
         });
   });
 }
 
-void Daemon::look_at(const std::shared_ptr<transport::Transport>& connection) {
+void Daemon::greet(const std::shared_ptr<transport::Transport>& connection) {
   waiting_.add([&](const std::function<void()>& leave) {
     return transport::peek(
         loop_, connection,
@@ -163,9 +162,8 @@ void Daemon::session_ended(const std::shared_ptr<session::Session>& ended, int e
   if (only_one_ && !stopped_) {
     exit_code_ = exit_code;
     if (options_.port.has_value() && !ended->was_initialized()) {
-      print_error("whoever listens on 127.0.0.1:" + std::to_string(*options_.port) +
-                  " ended the connection without sending anything. An editor that listens for its server speaks first. "
-                  "If it is "
+      print_error("the program that listens on 127.0.0.1:" + std::to_string(*options_.port) +
+                  " ended the connection without sending anything. An editor sends the first message. If it is "
                   "another ridgeline, connect the editor to that one, or choose another port.");
     }
     stop("the only session has ended");

@@ -51,8 +51,8 @@ class Daemon {
   base::Result<void> watch_client();
   transport::ListenerHandlers handlers(std::function<void(std::shared_ptr<transport::Transport>)> on_connection);
   void ask_for_token(std::shared_ptr<transport::Transport> connection);
-  /// Serves a client that speaks LSP at once, or lets a link's connection go on with its session.
-  void look_at(const std::shared_ptr<transport::Transport>& connection);
+  /// By the first message: serves a client that speaks LSP, or gives the connection to the session of its link.
+  void greet(const std::shared_ptr<transport::Transport>& connection);
   void serve(std::shared_ptr<transport::Transport> connection);
   void serve_only(std::shared_ptr<transport::Transport> connection);
   /// Begins to wait for the idle exit, when there is one and no session.

@@ -79,8 +79,8 @@ Findings look(const profiling::ProfileRequest& request) {
   return found;
 }
 
-/// Nothing is known of what could not be tried.
-Check not_tried(const std::string& name, const std::string& why) {
+/// Of a part whose precondition failed.
+Check not_checked(const std::string& name, const std::string& why) {
   return {CheckStatus::kNote, name, "not checked: " + why, ""};
 }
 
@@ -96,10 +96,10 @@ Check check_interpreter(const Findings& found, const profiling::ProfileRequest& 
   const std::string where = path + " (" + found.interpreter.source + ")";
   const protocol::WorkerEnvironment* environment = found.environment();
   if (environment == nullptr && found.failure() != nullptr && !found.failed_with(protocol::FailureKind::kCache)) {
-    const std::string words = found.failed_with(protocol::FailureKind::kTimeout)
-                                  ? "did not start within " + std::to_string(request.time_limit.count()) + " s"
-                                  : found.failure()->message;
-    return {CheckStatus::kFail, name, where + ": " + words, kOtherPython};
+    const std::string text = found.failed_with(protocol::FailureKind::kTimeout)
+                                 ? "did not start within " + std::to_string(request.time_limit.count()) + " s"
+                                 : found.failure()->message;
+    return {CheckStatus::kFail, name, where + ": " + text, kOtherPython};
   }
   if (found.failed_with(protocol::FailureKind::kPythonUnsupported)) {
     return {CheckStatus::kFail, name, where + ": " + found.failure()->message, kOtherPython};
@@ -113,7 +113,7 @@ Check check_interpreter(const Findings& found, const profiling::ProfileRequest& 
 Check check_torch(const Findings& found) {
   const protocol::WorkerEnvironment* environment = found.environment();
   if (environment == nullptr) {
-    return not_tried("torch", "no interpreter was started");
+    return not_checked("torch", "no interpreter was started");
   }
   if (found.failed_with(protocol::FailureKind::kNoTorch) ||
       found.failed_with(protocol::FailureKind::kTorchUnsupported)) {
@@ -129,16 +129,16 @@ Check check_agent(const Findings& found) {
   const protocol::WorkerEnvironment* environment = found.environment();
   if (environment == nullptr ||
       std::ranges::any_of(kEarlier, [&](protocol::FailureKind kind) { return found.failed_with(kind); })) {
-    return not_tried(name, "it needs an interpreter with torch, and the cache folder");
+    return not_checked(name, "it needs an interpreter with torch, and the cache folder");
   }
   if (found.agent_loaded()) {
     return {CheckStatus::kOk, name, std::string(found.built ? "built now" : "in the cache") + ", and loads", ""};
   }
   std::string fix;
   if (found.failed_with(protocol::FailureKind::kAgentBuildFailed)) {
-    fix = "Use another compiler: set CXX. It must know C++17 and fit torch's libraries.";
+    fix = "Use another compiler: set CXX. It must support C++17 and be compatible with torch's libraries.";
   } else if (found.failed_with(protocol::FailureKind::kAgentRefused)) {
-    fix = "Run this again: the agent is built anew.";
+    fix = "Run `ridgeline doctor` again: it rebuilds the agent.";
   }
   return {CheckStatus::kFail, name, found.failure()->message, fix};
 }
@@ -150,7 +150,7 @@ Check check_compiler(const Findings& found) {
   const char* const fix = "Install one (Debian: apt-get install g++), or set CXX.";
   const std::string path = worker::find_compiler();
   if (path.empty()) {
-    return {missing, name, "there is no C++ compiler; the agent is built with one, once for each torch", fix};
+    return {missing, name, "there is no C++ compiler; it builds the agent, once for each version of torch", fix};
   }
   const std::optional<std::string> version = worker::first_line_of({path, "--version"}, std::chrono::seconds(20));
   if (!version.has_value()) {
@@ -165,15 +165,15 @@ std::vector<Check> check_devices() {
                                 " of memory, " + report::bytes(static_cast<double>(worker::memory_available())) +
                                 " of it available";
   const std::optional<std::vector<std::string>> gpus = worker::nvidia_gpus();
-  std::string words = "no NVIDIA driver here";
+  std::string text = "no NVIDIA driver here";
   if (gpus.has_value()) {
-    words = gpus->empty() ? "an NVIDIA driver without a GPU" : "NVIDIA:";
+    text = gpus->empty() ? "an NVIDIA driver without a GPU" : "NVIDIA:";
     for (const std::string& model : *gpus) {
-      words += " " + model;
+      text += " " + model;
     }
   }
   return {{CheckStatus::kOk, "processor", processor, ""},
-          {CheckStatus::kNote, "gpu", words + "; this version profiles on the processor", ""}};
+          {CheckStatus::kNote, "gpu", text + "; this version profiles on the processor", ""}};
 }
 
 /// Why nothing can be written into the folder; empty when it can.
@@ -224,21 +224,21 @@ Check check_cache(const Findings& found) {
 Check check_profiles(const Findings& found) {
   const std::string name = "profiles";
   if (!found.cache) {
-    return not_tried(name, "the cache folder is needed");
+    return not_checked(name, "the cache folder is needed");
   }
   store::ProfileStore store;
-  std::string notice;
-  std::string error;
-  if (!store.open(*found.cache, notice, error)) {
-    return {CheckStatus::kFail, name, error, "Move that file away: the profiles in it are lost, and nothing else."};
+  const auto opened = store.open(*found.cache);
+  if (!opened) {
+    return {CheckStatus::kFail, name, opened.error().message(),
+            "Move that file away: only the profiles in it are lost."};
   }
-  const store::StoreTotals totals = store.totals(error);
-  if (!error.empty()) {
-    return {CheckStatus::kFail, name, error, ""};
+  const auto totals = store.totals();
+  if (!totals) {
+    return {CheckStatus::kFail, name, totals.error().message(), ""};
   }
-  const std::string words =
-      std::to_string(totals.profiles) + ", " + report::bytes(static_cast<double>(totals.bytes)) + " together";
-  return {notice.empty() ? CheckStatus::kOk : CheckStatus::kNote, name, notice.empty() ? words : words + "; " + notice,
+  const std::string text =
+      std::to_string(totals->profiles) + ", " + report::bytes(static_cast<double>(totals->bytes)) + " together";
+  return {opened->empty() ? CheckStatus::kOk : CheckStatus::kNote, name, opened->empty() ? text : text + "; " + *opened,
           ""};
 }
 

@@ -49,8 +49,7 @@ int run(const PredictOptions& options) {
   if (!target) {
     return target.error().value;
   }
-  std::string warning;
-  std::optional<profiling::KeptAnswer> kept = profiling::find_kept_profile(*options.request, *target, warning);
+  auto [kept, warning] = profiling::find_kept_profile(*options.request, *target);
   warn(warning);
   const bool stored = kept.has_value();
   const std::int64_t now = profiling::seconds_since_1970(std::chrono::system_clock::now());
@@ -59,7 +58,7 @@ int run(const PredictOptions& options) {
     if (!made) {
       return made.error().value;
     }
-    kept = profiling::KeptAnswer{std::move(made->profile), now};
+    kept = profiling::StoredProfile{std::move(made->profile), now};
   }
   const analysis::Answer answer =
       analysis::answer(analysis::make_predictor(kept->profile), options.question(kept->profile.capacity_bytes));
@@ -76,16 +75,20 @@ void add_predict_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<PredictOptions>();
   CLI::App* command = app.add_subcommand("predict", "Predict throughput and memory at another batch size.");
   CLI::Option_group* question = command->add_option_group("Question", "What to predict: exactly one");
-  question->add_option("--batch-size", options->batch_size, "What this batch size gives and needs")
+  question->add_option("--batch-size", options->batch_size, "The throughput and memory of this batch size")
       ->check(CLI::Range(1, analysis::kMaxBatchSize));
-  question->add_option("--throughput", options->throughput, "The smallest batch size with so many samples per second")
+  question
+      ->add_option("--throughput", options->throughput,
+                   "The smallest batch size with at least this many samples per second")
       ->check(number_in(1e-9, 1e12));
-  question->add_option("--memory", options->memory_bytes, "The largest batch size that needs at most so much, as 8GiB")
+  question
+      ->add_option("--memory", options->memory_bytes,
+                   "The largest batch size that needs at most this much memory, such as 8GiB")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber);
   question
       ->add_option("--of-maximum", options->percent_of_maximum,
-                   "The smallest batch size with so many percent of the greatest throughput")
+                   "The smallest batch size with at least this percentage of the greatest throughput")
       ->check(number_in(0.1, 100));
   question->add_flag("--fits", options->fits, "The largest batch size that fits into the memory of this device");
   question->add_flag("--balanced", options->balanced,

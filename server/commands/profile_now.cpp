@@ -40,9 +40,7 @@ base::Result<profiling::ProfileRun, ExitCode> profile_now(const profiling::Profi
     std::cerr << failure_text(run.error(), target.project_root);
     return exit_code_of(run.error());
   }
-  std::string warning;
-  profiling::keep_profile(*run, request, target, warning);
-  warn(warning);
+  warn(profiling::keep_profile(*run, request, target));
   return std::move(*run);
 }
 

@@ -8,7 +8,6 @@
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <variant>
@@ -29,7 +28,7 @@ namespace {
 constexpr std::chrono::seconds kStart{10};  ///< for the daemon, on a busy machine
 constexpr const char* kIdle = "3600";       ///< seconds after which the daemon ends, when nobody needs it
 
-/// In a session of its own, so that it outlives the connection that we came by. What it says goes to a file.
+/// In a session of its own, so that it outlives our connection. Its output goes to a file.
 void start_daemon(const std::string& path, const std::string& log) {
   const std::string program = own_file();
   const std::vector<const char*> arguments = {program.c_str(), "serve", "--pipe", path.c_str(),
@@ -54,8 +53,12 @@ void start_daemon(const std::string& path, const std::string& log) {
 using DaemonConnection = std::variant<std::shared_ptr<transport::Transport>, transport::EndpointProblem>;
 
 /// This user's daemon of this version.
-DaemonConnection join_or_start(boost::asio::io_context& loop, const std::string& log) try {
-  const std::string path = runtime_folder() + "/remote-" + own_version() + ".sock";
+DaemonConnection join_or_start(boost::asio::io_context& loop, const std::string& log) {
+  const auto folder = runtime_folder();
+  if (!folder) {
+    return transport::EndpointProblem{folder.error().message()};
+  }
+  const std::string path = *folder + "/remote-" + own_version() + ".sock";
   const auto is_nobody = [](const DaemonConnection& daemon) {
     const auto* joined = std::get_if<std::shared_ptr<transport::Transport>>(&daemon);
     return joined != nullptr && *joined == nullptr;
@@ -71,16 +74,13 @@ DaemonConnection join_or_start(boost::asio::io_context& loop, const std::string&
     daemon = transport::join_pipe(loop, path);
   }
   if (is_nobody(daemon)) {
-    daemon = transport::EndpointProblem{"no daemon listens at " + path +
-                                        ", and none could be started; it may have said why in " + log};
+    daemon = transport::EndpointProblem{"no daemon listens at " + path + ", and none could be started; see " + log};
   }
   return daemon;
-} catch (const std::runtime_error& problem) {
-  return transport::EndpointProblem{problem.what()};
 }
 
-int fail(const std::string& words) {
-  print_error(words);
+int fail(const std::string& message) {
+  print_error(message);
   return kExitEnvironment;
 }
 

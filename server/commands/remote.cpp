@@ -28,7 +28,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::chrono::milliseconds kFirstPause{250};  ///< before a lost connection is tried again
+constexpr std::chrono::milliseconds kFirstPause{250};  ///< before reconnecting
 constexpr std::chrono::milliseconds kLongestPause{8000};
 constexpr std::size_t kIdBytes = 16;  ///< of a link
 
@@ -40,13 +40,13 @@ struct RemoteSession {
 /// The editor on standard input and output, a link to the daemon on the host, and the ssh that carries it now.
 class Remote {
  public:
-  Remote(boost::asio::io_context& loop, RemoteSession wish)
+  Remote(boost::asio::io_context& loop, RemoteSession options, std::string id)
       : loop_(loop),
-        wish_(std::move(wish)),
+        options_(std::move(options)),
         reaper_(loop),
         retry_(loop),
         interrupts_(loop, SIGINT, SIGTERM),
-        id_(random_digits(kIdBytes)),
+        id_(std::move(id)),
         link_(std::make_shared<transport::Resumable>(loop)) {}
 
   int run() {
@@ -81,7 +81,7 @@ class Remote {
       const std::string method = read.is_object() ? read.value("method", "") : "";
       if (method == "initialize") {
         initialized_ = true;
-        message = as_from_there(read).dump(-1, ' ', false, json::error_handler_t::replace);
+        message = for_host(read).dump(-1, ' ', false, json::error_handler_t::replace);
       } else if (method == "shutdown") {
         exit_code_ = kExitOk;
       } else if (method == "exit" && !link_->attached()) {
@@ -93,11 +93,11 @@ class Remote {
   }
 
   /// The editor's process is not on the host, and folders may have other names there.
-  json as_from_there(json initialize) const {
+  json for_host(json initialize) const {
     json& params = initialize["params"];
     if (params.is_object()) {
       params["processId"] = nullptr;
-      for (const session::PathMap& map : wish_.maps) {
+      for (const session::PathMap& map : options_.maps) {
         json& options = params["initializationOptions"];
         if (!options.is_object()) {
           options = json::object();
@@ -108,8 +108,8 @@ class Remote {
     return initialize;
   }
 
-  /// To the user, in the editor, once it is there.
-  void tell(protocol::MessageType type, const std::string& text) {
+  /// Shows a message to the user, on the terminal and, once it is initialized, in the editor.
+  void notify(protocol::MessageType type, const std::string& text) {
     print_error(text);
     if (initialized_ && was_connected_) {
       editor_->send(json{{"jsonrpc", "2.0"},
@@ -123,11 +123,11 @@ class Remote {
 
   void connect() {
     greeted_ = false;
-    ssh_ = std::make_unique<RemoteProcess>(loop_, reaper_, wish_.host, run_there(wish_.host, "relay"),
+    ssh_ = std::make_unique<RemoteProcess>(loop_, reaper_, options_.host, run_on_host(options_.host, "relay"),
                                            [this](int status) { ssh_ended(status); });
     const auto connection = ssh_->transport();
     if (connection == nullptr) {
-      fail(ssh_->words());
+      fail(ssh_->error_output());
       return;
     }
     connection->send(encode(transport::LinkGreeting{id_, link_->received()}));
@@ -136,22 +136,22 @@ class Remote {
                            greeted(here, frame);
                          }
                        },
-                       [](const std::string& /*reason*/) {}});  // the end of ssh tells more
+                       [](const std::string& /*reason*/) {}});  // ssh_ended() reports the reason
   }
 
   void greeted(const std::shared_ptr<transport::Transport>& connection, const std::string& frame) {
     if (frame == transport::kLinkGone) {
-      fail("the daemon on " + wish_.host.host + " is another one now, and the session with it is gone");
+      fail("the daemon on " + options_.host.host + " was restarted, and the session with it is lost");
       return;
     }
     const auto greeting = transport::parse_greeting(frame);
     if (!greeting.has_value() || greeting->id != id_) {
-      fail("what answers on " + wish_.host.host + " is no ridgeline");
+      fail("the program that answers on " + options_.host.host + " is not ridgeline");
       return;
     }
     greeted_ = true;
     if (was_connected_) {
-      tell(protocol::MessageType::kInfo, "connected to " + wish_.host.host + " again.");
+      notify(protocol::MessageType::kInfo, "reconnected to " + options_.host.host + ".");
     }
     was_connected_ = true;
     pause_ = kFirstPause;
@@ -162,10 +162,10 @@ class Remote {
     if (finished_ || greeted_) {
       return;  // the link has noticed, or will
     }
-    const std::string words = ssh_->words();
+    const std::string output = ssh_->error_output();
     if (status == kProgramMissing && !copied_) {
-      print_error("copying this program to " + wish_.host.host);
-      const base::Result<void> copied = copy_there(wish_.host, words);
+      print_error("copying this program to " + options_.host.host);
+      const base::Result<void> copied = copy_to_host(options_.host, output);
       copied_ = copied.has_value();
       if (copied_) {
         connect();
@@ -175,7 +175,7 @@ class Remote {
     } else if (was_connected_) {
       try_later();
     } else {
-      fail(words.empty() ? "ssh ended with status " + std::to_string(status) : words);
+      fail(output.empty() ? "ssh ended with status " + std::to_string(status) : output);
     }
   }
 
@@ -183,9 +183,9 @@ class Remote {
     if (finished_) {
       return;
     }
-    tell(protocol::MessageType::kWarning,
-         "the connection to " + wish_.host.host + " broke" + (reason.empty() ? "" : " (" + reason + ")") +
-             ". What runs there goes on; it is tried again until the connection is back.");
+    notify(protocol::MessageType::kWarning, "the connection to " + options_.host.host + " was lost" +
+                                                (reason.empty() ? "" : " (" + reason + ")") +
+                                                ". Runs on the host continue; reconnecting.");
     try_later();
   }
 
@@ -202,15 +202,15 @@ class Remote {
 
   // ---- the end
 
-  void fail(const std::string& words) {
-    print_error(wish_.host.host + " cannot be used: " + words);
+  void fail(const std::string& reason) {
+    print_error(options_.host.host + " cannot be used: " + reason);
     finish(kExitEnvironment);
   }
 
   /// The daemon has ended the session.
   void ended(const std::string& reason) {
     if (!reason.empty()) {
-      print_error("the session on " + wish_.host.host + " has ended: " + reason);
+      print_error("the session on " + options_.host.host + " has ended: " + reason);
     }
     finish(exit_code_);
   }
@@ -224,7 +224,7 @@ class Remote {
     editor_->close();
     retry_.cancel();
     interrupts_.cancel();
-    // ssh has a second to take what was said last.
+    // Leaves ssh a second to send the last messages.
     retry_.expires_after(std::chrono::seconds(1));
     retry_.async_wait([this](const auto& /*problem*/) {
       ssh_.reset();
@@ -233,7 +233,7 @@ class Remote {
   }
 
   boost::asio::io_context& loop_;
-  RemoteSession wish_;
+  RemoteSession options_;
   worker::Reaper reaper_;
   boost::asio::steady_timer retry_;
   boost::asio::signal_set interrupts_;
@@ -243,8 +243,8 @@ class Remote {
   std::unique_ptr<RemoteProcess> ssh_;
   std::chrono::milliseconds pause_ = kFirstPause;
   bool initialized_ = false;
-  bool greeted_ = false;        ///< on the present connection
-  bool was_connected_ = false;  ///< on one
+  bool greeted_ = false;        ///< on the current connection
+  bool was_connected_ = false;  ///< at least once
   bool copied_ = false;
   bool finished_ = false;
   int exit_code_ = 1;
@@ -253,35 +253,41 @@ class Remote {
 }  // namespace
 
 void add_remote_command(CLI::App& app, int& exit_code) {
-  auto wish = std::make_shared<RemoteSession>();
-  wish->host.ssh = {"ssh"};
+  auto options = std::make_shared<RemoteSession>();
+  options->host.ssh = {"ssh"};
   CLI::App* command = app.add_subcommand(
       "remote",
-      "Serve an editor here with what runs on another machine, by ssh: `ridgeline remote HOST` in place of "
+      "Serve an editor on this machine with profiles from another one, by ssh: `ridgeline remote HOST` in place of "
       "`ridgeline serve`.");
-  command->add_option("HOST", wish->host.host, "As ssh knows it: a name of its configuration, or USER@HOST")
+  command->add_option("HOST", options->host.host, "As ssh knows it: a name of its configuration, or USER@HOST")
       ->required()
       ->check(CLI::Validator(
           [](const std::string& host) { return host.empty() || host[0] == '-' ? "HOST is no host" : std::string(); },
           ""));
   command->add_option("--ssh-option", "An option of ssh, such as `-p2222` or `-Fconfig`; may be repeated")
-      ->each([wish](const std::string& option) { wish->host.ssh.push_back(option); })
+      ->each([options](const std::string& option) { options->host.ssh.push_back(option); })
       ->take_all();
-  command->add_option("--program", wish->host.program,
-                      "ridgeline on the host; without it this program is copied there, where it is not yet");
+  command->add_option("--program", options->host.program,
+                      "Path of ridgeline on the host; without it, this program is copied there if it is missing");
   command->add_option("--map", "LOCAL=REMOTE: a folder here, and what it is called there; may be repeated")
-      ->each([wish](const std::string& text) {
+      ->each([options](const std::string& text) {
         if (auto map = session::parse_path_map(text)) {
-          wish->maps.push_back(std::move(*map));
+          options->maps.push_back(std::move(*map));
         } else {
           throw CLI::ValidationError("--map", text + " is not LOCAL=REMOTE");
         }
       })
       ->take_all();
-  command->callback([wish, &exit_code] {
+  command->callback([options, &exit_code] {
     ::signal(SIGPIPE, SIG_IGN);
+    auto id = random_digits(kIdBytes);
+    if (!id) {
+      print_error(id.error().message());
+      exit_code = kExitEnvironment;
+      return;
+    }
     boost::asio::io_context loop(1);
-    exit_code = Remote(loop, *wish).run();
+    exit_code = Remote(loop, *options, std::move(*id)).run();
   });
 }
 

@@ -48,14 +48,14 @@ std::string platform_here() {
   return std::string(names.sysname) + " " + names.machine;
 }
 
-/// The platform that run_there() wrote; empty when it did not.
-std::string platform_in(const std::string& words) {
-  const std::size_t at = words.rfind(kPlatform);
+/// The platform that run_on_host() wrote; empty when it did not.
+std::string platform_in(const std::string& output) {
+  const std::size_t at = output.rfind(kPlatform);
   if (at == std::string::npos) {
     return {};
   }
   const std::size_t begin = at + kPlatform.size();
-  return words.substr(begin, words.find('\n', begin) - begin);
+  return output.substr(begin, output.find('\n', begin) - begin);
 }
 
 }  // namespace
@@ -106,28 +106,28 @@ RemoteProcess::~RemoteProcess() {
   }
 }
 
-std::string RemoteProcess::words() const {
-  std::string words = errors_ != nullptr ? errors_->tail() : problem_;
-  while (!words.empty() && (words.back() == '\n' || words.back() == '\r')) {
-    words.pop_back();
+std::string RemoteProcess::error_output() const {
+  std::string output = errors_ != nullptr ? errors_->tail() : problem_;
+  while (!output.empty() && (output.back() == '\n' || output.back() == '\r')) {
+    output.pop_back();
   }
-  return words;
+  return output;
 }
 
-std::string run_there(const RemoteOptions& options, const std::string& arguments) {
+std::string run_on_host(const RemoteOptions& options, const std::string& arguments) {
   return for_any_shell("p=\"" + remote_program(options) + "\"; [ -x \"$p\" ] || { echo \"" + std::string(kPlatform) +
                        "$(uname -s) $(uname -m)\" >&2; exit " + std::to_string(kProgramMissing) + "; }; exec \"$p\" " +
                        arguments);
 }
 
-base::Result<void> copy_there(const RemoteOptions& options, const std::string& words) {
+base::Result<void> copy_to_host(const RemoteOptions& options, const std::string& run_output) {
   if (!options.program.empty()) {
     return base::error(options.program + " is not there, or cannot be run");
   }
-  const std::string there = platform_in(words);
-  if (there != platform_here()) {
-    return base::error("it is " + (there.empty() ? "an unknown platform" : there) + ", this is " + platform_here() +
-                       ": install ridgeline there, and name it with --program");
+  const std::string platform = platform_in(run_output);
+  if (platform != platform_here()) {
+    return base::error("it is " + (platform.empty() ? "an unknown platform" : platform) + ", this is " +
+                       platform_here() + ": install ridgeline there, and name it with --program");
   }
   const std::string program = remote_program(options);
   const std::string command =

@@ -25,7 +25,8 @@ std::string remote_program(const RemoteOptions& options);
 /// One ssh: its standard input and output are a Transport. Lives on the loop; ends ssh when it is destroyed.
 class RemoteProcess {
  public:
-  /// `on_end`: the exit status of ssh, which is that of the command, or 255 when ssh failed; then words() says why.
+  /// `on_end`: the exit status of ssh, which is that of the command, or 255 when ssh failed; then error_output() says
+  /// why.
   RemoteProcess(boost::asio::io_context& loop, worker::Reaper& reaper, const RemoteOptions& options,
                 const std::string& command, std::function<void(int status)> on_end);
   ~RemoteProcess();
@@ -35,7 +36,7 @@ class RemoteProcess {
   /// Null when ssh could not be started; on_end is then never called.
   const std::shared_ptr<transport::Transport>& transport() const { return transport_; }
   /// What it wrote to standard error, or why it could not be started.
-  std::string words() const;
+  std::string error_output() const;
 
  private:
   worker::Reaper& reaper_;
@@ -45,13 +46,13 @@ class RemoteProcess {
   std::shared_ptr<worker::OutputCapture> errors_;
 };
 
-inline constexpr int kProgramMissing = 47;  ///< exit status of run_there() where our binary is not
+inline constexpr int kProgramMissing = 47;  ///< exit status of run_on_host() where our binary is not
 
 /// A command for the host's shell, whichever it is: runs our binary there with `arguments`, if it is there. Else writes
 /// "platform: Linux x86_64" and exits with kProgramMissing.
-std::string run_there(const RemoteOptions& options, const std::string& arguments);
+std::string run_on_host(const RemoteOptions& options, const std::string& arguments);
 
-/// Puts this binary there; false with the reason in `error`. Blocks: nothing else goes on before it is there.
-base::Result<void> copy_there(const RemoteOptions& options, const std::string& words);
+/// Copies this binary to the host. `run_output`: what run_on_host() wrote to standard error. Blocks until it is copied.
+base::Result<void> copy_to_host(const RemoteOptions& options, const std::string& run_output);
 
 }  // namespace ridgeline::commands

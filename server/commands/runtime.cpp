@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <stdexcept>
 #include <string_view>
 
 #include "worker/cache.h"
@@ -18,7 +17,7 @@ bool is_only_ours(const struct stat& status) {
   return status.st_uid == ::geteuid() && (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
 }
 
-std::string runtime_folder() {
+base::Result<std::string> runtime_folder() {
   const char* base = std::getenv("XDG_RUNTIME_DIR");  // NOLINT(concurrency-mt-unsafe): read once at start
   struct stat status {};
   if (base != nullptr && ::stat(base, &status) == 0 && S_ISDIR(status.st_mode) && is_only_ours(status)) {
@@ -27,18 +26,14 @@ std::string runtime_folder() {
       return folder;
     }
   }
-  const base::Result<std::string> folder = worker::cache_folder();
-  if (!folder) {
-    throw std::runtime_error(folder.error().message());
-  }
-  return *folder;
+  return worker::cache_folder();
 }
 
-std::string random_digits(std::size_t bytes) {
+base::Result<std::string> random_digits(std::size_t bytes) {
   static constexpr std::string_view kDigits = "0123456789abcdef";
   std::string random(bytes, '\0');
   if (::getrandom(random.data(), bytes, 0) != static_cast<ssize_t>(bytes)) {
-    throw std::runtime_error(std::string("the system gives no random bytes: ") + std::strerror(errno));
+    return base::error(std::string("the system gives no random bytes: ") + std::strerror(errno));
   }
   std::string digits;
   for (const char character : random) {

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <stdexcept>
 #include <utility>
 
 #include "commands/runtime.h"
@@ -21,31 +20,31 @@ constexpr std::size_t kTokenBytes = 32;
 constexpr std::size_t kLeastCharacters = 32;  ///< 128 bits, written in base 16
 constexpr std::size_t kMostCharacters = 4096;
 
-std::runtime_error problem_with(const std::string& what) {
-  return std::runtime_error(what + ": " + std::strerror(errno));
-}
+/// With the reason that errno gives.
+base::Error system_error(const std::string& message) { return base::error(message + ": " + std::strerror(errno)); }
 
-void write_new(const std::string& path, const std::string& token) {
+base::Result<void> write_new(const std::string& path, const std::string& token) {
   const worker::Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   const std::string line = token + "\n";
   if (file.get() < 0 || ::write(file.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-    throw problem_with("cannot write the token file " + path);
+    return system_error("cannot write the token file " + path);
   }
+  return {};
 }
 
-std::string read_token(const std::string& path, int file) {
+base::Result<std::string> read_token(const std::string& path, int file) {
   struct stat status {};
   if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode) || !is_only_ours(status)) {
-    throw std::runtime_error("the token file " + path +
-                             " must be a file that you own and that nobody else can read: chmod 600 it");
+    return base::error("the token file " + path +
+                       " must be a file that you own and that nobody else can read: chmod 600 it");
   }
   std::string token(kMostCharacters, '\0');
   const ssize_t got = ::read(file, token.data(), token.size());
   token.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   token.erase(token.find_last_not_of(" \t\r\n") + 1);
   if (token.size() < kLeastCharacters) {
-    throw std::runtime_error("the token in " + path + " must have at least " + std::to_string(kLeastCharacters) +
-                             " characters");
+    return base::error("the token in " + path + " must have at least " + std::to_string(kLeastCharacters) +
+                       " characters");
   }
   return token;
 }
@@ -61,25 +60,41 @@ TokenFile::~TokenFile() {
   }
 }
 
-TokenFile TokenFile::open(const std::string& path, std::uint16_t port) {
+/// Makes the file, which must not exist.
+base::Result<TokenFile> TokenFile::create(std::string path) {
+  auto token = random_digits(kTokenBytes);
+  if (!token) {
+    return token.error();
+  }
+  if (auto written = write_new(path, *token); !written) {
+    return written.error();
+  }
+  return TokenFile(std::move(path), std::move(*token), true);
+}
+
+base::Result<TokenFile> TokenFile::open(const std::string& path, std::uint16_t port) {
   if (path.empty()) {
-    // The port is ours while we listen on it: what stands there is a dead daemon's.
-    std::string own = runtime_folder() + "/socket-" + std::to_string(port) + ".token";
+    const auto folder = runtime_folder();
+    if (!folder) {
+      return folder.error();
+    }
+    // The port is ours while we listen on it: a file that is already there was left by a daemon that has ended.
+    std::string own = *folder + "/socket-" + std::to_string(port) + ".token";
     ::unlink(own.c_str());
-    std::string token = random_digits(kTokenBytes);
-    write_new(own, token);
-    return {std::move(own), std::move(token), true};
+    return create(std::move(own));
   }
   const worker::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() >= 0) {
-    return {path, read_token(path, file.get()), false};
+    auto token = read_token(path, file.get());
+    if (!token) {
+      return token.error();
+    }
+    return TokenFile(path, std::move(*token), false);
   }
   if (errno != ENOENT) {
-    throw problem_with("cannot read the token file " + path);
+    return system_error("cannot read the token file " + path);
   }
-  std::string token = random_digits(kTokenBytes);
-  write_new(path, token);
-  return {path, std::move(token), true};
+  return create(path);
 }
 
 }  // namespace ridgeline::commands

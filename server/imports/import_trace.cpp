@@ -246,12 +246,11 @@ class Importer {
     host_ = {};
     std::string bytes = recording::serialise(columns());
     parts_.columns = {};
-    std::string error;
-    auto recording = recording::Recording::parse(std::move(bytes), error);
-    if (!recording.has_value()) {
-      throw ImportError("The trace contradicts itself: " + error + ".");
+    auto recording = recording::Recording::parse(std::move(bytes));
+    if (!recording) {
+      throw ImportError("The trace contradicts itself: " + recording.error().message() + ".");
     }
-    run.recording = *std::move(recording);
+    run.recording = std::move(*recording);
     return run;
   }
 

@@ -36,21 +36,24 @@ bool Consent::held(const profiling::Target& target) const {
          store::was_trusted(target.cache, target.entry);
 }
 
-bool Consent::agree(const profiling::Target& target, const store::ProjectIdentity& asked_about, std::string& problem) {
+Consent::Agreement Consent::agree(const profiling::Target& target, const store::ProjectIdentity& asked_about) {
   auto now = identify(target);
   if (!now.has_value() || !store::covers(asked_about, *now)) {
-    return false;
+    return {};
   }
   store::leave_mark_for(target.entry);
   const auto marked = identify(target);
   if (!marked.has_value() || !store::covers(*now, *marked)) {
-    return false;
+    return {};
   }
+  Agreement agreement{true, ""};
   if (marked->lasting) {
-    store::add_trust(target.cache, *marked, problem);
+    if (const auto stored = store::add_trust(target.cache, *marked); !stored) {
+      agreement.warning = stored.error().message();
+    }
   }
   remember(by_user_, target.cache, *marked);
-  return true;
+  return agreement;
 }
 
 void Consent::vouch(const profiling::Target& target) {
@@ -78,8 +81,7 @@ void Consent::saved(const std::string& entry) {
       continue;
     }
     if (where == &by_user_ && now->lasting) {
-      std::string ignored;  // the next daemon asks the user once more
-      store::add_trust(found->second.cache, *now, ignored);
+      (void)store::add_trust(found->second.cache, *now);  // if it fails, the next daemon asks the user once more
     }
     remember(*where, std::string(found->second.cache), std::move(*now));
   }

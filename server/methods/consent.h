@@ -25,10 +25,12 @@ class Consent {
   /// Whether the entry's path was agreed to, whatever is there now.
   bool held(const profiling::Target& target) const;
 
-  /// The user agreed to what the question was about. False when something else is there now: ask once more. Kept in the
-  /// cache folder where the project can be recognised later; if that fails, `problem` says why, and the consent holds
-  /// for this process.
-  bool agree(const profiling::Target& target, const store::ProjectIdentity& asked_about, std::string& problem);
+  struct Agreement {
+    bool holds = false;   ///< false when something else is there now: ask once more
+    std::string warning;  ///< why it could not be stored, and holds for this process only; mostly empty
+  };
+  /// The user agreed to what the question was about. Kept in the cache folder where the project can be recognised later.
+  Agreement agree(const profiling::Target& target, const store::ProjectIdentity& asked_about);
   /// The user started a profile in an editor that asks for trust itself. Holds for such editors, for this process.
   void vouch(const profiling::Target& target);
   /// A profile starts on an earlier consent, perhaps given to another process.

@@ -241,9 +241,8 @@ void Entries::load(profiling::ProfileRequest request, const profiling::Target& t
 
 base::Task<void> Entries::load_kept(profiling::ProfileRequest request, profiling::Target target) {
   const auto read = [request = std::move(request), target]() -> std::shared_ptr<const Figures> {
-    std::string warning;
     try {
-      auto made = profiling::load_profile(request, target, warning);
+      auto made = profiling::load_profile(request, target);
       return made.has_value() ? std::make_shared<const Figures>(std::move(*made)) : nullptr;
     } catch (const std::exception&) {
       return nullptr;  // the store says why when a profile is kept; there are no figures until then

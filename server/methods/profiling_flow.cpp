@@ -179,10 +179,6 @@ base::Task<bool> ProfilingFlow::may_run(Workspace& workspace, const profiling::T
 }
 
 base::Task<bool> ProfilingFlow::ask(Workspace& workspace, profiling::Target target) {
-  struct Agreed {
-    bool holds = false;  ///< false: something else is there now
-    std::string problem;
-  };
   asking_.insert({&workspace, target.entry});  // before anything is awaited: a save meanwhile must not ask as well
   for (;;) {
     auto identified = workspace.while_open(entries_.ask_consent(
@@ -194,16 +190,13 @@ base::Task<bool> ProfilingFlow::ask(Workspace& workspace, profiling::Target targ
       asking_.erase({&workspace, target.entry});
       co_return false;
     }
-    auto kept = workspace.while_open(entries_.ask_consent([target, identity = *asked_about](Consent& consent) {
-      Agreed result;
-      result.holds = consent.agree(target, identity, result.problem);
-      return result;
-    }));
-    const Agreed agreed_now = co_await std::move(kept);
-    if (agreed_now.holds) {
+    auto kept = workspace.while_open(entries_.ask_consent(
+        [target, identity = *asked_about](Consent& consent) { return consent.agree(target, identity); }));
+    const Consent::Agreement agreement = co_await std::move(kept);
+    if (agreement.holds) {
       asking_.erase({&workspace, target.entry});
-      if (!agreed_now.problem.empty()) {
-        workspace.session().log(protocol::MessageType::kWarning, agreed_now.problem);
+      if (!agreement.warning.empty()) {
+        workspace.session().log(protocol::MessageType::kWarning, agreement.warning);
       }
       co_return true;
     }

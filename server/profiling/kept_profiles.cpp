@@ -39,9 +39,10 @@ store::ProfileKey key_of(const ProfileRequest& request, const Target& target) {
           std::string(RIDGELINE_VERSION) + "-" + worker::sources_hash()};
 }
 
-void add_words(std::string& text, const std::string& more) {
-  if (!more.empty()) {
-    text += (text.empty() ? "" : "\n") + more;
+/// `text` and `line` as two lines, if neither is empty.
+void add_line(std::string& text, const std::string& line) {
+  if (!line.empty()) {
+    text += (text.empty() ? "" : "\n") + line;
   }
 }
 
@@ -60,61 +61,77 @@ std::int64_t seconds_since_1970(std::chrono::system_clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
 }
 
-void keep_profile(ProfileRun& run, const ProfileRequest& request, const Target& target, std::string& warning) {
+std::string keep_profile(ProfileRun& run, const ProfileRequest& request, const Target& target) {
   store::ProfileStore store;
-  std::string error;
-  if (!store.open(target.cache, warning, error)) {
-    add_words(warning, "the profile was not kept: " + error);
-    return;
+  const auto opened = store.open(target.cache);
+  if (!opened) {
+    return "the profile was not kept: " + opened.error().message();
   }
+  std::string warning = *opened;
   run.profile.id = store::new_profile_id();
   store::KeptProfile kept{run.profile.id, seconds_since_1970(std::chrono::system_clock::now()),
                           run.profile.environment.torch, store::take_fingerprint(run.imported_files, run.began)};
   kept.fingerprint.whole &= run.imported_files_complete;
-  if (!store.add(key_of(request, target), kept, report::json_report(run.profile, run.outlook), error)) {
+  if (auto added = store.add(key_of(request, target), kept, report::json_report(run.profile, run.outlook)); !added) {
     run.profile.id.clear();
-    add_words(warning, "the profile was not kept: " + error);
+    add_line(warning, "the profile was not kept: " + added.error().message());
   }
+  return warning;
 }
 
-void update_kept_profile(const analysis::Profile& profile, const analysis::Outlook& outlook, const Target& target,
-                         std::string& warning) {
+std::string update_kept_profile(const analysis::Profile& profile, const analysis::Outlook& outlook,
+                                const Target& target) {
   store::ProfileStore store;
-  std::string error;
-  if (!store.open(target.cache, warning, error) ||
-      !store.replace(profile.id, report::json_report(profile, outlook), error)) {
-    add_words(warning, "what was tried is not kept: " + error);
+  const auto opened = store.open(target.cache);
+  if (!opened) {
+    return "the result of the trial was not kept: " + opened.error().message();
   }
+  std::string warning = *opened;
+  if (auto replaced = store.replace(profile.id, report::json_report(profile, outlook)); !replaced) {
+    add_line(warning, "the result of the trial was not kept: " + replaced.error().message());
+  }
+  return warning;
 }
 
-std::optional<KeptAnswer> find_kept_profile(const ProfileRequest& request, const Target& target, std::string& warning) {
+ProfileLookup find_kept_profile(const ProfileRequest& request, const Target& target) {
   store::ProfileStore store;
-  std::string error;
-  if (!store.open(target.cache, warning, error)) {
-    add_words(warning, error);
-    return std::nullopt;
+  const auto opened = store.open(target.cache);
+  if (!opened) {
+    return {std::nullopt, opened.error().message()};
   }
-  std::optional<KeptAnswer> answer;
+  ProfileLookup lookup{std::nullopt, *opened};
+  const auto stored = store.find(key_of(request, target));
+  if (!stored) {
+    add_line(lookup.warning, stored.error().message());
+    return lookup;
+  }
   store::FileReader reader;
-  for (const store::KeptProfile& kept : store.find(key_of(request, target), error)) {
+  for (const store::KeptProfile& kept : *stored) {
     if (!store::is_unchanged(kept.fingerprint, reader)) {
       continue;
     }
-    const std::optional<std::string> report = store.report(kept.id, error);
-    std::string problem;
-    std::optional<analysis::Profile> profile =
-        report.has_value() ? report::read_report(*report, problem) : std::nullopt;
-    if (report.has_value() && !profile.has_value()) {
-      add_words(warning, "the stored profile " + kept.id + " cannot be read and is dropped: " + problem);
-      store.remove(kept.id, error);
-    } else if (profile.has_value() && tried_all(*profile, request)) {
+    const auto report = store.report(kept.id);
+    if (!report) {
+      add_line(lookup.warning, report.error().message());
+      continue;
+    }
+    if (!report->has_value()) {
+      continue;  // removed by another process in the meantime
+    }
+    auto profile = report::read_report(**report);
+    if (!profile) {
+      add_line(lookup.warning,
+               "the stored profile " + kept.id + " cannot be read and is dropped: " + profile.error().message());
+      if (auto removed = store.remove(kept.id); !removed) {
+        add_line(lookup.warning, removed.error().message());
+      }
+    } else if (tried_all(*profile, request)) {
       analysis::fit_models(*profile);
-      answer = KeptAnswer{std::move(*profile), kept.created_s};
+      lookup.found = StoredProfile{std::move(*profile), kept.created_s};
       break;
     }
   }
-  add_words(warning, error);
-  return answer;
+  return lookup;
 }
 
 }  // namespace ridgeline::profiling

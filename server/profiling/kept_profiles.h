@@ -1,4 +1,4 @@
-// Profiles and the store: what is kept after a run, and what of it still holds.
+// Profiles in the store: stored after a run, and found again while they are up to date.
 #pragma once
 
 #include <chrono>
@@ -12,24 +12,28 @@
 
 namespace ridgeline::profiling {
 
-/// Keeps the profile of a run in the user's cache and sets its id. When that fails the id stays empty, and `warning`
-/// says why: the profile itself is as good as any.
-void keep_profile(ProfileRun& run, const ProfileRequest& request, const Target& target, std::string& warning);
+/// Stores the profile of a run in the user's cache and sets its id. Returns a warning, mostly empty: when the profile
+/// could not be stored its id stays empty, and it is as good as any other.
+[[nodiscard]] std::string keep_profile(ProfileRun& run, const ProfileRequest& request, const Target& target);
 
-/// Keeps what is known of a profile by now in place of what was kept of it; nothing where it is not kept. When that
-/// fails, `warning` says why.
-void update_kept_profile(const analysis::Profile& profile, const analysis::Outlook& outlook, const Target& target,
-                         std::string& warning);
+/// Replaces the stored profile of that id, if there is one. Returns a warning, mostly empty.
+[[nodiscard]] std::string update_kept_profile(const analysis::Profile& profile, const analysis::Outlook& outlook,
+                                              const Target& target);
 
-struct KeptAnswer {
-  analysis::Profile profile;  ///< as report::read_report() gives it, with its models fitted
-  std::int64_t created_s = 0;
+struct StoredProfile {
+  analysis::Profile profile;   ///< as report::read_report() returns it, with its models fitted
+  std::int64_t created_s = 0;  ///< seconds since 1970
+};
+
+struct ProfileLookup {
+  std::optional<StoredProfile> found;
+  std::string warning;  ///< of the store, whether or not a profile was found; mostly empty
 };
 
 /// The newest profile of that entry whose files have not changed, made with the same project root, interpreter, device,
 /// memory limit, processor and version of Ridgeline, that tried all batch sizes of the request. Nothing is started.
-/// A stored profile that cannot be read is dropped. `warning` says when the store cannot be used.
-std::optional<KeptAnswer> find_kept_profile(const ProfileRequest& request, const Target& target, std::string& warning);
+/// A stored profile that cannot be read is dropped.
+ProfileLookup find_kept_profile(const ProfileRequest& request, const Target& target);
 
 std::int64_t seconds_since_1970(std::chrono::system_clock::time_point time);
 

@@ -65,7 +65,7 @@ ProfileOutcome make_profile(worker::Finished finished, const ProfileRequest& req
     }
   }
   if (request.keep && request.overlay.empty()) {
-    keep_profile(run, request, target, made.warning);
+    made.warning = keep_profile(run, request, target);
   }
   if (run.profile.id.empty()) {
     run.profile.id = store::new_profile_id();
@@ -76,13 +76,14 @@ ProfileOutcome make_profile(worker::Finished finished, const ProfileRequest& req
   return made;
 }
 
-std::optional<MadeProfile> load_profile(const ProfileRequest& request, const Target& target, std::string& warning) {
-  std::optional<KeptAnswer> kept = find_kept_profile(request, target, warning);
-  if (!kept.has_value()) {
+std::optional<MadeProfile> load_profile(const ProfileRequest& request, const Target& target) {
+  ProfileLookup lookup = find_kept_profile(request, target);
+  if (!lookup.found.has_value()) {
     return std::nullopt;
   }
-  analysis::Outlook outlook = analysis::outlook_of(kept->profile);
-  MadeProfile made{std::move(kept->profile), kept->created_s, {}, {}, "", std::move(outlook)};
+  StoredProfile& stored = *lookup.found;
+  analysis::Outlook outlook = analysis::outlook_of(stored.profile);
+  MadeProfile made{std::move(stored.profile), stored.created_s, {}, {}, std::move(lookup.warning), std::move(outlook)};
   for (const std::string& path : own_files(made.profile)) {
     if (auto text = text_of(path)) {
       made.sources.push_back({path, std::move(*text)});

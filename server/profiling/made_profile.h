@@ -20,19 +20,20 @@ struct MadeProfile {
   std::int64_t created_s = 0;  ///< seconds since 1970
   /// The user's files that own figures, as they were when they ran. Of a file that changed meanwhile there is none.
   std::vector<protocol::SourceText> sources;
-  std::vector<std::string> changed;  ///< those that changed while the run went on
+  std::vector<std::string> changed;  ///< those that changed during the run
   std::string warning;               ///< of the store; mostly empty
   analysis::Outlook outlook;         ///< of the profile
 };
 
 using ProfileOutcome = base::Result<MadeProfile, RunFailure>;
 
-/// The rest of a run: analysis, the texts, and the profile kept in the cache. One that ran unsaved texts is not kept:
+/// The rest of a run: analysis, the texts, and the profile kept in the cache. A run of unsaved texts is not kept:
 /// it has an id all the same. Reads files and writes the store; for a thread that may wait.
 ProfileOutcome make_profile(worker::Finished finished, const ProfileRequest& request, const Target& target,
                             const PlannedRun& plan);
 
-/// The kept profile that holds, if there is one, with the files' texts. Starts nothing; for a thread that may wait.
-std::optional<MadeProfile> load_profile(const ProfileRequest& request, const Target& target, std::string& warning);
+/// The stored profile that is up to date, if there is one, with the files' texts. Starts nothing; for a thread that may
+/// wait.
+std::optional<MadeProfile> load_profile(const ProfileRequest& request, const Target& target);
 
 }  // namespace ridgeline::profiling

@@ -31,9 +31,8 @@ std::optional<analysis::AllocatorSetup> allocator_of(const protocol::RunDevice& 
   if (device.memory_fraction < 1) {
     conf += fmt::format("{}per_process_memory_fraction:{}", conf.empty() ? "" : ",", device.memory_fraction);
   }
-  std::string why_not;
-  if (!analysis::parse_allocator_conf(conf, why_not).has_value()) {
-    warnings.push_back("Reserved memory at other batch sizes is not known: " + why_not + ".");
+  if (const auto settings = analysis::parse_allocator_conf(conf); !settings) {
+    warnings.push_back("Reserved memory at other batch sizes is not known: " + settings.error().message() + ".");
     return std::nullopt;
   }
   return analysis::AllocatorSetup{conf, device.memory_bytes, device.available_bytes};
@@ -82,12 +81,12 @@ base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
       input.timed.push_back({batch.batch_size, std::move(batch.times_ns), batch.per_round});
       continue;
     }
-    std::string problem;
-    auto recording = recording::Recording::parse(std::move(batch.recording), problem);
-    if (!recording.has_value()) {
-      return RunFailure{protocol::failure_of(protocol::FailureKind::kWorkerProtocol, "analyse",
-                                             "The worker sent a damaged recording: " + problem + "."),
-                        std::move(finished.output)};
+    auto recording = recording::Recording::parse(std::move(batch.recording));
+    if (!recording) {
+      return RunFailure{
+          protocol::failure_of(protocol::FailureKind::kWorkerProtocol, "analyse",
+                               "The worker sent a damaged recording: " + recording.error().message() + "."),
+          std::move(finished.output)};
     }
     input.runs.push_back({batch.batch_size, static_cast<int>(batch.warmup_ns.size()), std::move(batch.times_ns),
                           std::move(*recording), batch.per_round, batch.check});

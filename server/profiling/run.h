@@ -1,4 +1,4 @@
-// One profile from the request to the value: what the worker is told, and what is made of its answer.
+// One profile from the request to the value: what the worker is to run, and the analysis of its results.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace ridgeline::profiling {
 
-/// A run that was asked for, with what is known of the machine at its start.
+/// A requested run, with what is known of the machine at its start.
 struct PlannedRun {
   protocol::RunSpec spec;
   worker::RunLimits limits;
@@ -23,7 +23,7 @@ struct PlannedRun {
   store::Moment began;  ///< when the plan was made: before anything of the user's was read
 };
 
-/// A profile, and what tells later whether it still holds.
+/// A profile, and what is needed to know later whether it is up to date.
 struct ProfileRun {
   analysis::Profile profile;
   store::Moment began;

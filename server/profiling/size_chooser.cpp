@@ -23,15 +23,14 @@ std::vector<analysis::Regime> regimes_of_recordings(std::vector<worker::Measured
   for (const worker::MeasuredBatch& batch : recorded) {
     bytes += batch.recording->size();
   }
-  if (bytes > kMostLookedAt) {
+  if (bytes > kMaxParsedBytes) {
     return {};
   }
-  std::string problem;
   std::vector<int> sizes;
   std::vector<recording::Recording> recordings;
   for (worker::MeasuredBatch& batch : recorded) {
-    auto recording = recording::Recording::parse(std::move(batch.recording), problem);
-    if (!recording.has_value()) {
+    auto recording = recording::Recording::parse(std::move(batch.recording));
+    if (!recording) {
       return {};  // the analysis after the run says so
     }
     sizes.push_back(batch.batch_size);
@@ -41,8 +40,8 @@ std::vector<analysis::Regime> regimes_of_recordings(std::vector<worker::Measured
   for (const recording::Recording& recording : recordings) {
     pointers.push_back(&recording);
   }
-  const auto ledger = analysis::match_allocations(pointers, problem);
-  return ledger.has_value() ? analysis::regimes_of(*ledger, sizes) : std::vector<analysis::Regime>{};
+  const auto ledger = analysis::match_allocations(pointers);
+  return ledger ? analysis::regimes_of(*ledger, sizes) : std::vector<analysis::Regime>{};
 }
 
 class SizeChooser {

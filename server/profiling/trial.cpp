@@ -45,25 +45,22 @@ ProfileRequest trial_request(ProfileRequest settings, const analysis::Profile& p
 ProfileOutcome make_trial(worker::Finished finished, const ProfileRequest& request, const Target& target,
                           const PlannedRun& plan, const MadeProfile& held) {
   const int batch_size = request.check_sizes.front();
-  std::optional<analysis::Profile> known;
+  base::Result<analysis::Profile> known = analysis::Profile();
   auto analysed = analyse_run(std::move(finished), plan);
-  if (!analysed) {
-    auto failure = observed(analysed.error(), batch_size);
-    if (!failure.has_value()) {
-      return std::move(analysed).error();
-    }
+  if (analysed) {
+    known = analysis::with_trial(held.profile, analysed->profile, batch_size);
+  } else if (auto failure = observed(analysed.error(), batch_size)) {
     known = analysis::with_failed_trial(held.profile, std::move(*failure));
   } else {
-    std::string why_not;
-    known = analysis::with_trial(held.profile, analysed->profile, batch_size, why_not);
-    if (!known.has_value()) {
-      return RunFailure{protocol::failure_of(protocol::FailureKind::kTrial, "analyse", why_not), ""};
-    }
+    return std::move(analysed).error();
+  }
+  if (!known) {
+    return RunFailure{protocol::failure_of(protocol::FailureKind::kTrial, "analyse", known.error().message()), ""};
   }
   analysis::Outlook outlook = analysis::outlook_of(*known);
-  MadeProfile made{std::move(*known), held.created_s, held.sources, held.changed, "", std::move(outlook)};
-  update_kept_profile(made.profile, made.outlook, target, made.warning);
-  return made;
+  std::string warning = update_kept_profile(*known, outlook, target);
+  return MadeProfile{std::move(*known), held.created_s,     held.sources,
+                     held.changed,      std::move(warning), std::move(outlook)};
 }
 
 }  // namespace ridgeline::profiling

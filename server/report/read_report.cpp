@@ -18,7 +18,7 @@ bool was_timed(const analysis::Profile& profile, const analysis::MemorySample& s
 
 }  // namespace
 
-std::optional<analysis::Profile> read_report(std::string_view json_text, std::string& error) {
+base::Result<analysis::Profile> read_report(std::string_view json_text) {
   try {
     const nlohmann::json json = nlohmann::json::parse(json_text);
     analysis::Profile profile;
@@ -30,8 +30,7 @@ std::optional<analysis::Profile> read_report(std::string_view json_text, std::st
                   "it has no samples, or some of memory without a time");
     return profile;
   } catch (const std::exception& problem) {
-    error = problem.what();
-    return std::nullopt;
+    return base::error(problem.what());
   }
 }
 

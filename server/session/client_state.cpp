@@ -38,11 +38,11 @@ void Session::open_document(const Json& params) {
   auto item = member<protocol::TextDocumentItem>(params, "textDocument");
   if (const std::optional<Document> before = documents_.close(item.uri)) {
     spdlog::warn("session {}: {} is opened twice", id_, item.uri);
-    tell("closing a document", [&](SessionListener& listener) { listener.document_closed(*this, *before); });
+    notify_listener("closing a document", [&](SessionListener& listener) { listener.document_closed(*this, *before); });
   }
   std::string path = path_of(item.uri).value_or("");
   const Document& document = documents_.open(Document(std::move(item), std::move(path), encoding_));
-  tell("opening a document", [&](SessionListener& listener) { listener.document_opened(*this, document); });
+  notify_listener("opening a document", [&](SessionListener& listener) { listener.document_opened(*this, document); });
 }
 
 void Session::change_document(const Json& params) {
@@ -56,26 +56,27 @@ void Session::change_document(const Json& params) {
   if (id.version <= document->version()) {
     spdlog::warn("session {}: {} goes from version {} to {}", id_, id.uri, document->version(), id.version);
   }
-  std::string error;
-  const std::vector<ByteEdit> edits = document->change(id.version, changes, error);
-  if (!error.empty()) {
+  const AppliedChanges applied = document->change(id.version, changes);
+  if (applied.error.has_value()) {
     log(protocol::MessageType::kWarning,
-        id.uri + " is out of sync: " + error + ". Close it and open it again to have it profiled as you see it.");
+        id.uri + " is out of sync: " + *applied.error + ". Close and reopen it, so that it is profiled as you see it.");
   }
-  tell("changing a document", [&](SessionListener& listener) { listener.document_changed(*this, *document, edits); });
+  notify_listener("changing a document",
+                  [&](SessionListener& listener) { listener.document_changed(*this, *document, applied.edits); });
 }
 
 void Session::save_document(const Json& params) {
   const auto id = member<protocol::TextDocumentIdentifier>(params, "textDocument");
   if (const Document* document = documents_.find(id.uri)) {
-    tell("saving a document", [&](SessionListener& listener) { listener.document_saved(*this, *document); });
+    notify_listener("saving a document", [&](SessionListener& listener) { listener.document_saved(*this, *document); });
   }
 }
 
 void Session::close_document(const Json& params) {
   const auto id = member<protocol::TextDocumentIdentifier>(params, "textDocument");
   if (const std::optional<Document> document = documents_.close(id.uri)) {
-    tell("closing a document", [&](SessionListener& listener) { listener.document_closed(*this, *document); });
+    notify_listener("closing a document",
+                    [&](SessionListener& listener) { listener.document_closed(*this, *document); });
   }
 }
 
@@ -116,13 +117,13 @@ void Session::change_folders(const Json& params) {
   const auto event = member<Json>(params, "event");
   const auto removed = member<std::vector<protocol::WorkspaceFolder>>(event, "removed");
   const auto added = member<std::vector<protocol::WorkspaceFolder>>(event, "added");
-  for (const auto* gone : {&removed, &added}) {  // what is added again must not stand there twice
+  for (const auto* gone : {&removed, &added}) {  // a folder that is added twice is listed once
     for (const protocol::WorkspaceFolder& folder : *gone) {
       std::erase_if(folders_, [&](const auto& present) { return present.uri == folder.uri; });
     }
   }
   folders_.insert(folders_.end(), added.begin(), added.end());
-  tell("changing folders", [this](SessionListener& listener) { listener.folders_changed(*this); });
+  notify_listener("changing folders", [this](SessionListener& listener) { listener.folders_changed(*this); });
 }
 
 void Session::change_configuration(const Json& params) {
@@ -142,7 +143,7 @@ void Session::pull_configuration() {
   request("workspace/configuration", {{"items", Json::array({Json{{"section", service_.settings_section}}})}},
           [this](ClientAnswer answer) {  // `this`: the session calls it, or nobody does
             if (const auto* error = std::get_if<protocol::ResponseError>(&answer)) {
-              spdlog::warn("session {}: the client does not tell its settings: {}", id_, error->message);
+              spdlog::warn("session {}: the client does not send its settings: {}", id_, error->message);
               if (settings_.is_null()) {
                 take_settings(Json::object());  // who waits for them waits no more
               }
@@ -155,7 +156,7 @@ void Session::pull_configuration() {
 
 void Session::take_settings(Json settings) {
   settings_ = std::move(settings);
-  tell("changing settings", [this](SessionListener& listener) { listener.configuration_changed(*this); });
+  notify_listener("changing settings", [this](SessionListener& listener) { listener.configuration_changed(*this); });
 }
 
 }  // namespace ridgeline::session

@@ -20,13 +20,12 @@ Text& Document::own_text() {
   return *text_;
 }
 
-std::vector<ByteEdit> Document::change(int version, std::span<const protocol::TextDocumentContentChange> changes,
-                                       std::string& error) {
+AppliedChanges Document::change(int version, std::span<const protocol::TextDocumentContentChange> changes) {
   version_ = version;
-  std::vector<ByteEdit> edits;
+  AppliedChanges applied;
   for (const protocol::TextDocumentContentChange& change : changes) {
     if (!change.range.has_value()) {
-      edits.push_back(own_text().replace(0, bytes().size(), change.text));
+      applied.edits.push_back(own_text().replace(0, bytes().size(), change.text));
       in_sync_ = true;
       continue;
     }
@@ -37,13 +36,13 @@ std::vector<ByteEdit> Document::change(int version, std::span<const protocol::Te
     const std::optional<std::size_t> end = offset(change.range->end);
     if (!begin.has_value() || !end.has_value() || *begin > *end) {
       in_sync_ = false;
-      error = begin.has_value() && end.has_value() ? "a change ends before it begins"
-                                                   : "a change begins or ends inside of a character";
+      applied.error = begin.has_value() && end.has_value() ? "a change ends before it begins"
+                                                           : "a change begins or ends inside a character";
       continue;
     }
-    edits.push_back(own_text().replace(*begin, *end, change.text));
+    applied.edits.push_back(own_text().replace(*begin, *end, change.text));
   }
-  return edits;
+  return applied;
 }
 
 const Document* Documents::find(std::string_view uri) const {

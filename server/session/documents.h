@@ -15,6 +15,11 @@
 
 namespace ridgeline::session {
 
+struct AppliedChanges {
+  std::vector<ByteEdit> edits;       ///< in their order
+  std::optional<std::string> error;  ///< of the last change that is invalid
+};
+
 /// A value: a copy shares the text until one of the two changes, and is as cheap as the names. On the loop.
 class Document {
  public:
@@ -28,18 +33,17 @@ class Document {
 
   const Text& text() const { return *text_; }
   const std::string& bytes() const { return text_->bytes(); }
-  /// The client's text is what we have. False after a change that made no sense, until the client sends all of it.
+  /// The client's text is what we have. False after an invalid change, until the client sends all of it.
   bool in_sync() const { return in_sync_; }
 
   protocol::Position position(std::size_t offset) const { return text_->position(offset, encoding_); }
   protocol::Range range(std::size_t begin, std::size_t end) const { return {position(begin), position(end)}; }
-  /// Nothing when the position is inside of a character.
+  /// Nothing when the position is inside a character.
   std::optional<std::size_t> offset(protocol::Position position) const { return text_->offset(position, encoding_); }
 
-  /// Applies the changes in their order and takes the version. On one that makes no sense, the document is out of sync,
-  /// `error` says why, and what came before it stays. Out of sync, changes of a part are skipped.
-  std::vector<ByteEdit> change(int version, std::span<const protocol::TextDocumentContentChange> changes,
-                               std::string& error);
+  /// Applies the changes in their order and takes the version. An invalid change puts the document out of sync; changes
+  /// applied before it stay. Out of sync, changes of a part are skipped.
+  AppliedChanges change(int version, std::span<const protocol::TextDocumentContentChange> changes);
 
  private:
   /// To change: no copy has it.

@@ -83,7 +83,7 @@ void Session::end(std::string_view reason) {
   cancel_all();
   asked_.clear();
   progress_.clear();
-  tell("ended", [this](SessionListener& listener) { listener.ended(*this); });
+  notify_listener("ended", [this](SessionListener& listener) { listener.ended(*this); });
   transport_->close();
   asio::post(loop_, [on_end = std::exchange(on_end_, nullptr), exit_code, self] {
     if (on_end) {
@@ -160,7 +160,7 @@ void Session::on_initialized(const Json& /*params*/) {
         {{"ridgeline.configuration", "workspace/didChangeConfiguration", {{"section", service_.settings_section}}}});
   }
   pull_configuration();
-  tell("initialized", [this](SessionListener& listener) { listener.initialized(*this); });
+  notify_listener("initialized", [this](SessionListener& listener) { listener.initialized(*this); });
 }
 
 void Session::watch_client_process() {
@@ -174,7 +174,7 @@ void Session::watch_client_process() {
     }
   });
   if (client_process_ == nullptr) {
-    spdlog::info("session {}: the client's process {} is none of this machine and user, and so is not watched", id_,
+    spdlog::info("session {}: the client's process {} does not belong to this machine and user: it is not watched", id_,
                  process);
   }
 }
@@ -193,7 +193,7 @@ void Session::send_answer(const std::optional<protocol::RequestId>& id, Outcome 
 
 void Session::notify(std::string method, Json params) {
   if (state_ == State::kStarted) {
-    spdlog::debug("session {}: {} is too early to be told", id_, method);
+    spdlog::debug("session {}: {} is not sent before initialize", id_, method);
     return;
   }
   send(protocol::Notification{std::move(method), std::move(params)});
@@ -205,7 +205,7 @@ std::int64_t Session::request(std::string method, Json params, std::function<voi
     asked_.emplace(id, std::pair(method, std::move(callback)));
     send(protocol::Request{id, std::move(method), std::move(params)});
   } else {
-    spdlog::debug("session {}: no time to ask for {}", id_, method);
+    spdlog::debug("session {}: request {} is not sent: the session is not running", id_, method);
   }
   return id;
 }
@@ -219,7 +219,7 @@ void Session::cancel_request(std::int64_t id) {
 void Session::register_capabilities(std::vector<protocol::Registration> registrations) {
   request("client/registerCapability", {{"registrations", registrations}}, [id = id_](const ClientAnswer& answer) {
     if (const auto* error = std::get_if<protocol::ResponseError>(&answer)) {
-      spdlog::warn("session {}: the client registers nothing: {}", id, error->message);
+      spdlog::warn("session {}: the client refused to register capabilities: {}", id, error->message);
     }
   });
 }
@@ -253,7 +253,7 @@ void Session::guarded(std::string_view what, const std::function<void()>& body) 
   }
 }
 
-void Session::tell(std::string_view what, const std::function<void(SessionListener&)>& body) {
+void Session::notify_listener(std::string_view what, const std::function<void(SessionListener&)>& body) {
   if (service_.listener != nullptr) {
     guarded(what, [&] { body(*service_.listener); });
   }

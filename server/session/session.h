@@ -47,13 +47,13 @@ class Session : public std::enable_shared_from_this<Session> {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Begins to listen. `on_end` is called once, from the loop, never from inside of a call to the session.
+  /// Begins to listen. `on_end` is called once, from the loop, never from inside a call to the session.
   void start();
-  /// Ends it as `exit` would: requests are cancelled, callbacks dropped, the listener told, what waits to be sent is
-  /// sent, the transport closed.
+  /// Ends it as `exit` would: requests are cancelled, callbacks dropped, the listener notified, pending
+  /// output sent, the transport closed.
   void end(std::string_view reason);
 
-  std::uint64_t id() const { return id_; }  ///< of all sessions of this process, never given twice
+  std::uint64_t id() const { return id_; }  ///< of all sessions of this process, never reused
   boost::asio::io_context& loop() { return loop_; }
   /// Between the client's `initialized` and the end.
   bool running() const { return state_ == State::kRunning; }
@@ -77,9 +77,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void notify(std::string method, protocol::Json params);
   /// `callback` is called once, when the client answers; not at all if the session ends before. Returns the id.
   std::int64_t request(std::string method, protocol::Json params, std::function<void(ClientAnswer)> callback = {});
-  /// Tells the client to give up a request of ours. It still answers.
+  /// Asks the client to cancel a request of ours. It still answers.
   void cancel_request(std::int64_t id);
-  /// client/registerCapability. The caller has looked at the client's dynamicRegistration. What the client refuses is
+  /// client/registerCapability. The caller has checked the client's dynamicRegistration. A refusal of the client is
   /// logged.
   void register_capabilities(std::vector<protocol::Registration> registrations);
 
@@ -96,7 +96,7 @@ class Session : public std::enable_shared_from_this<Session> {
   friend class Progress;
   enum class State : std::uint8_t { kStarted, kInitializing, kRunning, kShutDown, kEnded };
   struct PendingRequest {
-    std::uint64_t serial = 0;  ///< an id may come again once it was answered
+    std::uint64_t serial = 0;  ///< an id may be reused once it was answered
     std::string method;
     CancelSource cancel;
     bool dropped = false;  ///< nobody will answer it
@@ -110,9 +110,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void watch_client_process();
   void send(const protocol::Message& message);
   void send_answer(const std::optional<protocol::RequestId>& id, Outcome outcome);
-  /// Runs what others wrote; an exception ends nothing but that.
+  /// Runs a callback; an exception that it throws is logged.
   void guarded(std::string_view what, const std::function<void()>& body);
-  void tell(std::string_view what, const std::function<void(SessionListener&)>& body);
+  void notify_listener(std::string_view what, const std::function<void(SessionListener&)>& body);
 
   // dispatch.cpp: requests and their answers
   void handle(protocol::Request request);

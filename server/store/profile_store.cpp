@@ -128,23 +128,24 @@ ProfileStore::ProfileStore(const StoreBounds& bounds) : bounds_(bounds) {}
 ProfileStore::~ProfileStore() = default;
 ProfileStore::ProfileStore(ProfileStore&&) noexcept = default;
 
-bool ProfileStore::open(const std::string& folder, std::string& notice, std::string& error) {
+base::Result<std::string> ProfileStore::open(const std::string& folder) {
   folder_ = folder;
   path_ = folder + "/profiles.sqlite";
   try {
-    return open_file(error);
+    if (auto opened = open_file(); !opened) {
+      return opened.error();
+    }
+    return std::string();
   } catch (const SQLite::Exception& failure) {
     if (is_damaged(failure)) {
-      notice = move_aside(failure.what());
-      return database_ != nullptr;
+      return move_aside(failure.what());
     }
-    error = "the stored profiles in " + path_ + " cannot be used: " + failure.what();
-    return false;
+    return base::error("the stored profiles in " + path_ + " cannot be used: " + failure.what());
   }
 }
 
-/// Opens the file, with tables in it. False with `error` when it is not ours to use. Throws SQLite::Exception.
-bool ProfileStore::open_file(std::string& error) {
+/// Opens the file, with tables in it. An error when it is not ours to use. Throws SQLite::Exception.
+base::Result<void> ProfileStore::open_file() {
   database_.reset();
   std::unique_ptr<SQLite::Database> database = open_database(path_);
   // In one view of the file: another process may be making the tables.
@@ -154,20 +155,19 @@ bool ProfileStore::open_file(std::string& error) {
   const bool has_any_table = has_tables(*database);
   reading.commit();
   if (application != kApplication && has_any_table) {
-    error = path_ + " is a database of another program: move it away, or set RIDGELINE_CACHE to another folder";
-    return false;
+    return base::error(path_ +
+                       " is a database of another program: move it away, or set RIDGELINE_CACHE to another folder");
   }
   if (version > kSchemaVersion) {
-    error = path_ + " was written by a newer Ridgeline (schema " + std::to_string(version) +
-            "): use that one, or set RIDGELINE_CACHE to another folder";
-    return false;
+    return base::error(path_ + " was written by a newer Ridgeline (schema " + std::to_string(version) +
+                       "): use that one, or set RIDGELINE_CACHE to another folder");
   }
   set_up_connection(*database);
   if (!has_any_table) {
     make_tables(*database);
   }
   database_ = std::move(database);
-  return true;
+  return {};
 }
 
 SQLite::Database& ProfileStore::database() {
@@ -177,32 +177,38 @@ SQLite::Database& ProfileStore::database() {
   return *database_;
 }
 
-/// Calls `use` with the database. When SQLite throws: false, with the reason in `error` behind `what`. A damaged file
-/// is moved aside, and `use` may be called again with the new one.
+/// What `use` returns for the database. When SQLite throws: an error, which begins with `failure`. A damaged file is
+/// moved aside, and `use` may be called again with the new one.
 template <typename Use>
-bool ProfileStore::access(const std::string& what, std::string& error, const Use& use, OnDamage on_damage) {
+auto ProfileStore::access(const std::string& failure, const Use& use, OnDamage on_damage)
+    -> base::Result<std::invoke_result_t<Use, SQLite::Database&>> {
   try {
-    use(database());
-    return true;
-  } catch (const SQLite::Exception& failure) {
-    error = what + ": " + failure.what();
-    if (is_damaged(failure)) {
-      error += "; " + move_aside(failure.what());
-      return on_damage == OnDamage::kRetry && database_ != nullptr && access(what, error, use, OnDamage::kReport);
+    if constexpr (std::is_void_v<std::invoke_result_t<Use, SQLite::Database&>>) {
+      use(database());
+      return {};
+    } else {
+      return use(database());
     }
-    return false;
+  } catch (const SQLite::Exception& thrown) {
+    const std::string reason = failure + ": " + thrown.what();
+    if (!is_damaged(thrown)) {
+      return base::error(reason);
+    }
+    const auto moved = move_aside(thrown.what());
+    if (moved && on_damage == OnDamage::kRetry) {
+      return access(failure, use, OnDamage::kReport);
+    }
+    return base::error(reason + "; " + (moved ? *moved : moved.error().message()));
   }
 }
 
-bool ProfileStore::add(const ProfileKey& key, const KeptProfile& profile, const std::string& report,
-                       std::string& error) {
+base::Result<void> ProfileStore::add(const ProfileKey& key, const KeptProfile& profile, const std::string& report) {
   const std::int64_t bytes = size_of(key, profile, report);
   if (bytes > bounds_.bytes) {
-    error = "its report of " + std::to_string(bytes >> 20) + " MiB is larger than all that is kept";
-    return false;
+    return base::error("its report of " + std::to_string(bytes >> 20) + " MiB is larger than all that is kept");
   }
   return access(
-      "the profile cannot be written to " + path_, error,
+      "the profile cannot be written to " + path_,
       [&](SQLite::Database& database) { insert(database, key, profile, report, bytes); }, OnDamage::kRetry);
 }
 
@@ -229,8 +235,8 @@ void ProfileStore::insert(SQLite::Database& database, const ProfileKey& key, con
   transaction.commit();
 }
 
-bool ProfileStore::replace(const std::string& id, const std::string& report, std::string& error) {
-  return access("a stored profile in " + path_ + " cannot be written", error, [&](SQLite::Database& database) {
+base::Result<void> ProfileStore::replace(const std::string& id, const std::string& report) {
+  return access("a stored profile in " + path_ + " cannot be written", [&](SQLite::Database& database) {
     run(database,
         "UPDATE profiles SET report = ?1, bytes = bytes + ?2 - LENGTH(CAST(report AS BLOB)) "
         "WHERE id = ?3 AND bytes + ?2 - LENGTH(CAST(report AS BLOB)) <= ?4",
@@ -238,63 +244,58 @@ bool ProfileStore::replace(const std::string& id, const std::string& report, std
   });
 }
 
-std::vector<KeptProfile> ProfileStore::find(const ProfileKey& key, std::string& error) {
-  std::vector<KeptProfile> found;
-  const bool was_read =
-      access("the stored profiles in " + path_ + " cannot be read", error, [&](SQLite::Database& database) {
-        SQLite::Statement rows(
-            database,
-            "SELECT number, id, created, torch, whole FROM profiles WHERE entry = ? AND project_root = ? AND "
-            "interpreter = ? AND device = ? AND machine = ? AND memory_limit = ? AND version = ? "
-            "ORDER BY number DESC LIMIT ?");
-        SQLite::bind(rows, key.entry, key.project_root, key.interpreter, key.device, key.machine,
-                     static_cast<std::int64_t>(key.memory_limit_bytes), key.version, kMaxFound);
-        while (rows.executeStep()) {
-          found.push_back(
-              {rows.getColumn(1).getString(), rows.getColumn(2).getInt64(), rows.getColumn(3).getString(),
-               read_fingerprint(database, rows.getColumn(0).getInt64(), rows.getColumn(4).getInt64() != 0)});
-        }
-      });
-  return was_read ? found : std::vector<KeptProfile>();
+base::Result<std::vector<KeptProfile>> ProfileStore::find(const ProfileKey& key) {
+  return access("the stored profiles in " + path_ + " cannot be read", [&](SQLite::Database& database) {
+    std::vector<KeptProfile> found;
+    SQLite::Statement rows(
+        database,
+        "SELECT number, id, created, torch, whole FROM profiles WHERE entry = ? AND project_root = ? AND "
+        "interpreter = ? AND device = ? AND machine = ? AND memory_limit = ? AND version = ? "
+        "ORDER BY number DESC LIMIT ?");
+    SQLite::bind(rows, key.entry, key.project_root, key.interpreter, key.device, key.machine,
+                 static_cast<std::int64_t>(key.memory_limit_bytes), key.version, kMaxFound);
+    while (rows.executeStep()) {
+      found.push_back({rows.getColumn(1).getString(), rows.getColumn(2).getInt64(), rows.getColumn(3).getString(),
+                       read_fingerprint(database, rows.getColumn(0).getInt64(), rows.getColumn(4).getInt64() != 0)});
+    }
+    return found;
+  });
 }
 
-std::optional<std::string> ProfileStore::report(const std::string& id, std::string& error) {
-  std::optional<std::string> report;
-  const bool was_read =
-      access("the stored profile in " + path_ + " cannot be read", error, [&](SQLite::Database& database) {
-        SQLite::Statement row(database, "SELECT report FROM profiles WHERE id = ?");
-        row.bind(1, id);
-        if (row.executeStep()) {
-          report = row.getColumn(0).getString();
-          row.reset();
-          run(database, "UPDATE profiles SET used = (SELECT MAX(used) + 1 FROM profiles) WHERE id = ?", id);
-        }
-      });
-  return was_read ? report : std::nullopt;
+base::Result<std::optional<std::string>> ProfileStore::report(const std::string& id) {
+  return access("the stored profile in " + path_ + " cannot be read", [&](SQLite::Database& database) {
+    std::optional<std::string> report;
+    SQLite::Statement row(database, "SELECT report FROM profiles WHERE id = ?");
+    row.bind(1, id);
+    if (row.executeStep()) {
+      report = row.getColumn(0).getString();
+      row.reset();
+      run(database, "UPDATE profiles SET used = (SELECT MAX(used) + 1 FROM profiles) WHERE id = ?", id);
+    }
+    return report;
+  });
 }
 
-void ProfileStore::remove(const std::string& id, std::string& error) {
-  access("a stored profile in " + path_ + " cannot be removed", error,
-         [&](SQLite::Database& database) { run(database, "DELETE FROM profiles WHERE id = ?", id); });
+base::Result<void> ProfileStore::remove(const std::string& id) {
+  return access("a stored profile in " + path_ + " cannot be removed",
+                [&](SQLite::Database& database) { run(database, "DELETE FROM profiles WHERE id = ?", id); });
 }
 
-StoreTotals ProfileStore::totals(std::string& error) {
-  StoreTotals totals;
-  access("the stored profiles in " + path_ + " cannot be read", error, [&](SQLite::Database& database) {
+base::Result<StoreTotals> ProfileStore::totals() {
+  return access("the stored profiles in " + path_ + " cannot be read", [&](SQLite::Database& database) {
     SQLite::Statement row(database, "SELECT COUNT(*), COALESCE(SUM(bytes), 0) FROM profiles");
     row.executeStep();
-    totals = {row.getColumn(0).getInt64(), row.getColumn(1).getInt64()};
+    return StoreTotals{row.getColumn(0).getInt64(), row.getColumn(1).getInt64()};
   });
-  return totals;
 }
 
-/// Moves the damaged file out of the way and creates a new one. Returns a description of what was done.
-std::string ProfileStore::move_aside(const std::string& damage) {
+/// Moves the damaged file out of the way and creates a new one. Returns a description of what was done; an error when
+/// the damaged file could not be moved, and then the store is closed.
+base::Result<std::string> ProfileStore::move_aside(const std::string& damage) {
   const FolderLock lock(folder_);
   const auto reopen = [this] {
     try {
-      std::string error;
-      return open_file(error) && is_sound(*database_);
+      return open_file().has_value() && is_sound(*database_);
     } catch (const SQLite::Exception&) {
       return false;
     }
@@ -307,11 +308,11 @@ std::string ProfileStore::move_aside(const std::string& damage) {
   const std::string aside = path_ + ".damaged";
   const bool moved = std::rename(path_.c_str(), aside.c_str()) == 0;
   for (const char* companion : {"-wal", "-shm"}) {
-    std::remove((path_ + companion).c_str());  // they go with the file that is no longer there
+    std::remove((path_ + companion).c_str());  // they belong to the file that was moved
   }
   if (!moved || !reopen()) {
     database_.reset();
-    return path_ + " is damaged (" + damage + ") and cannot be moved aside: remove it";
+    return base::error(path_ + " is damaged (" + damage + ") and cannot be moved aside: remove it");
   }
   return path_ + " was damaged (" + damage + "): it is now " + aside + ", and a new store was created";
 }

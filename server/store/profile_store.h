@@ -5,8 +5,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
+#include "base/result.h"
 #include "store/fingerprint.h"
 
 namespace SQLite {
@@ -48,7 +50,7 @@ struct StoreTotals {
 /// A random name for a profile: sixteen hexadecimal digits.
 std::string new_profile_id();
 
-/// One connection; several processes may have one each. A call that fails says why in `error` and changes nothing.
+/// One connection; several processes may have one each. A call that fails changes nothing.
 /// A damaged file is moved aside as soon as it is noticed, and a new one is created. Not thread-safe.
 class ProfileStore {
  public:
@@ -57,37 +59,38 @@ class ProfileStore {
   ProfileStore(ProfileStore&&) noexcept;
   ProfileStore& operator=(ProfileStore&&) = delete;
 
-  /// Opens or creates `folder`/profiles.sqlite. False with `error` when it cannot be used, or when it belongs to a
-  /// newer Ridgeline or to another program: then it is left unchanged. `notice` reports a damaged file that was moved
-  /// aside.
-  bool open(const std::string& folder, std::string& notice, std::string& error);
+  /// Opens or creates `folder`/profiles.sqlite. An error when it cannot be used, or when it belongs to a newer
+  /// Ridgeline or to another program: then it is left unchanged. The value is a notice about a damaged file that was
+  /// moved aside; mostly empty.
+  base::Result<std::string> open(const std::string& folder);
 
-  /// Stores a report. False with `error` when that fails, or when the report alone exceeds the bound.
-  bool add(const ProfileKey& key, const KeptProfile& profile, const std::string& report, std::string& error);
+  /// Stores a report. An error when that fails, or when the report alone exceeds the bound.
+  base::Result<void> add(const ProfileKey& key, const KeptProfile& profile, const std::string& report);
 
   /// Replaces the report of a stored profile; its files and its age stay. Does nothing when there is no such profile.
-  bool replace(const std::string& id, const std::string& report, std::string& error);
+  base::Result<void> replace(const std::string& id, const std::string& report);
 
   /// Profiles with that key, newest first: at most 16.
-  std::vector<KeptProfile> find(const ProfileKey& key, std::string& error);
+  base::Result<std::vector<KeptProfile>> find(const ProfileKey& key);
 
   /// The report of a profile, which counts as a use of it; nothing when it is no longer stored.
-  std::optional<std::string> report(const std::string& id, std::string& error);
+  base::Result<std::optional<std::string>> report(const std::string& id);
 
-  void remove(const std::string& id, std::string& error);
+  base::Result<void> remove(const std::string& id);
 
-  StoreTotals totals(std::string& error);
+  base::Result<StoreTotals> totals();
 
  private:
   enum class OnDamage { kReport, kRetry };
 
-  bool open_file(std::string& error);
+  base::Result<void> open_file();
   SQLite::Database& database();
   template <typename Use>
-  bool access(const std::string& what, std::string& error, const Use& use, OnDamage on_damage = OnDamage::kReport);
+  auto access(const std::string& failure, const Use& use, OnDamage on_damage = OnDamage::kReport)
+      -> base::Result<std::invoke_result_t<Use, SQLite::Database&>>;
   void insert(SQLite::Database& database, const ProfileKey& key, const KeptProfile& profile, const std::string& report,
               std::int64_t bytes) const;
-  std::string move_aside(const std::string& damage);
+  base::Result<std::string> move_aside(const std::string& damage);
 
   StoreBounds bounds_;
   std::string folder_;

@@ -84,7 +84,7 @@ std::vector<ProjectIdentity> read_trust(const std::string& folder) {
   return all;
 }
 
-bool add_trust(const std::string& folder, const ProjectIdentity& agreed, std::string& error) {
+base::Result<void> add_trust(const std::string& folder, const ProjectIdentity& agreed) {
   std::vector<ProjectIdentity> all = read_trust(folder);
   std::erase_if(all, [&](const ProjectIdentity& one) { return one.entry == agreed.entry; });
   all.push_back(agreed);
@@ -95,10 +95,9 @@ bool add_trust(const std::string& folder, const ProjectIdentity& agreed, std::st
   const std::string text =
       json{{"trusted", std::move(array)}}.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
   if (const auto problem = base::write_atomically(folder + kFile, text, base::FileAccess::kOwner)) {
-    error = "trust could not be kept in " + folder + ": " + problem.message();
-    return false;
+    return base::error("the permission could not be stored in " + folder + ": " + problem.message());
   }
-  return true;
+  return {};
 }
 
 bool is_trusted(const std::string& folder, const ProjectIdentity& now) {

@@ -109,9 +109,8 @@ std::optional<protocol::Failure> RunInbox::take(const protocol::Frame& frame) {
   if (frame.kind == protocol::FrameKind::kBytes) {
     return add_bytes(frame.payload);
   }
-  std::string problem;
-  auto message = protocol::parse_worker_message(frame.payload, problem);
-  return message.has_value() ? take_message(std::move(*message)) : channel_broken(problem);
+  auto message = protocol::parse_worker_message(frame.payload);
+  return message ? take_message(std::move(*message)) : channel_broken(message.error().message());
 }
 
 std::optional<protocol::Failure> RunInbox::take_message(protocol::WorkerMessage message) {

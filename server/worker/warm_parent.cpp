@@ -146,19 +146,15 @@ void WarmParent::handle_bytes(std::string_view bytes) {
   frames_.feed(bytes);
   const auto alive = lifetime_.watch();
   while (auto next = frames_.next()) {
-    std::string problem;
-    std::optional<protocol::WorkerMessage> message;
-    if (const auto* frame = std::get_if<protocol::Frame>(&*next)) {
-      message = protocol::parse_worker_message(frame->payload, problem);
-    } else {
-      problem = std::get<protocol::FrameError>(*next).what;
+    const auto* frame = std::get_if<protocol::Frame>(&*next);
+    base::Result<protocol::WorkerMessage> message = frame != nullptr
+                                                        ? protocol::parse_worker_message(frame->payload)
+                                                        : base::error(std::get<protocol::FrameError>(*next).what);
+    if (message && !is_expected(*message)) {
+      message = base::error("it sent an unexpected message");
     }
-    if (message.has_value() && !is_expected(*message)) {
-      message.reset();
-      problem = "it sent an unexpected message";
-    }
-    if (!message.has_value()) {
-      end(FailureKind::kWorkerProtocol, "", "The worker broke the protocol: " + problem + ".");
+    if (!message) {
+      end(FailureKind::kWorkerProtocol, "", "The worker broke the protocol: " + message.error().message() + ".");
       return;
     }
     handle_message(*message);

@@ -121,10 +121,9 @@ int main() {
   std::string bytes = synthetic_recording(kOps);
   const std::size_t size = bytes.size();
   const auto start = std::chrono::steady_clock::now();
-  std::string error;
-  const auto recording = ridgeline::recording::Recording::parse(std::move(bytes), error);
-  if (!recording.has_value()) {
-    std::fprintf(stderr, "%s\n", error.c_str());
+  const auto recording = ridgeline::recording::Recording::parse(std::move(bytes));
+  if (!recording) {
+    std::fprintf(stderr, "%s\n", recording.error().message().c_str());
     return 1;
   }
   ridgeline::analysis::RunInput input;

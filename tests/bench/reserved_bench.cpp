@@ -38,12 +38,11 @@ struct Run {
 Run read(const std::string& argument) {
   const std::size_t equals = argument.find('=');
   std::ifstream file(argument.substr(equals + 1), std::ios::binary);
-  std::string error = "cannot be read";
-  auto recording = recording::Recording::parse(std::string(std::istreambuf_iterator<char>(file), {}), error);
-  if (!recording.has_value()) {
-    fail(argument + ": " + error);
+  auto recording = recording::Recording::parse(std::string(std::istreambuf_iterator<char>(file), {}));
+  if (!recording) {
+    fail(argument + ": " + recording.error().message());
   }
-  return {static_cast<int>(std::strtol(argument.c_str(), nullptr, 10)), *std::move(recording)};
+  return {static_cast<int>(std::strtol(argument.c_str(), nullptr, 10)), std::move(*recording)};
 }
 
 struct Served {
@@ -103,14 +102,13 @@ int main(int count, char** arguments) {
     sizes.push_back(run.batch_size);
     views.push_back(&run.recording);
   }
-  std::string why_not;
-  const auto ledger = analysis::match_allocations(views, why_not);
-  if (!ledger.has_value()) {
-    fail(why_not);
+  const auto ledger = analysis::match_allocations(views);
+  if (!ledger) {
+    fail(ledger.error().message());
   }
-  const auto model = analysis::make_allocator_model(*ledger, sizes, views, {}, why_not);
-  if (!model.has_value()) {
-    fail(why_not);
+  const auto model = analysis::make_allocator_model(*ledger, sizes, views, {});
+  if (!model) {
+    fail(model.error().message());
   }
   nlohmann::json checks = nlohmann::json::array();
   for (const Run& run : whole) {

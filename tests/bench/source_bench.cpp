@@ -98,9 +98,8 @@ class Editor {
   void change(std::size_t at, std::size_t length, const std::string& text, Times& times) {
     const protocol::Range range = document_->range(at, at + length);
     measure(times, [&] {
-      std::string error;
       const std::vector<protocol::TextDocumentContentChange> changes = {{range, text}};
-      view_->changed(document_->change(document_->version() + 1, changes, error));
+      view_->changed(document_->change(document_->version() + 1, changes).edits);
     });
   }
 

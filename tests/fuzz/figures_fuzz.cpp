@@ -70,11 +70,10 @@ class World {
     request.project_root = project_;
     const auto target = profiling::find_target(request);
     CLAIM(target.has_value());
-    std::string problem;
     const std::string report =
         boost::replace_all_copy(testing::content_of(source / "tests" / "data" / "report" / "sample.json"),
                                 "/home/user/project", project_.string());
-    auto profile = report::read_report(report, problem);
+    auto profile = report::read_report(report);
     CLAIM(profile.has_value());
     // Of a run that is still to come, so that no file has changed since.
     store::Moment began;
@@ -84,8 +83,7 @@ class World {
     analysis::Outlook outlook = analysis::outlook_of(*profile);
     profiling::ProfileRun run{
         std::move(*profile), began, {entry_, entry_.parent_path() / "resnet.py"}, true, std::move(outlook)};
-    profiling::keep_profile(run, request, *target, problem);
-    CLAIM(problem.empty() && !run.profile.id.empty());
+    CLAIM(profiling::keep_profile(run, request, *target).empty() && !run.profile.id.empty());
     profile_ = run.profile.id;
 
     bool loaded = false;

@@ -42,11 +42,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       std::memcpy(bytes.data() + place, other.data(), std::min(other.size(), bytes.size() - place));
     }
   }
-  std::string error;
-  if (const auto recording = recording::Recording::parse(std::move(bytes), error)) {
+  if (const auto recording = recording::Recording::parse(std::move(bytes))) {
     look_at(*recording);
   } else {
-    CLAIM(!error.empty());
+    CLAIM(!recording.error().message().empty());
   }
   return 0;
 }

@@ -15,7 +15,7 @@ ANALYSIS_VALUES += ["server/analysis/prediction.h", "server/analysis/input.h"]
 
 # A layer (a folder, or a file) → the layers it may include besides itself. The longest matching name is the layer.
 MAY_INCLUDE = {
-    "protocol": [],
+    "protocol": ["server/base"],
     "protocol/recording_format.h": [],
     "protocol/recording_columns.h": ["protocol/recording_format.h"],
     # What several layers need; nothing of what the product is about.

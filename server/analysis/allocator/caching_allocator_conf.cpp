@@ -5,6 +5,9 @@
 #include <cctype>
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace ridgeline::analysis {
@@ -18,7 +21,7 @@ bool read(std::string_view text, Number& number) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// The text before the first `mark` outside of brackets; moves `text` behind the mark.
+/// The text before the first `mark` outside brackets; moves `text` behind the mark.
 std::string_view take_until(std::string_view& text, char mark) {
   int depth = 0;
   std::size_t end = 0;
@@ -98,7 +101,7 @@ bool read_option(std::string_view option, std::string_view value, CachingAllocat
 
 }  // namespace
 
-std::optional<CachingAllocatorSettings> parse_allocator_conf(std::string_view conf, std::string& why_not) {
+base::Result<CachingAllocatorSettings> parse_allocator_conf(std::string_view conf) {
   std::string text(conf);
   std::erase_if(text, [](unsigned char c) { return std::isspace(c) != 0; });
   CachingAllocatorSettings settings;
@@ -106,17 +109,14 @@ std::optional<CachingAllocatorSettings> parse_allocator_conf(std::string_view co
     std::string_view value = take_until(rest, ',');
     const std::string_view option = take_until(value, ':');
     if (option == "backend" && value != "native") {
-      why_not = "the allocator is " + std::string(value) + ", which no model is of";
-      return std::nullopt;
+      return base::error("the allocator is " + std::string(value) + ", which is not modelled");
     }
     if (!read_option(option, value, settings)) {
-      why_not = "the allocator's option " + std::string(option) + " cannot be read: " + std::string(value);
-      return std::nullopt;
+      return base::error("the allocator's option " + std::string(option) + " cannot be read: " + std::string(value));
     }
   }
   if (auto problem = problem_with(settings)) {
-    why_not = "the allocator's options are refused: " + *problem;
-    return std::nullopt;
+    return base::error("the allocator's options are refused: " + *problem);
   }
   return settings;
 }

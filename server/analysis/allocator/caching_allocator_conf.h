@@ -2,17 +2,16 @@
 // c10/cuda/CUDAAllocatorConfig.cpp.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "analysis/allocator/caching_allocator_settings.h"
+#include "base/result.h"
 
 namespace ridgeline::analysis {
 
 /// The settings of a comma-separated list of `option:value`, where blanks mean nothing. Options that do not change what
-/// is reserved are passed over. Nothing, with the reason in `why_not`, when a value cannot be read, when PyTorch would
-/// refuse it, or when another allocator than the one that is modelled is chosen. Pure.
-std::optional<CachingAllocatorSettings> parse_allocator_conf(std::string_view conf, std::string& why_not);
+/// is reserved are ignored. An error when a value cannot be read, when PyTorch would refuse it, or when another
+/// allocator than the one that is modelled is chosen. Pure.
+base::Result<CachingAllocatorSettings> parse_allocator_conf(std::string_view conf);
 
 }  // namespace ridgeline::analysis

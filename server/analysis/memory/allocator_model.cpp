@@ -137,17 +137,17 @@ class FirstIteration {
       model_.first.push_back(event.allocates ? allocation_of(request) : release_of(request));
     }
     const BlockLives lives = lives_of(model_);
-    std::vector<bool> is_there(model_.requests.size());
+    std::vector<bool> is_alive(model_.requests.size());
     for (const Entry& entry : entries_) {
       const bool stays = entry.request < model_.alive ? !lives.freed[entry.request] : lives.outlives[entry.request];
-      is_there[entry.request] = true;
+      is_alive[entry.request] = true;
       if (!entry.ends && !stays) {
         model_.first.push_back(
             release_of(entry.request));  // it was freed between the first iteration and the recorded one
       }
     }
     for (std::size_t i = 0; i < model_.alive; ++i) {
-      if (!is_there[i] && !lives.freed[i]) {
+      if (!is_alive[i] && !lives.freed[i]) {
         model_.first.push_back(allocation_of(i));  // it was made there
       }
     }
@@ -225,12 +225,11 @@ void add_first(const std::vector<const Allocation*>& allocations, std::span<cons
 
 }  // namespace
 
-std::optional<AllocatorModel> make_allocator_model(const Ledger& ledger, const std::vector<int>& sizes,
-                                                   std::span<const Recording* const> recordings,
-                                                   const AllocatorSetup& setup, std::string& why_not) {
+base::Result<AllocatorModel> make_allocator_model(const Ledger& ledger, const std::vector<int>& sizes,
+                                                  std::span<const Recording* const> recordings,
+                                                  const AllocatorSetup& setup) {
   if (2 * ledger.allocations.size() > kMaxAllocatorEvents) {
-    why_not = "the step allocates too often";
-    return std::nullopt;
+    return base::error("the step allocates too often");
   }
   const std::vector<const Allocation*> allocations = in_order(ledger);
   AllocatorModel model;

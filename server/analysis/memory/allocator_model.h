@@ -9,24 +9,21 @@
 // when it began and was freed in it (gradients, the loss): the next iteration frees that instead.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "analysis/memory/ledger.h"
 #include "analysis/profile.h"
+#include "base/result.h"
 #include "protocol/recording.h"
 
 namespace ridgeline::analysis {
 
 /// Of the ledger of `recordings`, at these batch sizes. Where no recording has its first events, or they differ too
-/// much from the later ones, the first iteration is assumed to be like the later ones. Nothing, with the reason in
-/// `why_not`, when the step makes too many requests to be replayed (kMaxAllocatorEvents). Sets all but `largest` and
-/// `is_bounded`. Pure.
-std::optional<AllocatorModel> make_allocator_model(const Ledger& ledger, const std::vector<int>& sizes,
-                                                   std::span<const recording::Recording* const> recordings,
-                                                   const AllocatorSetup& setup, std::string& why_not);
+/// much from the later ones, the first iteration is assumed to be like the later ones. An error when the step makes too
+/// many requests to be replayed (kMaxAllocatorEvents). Sets all but `largest` and `is_bounded`. Pure.
+base::Result<AllocatorModel> make_allocator_model(const Ledger& ledger, const std::vector<int>& sizes,
+                                                  std::span<const recording::Recording* const> recordings,
+                                                  const AllocatorSetup& setup);
 
 }  // namespace ridgeline::analysis

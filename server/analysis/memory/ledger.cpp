@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -27,7 +28,7 @@ std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
 }
 
 /// What an allocation is recognised by in another recording: the names of its ops and frames. Frames of the runner and
-/// outside of it say which batch size is recorded, nothing of the step.
+/// outside it say which batch size is recorded, nothing of the step.
 class Identities {
  public:
   explicit Identities(const Recording& recording) : recording_(recording) {
@@ -272,14 +273,12 @@ bool is_incomplete(const Recording* recording) {
 
 }  // namespace
 
-std::optional<Ledger> match_allocations(std::span<const Recording* const> recordings, std::string& why_not) {
+base::Result<Ledger> match_allocations(std::span<const Recording* const> recordings) {
   if (recordings.size() < 2) {
-    why_not = "it needs two batch sizes";
-    return std::nullopt;
+    return base::error("at least two batch sizes are needed");
   }
   if (std::ranges::any_of(recordings, is_incomplete)) {
-    why_not = "a recording was full";
-    return std::nullopt;
+    return base::error("a recording was full");
   }
   std::vector<History> histories;
   for (const Recording* recording : recordings) {
@@ -287,8 +286,7 @@ std::optional<Ledger> match_allocations(std::span<const Recording* const> record
   }
   const std::optional<Merged> merged = merge(histories);
   if (!merged.has_value()) {
-    why_not = "the step allocates in another order at each batch size";
-    return std::nullopt;
+    return base::error("the step allocates in a different order at each batch size");
   }
   return Ledger{merged->size(), allocations_of(histories, *merged)};
 }

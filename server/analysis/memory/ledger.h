@@ -3,11 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "protocol/recording.h"
 
 namespace ridgeline::analysis {
@@ -37,8 +36,8 @@ struct Ledger {
 
 /// Matches the iteration with the peak of each recording, by the ops and stacks that allocated and freed, in
 /// order; what was alive when the iteration began comes first. Replayed, each sample's bytes give its recorded peak.
-/// Nothing, with the reason in `why_not`, when there are fewer than two recordings, when one is incomplete, or when
-/// they allocate too differently. Pure.
-std::optional<Ledger> match_allocations(std::span<const recording::Recording* const> recordings, std::string& why_not);
+/// An error when there are fewer than two recordings, when one is incomplete, or when they allocate too differently.
+/// Pure.
+base::Result<Ledger> match_allocations(std::span<const recording::Recording* const> recordings);
 
 }  // namespace ridgeline::analysis

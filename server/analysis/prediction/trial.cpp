@@ -99,17 +99,15 @@ std::optional<std::string> why_not_tried(const Profile& profile, const BatchPred
   return std::nullopt;
 }
 
-std::optional<Profile> with_trial(const Profile& profile, const Profile& trial, int batch_size, std::string& why_not) {
+base::Result<Profile> with_trial(const Profile& profile, const Profile& trial, int batch_size) {
   const TimeSample* then = sample_of(profile, profile.batch_size);
   const TimeSample* now = sample_of(trial, profile.batch_size);
   if (then == nullptr || now == nullptr || trial.batch_size != profile.batch_size) {
-    why_not = "the profiled batch size did not run again";
-    return std::nullopt;
+    return base::error("the trial has no measurement of the profiled batch size");
   }
   const auto peak = static_cast<double>(profile.peak_bytes);
   if (std::abs(static_cast<double>(trial.peak_bytes) - peak) > kSamePeak * peak) {
-    why_not = "the step needs another amount of memory than when it was profiled";
-    return std::nullopt;
+    return base::error("the step needs a different amount of memory than when it was profiled");
   }
   const auto failed = std::ranges::find(trial.skipped, batch_size, &Skipped::batch_size);
   if (failed != trial.skipped.end()) {
@@ -118,8 +116,7 @@ std::optional<Profile> with_trial(const Profile& profile, const Profile& trial, 
   const auto seen =
       std::ranges::find(trial.checks, batch_size, [](const Check& check) { return check.time.batch_size; });
   if (seen == trial.checks.end() || seen->time.ms.value <= 0) {
-    why_not = "the run ended without a measurement of it";
-    return std::nullopt;
+    return base::error("the trial ended without a measurement of it");
   }
   const Predictor predictor = make_predictor(profile);
   BatchPrediction predicted = predict_batch(predictor, batch_size);

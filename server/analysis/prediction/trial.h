@@ -10,6 +10,7 @@
 
 #include "analysis/prediction.h"
 #include "analysis/profile.h"
+#include "base/result.h"
 
 namespace ridgeline::analysis {
 
@@ -24,9 +25,9 @@ std::optional<std::string> why_not_tried(const Profile& profile, const BatchPred
                                          std::uint64_t available_bytes);
 
 /// The profile with what a trial saw of a batch size: its times scaled to the machine as it was in the profile, or that
-/// it failed. `trial` is the profile of the run, with that size as its only check. Nothing, with the reason in
-/// `why_not`, when the reference shows that the step is no longer what was profiled, or was not measured.
-std::optional<Profile> with_trial(const Profile& profile, const Profile& trial, int batch_size, std::string& why_not);
+/// it failed. `trial` is the profile of the run, with that size as its only check. An error when the reference
+/// shows that the step is no longer what was profiled, or was not measured.
+base::Result<Profile> with_trial(const Profile& profile, const Profile& trial, int batch_size);
 
 /// The profile with the failure of a trial as a whole.
 Profile with_failed_trial(Profile profile, Skipped failure);

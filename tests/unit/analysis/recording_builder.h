@@ -261,12 +261,11 @@ class RecordingBuilder {
 
   /// The recording. A story that contradicts itself is a mistake of the test and throws.
   recording::Recording build() const {
-    std::string error;
-    auto recording = recording::Recording::parse(recording::serialise(columns), error);
-    if (!recording.has_value()) {
-      throw std::invalid_argument("the test's recording is refused: " + error);
+    auto recording = recording::Recording::parse(recording::serialise(columns));
+    if (!recording) {
+      throw std::invalid_argument("the test's recording is refused: " + recording.error().message());
     }
-    return *std::move(recording);
+    return std::move(*recording);
   }
 
  private:

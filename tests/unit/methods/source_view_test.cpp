@@ -68,19 +68,18 @@ TEST(SourceView, FollowsOneEdit) {
   session::Document open = document(kEntry);
   Viewed viewed(open);
   EXPECT_EQ(batch_size_in_code(*viewed.ready().facts()->entry_point), 32);
-  std::string error;
   const std::vector changes = {change(4, 30, 32, "128")};
-  viewed.view.changed(open.change(2, changes, error));
+  viewed.view.changed(open.change(2, changes).edits);
   EXPECT_EQ(batch_size_in_code(*viewed.ready().facts()->entry_point), 128);
 }
 
 TEST(SourceView, FollowsSeveralEditsAtOnce) {
   session::Document open = document(kEntry);
   Viewed viewed(open);
-  std::string error;
   const std::vector changes = {change(4, 30, 32, "7"), change(0, 0, 0, "# äöü 😀\n"), change(5, 30, 31, "64")};
-  viewed.view.changed(open.change(2, changes, error));
-  EXPECT_EQ(error, "");
+  const session::AppliedChanges applied = open.change(2, changes);
+  EXPECT_EQ(applied.error, std::nullopt);
+  viewed.view.changed(applied.edits);
   expect_same_text(viewed, open);
   EXPECT_EQ(batch_size_in_code(*viewed.ready().facts()->entry_point), 64);
 }
@@ -96,11 +95,10 @@ TEST(SourceView, AlwaysHasTheDocumentsText) {
       const auto below = [&](std::size_t end) { return static_cast<std::uint32_t>(random() % end); };
       changes.push_back(change(below(12), 0, below(2), pieces[below(pieces.size())]));
     }
-    std::string error;
-    viewed.view.changed(open.change(version, changes, error));
+    viewed.view.changed(open.change(version, changes).edits);
     if (!open.in_sync()) {
       const std::vector<protocol::TextDocumentContentChange> whole = {{std::nullopt, kEntry}};
-      viewed.view.changed(open.change(++version, whole, error));
+      viewed.view.changed(open.change(++version, whole).edits);
     }
     expect_same_text(viewed, open);
   }
@@ -113,9 +111,8 @@ TEST(SourceView, AnswersOnlyAboutTheTextAsItIs) {
   int old_answers = 0;
   std::optional<source::Call> call;
   viewed.view.find_call(2, [&](const auto&) { ++old_answers; });
-  std::string error;
   const std::vector changes = {change(0, 0, 1, "other")};
-  viewed.view.changed(open.change(2, changes, error));
+  viewed.view.changed(open.change(2, changes).edits);
   EXPECT_FALSE(viewed.view.is_ready());
   viewed.ready();
   viewed.view.find_call(6, [&](std::optional<source::Call> found) { call = std::move(found); });
@@ -132,9 +129,8 @@ TEST(SourceView, SaysThatATextIsTooLarge) {
   session::Document open = document(std::string(source::kMaxTextBytes + 1, '#'));
   Viewed viewed(open);
   EXPECT_FALSE(viewed.ready().facts()->parsed);
-  std::string error;
   const std::vector<protocol::TextDocumentContentChange> whole = {{std::nullopt, kEntry}};
-  viewed.view.changed(open.change(2, whole, error));
+  viewed.view.changed(open.change(2, whole).edits);
   EXPECT_TRUE(viewed.ready().facts()->parsed);
   EXPECT_TRUE(viewed.view.facts()->entry_point.has_value());
 }

@@ -69,8 +69,7 @@ int mutate(std::size_t first, unsigned seed, int rounds) {
           bytes[place] = bytes[first + random() % (bytes.size() - first)];
       }
     }
-    std::string error;
-    if (const auto recording = Recording::parse(std::move(bytes), error)) {
+    if (const auto recording = Recording::parse(std::move(bytes))) {
       ++accepted;
       read_all(*recording);
       analyse(*recording);

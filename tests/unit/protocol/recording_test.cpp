@@ -15,17 +15,14 @@ namespace {
 
 using testing::small_columns;
 
-std::optional<Recording> parse(std::string bytes) {
-  std::string error;
-  auto recording = Recording::parse(std::move(bytes), error);
+base::Result<Recording> parse(std::string bytes) {
+  auto recording = Recording::parse(std::move(bytes));
+  const std::string error = recording.error().message();
   EXPECT_EQ(recording.has_value(), error.empty()) << error;
   return recording;
 }
 
-std::string refusal(std::string bytes) {
-  std::string error;
-  return Recording::parse(std::move(bytes), error).has_value() ? "" : error;
-}
+std::string refusal(std::string bytes) { return Recording::parse(std::move(bytes)).error().message(); }
 
 /// The small recording after a change is refused with words that hold `words`.
 void expect_refused(const std::string& words, const std::function<void(Columns&)>& change) {

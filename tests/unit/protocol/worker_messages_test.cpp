@@ -79,19 +79,18 @@ const std::vector<json> kAll = {
 
 template <typename T>
 T parse_as(const json& message) {
-  std::string error;
-  const auto parsed = parse_worker_message(message.dump(), error);
-  if (!parsed.has_value() || !std::holds_alternative<T>(*parsed)) {
-    ADD_FAILURE() << message.dump() << ": " << error;
+  const auto parsed = parse_worker_message(message.dump());
+  if (!parsed || !std::holds_alternative<T>(*parsed)) {
+    ADD_FAILURE() << message.dump() << ": " << parsed.error().message();
     return {};
   }
   return std::get<T>(*parsed);
 }
 
 void expect_refused(std::string_view text) {
-  std::string error;
-  EXPECT_FALSE(parse_worker_message(text, error).has_value()) << text.substr(0, 200);
-  EXPECT_FALSE(error.empty()) << text.substr(0, 200);
+  const auto parsed = parse_worker_message(text);
+  EXPECT_FALSE(parsed.has_value()) << text.substr(0, 200);
+  EXPECT_NE(parsed.error().message(), "") << text.substr(0, 200);
 }
 
 TEST(WorkerMessages, ReadReady) {
@@ -238,8 +237,7 @@ void swap_types(const json& message, const json::json_pointer& at) {
        {json(nullptr), json(true), json(1.5), json(-1), json("text"), json::array({1}), json::object({{"a", 1}})}) {
     json damaged = message;
     damaged.at(at) = other;
-    std::string error;
-    const bool accepted = parse_worker_message(damaged.dump(), error).has_value();
+    const bool accepted = parse_worker_message(damaged.dump()).has_value();
     const bool numbers = value.is_number() && (other.is_number() || other.is_boolean());
     if (!numbers && other.type() != value.type()) {
       EXPECT_FALSE(accepted) << damaged.dump();
@@ -295,12 +293,11 @@ TEST(WorkerMessages, SurviveDepthAndSize) {
 
 TEST(WorkerMessages, SurviveNumbersOutOfRange) {
   for (const char* number : {"1e400", "-1e400", "99999999999999999999999999", "1e300", "-1", "2147483648", "0.5"}) {
-    std::string error;
     const std::string text = std::string(R"({"type":"started","id":1,"pid":)") + number + "}";
-    parse_worker_message(text, error);
+    parse_worker_message(text);
     const std::string bytes =
         std::string(R"({"type":"recording","batchSize":1,"check":false,"warmupNs":[1],"bytes":)") + number + "}";
-    parse_worker_message(bytes, error);
+    parse_worker_message(bytes);
   }
 }
 

@@ -76,9 +76,8 @@ analysis::Profile device_profile() {
 
 TEST(DeviceReport, JsonComesBackAsItWas) {
   const analysis::Profile profile = device_profile();
-  std::string error;
-  const auto back = read_report(json_report(profile), error);
-  ASSERT_TRUE(back.has_value()) << error;
+  const auto back = read_report(json_report(profile));
+  ASSERT_TRUE(back.has_value()) << back.error().message();
   const nlohmann::ordered_json was = to_json(profile);
   const nlohmann::ordered_json is = to_json(*back);
   for (const char* part : {"device", "checks", "lines", "other", "breakdown"})
@@ -126,9 +125,9 @@ TEST(DeviceReport, AnAllocatorThatMakesNoSenseIsRefused) {
   const auto refusal_with = [&](const char* name, const nlohmann::ordered_json& value) {
     auto changed = report;
     changed["models"]["memory"]["allocator"][name] = value;
-    std::string error;
-    EXPECT_FALSE(read_report(changed.dump(), error).has_value()) << name;
-    return error;
+    const auto read = read_report(changed.dump());
+    EXPECT_FALSE(read.has_value()) << name;
+    return read.error().message();
   };
   EXPECT_EQ(refusal_with("requests", "1/x"), "requests are not valid");
   EXPECT_EQ(refusal_with("later", "-2"), "first or later is not valid");
@@ -141,9 +140,9 @@ TEST(DeviceReport, AnAllocatorThatMakesNoSenseIsRefused) {
 TEST(DeviceReport, AnImpossibleFigureIsRefused) {
   auto report = nlohmann::ordered_json::parse(json_report(device_profile()));
   report["device"]["waitsMs"]["copy"] = -1;
-  std::string error;
-  EXPECT_FALSE(read_report(report.dump(), error).has_value());
-  EXPECT_THAT(error, HasSubstr("copy"));
+  const auto read = read_report(report.dump());
+  EXPECT_FALSE(read.has_value());
+  EXPECT_THAT(read.error().message(), HasSubstr("copy"));
 }
 
 TEST(DeviceReport, TextHasTheFiguresAndTheTables) {

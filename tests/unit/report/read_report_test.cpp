@@ -25,16 +25,15 @@ analysis::Profile kept_profile() {
 }
 
 void expect_refused(const std::string& text) {
-  std::string error;
-  EXPECT_FALSE(read_report(text, error).has_value()) << text.substr(0, 300);
-  EXPECT_NE(error, "");
+  const auto read = read_report(text);
+  EXPECT_FALSE(read.has_value()) << text.substr(0, 300);
+  EXPECT_NE(read.error().message(), "");
 }
 
 TEST(ReadReport, GivesBackWhatWasWritten) {
   const analysis::Profile profile = kept_profile();
-  std::string error;
-  const auto read = read_report(json_report(profile), error);
-  ASSERT_TRUE(read.has_value()) << error;
+  const auto read = read_report(json_report(profile));
+  ASSERT_TRUE(read.has_value()) << read.error().message();
   EXPECT_EQ(read->id, profile.id);
   EXPECT_EQ(read->entry_path, profile.entry_path);
   EXPECT_EQ(read->project_root, profile.project_root);
@@ -74,9 +73,8 @@ analysis::Profile full_profile() {
 
 TEST(ReadReport, LosesNothing) {
   const std::string written = json_report(full_profile());
-  std::string error;
-  auto read = read_report(written, error);
-  ASSERT_TRUE(read.has_value()) << error;
+  auto read = read_report(written);
+  ASSERT_TRUE(read.has_value()) << read.error().message();
   analysis::fit_models(*read);
   EXPECT_EQ(Json::diff(Json::parse(written), Json::parse(json_report(*read))), Json::array());
 }
@@ -118,8 +116,8 @@ TEST(ReadReport, RefusesEveryFieldThatIsWrong) {
   const std::set<std::string> may_be_unknown = {"/entry/batchSize", "/memory/peakBytes",
                                                 "/throughput/samplesPerSecond"};
   const Json good = shortened(Json::parse(json_report(full_profile())));
-  std::string error;
-  ASSERT_TRUE(read_report(good.dump(), error).has_value()) << error;
+  const auto read = read_report(good.dump());
+  ASSERT_TRUE(read.has_value()) << read.error().message();
   for (const char* place : {"/version",
                             "/id",
                             "/environment/python",

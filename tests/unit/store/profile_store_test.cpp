@@ -35,20 +35,35 @@ class ProfileStoreTest : public ::testing::Test {
  protected:
   ProfileStore open(const StoreBounds& bounds = {}) {
     ProfileStore store(bounds);
-    error_.clear();
-    EXPECT_TRUE(store.open(folder_.path().string(), notice_, error_)) << error_;
+    const auto opened = store.open(folder_.path().string());
+    EXPECT_TRUE(opened) << opened.error().message();
+    notice_ = *opened;
     return store;
   }
   void add(ProfileStore& store, const std::string& id, const std::string& report = "{}",
            const ProfileKey& under = key()) {
-    EXPECT_TRUE(store.add(under, kept(id), report, error_)) << error_;
+    const auto added = store.add(under, kept(id), report);
+    EXPECT_TRUE(added) << added.error().message();
   }
-  std::vector<std::string> ids(ProfileStore& store, const ProfileKey& under = key()) {
-    std::vector<std::string> found;
-    for (const KeptProfile& profile : store.find(under, error_)) {
-      found.push_back(profile.id);
+  static std::vector<std::string> ids(ProfileStore& store, const ProfileKey& under = key()) {
+    const auto found = store.find(under);
+    EXPECT_TRUE(found) << found.error().message();
+    std::vector<std::string> ids;
+    for (const KeptProfile& profile : *found) {
+      ids.push_back(profile.id);
     }
-    return found;
+    return ids;
+  }
+  static StoreTotals totals(ProfileStore& store) {
+    const auto totals = store.totals();
+    EXPECT_TRUE(totals) << totals.error().message();
+    return *totals;
+  }
+  /// Nothing when it is not stored.
+  static std::optional<std::string> report(ProfileStore& store, const std::string& id) {
+    auto report = store.report(id);
+    EXPECT_TRUE(report) << report.error().message();
+    return *report;
   }
   std::string file() const { return (folder_ / "profiles.sqlite").string(); }
   /// As another program, or a damage, would: with no part of ours.
@@ -58,53 +73,53 @@ class ProfileStoreTest : public ::testing::Test {
     ASSERT_EQ(sqlite3_exec(connection, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(connection);
     sqlite3_close(connection);
   }
-  void expect_refused(const std::string& words) {
+  void expect_refused(const std::string& reason) {
     ProfileStore store;
-    std::string error;
-    EXPECT_FALSE(store.open(folder_.path().string(), notice_, error));
-    EXPECT_THAT(error, HasSubstr(words));
-    EXPECT_THAT(error, HasSubstr(file()));
-    // What cannot be opened answers, and does nothing.
-    EXPECT_FALSE(store.add(key(), kept("a"), "{}", error));
-    EXPECT_THAT(store.find(key(), error), IsEmpty());
+    const auto opened = store.open(folder_.path().string());
+    ASSERT_FALSE(opened);
+    EXPECT_THAT(opened.error().message(), HasSubstr(reason));
+    EXPECT_THAT(opened.error().message(), HasSubstr(file()));
+    // Every other call then fails.
+    EXPECT_FALSE(store.add(key(), kept("a"), "{}"));
+    EXPECT_FALSE(store.find(key()));
   }
 
   TemporaryFolder folder_;
   std::string notice_;
-  std::string error_;
 };
 
 TEST_F(ProfileStoreTest, PutsAnotherReportInThePlaceOfOne) {
   ProfileStore store = open();
   add(store, "a", "{}");
   add(store, "b", "{}");
-  const std::int64_t before = store.totals(error_).bytes;
-  EXPECT_TRUE(store.replace("a", "{\"tried\": 96}", error_)) << error_;
-  EXPECT_EQ(store.report("a", error_), "{\"tried\": 96}");
-  EXPECT_EQ(store.report("b", error_), "{}");
-  EXPECT_EQ(store.totals(error_).bytes, before + 11);
+  const std::int64_t before = totals(store).bytes;
+  EXPECT_TRUE(store.replace("a", "{\"tried\": 96}"));
+  EXPECT_EQ(report(store, "a"), "{\"tried\": 96}");
+  EXPECT_EQ(report(store, "b"), "{}");
+  EXPECT_EQ(totals(store).bytes, before + 11);
   EXPECT_EQ(ids(store).size(), 2U);
-  EXPECT_TRUE(store.replace("gone", "{}", error_)) << error_;
-  EXPECT_EQ(store.totals(error_).profiles, 2);
+  EXPECT_TRUE(store.replace("gone", "{}"));
+  EXPECT_EQ(totals(store).profiles, 2);
 }
 
 TEST_F(ProfileStoreTest, KeepsWhatItWasGiven) {
   const Fingerprint fingerprint{{{"/project/entry.py", 12, "aa"}, {"/project/it's \"model\".py", 7, "bb"}}, true};
   {
     ProfileStore store = open();
-    EXPECT_TRUE(store.add(key(), kept("one", fingerprint), "{\"a\": 1}", error_)) << error_;
+    EXPECT_TRUE(store.add(key(), kept("one", fingerprint), "{\"a\": 1}"));
   }
   ProfileStore store = open();
-  const std::vector<KeptProfile> found = store.find(key(), error_);
+  const auto stored = store.find(key());
+  ASSERT_TRUE(stored) << stored.error().message();
+  const std::vector<KeptProfile>& found = *stored;
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].id, "one");
   EXPECT_EQ(found[0].created_s, 1'700'000'000);
   EXPECT_EQ(found[0].torch, "2.13.0");
   EXPECT_TRUE(found[0].fingerprint.whole);
   EXPECT_EQ(found[0].fingerprint.files, fingerprint.files);
-  EXPECT_EQ(store.report("one", error_), "{\"a\": 1}");
-  EXPECT_EQ(store.report("two", error_), std::nullopt);
-  EXPECT_EQ(error_, "");
+  EXPECT_EQ(report(store, "one"), "{\"a\": 1}");
+  EXPECT_EQ(report(store, "two"), std::nullopt);
   EXPECT_EQ(notice_, "");
 }
 
@@ -140,9 +155,9 @@ TEST_F(ProfileStoreTest, FindsTheNewestFirstUnderTheWholeKey) {
 
 TEST_F(ProfileStoreTest, RemovesOneWithItsFiles) {
   ProfileStore store = open();
-  EXPECT_TRUE(store.add(key(), kept("one", {{{"/a.py", 1, "aa"}}, true}), "{}", error_));
+  EXPECT_TRUE(store.add(key(), kept("one", {{{"/a.py", 1, "aa"}}, true}), "{}"));
   add(store, "two");
-  store.remove("one", error_);
+  EXPECT_TRUE(store.remove("one"));
   EXPECT_THAT(ids(store), ElementsAre("two"));
   SQLite::Database database(file());
   EXPECT_EQ(database.execAndGet("SELECT COUNT(*) FROM files").getInt(), 0);
@@ -153,7 +168,7 @@ TEST_F(ProfileStoreTest, DropsWhatWasNotUsedForTheLongestBeyondTheNumber) {
   for (const char* id : {"one", "two", "three"}) {
     add(store, id);
   }
-  EXPECT_TRUE(store.report("one", error_).has_value());  // used now
+  EXPECT_TRUE(report(store, "one").has_value());  // used now
   add(store, "four");
   EXPECT_THAT(ids(store), ElementsAre("four", "three", "one"));
 }
@@ -164,10 +179,11 @@ TEST_F(ProfileStoreTest, IsBoundedInBytes) {
     add(store, id, std::string(4000, 'x'));
   }
   EXPECT_THAT(ids(store), ElementsAre("three", "two"));
-  EXPECT_LE(store.totals(error_).bytes, 10'000);
-  EXPECT_FALSE(store.add(key(), kept("four"), std::string(10'001, 'x'), error_));
-  EXPECT_THAT(error_, HasSubstr("larger than all that is kept"));
-  EXPECT_EQ(store.totals(error_).profiles, 2);
+  EXPECT_LE(totals(store).bytes, 10'000);
+  const auto added = store.add(key(), kept("four"), std::string(10'001, 'x'));
+  ASSERT_FALSE(added);
+  EXPECT_THAT(added.error().message(), HasSubstr("larger than all that is kept"));
+  EXPECT_EQ(totals(store).profiles, 2);
 }
 
 TEST_F(ProfileStoreTest, ItsFileStaysBounded) {
@@ -175,7 +191,7 @@ TEST_F(ProfileStoreTest, ItsFileStaysBounded) {
   for (int i = 0; i < 60; ++i) {
     add(store, std::to_string(i), std::string(100'000, 'x'));
   }
-  EXPECT_EQ(store.totals(error_).profiles, 10);
+  EXPECT_EQ(totals(store).profiles, 10);
   EXPECT_LT(std::filesystem::file_size(file()), 3U << 20U);
 }
 
@@ -201,14 +217,12 @@ TEST_F(ProfileStoreTest, BeginsAnewWhenPagesAreDamaged) {
     damaged.seekp(8192);
     damaged << std::string(size - 8192, '\xA5');
   }
-  ProfileStore store;
-  std::string error;
-  store.open(folder_.path().string(), notice_, error);
-  // Wherever it is noticed, it is said, and what is added afterwards is kept.
-  store.find(key(), error);
-  EXPECT_THAT(notice_ + error, HasSubstr("damaged"));
-  EXPECT_TRUE(store.add(key(), kept("new"), "{}", error)) << error;
-  EXPECT_EQ(store.report("new", error), "{}");
+  ProfileStore store = open();
+  // The damage is reported by the call that notices it, and a profile added afterwards is stored.
+  const auto found = store.find(key());
+  EXPECT_THAT(notice_ + found.error().message(), HasSubstr("damaged"));
+  add(store, "new");
+  EXPECT_EQ(report(store, "new"), "{}");
   EXPECT_TRUE(std::filesystem::exists(file() + ".damaged"));
 }
 
@@ -218,11 +232,9 @@ TEST_F(ProfileStoreTest, AddsAfterADamageThatItMeetsWhileAdding) {
     add(store, "one");
   }
   std::filesystem::resize_file(file(), 5000);  // cut
-  ProfileStore store;
-  std::string error;
-  store.open(folder_.path().string(), notice_, error);
-  EXPECT_TRUE(store.add(key(), kept("new"), "{}", error)) << error;
-  EXPECT_EQ(store.report("new", error), "{}");
+  ProfileStore store = open();
+  add(store, "new");
+  EXPECT_EQ(report(store, "new"), "{}");
 }
 
 TEST_F(ProfileStoreTest, LeavesTheDatabaseOfAnotherProgramAlone) {
@@ -262,12 +274,11 @@ TEST_F(ProfileStoreTest, SaysThatTheDiskIsFull) {
   const auto ignored = ::signal(SIGXFSZ, SIG_IGN);
   const rlimit small{100'000, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-  std::string error;
-  const bool added = store.add(key(), kept("two"), std::string(1 << 20, 'x'), error);
+  const auto added = store.add(key(), kept("two"), std::string(1 << 20, 'x'));
   ::setrlimit(RLIMIT_FSIZE, &before);
   ::signal(SIGXFSZ, ignored);
-  EXPECT_FALSE(added);
-  EXPECT_THAT(error, HasSubstr("cannot be written"));
+  ASSERT_FALSE(added);
+  EXPECT_THAT(added.error().message(), HasSubstr("cannot be written"));
   EXPECT_THAT(ids(store), ElementsAre("one"));
   add(store, "three");
   EXPECT_THAT(ids(store), ElementsAre("three", "one"));
@@ -280,15 +291,14 @@ TEST_F(ProfileStoreTest, SeveralProcessesAddAtOnce) {
   for (int process = 0; process < kProcesses; ++process) {
     const pid_t child = ::fork();
     if (child == 0) {
-      std::string notice;
-      std::string error;
       ProfileStore store;
-      bool good = store.open(folder_.path().string(), notice, error);  // they make the tables at once, too
-      for (int i = 0; good && i < kEach; ++i) {
-        good = store.add(key(), kept(std::to_string(process) + "-" + std::to_string(i)), "{}", error);
+      const auto opened = store.open(folder_.path().string());  // they make the tables at once, too
+      base::Result<void> added = opened ? base::Result<void>() : opened.error();
+      for (int i = 0; added && i < kEach; ++i) {
+        added = store.add(key(), kept(std::to_string(process) + "-" + std::to_string(i)), "{}");
       }
-      std::cerr << error;
-      ::_exit(good ? 0 : 1);
+      std::cerr << added.error().message();
+      ::_exit(added ? 0 : 1);
     }
     children.push_back(child);
   }
@@ -298,7 +308,7 @@ TEST_F(ProfileStoreTest, SeveralProcessesAddAtOnce) {
     EXPECT_EQ(status, 0);
   }
   ProfileStore store = open();
-  EXPECT_EQ(store.totals(error_).profiles, kProcesses * kEach);
+  EXPECT_EQ(totals(store).profiles, kProcesses * kEach);
 }
 
 TEST(NewProfileId, IsOfItsOwnAndHexadecimal) {

@@ -56,7 +56,8 @@ class Trust : public ::testing::Test {
   }
   void agree(const IdentityOf& identity_of = file_identity) {
     leave_mark_for(project_ / "entry.py");
-    ASSERT_TRUE(add_trust(cache_, now(identity_of).value(), error_)) << error_;
+    const auto added = add_trust(cache_, now(identity_of).value());
+    ASSERT_TRUE(added) << added.error().message();
   }
   bool trusted(const IdentityOf& identity_of = file_identity) const {
     const auto found = now(identity_of);
@@ -67,7 +68,6 @@ class Trust : public ::testing::Test {
   const fs::path project_ = folder_ / "project";
   const fs::path cache_ = folder_ / "cache";
   const fs::path mark_ = project_ / ".git/ridgeline-consent";
-  std::string error_;
 };
 
 TEST_F(Trust, IsKept) {
@@ -83,7 +83,7 @@ TEST_F(Trust, IsOfOneEntry) {
   agree();
   const auto other = identify(project_ / "other.py", project_).value();
   EXPECT_FALSE(is_trusted(cache_, other));
-  ASSERT_TRUE(add_trust(cache_, other, error_));
+  ASSERT_TRUE(add_trust(cache_, other));
   EXPECT_TRUE(is_trusted(cache_, other));
   EXPECT_TRUE(trusted());
 }
@@ -158,7 +158,7 @@ TEST_F(Trust, EndsWithAWorktree) {
   leave_mark_for(tree / "entry.py");
   EXPECT_TRUE(fs::exists(project_ / ".git/worktrees/tree/ridgeline-consent"));
   EXPECT_FALSE(identity(forgetful).lasting);
-  ASSERT_TRUE(add_trust(cache_, identity(births), error_));
+  ASSERT_TRUE(add_trust(cache_, identity(births)));
   EXPECT_TRUE(is_trusted(cache_, identity(births)));
   const auto mark = identity(births).mark;
   fs::remove_all(tree);
@@ -180,7 +180,7 @@ TEST_F(Trust, EndsWithTheEntrysFolder) {
   fs::create_directory(entry.parent_path());
   std::ofstream(entry) << "\n";
   leave_mark_for(entry);
-  ASSERT_TRUE(add_trust(cache_, identify(entry, project_).value(), error_));
+  ASSERT_TRUE(add_trust(cache_, identify(entry, project_).value()));
   ASSERT_TRUE(is_trusted(cache_, identify(entry, project_).value()));
   fs::rename(entry.parent_path(), project_ / "before");
   fs::create_directory(entry.parent_path());
@@ -249,8 +249,9 @@ TEST_F(Trust, IsGivenToNobodyByADamagedFile) {
 }
 
 TEST_F(Trust, SaysWhyItIsNotKept) {
-  EXPECT_FALSE(add_trust(folder_ / "nowhere", now().value(), error_));
-  EXPECT_NE(error_.find("nowhere"), std::string::npos);
+  const auto added = add_trust(folder_ / "nowhere", now().value());
+  EXPECT_FALSE(added);
+  EXPECT_NE(added.error().message().find("nowhere"), std::string::npos);
 }
 
 TEST_F(Trust, IsBounded) {

@@ -45,9 +45,8 @@ TEST_F(WorkerRun, GivesWhatAGoodChildMeasured) {
   ASSERT_EQ(output->batches.size(), 1U);
   EXPECT_EQ(output->batches[0].batch_size, 32);
   EXPECT_EQ(output->batches[0].times_ns, std::vector<double>{1e6});
-  std::string problem;
-  const auto recording = recording::Recording::parse(output->batches[0].recording, problem);
-  ASSERT_TRUE(recording.has_value()) << problem;
+  const auto recording = recording::Recording::parse(output->batches[0].recording);
+  ASSERT_TRUE(recording.has_value()) << recording.error().message();
   EXPECT_EQ(recording->string(1), "a.py");
   EXPECT_EQ(finished.output, "hello from the user\n");
   EXPECT_THAT(stages_, Contains("record"));

@@ -10,16 +10,15 @@ namespace ridgeline::analysis {
 namespace {
 
 CachingAllocatorSettings parsed(std::string_view conf) {
-  std::string why_not;
-  const auto settings = parse_allocator_conf(conf, why_not);
-  EXPECT_TRUE(settings.has_value()) << conf << ": " << why_not;
-  return settings.value_or(CachingAllocatorSettings{});
+  const auto settings = parse_allocator_conf(conf);
+  EXPECT_TRUE(settings.has_value()) << conf << ": " << settings.error().message();
+  return settings ? *settings : CachingAllocatorSettings{};
 }
 
 std::string refusal(std::string_view conf) {
-  std::string why_not;
-  EXPECT_FALSE(parse_allocator_conf(conf, why_not).has_value()) << conf;
-  return why_not;
+  const auto settings = parse_allocator_conf(conf);
+  EXPECT_FALSE(settings.has_value()) << conf;
+  return settings.error().message();
 }
 
 TEST(AllocatorConf, NothingIsTheDefaults) {
@@ -64,7 +63,7 @@ TEST(AllocatorConf, RefusesWhatItCannotRead) {
 }
 
 TEST(AllocatorConf, HasNoModelOfOtherAllocators) {
-  EXPECT_EQ(refusal("backend:cudaMallocAsync"), "the allocator is cudaMallocAsync, which no model is of");
+  EXPECT_EQ(refusal("backend:cudaMallocAsync"), "the allocator is cudaMallocAsync, which is not modelled");
 }
 
 }  // namespace

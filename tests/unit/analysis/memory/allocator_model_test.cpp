@@ -193,11 +193,10 @@ AllocatorModel model_of(const Blocks& step, const std::vector<int>& sizes,
   for (const Recording& recording : recordings) {
     views.push_back(&recording);
   }
-  std::string why_not;
-  const auto ledger = match_allocations(views, why_not);
-  EXPECT_TRUE(ledger.has_value()) << why_not;
-  auto model = make_allocator_model(*ledger, sizes, views, {conf_of(settings), 0, 0}, why_not);
-  EXPECT_TRUE(model.has_value()) << why_not;
+  const auto ledger = match_allocations(views);
+  EXPECT_TRUE(ledger.has_value()) << ledger.error().message();
+  auto model = make_allocator_model(*ledger, sizes, views, {conf_of(settings), 0, 0});
+  EXPECT_TRUE(model.has_value()) << model.error().message();
   return *model;
 }
 
@@ -240,8 +239,8 @@ TEST(AllocatorModel, WithoutTheFirstIterationItIsTakenToBeLikeTheOthers) {
   const Recording plain = Recorder(step, 4).record(false);
   const Recording twice = Recorder(step, 8).record(false);
   const std::vector<const Recording*> views = {&plain, &twice};
-  std::string why_not;
-  const auto other = make_allocator_model(*match_allocations(views, why_not), {4, 8}, views, {}, why_not);
+  const auto ledger = match_allocations(views);
+  const auto other = make_allocator_model(*ledger, {4, 8}, views, {});
   ASSERT_TRUE(other.has_value());
   EXPECT_EQ(other->first.size(), model.first.size());
   for (const int batch_size : {1, 7, 50}) {
@@ -351,9 +350,7 @@ TEST(AllocatorModel, RandomSteps) {
 TEST(AllocatorModel, AStepOfTooManyRequestsHasNone) {
   Ledger ledger;
   ledger.allocations.resize(kMaxAllocatorEvents / 2 + 1);
-  std::string why_not;
-  EXPECT_FALSE(make_allocator_model(ledger, {1, 2}, {}, {}, why_not).has_value());
-  EXPECT_EQ(why_not, "the step allocates too often");
+  EXPECT_EQ(make_allocator_model(ledger, {1, 2}, {}, {}).error().message(), "the step allocates too often");
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ auto label_of(const Recording& recording) {
   };
 }
 
-std::optional<PeakModel> fit(const PlannedBlocks& step, const std::vector<int>& sizes, std::string* why_not = nullptr) {
+base::Result<PeakModel> fit(const PlannedBlocks& step, const std::vector<int>& sizes) {
   std::vector<Recording> recordings;
   for (const int size : sizes) {
     recordings.push_back(record(step, size));
@@ -83,9 +83,11 @@ std::optional<PeakModel> fit(const PlannedBlocks& step, const std::vector<int>& 
     views.push_back(&recordings[i]);
     samples.push_back({sizes[i], &recordings[i], label_of(recordings[i])});
   }
-  std::string ignored;
-  const auto ledger = match_allocations(views, why_not != nullptr ? *why_not : ignored);
-  return ledger.has_value() ? std::optional(fit_peak_model(samples, *ledger)) : std::nullopt;
+  const auto ledger = match_allocations(views);
+  if (!ledger) {
+    return ledger.error();
+  }
+  return fit_peak_model(samples, *ledger);
 }
 
 TEST(PeakModel, MovesToAnotherInstantAsTheBatchGrows) {
@@ -179,16 +181,14 @@ TEST(PeakModel, OfAStepThatNeedsTheSameAtEveryBatchSizeDoesNotGrow) {
 }
 
 TEST(PeakModel, SaysWhyThereIsNone) {
-  std::string why_not;
-  EXPECT_FALSE(fit({{1, 2, linear(3, 4)}}, {2}, &why_not).has_value());
-  EXPECT_EQ(why_not, "it needs two batch sizes");
+  EXPECT_EQ(fit({{1, 2, linear(3, 4)}}, {2}).error().message(), "at least two batch sizes are needed");
 
   RecordingBuilder full;
   full.iteration(1000, 2000);
   full.columns.loss[static_cast<std::size_t>(recording::Loss::kMemory)] = 1;
   const Recording recording = full.build();
-  EXPECT_FALSE(match_allocations(std::vector<const Recording*>{&recording, &recording}, why_not));
-  EXPECT_EQ(why_not, "a recording was full");
+  const std::vector<const Recording*> both = {&recording, &recording};
+  EXPECT_EQ(match_allocations(both).error().message(), "a recording was full");
 
   PlannedBlocks other;  // every allocation is of another line at another batch size
   for (std::uint64_t i = 0; i < 1500; ++i) {
@@ -197,8 +197,7 @@ TEST(PeakModel, SaysWhyThereIsNone) {
     other.push_back({i + 1, 0, at_two, 1});
     other.push_back({i + 1, 0, at_four, 2});
   }
-  EXPECT_FALSE(fit(other, {2, 4}, &why_not).has_value());
-  EXPECT_EQ(why_not, "the step allocates in another order at each batch size");
+  EXPECT_EQ(fit(other, {2, 4}).error().message(), "the step allocates in a different order at each batch size");
 }
 
 /// Random steps of linear blocks: exact at every batch size. With blocks that are not: exact at the sampled ones.

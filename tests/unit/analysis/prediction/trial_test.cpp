@@ -84,9 +84,8 @@ TEST(WhyNotTried, RefusesWhatTakesTooLong) {
 
 TEST(WithTrial, PutsTheMeasuredFigureInThePlaceOfThePredictedOne) {
   const Profile profile = profile_at_8();
-  std::string why_not;
-  const auto known = with_trial(profile, run_of(12, 40, 2345), 12, why_not);
-  ASSERT_TRUE(known.has_value()) << why_not;
+  const auto known = with_trial(profile, run_of(12, 40, 2345), 12);
+  ASSERT_TRUE(known.has_value()) << known.error().message();
   const BatchPrediction batch = predicted(*known, 12);
   ASSERT_TRUE(batch.measured.has_value());
   EXPECT_EQ(batch.measured->origin, Origin::kTried);
@@ -101,9 +100,8 @@ TEST(WithTrial, PutsTheMeasuredFigureInThePlaceOfThePredictedOne) {
 
 TEST(WithTrial, ScalesToTheMachineAsItWasAndSaysSo) {
   const Profile profile = profile_at_8();
-  std::string why_not;
-  const auto known = with_trial(profile, run_of(12, 40, 2200, 1.25), 12, why_not);
-  ASSERT_TRUE(known.has_value()) << why_not;
+  const auto known = with_trial(profile, run_of(12, 40, 2200, 1.25), 12);
+  ASSERT_TRUE(known.has_value()) << known.error().message();
   const Measurement measured = *predicted(*known, 12).measured;
   EXPECT_NEAR(measured.ms.value, 40, 1e-9);
   EXPECT_LT(measured.ms.low, 40 * 0.99) << "what is scaled is less certain than what was measured";
@@ -117,16 +115,15 @@ TEST(WithTrial, TakesAFailureForAnObservation) {
   Profile run = run_of(12, 40, 2200);
   run.checks.clear();
   run.skipped = {{12, protocol::FailureKind::kOutOfMemory, "too much"}};
-  std::string why_not;
-  const auto known = with_trial(profile, run, 12, why_not);
-  ASSERT_TRUE(known.has_value()) << why_not;
+  const auto known = with_trial(profile, run, 12);
+  ASSERT_TRUE(known.has_value()) << known.error().message();
   EXPECT_EQ(predicted(*known, 12).fits, false);
   EXPECT_EQ(predicted(*known, 12).failed->kind, protocol::FailureKind::kOutOfMemory);
   EXPECT_EQ(predicted(*known, 14).fits, false);
   EXPECT_FALSE(predicted(*known, 14).failed.has_value());
   EXPECT_EQ(predicted(*known, 10).fits, true);
 
-  const auto again = with_trial(*known, run_of(12, 40, 2200), 12, why_not);
+  const auto again = with_trial(*known, run_of(12, 40, 2200), 12);
   EXPECT_FALSE(predicted(*again, 12).failed.has_value()) << "it has run since";
   EXPECT_EQ(predicted(*again, 12).fits, true);
 }
@@ -134,13 +131,11 @@ TEST(WithTrial, TakesAFailureForAnObservation) {
 TEST(WithTrial, IsOfTheStepThatWasProfiled) {
   Profile run = run_of(12, 40, 2200);
   run.peak_bytes *= 2;
-  std::string why_not;
-  EXPECT_FALSE(with_trial(profile_at_8(), run, 12, why_not).has_value());
-  EXPECT_THAT(why_not, HasSubstr("memory"));
+  EXPECT_THAT(with_trial(profile_at_8(), run, 12).error().message(), HasSubstr("memory"));
   run = run_of(12, 40, 2200);
   run.batch_size = 4;
   run.time_samples[0].batch_size = 4;
-  EXPECT_FALSE(with_trial(profile_at_8(), run, 12, why_not).has_value());
+  EXPECT_FALSE(with_trial(profile_at_8(), run, 12).has_value());
 }
 
 }  // namespace
