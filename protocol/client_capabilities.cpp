@@ -103,7 +103,7 @@ ClientCapabilities read_client_capabilities(const Json& all) {
   read.inlay_hint.resolve_tooltip = lists(hint, {"resolveSupport", "properties"}, "tooltip");
 
   const Json& published = at(all, {"textDocument", "publishDiagnostics"});
-  // A client that cannot be asked to pull again would miss what a profile finds while nobody types.
+  // A client that cannot be asked to pull again would miss diagnostics of a profile that ends while nobody types.
   read.diagnostics.pull = present(all, {"textDocument", "diagnostic"}) && read.workspace.diagnostics_refresh;
   for (const Json* kind : {&published, &at(all, {"textDocument", "diagnostic"})}) {
     read.diagnostics.related_information |= flag(*kind, {"relatedInformation"});

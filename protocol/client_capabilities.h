@@ -1,4 +1,4 @@
-// What a client says of itself when it begins: `initialize`, as far as we use it.
+// What a client announces in `initialize`, as far as we use it.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,15 @@
 
 namespace ridgeline::protocol {
 
-/// What the client can do. Whatever is missing, or is not what it should be, is read as "cannot".
+/// What the client supports. Members that are missing or invalid are read as unsupported.
 struct ClientCapabilities {
-  std::vector<std::string> position_encodings;  ///< as offered, the most wanted first; empty: it says nothing
+  std::vector<std::string> position_encodings;  ///< as offered, the preferred one first; empty: not announced
 
   struct Workspace {
     bool apply_edit = false;
     bool document_changes = false;  ///< knows WorkspaceEdit.documentChanges
     bool configuration = false;     ///< answers workspace/configuration
-    bool folders = false;           ///< has workspace folders, and tells when they change
+    bool folders = false;           ///< has workspace folders, and notifies of changes
     bool code_lens_refresh = false;
     bool inlay_hint_refresh = false;
     bool diagnostics_refresh = false;
@@ -68,7 +68,7 @@ struct ClientCapabilities {
     bool show_document = false;
   } window;
 
-  Json experimental{};  ///< as it came
+  Json experimental{};  ///< unchanged
 };
 
 struct InitializeParams {

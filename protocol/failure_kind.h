@@ -57,14 +57,14 @@ struct FailureKindInfo {
   FailureKind kind;
   std::string_view name;  ///< in messages, reports and diagnostics
   int exit_code;          ///< of a command; 0: happens in an editor only
-  bool output_explains;   ///< what the process wrote last may tell more
-  bool ended_on_purpose;  ///< nothing went wrong: somebody decided that it should not run, or not go on
+  bool output_explains;   ///< the last output of the process may explain it
+  bool ended_on_purpose;  ///< not an error: it was cancelled, replaced or not permitted
 };
 
 /// The row of a kind.
 const FailureKindInfo& info_of(FailureKind kind);
 inline std::string_view name_of(FailureKind kind) { return info_of(kind).name; }
-/// Nothing for a name that no kind has.
+/// Nothing for an unknown name.
 std::optional<FailureKind> failure_kind_named(std::string_view name);
 
 }  // namespace ridgeline::protocol

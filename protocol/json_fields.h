@@ -1,4 +1,4 @@
-// Reading and writing members of JSON objects, with words for what is wrong with them.
+// Reading and writing members of JSON objects, with messages for what is invalid.
 #pragma once
 
 #include <cmath>
@@ -11,8 +11,7 @@
 
 namespace ridgeline::protocol {
 
-/// Something in the parameters of a request is not as it has to be. A handler that throws it answers InvalidParams with
-/// these words.
+/// A parameter of a request is invalid. A handler that throws it answers InvalidParams with this message.
 struct InvalidValue : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -43,7 +42,7 @@ T value_as(const nlohmann::json& value) {
   }
 }
 
-/// The member as a T. Throws InvalidValue, which names the member, when it is missing or is none.
+/// The member as a T. Throws InvalidValue, which names the member, when it is missing or has another type.
 template <typename T>
 T member(const nlohmann::json& object, const char* name) {
   const auto found = object.is_object() ? object.find(name) : object.end();

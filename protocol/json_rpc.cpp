@@ -98,8 +98,8 @@ Shape shape_of(std::string_view text) {
   return shape;
 }
 
-Malformed invalid(std::string words, std::optional<RequestId> id = {}) {
-  return {{error_code::kInvalidRequest, std::move(words)}, std::move(id)};
+Malformed invalid(std::string message, std::optional<RequestId> id = {}) {
+  return {{error_code::kInvalidRequest, std::move(message)}, std::move(id)};
 }
 
 std::variant<Message, Malformed> read_call(Json& json, const std::optional<RequestId>& id) {
@@ -131,9 +131,9 @@ std::variant<Message, Malformed> read_response(Json& json, const std::optional<R
                : malformed;
   }
   try {
-    ResponseError told{member<int>(*error, "code"), member<std::string>(*error, "message"),
-                       error->value("data", Json())};
-    return Response{id, std::move(told)};
+    ResponseError response_error{member<int>(*error, "code"), member<std::string>(*error, "message"),
+                                 error->value("data", Json())};
+    return Response{id, std::move(response_error)};
   } catch (const InvalidValue&) {
     return malformed;
   }
@@ -208,7 +208,7 @@ std::variant<Message, Malformed> parse_message(std::string_view text) {
     }
     return read_message(Json::parse(mended));
   } catch (const Json::exception& problem) {
-    return Malformed{{error_code::kParseError, words_of(problem)}};
+    return Malformed{{error_code::kParseError, message_of(problem)}};
   }
 }
 
@@ -216,10 +216,10 @@ std::string encode(const Message& message) {
   return body_of(message).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string words_of(const Json::exception& problem) {
-  const std::string words = problem.what();
-  const std::size_t mark = words.find("] ");
-  return words.starts_with('[') && mark != std::string::npos ? words.substr(mark + 2) : words;
+std::string message_of(const Json::exception& problem) {
+  const std::string message = problem.what();
+  const std::size_t mark = message.find("] ");
+  return message.starts_with('[') && mark != std::string::npos ? message.substr(mark + 2) : message;
 }
 
 std::string to_text(const RequestId& id) { return to_json(id).dump(-1, ' ', false, Json::error_handler_t::replace); }

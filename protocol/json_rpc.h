@@ -1,4 +1,4 @@
-// JSON-RPC 2.0 messages as values: read from text that nobody vouches for, written as text.
+// JSON-RPC 2.0 messages as values: read from untrusted text, written as text.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +22,13 @@ inline constexpr int kInvalidParams = -32602;
 inline constexpr int kInternalError = -32603;
 inline constexpr int kServerNotInitialized = -32002;
 inline constexpr int kUnknownErrorCode = -32001;
-inline constexpr int kRequestFailed = -32803;    ///< valid, and it failed nevertheless
-inline constexpr int kServerCancelled = -32802;  ///< the server gave it up; only of requests that say so
-inline constexpr int kContentModified = -32801;  ///< what the request speaks of has changed
+inline constexpr int kRequestFailed = -32803;    ///< the request was valid, but it failed
+inline constexpr int kServerCancelled = -32802;  ///< by the server; only for requests that allow it
+inline constexpr int kContentModified = -32801;  ///< the document has changed since the request
 inline constexpr int kRequestCancelled = -32800;
 }  // namespace error_code
 
-/// What a request is known by. Also what a progress is known by: LSP gives both the same type.
+/// Identifies a request. LSP gives progress tokens the same type.
 using RequestId = std::variant<std::int64_t, std::string>;
 using ProgressToken = RequestId;
 
@@ -50,33 +50,33 @@ struct ResponseError {
 };
 
 struct Response {
-  std::optional<RequestId> id;  ///< nothing: of a request that could not be read
+  std::optional<RequestId> id;  ///< nothing: the request could not be read
   std::variant<Json, ResponseError> outcome;
 };
 
 using Message = std::variant<Request, Notification, Response>;
 
-/// Text that is no message: what to answer.
+/// The text is not a valid message: what to answer.
 struct Malformed {
   ResponseError error;
   std::optional<RequestId> id{};
-  bool is_response = false;  ///< a response that makes no sense: nothing is answered to it
+  bool is_response = false;  ///< an invalid response: it is not answered
 };
 
 inline constexpr std::size_t kMaxNesting = 128;
 inline constexpr std::size_t kMaxJsonValues = std::size_t{1} << 20U;
 
-/// Reads one message. Of a member that stands there twice, the last counts; unknown members are ignored; half a
+/// Reads one message. If a member occurs twice, the last one counts; unknown members are ignored; half a
 /// surrogate pair becomes U+FFFD, as an editor may send it while a pair is typed. Batches, which LSP does not have, are
-/// malformed, and so is what is nested deeper than kMaxNesting or has more than kMaxJsonValues values. Never throws but
-/// for want of memory.
+/// malformed, and so is what is nested deeper than kMaxNesting or has more than kMaxJsonValues values. Throws
+/// nothing but std::bad_alloc.
 std::variant<Message, Malformed> parse_message(std::string_view text);
 
-/// As text, on one line. What is not UTF-8 is replaced by U+FFFD. An error's message is made inert: editors show it.
+/// As text, on one line. Invalid UTF-8 is replaced by U+FFFD. An error's message is escaped, since editors show it.
 std::string encode(const Message& message);
 
-/// Without the library's own mark: "[json.exception.parse_error.101] ".
-std::string words_of(const Json::exception& problem);
+/// The message without the library's prefix: "[json.exception.parse_error.101] ".
+std::string message_of(const Json::exception& problem);
 
 /// For logs: 7 or "abc".
 std::string to_text(const RequestId& id);

@@ -34,7 +34,7 @@ struct FrameError {
 /// A message as a frame.
 std::string encode_message(std::string_view json);
 
-/// Turns a stream of bytes into frames. After an error it gives nothing but that error.
+/// Turns a stream of bytes into frames. After an error it returns nothing but that error.
 class FrameDecoder {
  public:
   void feed(std::string_view bytes);

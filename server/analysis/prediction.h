@@ -49,7 +49,7 @@ struct BatchPrediction {
   /// The most that a device's caching allocator reserves, in bytes; absent without a device, and where many batch sizes
   /// are predicted at once.
   std::optional<double> reserved_bytes;
-  bool extrapolated = false;  ///< outside of the sampled batch sizes
+  bool extrapolated = false;  ///< outside the sampled batch sizes
   /// Into the capacity: the peak, or all that the device's allocator needs. Absent when one of them is unknown.
   std::optional<bool> fits;
   std::optional<Measurement> measured;

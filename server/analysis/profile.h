@@ -35,7 +35,7 @@ inline constexpr std::array<const char*, kCategoryCount> kCategoryLabels = {
 using ByPhase = std::array<double, kPhaseCount>;
 using ByCategory = std::array<std::uint64_t, kCategoryCount>;
 
-/// A place in a source file. `file` is relative to the project root with '/', or absolute outside of it.
+/// A place in a source file. `file` is relative to the project root with '/', or absolute outside it.
 /// An empty file means that there is no such place.
 struct Location {
   std::string file;
@@ -271,7 +271,7 @@ struct PeakPart {
 
 /// Allocations of one operation and line whose size is not linear in the batch size.
 struct NotLinear {
-  std::string operation;             ///< empty: allocated outside of operations
+  std::string operation;             ///< empty: allocated outside operations
   Location location;                 ///< of the user's innermost line, when there was one
   std::vector<std::uint64_t> bytes;  ///< at each sampled batch size, ascending; all its allocations together
 };
@@ -323,7 +323,7 @@ struct AllocatorModel {
 struct Check {
   TimeSample time;
   std::uint64_t peak_bytes = 0;
-  bool extrapolated = false;             ///< outside of the sampled batch sizes
+  bool extrapolated = false;             ///< outside the sampled batch sizes
   std::optional<Estimate> predicted_ms;  ///< absent: the model says nothing there
   std::optional<Estimate> predicted_peak_bytes;
   std::optional<std::uint64_t> peak_reserved_bytes;  ///< of a device's caching allocator; absent without one

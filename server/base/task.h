@@ -1,4 +1,4 @@
-// What is a story in time, as one function: coroutines on an Asio loop.
+// Coroutines on an Asio loop: a sequence of asynchronous steps as one function.
 #pragma once
 
 #include <boost/asio/async_result.hpp>
@@ -23,7 +23,7 @@ namespace ridgeline::base {
 template <typename T>
 using Task = boost::asio::awaitable<T>;
 
-/// Ends a task whose owner is gone: nobody waits for it any more.
+/// Thrown to end a task whose owner has been destroyed.
 struct OwnerGone {};
 
 /// Starts `task` on the loop. One that throws OwnerGone just ends; anything else that it throws leaves loop.run().
@@ -39,7 +39,7 @@ inline void start(boost::asio::io_context& loop, Task<void> task) {
 }
 
 /// Waits for what `begin` reports by the function that it is given: `void(T)`, copyable, to be called once and on the
-/// loop. When all copies are destroyed uncalled, the task ends where it stands, as if OwnerGone were thrown.
+/// loop. When all copies are destroyed uncalled, the task ends there, as if OwnerGone were thrown.
 template <typename T, typename Begin>
 Task<T> callback(Begin begin) {
   return boost::asio::async_initiate<const boost::asio::use_awaitable_t<>, void(T)>(
@@ -50,7 +50,7 @@ Task<T> callback(Begin begin) {
       boost::asio::use_awaitable, std::move(begin));
 }
 
-/// The task's value; throws OwnerGone when the owner of `lifetime` has gone meanwhile.
+/// The task's value; throws OwnerGone when the owner of `lifetime` has been destroyed meanwhile.
 template <typename T>
 Task<T> while_alive(const Lifetime& lifetime, Task<T> task) {
   const auto alive = lifetime.watch();

@@ -9,7 +9,7 @@ inline constexpr int kExitUsage = 2;
 inline constexpr int kExitEnvironment = 3;  ///< the interpreter, torch, the compiler, the cache
 inline constexpr int kExitCancelled = 130;
 
-/// Why a command ends early; what there is to say stands on stderr.
+/// Why a command ends early; the reason has been written to stderr.
 struct ExitCode {
   int value = kExitOk;
 };

@@ -56,7 +56,7 @@ std::string failure_text(const profiling::RunFailure& failure, const std::string
     }
   }
   if (protocol::info_of(failure.kind).output_explains && !failure.output.empty()) {
-    text += "The process wrote last:\n" + last_lines(failure.output, 20);
+    text += "Last output of the process:\n" + last_lines(failure.output, 20);
     text += text.ends_with('\n') ? "" : "\n";
   }
   return printable_lines(text);

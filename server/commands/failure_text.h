@@ -1,4 +1,4 @@
-// A failure in words for a terminal, and the exit code that goes with it.
+// A failure as text for a terminal, and the exit code that goes with it.
 #pragma once
 
 #include <string>

@@ -36,11 +36,11 @@ std::string absolute(const std::string& path) {
   return text;
 }
 
-/// Null, with the reason said, for what is no file that can be read.
+/// Null, after printing the reason, when the file cannot be read.
 std::shared_ptr<std::ifstream> opened(const std::string& path) {
   std::error_code problem;
   if (std::filesystem::is_directory(path, problem)) {
-    print_error(path + " is a folder: name the trace in it.");
+    print_error(path + " is a folder: name a trace in it.");
     return nullptr;
   }
   auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
@@ -55,7 +55,7 @@ imports::ByteSource bytes_of(const std::shared_ptr<std::ifstream>& file) {
   return [file](std::span<char> buffer) {
     file->read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
     if (file->bad()) {
-      throw imports::ImportError("The trace cannot be read to its end.");
+      throw imports::ImportError("The trace cannot be read completely.");
     }
     return static_cast<std::size_t>(file->gcount());
   };
@@ -90,10 +90,10 @@ int run(const ImportOptions& options, const Output& output) {
 void add_import_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ImportOptions>();
   auto output = std::make_shared<Output>();
-  CLI::App* command = app.add_subcommand("import", "Analyse a trace that torch.profiler wrote, also elsewhere.");
+  CLI::App* command = app.add_subcommand("import", "Analyse a trace of torch.profiler, also one from another machine.");
   command->add_option("TRACE", options->trace, "Chrome trace of torch.profiler, plain or gzip")->required();
   command->add_option("--project-root", options->project_root, "Folder whose lines are the user's");
-  command->add_option("--batch-size", options->batch_size, "Samples in one iteration: a trace does not tell")
+  command->add_option("--batch-size", options->batch_size, "Samples in one iteration: a trace does not record it")
       ->check(CLI::Range(1, analysis::kMaxBatchSize));
   add_output_options(*command, output);
   command->callback([options, output, &exit_code] { exit_code = run(*options, *output); });

@@ -7,7 +7,7 @@ namespace ridgeline::commands {
 
 namespace {
 
-/// For an editor to come back: a laptop that was closed over lunch finds its session again.
+/// For an editor to reconnect: long enough for a laptop that was closed over lunch.
 constexpr std::chrono::hours kPatience{2};
 
 }  // namespace
@@ -45,7 +45,7 @@ void Links::wait_for_return(const std::string& id) {
   found->second.patience.expires_after(kPatience);
   found->second.patience.async_wait([link = found->second.transport](const auto& problem) {
     if (const auto waiting = link.lock(); waiting != nullptr && !problem && !waiting->attached()) {
-      waiting->give_up("the editor did not come back");
+      waiting->give_up("the editor did not reconnect");
     }
   });
 }

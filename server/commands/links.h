@@ -15,12 +15,12 @@ namespace ridgeline::commands {
 /// Lives on the loop.
 class Links {
  public:
-  /// `on_link`: somebody new, to be served.
+  /// `on_link`: a new link, to be served.
   Links(boost::asio::io_context& loop, std::function<void(std::shared_ptr<transport::Transport>)> on_link)
       : loop_(loop), on_link_(std::move(on_link)) {}
 
-  /// A connection that began with a greeting, which it will give again: of a new link, or of one that goes on. One that
-  /// says it has received messages of a link that is not here is told so and closed.
+  /// A connection that began with a greeting, which it will deliver again: of a new link, or of one that resumes. One
+  /// that says it has received messages of a link that is not here gets `gone` and is closed.
   void connected(const std::shared_ptr<transport::Transport>& connection, const transport::LinkGreeting& greeting);
   /// Forgets all; their sessions have been ended.
   void stop() { links_.clear(); }

@@ -18,13 +18,13 @@ namespace ridgeline::commands {
 
 namespace {
 
-/// A pipe that poll(2) calls writable takes PIPE_BUF bytes without waiting. Messages have words of clients in them.
+/// A pipe that poll(2) calls writable takes PIPE_BUF bytes without waiting. Messages quote text from clients.
 class StandardErrorSink : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::details::log_msg shown = message;
-    const std::string words = report::printable(std::string_view(message.payload.data(), message.payload.size()));
-    shown.payload = words;
+    const std::string text = report::printable(std::string_view(message.payload.data(), message.payload.size()));
+    shown.payload = text;
     spdlog::memory_buf_t line;
     formatter_->format(shown, line);
     pollfd standard_error{STDERR_FILENO, POLLOUT, 0};

@@ -36,13 +36,13 @@ bool wants_color() {
 }  // namespace
 
 CLI::Validator number_in(double low, double high) {
-  const std::string words = fmt::format("a number from {} to {}", low, high);
+  const std::string range = fmt::format("a number from {} to {}", low, high);
   return {[=](const std::string& text) {
             double value = std::nan("");
             const bool good = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
-            return good ? std::string() : text + " is not " + words;
+            return good ? std::string() : text + " is not " + range;
           },
-          words};
+          range};
 }
 
 void add_place_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
@@ -54,7 +54,7 @@ void add_time_limit_option(CLI::App& command, const std::shared_ptr<profiling::P
   command
       .add_option_function<int>(
           "--time-limit", [request](int seconds) { request->time_limit = std::chrono::seconds(seconds); },
-          "Seconds after which it is stopped")
+          "Seconds after which the run is stopped")
       ->check(CLI::Range(1, 86400));
 }
 
@@ -65,10 +65,10 @@ void add_profile_options(CLI::App& command, const std::shared_ptr<profiling::Pro
       ->check(CLI::Range(1, 1 << 24));
   command
       .add_option("--check-sizes", request->check_sizes,
-                  "Batch sizes to run too, kept out of the models, to see how far off they are")
+                  "Further batch sizes to run, to check the predictions of the models")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 24));
-  command.add_option("--device", request->device, "cpu: run on the CPU also what asks for CUDA")
+  command.add_option("--device", request->device, "cpu: run on the CPU even where the code asks for CUDA")
       ->check(CLI::IsMember({"cpu"}));
   add_place_options(command, request);
   command.add_option("--time-budget", request->time_budget_seconds, "Seconds for timing the bare step")

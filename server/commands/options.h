@@ -10,7 +10,7 @@
 
 namespace ridgeline::commands {
 
-/// A number from `low` to `high`. CLI::Range lets pass what is no number at all.
+/// A number from `low` to `high`. CLI::Range accepts text that is not a number.
 CLI::Validator number_in(double low, double high);
 
 /// --python and --project-root: where the user's code runs, and what of it is theirs.

@@ -1,4 +1,4 @@
-// `ridgeline predict ENTRY`: what another batch size would bring, from the stored profile or a new one.
+// `ridgeline predict ENTRY`: predicts another batch size, from the stored profile or a new one.
 #pragma once
 
 #include <CLI/CLI.hpp>

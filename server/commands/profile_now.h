@@ -1,4 +1,4 @@
-// Profiles an entry point with a person looking on: progress, what went wrong, and the result kept.
+// Profiles an entry point for a person at a terminal: shows progress and errors, and keeps the profile.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace ridgeline::commands {
 
-/// Where the request leads; else the failure is on stderr.
+/// What the request resolves to; a failure is written to stderr.
 base::Result<profiling::Target, ExitCode> find_target_or_report(const profiling::ProfileRequest& request);
 
-/// Profiles, and keeps the profile; else the failure is on stderr. A profile that could not be kept is a warning there.
+/// Profiles, and keeps the profile. A failure is written to stderr, and so is a warning when it could not be kept.
 base::Result<profiling::ProfileRun, ExitCode> profile_now(const profiling::ProfileRequest& request,
                                                           const profiling::Target& target);
 

@@ -47,7 +47,7 @@ void run_in_short_slices() {
   }
 }
 
-/// Runs the loop to its end, whatever is thrown on the way: a daemon that serves many does not die of one.
+/// Runs the loop to its end, whatever is thrown on the way: one client's error must not end the sessions of the others.
 void run_to_end(asio::io_context& loop) {
   for (;;) {
     try {
@@ -101,12 +101,12 @@ void add_serve_command(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(0, 65535));
   where->require_option(0, 1);
   command->add_option("--token-file", options->token_file,
-                      "File of the token that clients show when we listen on a port; made when it is missing");
+                      "File with the token that clients must send when listening on a port; created if it is missing");
   command
       ->add_option("--idle-exit", options->idle_exit_s,
-                   "Seconds after which a daemon that listens ends, when no client needs it; 0: never")
+                   "Seconds without a client after which a listening daemon exits; 0: never")
       ->check(CLI::Range(0, 1 << 30));
-  command->add_option("--clientProcessId", options->process, "Process of the client: we end when it does")
+  command->add_option("--clientProcessId", options->process, "Process id of the client: the daemon exits when it ends")
       ->check(CLI::Range(1, std::numeric_limits<pid_t>::max()));
   command
       ->add_option_function<std::vector<std::string>>(

@@ -22,7 +22,7 @@ class Meter {
  public:
   explicit Meter(const TokenLimits& limits) : limits_(limits) {}
 
-  void look_at(std::string_view bytes) {
+  void measure(std::string_view bytes) {
     for (std::size_t at = 0; at < bytes.size();) {
       at = kind_ == Kind::kString ? in_string(bytes, at) : outside(bytes, at);
     }
@@ -94,8 +94,8 @@ class Meter {
   TokenLimits limits_;
   Kind kind_ = Kind::kGap;
   bool escaped_ = false;      ///< the string's next byte is
-  std::uint64_t offset_ = 0;  ///< of the bytes that are looked at
-  std::uint64_t begin_ = 0;   ///< of what goes on
+  std::uint64_t offset_ = 0;  ///< of the bytes that are measured
+  std::uint64_t begin_ = 0;   ///< of the token that is open
   std::size_t length_ = 0;    ///< likewise
 };
 
@@ -105,7 +105,7 @@ ByteSource bounded_json(ByteSource source, const TokenLimits& limits) {
   auto meter = std::make_shared<Meter>(limits);
   return [meter, source = std::move(source)](std::span<char> buffer) {
     const std::size_t count = source(buffer);
-    meter->look_at(std::string_view(buffer.data(), count));
+    meter->measure(std::string_view(buffer.data(), count));
     return count;
   };
 }

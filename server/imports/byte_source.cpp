@@ -33,7 +33,7 @@ class Decompressor {
     }
     const std::size_t count = open_ ? inflate_into(buffer) : copy_into(buffer);
     if (count > left_) {
-      throw ImportError("The trace is larger than what is read of one.");
+      throw ImportError("The trace is larger than the limit of an import.");
     }
     left_ -= count;
     return count;
@@ -49,7 +49,7 @@ class Decompressor {
     }
     constexpr int kGzipOnly = 16 + MAX_WBITS;
     if (inflateInit2(&stream_, kGzipOnly) != Z_OK) {
-      throw ImportError("There is no memory to decompress the trace.");
+      throw ImportError("There is not enough memory to decompress the trace.");
     }
     open_ = true;
   }
@@ -101,7 +101,7 @@ class Decompressor {
       if (result == Z_STREAM_END) {
         between_members_ = member_ended_ = true;
       } else if (result != Z_OK && result != Z_BUF_ERROR) {
-        throw ImportError("The trace is damaged: its compressed data makes no sense.");
+        throw ImportError("The trace is damaged: its compressed data is invalid.");
       }
     }
     return room - stream_.avail_out;

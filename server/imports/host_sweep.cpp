@@ -257,7 +257,7 @@ class Sweeper {
     if (event.kind == EventKind::kAnnotation || name.starts_with("Optimizer.") || name.starts_with("enumerate(")) {
       return Scope::kUser;
     }
-    // A node is recorded twice: with its hooks, and inside of that by itself.
+    // A node is recorded twice: with its hooks, and inside that by itself.
     const bool inside_hooked = parent != kNone && is_hooked_node(parent, name);
     return inside_hooked || is_autograd_node(event, name) ? Scope::kBackward : Scope::kFunction;
   }

@@ -13,7 +13,8 @@ const char* memory_warning(MemoryKnown memory) {
     case MemoryKnown::kNothing:
       return "The trace has no memory events (profile_memory=True), so nothing is known about memory.";
     case MemoryKnown::kChanges:
-      return "The trace does not tell what was allocated before it began, so the peak is unknown: the memory of lines "
+      return "The trace does not record what was allocated before it began, so the peak is unknown: the memory of "
+             "lines "
              "and modules is what was allocated during the trace.";
     case MemoryKnown::kAll:
       break;

@@ -108,7 +108,7 @@ class Handler : public nlohmann::json_sax<json> {
   bool parse_error(std::size_t position, const std::string& /*token*/, const json::exception& /*problem*/) override {
     throw ImportError(buffer_.ended() ? "The trace ends too early, after " + std::to_string(position) +
                                             " bytes: its last part is missing."
-                                      : "The trace is no valid JSON at byte " + std::to_string(position) + ".");
+                                      : "The trace is not valid JSON at byte " + std::to_string(position) + ".");
   }
 
   Trace take() {
@@ -117,8 +117,9 @@ class Handler : public nlohmann::json_sax<json> {
     }
     if (builder_.is_legacy()) {
       throw ImportError(
-          "The trace is one of the old autograd profiler (torch.autograd.profiler), which is not read: record it with "
-          "torch.profiler.");
+          "The trace is one of the old autograd profiler (torch.autograd.profiler), which cannot be imported: record "
+          "it "
+          "with torch.profiler.");
     }
     return builder_.take();
   }

@@ -22,7 +22,7 @@ void use_slashes(std::string& frames) {
   }
 }
 
-/// Processes and threads are numbers, or words such as "stream 7".
+/// Processes and threads are numbers, or texts such as "stream 7".
 std::uint64_t identity(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -226,7 +226,7 @@ std::uint32_t TraceBuilder::intern(std::string_view text) {
 std::optional<EventKind> TraceBuilder::kind() const {
   const std::string& name = trace_.strings[event_.name];
   if (seen_.phase == 'i' || seen_.phase == 'I') {
-    // Without addresses (torch 1.8) nothing tells what is freed.
+    // Without addresses (torch 1.8) it is unknown what is freed.
     return name == "[memory]" && seen_.has_address ? std::optional(EventKind::kMemory) : std::nullopt;
   }
   if (seen_.phase != 'X') {

@@ -103,7 +103,7 @@ TraceFiles::TraceFiles(const std::vector<std::string_view>& files, const std::st
 
 std::string TraceFiles::absolute(std::string_view file) const {
   if (contains(file, "../")) {
-    return "/site-packages/" + std::string(file);  // nothing is to be looked up outside of the root
+    return "/site-packages/" + std::string(file);  // nothing is to be looked up outside the root
   }
   if (is_absolute(file)) {
     return std::string(file);

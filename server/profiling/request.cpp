@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kAsTheCodeAsks = "as the code asks";
-/// Code may take another path where it is told that there is CUDA: such a profile is kept apart.
+/// Code may take another path where CUDA seems to be available: such a profile is kept apart.
 constexpr const char* kInPlaceOfCuda = "cpu in place of cuda";
 
 RunFailure failure(protocol::FailureKind kind, const std::string& message) {
@@ -46,12 +46,12 @@ std::string entry_problem(const std::string& path) {
     return path + " cannot be read: " + (problem ? problem.message() : std::strerror(errno)) + ".";
   }
   if (!fs::is_regular_file(status)) {
-    return path + " is no regular file.";
+    return path + " is not a regular file.";
   }
   const std::uintmax_t size = fs::file_size(path, problem);
   if (problem || size > kMaxEntryBytes) {
     return path + " is " + std::to_string(size >> 20U) + " MiB long. An entry point is a Python file of at most " +
-           std::to_string(kMaxEntryBytes >> 20U) + " MiB; keep data in files of their own.";
+           std::to_string(kMaxEntryBytes >> 20U) + " MiB; keep data in separate files.";
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// What shall be profiled, and where that leads on this machine.
+// A request for a profile, and what it resolves to on this machine.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ struct ProfileRequest {
   bool keep = true;                             ///< in the cache, unless there is an overlay
 };
 
-/// Where a request leads on this machine.
+/// What a request resolves to on this machine.
 struct Target {
   std::string entry;         ///< real path
   std::string project_root;  ///< real path

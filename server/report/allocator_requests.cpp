@@ -29,9 +29,9 @@ bool take_number(std::string_view& text, std::uint64_t most, std::uint64_t& numb
 }
 
 bool take_character(std::string_view& text, char wanted) {
-  const bool is_there = text.starts_with(wanted);
-  text.remove_prefix(is_there ? 1 : 0);
-  return is_there;
+  const bool matches = text.starts_with(wanted);
+  text.remove_prefix(matches ? 1 : 0);
+  return matches;
 }
 
 bool take_request(std::string_view& text, std::size_t sizes, BlockRequest& request) {
@@ -50,8 +50,8 @@ bool take_request(std::string_view& text, std::size_t sizes, BlockRequest& reque
   return true;
 }
 
-/// `is_there`: the blocks at the beginning, by request.
-bool take_events(std::string_view text, std::vector<bool> is_there, AllocatorEvents& events) {
+/// `is_alive`: the blocks at the beginning, by request.
+bool take_events(std::string_view text, std::vector<bool> is_alive, AllocatorEvents& events) {
   while (!text.empty()) {
     if (events.size() == analysis::kMaxAllocatorEvents || (!events.empty() && !take_character(text, ' '))) {
       return false;
@@ -59,10 +59,10 @@ bool take_events(std::string_view text, std::vector<bool> is_there, AllocatorEve
     const bool asks = take_character(text, '+');
     std::uint64_t request = 0;
     if ((!asks && !take_character(text, '-')) || !take_number(text, kMostRequests, request) ||
-        request >= is_there.size() || is_there[request] == asks) {
+        request >= is_alive.size() || is_alive[request] == asks) {
       return false;
     }
-    is_there[request] = asks;
+    is_alive[request] = asks;
     events.push_back(asks ? static_cast<std::int32_t>(request) : ~static_cast<std::int32_t>(request));
   }
   return true;
@@ -105,12 +105,12 @@ bool read_events(std::string_view first, std::string_view later, AllocatorModel&
   if (model.alive > model.requests.size()) {
     return false;
   }
-  std::vector<bool> is_there(model.requests.size());
-  if (!take_events(first, is_there, model.first)) {
+  std::vector<bool> is_alive(model.requests.size());
+  if (!take_events(first, is_alive, model.first)) {
     return false;
   }
-  std::fill_n(is_there.begin(), model.alive, true);
-  return take_events(later, std::move(is_there), model.later);
+  std::fill_n(is_alive.begin(), model.alive, true);
+  return take_events(later, std::move(is_alive), model.later);
 }
 
 }  // namespace ridgeline::report

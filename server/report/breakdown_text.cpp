@@ -56,7 +56,7 @@ class Breakdown {
 
   struct Children {
     Nodes distinct;  ///< may get rows
-    Nodes alike;     ///< would only say the same again
+    Nodes alike;     ///< would only repeat it
     Nodes held;      ///< hold memory without spending time
   };
 

@@ -43,7 +43,7 @@ void phases(Io& io, const char* name, analysis::ByPhase& by_phase, const char* d
 template <typename Io>
 void fields(Io& io, analysis::Location& location) {
   io.type("location", "A place in a source file.");
-  io("file", location.file, "Path relative to the project root with '/', or absolute outside of it.", kNotEmpty);
+  io("file", location.file, "Path relative to the project root with '/', or absolute outside it.", kNotEmpty);
   io("line", location.line, "Line number. The first line is 1; 0 when only the file is known.");
 }
 

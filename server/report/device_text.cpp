@@ -19,8 +19,8 @@ using analysis::Profile;
 
 constexpr std::size_t kShownKernels = 8;
 constexpr std::size_t kShownLines = 8;
-constexpr std::array<const char*, analysis::kWaitCount> kWaitWords = {"device-bound",  "overlapped", "copying",
-                                                                      "synchronising", "host-bound", "Python"};
+constexpr std::array<const char*, analysis::kWaitCount> kWaitLabels = {"device-bound",  "overlapped", "copying",
+                                                                       "synchronising", "host-bound", "Python"};
 
 /// Columns of both tables, as "name  time  share  and the rest".
 void heading(Page& page, std::string_view name, int name_width, std::string_view rest) {
@@ -87,7 +87,7 @@ std::string short_kernel(std::string_view name) {
     const std::size_t begin = name.ends_with(close) ? opening_of_end(name, open, close) : std::string_view::npos;
     if (begin != std::string_view::npos && begin > 0) name = name.substr(0, begin);
   }
-  // What stands before the last blank outside of brackets is the return type.
+  // What stands before the last blank outside brackets is the return type.
   int depth = 0;
   for (std::size_t i = name.size(); i-- > 0;) {
     depth += name[i] == '>' || name[i] == ')' ? 1 : name[i] == '<' || name[i] == '(' ? -1 : 0;
@@ -122,7 +122,7 @@ void device_figures(Page& page, const Profile& profile) {
   page.flow(label, kBeside, items);
   std::vector<Item> waits;
   for (std::size_t i = 0; i < device.waits.size(); ++i) {
-    if (device.waits[i] > 0) waits.push_back({kWaitWords[i], share(ratio(device.waits[i], whole))});
+    if (device.waits[i] > 0) waits.push_back({kWaitLabels[i], share(ratio(device.waits[i], whole))});
   }
   page.flow("  " + page.bold(left("waits", kBeside - 2)), kBeside, waits);
 }

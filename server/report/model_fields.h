@@ -63,8 +63,7 @@ void time_sample(Io& io, analysis::TimeSample& sample) {
   io("outliers", sample.outliers,
      "Iterations that took far longer than the median: by more than 5 standard deviations, estimated from the median "
      "absolute deviation, and by more than a fifth. They are among the timed ones.");
-  io.check(sample.ms.low <= sample.ms.value && sample.ms.value <= sample.ms.high,
-           "timeMs lies outside of its interval");
+  io.check(sample.ms.low <= sample.ms.value && sample.ms.value <= sample.ms.high, "timeMs lies outside its interval");
 }
 
 template <typename Io>
@@ -97,7 +96,7 @@ void fields(Io& io, analysis::PeakPart& part) {
 
 template <typename Io>
 void fields(Io& io, analysis::NotLinear& group) {
-  io("operation", group.operation, "Name of the operation; empty: outside of operations.");
+  io("operation", group.operation, "Name of the operation; empty: outside operations.");
   place(io, "location", group.location, "The user's innermost line; null when there was none.");
   io("bytes", group.bytes, "Their bytes at each sampled batch size, ascending.");
 }
@@ -178,7 +177,7 @@ template <typename Io>
 void fields(Io& io, analysis::Check& check) {
   time_sample(io, check.time);
   io("peakBytes", check.peak_bytes, "Peak memory. Bytes.");
-  io("extrapolated", check.extrapolated, "Whether it lies outside of the sampled batch sizes.");
+  io("extrapolated", check.extrapolated, "Whether it lies outside the sampled batch sizes.");
   io.object("predicted", "What the models predict for it.", [&] {
     io("timeMs", check.predicted_ms, "Iteration time. Milliseconds; null when it cannot be predicted.");
     io("peakBytes", check.predicted_peak_bytes, "Peak memory. Bytes; null when it cannot be predicted.");
@@ -248,7 +247,7 @@ void fields(Io& io, analysis::BatchPrediction& batch) {
                                  : std::optional<PredictedCategories>();
       },
       "What is alive at the peak by what it is for, bytes; sums to peakBytes. Null without a record of allocations.");
-  io("extrapolated", batch.extrapolated, "Whether it lies outside of the sampled batch sizes.");
+  io("extrapolated", batch.extrapolated, "Whether it lies outside the sampled batch sizes.");
   io("fits", batch.fits,
      "Whether it fits into the capacity: its peak or, on a device, all that its allocator needs; null when one of them "
      "is unknown.");

@@ -9,7 +9,7 @@
 namespace ridgeline::report {
 
 /// A file below the entry file's folder is named from there, any other as in the profile: from the project root, or
-/// absolute outside of it. No two of the profile's files get one name. All names are printable.
+/// absolute outside it. No two of the profile's files get one name. All names are printable.
 class Places {
  public:
   explicit Places(const analysis::Profile& profile);
@@ -23,7 +23,7 @@ class Places {
   std::set<std::string> files_;  ///< that own lines, as in the profile
 };
 
-/// The entry file from the project root, with the root's own name where it lies right in it; absolute outside of the
+/// The entry file from the project root, with the root's own name where it lies right in it; absolute outside the
 /// project.
 std::string entry_name(const analysis::Profile& profile);
 

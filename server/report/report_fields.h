@@ -172,7 +172,7 @@ void answers(Io& io, const analysis::Outlook& outlook) {
 
 template <typename Io>
 void fields(Io& io, analysis::LineCost& line) {
-  io("file", line.location.file, "Path relative to the project root with '/', or absolute outside of it.", kNotEmpty);
+  io("file", line.location.file, "Path relative to the project root with '/', or absolute outside it.", kNotEmpty);
   io("line", line.location.line, "Line number. The first line is 1.",
      Whole{1, std::numeric_limits<std::uint32_t>::max()});
   io("calls", line.calls, "Times that the line ran in one iteration; null when only the timer saw it.");

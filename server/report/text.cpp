@@ -29,7 +29,7 @@ using analysis::Profile;
 // ---- The head: what was profiled, and its key figures.
 
 void title(Page& page, const Profile& profile) {
-  const std::string torch = printable(profile.environment.torch);  // an imported trace does not tell it
+  const std::string torch = printable(profile.environment.torch);  // an imported trace does not have it
   const std::string rest =
       clip(fmt::format(" · batch {} · {}{}", batch_text(profile), device_label(profile.environment),
                        torch.empty() ? "" : " · torch " + torch),

@@ -73,12 +73,12 @@ class Authentication : public std::enable_shared_from_this<Authentication> {
     std::optional<protocol::RequestId> id;
     const std::optional<std::string> token = token_in(text, id);
     if (!token.has_value() || !same_secret(*token, token_)) {
-      const std::string words =
+      const std::string reason =
           token.has_value() ? "the token is wrong" : "the first message must be ridgeline/authenticate with the token";
       if (id.has_value()) {
-        answer(*id, protocol::ResponseError{protocol::error_code::kRequestFailed, words});
+        answer(*id, protocol::ResponseError{protocol::error_code::kRequestFailed, reason});
       }
-      refuse(words);
+      refuse(reason);
       return;
     }
     timer_.cancel();

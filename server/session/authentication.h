@@ -1,4 +1,4 @@
-// The first message of a connection over TCP, where anybody on the machine can knock: the token.
+// The first message of a connection over TCP, which any process of the machine can open: the token.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -1,4 +1,4 @@
-// Telling work that nobody waits for it any more.
+// Cancels work that nobody waits for any more.
 #pragma once
 
 #include <functional>
@@ -6,7 +6,8 @@
 
 namespace ridgeline::session {
 
-/// What a handler and the work it started look at. Copies are the same token; one made by default never cancels.
+/// Checked by a handler and by the work that it started. Copies share their state; a default-constructed token is never
+/// cancelled.
 class CancelToken {
  public:
   CancelToken() = default;
@@ -23,7 +24,7 @@ class CancelToken {
   std::shared_ptr<State> state_;
 };
 
-/// The owner's end: cancels, or lets go. Loop thread only.
+/// Cancels the tokens that it made, or releases them. Loop thread only.
 class CancelSource {
  public:
   CancelSource();

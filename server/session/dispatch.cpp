@@ -12,7 +12,7 @@ using protocol::ResponseError;
 
 namespace {
 
-/// A client that never waits for answers is told to.
+/// Further requests fail: the client has to wait for answers.
 constexpr std::size_t kMaxPendingRequests = 4096;
 
 /// For logs, of what a client sent: on one line, and not endless.
@@ -26,7 +26,7 @@ void check_tokens(const Json& params) {
   for (const char* name : {"workDoneToken", "partialResultToken"}) {
     const auto token = params.is_object() ? params.find(name) : params.end();
     if (token != params.end() && !token->is_null() && !protocol::read_request_id(*token).has_value()) {
-      throw protocol::InvalidValue(std::string(name) + ": must be a whole number or a text");
+      throw protocol::InvalidValue(std::string(name) + ": must be an integer or a string");
     }
   }
 }
@@ -163,7 +163,7 @@ void Session::handle(protocol::Response response) {
   const auto* id = response.id.has_value() ? std::get_if<std::int64_t>(&*response.id) : nullptr;
   const auto found = id != nullptr ? asked_.find(*id) : asked_.end();
   if (found == asked_.end()) {
-    spdlog::warn("session {}: the client answers a request that it was not asked", id_);
+    spdlog::warn("session {}: the client answered a request that was not sent", id_);
     return;
   }
   const auto asked = std::move(found->second);

@@ -1,4 +1,4 @@
-// What a server can do, given to the sessions from outside: a table of methods, its capabilities, and who hears events.
+// What a server can do, given to the sessions from outside: a table of methods, its capabilities, and a listener.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,8 @@ struct MethodTable {
   std::map<std::string, NotificationHandler, std::less<>> notifications;
 };
 
-/// Hears what happens in all sessions, on the loop's thread. Each call comes after the session's own state has changed.
+/// Notified of what happens in all sessions, on the loop's thread. Each call comes after the session's own state has
+/// changed.
 class SessionListener {
  public:
   SessionListener() = default;
@@ -38,7 +39,8 @@ class SessionListener {
   SessionListener& operator=(const SessionListener&) = delete;
   virtual ~SessionListener() = default;
 
-  /// The client is ready: from here on it may be asked and told things. Its configuration may still be on the way.
+  /// The client is ready: from here on it accepts requests and notifications. Its configuration may not have arrived
+  /// yet.
   virtual void initialized(Session& /*session*/) {}
   /// Last call for this session. Nothing can be sent any more; its documents are still there.
   virtual void ended(Session& /*session*/) {}

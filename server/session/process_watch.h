@@ -1,4 +1,4 @@
-// Hearing that a process which is not our child has ended.
+// Notices the end of a process that is not our child.
 #pragma once
 
 #include <sys/types.h>

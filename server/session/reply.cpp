@@ -48,7 +48,7 @@ protocol::ResponseError error_of(const std::exception_ptr& thrown) {
   } catch (const protocol::InvalidValue& problem) {
     return {error_code::kInvalidParams, problem.what()};
   } catch (const protocol::Json::exception& problem) {
-    return {error_code::kInvalidParams, protocol::words_of(problem)};
+    return {error_code::kInvalidParams, protocol::message_of(problem)};
   } catch (const std::exception& problem) {
     spdlog::error("a request failed: {}", problem.what());
     return {error_code::kInternalError, problem.what()};

@@ -46,9 +46,9 @@ class Text {
   std::size_t line_end(std::size_t line) const { return line_begin(line) + this->line(line).size(); }
 
   /// The byte at a position. A character past the line's end is the line's end, a line past the last is the end of the
-  /// text. Nothing when it is inside of a character. Takes as long as the line is.
+  /// text. Nothing when it is inside a character. Takes as long as the line is.
   std::optional<std::size_t> offset(protocol::Position position, PositionEncoding encoding) const;
-  /// The position of a byte; of a character's first byte when it is inside of one. `offset` may be the end of the text.
+  /// The position of a byte; of a character's first byte when it is inside one. `offset` may be the end of the text.
   protocol::Position position(std::size_t offset, PositionEncoding encoding) const;
   BytePoint point(std::size_t offset) const;
 

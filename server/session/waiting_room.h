@@ -1,4 +1,4 @@
-// Connections whose other end has not said yet who it is.
+// Connections whose peer is not known yet.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@
 
 namespace ridgeline::session {
 
-/// Holds at most so many: who comes then takes the place of the one that has waited longest, since a client of ours
-/// speaks as soon as it is connected. Lives on the loop.
+/// Holds at most so many: a further one replaces the one that has waited longest, since our clients
+/// send their first message at once. Lives on the loop.
 class WaitingRoom {
  public:
   /// Closes the connection; does nothing once the wait is over.
-  using TurnAway = std::function<void()>;
+  using Close = std::function<void()>;
 
   explicit WaitingRoom(std::size_t most = 64) : most_(most) {}
   WaitingRoom(const WaitingRoom&) = delete;
@@ -24,14 +24,14 @@ class WaitingRoom {
 
   /// `begin` begins to wait for a connection's first message. It gets what to call once, from the loop, when the wait
   /// is over, however it ended.
-  void add(const std::function<TurnAway(std::function<void()> leave)>& begin);
-  /// Turns all away.
+  void add(const std::function<Close(std::function<void()> leave)>& begin);
+  /// Closes all.
   void clear();
   std::size_t size() const { return waiting_.size(); }
 
  private:
   std::size_t most_;
-  std::map<std::uint64_t, TurnAway> waiting_;  ///< by when they came
+  std::map<std::uint64_t, Close> waiting_;  ///< by order of arrival
   std::uint64_t last_ = 0;
 };
 

@@ -109,7 +109,7 @@ std::optional<Binding> binding_of_any_part(const Attempts& attempts, std::string
   return found;
 }
 
-/// The definition of the word `name`, as far as its own text tells.
+/// The definition of the word `name`, as far as its own text shows.
 Binding binding_of(const SourceTree& tree, const Attempts& attempts, Span name, Span definition) {
   auto found = binding_of_any_part(attempts, slice(tree.text(), definition), definition.begin, name);
   if (found.has_value()) {

@@ -64,7 +64,7 @@ void StreamTransport::read() {
                            if (!problem) {
                              self->read();
                            } else if (problem == asio::error::eof) {
-                             self->end(self->reader_.at_boundary() ? "" : "the input ended inside of a message");
+                             self->end(self->reader_.at_boundary() ? "" : "the input ended inside a message");
                            } else {
                              self->end("cannot read: " + problem.message());
                            }

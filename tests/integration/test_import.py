@@ -207,7 +207,7 @@ def test_the_text_report_of_a_gpu_trace(made):
     ("contents", "words"),
     [
         (b"", "ends too early"),
-        (b"no json", "no valid JSON"),
+        (b"no json", "not valid JSON"),
         (b'{"a": 1}', "no list of traceEvents"),
         (b'{"traceEvents": []}', "no operations"),
         (b'{"traceEvents": [{"ph": "X", "cat": "cpu_op", "na', "ends too early"),

@@ -71,7 +71,7 @@ class CachedBlocks {
   BlockIndex add_segment(bool small, std::uint32_t stream, std::uint64_t bytes);
   /// A new expandable segment: one block without memory. `bytes` is a multiple of `page_bytes`.
   BlockIndex add_expandable_segment(bool small, std::uint32_t stream, std::uint64_t bytes, std::uint64_t page_bytes);
-  /// Gives a segment back, whose only block this is: a free one in its set, or an unmapped one.
+  /// Releases a segment whose only block this is: a free one in its set, or an unmapped one.
   void remove_segment(BlockIndex block);
 
   /// Takes a free block out of its set. Until it is used or made free, it is in none.

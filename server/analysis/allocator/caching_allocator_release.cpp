@@ -42,7 +42,7 @@ bool CachingAllocator::release_oversize(const Wanted& wanted) {
   return released >= least;
 }
 
-/// release_cached_blocks: waits for all streams, then gives back every segment that is free as a whole, and every free
+/// release_cached_blocks: waits for all streams, then releases every segment that is free as a whole, and every free
 /// page of those that expand.
 void CachingAllocator::release_cached() {
   for (const BlockIndex block : std::exchange(awaiting_, {})) {

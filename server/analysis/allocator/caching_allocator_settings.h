@@ -2,7 +2,7 @@
 //
 // The settings are those of PyTorch 2.13 (c10/core/AllocatorConfig.{h,cpp}, c10/cuda/CUDAAllocatorConfig.h). The rules
 // of the model are those of c10/cuda/CUDACachingAllocator.cpp, class DeviceCachingAllocator, in the newest copy that
-// was at hand: it has large_segment_size_mb, but not yet 2.13's throw_on_cudamalloc_oom. Comments name the function
+// was available: it has large_segment_size_mb, but not yet 2.13's throw_on_cudamalloc_oom. Comments name the function
 // whose rule they state. docs/dev/measurement/device-memory.md says what is modelled.
 #pragma once
 
@@ -34,7 +34,7 @@ struct CachingAllocatorSettings {
   /// to less than 2^(i+1) MiB, the first also for what is smaller, the last for what is larger. The option's
   /// `[256:2,512:4,>:8]` is 2 in the places to 8, and 4 in 9, and 8 from there on; a single number is in all places.
   std::array<std::uint64_t, 16> roundup_power2_divisions{};
-  /// The part of the memory that the process may use, above which cached segments are given back by age. Has no effect
+  /// The part of the memory that the process may use, above which cached segments are released by age. Has no effect
   /// unless `per_process_memory_fraction` is below 1 (malloc, setMemoryFraction).
   double garbage_collection_threshold = 0;
   bool expandable_segments = false;

@@ -72,7 +72,7 @@ class Attributor {
   }
 
  private:
-  /// The engine opens one op for a node with its hooks, and inside of it the node.
+  /// The engine opens one op for a node with its hooks, and inside it the node.
   void find_hooked_nodes() {
     hooked_node_.resize(recording_.op_name().size(), kNone);
     for (std::uint32_t op = 0; op < hooked_node_.size(); ++op) {
@@ -137,10 +137,10 @@ class Attributor {
   void add_inside_node(std::uint32_t op, std::uint32_t node) {
     const std::uint32_t stack = recording_.op_node()[op];
     const std::uint32_t outer = recording_.op_node()[node];
-    const bool again = result_.tree[result_.tree.of_stack(stack)].recomputation;
-    result_.phase[op] = again ? Phase::kRecomputation : Phase::kBackward;
-    result_.owner[op] = again ? result_.tree.rejoin(result_.owner[node], stack, outer)
-                              : result_.tree.extend(result_.owner[node], stack, outer);
+    const bool is_recomputed = result_.tree[result_.tree.of_stack(stack)].recomputation;
+    result_.phase[op] = is_recomputed ? Phase::kRecomputation : Phase::kBackward;
+    result_.owner[op] = is_recomputed ? result_.tree.rejoin(result_.owner[node], stack, outer)
+                                      : result_.tree.extend(result_.owner[node], stack, outer);
     if (stack == outer) {
       result_.operation[op] = result_.operation[node];
     } else {

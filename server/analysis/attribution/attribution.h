@@ -29,7 +29,7 @@ Attribution attribute(const recording::Recording& recording, const SourceScope& 
 /// Whether the autograd engine runs the phase, so that forward stacks own its ops.
 inline bool in_backward(Phase phase) { return phase == Phase::kBackward || phase == Phase::kRecomputation; }
 
-/// The phase of Python code that runs at a stack, outside of any op.
+/// The phase of Python code that runs at a stack, outside any op.
 Phase python_phase(const CallTree::Node& node);
 
 }  // namespace ridgeline::analysis

@@ -31,12 +31,12 @@ class CallTree {
     LineId self_line = 0;        ///< of the innermost user frame, this one included
     std::uint32_t instance = 0;  ///< module whose call this frame is, else 0
     std::uint32_t depth = 0;
-    bool optimizer = false;  ///< this frame or one outside of it
+    bool optimizer = false;  ///< this frame or one outside it
     bool data = false;
     bool engine = false;
     bool module = false;
     bool checkpoint = false;     ///< this frame itself is one of torch.utils.checkpoint
-    bool recomputation = false;  ///< a checkpoint runs its forward again, for the innermost engine outside of it
+    bool recomputation = false;  ///< a checkpoint runs its forward again, for the innermost engine outside it
   };
 
   /// The node of a stack of the recording.
@@ -45,7 +45,7 @@ class CallTree {
   /// stack that `recorded` extends.
   TreeNode extend(TreeNode base, std::uint32_t recorded, std::uint32_t outer);
   /// The node of a recomputation, as if it ran where the forward did: the frames of `base`, a stack of the checkpoint's
-  /// forward, outside of its checkpoint, and on top those of `recorded` from its own checkpoint on. As `extend` when
+  /// forward, outside its checkpoint, and on top those of `recorded` from its own checkpoint on. As `extend` when
   /// `base` is no such stack.
   TreeNode rejoin(TreeNode base, std::uint32_t recorded, std::uint32_t outer);
 

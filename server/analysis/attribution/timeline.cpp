@@ -124,7 +124,7 @@ class TimelineBuilder {
     return price(recording::Cost::kOutsideOp) + price(recording::Cost::kPerFrame) * depth;
   }
 
-  /// Half of the cost around an op's span falls before it, half after it; likewise inside of it.
+  /// Half of the cost around an op's span falls before it, half after it; likewise inside it.
   void begin(std::uint32_t op, std::uint64_t limit) {
     const std::uint64_t start = std::max(cursor_, recording_.op_start()[op]);
     const double half_outside = outside_cost(op) / 2;
@@ -172,7 +172,7 @@ class TimelineBuilder {
     return std::max(0.0, ns);
   }
 
-  /// Time inside the innermost open op, outside of the ops within it; `next` is the op within it that ends the time.
+  /// Time inside the innermost open op, outside the ops within it; `next` is the op within it that ends the time.
   void add_inside(std::uint64_t end, std::uint32_t next, double further_debt) {
     const std::uint32_t op = open_.back().op;
     const std::uint64_t begin = cursor_;
@@ -182,7 +182,7 @@ class TimelineBuilder {
       divide(begin, end, ns, samples, op);
     } else if (next != kNone && attribution_.runs_python[op] &&
                recording_.op_node()[next] != recording_.op_node()[op]) {
-      // Python frames lie between the two: their time belongs to the line of the next op, as outside of ops.
+      // Python frames lie between the two: their time belongs to the line of the next op, as outside ops.
       CostKey key = key_of(next);
       key.operation = 0;
       result_.costs[key].ns += ns;
@@ -191,7 +191,7 @@ class TimelineBuilder {
     }
   }
 
-  /// Time outside of all ops; `next` is the op that ends it.
+  /// Time outside all ops; `next` is the op that ends it.
   void add_gap(std::uint64_t end, std::uint32_t next, double further_debt) {
     const std::uint64_t begin = cursor_;
     const double ns = take(end, further_debt);

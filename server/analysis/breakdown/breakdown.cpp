@@ -136,7 +136,7 @@ class BreakdownBuilder {
     return leaf(parent, key.operation == 0 ? "Python" : operation_name(key.operation), frame.self_line);
   }
 
-  /// Work of a phase outside of modules; its place is the line that costs the most.
+  /// Work of a phase outside modules; its place is the line that costs the most.
   std::uint32_t group(Phase phase, LineId line, double ns) {
     const std::uint32_t part = leaf(0, kPhaseNames[static_cast<std::size_t>(phase)], 0);
     double& most = group_ns_[part];

@@ -90,7 +90,7 @@ std::optional<int> largest_within(const Predictor& predictor, double bytes, cons
   return too_much(range.high) ? std::nullopt : std::optional(range.high);
 }
 
-/// On a device: what its allocator needs has to fit, with all that it gives back when it has to.
+/// On a device: what its allocator needs has to fit, with all that it releases when it has to.
 void answer_device_memory(const Predictor& predictor, double wanted, Answer& answer) {
   const AllocatorModel& model = *predictor.allocator;
   LargestBatch largest{model.largest, model.is_bounded};

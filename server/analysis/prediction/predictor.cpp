@@ -13,12 +13,12 @@ namespace ridgeline::analysis {
 
 namespace {
 
-/// A model that is made of straight pieces, outside of what was sampled.
+/// A model that is made of straight pieces, outside what was sampled.
 BatchRange believed(const BatchRange& sampled, const Piece& first, const Piece& last) {
   return {first.slope > 0 && first.intercept >= 0 ? 1 : sampled.low, last.slope > 0 ? kMaxBatchSize : sampled.high};
 }
 
-/// A figure of a model, unless it makes no sense.
+/// A figure of a model, unless it is not plausible.
 std::optional<Estimate> positive(Estimate estimate) {
   if (!std::isfinite(estimate.value) || estimate.value <= 0) {
     return std::nullopt;

@@ -19,7 +19,7 @@ struct TimingState {
   std::vector<Regime> regimes;      ///< judging by the recordings, by from_batch
 };
 
-/// The uncertainty to reach inside of the samples, and beyond them up to twice the largest: relative standard
+/// The uncertainty to reach inside the samples, and beyond them up to twice the largest: relative standard
 /// deviations.
 inline constexpr double kInnerAim = 0.02;
 inline constexpr double kOuterAim = 0.05;

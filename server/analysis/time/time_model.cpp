@@ -119,8 +119,8 @@ double error_of(std::span<const TimeSample> others, const TimeSample& sample) {
   return spline ? spline_at(spline->knots, spline->coefficients, sample.batch_size) / sample.ms.value - 1 : 0;
 }
 
-/// The interval of one new measurement where one was made already.
-Estimate measured_again(const TimeSample& sample, const TimeModel& model) {
+/// At a sampled size: its measurement, with the interval of a new one.
+Estimate estimate_at_sample(const TimeSample& sample, const TimeModel& model) {
   const double noise = std::numbers::sqrt2 * std::max(kLeastNoise, noise_of(sample, model.measured));
   const double half = normal95() * noise * sample.ms.value;
   return {sample.ms.value,
@@ -202,7 +202,7 @@ Estimate time_at(const TimeModel& model, double batch_size) {
     return estimate;
   }
   if (sampled != model.measured.end()) {
-    return measured_again(*sampled, model);
+    return estimate_at_sample(*sampled, model);
   }
   const Distance distance = distance_at(model.measured, batch_size);
   const double away = estimate.value * model.uncertainty_rates[distance.gap] * distance.octaves;

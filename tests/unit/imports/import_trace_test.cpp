@@ -238,7 +238,7 @@ TEST(ImportTrace, CountsWhatAThreadWithoutOperationsFrees) {
 TEST(ImportTrace, SaysWhereItDoesNotKnowWhatWasThereBefore) {
   const analysis::RunInput input =
       import({event("cpu_op", "a", 1, 50), memory(6, 0x99, 512, 0), memory(7, 0x98, -512, 0)});
-  EXPECT_THAT(input.warnings, Contains(HasSubstr("does not tell what was allocated before it began")));
+  EXPECT_THAT(input.warnings, Contains(HasSubstr("does not record what was allocated before it began")));
   EXPECT_THAT(input.warnings, Not(Contains(HasSubstr("stands as weights"))));
 }
 

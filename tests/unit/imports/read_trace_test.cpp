@@ -160,11 +160,11 @@ TEST(ReadTrace, StopsKeepingEventsAtItsBound) {
 
 TEST(ReadTrace, RefusesWhatIsNoTrace) {
   EXPECT_THAT(refusal(""), HasSubstr("ends too early"));
-  EXPECT_THAT(refusal("hello"), HasSubstr("no valid JSON at byte 1"));
+  EXPECT_THAT(refusal("hello"), HasSubstr("not valid JSON at byte 1"));
   EXPECT_THAT(refusal(R"({"a": 1})"), HasSubstr("no list of traceEvents"));
   EXPECT_THAT(refusal("7"), HasSubstr("no list of traceEvents"));
   EXPECT_THAT(refusal(std::string(10'000, '[')), HasSubstr("nested too deeply"));
-  EXPECT_THAT(refusal(trace_of({}), {100, 100, 10}), HasSubstr("larger than what is read"));
+  EXPECT_THAT(refusal(trace_of({}), {100, 100, 10}), HasSubstr("larger than the limit"));
   EXPECT_THAT(refusal(R"([{"name":"aten::mm","ph":"X","ts":1,"dur":2,"tid":1,"pid":"CPU functions","args":{}}])"),
               HasSubstr("old autograd profiler"));
 }
@@ -189,7 +189,7 @@ TEST(ReadTrace, RefusesDamagedGzip) {
   std::string damaged = packed;
   damaged[packed.size() / 2] = static_cast<char>(damaged[packed.size() / 2] ^ 0x55);
   EXPECT_NE(refusal(damaged), "read");
-  EXPECT_THAT(refusal(gzip(std::string(1'000'000, ' ')), {100, 100, 1000}), HasSubstr("larger than what is read"));
+  EXPECT_THAT(refusal(gzip(std::string(1'000'000, ' ')), {100, 100, 1000}), HasSubstr("larger than the limit"));
 }
 
 }  // namespace
