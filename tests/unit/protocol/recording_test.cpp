@@ -71,7 +71,7 @@ TEST(Recording, OutlivesTheOneItWasCopiedFrom) {
   auto recording = parse(serialise(small_columns()));
   ASSERT_TRUE(recording.has_value());
   const Recording copy = *recording;
-  recording.reset();
+  recording = base::error("released");
   EXPECT_EQ(copy.string(1), "a.py");
   EXPECT_EQ(copy.op_start()[1], 120U);
 }

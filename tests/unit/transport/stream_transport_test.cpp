@@ -75,7 +75,7 @@ TEST(StreamTransport, WritesToAFile) {
 
 TEST(StreamTransport, TellsWhyTheInputEnds) {
   for (const auto& [bytes, words] : std::vector<std::pair<std::string, std::string>>{
-           {"GET / HTTP/1.1\r\n\r\n", "not an LSP client"}, {"Content-Length: 10\r\n\r\nabc", "inside of a message"}}) {
+           {"GET / HTTP/1.1\r\n\r\n", "not an LSP client"}, {"Content-Length: 10\r\n\r\nabc", "inside a message"}}) {
     boost::asio::io_context loop;
     SocketPair pair;
     Told told(loop, pair.ours(), pair.ours());
