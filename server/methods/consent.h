@@ -29,7 +29,8 @@ class Consent {
     bool holds = false;   ///< false when something else is there now: ask once more
     std::string warning;  ///< why it could not be stored, and holds for this process only; mostly empty
   };
-  /// The user agreed to what the question was about. Kept in the cache folder where the project can be recognised later.
+  /// The user agreed to what the question was about. Kept in the cache folder where the project can be recognised
+  /// later.
   Agreement agree(const profiling::Target& target, const store::ProjectIdentity& asked_about);
   /// The user started a profile in an editor that asks for trust itself. Holds for such editors, for this process.
   void vouch(const profiling::Target& target);

@@ -140,7 +140,7 @@ def test_a_damaged_agent_is_refused_and_built_anew(agent: Path, tmp_path: Path) 
     damaged.write_bytes(b"no library")
     found = doctor("--python", sys.executable, RIDGELINE_CACHE=str(tmp_path / "cache"))
     assert failures(found) == ["agent"]
-    assert "built anew" in found["agent"][1]
+    assert "rebuilds the agent" in found["agent"][1]
     assert not damaged.exists()
 
 
