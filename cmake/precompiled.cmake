@@ -1,5 +1,6 @@
-# What takes long to read, read once per build. In the release build, and for clang-tidy, every file that is shipped has to
-# include what it needs: there only the tests read this, and are not optimised (their layers are), which halves their time.
+# How a cold build takes less time: files compiled in groups, and precompiled headers for what is not shipped, which is not
+# optimised either. In the debug build every file is compiled by itself and has to include what it needs.
+option(RIDGELINE_IN_GROUPS "Compile the files of a folder in groups" ON)
 
 # ridgeline_quickly_built(<target>): for what is not shipped. Gives the target the headers, all of them; what it may
 # include is checked by tests/layers.
@@ -27,7 +28,12 @@ endfunction()
 # ridgeline_in_groups(<target>): compiles the files of a folder eight at a time (a unity build): what they include is
 # instantiated once. Two of them cannot use one name in their anonymous namespaces for different things.
 function(ridgeline_in_groups target)
+  if(NOT RIDGELINE_IN_GROUPS)
+    return()
+  endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # GCC takes a file of the group for a header, and then warns of lambdas in coroutines.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   get_target_property(sources ${target} SOURCES)
   list(FILTER sources INCLUDE REGEX "\\.cpp$")
   list(SORT sources)
@@ -40,10 +46,12 @@ function(ridgeline_in_groups target)
   endforeach()
 endfunction()
 
-# ridgeline_shipped(<target>): as the other in the sanitizers' builds, from which nothing is shipped.
+# ridgeline_shipped(<target>): in groups; in the sanitizers' builds, from which nothing is shipped, as the tests are built.
 function(ridgeline_shipped target)
   if(RIDGELINE_SANITIZE)
     ridgeline_quickly_built(${target})
+  else()
+    ridgeline_in_groups(${target})
   endif()
 endfunction()
 
