@@ -3,51 +3,59 @@
 #include <algorithm>
 #include <array>
 
+#include "protocol/json_rpc.h"
+#include "protocol/lsp.h"
+
 namespace ridgeline::protocol {
 
 namespace {
 
+using error_code::kRequestCancelled;
+using error_code::kRequestFailed;
+constexpr auto kError = static_cast<std::uint8_t>(DiagnosticSeverity::kError);
+constexpr std::uint8_t kNoDiagnostic = 0;
+
 constexpr std::array<FailureKindInfo, kFailureKinds> kTable{{
-    {FailureKind::kProviderMissing, "provider-missing", 1, false, false},
-    {FailureKind::kProviderDuplicate, "provider-duplicate", 1, false, false},
-    {FailureKind::kProviderInvalid, "provider-invalid", 1, false, false},
-    {FailureKind::kBatchSizeMissing, "batch-size-missing", 1, false, false},
-    {FailureKind::kBatchSizeInvalid, "batch-size-invalid", 1, false, false},
-    {FailureKind::kWrongModel, "wrong-model", 1, false, false},
-    {FailureKind::kWrongInputs, "wrong-inputs", 1, false, false},
-    {FailureKind::kWrongIteration, "wrong-iteration", 1, false, false},
-    {FailureKind::kException, "exception", 1, false, false},
-    {FailureKind::kSyntaxError, "syntax-error", 1, false, false},
-    {FailureKind::kImportError, "import-error", 1, false, false},
-    {FailureKind::kExit, "exit", 1, true, false},
-    {FailureKind::kNoCuda, "no-cuda", 1, false, false},
-    {FailureKind::kOutOfMemory, "out-of-memory", 1, false, false},
-    {FailureKind::kTimeout, "timeout", 1, true, false},
-    {FailureKind::kProcessDied, "process-died", 1, true, false},
-    {FailureKind::kProcessReplaced, "process-replaced", 1, true, false},
-    {FailureKind::kProcessStopped, "process-stopped", 1, true, false},
-    {FailureKind::kMainThreadEnded, "main-thread-ended", 1, false, false},
-    {FailureKind::kTooManyProcesses, "too-many-processes", 1, false, false},
-    {FailureKind::kChannelBroken, "channel-broken", 1, false, false},
-    {FailureKind::kRecordingTooLarge, "recording-too-large", 1, false, false},
-    {FailureKind::kEntryUnreadable, "entry-unreadable", 2, false, false},
-    {FailureKind::kInterpreter, "interpreter", 3, false, false},
-    {FailureKind::kNoTorch, "no-torch", 3, false, false},
-    {FailureKind::kPythonUnsupported, "python-unsupported", 3, false, false},
-    {FailureKind::kTorchUnsupported, "torch-unsupported", 3, false, false},
-    {FailureKind::kNoCompiler, "no-compiler", 3, false, false},
-    {FailureKind::kAgentBuildFailed, "agent-build-failed", 3, false, false},
-    {FailureKind::kAgentRefused, "agent-refused", 3, false, false},
-    {FailureKind::kAllocator, "allocator", 3, false, false},
-    {FailureKind::kCache, "cache", 3, false, false},
-    {FailureKind::kResources, "resources", 3, false, false},
-    {FailureKind::kWorkerDied, "worker-died", 3, true, false},
-    {FailureKind::kWorkerProtocol, "worker-protocol", 3, false, false},
-    {FailureKind::kCancelled, "cancelled", 130, false, true},
-    {FailureKind::kInternalError, "internal-error", 0, false, false},
-    {FailureKind::kSuperseded, "superseded", 0, false, true},
-    {FailureKind::kTrial, "trial", 0, false, false},
-    {FailureKind::kNotTrusted, "not-trusted", 0, false, true},
+    {FailureKind::kProviderMissing, "provider-missing", 1, kRequestFailed, kError, false},
+    {FailureKind::kProviderDuplicate, "provider-duplicate", 1, kRequestFailed, kError, false},
+    {FailureKind::kProviderInvalid, "provider-invalid", 1, kRequestFailed, kError, false},
+    {FailureKind::kBatchSizeMissing, "batch-size-missing", 1, kRequestFailed, kError, false},
+    {FailureKind::kBatchSizeInvalid, "batch-size-invalid", 1, kRequestFailed, kError, false},
+    {FailureKind::kWrongModel, "wrong-model", 1, kRequestFailed, kError, false},
+    {FailureKind::kWrongInputs, "wrong-inputs", 1, kRequestFailed, kError, false},
+    {FailureKind::kWrongIteration, "wrong-iteration", 1, kRequestFailed, kError, false},
+    {FailureKind::kException, "exception", 1, kRequestFailed, kError, false},
+    {FailureKind::kSyntaxError, "syntax-error", 1, kRequestFailed, kError, false},
+    {FailureKind::kImportError, "import-error", 1, kRequestFailed, kError, false},
+    {FailureKind::kExit, "exit", 1, kRequestFailed, kError, true},
+    {FailureKind::kNoCuda, "no-cuda", 1, kRequestFailed, kError, false},
+    {FailureKind::kOutOfMemory, "out-of-memory", 1, kRequestFailed, kError, false},
+    {FailureKind::kTimeout, "timeout", 1, kRequestFailed, kError, true},
+    {FailureKind::kProcessDied, "process-died", 1, kRequestFailed, kError, true},
+    {FailureKind::kProcessReplaced, "process-replaced", 1, kRequestFailed, kError, true},
+    {FailureKind::kProcessStopped, "process-stopped", 1, kRequestFailed, kError, true},
+    {FailureKind::kMainThreadEnded, "main-thread-ended", 1, kRequestFailed, kError, false},
+    {FailureKind::kTooManyProcesses, "too-many-processes", 1, kRequestFailed, kError, false},
+    {FailureKind::kChannelBroken, "channel-broken", 1, kRequestFailed, kError, false},
+    {FailureKind::kRecordingTooLarge, "recording-too-large", 1, kRequestFailed, kError, false},
+    {FailureKind::kEntryUnreadable, "entry-unreadable", 2, kRequestFailed, kError, false},
+    {FailureKind::kInterpreter, "interpreter", 3, kRequestFailed, kError, false},
+    {FailureKind::kNoTorch, "no-torch", 3, kRequestFailed, kError, false},
+    {FailureKind::kPythonUnsupported, "python-unsupported", 3, kRequestFailed, kError, false},
+    {FailureKind::kTorchUnsupported, "torch-unsupported", 3, kRequestFailed, kError, false},
+    {FailureKind::kNoCompiler, "no-compiler", 3, kRequestFailed, kError, false},
+    {FailureKind::kAgentBuildFailed, "agent-build-failed", 3, kRequestFailed, kError, false},
+    {FailureKind::kAgentRefused, "agent-refused", 3, kRequestFailed, kError, false},
+    {FailureKind::kAllocator, "allocator", 3, kRequestFailed, kError, false},
+    {FailureKind::kCache, "cache", 3, kRequestFailed, kError, false},
+    {FailureKind::kResources, "resources", 3, kRequestFailed, kError, false},
+    {FailureKind::kWorkerDied, "worker-died", 3, kRequestFailed, kError, true},
+    {FailureKind::kWorkerProtocol, "worker-protocol", 3, kRequestFailed, kError, false},
+    {FailureKind::kCancelled, "cancelled", 130, kRequestCancelled, kNoDiagnostic, false},
+    {FailureKind::kInternalError, "internal-error", 0, kRequestFailed, kError, false},
+    {FailureKind::kSuperseded, "superseded", 0, kRequestFailed, kNoDiagnostic, false},
+    {FailureKind::kTrial, "trial", 0, kRequestFailed, kError, false},
+    {FailureKind::kNotTrusted, "not-trusted", 0, kRequestFailed, kNoDiagnostic, false},
 }};
 
 static_assert(std::ranges::is_sorted(kTable, {}, &FailureKindInfo::kind), "a row stands at the place of its kind");

@@ -57,8 +57,11 @@ struct FailureKindInfo {
   FailureKind kind;
   std::string_view name;  ///< in messages, reports and diagnostics
   int exit_code;          ///< of a command; 0: happens in an editor only
+  int lsp_code;           ///< of the response to a request for a profile: an ErrorCodes of the LSP
+  std::uint8_t severity;  ///< of the diagnostic: a DiagnosticSeverity of the LSP; 0: none, it was ended on purpose
   bool output_explains;   ///< the last output of the process may explain it
-  bool ended_on_purpose;  ///< not an error: it was cancelled, replaced or not permitted
+
+  bool ended_on_purpose() const { return severity == 0; }
 };
 
 /// The row of a kind.

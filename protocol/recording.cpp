@@ -96,12 +96,21 @@ std::string_view Recording::string(std::uint32_t index) const {
   return {reinterpret_cast<const char*>(string_bytes_.data()) + begin, string_ends_[index] - begin};
 }
 
-/// Whether the columns fit together.
-// NOLINTNEXTLINE(readability-function-cognitive-complexity): one condition after the other
+/// Whether the columns fit together. Each check relies on those before it.
 base::Result<void> Recording::check() const {
+  for (const auto part : {&Recording::check_stacks, &Recording::check_ops, &Recording::check_memory,
+                          &Recording::check_device, &Recording::check_parameters}) {
+    if (auto problem = (this->*part)(); !problem) {
+      return problem;
+    }
+  }
+  return {};
+}
+
+/// Strings, and what stacks are made of.
+base::Result<void> Recording::check_stacks() const {
   const std::size_t strings = string_ends_.size();
   const std::size_t nodes = node_parent_.size();
-  const std::size_t ops = op_name_.size();
   if (strings == 0 || !std::ranges::is_sorted(string_ends_) || string_ends_.back() > string_bytes_.size()) {
     return base::error("the strings of the recording are damaged");
   }
@@ -124,6 +133,11 @@ base::Result<void> Recording::check() const {
       return base::error("the stacks of the recording are not a tree");
     }
   }
+  return {};
+}
+
+base::Result<void> Recording::check_ops() const {
+  const std::size_t ops = op_name_.size();
   if (thread_torch_id_.empty() || iteration_start_.empty() || !same_size(iteration_start_.size(), iteration_end_)) {
     return base::error("the recording holds no iteration");
   }
@@ -135,7 +149,7 @@ base::Result<void> Recording::check() const {
   if (!same_size(ops, op_thread_, op_scope_, op_node_, op_parent_, op_start_, op_end_, op_sequence_,
                  op_forward_thread_) ||
       !all_below(op_thread_, thread_torch_id_.size()) || !all_below(op_scope_, kScopeCount) ||
-      !all_below(op_name_, strings) || !all_below(op_node_, nodes)) {
+      !all_below(op_name_, string_ends_.size()) || !all_below(op_node_, node_parent_.size())) {
     return base::error("the ops of the recording are damaged");
   }
   for (std::size_t i = 0; i < ops; ++i) {
@@ -147,6 +161,12 @@ base::Result<void> Recording::check() const {
       return base::error("the ops of the recording are out of order");
     }
   }
+  return {};
+}
+
+/// Events of the allocator, and what is sampled beside the ops.
+base::Result<void> Recording::check_memory() const {
+  const std::size_t nodes = node_parent_.size();
   if (!same_size(pause_start_.size(), pause_end_) || !same_size(sample_time_.size(), sample_node_) ||
       !all_below(sample_node_, nodes) || !std::ranges::is_sorted(sample_time_)) {
     return base::error("the samples of the recording are damaged");
@@ -157,14 +177,21 @@ base::Result<void> Recording::check() const {
   }
   if (!same_size(memory_time_.size(), memory_address_, memory_bytes_, memory_node_, memory_op_, memory_stage_,
                  memory_thread_, memory_reserved_, memory_requested_, memory_stream_) ||
-      !all_below(memory_node_, nodes) || !all_below_or_none(memory_op_, ops) ||
+      !all_below(memory_node_, nodes) || !all_below_or_none(memory_op_, op_name_.size()) ||
       !all_below(memory_stage_, kStageCount) || !std::ranges::is_sorted(memory_time_)) {
     return base::error("the allocator events of the recording are damaged");
   }
+  return {};
+}
+
+/// Calls of the device's runtime, and what ran on the device.
+base::Result<void> Recording::check_device() const {
+  const std::size_t strings = string_ends_.size();
   const std::size_t calls = call_name_.size();
   if (!same_size(calls, call_thread_, call_kind_, call_op_, call_node_, call_start_, call_end_) ||
       !all_below(call_thread_, thread_torch_id_.size()) || !all_below(call_kind_, kCallCount) ||
-      !all_below(call_name_, strings) || !all_below_or_none(call_op_, ops) || !all_below(call_node_, nodes)) {
+      !all_below(call_name_, strings) || !all_below_or_none(call_op_, op_name_.size()) ||
+      !all_below(call_node_, node_parent_.size())) {
     return base::error("the device calls of the recording are damaged");
   }
   for (std::size_t i = 0; i < calls; ++i) {
@@ -186,10 +213,15 @@ base::Result<void> Recording::check() const {
       return base::error("a device activity of the recording ends before it begins");
     }
   }
+  return {};
+}
+
+/// Parameters and their roles, and what recording itself costs.
+base::Result<void> Recording::check_parameters() const {
   if (!same_size(role_time_.size(), role_address_, role_kind_, role_parameter_) ||
       !std::ranges::is_sorted(role_time_) || !all_below(role_kind_, kRoleCount) ||
       !all_below_or_none(role_parameter_, parameter_name_.size()) ||
-      !same_size(parameter_name_.size(), parameter_address_) || !all_below(parameter_name_, strings)) {
+      !same_size(parameter_name_.size(), parameter_address_) || !all_below(parameter_name_, string_ends_.size())) {
     return base::error("the parameters of the recording are damaged");
   }
   if (cost_.size() != kCostCount || loss_.size() != kLossCount ||

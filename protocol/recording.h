@@ -32,6 +32,11 @@ class Recording {
 
  private:
   base::Result<void> check() const;
+  base::Result<void> check_stacks() const;
+  base::Result<void> check_ops() const;
+  base::Result<void> check_memory() const;
+  base::Result<void> check_device() const;
+  base::Result<void> check_parameters() const;
 
   std::shared_ptr<const std::string> bytes_;
 #define RIDGELINE_COLUMN(name, number, type) std::span<const type> name##_;

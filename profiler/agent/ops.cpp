@@ -63,6 +63,33 @@ bool is_outermost(const ThreadBuffer& buffer, recording::Scope scope) {
 std::uint64_t place_after(const OpRecord& op) { return std::uint64_t{op.node} << 32U | op.name; }
 std::uint64_t place_in(const OpRecord& op) { return place_after(op) | std::uint64_t{1} << 31U; }
 
+/// Marks the gradients when they have just become ready, and notes that backward runs.
+void follow_backward(ThreadBuffer& buffer, recording::Scope scope, std::uint32_t node, const char* name) {
+  if (gradients_are_ready(buffer, scope, node, name)) {
+    const std::uint64_t start = ticks();
+    buffer.after_backward = false;
+    mark_gradients();
+    pause_since(buffer, start);
+  }
+  if (scope == recording::Scope::kBackward && buffer.open.empty()) {
+    buffer.after_backward = true;
+    buffer.backward_node = node;
+  }
+}
+
+/// The op has begun, and the gap before it has ended.
+void follow_gaps(ThreadBuffer& buffer, const OpRecord& record) {
+  if (buffer.sampled != 0) {
+    if (buffer.in_function == 0 && record.start - buffer.gap_since >= buffer.long_gap) {
+      gap_was_long(buffer, record.start - buffer.gap_since);
+    }
+    if (record.scope != recording::Scope::kFunction) {
+      gap_begins(buffer, place_in(record), record.start);
+    }
+  }
+  buffer.in_function = record.scope == recording::Scope::kFunction ? 1 : 0;
+}
+
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
   if (!state().recording_ops) {
     return nullptr;  // a forked child
@@ -85,16 +112,7 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   const char* name = function.name();
   const std::uint32_t name_index = buffer.names.intern(name);
   const recording::Scope scope = scope_of(function, buffer.names.function_scope(name_index));
-  if (gradients_are_ready(buffer, scope, node, name)) {
-    const std::uint64_t start = ticks();
-    buffer.after_backward = false;
-    mark_gradients();
-    pause_since(buffer, start);
-  }
-  if (scope == recording::Scope::kBackward && buffer.open.empty()) {
-    buffer.after_backward = true;
-    buffer.backward_node = node;
-  }
+  follow_backward(buffer, scope, node, name);
   OpRecord* record = buffer.ops.append();
   if (record == nullptr) {
     return nullptr;
@@ -114,15 +132,7 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   }
   buffer.open.push_back({&function, mark, op});
   record->start = ticks();
-  if (buffer.sampled != 0) {
-    if (buffer.in_function == 0 && record->start - buffer.gap_since >= buffer.long_gap) {
-      gap_was_long(buffer, record->start - buffer.gap_since);
-    }
-    if (scope != recording::Scope::kFunction) {
-      gap_begins(buffer, place_in(*record), record->start);
-    }
-  }
-  buffer.in_function = scope == recording::Scope::kFunction ? 1 : 0;
+  follow_gaps(buffer, *record);
   return nullptr;
 }
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/prediction.h"
-#include "analysis/profile.h"
+#include "analysis/values/prediction.h"
+#include "analysis/values/profile.h"
 
 namespace ridgeline::analysis {
 

@@ -8,10 +8,10 @@
 #include "analysis/breakdown/breakdown.h"
 #include "analysis/breakdown/line_costs.h"
 #include "analysis/device/device_waits.h"
-#include "analysis/input.h"
 #include "analysis/memory/memory.h"
 #include "analysis/memory/peak_model.h"
-#include "analysis/profile.h"
+#include "analysis/values/input.h"
+#include "analysis/values/profile.h"
 
 namespace ridgeline::analysis {
 

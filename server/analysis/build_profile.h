@@ -1,8 +1,8 @@
 // From a run to a profile: the entry point of the analysis.
 #pragma once
 
-#include "analysis/input.h"
-#include "analysis/profile.h"
+#include "analysis/values/input.h"
+#include "analysis/values/profile.h"
 
 namespace ridgeline::analysis {
 

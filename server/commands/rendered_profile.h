@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "analysis/prediction.h"
-#include "analysis/profile.h"
+#include "analysis/values/prediction.h"
+#include "analysis/values/profile.h"
 #include "commands/options.h"
 
 namespace ridgeline::commands {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analysis/input.h"
+#include "analysis/values/input.h"
 #include "imports/trace.h"
 #include "imports/trace_files.h"
 

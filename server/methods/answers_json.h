@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/prediction.h"
+#include "analysis/values/prediction.h"
 #include "methods/entries.h"
 #include "methods/snapshot.h"
 #include "protocol/json_rpc.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/prediction.h"
+#include "analysis/values/prediction.h"
 #include "base/result.h"
 #include "methods/snapshot.h"
 

@@ -57,7 +57,7 @@ void add_failure(const Snapshot& snapshot, const Entry& entry, std::vector<Diagn
     }
     diagnostic.range = snapshot.line_range(*line);
   }
-  diagnostic.severity = DiagnosticSeverity::kError;
+  diagnostic.severity = static_cast<DiagnosticSeverity>(protocol::info_of(failure.kind).severity);
   diagnostic.code = protocol::name_of(failure.kind);
   diagnostic.source = kSource;
   diagnostic.message = failure.message;

@@ -142,7 +142,7 @@ void Entries::profiled(const std::string& path, profiling::ProfileQueue::Ticket 
     entry.active.reset();
   }
   if (outcome.has_error()) {
-    const bool given_up = protocol::info_of(outcome.error().kind).ended_on_purpose;
+    const bool given_up = protocol::info_of(outcome.error().kind).ended_on_purpose();
     if (!given_up) {
       entry.failed =
           FailedRun{outcome.error(), std::make_shared<const std::vector<protocol::SourceText>>(std::move(open_texts))};
@@ -221,7 +221,7 @@ void Entries::end_trial(const std::string& path, const std::shared_ptr<const Fig
   entry.trial.reset();
   if (outcome.has_error()) {
     const protocol::Failure& failure = outcome.error();
-    if (!protocol::info_of(failure.kind).ended_on_purpose) {
+    if (!protocol::info_of(failure.kind).ended_on_purpose()) {
       entry.trial = TrialState{batch_size, std::nullopt,
                                "batch size " + std::to_string(batch_size) + " could not be tried: " + failure.message};
     }

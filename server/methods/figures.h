@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/prediction.h"
 #include "analysis/prediction/predictor.h"
-#include "analysis/profile.h"
+#include "analysis/values/prediction.h"
+#include "analysis/values/profile.h"
 #include "profiling/made_profile.h"
 
 namespace ridgeline::methods {

@@ -164,9 +164,7 @@ base::Task<session::Outcome> profile(Context context, ProfileParams params) {
   const ProfileEnd end = co_await std::move(profiled);
   if (end.has_error()) {
     const profiling::RunFailure& failure = end.error();
-    const bool cancelled = failure.kind == protocol::FailureKind::kCancelled;
-    co_return ResponseError{cancelled ? code::kRequestCancelled : code::kRequestFailed, failure.message,
-                            failure_json(failure)};
+    co_return ResponseError{protocol::info_of(failure.kind).lsp_code, failure.message, failure_json(failure)};
   }
   auto answer = summary_of(context, (*end)->path);
   co_return co_await std::move(answer);

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/prediction.h"
+#include "analysis/values/prediction.h"
 #include "methods/figures.h"
 #include "methods/profiling_flow.h"
 #include "protocol/json_rpc.h"

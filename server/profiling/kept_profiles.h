@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/profile.h"
+#include "analysis/values/profile.h"
 #include "profiling/request.h"
 #include "profiling/run.h"
 

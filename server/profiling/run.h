@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/prediction.h"
-#include "analysis/profile.h"
+#include "analysis/values/prediction.h"
+#include "analysis/values/profile.h"
 #include "base/result.h"
 #include "profiling/request.h"
 #include "protocol/worker_messages.h"

@@ -1,7 +1,7 @@
 // The breakdown: the costliest nodes as a tree.
 #pragma once
 
-#include "analysis/profile.h"
+#include "analysis/values/profile.h"
 #include "report/page.h"
 #include "report/places.h"
 #include "report/table.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/profile.h"
+#include "analysis/values/profile.h"
 #include "report/page.h"
 #include "report/places.h"
 #include "report/text.h"

@@ -33,8 +33,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/prediction.h"
-#include "analysis/profile.h"
+#include "analysis/values/prediction.h"
+#include "analysis/values/profile.h"
 
 namespace ridgeline::report {
 

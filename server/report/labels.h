@@ -4,8 +4,8 @@
 #include <string>
 
 #include "analysis/advice.h"
-#include "analysis/prediction.h"
-#include "analysis/profile.h"
+#include "analysis/values/prediction.h"
+#include "analysis/values/profile.h"
 
 namespace ridgeline::report {
 

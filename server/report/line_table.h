@@ -1,7 +1,7 @@
 // Lines, and what no line owns: together the whole iteration.
 #pragma once
 
-#include "analysis/profile.h"
+#include "analysis/values/profile.h"
 #include "report/page.h"
 #include "report/places.h"
 #include "report/table.h"

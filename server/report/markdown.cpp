@@ -187,10 +187,9 @@ Markdown batch_markdown(const analysis::BatchPrediction& batch, const std::strin
   return note.empty() ? text : text + "*" + plain(note) + "*\n\n";
 }
 
-Markdown summary_markdown(const Profile& profile, const analysis::Outlook& outlook) {
-  const double whole = profile.iteration.ms.value;
-  Markdown text = title(profile, {}, 0);
-  MarkdownTable table({"", ""});
+namespace {
+
+void add_throughput_and_memory(MarkdownTable& table, const Profile& profile) {
   std::string throughput = throughput_text(profile);
   if (profile.samples_per_second && profile.max_samples_per_second) {
     throughput += fmt::format(", {} of the maximum {}",
@@ -206,15 +205,10 @@ Markdown summary_markdown(const Profile& profile, const analysis::Outlook& outlo
                     bytes(static_cast<double>(profile.capacity_bytes)));
   }
   table.row(Markdown("peak memory"), {peak});
-  if (profile.device) {
-    table.row(Markdown("device busy"),
-              {fmt::format("{} with kernels, {} with copies alone", share(ratio(profile.device->kernel_ms, whole)),
-                           share(ratio(profile.device->copy_ms, whole)))});
-  }
-  table.row(Markdown("iteration"),
-            {fmt::format("{} ± {}", duration(whole),
-                         share(ratio((profile.iteration.ms.high - profile.iteration.ms.low) / 2, whole)))});
-  text += table.take();
+}
+
+Markdown phases_and_categories(const Profile& profile) {
+  const double whole = profile.iteration.ms.value;
   MarkdownTable phases({"phase", "time", "share"});
   for (std::size_t i = 0; i < analysis::kPhaseCount; ++i) {
     const double ms = profile.iteration.by_phase[i];
@@ -226,7 +220,24 @@ Markdown summary_markdown(const Profile& profile, const analysis::Outlook& outlo
     const double of_peak = ratio(part, static_cast<double>(profile.peak_bytes));
     if (of_peak > kNegligible) categories.row(plain(analysis::kCategoryLabels[i]), {bytes(part), share(of_peak)});
   }
-  text += phases.take() + categories.take();
+  return phases.take() + categories.take();
+}
+
+}  // namespace
+
+Markdown summary_markdown(const Profile& profile, const analysis::Outlook& outlook) {
+  const double whole = profile.iteration.ms.value;
+  MarkdownTable table({"", ""});
+  add_throughput_and_memory(table, profile);
+  if (profile.device) {
+    table.row(Markdown("device busy"),
+              {fmt::format("{} with kernels, {} with copies alone", share(ratio(profile.device->kernel_ms, whole)),
+                           share(ratio(profile.device->copy_ms, whole)))});
+  }
+  table.row(Markdown("iteration"),
+            {fmt::format("{} ± {}", duration(whole),
+                         share(ratio((profile.iteration.ms.high - profile.iteration.ms.low) / 2, whole)))});
+  Markdown text = title(profile, {}, 0) + table.take() + phases_and_categories(profile);
   if (outlook.fits.batch) {
     text += plain(fmt::format("largest batch that fits: {}{}", outlook.fits.batch->batch_size,
                               outlook.fits.batch->extrapolated ? " (extrapolated)" : "")) +

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/prediction.h"
-#include "analysis/profile.h"
+#include "analysis/values/prediction.h"
+#include "analysis/values/profile.h"
 #include "protocol/shown_text.h"
 
 namespace ridgeline::report {

@@ -1,8 +1,8 @@
 // The end of the text report: what other batch sizes bring, what grows, and how far the models can be trusted.
 #pragma once
 
-#include "analysis/prediction.h"
-#include "analysis/profile.h"
+#include "analysis/values/prediction.h"
+#include "analysis/values/profile.h"
 #include "report/page.h"
 
 namespace ridgeline::report {

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "analysis/profile.h"
+#include "analysis/values/profile.h"
 
 namespace ridgeline::report {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "analysis/prediction.h"
-#include "analysis/profile.h"
+#include "analysis/values/prediction.h"
+#include "analysis/values/profile.h"
 #include "report/text.h"
 
 namespace ridgeline::report {

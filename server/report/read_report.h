@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "analysis/profile.h"
+#include "analysis/values/profile.h"
 #include "base/result.h"
 
 namespace ridgeline::report {

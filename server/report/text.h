@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "analysis/prediction.h"
-#include "analysis/profile.h"
+#include "analysis/values/prediction.h"
+#include "analysis/values/profile.h"
 
 namespace ridgeline::report {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/prediction.h"
-#include "analysis/profile.h"
+#include "analysis/values/prediction.h"
+#include "analysis/values/profile.h"
 #include "report/page.h"
 
 namespace ridgeline::report {

@@ -145,7 +145,7 @@ def test_an_agent_that_is_none_is_built_anew(good: Path, tmp_path: Path, agent: 
     cache = str(tmp_path / "cache")
     command = ("profile", str(good), "--python", sys.executable, "--time-budget", "0.1")
     program = compiler(tmp_path, 'echo "no library" > "$output"')
-    refused("agent-refused", "built anew", command=command, RIDGELINE_CACHE=cache, CXX=program)
+    refused("agent-refused", "rebuilt next time", command=command, RIDGELINE_CACHE=cache, CXX=program)
     program = compiler(tmp_path, f'cp {agent} "$output"')
     assert ridgeline(*command, RIDGELINE_CACHE=cache, CXX=program).returncode == 0
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import includes
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
 ANALYSIS = ["attribution", "allocator", "time", "device", "memory", "breakdown", "prediction"]
-ANALYSIS_VALUES = ["protocol", "server/base", "server/analysis/profile.h"]
-ANALYSIS_VALUES += ["server/analysis/prediction.h", "server/analysis/input.h"]
+ANALYSIS_VALUES = ["protocol", "server/base", "server/analysis/values"]
 
 # A layer (a folder, or a file) → the layers it may include besides itself. The longest matching name is the layer.
 MAY_INCLUDE = {
@@ -21,8 +21,12 @@ MAY_INCLUDE = {
     # What several layers need; nothing of what the product is about.
     "server/base": [],
     "server/source": ["protocol", "server/base"],
-    "server/analysis": ["protocol", "server/base"] + [f"server/analysis/{part}" for part in ANALYSIS],
-    # Its parts: they know the values of the layer, and of each other what stands here.
+    "server/analysis": [*ANALYSIS_VALUES] + [f"server/analysis/{part}" for part in ANALYSIS],
+    # What goes in and what comes out. Of protocol/, a report needs the kinds of failures only.
+    "server/analysis/values": ["protocol"],
+    "server/analysis/values/profile.h": ["protocol/failure_kind.h"],
+    "server/analysis/values/prediction.h": ["server/analysis/values/profile.h"],
+    # Its parts: they know the values, and of each other what stands here.
     "server/analysis/attribution": ANALYSIS_VALUES,
     "server/analysis/allocator": ["server/base"],
     "server/analysis/time": ANALYSIS_VALUES,
@@ -36,15 +40,11 @@ MAY_INCLUDE = {
     ],
     "server/analysis/prediction": [*ANALYSIS_VALUES, "server/analysis/time", "server/analysis/memory"],
     # What it renders: values, not how they are made.
-    "server/report": ["protocol", "server/base", "server/analysis/profile.h", "server/analysis/prediction.h"]
-    + ["server/analysis/advice.h"],
-    "server/analysis/profile.h": ["protocol/failure_kind.h"],
+    "server/report": ["protocol", "server/base", "server/analysis/values", "server/analysis/advice.h"],
     "protocol/failure_kind.h": [],
-    "server/analysis/prediction.h": ["server/analysis/profile.h"],
-    "server/analysis/input.h": ["protocol", "server/analysis/profile.h"],
-    "server/analysis/advice.h": ["server/analysis/profile.h", "server/analysis/prediction.h"],
+    "server/analysis/advice.h": ["server/analysis/values"],
     # Traces of other profilers become recordings: bytes in, values out.
-    "server/imports": ["protocol", "server/base", "server/analysis"],
+    "server/imports": ["protocol", "server/base", "server/analysis/values"],
     "server/store": ["server/base"],
     "server/worker": ["protocol", "server/base"],
     # A run from the request to the kept profile, for commands and for methods.
@@ -191,6 +191,19 @@ def test_text_is_shown_in_known_places_only():
     assert found == []
 
 
+def test_folders_include_each_other_without_circles():
+    graph = includes.includes(includes.files_of(None))
+    # The seam to CUPTI and what it writes to are one layer in two folders.
+    agent = {"profiler/agent", "profiler/agent/cupti"}
+    circles = {folder for folder in graph if folder in includes.reachable(graph, folder, ("", ""))}
+    assert circles <= agent
+
+
+def test_the_drawing_of_the_includes_is_fresh():
+    page = (ROOT / "docs" / "dev" / "architecture" / "includes.md").read_text()
+    assert includes.drawing(includes.files_of(None)) in page, "run: python tests/layers/includes.py"
+
+
 def test_what_is_awaited_has_a_name():
     """GCC 12 destroys objects that are made within the expression of a co_await twice: server/base/task.h."""
     found = [
@@ -206,9 +219,9 @@ def test_what_is_awaited_has_a_name():
 # A source that includes something → what the checker must say; "" when it is fine.
 CASES = [
     ("protocol/a.cpp", '#include "protocol/recording.h"', ""),
-    ("protocol/a.cpp", '#include "analysis/profile.h"', "may not include server/analysis/profile.h"),
+    ("protocol/a.cpp", '#include "analysis/values/profile.h"', "may not include server/analysis/values/profile.h"),
     ("protocol/recording_format.h", '#include "protocol/recording.h"', "may not include protocol/recording.h"),
-    ("server/analysis/a.cpp", '#include "analysis/profile.h"\n#include "protocol/recording.h"', ""),
+    ("server/analysis/a.cpp", '#include "analysis/values/profile.h"\n#include "protocol/recording.h"', ""),
     ("server/analysis/a.cpp", '#include "report/text.h"', "may not include server/report/text.h"),
     ("server/analysis/a.cpp", "#include <thread>", "belongs to"),
     ("server/analysis/a.cpp", "#include <boost/math/distributions/normal.hpp>", ""),
@@ -218,13 +231,13 @@ CASES = [
     ("server/analysis/a.cpp", '#include "analysis/memory/ledger.h"', ""),
     ("server/analysis/time/a.cpp", '#include "analysis/memory/ledger.h"', "may not include server/analysis/memory"),
     (
-        "server/analysis/profile.h",
+        "server/analysis/values/profile.h",
         '#include "analysis/memory/ledger.h"',
         "may not include server/analysis/memory",
     ),
-    ("server/report/a.cpp", '#include "analysis/profile.h"', ""),
+    ("server/report/a.cpp", '#include "analysis/values/profile.h"', ""),
     ("server/report/a.cpp", '#include "analysis/memory/ledger.h"', "may not include server/analysis/memory"),
-    ("server/worker/a.cpp", '#include "analysis/profile.h"', "may not include server/analysis/profile.h"),
+    ("server/worker/a.cpp", '#include "analysis/values/profile.h"', "may not include server/analysis/values/profile.h"),
     ("server/worker/a.cpp", '#include "base/content_hash.h"', ""),
     ("server/analysis/a.cpp", '#include "base/content_hash.h"', ""),
     ("server/analysis/a.cpp", '#include "base/file.h"', "belongs to"),
@@ -232,14 +245,14 @@ CASES = [
     ("server/worker/a.cpp", '#include "store/profile_store.h"', "may not include server/store/profile_store.h"),
     ("server/worker/a.cpp", "#include <sqlite3.h>", "belongs to server/store"),
     ("server/profiling/a.cpp", "#include <SQLiteCpp/Database.h>", "belongs to server/store"),
-    ("server/store/a.cpp", '#include "analysis/profile.h"', "may not include server/analysis/profile.h"),
+    ("server/store/a.cpp", '#include "analysis/values/profile.h"', "may not include server/analysis/values/profile.h"),
     ("server/commands/a.cpp", '#include "report/text.h"\n#include <boost/asio.hpp>', ""),
     ("server/main.cpp", '#include "commands/profile.h"', ""),
     ("server/main.cpp", '  #  include "report/text.h"', "may not include server/report/text.h"),
     ("profiler/agent/a.cpp", '#include "b.h"\n#include <Python.h>', ""),
     ("profiler/agent/a.cpp", '#include "protocol/recording_format.h"', ""),
     ("profiler/agent/a.cpp", '#include "protocol/recording.h"', "may not include protocol/recording.h"),
-    ("server/source/a.cpp", '#include "../analysis/profile.h"', "is no file of ours"),
+    ("server/source/a.cpp", '#include "../analysis/values/profile.h"', "is no file of ours"),
     ("server/source/a.cpp", '#include "fmt/format.h"', "is no file of ours"),
     ("server/methods/a.cpp", "#include <Python.h>", "belongs to profiler/agent"),
     ("server/transport/a.cpp", "#include <boost/asio.hpp>", ""),
@@ -248,12 +261,12 @@ CASES = [
     ("server/session/a.cpp", '#include "worker/worker.h"', "may not include server/worker/worker.h"),
     ("protocol/a.cpp", "#include <spdlog/spdlog.h>", "belongs to"),
     ("server/novelty/a.cpp", "", "is in no layer"),
-    ("server/worker/a.cpp", '// #include "analysis/profile.h"', ""),
+    ("server/worker/a.cpp", '// #include "analysis/values/profile.h"', ""),
 ]
 HEADERS = [
     "protocol/recording.h",
     "protocol/recording_format.h",
-    "server/analysis/profile.h",
+    "server/analysis/values/profile.h",
     "server/analysis/memory/ledger.h",
     "server/report/text.h",
     "server/base/content_hash.h",

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "analysis/attribution/call_tree.h"
-#include "analysis/profile.h"
+#include "analysis/values/profile.h"
 #include "protocol/recording.h"
 
 namespace ridgeline::analysis {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/input.h"
+#include "analysis/values/input.h"
 #include "protocol/recording.h"
 
 namespace ridgeline::analysis {

@@ -5,7 +5,7 @@
 #include "analysis/attribution/timeline.h"
 #include "analysis/device/device_waits.h"
 #include "analysis/memory/memory.h"
-#include "analysis/profile.h"
+#include "analysis/values/profile.h"
 #include "protocol/recording.h"
 
 namespace ridgeline::analysis {

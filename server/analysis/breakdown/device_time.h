@@ -2,7 +2,7 @@
 #pragma once
 
 #include "analysis/breakdown/breakdown.h"
-#include "analysis/profile.h"
+#include "analysis/values/profile.h"
 
 namespace ridgeline::analysis {
 

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "analysis/device/device_timeline.h"
-#include "analysis/profile.h"
+#include "analysis/values/profile.h"
 
 namespace ridgeline::analysis {
 

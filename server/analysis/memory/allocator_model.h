@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analysis/memory/ledger.h"
-#include "analysis/profile.h"
+#include "analysis/values/profile.h"
 #include "base/result.h"
 #include "protocol/recording.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/profile.h"
+#include "analysis/values/profile.h"
 
 namespace ridgeline::analysis {
 

@@ -6,7 +6,7 @@
 
 #include "analysis/attribution/attribution.h"
 #include "analysis/attribution/call_tree.h"
-#include "analysis/profile.h"
+#include "analysis/values/profile.h"
 #include "protocol/recording.h"
 
 namespace ridgeline::analysis {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "analysis/memory/ledger.h"
-#include "analysis/profile.h"
+#include "analysis/values/profile.h"
 
 namespace ridgeline::analysis {
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "analysis/allocator/caching_allocator.h"
-#include "analysis/profile.h"
+#include "analysis/values/profile.h"
 
 namespace ridgeline::analysis {
 

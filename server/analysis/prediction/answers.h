@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "analysis/prediction.h"
 #include "analysis/prediction/predictor.h"
+#include "analysis/values/prediction.h"
 
 namespace ridgeline::analysis {
 

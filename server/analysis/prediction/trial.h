@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "analysis/prediction.h"
-#include "analysis/profile.h"
+#include "analysis/values/prediction.h"
+#include "analysis/values/profile.h"
 #include "base/result.h"
 
 namespace ridgeline::analysis {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "analysis/profile.h"
+#include "analysis/values/profile.h"
 
 namespace ridgeline::analysis {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "analysis/profile.h"
+#include "analysis/values/profile.h"
 
 namespace ridgeline::analysis {
 

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "analysis/profile.h"
+#include "analysis/values/profile.h"
 
 namespace ridgeline::analysis {
 

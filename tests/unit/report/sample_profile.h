@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "analysis/prediction/predictor.h"
-#include "analysis/profile.h"
 #include "analysis/time/time_model.h"
+#include "analysis/values/profile.h"
 
 namespace ridgeline::report::testing {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/profile.h"
+#include "analysis/values/profile.h"
 #include "protocol/recording.h"
 
 namespace ridgeline::analysis {

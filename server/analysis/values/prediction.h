@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/profile.h"
+#include "analysis/values/profile.h"
 
 namespace ridgeline::analysis {
 
