@@ -86,7 +86,7 @@ test('a profile on another machine goes on while the connection is broken', asyn
   await window.lens('Profile').click();
   await window.status.getByText(/Profiling \d+ %/).waitFor();
   machine.drop();
-  await window.notification('broke').waitFor();
+  await window.notification('was lost').waitFor();
   await window.lens('samples/s').waitFor();
   await until(async () => assert.ok((await window.markers()).length > 5));
   await window.openView();
