@@ -1,6 +1,7 @@
 // ridgeline: reads the command line and picks a command.
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <string>
 
 #include "commands/doctor.h"
 #include "commands/import.h"
@@ -9,6 +10,7 @@
 #include "commands/relay.h"
 #include "commands/remote.h"
 #include "commands/serve.h"
+#include "commands/suggestion.h"
 #include "commands/terminal.h"
 
 int main(int argc, char** argv) {
@@ -28,7 +30,13 @@ int main(int argc, char** argv) {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
       const int code = app.exit(error);
-      return code == 0 ? 0 : 2;
+      if (code == 0) {
+        return 0;
+      }
+      if (const std::string meant = ridgeline::commands::suggestion(app, {argv + 1, argv + argc}); !meant.empty()) {
+        ridgeline::commands::print_error(meant);
+      }
+      return 2;
     }
     return exit_code;
   } catch (const std::exception& error) {

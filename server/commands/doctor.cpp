@@ -165,15 +165,14 @@ std::vector<Check> check_devices() {
                                 " of memory, " + report::bytes(static_cast<double>(worker::memory_available())) +
                                 " of it available";
   const std::optional<std::vector<std::string>> gpus = worker::nvidia_gpus();
-  std::string text = "no NVIDIA driver here";
+  std::string text = "no NVIDIA driver here; --device cpu profiles CUDA code on the processor";
   if (gpus.has_value()) {
     text = gpus->empty() ? "an NVIDIA driver without a GPU" : "NVIDIA:";
     for (const std::string& model : *gpus) {
       text += " " + model;
     }
   }
-  return {{CheckStatus::kOk, "processor", processor, ""},
-          {CheckStatus::kNote, "gpu", text + "; this version profiles on the processor", ""}};
+  return {{CheckStatus::kOk, "processor", processor, ""}, {CheckStatus::kNote, "gpu", text, ""}};
 }
 
 /// Why nothing can be written into the folder; empty when it can.
@@ -274,6 +273,10 @@ void add_doctor_command(CLI::App& app, int& exit_code) {
   command->add_option("ENTRY", request->entry, "Entry point that would be profiled; else the current folder counts");
   add_place_options(*command, request);
   add_time_limit_option(*command, request);
+  command->footer(
+      "Examples:\n"
+      "  ridgeline doctor entry.py\n"
+      "  ridgeline doctor --python ~/venv/bin/python");
   command->callback([request, &exit_code] { exit_code = run(*request); });
 }
 

@@ -96,6 +96,10 @@ void add_import_command(CLI::App& app, int& exit_code) {
   command->add_option("--batch-size", options->batch_size, "Samples in one iteration: a trace does not record it")
       ->check(CLI::Range(1, analysis::kMaxBatchSize));
   add_output_options(*command, output);
+  command->footer(
+      "Examples:\n"
+      "  ridgeline import trace.json.gz --batch-size 32\n"
+      "  ridgeline import trace.json --project-root ~/project --output report.txt");
   command->callback([options, output, &exit_code] { exit_code = run(*options, *output); });
 }
 

@@ -3,8 +3,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -33,6 +35,33 @@ bool wants_color() {
   return ::isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0');
 }
 
+/// Why a file cannot be written there, found out without touching it; empty when it can, as far as can be seen.
+std::string output_problem(const std::string& file) {
+  namespace fs = std::filesystem;
+  std::error_code problem;
+  const fs::file_status status = fs::status(file, problem);
+  if (fs::is_directory(status)) {
+    return "cannot write " + file + ": it is a folder";
+  }
+  fs::path folder = fs::path(file).parent_path();
+  if (folder.empty()) {
+    folder = ".";
+  }
+  if (!fs::is_directory(folder, problem)) {
+    return "cannot write " + file + ": there is no folder " + folder.string();
+  }
+  // A regular file is replaced, which its folder has to allow; anything else is written to.
+  const std::string written = fs::exists(status) && !fs::is_regular_file(status) ? file : folder.string();
+  return ::access(written.c_str(), W_OK) == 0 ? "" : "cannot write " + file + ": " + std::strerror(errno);
+}
+
+/// The text must not be lost: what was measured may have taken minutes.
+int print_instead(const std::string& text, const std::string& problem) {
+  print_error(problem + "; the report is printed instead");
+  std::cout << text << std::flush;
+  return kExitEnvironment;
+}
+
 }  // namespace
 
 CLI::Validator number_in(double low, double high) {
@@ -46,8 +75,10 @@ CLI::Validator number_in(double low, double high) {
 }
 
 void add_place_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
-  command.add_option("--python", request->python, "Interpreter that has torch and the model's packages");
-  command.add_option("--project-root", request->project_root, "Folder whose lines are the user's");
+  command.add_option("--python", request->python,
+                     "Interpreter with torch and the model's packages; default: .venv, VIRTUAL_ENV or python3");
+  command.add_option("--project-root", request->project_root,
+                     "Folder whose lines are the user's; default: the nearest project");
 }
 
 void add_time_limit_option(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
@@ -55,12 +86,13 @@ void add_time_limit_option(CLI::App& command, const std::shared_ptr<profiling::P
       .add_option_function<int>(
           "--time-limit", [request](int seconds) { request->time_limit = std::chrono::seconds(seconds); },
           "Seconds after which the run is stopped")
-      ->check(CLI::Range(1, 86400));
+      ->check(CLI::Range(1, 86400))
+      ->default_str(std::to_string(request->time_limit.count()));
 }
 
 void add_profile_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
   command.add_option("ENTRY", request->entry, "Python file that defines the three providers")->required();
-  command.add_option("--batch-sizes", request->batch_sizes, "Batch sizes to sample, such as 8,16,32")
+  command.add_option("--batch-sizes", request->batch_sizes, "Batch sizes to sample, such as 8,16,32; default: chosen")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 24));
   command
@@ -72,15 +104,21 @@ void add_profile_options(CLI::App& command, const std::shared_ptr<profiling::Pro
       ->check(CLI::IsMember({"cpu"}));
   add_place_options(command, request);
   command.add_option("--time-budget", request->time_budget_seconds, "Seconds for timing the bare step")
-      ->check(number_in(0.1, 86400));
+      ->check(number_in(0.1, 86400))
+      ->capture_default_str();
   add_time_limit_option(command, request);
-  command.add_option("--memory-limit", request->memory_limit_bytes, "Bytes that the step may use, such as 8GiB")
+  command
+      .add_option("--memory-limit", request->memory_limit_bytes,
+                  "Bytes that the step may use, such as 8GiB; default: 95 % of what is available")
       ->transform(CLI::AsSizeValue(false));
 }
 
 void add_output_options(CLI::App& command, const std::shared_ptr<Output>& output) {
-  command.add_option("--format", output->format, "text or json")->check(CLI::IsMember({"text", "json"}));
-  command.add_option("--output", output->file, "File to write to, instead of standard output");
+  command.add_option("--format", output->format, "Format of the output")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  command.add_option("--output", output->file, "File to write to, instead of standard output")
+      ->check(CLI::Validator(output_problem, "FILE"));
 }
 
 report::TextOptions text_options(const Output& output) {
@@ -100,15 +138,10 @@ int write_out(const std::string& text, const Output& output) {
     // A device or a pipe, such as /dev/null, must not be replaced by a file.
     std::ofstream file(output.file, std::ios::binary);
     file << text << std::flush;
-    if (!file) {
-      print_error("cannot write " + output.file);
-      return kExitEnvironment;
-    }
-    return kExitOk;
+    return file ? kExitOk : print_instead(text, "cannot write " + output.file);
   }
   if (const auto failed = base::write_atomically(output.file, text, base::FileAccess::kUmask)) {
-    print_error("cannot write " + output.file + ": " + failed.message());
-    return kExitEnvironment;
+    return print_instead(text, "cannot write " + output.file + ": " + failed.message());
   }
   return kExitOk;
 }

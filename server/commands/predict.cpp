@@ -96,6 +96,10 @@ void add_predict_command(CLI::App& app, int& exit_code) {
   question->require_option(1);
   add_profile_options(*command, options->request);
   add_output_options(*command, options->output);
+  command->footer(
+      "Examples:\n"
+      "  ridgeline predict entry.py --batch-size 64\n"
+      "  ridgeline predict entry.py --fits --memory-limit 8GiB");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

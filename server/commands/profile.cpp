@@ -28,6 +28,10 @@ void add_profile_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("profile", "Profile an entry point and print the report.");
   add_profile_options(*command, request);
   add_output_options(*command, output);
+  command->footer(
+      "Examples:\n"
+      "  ridgeline profile entry.py\n"
+      "  ridgeline profile entry.py --batch-sizes 8,16,32 --format json --output report.json");
   command->callback([request, output, &exit_code] { exit_code = run(*request, *output); });
 }
 

@@ -278,6 +278,10 @@ void add_remote_command(CLI::App& app, int& exit_code) {
         }
       })
       ->take_all();
+  command->footer(
+      "Examples:\n"
+      "  ridgeline remote gpu-box --map ~/project=/data/project\n"
+      "  ridgeline remote me@host --ssh-option=-p2222");
   command->callback([options, &exit_code] {
     ::signal(SIGPIPE, SIG_IGN);
     auto id = random_digits(kIdBytes);

@@ -105,7 +105,8 @@ void add_serve_command(CLI::App& app, int& exit_code) {
   command
       ->add_option("--idle-exit", options->idle_exit_s,
                    "Seconds without a client after which a listening daemon exits; 0: never")
-      ->check(CLI::Range(0, 1 << 30));
+      ->check(CLI::Range(0, 1 << 30))
+      ->capture_default_str();
   command->add_option("--clientProcessId", options->process, "Process id of the client: the daemon exits when it ends")
       ->check(CLI::Range(1, std::numeric_limits<pid_t>::max()));
   command
@@ -119,6 +120,10 @@ void add_serve_command(CLI::App& app, int& exit_code) {
           "LOCAL=REMOTE: a folder as the client names it, and as it is called here; may be repeated")
       ->check(CLI::Validator(check_path_map, "LOCAL=REMOTE"))
       ->take_all();
+  command->footer(
+      "Examples:\n"
+      "  ridgeline serve --stdio\n"
+      "  ridgeline serve --socket 0 --token-file ~/.ridgeline-token");
   command->callback([options, &exit_code] { exit_code = serve(*options); });
 }
 

@@ -155,6 +155,9 @@ base::Task<ProfileEnd> ProfilingFlow::run(Workspace& workspace, profiling::Profi
         workspace.while_open(entries_.profile(request, target, vouches, profiling::as_overlay(open_texts), show));
     ProfileEnd end = co_await std::move(profiled);
     bar->end(end.has_error() ? end.error().message : "");
+    if (end.has_value() && (*end)->figures != nullptr && !(*end)->figures->made().warning.empty()) {
+      workspace.session().log(protocol::MessageType::kWarning, (*end)->figures->made().warning);
+    }
     if (end.has_value() || end.error().kind != protocol::FailureKind::kNotTrusted) {
       co_return end;
     }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
+#include <string>
+
+#include "base/similarity.h"
 
 namespace ridgeline::source {
 
@@ -11,25 +13,10 @@ namespace {
 constexpr auto kPrefixes = std::to_array<std::string_view>({"", "ridgeline_", "skyline_", "deepview_"});
 constexpr auto kNames = std::to_array<std::string_view>({"model_provider", "input_provider", "iteration_provider"});
 constexpr std::string_view kCommonEnd = "_provider";
-constexpr double kNearly = 0.8;  // the cutoff in entry.py
 
 bool is_word_byte(char byte) {
   return byte == '_' || (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
          static_cast<unsigned char>(byte) >= 0x80;
-}
-
-/// The length of the longest common subsequence.
-std::size_t in_common(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> best(b.size() + 1);
-  for (const char byte : a) {
-    std::size_t diagonal = 0;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = best[j];
-      best[j] = byte == b[j - 1] ? diagonal + 1 : std::max(above, best[j - 1]);
-      diagonal = above;
-    }
-  }
-  return best.back();
 }
 
 }  // namespace
@@ -71,11 +58,7 @@ std::optional<Span> next_provider_name(std::string_view text, std::size_t from) 
 
 bool is_nearly(std::string_view name, ProviderKind kind) {
   return std::ranges::any_of(kPrefixes, [&](std::string_view prefix) {
-    const std::string wanted = std::string(prefix) + std::string(name_of(kind));
-    const auto ratio = [&](std::size_t common) {
-      return 2.0 * static_cast<double>(common) / static_cast<double>(name.size() + wanted.size());
-    };
-    return ratio(std::min(name.size(), wanted.size())) >= kNearly && ratio(in_common(name, wanted)) >= kNearly;
+    return base::similarity(name, std::string(prefix) + std::string(name_of(kind))) >= base::kNearly;
   });
 }
 

@@ -46,6 +46,7 @@ class Editor:
     changes: list[dict[str, Any]] = field(default_factory=list)  # ridgeline/profileChanged
     questions: list[str] = field(default_factory=list)
     progress: list[dict[str, Any]] = field(default_factory=list)
+    logged: list[str] = field(default_factory=list)  # window/logMessage
     asked: list[str] = field(default_factory=list)  # methods that the server called
     edits: int = 0
 
@@ -78,6 +79,8 @@ class Editor:
             self.changes.append(params)
         elif method == "$/progress":
             self.progress.append(params["value"])
+        elif method == "window/logMessage":
+            self.logged.append(params["message"])
         if "id" in message:
             self.wire.send({"jsonrpc": "2.0", "id": message["id"], "result": self.result_of(method, params)})
 

@@ -370,6 +370,13 @@ def test_trust_outlives_the_daemon(editor: Editor, stdio: Callable[..., tuple[Da
     wire.assert_conforms()
 
 
+def test_a_profile_that_cannot_be_kept_is_logged(editor: Editor, tmp_path: Path) -> None:
+    (tmp_path / "cache" / "profiles.sqlite").mkdir()
+    summary = editor.ask("ridgeline/profile", editor.open(editor.folder / "entry.py"))
+    assert summary["timeMs"] > 0
+    assert any("the profile was not kept" in message for message in editor.logged), editor.logged
+
+
 def test_the_unsaved_text_is_profiled(editor: Editor) -> None:
     entry = editor.folder / "entry.py"
     document = editor.open(entry)

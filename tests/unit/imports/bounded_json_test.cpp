@@ -8,6 +8,7 @@
 #include "imports/import_error.h"
 #include "imports/read_trace.h"
 #include "tests/unit/imports/trace_text.h"
+#include "tests/unit/rounds.h"
 
 namespace ridgeline::imports {
 namespace {
@@ -48,6 +49,7 @@ struct Case {
 
 TEST(BoundedJson, RefusesWhatAParserWouldHoldInMemory) {
   const std::string in_event = R"({"traceEvents":[{"ph":"X",)";
+  int number = 0;
   for (const Case& one : std::vector<Case>{
            {"", " ", "blanks or brackets longer than 1 MiB at byte 0"},
            {"[", " \n\t", "blanks or brackets longer than 1 MiB at byte 0"},
@@ -67,6 +69,9 @@ TEST(BoundedJson, RefusesWhatAParserWouldHoldInMemory) {
     EXPECT_THAT(refusal(endless(one.head, one.unit, given)), AllOf(HasSubstr(one.what), HasSubstr("record")))
         << one.head << one.unit;
     EXPECT_LT(given, std::uint64_t{6} << 20U) << one.head << one.unit << ": read on";
+    if (++number % ridgeline::testing::rounds(1, 5) != 0) {
+      continue;
+    }
     given = 0;
     const std::string deeper = in_event + R"("name":)" + one.head;
     EXPECT_NE(refusal(endless(deeper, one.unit, given)), "read");

@@ -11,6 +11,7 @@
 
 #include "analysis/time/time_model.h"
 #include "analysis/time/time_sample.h"
+#include "tests/unit/rounds.h"
 
 namespace ridgeline::analysis {
 namespace {
@@ -181,7 +182,7 @@ TEST(SelfCheckedModel, HoldsWhatItPromises) {
   Tally all;
   for (int kind = 0; kind < 4; ++kind) {
     Tally tally;
-    for (int step = 0; step < 100; ++step) {
+    for (int step = 0; step < testing::rounds(100, 25); ++step) {
       Machine machine(any_truth(kind, random), step % 2 == 0 ? 0.005 : 0.03, static_cast<unsigned>(random()));
       ask(tally, machine, run(machine, start(machine, {16, 32, 64})).samples, random);
     }

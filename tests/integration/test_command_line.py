@@ -1,0 +1,86 @@
+"""What the command line says before anything runs: mistyped words, help, places that cannot be written."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, ridgeline
+
+ENTRY = ROOT / "examples" / "mlp" / "entry.py"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (("profil", "entry.py"), "Did you mean ridgeline profile?"),
+        (("imprt", "trace.json"), "Did you mean ridgeline import?"),
+        (("predict", ENTRY, "--batchsize", "8"), "Did you mean --batch-size?"),
+        (("predict", ENTRY, "--batch-size=8", "--memorylimit=1GiB"), "Did you mean --memory-limit?"),
+        (("profile", ENTRY, "--time-budgets", "1"), "Did you mean --time-budget?"),
+    ],
+)
+def test_what_was_meant_is_suggested(arguments: tuple[str | Path, ...], meant: str) -> None:
+    done = ridgeline(*arguments)
+    assert done.returncode == 2
+    assert meant in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("frobnicate",), ("profile", ENTRY, "--frobnicate"), ("relai", "x"), ()])
+def test_nothing_is_suggested_where_nothing_is_near(arguments: tuple[str | Path, ...]) -> None:
+    done = ridgeline(*arguments)
+    assert done.returncode == 2
+    assert "Did you mean" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["profile", "predict", "import", "serve", "remote", "doctor"])
+def test_help_has_two_examples(command: str) -> None:
+    done = ridgeline(command, "--help")
+    assert done.returncode == 0
+    examples = done.stdout.partition("Examples:\n")[2].strip().splitlines()
+    assert len(examples) == 2
+    assert all(example.strip().startswith(f"ridgeline {command} ") for example in examples)
+
+
+def test_help_tells_defaults() -> None:
+    words = " ".join(ridgeline("profile", "--help").stdout.split())
+    assert "--time-budget FLOAT:a number from 0.1 to 86400=10 " in words
+    assert "--time-limit INT:INT in [1 - 86400]=600 " in words and "--format TEXT:{text,json}=text " in words
+
+
+@pytest.mark.parametrize(
+    ("place", "why"), [("", "it is a folder"), ("missing/report.txt", "there is no folder"), ("file/x", "no folder")]
+)
+def test_an_output_that_cannot_be_written_is_refused_before_the_run(place: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    ran = tmp_path / "ran"
+    entry = tmp_path / "entry.py"
+    entry.write_text(f"open({str(ran)!r}, 'w').close()\n" + ENTRY.read_text())
+    done = ridgeline("profile", entry, "--output", tmp_path / place)
+    assert done.returncode == 2
+    assert "cannot write" in done.stderr and why in done.stderr
+    assert not ran.exists() and done.stdout == ""
+
+
+def test_a_report_that_cannot_be_written_is_printed(tmp_path: Path) -> None:
+    """The folder goes while the report is made."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    entry = tmp_path / "entry.py"
+    entry.write_text(f"import os\nos.path.isdir({str(folder)!r}) and os.rmdir({str(folder)!r})\n" + ENTRY.read_text())
+    done = ridgeline(
+        "profile",
+        entry,
+        "--output",
+        folder / "report.txt",
+        "--time-budget",
+        "0.1",
+        "--batch-sizes",
+        "2,4",
+        "--python",
+        sys.executable,
+    )
+    assert done.returncode == 3
+    assert "the report is printed instead" in done.stderr
+    assert "throughput" in done.stdout
