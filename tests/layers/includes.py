@@ -5,21 +5,27 @@ An arrow that follows from others is left out: where A includes B and B includes
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Collection
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("protocol", "server", "profiler")
-INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+# The quoted name, or the one in <>.
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
 
 
+@functools.cache
 def files_of(commit: str | None) -> dict[str, str]:
     """Path → text of the C++ files below FOLDERS."""
     if commit is None:
-        paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in {".h", ".cpp"}]
+        paths = [
+            path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.suffix in {".h", ".cpp"}
+        ]
         return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
     def git(*arguments: str) -> str:
@@ -27,6 +33,12 @@ def files_of(commit: str | None) -> dict[str, str]:
 
     names = git("ls-tree", "-r", "--name-only", commit, "--", *FOLDERS).splitlines()
     return {name: git("show", f"{commit}:{name}") for name in names if name.endswith((".h", ".cpp"))}
+
+
+def resolve(name: str, source: str, files: Collection[str]) -> str | None:
+    """The file of ours that the include names: from the root, from server/, or from the includer's own folder."""
+    candidates = [name, f"server/{name}", f"{folder_of(source)}/{name}"]
+    return next((candidate for candidate in candidates if candidate in files), None)
 
 
 def folder_of(path: str) -> str:
@@ -37,14 +49,14 @@ def includes(files: dict[str, str]) -> dict[str, set[str]]:
     """Folder → the other folders that its files include something of."""
     found: dict[str, set[str]] = defaultdict(set)
     for source, text in files.items():
-        for name in INCLUDE.findall(text):
-            target = next((path for path in (name, f"server/{name}") if path in files), None)
+        for name, _ in INCLUDE.findall(text):
+            target = resolve(name, source, files)
             if target is not None and folder_of(target) != folder_of(source):
                 found[folder_of(source)].add(folder_of(target))
     return found
 
 
-def reachable(graph: dict[str, set[str]], begin: str, without: tuple[str, str]) -> set[str]:
+def reachable(graph: dict[str, set[str]], begin: str, without: tuple[str, str] | None = None) -> set[str]:
     """What can be reached from a folder, by arrows other than `without`."""
     seen, waiting = set(), [begin]
     while waiting:

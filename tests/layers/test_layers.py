@@ -100,8 +100,6 @@ HOMES = [
     ),
 ]
 
-INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.MULTILINE)
-
 
 def inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder + "/")
@@ -109,12 +107,6 @@ def inside(path: str, folder: str) -> bool:
 
 def layer_of(path: str) -> str | None:
     return max((layer for layer in MAY_INCLUDE if inside(path, layer)), key=len, default=None)
-
-
-def resolve(name: str, source: str, files: set[str]) -> str | None:
-    """The file of ours that the include names: from the root, from server/, or from the includer's own folder."""
-    candidates = [name, f"server/{name}", f"{source.rpartition('/')[0]}/{name}"]
-    return next((candidate for candidate in candidates if candidate in files), None)
 
 
 def allowed(source: str, target: str) -> bool:
@@ -131,13 +123,13 @@ def problems(sources: dict[str, str]) -> list[str]:
         if layer_of(source) is None:
             found.append(f"{source}: is in no layer of the table")
             continue
-        for quoted, angled in INCLUDE.findall(text):
+        for quoted, angled in includes.INCLUDE.findall(text):
             for pattern, homes in HOMES:
                 if re.fullmatch(pattern, quoted or angled) and not any(inside(source, home) for home in homes):
                     found.append(f"{source}: <{quoted or angled}> belongs to {', '.join(homes)}")
             if not quoted:
                 continue
-            target = resolve(quoted, source, set(sources))
+            target = includes.resolve(quoted, source, sources)
             if target is None:
                 found.append(f'{source}: "{quoted}" is no file of ours; libraries are included with <>')
             elif not allowed(source, target):
@@ -146,12 +138,7 @@ def problems(sources: dict[str, str]) -> list[str]:
 
 
 def tree() -> dict[str, str]:
-    return {
-        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
-        for folder in ("protocol", "server", "profiler")
-        for path in sorted((ROOT / folder).rglob("*"))
-        if path.suffix in {".h", ".cpp"}
-    }
+    return includes.files_of(None)
 
 
 def test_every_include_is_allowed():
@@ -192,16 +179,16 @@ def test_text_is_shown_in_known_places_only():
 
 
 def test_folders_include_each_other_without_circles():
-    graph = includes.includes(includes.files_of(None))
+    graph = includes.includes(tree())
     # The seam to CUPTI and what it writes to are one layer in two folders.
     agent = {"profiler/agent", "profiler/agent/cupti"}
-    circles = {folder for folder in graph if folder in includes.reachable(graph, folder, ("", ""))}
+    circles = {folder for folder in graph if folder in includes.reachable(graph, folder)}
     assert circles <= agent
 
 
 def test_the_drawing_of_the_includes_is_fresh():
     page = (ROOT / "docs" / "dev" / "architecture" / "includes.md").read_text()
-    assert includes.drawing(includes.files_of(None)) in page, "run: python tests/layers/includes.py"
+    assert includes.drawing(tree()) in page, "run: python tests/layers/includes.py"
 
 
 def test_what_is_awaited_has_a_name():
