@@ -75,20 +75,9 @@ void Run::cancel() {
 
 // The process -----------------------------------------------------------------------------------------------------
 
-pid_t Run::process() const {
-  if (const auto* alive = std::get_if<Alive>(&state_)) {
-    return alive->process;
-  }
-  if (const auto* ending = std::get_if<Ending>(&state_)) {
-    return ending->process;
-  }
-  const auto* ended = std::get_if<Ended>(&state_);
-  return ended == nullptr ? 0 : ended->process;
-}
-
 void Run::signal(int number) const {
-  if (process() != 0) {
-    signal_group(process(), number);
+  if (process_ != 0) {
+    signal_group(process_, number);
   }
 }
 
@@ -104,7 +93,7 @@ void Run::start(WarmParent& parent) {
     return;
   }
   if (!parent.fork(id_, *request_.spec, theirs, output_write)) {
-    lost_parent("The worker does not answer.");
+    report_parent_lost("The worker does not answer.");
     return;
   }
   channel_ = std::make_unique<Channel>(loop_, std::move(ours), std::move(output_read));
@@ -128,21 +117,20 @@ void Run::started(pid_t process, pid_t parent) {
   if (channel_ != nullptr && channel_->is_open) {
     answer_timer_.cancel();  // else it waits for the end
   }
-  if (std::holds_alternative<Ending>(state_)) {
-    state_ = Ending{process};
+  if (!std::holds_alternative<Forking>(state_) && !std::holds_alternative<Ending>(state_)) {
+    return;
+  }
+  process_ = process;
+  if (failure_.has_value()) {
     end_process();
-  } else if (std::holds_alternative<Forking>(state_)) {
-    state_ = Alive{process, RunWatch(parent)};
-    if (failure_.has_value()) {
-      end_process();
-    } else {
-      watch_process();
-    }
+  } else {
+    state_ = Alive{RunWatch(parent)};
+    watch_process();
   }
 }
 
 void Run::exited(const protocol::Exited& exited) {
-  state_ = Ended{process(), exited.status};
+  state_ = Ended{exited.status};
   if (!exited.too_many.empty() && !failure_.has_value()) {
     failure_ = protocol::failure_of(
         FailureKind::kTooManyProcesses, stage_,
@@ -151,10 +139,10 @@ void Run::exited(const protocol::Exited& exited) {
   finish_when_over();
 }
 
-void Run::lose_parent(protocol::Failure failure) {
+void Run::end_without_parent(protocol::Failure failure) {
   if (channel_ != nullptr && !std::holds_alternative<Ended>(state_)) {
     signal(SIGKILL);
-    state_ = Ended{process(), SIGKILL};
+    state_ = Ended{SIGKILL};
   }
   fail(std::move(failure));
 }
@@ -175,7 +163,7 @@ void Run::fail(protocol::Failure failure) {
 
 /// A process that the parent has not reported yet is ended when it does.
 void Run::end_process() {
-  state_ = Ending{process()};
+  state_ = Ending{};
   signal(SIGTERM);
   kill_timer_.expires_after(kTermGrace);
   kill_timer_.async_wait(lifetime_.guard([this](const auto& error) {
@@ -187,7 +175,7 @@ void Run::end_process() {
     kill_timer_.async_wait(lifetime_.guard([this](const auto& late) {
       if (!late) {
         abandoned_ = true;
-        state_ = Ended{process(), SIGKILL};
+        state_ = Ended{SIGKILL};
         finish_when_over();
       }
     }));
@@ -202,7 +190,7 @@ void Run::watch_process() {
     if (error || alive == nullptr || failure_.has_value() || inbox_.has_final_result()) {
       return;  // it ended, or is about to
     }
-    if (const auto end = alive->watch.look(alive->process, channel_->is_open)) {
+    if (const auto end = alive->watch.look(process_, channel_->is_open)) {
       fail(*end);
     } else {
       watch_process();
@@ -245,12 +233,12 @@ void Run::expect_answer(milliseconds patience) {
   answer_timer_.expires_after(patience);
   answer_timer_.async_wait(channel_->lifetime.guard([this, patience](const auto& error) {
     if (!error) {
-      lost_parent("The worker said nothing for " + seconds_text(patience) + ", and was ended. Profile again.");
+      report_parent_lost("The worker said nothing for " + seconds_text(patience) + ", and was ended. Profile again.");
     }
   }));
 }
 
-void Run::lost_parent(const std::string& message) const {
+void Run::report_parent_lost(const std::string& message) const {
   const auto lost = handlers_.parent_lost;  // it may go with us
   lost(protocol::failure_of(FailureKind::kWorkerDied, "", message));
 }
@@ -333,7 +321,7 @@ void Run::finish(std::variant<RunOutput, Warm, protocol::Failure> outcome) {
   signal(SIGKILL);  // what it left behind
   std::string output = channel_ == nullptr ? "" : channel_->output->tail();
   take_stack_dump(output);  // nothing that the user's code wrote
-  state_ = Ended{};
+  process_ = 0;
   const auto finished = handlers_.finished;  // it goes with us
   finished({std::move(outcome), std::move(output), std::move(environment_)});
 }

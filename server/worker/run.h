@@ -98,7 +98,7 @@ class Run {
   void started(pid_t process, pid_t parent);
   void exited(const protocol::Exited& exited);
   /// The parent is gone, and nobody is left who could report the end.
-  void lose_parent(protocol::Failure failure);
+  void end_without_parent(protocol::Failure failure);
   /// Ends the process: SIGTERM to its group at once, SIGKILL after 100 ms. Finished follows within 200 ms. Without a
   /// stage, the failure gets that of the last progress.
   void fail(protocol::Failure failure);
@@ -118,15 +118,11 @@ class Run {
   struct Idle {};     ///< no parent was asked to fork
   struct Forking {};  ///< the parent has not reported the process yet
   struct Alive {
-    pid_t process;
     RunWatch watch;
   };
-  struct Ending {       ///< it was told to end
-    pid_t process = 0;  ///< 0: not reported yet
-  };
+  struct Ending {};  ///< it was told to end, or is as soon as it is reported
   struct Ended {
-    pid_t process = 0;  ///< whose group may have something left
-    int status = 0;     ///< of wait(2)
+    int status = 0;  ///< of wait(2)
   };
   struct Channel {
     Channel(boost::asio::io_context& loop, Descriptor socket_end, Descriptor output_end);
@@ -144,13 +140,12 @@ class Run {
   void fail(protocol::FailureKind kind, std::string message) {
     fail(protocol::failure_of(kind, "", std::move(message)));
   }
-  pid_t process() const;
   void signal(int number) const;
   void end_process();
   void read_channel();
   void channel_closed();
   void expect_answer(std::chrono::milliseconds patience);
-  void lost_parent(const std::string& message) const;
+  void report_parent_lost(const std::string& message) const;
   void watch_process();
   void choose_sizes(const protocol::SizesAsked& asked);
   void answer_choice(const std::vector<int>& sizes);
@@ -164,7 +159,8 @@ class Run {
   Handlers handlers_;
   RunInbox inbox_;
   std::variant<Idle, Forking, Alive, Ending, Ended> state_;
-  std::unique_ptr<Channel> channel_;          ///< null: nothing was forked
+  pid_t process_ = 0;                 ///< 0: not reported yet; when it has ended, its group may have something left
+  std::unique_ptr<Channel> channel_;  ///< null: nothing was forked
   std::optional<protocol::Failure> failure_;  ///< decided, reported when the process is gone
   std::optional<protocol::WorkerEnvironment> environment_;
   std::string stage_ = "start";  ///< of the last progress

@@ -28,12 +28,11 @@ constexpr int kControl = 3;
 
 }  // namespace
 
-WarmParent::WarmParent(asio::io_context& loop, Reaper& reaper, const WorkerOptions& options, std::string sources,
+WarmParent::WarmParent(asio::io_context& loop, Reaper& reaper, WorkerOptions options, std::string sources,
                        std::function<void(const ParentEvent&)> handler)
     : loop_(loop),
       reaper_(reaper),
-      interpreter_(options.interpreter),
-      cache_(options.cache),
+      options_(std::move(options)),
       sources_(std::move(sources)),
       handler_(std::move(handler)),
       builder_(reaper) {}
@@ -73,7 +72,7 @@ base::Result<void, protocol::Failure> WarmParent::spawn_interpreter() {
                                 "The daemon has no file descriptors left for a worker.");
   }
   const base::Result<pid_t> started =
-      spawn({{interpreter_, sources_ + "/profiler/runner/ridgeline_runner", std::to_string(kControl)},
+      spawn({{options_.interpreter, sources_ + "/profiler/runner/ridgeline_runner", std::to_string(kControl)},
              "/",
              {{theirs.get(), kControl}, {output_write.get(), 1}, {output_write.get(), 2}}});
   if (!started) {
@@ -205,7 +204,7 @@ void WarmParent::on_ready(const protocol::Ready& ready) {
     return;
   }
   std::error_code problem;
-  if (std::filesystem::exists(agent_path(cache_, *environment_), problem)) {
+  if (std::filesystem::exists(agent_path(options_.cache, *environment_), problem)) {
     load_agent();
   } else {
     build_agent();
@@ -225,7 +224,7 @@ void WarmParent::on_unusable(const protocol::Unusable& unusable) {
 void WarmParent::on_agent_refused(const protocol::AgentRefused& refused) {
   // A broken agent must not stay in the cache.
   std::error_code problem;
-  std::filesystem::remove(agent_path(cache_, *environment_), problem);
+  std::filesystem::remove(agent_path(options_.cache, *environment_), problem);
   end(FailureKind::kAgentRefused, "start",
       "The agent could not be loaded. It will be rebuilt next time. Error: " + refused.message);
 }
@@ -241,7 +240,7 @@ void WarmParent::build_agent() {
       load_agent();
     }
   });
-  builder_.start(*environment_, sources_, cache_,
+  builder_.start(*environment_, sources_, options_.cache,
                  {[this, message](double fraction) {
                     emit(protocol::Progress{"build", fraction, message});
                   },
@@ -253,7 +252,7 @@ void WarmParent::build_agent() {
 void WarmParent::load_agent() {
   state_ = Loading{};
   emit(protocol::Progress{"start", 0, "Loading the agent"});
-  const std::string message = protocol::load_agent_message(agent_path(cache_, *environment_));
+  const std::string message = protocol::load_agent_message(agent_path(options_.cache, *environment_));
   send_with_descriptors(control_->native_handle(), protocol::encode_message(message), {});
 }
 

@@ -76,7 +76,7 @@ class WarmParent {
   struct Building {};  ///< the agent
   struct Loading {};   ///< the agent
 
-  WarmParent(boost::asio::io_context& loop, Reaper& reaper, const WorkerOptions& options, std::string sources,
+  WarmParent(boost::asio::io_context& loop, Reaper& reaper, WorkerOptions options, std::string sources,
              std::function<void(const ParentEvent&)> handler);
   base::Result<void, protocol::Failure> spawn_interpreter();
   void read();
@@ -95,8 +95,7 @@ class WarmParent {
 
   boost::asio::io_context& loop_;
   Reaper& reaper_;
-  std::string interpreter_;
-  std::string cache_;
+  WorkerOptions options_;
   std::string sources_;  ///< of the runner and the agent, unpacked
   std::function<void(const ParentEvent&)> handler_;
   std::variant<Starting, Building, Loading, Warm> state_;

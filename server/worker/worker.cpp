@@ -94,7 +94,7 @@ void Worker::on_parent_ended(const ParentEnded& end) {
   }
   parent_.reset();
   if (run_) {
-    run_->lose_parent(end.failure);
+    run_->end_without_parent(end.failure);
   }
 }
 
@@ -104,7 +104,7 @@ void Worker::replace_parent(const protocol::Failure& why) {
   if (run_->begin_again()) {
     start_parent();
   } else {
-    run_->lose_parent(why);
+    run_->end_without_parent(why);
   }
 }
 
