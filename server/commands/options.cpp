@@ -3,16 +3,15 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 
 #include <fmt/format.h>
 
+#include "base/errno_text.h"
 #include "base/file.h"
 #include "commands/exit_codes.h"
 #include "commands/terminal.h"
@@ -52,7 +51,7 @@ std::string output_problem(const std::string& file) {
   }
   // A regular file is replaced, which its folder has to allow; anything else is written to.
   const std::string written = fs::exists(status) && !fs::is_regular_file(status) ? file : folder.string();
-  return ::access(written.c_str(), W_OK) == 0 ? "" : "cannot write " + file + ": " + std::strerror(errno);
+  return ::access(written.c_str(), W_OK) == 0 ? "" : base::with_errno("cannot write " + file);
 }
 
 /// The text must not be lost: what was measured may have taken minutes.

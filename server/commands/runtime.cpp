@@ -6,9 +6,9 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
 
+#include "base/errno_text.h"
 #include "worker/cache.h"
 
 namespace ridgeline::commands {
@@ -33,7 +33,7 @@ base::Result<std::string> random_digits(std::size_t bytes) {
   static constexpr std::string_view kDigits = "0123456789abcdef";
   std::string random(bytes, '\0');
   if (::getrandom(random.data(), bytes, 0) != static_cast<ssize_t>(bytes)) {
-    return base::error(std::string("the system gives no random bytes: ") + std::strerror(errno));
+    return base::error(base::with_errno("the system gives no random bytes"));
   }
   std::string digits;
   for (const char character : random) {

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <utility>
 
+#include "base/errno_text.h"
 #include "commands/runtime.h"
 #include "worker/process.h"
 
@@ -20,14 +20,11 @@ constexpr std::size_t kTokenBytes = 32;
 constexpr std::size_t kLeastCharacters = 32;  ///< 128 bits, written in base 16
 constexpr std::size_t kMostCharacters = 4096;
 
-/// With the reason that errno gives.
-base::Error system_error(const std::string& message) { return base::error(message + ": " + std::strerror(errno)); }
-
 base::Result<void> write_new(const std::string& path, const std::string& token) {
   const worker::Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   const std::string line = token + "\n";
   if (file.get() < 0 || ::write(file.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-    return system_error("cannot write the token file " + path);
+    return base::error(base::with_errno("cannot write the token file " + path));
   }
   return {};
 }
@@ -92,7 +89,7 @@ base::Result<TokenFile> TokenFile::open(const std::string& path, std::uint16_t p
     return TokenFile(path, std::move(*token), false);
   }
   if (errno != ENOENT) {
-    return system_error("cannot read the token file " + path);
+    return base::error(base::with_errno("cannot read the token file " + path));
   }
   return create(path);
 }

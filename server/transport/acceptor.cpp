@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <utility>
 
+#include "base/errno_text.h"
 #include "transport/stream_transport.h"
 
 namespace ridgeline::transport {
@@ -75,7 +75,7 @@ void Acceptor::accept() {
       start_later();
       return;
     } else if (errno != EINTR && errno != ECONNABORTED) {
-      refuse(std::string("cannot accept a connection: ") + std::strerror(errno));
+      refuse(base::with_errno("cannot accept a connection"));
       start_later();
       return;
     }

@@ -7,7 +7,8 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
+
+#include "base/errno_text.h"
 
 namespace ridgeline::transport {
 
@@ -34,19 +35,19 @@ std::variant<LockFile, LockFile::Held, LockFile::Problem> LockFile::take(const s
   for (;;) {
     const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
-      return Problem{"cannot make " + path + ": " + std::strerror(errno)};
+      return Problem{base::with_errno("cannot make " + path)};
     }
     LockFile lock("", fd);  // closes; removes nothing yet
     if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
       return errno == EWOULDBLOCK ? std::variant<LockFile, Held, Problem>(Held{first_line(fd)})
-                                  : Problem{"cannot lock " + path + ": " + std::strerror(errno)};
+                                  : Problem{base::with_errno("cannot lock " + path)};
     }
     if (!still_there(path, fd)) {
       continue;
     }
     const std::string process = std::to_string(::getpid()) + "\n";
     if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, process.data(), process.size(), 0) < 0) {
-      return Problem{"cannot write " + path + ": " + std::strerror(errno)};
+      return Problem{base::with_errno("cannot write " + path)};
     }
     lock.path_ = path;
     return lock;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/errno_text.h"
 #include "transport/acceptor.h"
 #include "transport/endpoint.h"
 #include "transport/lock_file.h"
@@ -21,14 +22,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-EndpointProblem problem_with(const std::string& what) { return {what + ": " + std::strerror(errno)}; }
-
 /// Why the process at the other end may not connect; empty when it may.
 std::string check_user(int socket) {
   ucred other{};
   socklen_t size = sizeof(other);
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &other, &size) != 0) {
-    return std::string("cannot determine the user of a process that connects: ") + std::strerror(errno);
+    return base::with_errno("cannot determine the user of a process that connects");
   }
   if (other.uid != ::geteuid()) {
     return "refused process " + std::to_string(other.pid) + " of user " + std::to_string(other.uid) +
@@ -52,7 +51,7 @@ std::string prepare_folder(const fs::path& folder) {
   for (const fs::path& part : folder) {
     made /= part;
     if (::mkdir(made.c_str(), 0700) != 0 && errno != EEXIST && !fs::is_directory(made)) {
-      return "cannot make the folder " + made.string() + ": " + std::strerror(errno);
+      return base::with_errno("cannot make the folder " + made.string());
     }
   }
   struct stat status {};
@@ -70,7 +69,7 @@ enum class Answer { kConnected, kNobody, kNoSocket, kProblem };
 Answer try_to_connect(const std::string& path, int& socket, EndpointProblem& problem) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
-    problem = problem_with("cannot inspect " + path);
+    problem = EndpointProblem{base::with_errno("cannot inspect " + path)};
     return errno == ENOENT ? Answer::kNoSocket : Answer::kProblem;
   }
   if (!S_ISSOCK(status.st_mode)) {
@@ -83,7 +82,7 @@ Answer try_to_connect(const std::string& path, int& socket, EndpointProblem& pro
     problem.what = check_user(socket);
     return problem.what.empty() ? Answer::kConnected : Answer::kProblem;
   }
-  problem = problem_with("cannot connect to " + path);
+  problem = EndpointProblem{base::with_errno("cannot connect to " + path)};
   return errno == ECONNREFUSED ? Answer::kNobody : Answer::kProblem;
 }
 
@@ -118,7 +117,7 @@ Endpoint listen_at(boost::asio::io_context& loop, const std::string& path, LockF
   const bool bound = socket >= 0 && ::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
   ::umask(mask);
   if (!bound || ::listen(socket, SOMAXCONN) != 0) {
-    EndpointProblem problem = problem_with("cannot listen at " + path);
+    EndpointProblem problem{base::with_errno("cannot listen at " + path)};
     ::close(socket);
     return problem;
   }

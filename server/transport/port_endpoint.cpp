@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <sstream>
 #include <utility>
 
+#include "base/errno_text.h"
 #include "transport/acceptor.h"
 #include "transport/endpoint.h"
 #include "transport/stream_transport.h"
@@ -82,7 +82,7 @@ Endpoint listen_on(boost::asio::io_context& loop, std::uint16_t port, ListenerHa
   socklen_t size = sizeof(address);
   if (socket < 0 || ::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
       ::listen(socket, SOMAXCONN) != 0 || ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    EndpointProblem problem{"cannot listen on port " + std::to_string(port) + ": " + std::strerror(errno)};
+    EndpointProblem problem{base::with_errno("cannot listen on port " + std::to_string(port))};
     ::close(socket);
     return problem;
   }
@@ -141,7 +141,7 @@ Endpoint open_port(boost::asio::io_context& loop, std::uint16_t port, ListenerHa
     ::close(socket);
     return problem == ECONNREFUSED
                ? listen_on(loop, port, std::move(handlers))
-               : EndpointProblem{"cannot connect to port " + std::to_string(port) + ": " + std::strerror(problem)};
+               : EndpointProblem{base::with_errno("cannot connect to port " + std::to_string(port), problem)};
   }
   // Check again, in case another process has taken the port meanwhile. VS Code's client stops listening once we are
   // connected.

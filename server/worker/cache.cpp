@@ -7,13 +7,13 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string_view>
 
 #include "base/content_hash.h"
+#include "base/errno_text.h"
 #include "base/file.h"
 #include "worker/embedded_files.h"
 #include "worker/process.h"
@@ -76,7 +76,7 @@ base::Result<std::string> cache_folder() {
   folder = fs::absolute(folder, problem).string();
   fs::create_directories(fs::path(folder).parent_path(), problem);
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    return base::error("cannot make the cache folder " + folder + ": " + std::strerror(errno) +
+    return base::error(base::with_errno("cannot make the cache folder " + folder) +
                        ". Set RIDGELINE_CACHE to a folder that you can write to.");
   }
   if (!close_to_others(folder)) {

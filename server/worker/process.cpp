@@ -16,6 +16,8 @@
 #include <optional>
 #include <thread>
 
+#include "base/errno_text.h"
+
 namespace ridgeline::worker {
 
 namespace {
@@ -131,7 +133,7 @@ base::Result<pid_t> spawn(const SpawnOptions& options) {
   const rlimit* descriptors = first_descriptor_limit().has_value() ? &*first_descriptor_limit() : nullptr;
   const pid_t child = problem_read.get() < 0 || null.get() < 0 ? -1 : ::fork();
   if (child < 0) {
-    return base::error(std::string("cannot start a process: ") + std::strerror(errno));
+    return base::error(base::with_errno("cannot start a process"));
   }
   if (child == 0) {
     become(options, arguments.data(), problem_write.get(), null.get(), parent, descriptors);
@@ -145,7 +147,7 @@ base::Result<pid_t> spawn(const SpawnOptions& options) {
   } while (got < 0 && errno == EINTR);
   if (got == sizeof(problem)) {
     ::waitpid(child, nullptr, 0);
-    return base::error("cannot run " + options.arguments[0] + ": " + std::strerror(problem));
+    return base::error(base::with_errno("cannot run " + options.arguments[0], problem));
   }
   return child;
 }
