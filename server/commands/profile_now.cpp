@@ -9,6 +9,7 @@
 #include "commands/progress_line.h"
 #include "commands/terminal.h"
 #include "commands/worker_run.h"
+#include "profiling/entry_check.h"
 #include "profiling/kept_profiles.h"
 #include "profiling/run.h"
 #include "profiling/size_chooser.h"
@@ -26,6 +27,10 @@ base::Result<profiling::Target, ExitCode> find_target_or_report(const profiling:
 
 base::Result<profiling::ProfileRun, ExitCode> profile_now(const profiling::ProfileRequest& request,
                                                           const profiling::Target& target) {
+  if (const auto checked = profiling::check_entry(target, std::nullopt); !checked) {
+    std::cerr << failure_text(checked.error(), target.project_root);
+    return exit_code_of(checked.error());
+  }
   ProgressLine line;
   const auto show = [&](const protocol::Progress& step) { line.show(step); };
   const profiling::PlannedRun plan = profiling::plan_run(request, target);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "profiling/entry_check.h"
 #include "profiling/source_text.h"
 
 namespace ridgeline::methods {
@@ -96,6 +97,14 @@ void Entries::announce(const std::string& path) const {
 base::Task<base::Result<profiling::Target, profiling::RunFailure>> Entries::find_target(
     profiling::ProfileRequest request) {
   return read_files([request = std::move(request)] { return profiling::find_target(request); });
+}
+
+base::Task<base::Result<void, profiling::RunFailure>> Entries::check(profiling::Target target,
+                                                                     std::vector<protocol::SourceText> open_texts) {
+  return read_files([target = std::move(target), texts = std::move(open_texts)] {
+    const auto open = std::ranges::find(texts, target.entry, &protocol::SourceText::path);
+    return profiling::check_entry(target, open == texts.end() ? std::nullopt : std::optional(open->text));
+  });
 }
 
 base::Task<bool> Entries::consent_holds(profiling::Target target, bool editor_vouches) {

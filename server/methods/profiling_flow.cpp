@@ -115,6 +115,10 @@ base::Task<ProfileEnd> ProfilingFlow::profile(Workspace& workspace, std::string 
   if (!target) {
     co_return std::move(target).error();
   }
+  auto check = workspace.while_open(entries_.check(*target, workspace.open_texts(target->project_root)));
+  if (const auto checked = co_await std::move(check); !checked) {
+    co_return checked.error();
+  }
   if (editor_vouches(workspace.session().client().options)) {
     auto vouched = workspace.while_open(entries_.ask_consent([target = *target](Consent& consent) {
       if (!consent.holds(target, true)) {

@@ -1,9 +1,11 @@
 #include "source/entry_point.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
+#include "base/text.h"
 #include "source/bindings.h"
 #include "source/hidden_definition.h"
 #include "source/provider_names.h"
@@ -182,6 +184,16 @@ std::optional<EntryPoint> find_entry_point(const SourceTree& tree) {
   }
   std::ranges::stable_sort(entry_point.mistakes, {}, [](const Mistake& mistake) { return mistake.span.begin; });
   return entry_point;
+}
+
+bool cannot_define_providers(const SourceTree& tree) {
+  constexpr auto kSettersOfNames = std::to_array<std::string_view>(
+      {"exec(", "execfile(", "globals(", "locals(", "vars(", "setattr(", "__dict__", "__getattr__"});
+  const Bindings bindings = visible_bindings(tree);
+  const auto occurs = [&](std::string_view setter) { return base::contains(tree.text(), setter); };
+  return !tree.content().has_error() && bindings.complete && bindings.list.empty() &&
+         std::ranges::count(bindings.mentioned, true) == 0 && !has_star_import(tree) &&
+         std::ranges::none_of(kSettersOfNames, occurs);
 }
 
 std::optional<TextEdit> batch_size_edit(const EntryPoint& entry_point, std::uint64_t value) {

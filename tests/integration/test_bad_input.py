@@ -226,6 +226,9 @@ EXCEPTIONS = {
     ),
 }
 
+# A file that mentions no provider is not run.
+MENTION = "# model_provider\n"
+
 FILES = {
     "syntax": Bad("import torch\ndef model_provider(:  # here\n", "syntax-error", ("SyntaxError",)),
     "indentation": Bad("import torch\n  x = 1  # here\n", "syntax-error", ("IndentationError",)),
@@ -233,28 +236,30 @@ FILES = {
     "no UTF-8": Bad(b"import torch\nname = '\xff\xfe'\n", "syntax-error", ("utf-8",)),
     "byte order mark": Bad(b"\xef\xbb\xbf" + entry().encode(), ""),
     "missing module": Bad(
-        "import no_such_module  # here\n", "import-error", ("no_such_module", f"{sys.executable}", "--python")
+        f"import no_such_module  # here\n{MENTION}", "import-error", ("no_such_module", f"{sys.executable}", "--python")
     ),
     "circular import": Bad(
-        "import one\n",
+        f"import one\n{MENTION}",
         "import-error",
         ("circular import",),
         ("two.py:1: error: ",),
         files={"one.py": "from two import b\na = 1\n", "two.py": "from one import a\nb = 1\n"},
     ),
     "import that fails": Bad(
-        "import one\n", "exception", ("NameError",), ("one.py:1: error: ",), files={"one.py": "nothing\n"}
+        f"import one\n{MENTION}", "exception", ("NameError",), ("one.py:1: error: ",), files={"one.py": "nothing\n"}
     ),
     "50 MB": Bad(b"# " + b"x" * 50_000_000, "entry-unreadable", ("is 47 MiB long", "at most 16 MiB")),
 }
 
 ENDS = {
     "sys.exit": Bad(
-        "import sys\nprint('usage: no')\nsys.exit('usage')  # here\n", "exit", ("sys.exit('usage')", "usage: no")
+        f"import sys\nprint('usage: no')\nsys.exit('usage')  # here\n{MENTION}",
+        "exit",
+        ("sys.exit('usage')", "usage: no"),
     ),
-    "os._exit": Bad("import os\nos._exit(0)\n", "process-died", ("ended by itself with exit code 0",)),
-    "abort": Bad("import os\nos.abort()\n", "process-died", ("signal 6 (Aborted)",)),
-    "segmentation fault": Bad("import ctypes\nctypes.string_at(0)\n", "process-died", ("signal 11",)),
+    "os._exit": Bad(f"import os\nos._exit(0)\n{MENTION}", "process-died", ("ended by itself with exit code 0",)),
+    "abort": Bad(f"import os\nos.abort()\n{MENTION}", "process-died", ("signal 6 (Aborted)",)),
+    "segmentation fault": Bad(f"import ctypes\nctypes.string_at(0)\n{MENTION}", "process-died", ("signal 11",)),
     "killed as when memory runs out": Bad(
         entry(step="os.kill(os.getpid(), 9)"), "process-died", ("memory", "smaller batch size", "--memory-limit")
     ),
@@ -307,6 +312,11 @@ HANGS = {
 
 # A bomb is bounded, so that the test does no harm should the product fail.
 HOSTILE = {
+    "training script": Bad(
+        "import torch\n\nopen('it-ran', 'w').close()\nwhile True:\n    torch.ones(1)\n",
+        "provider-missing",
+        ("so it was not run. Define these three functions in it, or in a new file",),
+    ),
     "fork bomb": Bad(
         entry(
             step="for _ in range(12):\n    os.fork()\n    os.setsid() if os.getpgrp() != os.getpid() else None\n"

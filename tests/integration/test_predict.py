@@ -215,7 +215,7 @@ def test_a_question_must_be_one_and_make_sense(question: list[str], entry: Path)
 
 
 def test_a_failed_profile_is_told_as_ever(entry: Path) -> None:
-    entry.write_text("import no_such_module\n")
+    entry.write_text("import no_such_module\n" + entry.read_text())
     done = ridgeline("predict", entry, "--batch-size", "4", *SHORT)
     assert done.returncode == 1
     assert "[import-error]" in done.stderr and done.stdout == ""

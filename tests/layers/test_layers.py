@@ -53,6 +53,7 @@ MAY_INCLUDE = {
         "server/base",
         "server/analysis",
         "server/report",
+        "server/source",
         "server/store",
         "server/worker",
     ],

@@ -46,7 +46,9 @@ export class Profiling {
     const failure = error.data as Failure | undefined;
     // The user refused to run the code, or requested another profile.
     if (failure?.kind === 'not-trusted' || failure?.kind === 'superseded') return;
-    const choice = await showError(`Ridgeline: ${error.message}`, ...(failure ? ['Show Traceback'] : []), 'Show Log');
+    const offers = failure?.kind === 'provider-missing' ? ['Write Entry Point'] : failure ? ['Show Traceback'] : [];
+    const choice = await showError(`Ridgeline: ${error.message}`, ...offers, 'Show Log');
+    if (choice === 'Write Entry Point') await vscode.commands.executeCommand('ridgeline.writeEntryPoint');
     if (choice === 'Show Traceback' && failure) await showTraceback(failure);
     if (choice === 'Show Log') this.daemon.log.show();
   }

@@ -354,6 +354,17 @@ def test_nothing_runs_without_consent(editor: Editor) -> None:
     assert mark.exists()
 
 
+def test_a_script_without_providers_is_not_run(editor: Editor) -> None:
+    ran = editor.folder / "ran"
+    script = editor.folder / "train.py"
+    script.write_text(f"open({str(ran)!r}, 'w').close()\n")
+    error = editor.call("ridgeline/profile", editor.open(script))["error"]
+    assert error["data"]["kind"] == "provider-missing" and "train.py defines no `model_provider`" in error["message"]
+    editor.replace(script.as_uri(), {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}, "#\n")
+    assert editor.call("ridgeline/profile", {"textDocument": {"uri": script.as_uri()}})["error"]["data"]["kind"]
+    assert editor.questions == [] and not ran.exists()
+
+
 def test_trust_outlives_the_daemon(editor: Editor, stdio: Callable[..., tuple[Daemon, Wire]], tmp_path: Path) -> None:
     entry = editor.folder / "entry.py"
     editor.ask("ridgeline/profile", editor.open(entry))

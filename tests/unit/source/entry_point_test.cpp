@@ -77,6 +77,19 @@ TEST(EntryPoint, NeedsAProvider) {
   expect_mistakes(with_rest(kModel, kInput, kIteration), {});
 }
 
+TEST(EntryPoint, KnowsAFileThatCannotDefineProviders) {
+  for (const std::string_view text : {"", "import torch\nmodel = torch.nn.Linear(2, 2).eval()\nmodel(x)\n",
+                                      "from torch import nn\ndef train():\n  pass\n"}) {
+    EXPECT_TRUE(cannot_define_providers(parsed(text))) << text;
+  }
+  for (const std::string_view text :
+       {"from providers import *\n", "exec(open('other.py').read())\n", "globals().update(names)\n",
+        "def model_provider(): pass\n", "if x:\n  from a import skyline_input_provider\n", "# iteration_provider\n",
+        "setattr(sys.modules[__name__], name, value)\n", "def __getattr__(name): return 1\n", "model = torch.(\n"}) {
+    EXPECT_FALSE(cannot_define_providers(parsed(text))) << text;
+  }
+}
+
 TEST(EntryPoint, KnowsEveryGeneration) {
   expect_provider("def [[iteration_provider]](m): pass", true);
   expect_provider("def [[ridgeline_iteration_provider]](m): pass", true);

@@ -1,0 +1,32 @@
+#include "profiling/entry_check.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "profiling/source_text.h"
+#include "source/entry_point.h"
+
+namespace ridgeline::profiling {
+
+base::Result<void, RunFailure> check_entry(const Target& target, std::optional<std::string> text) {
+  if (!text.has_value()) {
+    text = text_of(target.entry);
+  }
+  if (!text.has_value()) {
+    return {};
+  }
+  const auto tree = source::SourceTree::parse(std::move(*text));
+  if (!tree.has_value() || !source::cannot_define_providers(*tree)) {
+    return {};
+  }
+  RunFailure failure;
+  failure.kind = protocol::FailureKind::kProviderMissing;
+  failure.stage = "load";
+  failure.message = std::filesystem::path(target.entry).filename().string() +
+                    " defines no `model_provider`, no `input_provider` and no `iteration_provider`, so it was not run. "
+                    "Define these three functions in it, or in a new file that imports your model from it.";
+  failure.frames.push_back({target.entry, 1, "", ""});
+  return failure;
+}
+
+}  // namespace ridgeline::profiling

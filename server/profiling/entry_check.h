@@ -1,0 +1,17 @@
+// What can be said of an entry file before anything of it runs.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "profiling/request.h"
+
+namespace ridgeline::profiling {
+
+/// Fails as `provider-missing` when the file certainly defines no provider: running a whole training script would only
+/// tell the same, later. `text`: what an editor has open in place of the file; nothing: the file is read. What is
+/// uncertain, or cannot be read, is left to the run.
+base::Result<void, RunFailure> check_entry(const Target& target, std::optional<std::string> text);
+
+}  // namespace ridgeline::profiling
