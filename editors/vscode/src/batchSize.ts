@@ -1,4 +1,4 @@
-/** Another batch size, requested by dragging: predicted at once, written into the code as one undo step. */
+/** Another batch size: shown while a bar is dragged, and written into the code when the bar is released. */
 import * as vscode from 'vscode';
 import type { Daemon } from './daemon';
 import type { Question } from './messages';
@@ -7,24 +7,31 @@ import type { Batch, Prediction, WorkspaceEdit } from './protocol';
 
 const restMs = 100; // after the last change of the text, before the daemon is asked for the batch size in it
 
-/** A question that waits to be answered and written into the code. */
-interface Pending {
-  question: Question;
-  isShown: boolean;
-  gesture: number;
+/** One drag, or one run of keys: from its first question until it is committed or cancelled. */
+interface Gesture {
+  /** The one to be answered next; undefined: none. */
+  question: Question | undefined;
+  /** The last answer. */
+  batch: Batch | undefined;
+  /** The text of the entry file was edited meanwhile: nothing is written any more. */
+  isOutdated: boolean;
 }
 
 export class BatchSize implements vscode.Disposable {
   private readonly emitter = new vscode.EventEmitter<void>();
   readonly onDidChange = this.emitter.event;
+  /** What is shown in place of the profile's own batch size. */
   preview: Batch | null = null;
+  /** Whether the code has the batch size that is shown. */
+  isInCode = true;
   obstacle: string | null = null;
-  private pending: Pending | undefined;
-  private isAnswering = false;
+  private gesture: Gesture | undefined;
+  private writing: Gesture | undefined;
+  private isEditing = false;
+  /** Answers and edits, one after the other. */
+  private turn: Promise<void> = Promise.resolve();
   private profileId: string | undefined;
   private revision: number | undefined;
-  private isEditing = false;
-  private lastGesture = -1;
   private shown = 0;
   private rest: NodeJS.Timeout | undefined;
   private readonly disposables: vscode.Disposable[];
@@ -35,30 +42,52 @@ export class BatchSize implements vscode.Disposable {
         const { profileId, revision } = profiles.summary ?? {};
         const [profileBefore, revisionBefore] = [this.profileId, this.revision];
         [this.profileId, this.revision] = [profileId, revision];
-        if (profileId !== profileBefore) this.show(null, null);
-        else if (revision !== revisionBefore) this.refresh(); // a batch size was tried
+        if (profileId !== profileBefore) {
+          this.show(null, null);
+          void this.follow();
+        } else if (revision !== revisionBefore) {
+          this.refresh(); // a batch size was tried
+        }
       }),
-      vscode.workspace.onDidChangeTextDocument(({ document }) => this.textChanged(document)),
+      vscode.workspace.onDidChangeTextDocument(({ document, contentChanges }) => {
+        if (contentChanges.length > 0) this.textChanged(document);
+      }),
     ];
   }
 
-  /** Shows the batch size that answers and writes it into the code, for one question at a time: of later ones the last. */
-  async ask(question: Question, gesture: number): Promise<void> {
+  /** Shows the batch size that answers; of several questions that wait, only the last is answered. The code stays as it is. */
+  ask(question: Question): void {
+    const gesture = (this.gesture ??= { question: undefined, batch: undefined, isOutdated: false });
+    if (gesture.isOutdated) return;
     const known = answerOf(this.profiles.knownBatches(), question);
-    if (known !== undefined) this.show(known, null);
-    this.pending = { question: known === undefined ? question : { batchSize: known.batchSize }, isShown: known !== undefined, gesture };
-    if (this.isAnswering) return;
-    this.isAnswering = true;
-    while (this.pending !== undefined) {
-      const next: Pending = this.pending;
-      this.pending = undefined;
-      try {
-        await this.answer(next);
-      } catch (error) {
-        this.show(this.preview, error instanceof Error ? error.message : String(error));
-      }
+    if (known !== undefined) {
+      gesture.question = undefined;
+      this.answered(gesture, known, null);
+      return;
     }
-    this.isAnswering = false;
+    const waits = gesture.question !== undefined;
+    gesture.question = question;
+    if (!waits) this.queue(() => this.answer(gesture));
+  }
+
+  /** Ends the gesture: writes its batch size into the code, as one undo step. */
+  commit(): void {
+    const gesture = this.gesture;
+    this.gesture = undefined;
+    if (gesture !== undefined) this.queue(() => this.write(gesture));
+  }
+
+  /** Ends the gesture and shows the batch size in the code. */
+  cancel(): void {
+    if (this.gesture === undefined) return;
+    this.gesture.isOutdated = true;
+    this.gesture = undefined;
+    this.queue(() => this.follow());
+  }
+
+  /** Resolves when all that was committed is written. */
+  settled(): Promise<void> {
+    return this.turn;
   }
 
   async undo(): Promise<void> {
@@ -73,52 +102,63 @@ export class BatchSize implements vscode.Disposable {
     for (const disposable of this.disposables) disposable.dispose();
   }
 
-  private async answer({ question, isShown, gesture }: Pending): Promise<void> {
-    const entry = this.profiles.entry;
-    if (entry === undefined) return;
-    await this.reveal(entry); // the edit is of an open text
-    const prediction = await this.predict(question, !isShown);
-    if (prediction?.edit) await this.write(prediction.edit, gesture);
-    else if (prediction?.batch && prediction.noEditReason !== '') this.show(this.preview, prediction.noEditReason);
+  private queue(action: () => Promise<void>): void {
+    this.turn = this.turn.then(action).catch((error: unknown) => this.show(this.preview, error instanceof Error ? error.message : String(error), this.isInCode));
   }
 
-  private async predict(question: Question, shows = true): Promise<Prediction | null> {
-    const summary = this.profiles.summary;
-    if (summary === null) return null;
+  private async answer(gesture: Gesture): Promise<void> {
+    const question = gesture.question;
+    gesture.question = undefined;
+    if (question === undefined || gesture.isOutdated) return;
     const shown = this.shown;
+    const prediction = await this.predict(question);
+    if (prediction === null || shown !== this.shown || gesture.isOutdated) return; // what was shown meanwhile is newer
+    this.answered(gesture, prediction.batch, prediction.message);
+  }
+
+  private answered(gesture: Gesture, batch: Batch | null, obstacle: string | null): void {
+    gesture.batch = batch ?? gesture.batch;
+    if (this.gesture === gesture || this.gesture === undefined) this.show(batch ?? this.preview, obstacle, false);
+  }
+
+  private async write(gesture: Gesture): Promise<void> {
+    const entry = this.profiles.entry;
+    if (gesture.isOutdated) return this.follow();
+    if (gesture.batch === undefined || entry === undefined) return this.show(this.preview, this.obstacle); // why there is none
+    this.writing = gesture;
     try {
-      const prediction = await this.daemon.request('ridgeline/predict', { profileId: summary.profileId, ...question });
-      if (shows && shown !== this.shown) return null; // what was shown meanwhile is newer
-      if (shows) this.show(prediction.batch ?? this.preview, prediction.message);
-      return prediction;
-    } catch (error) {
-      this.show(this.preview, error instanceof Error ? error.message : String(error));
-      return null;
+      await this.reveal(entry); // the edit is of an open text
+      const prediction = await this.predict({ batchSize: gesture.batch.batchSize });
+      if (gesture.isOutdated) return await this.follow();
+      if (prediction?.edit) await this.edit(prediction.edit);
+      else if (prediction !== null && prediction.noEditReason !== '') return this.show(this.preview, prediction.noEditReason, false);
+    } finally {
+      this.writing = undefined;
     }
+    if (this.gesture === undefined) await this.follow();
   }
 
-  private refresh(): void {
-    this.profiles.knownBatches();
-    if (this.preview !== null && !this.isAnswering) void this.predict({ batchSize: this.preview.batchSize });
+  private async predict(question: Question): Promise<Prediction | null> {
+    const summary = this.profiles.summary;
+    return summary === null ? null : this.daemon.request('ridgeline/predict', { profileId: summary.profileId, ...question });
   }
 
-  /** The edits of one gesture become one undo step, which an edit of the workspace does not offer. */
-  private async write(edit: WorkspaceEdit, gesture: number): Promise<void> {
+  /** Only in the version of the text that the edit was made for. An edit of the workspace would have no undo stops. */
+  private async edit(edit: WorkspaceEdit): Promise<void> {
     const change = edit.documentChanges?.[0];
     const uri = change && vscode.Uri.parse(change.textDocument.uri).toString();
     const editor = vscode.window.visibleTextEditors.find(({ document }) => document.uri.toString() === uri);
-    if (change === undefined || editor === undefined || editor.document.version !== change.textDocument.version) return; // edited meanwhile
+    if (change === undefined || editor === undefined || editor.document.version !== change.textDocument.version) return;
     this.isEditing = true;
     try {
       await editor.edit((builder) => {
         for (const { range: { start, end }, newText } of change.edits) {
           builder.replace(new vscode.Range(start.line, start.character, end.line, end.character), newText);
         }
-      }, { undoStopBefore: gesture !== this.lastGesture, undoStopAfter: false });
+      }, { undoStopBefore: true, undoStopAfter: true });
     } finally {
       this.isEditing = false;
     }
-    this.lastGesture = gesture;
   }
 
   private async reveal(entry: vscode.Uri): Promise<void> {
@@ -126,26 +166,43 @@ export class BatchSize implements vscode.Disposable {
     await vscode.window.showTextDocument(entry, { preserveFocus: true, viewColumn: vscode.ViewColumn.One });
   }
 
-  /** Undone, redone or typed: the bars follow the code. */
+  /** Undone, redone or typed: the bars follow the code, also when one of them is being dragged. */
   private textChanged(document: vscode.TextDocument): void {
     if (this.isEditing || document.uri.toString() !== this.profiles.entry?.toString()) return;
+    for (const gesture of [this.gesture, this.writing]) if (gesture !== undefined) gesture.isOutdated = true;
     clearTimeout(this.rest);
-    this.rest = setTimeout(() => void this.follow(), restMs);
+    this.rest = setTimeout(() => this.queue(() => this.follow()), restMs);
   }
 
+  /** Shows the batch size in the code, unless another is being chosen. */
   private async follow(): Promise<void> {
+    const shown = this.shown;
     const batchSize = await this.profiles.batchSizeInCode();
-    if (this.isAnswering || batchSize === (this.preview?.batchSize ?? this.profiles.summary?.batchSize)) return;
+    if (shown !== this.shown || (this.gesture !== undefined && !this.gesture.isOutdated)) return;
     if (batchSize === null || batchSize === this.profiles.summary?.batchSize) return this.show(null, null);
-    const batch = answerOf(this.profiles.knownBatches(), { batchSize });
-    if (batch === undefined) await this.predict({ batchSize });
-    else this.show(batch, null);
+    if (batchSize === this.preview?.batchSize) return this.show(this.preview, null);
+    const known = answerOf(this.profiles.knownBatches(), { batchSize });
+    if (known !== undefined) return this.show(known, null);
+    const prediction = await this.predict({ batchSize });
+    if (prediction !== null && shown === this.shown) this.show(prediction.batch, prediction.message);
   }
 
-  private show(preview: Batch | null, obstacle: string | null): void {
+  /** A batch size that was tried has other figures. */
+  private refresh(): void {
+    this.profiles.knownBatches();
+    const preview = this.preview;
+    if (preview === null || this.gesture !== undefined) return;
+    this.queue(async () => {
+      const prediction = await this.predict({ batchSize: preview.batchSize });
+      if (prediction?.batch && this.preview === preview) this.show(prediction.batch, prediction.message, this.isInCode);
+    });
+  }
+
+  private show(preview: Batch | null, obstacle: string | null, isInCode = true): void {
     ++this.shown;
     this.preview = preview;
     this.obstacle = obstacle;
+    this.isInCode = isInCode;
     this.emitter.fire();
   }
 }

@@ -39,7 +39,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     };
   }
 
-  const command = (name: string, action: () => unknown) => vscode.commands.registerCommand(`ridgeline.${name}`, action);
+  const command = (name: string, action: (...args: unknown[]) => unknown) => vscode.commands.registerCommand(`ridgeline.${name}`, action);
   let explored = '';
   context.subscriptions.push(
     own, profiles, markers, batchSize, view, statusBar(own, profiles), registerTraceback(),
@@ -53,7 +53,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration('ridgeline.server')) void own.start();
     }),
-    command('profileFile', () => profiling.profile()),
+    command('profileFile', (entry) => profiling.profile(entry instanceof vscode.Uri ? entry : undefined)),
     command('cancelProfile', () => profiling.cancel()),
     command('showView', () => vscode.commands.executeCommand('ridgeline.view.focus')),
     command('showReport', () => profiles.entry && vscode.commands.executeCommand('ridgeline.openReport', profiles.entry.toString())),

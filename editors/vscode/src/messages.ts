@@ -16,13 +16,15 @@ export interface ViewState {
   breakdown: Breakdown | null;
   path: { node: string; name: string }[];
   failure: Failure | null;
-  /** What the models predict for the batch size in the code, when that is not the profiled one. */
+  /** The batch size in the code or, while one is being chosen, that one; null when it is the profiled one. */
   preview: Batch | null;
+  /** Whether the code has the batch size that is shown; not while another is being chosen. */
+  isInCode: boolean;
   /** Why there is no such prediction, or why the code was not edited. */
   obstacle: string | null;
 }
 
-export type ToView = { type: 'state'; state: ViewState } | { type: 'preview'; preview: Batch | null; obstacle: string | null };
+export type ToView = { type: 'state'; state: ViewState } | ({ type: 'preview' } & Pick<ViewState, 'preview' | 'isInCode' | 'obstacle'>);
 
 export type FromView =
   | { type: 'ready' }
@@ -30,8 +32,12 @@ export type FromView =
   | { type: 'explore'; node: string }
   | { type: 'highlight'; place: Place | null }
   | { type: 'open'; place: Place }
-  /** Of one gesture, however many batch sizes it passes, one undo step is left. */
-  | { type: 'ask'; question: Question; gesture: number };
+  /** Shows a batch size; the code stays as it is until it is committed. */
+  | { type: 'ask'; question: Question }
+  /** Writes the batch size that is shown into the code, as one undo step. */
+  | { type: 'commit' }
+  /** Shows the batch size in the code again. */
+  | { type: 'cancel' };
 
 /** The commands of the extension that the view has buttons for. */
 export const viewCommands = {

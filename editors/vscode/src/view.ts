@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 import type { BatchSize } from './batchSize';
 import type { Daemon } from './daemon';
-import { type FromView, type ToView, viewCommands, type ViewState } from './messages';
+import { type FromView, type ToView, type ViewCommand, viewCommands, type ViewState } from './messages';
 import type { Profiles } from './profiles';
 import type { Place } from './protocol';
 
@@ -24,7 +24,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       daemon.onState(() => this.send()),
       profiles.onDidChange(() => this.send()),
       profiles.onDidProgress(() => this.send()),
-      batchSize.onDidChange(() => this.post({ type: 'preview', preview: batchSize.preview, obstacle: batchSize.obstacle })),
+      batchSize.onDidChange(() => this.post({ type: 'preview', ...this.preview() })),
       vscode.workspace.onDidGrantWorkspaceTrust(() => this.send()),
     ];
   }
@@ -44,11 +44,13 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
   private received(message: FromView): void {
     switch (message.type) {
       case 'ready': return this.send();
-      case 'command': return void vscode.commands.executeCommand(viewCommands[message.command]);
+      case 'command': return void this.run(message.command);
       case 'explore': return void this.profiles.explore(message.node);
       case 'highlight': return this.mark(message.place);
       case 'open': return void this.open(message.place);
-      case 'ask': return void this.batchSize.ask(message.question, message.gesture);
+      case 'ask': return this.batchSize.ask(message.question);
+      case 'commit': return this.batchSize.commit();
+      case 'cancel': return this.batchSize.cancel();
     }
   }
 
@@ -71,9 +73,19 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       breakdown,
       path,
       failure: state?.failure ?? null,
-      preview: this.batchSize.preview,
-      obstacle: this.batchSize.obstacle,
+      ...this.preview(),
     };
+  }
+
+  private preview(): Pick<ViewState, 'preview' | 'isInCode' | 'obstacle'> {
+    const { preview, isInCode, obstacle } = this.batchSize;
+    return { preview, isInCode, obstacle };
+  }
+
+  /** What was committed is in the code first. */
+  private async run(command: ViewCommand): Promise<void> {
+    await this.batchSize.settled();
+    await vscode.commands.executeCommand(viewCommands[command], ...(command === 'profile' && this.profiles.entry ? [this.profiles.entry] : []));
   }
 
   private mark(place: Place | null): void {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ownWindow, profiledWindow } from './shared.mjs';
+import { ownWindow, profiledWindow, vscode } from './shared.mjs';
 import { until } from './workbench.mjs';
 
 const batchSize = async (window) => /batch_size: int = (\d+)/.exec((await window.lineWith('def input_provider')).text)[1];
+const shownBatchSize = async (window) => /batch size (\d+)$/.exec(await window.slider('Peak memory').getAttribute('aria-valuetext'))[1];
 
 test('dragging the throughput changes the digits in the code, and one undo brings them back', async (t) => {
   const window = await ownWindow(t);
@@ -26,6 +27,77 @@ test('dragging the throughput changes the digits in the code, and one undo bring
   await window.page.keyboard.press('Control+Y');
   await until(async () => assert.equal(await batchSize(window), shown));
   await window.view.getByText(`batch size ${shown}`).first().waitFor();
+});
+
+test('a drag is written once, at its end, also where files are saved by themselves', async (t) => {
+  vscode.set({ 'files.autoSave': 'afterDelay', 'files.autoSaveDelay': 50 });
+  t.after(() => vscode.set({}));
+  const window = await ownWindow(t);
+  await window.profile();
+  await window.openView();
+  await window.slider('Peak memory').waitFor();
+  const before = window.read('entry.py');
+  await window.hold('Throughput', 0.2);
+  let last = '64';
+  for (const part of [0.3, 0.4, 0.5, 0.6]) {
+    const box = await window.slider('Throughput').boundingBox();
+    await window.page.mouse.move(box.x + part * box.width, box.y + 5);
+    last = await until(async () => {
+      const size = await shownBatchSize(window);
+      assert.notEqual(size, last);
+      return size;
+    });
+    // As long as it takes to be saved, if there were something to save.
+    for (let look = 0; look < 10; ++look) {
+      assert.equal(await batchSize(window), '64');
+      assert.equal(await window.page.locator('.tab.active.dirty').count(), 0);
+      assert.doesNotMatch(await window.status.innerText(), /Profiling/);
+      assert.equal(window.read('entry.py'), before);
+      await window.page.waitForTimeout(20);
+    }
+  }
+  await window.page.mouse.up();
+  await until(async () => assert.equal(await batchSize(window), last));
+  await until(async () => assert.equal(window.read('entry.py'), before.replace('= 64)', `= ${last})`)));
+  await window.focusEditor();
+  await window.page.keyboard.press('Control+Z');
+  await until(async () => assert.equal(await batchSize(window), '64'));
+  await until(async () => assert.equal(window.read('entry.py'), before));
+});
+
+test('Escape ends a drag, and an edit of the code too: nothing is written', async (t) => {
+  const window = await ownWindow(t);
+  await window.profile();
+  await window.openView();
+  await window.slider('Peak memory').waitFor();
+  await window.hold('Throughput', 0.2, 0.6);
+  await until(async () => assert.notEqual(await shownBatchSize(window), '64'));
+  await window.page.keyboard.press('Escape');
+  await until(async () => assert.equal(await shownBatchSize(window), '64'));
+  await window.page.mouse.up();
+  await window.hold('Throughput', 0.6, 0.2);
+  await until(async () => assert.notEqual(await shownBatchSize(window), '64'));
+  window.write('entry.py', window.read('entry.py').replace('= 64)', '= 48)'));
+  await until(async () => assert.equal(await batchSize(window), '48'));
+  await until(async () => assert.equal(await shownBatchSize(window), '48'));
+  await window.page.mouse.up();
+  await window.slider('Peak memory').press('ArrowRight'); // is answered after the drag
+  await until(async () => assert.equal(await batchSize(window), '49'));
+  assert.match(window.read('entry.py'), /= 48\)/);
+});
+
+test('the batch size that was chosen can be profiled from the view', async (t) => {
+  const window = await ownWindow(t);
+  await window.profile();
+  await window.openView();
+  await window.slider('Peak memory').press('PageUp');
+  const offer = window.view.locator('.offer');
+  await offer.getByText(/^(Predicted|Measured): [\d.]+ MiB, .* per iteration\. The parts below are those of batch size 64\.$/).waitFor();
+  await offer.getByRole('button', { name: 'Profile with 128' }).click();
+  await offer.waitFor({ state: 'hidden' });
+  await window.view.getByText(/^batch size 128$/).waitFor();
+  await window.view.getByText('per iteration ·').waitFor();
+  assert.equal(await batchSize(window), '128');
 });
 
 test('the bars go by keys', async (t) => {

@@ -263,13 +263,18 @@ export class Window {
       }));
   }
 
-  /** Presses at one part of a slider, moves to others, and lets go. */
-  async drag(name, ...parts) {
+  /** Presses at one part of a slider and moves to others. */
+  async hold(name, ...parts) {
     const box = await this.slider(name).boundingBox();
     const at = (part) => [box.x + part * box.width, box.y + box.height / 2];
     await this.page.mouse.move(...at(parts[0]));
     await this.page.mouse.down();
     for (const part of parts.slice(1)) await this.page.mouse.move(...at(part), { steps: 5 });
+  }
+
+  /** The same, and lets go. */
+  async drag(name, ...parts) {
+    await this.hold(name, ...parts);
     await this.page.mouse.up();
   }
 }

@@ -5,22 +5,35 @@ import type { Batch, ByCategory, Estimate, Summary } from '../protocol';
 import { BreakdownPanel } from './breakdown';
 import { chart } from './chart';
 import { button, h, place } from './dom';
-import { notices, ageNotice, welcome } from './notices';
-import { type Reading, Slider, stepped } from './slider';
+import { ageNotice, notices, Offer, welcome } from './notices';
+import { type Reading, Slider, type SliderEvents, stepped } from './slider';
 
 const vscode = acquireVsCodeApi();
 const post = (message: FromView) => vscode.postMessage(message);
 const run = (command: ViewCommand) => post({ type: 'command', command });
-const ask = (question: Question, gesture: number) => post({ type: 'ask', question, gesture });
+const ask = (question: Question) => post({ type: 'ask', question });
 
 let state: ViewState | null = null;
-let answerGestures = 1_000_000; // of the buttons; distinct from those of the sliders
+/** The batch size that a run of keys has reached; the answer to the last key may be on its way. */
+let reached: number | null = null;
 
-const step: ConstructorParameters<typeof Slider>[2]['step'] = (key, gesture) => {
-  if (state?.summary) ask(stepped(key, batchSizeNow(state), state.summary.answers.largestThatFits?.batchSize ?? batchSizeNow(state)), gesture);
+function end(how: 'commit' | 'cancel'): void {
+  reached = null;
+  post({ type: how });
+}
+
+const bar: Omit<SliderEvents, 'drag'> = {
+  step: (key) => {
+    if (!state?.summary) return;
+    const now = reached ?? batchSizeNow(state);
+    reached = stepped(key, now, state.summary.answers.largestThatFits?.batchSize ?? now);
+    ask({ batchSize: reached });
+  },
+  commit: () => end('commit'),
+  cancel: () => end('cancel'),
 };
-const throughput = new Slider('Throughput', 'time', { step, drag: (samplesPerSecond, gesture) => ask({ samplesPerSecond: Math.min(samplesPerSecond, 0.995 * (state?.summary?.maxSamplesPerSecond ?? Infinity)) }, gesture) });
-const memory = new Slider('Peak memory', 'memory', { step, drag: (value, gesture) => ask({ bytes: value }, gesture) });
+const throughput = new Slider('Throughput', 'time', { ...bar, drag: (samplesPerSecond) => ask({ samplesPerSecond: Math.min(samplesPerSecond, 0.995 * (state?.summary?.maxSamplesPerSecond ?? Infinity)) }) });
+const memory = new Slider('Peak memory', 'memory', { ...bar, drag: (value) => ask({ bytes: value }) });
 const breakdown = new BreakdownPanel({
   explore: (node) => post({ type: 'explore', node }),
   highlight: (where) => post({ type: 'highlight', place: where }),
@@ -33,9 +46,10 @@ const empty = h('div');
 const obstacle = h('p.obstacle', { role: 'status' });
 const sliders = h('div.sliders', {}, throughput.element, memory.element);
 const age = h('div', { role: 'status' });
+const offer = new Offer(run);
 const atPeak = h('section.peak', { 'aria-label': 'At the peak' });
 const others = h('section.others', { 'aria-label': 'Other batch sizes' });
-const figures = h('div.figures', {}, sliders, obstacle, age, breakdown.element, atPeak, others);
+const figures = h('div.figures', {}, sliders, obstacle, offer.element, age, breakdown.element, atPeak, others);
 document.getElementById('view')?.append(header, news, empty, figures);
 
 window.addEventListener('message', ({ data }: MessageEvent<ToView>) => {
@@ -43,7 +57,8 @@ window.addEventListener('message', ({ data }: MessageEvent<ToView>) => {
     state = data.state;
     showAll(state);
   } else if (state !== null) {
-    state = { ...state, preview: data.preview, obstacle: data.obstacle };
+    const { preview, isInCode, obstacle } = data;
+    state = { ...state, preview, isInCode, obstacle };
     showBatch(state);
   }
 });
@@ -76,13 +91,19 @@ function showBatch(now: ViewState): void {
       h('span.batch', {}, `batch size ${batchSizeNow(now)}`),
       preview === null ? null : h('span.knowledge', { role: 'status' }, `, ${knowledge(preview, summary)}`),
       preview === null ? null : h('span', {}, ` · profiled with ${summary.batchSize} `),
-      preview === null ? null : button('button.link', 'undo', () => run('undo')),
+      preview === null || !now.isInCode ? null : button('button.link', 'undo', () => run('undo')),
       preview === null ? ` · ${duration(summary.timeMs)} per iteration · ${summary.device}${summary.inPlaceOf === '' ? '' : ` in place of ${summary.inPlaceOf}`}` : null));
   throughput.show(throughputReading(summary, preview));
   memory.show(memoryReading(summary, preview));
+  offer.show(now);
   obstacle.textContent = now.obstacle || (preview === null ? '' : whyPredicted(preview, summary));
   atPeak.replaceChildren(...categories(preview?.byCategory ?? summary.byCategory, preview));
   others.replaceChildren(h('div.head', {}, h('h2', {}, 'Other batch sizes')), chart(summary, preview), ...answers(summary));
+}
+
+function choose(batchSize: number): void {
+  ask({ batchSize });
+  end('commit');
 }
 
 /** How the figures of a batch size are known. */
@@ -185,7 +206,7 @@ function answers({ answers: { largestThatFits, enoughThroughput, activationsEqua
     const { measured } = batch;
     const throughputText = measured !== null ? `${rate(measured.samplesPerSecond)} samples/s` : batch.samplesPerSecond === null ? '' : `${estimated(batch.samplesPerSecond, rate)} samples/s`;
     const text = [throughputText, measured !== null ? bytes(measured.peakBytes) : estimated(batch.peakBytes, bytes), measured !== null ? 'measured' : batch.extrapolated ? 'extrapolated' : ''].filter(Boolean).join(' · ');
-    const size = button('button.size', String(batch.batchSize), () => ask({ batchSize: batch.batchSize }, answerGestures++), { title: 'Write this batch size into the code', 'aria-label': `Batch size ${batch.batchSize}: ${what}` });
+    const size = button('button.size', String(batch.batchSize), () => choose(batch.batchSize), { title: 'Write this batch size into the code', 'aria-label': `Batch size ${batch.batchSize}: ${what}` });
     return [h('li', {}, size, h('span.what', {}, what, h('small', {}, text)))];
   };
   return [h('ul.answers', {},

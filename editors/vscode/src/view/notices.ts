@@ -1,4 +1,5 @@
 /** Notices about the daemon, trust and failures, with buttons for the next step. */
+import { bytes, duration, estimated } from '../figures';
 import type { ViewCommand, ViewState } from '../messages';
 import { button, h } from './dom';
 
@@ -20,15 +21,39 @@ export function notices(state: ViewState, run: (command: ViewCommand) => void): 
   return found;
 }
 
-/** Below the bars: dragging one makes the figures stale, and nothing may move under the pointer. */
-export function ageNotice({ summary, failure, profiling }: ViewState, run: (command: ViewCommand) => void): HTMLElement[] {
+/** Below the bars: nothing may move under the pointer that drags one. */
+export function ageNotice({ summary, failure, profiling, preview }: ViewState, run: (command: ViewCommand) => void): HTMLElement[] {
   if (profiling !== null) {
     const bar = h('progress', { max: 100, value: profiling.percentage || null, 'aria-label': 'Profiling' });
     return [h('div.notice', {}, h('p', {}, profiling.message), h('div.buttons', {}, button('button.plain', 'Cancel', () => run('cancel'))), bar)];
   }
   if (!summary?.stale) return [];
   return [h('div.notice.stale', {}, h('p', {}, `Stale: the figures are ${summary.staleReason}.`),
-    failure === null ? h('div.buttons', {}, button('button.plain', 'Profile again', () => run('profile'))) : null)];
+    failure === null && preview === null ? h('div.buttons', {}, button('button.plain', 'Profile again', () => run('profile'))) : null)];
+}
+
+/** Below the bars: to profile with the batch size in the code, where that is not the profiled one. */
+export class Offer {
+  private readonly text = h('p');
+  private readonly button: HTMLButtonElement;
+  readonly element: HTMLElement;
+
+  constructor(run: (command: ViewCommand) => void) {
+    this.button = button('button.secondary', '', () => run('profile'));
+    this.element = h('div.offer', {}, this.button, this.text);
+  }
+
+  /** Changes the elements in place: one of them may be being clicked. */
+  show({ summary, preview, isInCode, obstacle, profiling, trusted }: ViewState): void {
+    this.element.hidden = summary === null || preview === null || profiling !== null || (!isInCode && obstacle !== null);
+    if (summary === null || preview === null) return;
+    const { batchSize, measured } = preview;
+    this.button.textContent = `Profile with ${batchSize}`;
+    this.button.disabled = !trusted;
+    const figures = measured !== null ? `Measured: ${bytes(measured.peakBytes)}, ${duration(measured.timeMs)} per iteration.`
+      : preview.failed !== null ? '' : `Predicted: ${estimated(preview.peakBytes, bytes)}, ${estimated(preview.timeMs, duration)} per iteration.`;
+    this.text.textContent = `${figures} The parts below are those of batch size ${summary.batchSize}.`.trim();
+  }
 }
 
 /** Before the first profile. */

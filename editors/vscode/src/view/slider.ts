@@ -1,5 +1,4 @@
 /** A bar that can be moved by mouse and by keys: a figure with its interval, relative to the maximum. */
-import type { Question } from '../messages';
 import { h, place } from './dom';
 
 export interface Reading {
@@ -16,16 +15,18 @@ export interface Reading {
 }
 
 export interface SliderEvents {
-  /** To this figure. Each drag and each run of keys is a gesture with a number of its own. */
-  drag(value: number, gesture: number): void;
-  step(key: 'less' | 'more' | 'half' | 'double' | 'least' | 'most', gesture: number): void;
+  /** To this figure. A drag or a run of keys ends with commit() or cancel(). */
+  drag(value: number): void;
+  step(key: 'less' | 'more' | 'half' | 'double' | 'least' | 'most'): void;
+  commit(): void;
+  cancel(): void;
 }
 
 const keys: Record<string, Parameters<SliderEvents['step']>[0]> = {
   ArrowLeft: 'less', ArrowDown: 'less', ArrowRight: 'more', ArrowUp: 'more',
   PageDown: 'half', PageUp: 'double', Home: 'least', End: 'most',
 };
-let gestures = 0;
+const keyRestMs = 500; // after the last key is released, before the batch size is written
 
 export class Slider {
   readonly element: HTMLElement;
@@ -37,18 +38,15 @@ export class Slider {
   private readonly interval = h('div.interval');
   private readonly track: HTMLElement;
   private most = 1;
-  private dragging: { gesture: number; value: number; frame: boolean } | null = null;
-  private keyGesture: number | null = null;
+  private drag: { value: number; frame: number | null } | null = null;
+  private isKeyed = false;
+  private rest: number | undefined;
 
   constructor(name: string, kind: 'time' | 'memory', private readonly events: SliderEvents) {
-    this.track = h('div.track', { role: 'slider', tabindex: 0, 'aria-label': name, 'aria-valuemin': 0, title: 'Drag, or use the arrow keys: the batch size in the code follows' },
+    this.track = h('div.track', { role: 'slider', tabindex: 0, 'aria-label': name, 'aria-valuemin': 0, title: 'Drag, or use the arrow keys: the batch size is written into the code at the end; Escape cancels' },
       this.fill, this.interval, h('div.grip'));
     this.element = h(`section.slider.${kind}`, {}, h('div.head', {}, h('h2', {}, name), this.text), this.track, h('div.foot', {}, this.note, this.end), this.warning);
     this.listen();
-  }
-
-  get isDragged(): boolean {
-    return this.dragging !== null;
   }
 
   show(reading: Reading | null): void {
@@ -71,48 +69,73 @@ export class Slider {
   private listen(): void {
     this.track.addEventListener('pointerdown', (event) => {
       if (event.button !== 0) return;
+      this.endKeys('commit');
       this.track.setPointerCapture(event.pointerId);
       this.track.focus();
       event.preventDefault();
-      this.dragging = { gesture: gestures++, value: 0, frame: false };
+      this.drag = { value: 0, frame: null };
       this.element.classList.add('dragged');
       this.dragTo(event);
     });
     this.track.addEventListener('pointermove', (event) => this.dragTo(event));
-    const end = () => {
-      this.dragging = null;
-      this.element.classList.remove('dragged');
-    };
-    this.track.addEventListener('pointerup', end);
-    this.track.addEventListener('pointercancel', end);
+    this.track.addEventListener('pointerup', () => this.endDrag('commit'));
+    this.track.addEventListener('pointercancel', () => this.endDrag('cancel'));
     this.track.addEventListener('keydown', (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
       const step = keys[event.key];
-      if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key === 'Escape' && (this.drag !== null || this.isKeyed)) {
+        this.endDrag('cancel');
+        this.endKeys('cancel');
+      } else if (step !== undefined && this.drag === null) {
+        clearTimeout(this.rest);
+        this.isKeyed = true;
+        this.events.step(step);
+      } else {
+        return;
+      }
       event.preventDefault();
-      this.keyGesture ??= gestures++;
-      this.events.step(step, this.keyGesture);
+      event.stopPropagation();
     });
-    this.track.addEventListener('keyup', () => (this.keyGesture = null));
-    this.track.addEventListener('blur', () => (this.keyGesture = null));
+    this.track.addEventListener('keyup', () => {
+      clearTimeout(this.rest);
+      if (this.isKeyed) this.rest = setTimeout(() => this.endKeys('commit'), keyRestMs);
+    });
+    this.track.addEventListener('blur', () => this.endKeys('commit'));
+  }
+
+  private endKeys(how: 'commit' | 'cancel'): void {
+    clearTimeout(this.rest);
+    if (!this.isKeyed) return;
+    this.isKeyed = false;
+    this.events[how]();
+  }
+
+  private endDrag(how: 'commit' | 'cancel'): void {
+    const drag = this.drag;
+    if (drag === null) return;
+    this.drag = null;
+    this.element.classList.remove('dragged');
+    if (drag.frame !== null) {
+      cancelAnimationFrame(drag.frame);
+      if (how === 'commit') this.events.drag(drag.value);
+    }
+    this.events[how]();
   }
 
   /** At most one question per painted frame. */
   private dragTo(event: PointerEvent): void {
-    const drag = this.dragging;
+    const drag = this.drag;
     if (drag === null) return;
     const { left, width } = this.track.getBoundingClientRect();
     drag.value = Math.min(1, Math.max(0.001, (event.clientX - left) / width)) * this.most;
-    if (drag.frame) return;
-    drag.frame = true;
-    requestAnimationFrame(() => {
-      drag.frame = false;
-      this.events.drag(drag.value, drag.gesture);
+    drag.frame ??= requestAnimationFrame(() => {
+      drag.frame = null;
+      this.events.drag(drag.value);
     });
   }
 }
 
 /** The batch size that a key leads to. */
-export function stepped(key: Parameters<SliderEvents['step']>[0], now: number, largest: number): Question {
-  const to = { less: now - 1, more: now + 1, half: Math.floor(now / 2), double: now * 2, least: 1, most: largest }[key];
-  return { batchSize: Math.max(1, to) };
+export function stepped(key: Parameters<SliderEvents['step']>[0], now: number, largest: number): number {
+  return Math.max(1, { less: now - 1, more: now + 1, half: Math.floor(now / 2), double: now * 2, least: 1, most: largest }[key]);
 }
