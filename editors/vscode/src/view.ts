@@ -5,7 +5,7 @@ import type { BatchSize } from './batchSize';
 import type { Daemon } from './daemon';
 import { type FromView, type ToView, type ViewCommand, viewCommands, type ViewState } from './messages';
 import type { Profiles } from './profiles';
-import type { Place } from './protocol';
+import type { Breakdown, Place } from './protocol';
 
 export class View implements vscode.WebviewViewProvider, vscode.Disposable {
   private webview: vscode.Webview | undefined;
@@ -45,13 +45,26 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
     switch (message.type) {
       case 'ready': return this.send();
       case 'command': return void this.run(message.command);
-      case 'explore': return void this.profiles.explore(message.node);
+      case 'explore': return void this.explore(message.node);
       case 'highlight': return this.mark(message.place);
       case 'open': return void this.open(message.place);
       case 'ask': return this.batchSize.ask(message.question);
       case 'commit': return this.batchSize.commit();
       case 'cancel': return this.batchSize.cancel();
     }
+  }
+
+  /** Goes to the code of the node that is explored: its lines are those that are marked then. */
+  private async explore(node: string): Promise<void> {
+    await this.profiles.explore(node);
+    const { breakdown } = this.profiles;
+    if (breakdown === null || breakdown.node !== node || node === '') return;
+    const lines = linesInside(breakdown);
+    if (lines === null) return;
+    const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(lines.uri));
+    const first = functionAbove(document, lines.first);
+    const editor = await vscode.window.showTextDocument(document, { selection: new vscode.Range(first, 0, first, 0), preserveFocus: true, viewColumn: vscode.ViewColumn.One });
+    editor.revealRange(new vscode.Range(first, 0, lines.last, 0), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
   }
 
   private send(): void {
@@ -117,4 +130,25 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
 <body><main id="view"></main><script nonce="${nonce}" src="${file('dist', 'view.js')}"></script></body>
 </html>`;
   }
+}
+
+/** The lines that call the parts of a module: in the file of its class, if there are some, else where it is called. */
+function linesInside({ children, definition, location }: Breakdown): { uri: string; first: number; last: number } | null {
+  const calls = children.flatMap((child) => child.location ?? []);
+  const inside = calls.filter(({ uri, line }) => uri === definition?.uri && line > definition.line);
+  const uri = inside[0]?.uri ?? calls[0]?.uri;
+  const lines = (inside.length > 0 ? inside : calls).filter((place) => place.uri === uri).map(({ line }) => line);
+  if (uri !== undefined) return { uri, first: Math.min(...lines), last: Math.max(...lines) };
+  const only = location ?? definition;
+  return only && { uri: only.uri, first: only.line, last: only.line };
+}
+
+/** The line of the `def` that a line is inside of; that line itself when there is none. */
+function functionAbove(document: vscode.TextDocument, line: number): number {
+  const indent = (at: number) => document.lineAt(at).firstNonWhitespaceCharacterIndex;
+  if (line >= document.lineCount) return document.lineCount - 1;
+  for (let at = line - 1; at >= 0; --at) {
+    if (indent(at) < indent(line) && /^\s*(async\s+)?def\s/.test(document.lineAt(at).text)) return at;
+  }
+  return line;
 }

@@ -153,6 +153,29 @@ test('drilling in moves the markers, and back and top return', async () => {
   });
 });
 
+test('the chevron drills in and goes to the code of the module; back returns to where the list was', async (t) => {
+  const window = await ownWindow(t);
+  await window.profile();
+  await window.openView();
+  await window.page.setViewportSize({ width: 1280, height: 700 });
+  const row = window.view.locator('.aspect.memory .row', { hasText: 'MLP' });
+  await row.scrollIntoViewIfNeeded();
+  await window.view.locator('html').evaluate((html) => html.scrollBy(0, 150));
+  const scrolled = () => window.view.locator('html').evaluate((html) => html.scrollTop);
+  const before = await scrolled();
+  assert.ok(before >= 100, String(before));
+  await row.locator('.more').click();
+  await window.view.locator('[aria-current]', { hasText: 'MLP' }).waitFor();
+  await until(async () => {
+    const forward = await window.lineWith('def forward');
+    await window.page.getByText(`Ln ${forward.number}, Col 1`).waitFor({ timeout: 1000 });
+    assert.ok((await window.lineWith('return self.fc4(hidden)')).marker, 'its markers are in view');
+  });
+  await window.view.getByRole('button', { name: 'Back' }).click();
+  await window.view.locator('[aria-current]', { hasText: 'iteration' }).waitFor();
+  await until(async () => assert.equal(await scrolled(), before));
+});
+
 test('the breakdown goes by keys', async () => {
   const window = await profiledWindow();
   const first = window.view.locator('.aspect.time .row').first();

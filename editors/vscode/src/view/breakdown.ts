@@ -29,6 +29,10 @@ const colours = 8;
 export class BreakdownPanel {
   readonly element = h('section.breakdown', { 'aria-label': 'Breakdown' });
   private shown: string | null = null;
+  private node = '';
+  /** Where the view was scrolled when a node was left, by node. */
+  private readonly scrolled = new Map<string, number>();
+  private clicked: HTMLElement | null = null;
 
   constructor(private readonly events: BreakdownEvents) {
     this.element.addEventListener('keydown', (event) => this.key(event));
@@ -41,11 +45,22 @@ export class BreakdownPanel {
     const shown = `${node.profileId} ${node.node}`;
     if (shown === this.shown) return;
     this.shown = shown;
+    const left = this.node;
+    this.node = node.node;
+    const isBack = left !== node.node && (node.node === '' || left.startsWith(`${node.node}.`));
+    const page = document.documentElement;
+    this.scrolled.set(left, page.scrollTop);
     const focused = this.element.contains(document.activeElement) ? document.activeElement?.closest('[data-kind]')?.getAttribute('data-kind') ?? 'time' : null;
     // A part has the same colour in both bars.
     const order = [...node.children].sort((a, b) => (b.timeMs ?? 0) - (a.timeMs ?? 0)).map((child) => child.node);
     this.element.replaceChildren(this.crumbs(node, path), h('div.aspects', {}, ...aspects.map((aspect) => this.aspect(aspect, node, order))));
-    if (focused !== null) this.element.querySelector<HTMLElement>(`[data-kind="${focused}"] .row`)?.focus();
+    if (focused !== null) {
+      const rows = [...this.element.querySelectorAll<HTMLElement>(`[data-kind="${focused}"] .row`)];
+      const cameFrom = rows.find((row) => left === row.dataset.node || left.startsWith(`${row.dataset.node}.`));
+      (cameFrom ?? rows[0])?.focus({ preventScroll: true });
+    }
+    if (isBack) page.scrollTop = this.scrolled.get(node.node) ?? 0;
+    else if (left !== node.node) page.scrollTop = Math.min(page.scrollTop, this.element.offsetTop);
   }
 
   private crumbs(node: Breakdown, path: { node: string; name: string }[]): HTMLElement {
@@ -90,11 +105,18 @@ export class BreakdownPanel {
     const label = `${child.name}, ${child.type}${calls}, ${share(aspect.part(child))} of the ${aspect.kind}, ${aspect.text(child)}. ${can}`;
     const meter = h(`div.meter.${colour}`);
     place(meter, 0, aspect.value(child) / whole);
+    const more = h('span.more', child.childCount > 0 ? { title: 'Drill in' } : {}, child.childCount > 0 ? '›' : '');
+    more.addEventListener('click', (event) => {
+      if (child.childCount === 0) return;
+      event.stopPropagation();
+      this.clicked = null;
+      this.drill(child);
+    });
     const row = h('button.row', { type: 'button', 'data-node': child.node, 'aria-label': label, title: label },
       h(`span.key.${colour}`),
       h('span.name', {}, child.name),
       h('span.type', {}, child.type === child.name ? '' : child.type),
-      h('span.more', {}, child.childCount > 0 ? '›' : ''),
+      more,
       h('span.share', {}, share(aspect.part(child))),
       h('span.figure', {}, aspect.text(child)),
       meter);
@@ -108,16 +130,20 @@ export class BreakdownPanel {
     return h('li', {}, row);
   }
 
-  /** A click opens the line; a second one drills in. */
+  /** A click opens the line that calls the part; a second one drills in. */
   private listen(element: HTMLElement, child: BreakdownNode): void {
     const where = child.location ?? child.definition;
     element.addEventListener('pointerenter', () => this.events.highlight(where));
     element.addEventListener('focus', () => this.events.highlight(where));
     element.addEventListener('blur', () => this.events.highlight(null));
     element.addEventListener('click', (event) => {
-      if (event.detail < 2 && where !== null) this.events.open(where);
+      if (event.detail >= 2) return;
+      this.clicked = element;
+      if (where !== null) this.events.open(where);
     });
-    element.addEventListener('dblclick', () => this.drill(child));
+    element.addEventListener('dblclick', () => {
+      if (this.clicked === element) this.drill(child); // not where another part was at the first click
+    });
   }
 
   private drill(child: BreakdownNode): void {
