@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import Terminal, line_of, project
+from conftest import Terminal, line_of, project, wait_for
 
 BAR = "[█▏▎▍▌▋▊▉]*░*"
 
@@ -172,8 +172,7 @@ def test_bars_move_and_the_code_follows(terminal: Terminal):
     terminal.until("▸ peak memory")
     wider = int(terminal.until(r"batch size +(?!66\b)(\d+) +(?:predicted|measured)")[1])
     assert wider > 66
-    terminal.remote.until("vim.api.nvim_buf_get_lines(1, 0, -1, false)[...]:find('= %d+')", 40)
-    assert terminal.remote.batch_size() == wider
+    wait_for(lambda: terminal.remote.batch_size() == wider, terminal.screen)
     terminal.keys("u")
     terminal.until(r"batch size +64 +as profiled")
     assert terminal.remote.batch_size() == 64

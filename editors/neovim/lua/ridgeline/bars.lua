@@ -1,13 +1,14 @@
---- The two key metrics as bars in a float. Keys move a bar: the batch size that goes with it, of those whose figures the
---- server has predicted, is written into the code at once. However far a bar is moved, one undo brings the first batch size back.
+--- The two key metrics as bars in a float. Keys move a bar to a batch size whose figures the server has predicted. It is
+--- written into the code when the keys rest, or when the float is closed; one undo brings the first batch size back.
 local screen = require("ridgeline.screen")
 local session = require("ridgeline.session")
 local text = require("ridgeline.text")
 
 local M = {}
 
-local CELLS, WIDTH = 19, 78
+local CELLS, WIDTH = 17, 78
 local FAR = 0.1 -- of its value: how far H and L move a bar
+local REST = 400 -- ms without a key until the batch size is written
 
 ---@class ridgeline.Bars
 ---@field buffer integer
@@ -18,9 +19,13 @@ local FAR = 0.1 -- of its value: how far H and L move a bar
 ---@field batch table? the one that is shown
 ---@field batches table[] all that keys reach, by batch size
 ---@field note string
+---@field first table? the one that was shown first
+---@field wanted integer? the batch size that was chosen and is not in the code yet
+---@field obstacle string? why it cannot be written
+---@field timer uv.uv_timer_t until the keys rest
 ---@field writing boolean whether an edit is requested
----@field waiting integer? the batch size to write after that
----@field edited integer? changedtick after our last edit: the next one joins its undo step
+---@field on_written function?
+---@field undo_step integer? of our edits; the next one joins it unless another change came between
 local view ---@type ridgeline.Bars?
 
 --- What was measured where the batch size ran, else what is predicted.
@@ -59,7 +64,7 @@ local function bar_row(name, bar, figure, share, group, description)
   local filled, track = text.bar(share, CELLS, group)
   return {
     (view.bar == bar and "▸ " or "  ") .. text.fit(name, 12),
-    { text.fit(figure, 16), "RidgelineTitle" },
+    { text.fit(figure, 18), "RidgelineTitle" },
     filled, track,
     text.fit(text.share(share), -8) .. description,
   }
@@ -81,19 +86,27 @@ local function answer_row(label, batch, unknown)
   return { ("  %s %d%s"):format(label, batch.batchSize, batch.extrapolated and " (extrapolated)" or "") }
 end
 
+--- What p does, with what is known about it.
+local function offer(batch, summary)
+  if batch.batchSize == summary.batchSize then return "p profile again" end
+  return ("p profile with %d: %s at the peak, %s an iteration"):format(batch.batchSize,
+    figure_text(batch, "peakBytes", text.bytes), figure_text(batch, "timeMs", text.duration))
+end
+
 local function render()
   local summary, batch = session.summary(view.code), view.batch
   if not summary or not batch then return end
   local speed, memory = value(batch, "samplesPerSecond"), value(batch, "peakBytes")
   local capacity, most, answers = summary.capacityBytes, tonumber(summary.maxSamplesPerSecond), summary.answers
-  local note = view.note ~= "" and view.note or text.printable(remark(batch, summary) or session.stale_note(view.code))
+  local note = view.obstacle or view.note ~= "" and view.note
+    or text.printable(remark(batch, summary) or session.stale_note(view.code))
   local categories, more = category_rows(batch)
   screen.write(view.buffer, {
     bar_row("throughput", 1, figure_text(batch, "samplesPerSecond", text.figure) .. " samples/s", speed and most and speed / most,
       "RidgelineTime", " of the maximum " .. text.figure(most)),
     bar_row("peak memory", 2, figure_text(batch, "peakBytes", text.bytes), memory and capacity > 0 and memory / capacity,
       "RidgelineMemory", " of " .. text.bytes(capacity)),
-    { "  " .. text.fit("batch size", 12), { text.fit(tostring(batch.batchSize), 16), "RidgelineTitle" },
+    { "  " .. text.fit("batch size", 12), { text.fit(tostring(batch.batchSize), 18), "RidgelineTitle" },
       origin(batch, summary),
       { batch.fits == false and not batch.failed and ", does not fit" or "", "DiagnosticError" } },
     categories,
@@ -104,46 +117,74 @@ local function render()
     answer_row("the largest batch size that fits is", answers.largestThatFits, "the largest batch size that fits is unknown"),
     { { "  " .. note, "RidgelineStale" } },
     { { "  j/k choose a bar · h/l one step · H/L a tenth · u undo · q close", "RidgelineDim" } },
+    { { "  " .. offer(batch, summary), "RidgelineDim" } },
   })
   vim.api.nvim_win_set_cursor(view.window, { view.bar, 0 })
 end
 
---- The edits that the bars make one after the other become one undo step.
-local function apply(bars, edit, encoding)
-  if bars.edited == vim.api.nvim_buf_get_changedtick(bars.code) then
-    vim.api.nvim_buf_call(bars.code, function() pcall(vim.cmd.undojoin) end)
-  end
-  vim.lsp.util.apply_workspace_edit(edit, encoding)
-  bars.edited = vim.api.nvim_buf_get_changedtick(bars.code)
+local function undo_step(bars)
+  return vim.api.nvim_buf_call(bars.code, function() return vim.fn.undotree().seq_cur end)
 end
 
---- Writes a batch size with the edit that comes with its prediction: one at a time, of later ones the last.
-local function write(batch_size)
-  local bars, summary = view, session.summary(view.code)
-  if bars.writing or not summary then
-    bars.waiting = batch_size
-    return
+--- The edits of the bars are one undo step; it has nothing of what the user did before.
+local function apply(bars, edit, encoding)
+  local joins = bars.undo_step and bars.undo_step == undo_step(bars)
+  vim.api.nvim_buf_call(bars.code, function()
+    if not (joins and pcall(vim.cmd.undojoin)) then vim.cmd("let &g:undolevels = &g:undolevels") end
+  end)
+  vim.lsp.util.apply_workspace_edit(edit, encoding)
+  bars.undo_step = undo_step(bars)
+end
+
+local function is_open(bars) return view == bars and vim.api.nvim_win_is_valid(bars.window) end
+
+--- Writes the batch size that is wanted, as one edit, then calls `on_written`. Of several sizes only the last is written.
+local function write(bars)
+  bars.timer:stop()
+  local batch_size, summary, client = bars.wanted, session.summary(bars.code), session.client(bars.code)
+  if bars.writing or batch_size and bars.obstacle then return end
+  if not batch_size then
+    local on_written = bars.on_written
+    bars.on_written = nil
+    return on_written and on_written()
+  end
+  local function failed(reason)
+    bars.obstacle, bars.on_written = "not written: " .. text.printable(reason), nil
+    if is_open(bars) then return render() end
+    session.say(bars.obstacle, "WARN")
+  end
+  if not client or not summary then return failed("the server does not serve the code") end
+  local tick = vim.api.nvim_buf_get_changedtick(bars.code) -- the request comes after the changes that are pending
+  local function answered(edit, problem)
+    bars.writing = false
+    local was_replaced = bars.wanted ~= batch_size
+    if was_replaced and bars.timer:is_active() then return end
+    if not was_replaced and problem ~= "" then return failed(problem) end
+    if not was_replaced and tick == vim.api.nvim_buf_get_changedtick(bars.code) then
+      if edit then apply(bars, edit, client.offset_encoding) end
+      bars.wanted = nil
+    end
+    write(bars)
   end
   bars.writing = true
-  local tick = vim.api.nvim_buf_get_changedtick(bars.code) -- the request comes after the changes that are pending
-  local function done(problem)
-    bars.writing = false
-    if problem and problem ~= "" then session.say("not written: " .. text.printable(problem), "WARN") end
-    local next_size = bars.waiting
-    bars.waiting = nil
-    if next_size and view == bars then write(next_size) end
-  end
   local params = { profileId = summary.profileId, batchSize = batch_size }
   session.request(bars.code, "ridgeline/predict", params, function(answer)
-    local client = session.client(bars.code)
-    local is_same_text = tick == vim.api.nvim_buf_get_changedtick(bars.code)
-    if answer.edit and client and is_same_text then apply(bars, answer.edit, client.offset_encoding) end
-    done(answer.noEditReason)
-  end, function(problem) done(problem.message) end)
+    answered(answer.edit, answer.noEditReason)
+  end, function(problem) answered(nil, problem.message) end)
+end
+
+--- Shows a batch size that was chosen, and has it written when the keys rest.
+local function want(batch)
+  local bars = view
+  bars.batch, bars.note, bars.wanted = batch, "", batch.batchSize
+  bars.obstacle, bars.on_written = nil, nil
+  render()
+  bars.timer:start(REST, 0, vim.schedule_wrap(function() write(bars) end))
 end
 
 local function show(batch, note)
   view.batch, view.note = batch or view.batch, text.printable(note)
+  view.first = view.first or view.batch
   render()
 end
 
@@ -162,45 +203,61 @@ local function move(direction, far)
     end
   end
   if not to then return show(nil, "no predicted batch size goes that far") end
-  show(to)
-  write(to.batchSize)
+  want(to)
 end
 
---- Shows the batch size in the code: of a new profile, once its predictions have arrived.
+--- Shows the batch size in the code, unless another one is wanted: of a new profile, once its predictions have arrived.
 local function follow_code()
-  local summary, asking = session.summary(view.code), view
-  if not summary or view.writing then return end
-  local before, profile = view.batch, summary.profileId
+  local summary, bars = session.summary(view.code), view
+  if not summary then return end
+  local profile = summary.profileId
   local of = profile .. " " .. tostring(summary.revision) -- what was tried changes what is predicted
-  local function ask(method, params, on_result)
+  local function ask(method, params, is_wanted, on_result)
     params.profileId = profile
-    local function now() return view == asking and vim.api.nvim_win_is_valid(view.window) and view.batch == before end
-    session.request(view.code, method, params, function(answer)
-      if now() then on_result(answer) end
+    session.request(bars.code, method, params, function(answer)
+      if is_open(bars) and is_wanted() then on_result(answer) end
     end, function(problem)
-      if now() then show(nil, problem.message) end
+      if is_open(bars) and is_wanted() then show(nil, problem.message) end
     end)
   end
-  if view.profile ~= of then
-    view.profile, view.batches = of, {}
-    return ask("ridgeline/predictions", {}, function(answer)
-      view.batches = answer.batches
+  if bars.profile ~= of then
+    bars.profile = of
+    return ask("ridgeline/predictions", {}, function() return bars.profile == of end, function(answer)
+      bars.batches = answer.batches
       follow_code()
     end)
   end
-  if before and not session.is_up_to_date(view.code) then return end
-  local batch_size = tonumber(summary.batchSizeInCode) or summary.batchSize
-  for _, batch in ipairs(view.batches) do
+  if bars.batch and not bars.wanted and not session.is_up_to_date(bars.code) then return end
+  local batch_size = bars.wanted or tonumber(summary.batchSizeInCode) or summary.batchSize
+  for _, batch in ipairs(bars.batches) do
     if batch.batchSize == batch_size then return show(batch) end
   end
-  ask("ridgeline/predict", { batchSize = batch_size }, function(answer) show(answer.batch, answer.message) end)
+  local before = bars.batch
+  ask("ridgeline/predict", { batchSize = batch_size }, function() return bars.batch == before end, function(answer)
+    show(answer.batch, answer.message)
+  end)
 end
 
---- Undoes what the bars have written; other edits are left to the undo of the code.
+--- Brings the first batch size back. Other edits are left to the undo of the code.
 local function undo()
-  if view.edited ~= vim.api.nvim_buf_get_changedtick(view.code) then return end
-  vim.api.nvim_buf_call(view.code, function() vim.cmd("silent undo") end)
-  view.edited = nil
+  local bars = view
+  bars.timer:stop()
+  bars.wanted, bars.obstacle = nil, nil
+  if bars.undo_step and bars.undo_step == undo_step(bars) then
+    vim.api.nvim_buf_call(bars.code, function() vim.cmd("silent undo") end)
+    bars.undo_step = nil
+  elseif bars.undo_step and bars.first then
+    bars.wanted = bars.first.batchSize
+    write(bars)
+  end
+  show(bars.first)
+end
+
+--- Profiles with the batch size that is shown, once it is written.
+local function profile()
+  local bars = view
+  bars.on_written = function() session.profile(bars.code) end
+  write(bars)
 end
 
 local function choose(bar)
@@ -215,14 +272,20 @@ function M.open(code)
   vim.fn.bufload(code)
   local buffer = screen.buffer("bars", code, {
     h = { move, -1 }, l = { move, 1 }, H = { move, -1, true }, L = { move, 1, true },
-    k = { choose, 1 }, j = { choose, 2 }, u = { undo }, q = { close }, ["<Esc>"] = { close },
+    k = { choose, 1 }, j = { choose, 2 }, u = { undo }, p = { profile },
+    q = { close }, ["<Esc>"] = { close },
   })
   local name = text.printable(vim.fs.basename(vim.api.nvim_buf_get_name(code)))
   local window = screen.open(buffer, {
-    relative = "editor", border = "rounded", title = " Ridgeline: " .. name .. " ", width = WIDTH, height = 10,
-    row = math.max(0, vim.o.lines - 15), col = math.max(0, math.floor((vim.o.columns - WIDTH) / 2)),
+    relative = "editor", border = "rounded", title = " Ridgeline: " .. name .. " ", width = WIDTH, height = 11,
+    row = math.max(0, vim.o.lines - 16), col = math.max(0, math.floor((vim.o.columns - WIDTH) / 2)),
   })
-  view = { buffer = buffer, window = window, code = code, bar = 1, batches = {}, note = "", writing = false }
+  local bars = {
+    buffer = buffer, window = window, code = code, bar = 1, batches = {}, note = "", writing = false,
+    timer = assert(vim.uv.new_timer()),
+  }
+  view = bars
+  vim.api.nvim_create_autocmd("BufWipeout", { buffer = buffer, callback = function() write(bars) end })
   screen.follow(buffer, follow_code)
   follow_code()
 end

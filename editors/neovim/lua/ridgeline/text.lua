@@ -80,12 +80,17 @@ function M.glyph(share) return HEIGHTS[math.min(math.max(math.ceil(share * 8), 1
 --- Text from outside in one line, without control characters.
 function M.printable(value) return (tostring(value or ""):gsub("%c", " ")) end
 
+--- At most that many cells of a text; where it is cut, it ends with "…".
+function M.cut(text, cells)
+  if vim.fn.strdisplaywidth(text) <= cells then return text end
+  return cells > 0 and vim.fn.printf("%." .. cells - 1 .. "S…", text) or ""
+end
+
 --- Cut and filled to a width in cells; a negative width aligns the text to the right.
 function M.fit(text, width)
-  local cells = math.abs(width)
-  if vim.fn.strdisplaywidth(text) > cells then text = vim.fn.strcharpart(text, 0, cells - 1) .. "…" end
-  local gap = (" "):rep(cells - vim.fn.strdisplaywidth(text))
-  return width < 0 and gap .. text or text .. gap
+  local cut = M.cut(text, math.abs(width))
+  local gap = (" "):rep(math.abs(width) - vim.fn.strdisplaywidth(cut))
+  return width < 0 and gap .. cut or cut .. gap
 end
 
 return M
