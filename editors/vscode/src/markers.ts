@@ -2,7 +2,7 @@
 import * as vscode from 'vscode';
 import type { Daemon } from './daemon';
 import { bytes, duration, share } from './figures';
-import { bucket, glyph } from './glyphs';
+import { level, type Palette, picture } from './glyphs';
 import type { Profiles } from './profiles';
 import type { LineCost, LineCosts } from './protocol';
 
@@ -87,15 +87,24 @@ export class Markers implements vscode.Disposable {
     const ranges = new Map<string, vscode.DecorationOptions[]>();
     const shown = vscode.workspace.getConfiguration('ridgeline').get('gutterMarkers', true);
     for (const cost of shown ? (costs?.lines ?? []) : []) {
-      const [time, memory] = [bucket(cost.share), bucket(cost.peakShare)];
+      const [time, memory] = [level(cost.share), level(cost.peakShare)];
       if (time + memory === 0) continue;
       const key = `${time} ${memory} ${costs?.stale ? 'stale' : ''}`;
       if (!this.types.has(key)) this.types.set(key, markerType(time, memory, costs?.stale === true));
-      const name = this.profiles.isExploring ? this.profiles.breakdown?.name : undefined;
-      const hoverMessage = name === undefined ? {} : { hoverMessage: plain(`${label(cost, 'both')} in ${name}`) };
-      ranges.set(key, [...(ranges.get(key) ?? []), { range: new vscode.Range(cost.line, 0, cost.line, 0), ...hoverMessage }]);
+      const range = editor.document.lineAt(Math.min(cost.line, editor.document.lineCount - 1)).range;
+      ranges.set(key, [...(ranges.get(key) ?? []), { range, hoverMessage: plain(this.meaning(cost, costs?.stale === true)) }]);
     }
     for (const [key, type] of this.types) editor.setDecorations(type, ranges.get(key) ?? []);
+  }
+
+  /** What the bars beside a line say. */
+  private meaning(cost: LineCost, stale: boolean): string {
+    const of = this.profiles.isExploring ? (this.profiles.breakdown?.name ?? '') : 'the step';
+    const bars = [
+      ...(level(cost.share) > 0 ? [`left bar, time: ${share(cost.share)} of ${of} (${duration(cost.timeMs)})`] : []),
+      ...(level(cost.peakShare) > 0 ? [`right bar, memory: ${share(cost.peakShare)} of the peak (${bytes(cost.peakBytes)})`] : []),
+    ];
+    return `In the gutter: ${bars.join('; ')}${stale ? '; stale' : ''}`;
   }
 
   private disposeTypes(): void {
@@ -121,7 +130,10 @@ function markerType(time: number, memory: number, stale: boolean): vscode.TextEd
   const { HighContrast, HighContrastLight } = vscode.ColorThemeKind;
   const kind = vscode.window.activeColorTheme.kind;
   const strong = kind === HighContrast || kind === HighContrastLight;
-  const icon = (palette: Parameters<typeof glyph>[0]) => ({ gutterIconPath: glyph(palette, time, memory, stale), gutterIconSize: 'contain' });
+  const icon = (palette: Palette) => ({
+    gutterIconPath: vscode.Uri.parse(`data:image/svg+xml;base64,${Buffer.from(picture(palette, time, memory, stale)).toString('base64')}`),
+    gutterIconSize: 'contain',
+  });
   return vscode.window.createTextEditorDecorationType({
     light: icon(strong ? 'highContrastLight' : 'light'),
     dark: icon(strong ? 'highContrast' : 'dark'),

@@ -4,12 +4,36 @@ import type { Batch, Breakdown, Failure, Place, Summary } from './protocol';
 /** What to predict a batch size for. */
 export type Question = { batchSize: number } | { samplesPerSecond: number } | { bytes: number };
 
+/** What the models predict for one batch size. */
+export interface CurvePoint {
+  batchSize: number;
+  samplesPerSecond: Range | null;
+  peakBytes: Range | null;
+}
+
+/** The ends are those of the 95 % interval; null: unknown, or on that side unbounded. */
+export interface Range {
+  value: number;
+  low: number | null;
+  high: number | null;
+}
+
+/** Ascending by batch size, without those that were measured. */
+export interface Curve {
+  profileId: string;
+  revision: number;
+  points: CurvePoint[];
+}
+
 /** All that the view shows. */
 export interface ViewState {
   daemon: 'starting' | 'running' | 'stopped';
   trusted: boolean;
   /** The entry file, as the workspace names it. */
   file: string | null;
+  /** The entry files that are known; the one shown is chosen by the user, or that of the file in the editor. */
+  entries: { uri: string; file: string; isShown: boolean }[];
+  isChosen: boolean;
   profiling: { message: string; percentage: number | null } | null;
   summary: Summary | null;
   /** The node being explored, and its ancestors from the iteration down, itself last. */
@@ -24,11 +48,16 @@ export interface ViewState {
   obstacle: string | null;
 }
 
-export type ToView = { type: 'state'; state: ViewState } | ({ type: 'preview' } & Pick<ViewState, 'preview' | 'isInCode' | 'obstacle'>);
+export type ToView =
+  | { type: 'state'; state: ViewState }
+  | { type: 'curve'; curve: Curve }
+  | ({ type: 'preview' } & Pick<ViewState, 'preview' | 'isInCode' | 'obstacle'>);
 
 export type FromView =
   | { type: 'ready' }
   | { type: 'command'; command: ViewCommand }
+  /** Shows the entry file, whatever file is in the editor; null: that of the file in the editor. */
+  | { type: 'choose'; uri: string | null }
   | { type: 'explore'; node: string }
   | { type: 'highlight'; place: Place | null }
   | { type: 'open'; place: Place }

@@ -14,9 +14,14 @@ export class Profiles implements vscode.Disposable {
   private readonly progressEmitter = new vscode.EventEmitter<void>();
   /** No figure changes then. Not more than ten times a second: the step that is timed needs the processor. */
   readonly onDidProgress = this.progressEmitter.event;
+  private readonly predictedEmitter = new vscode.EventEmitter<void>();
+  /** The predictions for many batch sizes have arrived. */
+  readonly onDidPredict = this.predictedEmitter.event;
   private progressTimer: NodeJS.Timeout | undefined;
   /** The entry file that the user looks at. */
   entry: vscode.Uri | undefined;
+  /** Whether the user has chosen it: it stays when another file is opened. */
+  isChosen = false;
   summary: Summary | null = null;
   breakdown: Breakdown | null = null;
   path: { node: string; name: string }[] = [];
@@ -28,7 +33,7 @@ export class Profiles implements vscode.Disposable {
   constructor(private readonly daemon: Daemon) {
     daemon.listen('ridgeline/profileChanged', (changed) => this.changed(changed));
     daemon.onState((state) => {
-      if (state === 'running') return void this.follow(vscode.window.activeTextEditor);
+      if (state === 'running') return void this.start();
       this.known.clear(); // a restarted daemon sends its profiles again
       this.progress = null;
       this.emitter.fire();
@@ -38,6 +43,11 @@ export class Profiles implements vscode.Disposable {
 
   get state(): Changed | undefined {
     return this.entry && this.known.get(this.entry.toString());
+  }
+
+  /** The entry files that have a profile, or had one that failed. */
+  get entries(): vscode.Uri[] {
+    return [...this.known.values()].filter(({ state, profiling }) => state !== 'none' || profiling).map(({ uri }) => vscode.Uri.parse(uri));
   }
 
   get isExploring(): boolean {
@@ -52,12 +62,16 @@ export class Profiles implements vscode.Disposable {
 
   /** The daemon's predictions for many batch sizes, ascending: a bar can be moved to them without a request. Empty until they have arrived. */
   knownBatches(): Batch[] {
-    const profileId = this.summary?.profileId ?? '';
-    const of = `${profileId} ${this.summary?.revision}`;
+    if (this.summary === null) return [];
+    const { profileId } = this.summary;
+    const of = `${profileId} ${this.summary.revision}`;
     if (this.batches.of !== of) {
       const batches = (this.batches = { of, known: [] as Batch[] });
       void this.daemon.request('ridgeline/predictions', { profileId })
-        .then((answer) => (batches.known = answer.batches), () => undefined); // the profile is gone: the next one has others
+        .then((answer) => {
+          batches.known = answer.batches;
+          if (this.batches === batches) this.predictedEmitter.fire();
+        }, () => undefined); // the profile is gone: the next one has others
     }
     return this.batches.known;
   }
@@ -85,6 +99,7 @@ export class Profiles implements vscode.Disposable {
     clearTimeout(this.progressTimer);
     this.emitter.dispose();
     this.progressEmitter.dispose();
+    this.predictedEmitter.dispose();
   }
 
   private changed(changed: Changed): void {
@@ -96,6 +111,14 @@ export class Profiles implements vscode.Disposable {
     else this.emitter.fire();
   }
 
+  /** Stays with an entry, or follows the file in the editor again. */
+  async choose(entry: vscode.Uri | undefined): Promise<void> {
+    this.isChosen = entry !== undefined;
+    if (entry === undefined) return this.follow(vscode.window.activeTextEditor);
+    this.select(entry);
+    await this.reload();
+  }
+
   /** Switches to the figures of another entry, once they have arrived. */
   select(entry: vscode.Uri): void {
     if (entry.toString() === this.entry?.toString()) return;
@@ -104,11 +127,25 @@ export class Profiles implements vscode.Disposable {
     this.path = [];
   }
 
+  /** The daemon has started: it knows of profiles that were made before. */
+  private async start(): Promise<void> {
+    try {
+      const { entries } = await this.daemon.request('ridgeline/status', {});
+      for (const one of entries) this.known.set(vscode.Uri.parse(one.uri).toString(), one);
+    } catch {
+      return; // it has ended again
+    }
+    if (this.isChosen) await this.reload();
+    else await this.follow(vscode.window.activeTextEditor);
+  }
+
   /** Another file was opened: the figures become those of the entry that it is part of, if there are any. */
   private async follow(editor: vscode.TextEditor | undefined): Promise<void> {
     if (editor?.document.languageId !== 'python' || editor.document.uri.scheme !== 'file') return;
     const file = editor.document.uri;
+    if (this.isChosen) return;
     const summary = await this.summaryOf(file);
+    if (this.isChosen) return;
     if (summary?.uri !== undefined) this.select(vscode.Uri.parse(summary.uri));
     else if (this.summary === null || this.known.has(file.toString())) this.select(file);
     await this.reload();

@@ -3,12 +3,13 @@ import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 import type { BatchSize } from './batchSize';
 import type { Daemon } from './daemon';
-import { type FromView, type ToView, type ViewCommand, viewCommands, type ViewState } from './messages';
+import { type FromView, type Range, type ToView, type ViewCommand, viewCommands, type ViewState } from './messages';
 import type { Profiles } from './profiles';
-import type { Breakdown, Place } from './protocol';
+import type { Breakdown, Estimate, Place } from './protocol';
 
 export class View implements vscode.WebviewViewProvider, vscode.Disposable {
-  private webview: vscode.Webview | undefined;
+  private view: vscode.WebviewView | undefined;
+  private curveSent = '';
   private readonly highlight = vscode.window.createTextEditorDecorationType({
     isWholeLine: true,
     backgroundColor: new vscode.ThemeColor('editor.findMatchHighlightBackground'),
@@ -24,16 +25,18 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       daemon.onState(() => this.send()),
       profiles.onDidChange(() => this.send()),
       profiles.onDidProgress(() => this.send()),
+      profiles.onDidPredict(() => this.sendCurve()),
       batchSize.onDidChange(() => this.post({ type: 'preview', ...this.preview() })),
       vscode.workspace.onDidGrantWorkspaceTrust(() => this.send()),
     ];
   }
 
   resolveWebviewView(view: vscode.WebviewView): void {
-    this.webview = view.webview;
+    this.view = view;
     view.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(this.root, 'dist'), vscode.Uri.joinPath(this.root, 'media')] };
     view.webview.onDidReceiveMessage((message: FromView) => this.received(message));
-    view.onDidDispose(() => (this.webview = undefined));
+    view.onDidChangeVisibility(() => this.sendCurve());
+    view.onDidDispose(() => (this.view = undefined));
     view.webview.html = this.html(view.webview);
   }
 
@@ -43,7 +46,10 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
 
   private received(message: FromView): void {
     switch (message.type) {
-      case 'ready': return this.send();
+      case 'ready':
+        this.curveSent = '';
+        return this.send();
+      case 'choose': return void this.profiles.choose(this.profiles.entries.find((entry) => entry.toString() === message.uri));
       case 'command': return void this.run(message.command);
       case 'explore': return void this.explore(message.node);
       case 'highlight': return this.mark(message.place);
@@ -69,18 +75,34 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
 
   private send(): void {
     this.post({ type: 'state', state: this.state() });
+    this.sendCurve();
+  }
+
+  /** The predictions, if they have arrived; else requests them. */
+  private sendCurve(): void {
+    const { summary } = this.profiles;
+    if (summary === null || this.view?.visible !== true) return;
+    const batches = this.profiles.knownBatches();
+    const of = `${summary.profileId} ${summary.revision} ${batches.length}`;
+    if (batches.length === 0 || of === this.curveSent) return;
+    this.curveSent = of;
+    // Where a batch size was measured, that is what its figures are, not the model's.
+    const points = batches.filter(({ measured }) => measured === null).map(({ batchSize, samplesPerSecond, peakBytes }) => ({ batchSize, samplesPerSecond: range(samplesPerSecond), peakBytes: range(peakBytes) }));
+    this.post({ type: 'curve', curve: { profileId: summary.profileId, revision: summary.revision, points } });
   }
 
   private post(message: ToView): void {
-    void this.webview?.postMessage(message);
+    void this.view?.webview.postMessage(message);
   }
 
   private state(): ViewState {
-    const { entry, state, progress, summary, breakdown, path } = this.profiles;
+    const { entry, entries, isChosen, state, progress, summary, breakdown, path } = this.profiles;
     return {
       daemon: this.daemon.state,
       trusted: vscode.workspace.isTrusted,
       file: entry === undefined ? null : vscode.workspace.asRelativePath(entry),
+      entries: entries.map((uri) => ({ uri: uri.toString(), file: vscode.workspace.asRelativePath(uri), isShown: uri.toString() === entry?.toString() })),
+      isChosen,
       profiling: state?.profiling ? (progress ?? { message: 'Waiting', percentage: null }) : null,
       summary,
       breakdown,
@@ -130,6 +152,10 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
 <body><main id="view"></main><script nonce="${nonce}" src="${file('dist', 'view.js')}"></script></body>
 </html>`;
   }
+}
+
+function range(estimate: Estimate | null): Range | null {
+  return estimate && { value: estimate.value, low: estimate.interval?.low ?? null, high: estimate.interval?.high ?? null };
 }
 
 /** The lines that call the parts of a module: in the file of its class, if there are some, else where it is called. */

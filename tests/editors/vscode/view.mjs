@@ -203,11 +203,79 @@ test('a part of the breakdown shows its line, and a click opens it', async () =>
   await window.page.getByText(`Ln ${called.number}, Col 1`).waitFor();
 });
 
-test('the view fits into 300 pixels', async () => {
+test('the view fits into 170 pixels: no figure is cut off', async (t) => {
   const window = await profiledWindow();
-  const [inside, outside] = await window.view.locator('html').evaluate((html) => [html.scrollWidth, html.clientWidth]);
-  assert.ok(outside <= 300, `the side bar is ${outside} wide`);
-  assert.ok(inside <= outside, `${inside} of ${outside}`);
+  t.after(() => window.resizeSideBar(300));
+  for (const width of [170, 300, 600]) {
+    await window.resizeSideBar(width);
+    await until(async () => {
+      const { page, view, cut } = await window.view.locator('html').evaluate((html) => {
+        const isCut = (element) => element.scrollWidth > element.clientWidth + 1 || element.getBoundingClientRect().right > html.clientWidth;
+        const shown = [...html.querySelectorAll('.figure, .share, .facts, .foot, button, figcaption, .tick')].filter((element) => element.getClientRects().length > 0);
+        return { page: html.clientWidth, view: html.scrollWidth, cut: shown.filter(isCut).map((element) => element.outerHTML) };
+      });
+      assert.ok(page <= width && page >= width - 2, `the view is ${page} wide`);
+      assert.ok(view <= page, `${view} of ${page}`);
+      assert.deepEqual(cut, []);
+    });
+  }
+});
+
+test('the memory bar is drawn to the scale of the capacity', async () => {
+  const window = await profiledWindow();
+  const parts = await window.slider('Peak memory').evaluate((track) => [
+    track.querySelector('.fill').getBoundingClientRect().width / track.getBoundingClientRect().width,
+    track.getAttribute('aria-valuenow') / track.getAttribute('aria-valuemax')]);
+  assert.ok(parts[1] < 0.01 && Math.abs(parts[0] - parts[1]) < 0.05, JSON.stringify(parts));
+  await window.view.locator('.slider.memory', { hasText: /capacity [\d.]+ GiB/ }).waitFor();
+});
+
+test('charts show throughput and memory against the batch size, with numbers at the axes', async () => {
+  const window = await profiledWindow();
+  const [throughput, memory] = await Promise.all([0, 1].map((i) => window.view.locator('.charts > div').nth(i).evaluate((chart) => {
+    const texts = (selector) => [...chart.querySelectorAll(selector)].map((element) => element.textContent);
+    return { head: chart.querySelector('.head').textContent, ticks: texts('.tick'), measured: texts('.point title'), lines: texts('.model').length };
+  })));
+  assert.match(throughput.head, /samples\/s.* at 64$/);
+  assert.match(memory.head, /peak memory \(MiB\).* MiB at 64$/);
+  for (const { ticks, measured, lines } of [throughput, memory]) {
+    assert.ok(ticks.filter((tick) => /^[\d.]+$/.test(tick)).length >= 5, JSON.stringify(ticks));
+    assert.ok(ticks.includes('batch size'));
+    assert.ok(measured.length >= 2 && measured.every((text) => /^batch size \d+: .*, measured$/.test(text)), JSON.stringify(measured));
+    assert.ok(lines >= 1);
+  }
+});
+
+test('the bars in the gutter are explained in the view and at their lines', async () => {
+  const window = await profiledWindow();
+  await window.view.getByText('Bars in the gutter').click();
+  assert.deepEqual(await window.view.locator('.gutter li').allInnerTexts(), ['1 %', '5 %', '15 %', '30 %', '50 %']);
+  await window.view.getByText('Bars in the gutter').click();
+  const hover = await window.hover('fc2');
+  await until(async () => assert.match((await hover.innerText()).replaceAll('\u00a0', ' '), /In the gutter: left bar, time: [\d.]+ % of the step \([\d.]+ (µs|ms)\)/));
+});
+
+test('of several entry points the view shows the chosen one, whatever file is in the editor', async (t) => {
+  const window = await ownWindow(t, { file: null });
+  window.write('other.py', window.read('entry.py').replace('= 64)', '= 32)'));
+  await window.openFile('entry.py');
+  await window.profile();
+  await window.openView();
+  await window.openFile('other.py');
+  await window.profile();
+  await window.view.getByText(/^batch size 32$/).waitFor();
+  const choice = window.view.getByLabel('Entry file');
+  await choice.selectOption({ label: 'entry.py' });
+  await window.view.getByText(/^batch size 64$/).waitFor();
+  const open = (name) => window.page.locator('.tab', { hasText: name }).click();
+  await open('entry.py');
+  await open('other.py');
+  await until(async () => assert.ok(await window.lineWith('= 32)')));
+  assert.equal(await window.view.getByText(/^batch size 64$/).count(), 1);
+  await window.view.getByLabel('Entry file').selectOption({ label: 'Follow the editor' });
+  await window.view.getByText(/^batch size 32$/).waitFor();
+  await open('entry.py');
+  await window.view.getByText(/^batch size 64$/).waitFor();
 });
 
 test('the names of the user are text, not markup', async (t) => {

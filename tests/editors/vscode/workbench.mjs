@@ -250,6 +250,14 @@ export class Window {
     await this.view.locator('main').waitFor();
   }
 
+  async resizeSideBar(width) {
+    const { x, width: now } = await this.page.locator('.part.sidebar').boundingBox();
+    await this.page.mouse.move(x + now, 500);
+    await this.page.mouse.down();
+    await this.page.mouse.move(x + width, 500, { steps: 4 });
+    await this.page.mouse.up();
+  }
+
   slider(name) {
     return this.view.getByRole('slider', { name });
   }

@@ -1,10 +1,11 @@
 /** The view: shows the state that the extension sends. Figures come from the daemon. */
 import { bytes, duration, estimated, rate, share } from '../figures';
-import type { FromView, Question, ToView, ViewCommand, ViewState } from '../messages';
+import type { Curve, FromView, Question, ToView, ViewCommand, ViewState } from '../messages';
 import type { Batch, ByCategory, Estimate, Summary } from '../protocol';
 import { BreakdownPanel } from './breakdown';
-import { chart } from './chart';
+import { charts } from './chart';
 import { button, h, place } from './dom';
+import { legend } from './legend';
 import { ageNotice, notices, Offer, welcome } from './notices';
 import { type Reading, Slider, type SliderEvents, stepped } from './slider';
 
@@ -14,6 +15,7 @@ const run = (command: ViewCommand) => post({ type: 'command', command });
 const ask = (question: Question) => post({ type: 'ask', question });
 
 let state: ViewState | null = null;
+let curve: Curve | null = null;
 /** The batch size that a run of keys has reached; the answer to the last key may be on its way. */
 let reached: number | null = null;
 
@@ -32,15 +34,23 @@ const bar: Omit<SliderEvents, 'drag'> = {
   commit: () => end('commit'),
   cancel: () => end('cancel'),
 };
-const throughput = new Slider('Throughput', 'time', { ...bar, drag: (samplesPerSecond) => ask({ samplesPerSecond: Math.min(samplesPerSecond, 0.995 * (state?.summary?.maxSamplesPerSecond ?? Infinity)) }) });
+const throughput = new Slider('Throughput', 'time', { ...bar, drag: (samplesPerSecond) => ask({ samplesPerSecond: Math.min(samplesPerSecond, mostAnswerable()) }) });
 const memory = new Slider('Peak memory', 'memory', { ...bar, drag: (value) => ask({ bytes: value }) });
+
+/** No batch size reaches the maximum of the model itself. */
+function mostAnswerable(): number {
+  return 0.995 * (state?.summary?.maxSamplesPerSecond ?? Infinity);
+}
+
 const breakdown = new BreakdownPanel({
   explore: (node) => post({ type: 'explore', node }),
   highlight: (where) => post({ type: 'highlight', place: where }),
   open: (where) => post({ type: 'open', place: where }),
 });
 
-const header = h('header');
+const files = h('div.files');
+const facts = h('div.facts');
+const header = h('header', {}, files, facts);
 const news = h('div.news', { role: 'status', 'aria-live': 'polite' });
 const empty = h('div');
 const obstacle = h('p.obstacle', { role: 'status' });
@@ -49,19 +59,25 @@ const age = h('div', { role: 'status' });
 const offer = new Offer(run);
 const atPeak = h('section.peak', { 'aria-label': 'At the peak' });
 const others = h('section.others', { 'aria-label': 'Other batch sizes' });
-const figures = h('div.figures', {}, sliders, obstacle, offer.element, age, breakdown.element, atPeak, others);
+const gutter = h('section', { 'aria-label': 'Legend' }, legend());
+const figures = h('div.figures', {}, sliders, obstacle, offer.element, age, breakdown.element, atPeak, others, gutter);
 document.getElementById('view')?.append(header, news, empty, figures);
 
 window.addEventListener('message', ({ data }: MessageEvent<ToView>) => {
   if (data.type === 'state') {
     state = data.state;
     showAll(state);
+  } else if (data.type === 'curve') {
+    curve = data.curve;
+    if (state !== null) showBatch(state);
   } else if (state !== null) {
     const { preview, isInCode, obstacle } = data;
     state = { ...state, preview, isInCode, obstacle };
     showBatch(state);
   }
 });
+new ResizeObserver(() => state !== null && showBatch(state)).observe(document.body);
+new MutationObserver(() => gutter.replaceChildren(legend())).observe(document.body, { attributeFilter: ['class'] }); // another theme
 post({ type: 'ready' });
 
 function showAll(now: ViewState): void {
@@ -72,8 +88,37 @@ function showAll(now: ViewState): void {
   empty.replaceChildren(...(nothing && now.daemon === 'running' && now.profiling === null ? [welcome(now, run)] : []));
   age.replaceChildren(...ageNotice(now, run));
   document.body.classList.toggle('is-stale', now.summary?.stale === true);
+  showFiles(now);
   breakdown.show(now.breakdown, now.path);
   showBatch(now);
+}
+
+/** The entry file, or a choice of several. */
+let shownFiles = '';
+function showFiles({ file, entries, isChosen }: ViewState): void {
+  const shown = JSON.stringify([file, entries, isChosen]);
+  if (shown === shownFiles) return; // the list may be open
+  shownFiles = shown;
+  if (entries.length < 2) {
+    files.replaceChildren(h('div.file', { title: file ?? '' }, file ?? ''));
+    return;
+  }
+  const option = (value: string, text: string, selected: boolean) => h('option', { value, selected }, text);
+  const select = h('select', { 'aria-label': 'Entry file', title: file ?? '' },
+    option('', isChosen ? 'Follow the editor' : `${file ?? ''} (of the editor)`, !isChosen),
+    ...entries.map((entry) => option(entry.uri, entry.file, isChosen && entry.isShown))) as HTMLSelectElement;
+  select.addEventListener('change', () => post({ type: 'choose', uri: select.value === '' ? null : select.value }));
+  files.replaceChildren(select);
+}
+
+function curveOf({ profileId, revision }: Summary): Curve | null {
+  return curve?.profileId === profileId && curve.revision === revision ? curve : null;
+}
+
+/** Two charts stand beside each other where there is room. */
+function chartWidth(): number {
+  const whole = Math.max(120, others.clientWidth);
+  return whole >= 504 ? Math.floor((whole - 24) / 2) : whole;
 }
 
 function batchSizeNow(now: ViewState): number {
@@ -85,20 +130,19 @@ function showBatch(now: ViewState): void {
   const summary = now.summary;
   if (summary === null) return;
   const preview = now.preview;
-  header.replaceChildren(
-    h('div.file', { title: now.file ?? '' }, now.file ?? ''),
-    h('div.facts', {},
+  facts.replaceChildren(...[
       h('span.batch', {}, `batch size ${batchSizeNow(now)}`),
       preview === null ? null : h('span.knowledge', { role: 'status' }, `, ${knowledge(preview, summary)}`),
       preview === null ? null : h('span', {}, ` · profiled with ${summary.batchSize} `),
       preview === null || !now.isInCode ? null : button('button.link', 'undo', () => run('undo')),
-      preview === null ? ` · ${duration(summary.timeMs)} per iteration · ${summary.device}${summary.inPlaceOf === '' ? '' : ` in place of ${summary.inPlaceOf}`}` : null));
+      preview === null ? ` · ${duration(summary.timeMs)} per iteration · ${summary.device}${summary.inPlaceOf === '' ? '' : ` in place of ${summary.inPlaceOf}`}` : null,
+  ].filter((part) => part !== null));
   throughput.show(throughputReading(summary, preview));
   memory.show(memoryReading(summary, preview));
   offer.show(now);
   obstacle.textContent = now.obstacle || (preview === null ? '' : whyPredicted(preview, summary));
   atPeak.replaceChildren(...categories(preview?.byCategory ?? summary.byCategory, preview));
-  others.replaceChildren(h('div.head', {}, h('h2', {}, 'Other batch sizes')), chart(summary, preview), ...answers(summary));
+  others.replaceChildren(h('div.head', {}, h('h2', {}, 'Other batch sizes')), charts(summary, preview, curveOf(summary), chartWidth()), ...answers(summary));
 }
 
 function choose(batchSize: number): void {
@@ -125,40 +169,48 @@ function whyPredicted(batch: Batch, { trial }: Summary): string {
 
 function throughputReading(summary: Summary, preview: Batch | null): Reading | null {
   const value = preview === null ? summary.samplesPerSecond : (preview.measured?.samplesPerSecond ?? preview.samplesPerSecond?.value ?? null);
-  const most = summary.maxSamplesPerSecond ?? value;
-  if (value === null || most === null) return null;
-  const bounded = summary.maxSamplesPerSecond !== null;
-  // A measured throughput can lie a little above the maximum of the model.
-  const part = value < most ? `${share(value / most)} of the maximum` : 'at the maximum';
+  if (value === null) return null;
+  const isMeasured = preview === null || preview.measured !== null;
+  const greatest = greatestThroughput(summary, isMeasured ? value : 0);
+  const isBounded = summary.maxSamplesPerSecond !== null;
+  const most = isBounded ? greatest : Math.max(1.25 * greatest, value);
+  const part = !isBounded ? '' : value < most ? `${share(value / most)} of the maximum` : 'the maximum';
   return {
     value, most,
     interval: preview === null ? measuredInterval(summary)
       : preview.measured !== null ? measuredInterval({ ...preview.measured, batchSize: preview.batchSize })
       : (preview.samplesPerSecond?.interval ?? null),
-    text: `${preview === null || preview.measured !== null ? rate(value) : estimated(preview.samplesPerSecond, rate)} samples/s`,
-    note: (bounded ? part : '') + (preview?.measured ? ' · measured' : intervalText(preview?.samplesPerSecond ?? null, rate)),
-    mostText: bounded ? `maximum ${rate(most)}` : '',
-    spoken: `${rate(value)} samples per second${bounded ? `, ${part}` : ''}, batch size ${preview?.batchSize ?? summary.batchSize}`,
+    text: `${isMeasured ? rate(value) : estimated(preview.samplesPerSecond, rate)} samples/s`,
+    note: notes(part, preview?.measured ? 'measured' : intervalText(preview?.samplesPerSecond ?? null, rate)),
+    mostText: isBounded ? `maximum ${rate(most)}` : 'maximum unknown',
+    spoken: `${rate(value)} samples per second${part === '' ? '' : `, ${part}`}, batch size ${preview?.batchSize ?? summary.batchSize}`,
     warning: extrapolation(summary, preview),
   };
+}
+
+/** What was measured can lie a little above the maximum of the model. */
+function greatestThroughput({ maxSamplesPerSecond, samplesPerSecond, measured }: Summary, more = 0): number {
+  return Math.max(maxSamplesPerSecond ?? 0, samplesPerSecond ?? 0, more, ...measured.map(({ batchSize, timeMs }) => (timeMs ? (1000 * batchSize) / timeMs : 0)));
 }
 
 function memoryReading(summary: Summary, preview: Batch | null): Reading | null {
   const value = preview === null ? summary.peakBytes : (preview.measured?.peakBytes ?? preview.peakBytes?.value ?? null);
   if (value === null) return null;
-  // When the peak is a small part of the capacity, the bar ends before the capacity: otherwise each pixel would be a GiB.
-  const most = Math.min(summary.capacityBytes, Math.max(8 * summary.peakBytes, value));
-  const ends = most === summary.capacityBytes;
   return {
-    value, most,
+    value,
+    most: summary.capacityBytes,
     interval: preview?.measured ? null : (preview?.peakBytes?.interval ?? null),
     text: preview === null || preview.measured !== null ? bytes(value) : estimated(preview.peakBytes, bytes),
-    note: `${share(value / summary.capacityBytes)} of the capacity` + (preview?.measured ? ' · measured' : intervalText(preview?.peakBytes ?? null, bytes)),
-    mostText: ends ? `capacity ${bytes(summary.capacityBytes)}` : `${bytes(most)} ⋯ capacity ${bytes(summary.capacityBytes)}`,
+    note: notes(`${share(value / summary.capacityBytes)} of the capacity`, preview?.measured ? 'measured' : intervalText(preview?.peakBytes ?? null, bytes)),
+    mostText: `capacity ${bytes(summary.capacityBytes)}`,
     spoken: `${bytes(value)} of ${bytes(summary.capacityBytes)}, batch size ${preview?.batchSize ?? summary.batchSize}`,
     // Shown once: by the bar above, if there is one.
     warning: preview?.fits === false ? 'Does not fit into memory.' : preview?.samplesPerSecond === null ? extrapolation(summary, preview) : '',
   };
+}
+
+function notes(...parts: string[]): string {
+  return parts.filter((part) => part !== '').join(' · ');
 }
 
 function extrapolation({ sampledBatchSizes: { low, high } }: Summary, preview: Batch | null): string {
@@ -172,7 +224,7 @@ function measuredInterval({ lowMs, highMs, batchSize }: Pick<Summary, 'lowMs' | 
 function intervalText(estimate: Estimate | null, format: (value: number) => string): string {
   const interval = estimate?.interval;
   if (!interval || interval.low === interval.high) return '';
-  return ` · ${format(interval.low)} to ${interval.high === null ? '?' : format(interval.high)}`;
+  return `${format(interval.low)} to ${interval.high === null ? '?' : format(interval.high)}`;
 }
 
 const categoryNames: [keyof ByCategory, string][] = [
