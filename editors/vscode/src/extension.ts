@@ -4,6 +4,7 @@ import { InlayHintRequest, type Middleware } from 'vscode-languageclient/node';
 import { BatchSize } from './batchSize';
 import { Daemon } from './daemon';
 import { writeEntryPoint } from './entryPoint';
+import { Interpreter } from './interpreter';
 import { Markers } from './markers';
 import { showInformation } from './notify';
 import { Profiles } from './profiles';
@@ -15,6 +16,7 @@ import { View } from './view';
 let daemon: Daemon | undefined;
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  const interpreter = new Interpreter();
   const own = (daemon = new Daemon(context.asAbsolutePath('bin/ridgeline'), middleware()));
   const profiles = new Profiles(own);
   const profiling = new Profiling(own, profiles);
@@ -34,21 +36,37 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
         if (command !== 'ridgeline.profile') return next(command, args);
         return profiling.profile(typeof args[0] === 'string' ? vscode.Uri.parse(args[0]) : undefined, Object(args[1]));
       },
+      workspace: {
+        configuration: async (params, token, next) => {
+          const answers = await next(params, token);
+          if (!Array.isArray(answers)) return answers;
+          return Promise.all(answers.map(async (settings, i) => params.items[i]?.section === 'ridgeline' ? withInterpreter(settings) : settings));
+        },
+      },
       provideInlayHints: (document, range, token, next) =>
         profiles.isExploring ? markers.hints(document, range) : next(document, range, token),
     };
   }
 
+  /** The setting comes first; an interpreter of this machine means nothing on another. */
+  async function withInterpreter(settings: unknown): Promise<unknown> {
+    const { python, server } = Object(settings) as { python?: string; server?: { ssh?: string } };
+    if (python || server?.ssh) return settings;
+    const selected = await interpreter.selected();
+    return selected === undefined ? settings : { ...Object(settings), python: selected };
+  }
+
   const command = (name: string, action: (...args: unknown[]) => unknown) => vscode.commands.registerCommand(`ridgeline.${name}`, action);
   let explored = '';
   context.subscriptions.push(
-    own, profiles, markers, batchSize, view, statusBar(own, profiles), registerTraceback(),
+    own, interpreter, profiles, markers, batchSize, view, statusBar(own, profiles), registerTraceback(),
     vscode.window.registerWebviewViewProvider('ridgeline.view', view, { webviewOptions: { retainContextWhenHidden: true } }),
     profiles.onDidChange(() => {
       if (explored === (explored = profiles.breakdown?.node ?? '')) return;
       const hints = own.client?.getFeature(InlayHintRequest.method);
       for (const { document } of vscode.window.visibleTextEditors) hints?.getProvider(document)?.onDidChangeInlayHints.fire();
     }),
+    interpreter.onDidChange(() => void own.client?.sendNotification('workspace/didChangeConfiguration', { settings: null }).catch(() => undefined)),
     vscode.workspace.onDidGrantWorkspaceTrust(() => own.start()),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration('ridgeline.server')) void own.start();

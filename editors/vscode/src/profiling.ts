@@ -2,10 +2,14 @@
 import * as vscode from 'vscode';
 import { LSPErrorCodes, ResponseError } from 'vscode-languageclient/node';
 import type { Daemon } from './daemon';
+import { pythonExtension } from './interpreter';
 import { showError, showInformation, showWarning } from './notify';
 import type { Profiles } from './profiles';
 import type { Failure } from './protocol';
 import { showTraceback } from './traceback';
+
+/** The kinds of failure that another interpreter may mend: docs/user/errors.md. */
+const aboutInterpreter = new Set(['import-error', 'interpreter', 'no-torch', 'python-unsupported', 'torch-unsupported']);
 
 export class Profiling {
   constructor(private readonly daemon: Daemon, private readonly profiles: Profiles) {}
@@ -46,9 +50,14 @@ export class Profiling {
     const failure = error.data as Failure | undefined;
     // The user refused to run the code, or requested another profile.
     if (failure?.kind === 'not-trusted' || failure?.kind === 'superseded') return;
-    const offers = failure?.kind === 'provider-missing' ? ['Write Entry Point'] : failure ? ['Show Traceback'] : [];
+    const select = vscode.extensions.getExtension(pythonExtension) === undefined ? 'Open Setting' : 'Select Interpreter';
+    const offers = failure?.kind === 'provider-missing' ? ['Write Entry Point']
+      : failure && aboutInterpreter.has(failure.kind) ? [select, 'Show Traceback']
+      : failure ? ['Show Traceback'] : [];
     const choice = await showError(`Ridgeline: ${error.message}`, ...offers, 'Show Log');
     if (choice === 'Write Entry Point') await vscode.commands.executeCommand('ridgeline.writeEntryPoint');
+    if (choice === 'Select Interpreter') await vscode.commands.executeCommand('python.setInterpreter');
+    if (choice === 'Open Setting') await vscode.commands.executeCommand('workbench.action.openSettings', 'ridgeline.python');
     if (choice === 'Show Traceback' && failure) await showTraceback(failure);
     if (choice === 'Show Log') this.daemon.log.show();
   }

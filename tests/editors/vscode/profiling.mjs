@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { test } from 'node:test';
 import { ownWindow, vscode } from './shared.mjs';
-import { until } from './workbench.mjs';
+import { root, until } from './workbench.mjs';
 
 test('a profile shows in the gutter, at the ends of the lines, in lens, hover and status bar', async (t) => {
   const window = await ownWindow(t);
@@ -113,6 +114,21 @@ test('the status bar shows progress and cancels', async (t) => {
   await window.status.getByText('Profiling').waitFor({ state: 'detached' });
   await window.lens('Profile').waitFor();
   assert.equal(await window.notification('Ridgeline').count(), 0, 'a cancel is no error');
+});
+
+test('the step runs in the interpreter that is selected in the Python extension', async (t) => {
+  vscode.addExtension(path.join(root, 'tests/editors/vscode/python-extension'));
+  vscode.set({ 'ridgeline.python': '' });
+  t.after(() => {
+    vscode.set({});
+    vscode.removeExtension('ms-python.python');
+  });
+  const window = await ownWindow(t);
+  await window.lens('Profile').click();
+  const message = window.notification('/usr/bin/python3');
+  await message.getByRole('button', { name: 'Select Interpreter' }).click();
+  await message.waitFor({ state: 'detached' });
+  await window.profile();
 });
 
 test('an entry point is written for a class of the workspace', async (t) => {

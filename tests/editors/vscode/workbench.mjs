@@ -1,5 +1,5 @@
 /** A real VS Code (code-server) in a real Chromium, and what a user does in it. Every wait is for what shows. */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -55,8 +55,9 @@ export class VSCode {
     const folders = ['--extensions-dir', inside('extensions'), '--user-data-dir', inside('data'), '--config', inside('config.yaml')];
     writeFileSync(inside('config.yaml'), 'auth: none\n');
     // VSCODE_CLI: the environment is as it is given, not that of a login shell.
-    const env = { ...process.env, RIDGELINE_CACHE: process.env.RIDGELINE_CACHE ?? path.join(root, 'build/cache'), OMP_WAIT_POLICY: 'passive', PATH: `${vscode.programs}:${process.env.PATH}`, VSCODE_CLI: '1' };
+    const env = { ...process.env, RIDGELINE_CACHE: process.env.RIDGELINE_CACHE ?? path.join(root, 'build/cache'), OMP_WAIT_POLICY: 'passive', PATH: `${vscode.programs}:${process.env.PATH}`, VSCODE_CLI: '1', RIDGELINE_TEST_PYTHON: path.join(root, '.venv/bin/python'), RIDGELINE_TEST_PYTHON_WITHOUT_TORCH: '/usr/bin/python3' };
     delete env.VSCODE_IPC_HOOK_CLI;
+    Object.assign(vscode, { folders, env });
     await ended(spawn(codeServer, [...folders, '--install-extension', vsix], { env, stdio: 'ignore' }));
     vscode.server = spawn(codeServer, [...folders, '--auth', 'none', '--bind-addr', '127.0.0.1:0', '--disable-telemetry', '--disable-update-check'], { env, detached: true });
     vscode.address = await said(vscode.server, /HTTP server listening on (http:\S+)/);
@@ -67,6 +68,21 @@ export class VSCode {
   /** The user's settings: these, and what all tests need. Windows that are open follow. */
   set(settings) {
     writeFileSync(this.settingsFile, JSON.stringify({ ...userSettings, ...settings }));
+  }
+
+  /** Installs a folder as an extension; removing it is up to the caller. */
+  addExtension(folder) {
+    const vsix = path.join(this.folder, `${path.basename(folder)}.vsix`);
+    execFileSync(path.join(root, 'editors/vscode/node_modules/.bin/vsce'), ['package', '--no-dependencies', '--allow-missing-repository', '--skip-license', '--out', vsix], { cwd: folder, stdio: 'ignore' });
+    this.codeServer('--install-extension', vsix);
+  }
+
+  removeExtension(id) {
+    this.codeServer('--uninstall-extension', id);
+  }
+
+  codeServer(...options) {
+    execFileSync(codeServer, [...this.folders, ...options], { env: this.env, stdio: 'ignore' });
   }
 
   /** A program that is found first on the path. */
