@@ -11,6 +11,7 @@ return {
   before_init = function(params) params.capabilities.textDocument.diagnostic = nil end,
   on_exit = function(...) require("ridgeline.session").exited(...) end,
   handlers = {
+    ["window/showMessage"] = function(_, message) require("ridgeline.session").server_message(message) end,
     ["ridgeline/profileChanged"] = function(_, changed) require("ridgeline.session").changed(changed) end,
   },
 }

@@ -61,6 +61,19 @@ def line_of(file: Path, words: str) -> int:
     return next(i for i, line in enumerate(file.read_text().splitlines(), 1) if words in line)
 
 
+def daemon_of(neovim: int) -> int:
+    """The daemon that a Neovim started; both by their process ids."""
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+                if int(parent) == neovim and "serve" in (folder / "cmdline").read_text():
+                    return int(folder.name)
+            except OSError:
+                continue
+    raise AssertionError("there is no daemon")
+
+
 class Remote:
     """What can be asked of a Neovim that listens."""
 
@@ -117,6 +130,7 @@ class Editor(Remote):
     def profile(self) -> None:
         self.neovim.command("Ridgeline profile")
         self.said("profiled: ")
+        self.until("require('ridgeline.session').summary(1)")
 
     def said(self, words: str) -> str:
         """Waits for a message that has these words."""

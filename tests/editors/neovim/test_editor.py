@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import BINARY, HERE, ROOT, Editor, line_of, project, wait_for
+from conftest import BINARY, HERE, ROOT, Editor, daemon_of, line_of, project, wait_for
 from sshd import serving
 
 DIGITS = "vim.api.nvim_buf_get_lines(1, 0, -1, false)[40]:match('= (%d+)')"
@@ -47,17 +47,12 @@ def editing(profiled: Editor) -> Any:
     profiled.until("not require('ridgeline.session').stale_note(1) and not require('ridgeline.session').progress(1)")
 
 
-def child_of(editor: Editor) -> int:
-    """The daemon that Neovim started."""
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
-                if int(parent) == editor.process.pid and "serve" in (folder / "cmdline").read_text():
-                    return int(folder.name)
-            except OSError:
-                continue
-    raise AssertionError("there is no daemon")
+BARS = "table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('ridgeline://bars'), 0, -1, false), '\\n')"
+
+
+def open_bars(editor: Editor) -> None:
+    editor.neovim.command("Ridgeline bars")
+    editor.until("vim.bo.filetype == 'ridgeline' and vim.api.nvim_get_current_line():find('throughput') ~= nil")
 
 
 # ---- a profile
@@ -85,6 +80,28 @@ def test_statusline_is_the_state_in_words(editing: Editor):
     assert editing.until("vim.inspect(vim.api.nvim_buf_get_extmarks(1, -1, 0, -1, { details = true })):find('(stale)')")
 
 
+def test_what_is_uncertain_is_said_so(editing: Editor):
+    editing.neovim.exec_lua(
+        "session = require('ridgeline.session') summary, request = session.summary, session.request"
+        " session.summary = function(...)"
+        "   return vim.tbl_extend('force', summary(...), { uncertain = true, uncertainty = 'Much varies.',"
+        "     change = 'no change within the noise', warnings = { 'One.', 'Two\\n\\27[31m.' } }) end"
+        " session.request = function(buffer, method, params, on_result, ...)"
+        "   if method ~= 'ridgeline/profile' then return request(buffer, method, params, on_result, ...) end"
+        "   on_result(vim.tbl_extend('force', session.summary(1), { profileId = 'another' })) end"
+    )
+    assert editing.lua("require('ridgeline').statusline()").startswith("≈ ")
+    editing.neovim.command("Ridgeline profile")
+    assert re.fullmatch(r"profiled: ≈ [\d.]+ samples/s, 9.46 MiB; .*… \(2 warnings\)", editing.said("profiled"))
+    editing.neovim.command("Ridgeline log")
+    assert editing.text().startswith("Warnings of the profile:\nOne.\nTwo\n [31m.\n")
+    assert "MiB; no change within the noise\n" in editing.text()
+    editing.neovim.command("close")
+    open_bars(editing)
+    editing.until(f"{BARS}:find('throughput +≈ [%d.]+ samples/s') and {BARS}:find('Much varies.', 1, true)")
+    editing.neovim.exec_lua("session.summary, session.request = summary, request")
+
+
 def test_cancel_leaves_what_there_was(editing: Editor):
     before = editing.lua("require('ridgeline.session').summary(1).profileId")
     editing.neovim.command("Ridgeline profile")
@@ -108,14 +125,6 @@ def test_toggle_hides_and_shows(editing: Editor):
 
 
 # ---- the batch size
-
-
-BARS = "table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('ridgeline://bars'), 0, -1, false), '\\n')"
-
-
-def open_bars(editor: Editor) -> None:
-    editor.neovim.command("Ridgeline bars")
-    editor.until("vim.bo.filetype == 'ridgeline' and vim.api.nvim_get_current_line():find('throughput') ~= nil")
 
 
 @pytest.fixture
@@ -323,7 +332,7 @@ def test_broken_code_is_a_diagnostic_on_its_line_and_save_profiles_again(editing
     buffer[line - 1] = '        raise RuntimeError("%#Error#\\x1b[31mboom")'
     editing.neovim.command("write")
     message = editing.said("boom")
-    assert ":Ridgeline log shows the traceback" in message
+    assert message.endswith(" (:Ridgeline log)")
     assert "\x1b" not in message
     shown = editing.until("vim.diagnostic.get(1, { severity = 1 })")
     assert [(one["lnum"], one["source"]) for one in shown] == [(line - 1, "ridgeline")]
@@ -344,14 +353,14 @@ def test_a_killed_daemon_comes_back_with_its_profiles(editor: Editor):
     editor.profile()
     summary = "require('ridgeline.session').summary(1)"
     before = editor.lua(f"{summary}.peakBytes")
-    first = child_of(editor)
+    first = daemon_of(editor.process.pid)
     os.kill(first, signal.SIGSEGV)
     assert "signal 11" in editor.said("is being restarted")
     editor.until(f"({summary} or {{}}).peakBytes == ...", before)
-    second = child_of(editor)
+    second = daemon_of(editor.process.pid)
     assert second != first
     os.kill(second, signal.SIGKILL)  # one that dies at once again is not started without end
-    assert "signal 9" in editor.said("command restarts it")
+    assert "signal 9" in editor.said(":Ridgeline restarts it")
     editor.until("#vim.lsp.get_clients({ name = 'ridgeline' }) == 0")
     editor.forget()
     editor.profile()
@@ -383,7 +392,7 @@ def test_the_plain_config_is_enough(bare: Editor):
     )
     bare.until("vim.lsp.get_clients({ name = 'ridgeline', bufnr = 1 })[1] ~= nil")
     bare.neovim.command("Ridgeline breakdown")
-    bare.said("there is no profile of this file")
+    bare.said("there is no profile here")
 
 
 def test_without_vim_lsp_config_as_in_neovim_0_10(bare: Editor):
@@ -410,7 +419,7 @@ def test_the_command_completes_and_names_its_mistakes(profiled: Editor):
     assert profiled.lua("vim.fn.getcompletion('Ridgeline b', 'cmdline')") == names[:2]
     assert profiled.lua("vim.fn.getcompletion('Ridgeline bars ', 'cmdline')") == []
     profiled.neovim.command("Ridgeline nonsense")
-    assert "no :Ridgeline nonsense. The subcommands are bars, breakdown" in profiled.said("nonsense")
+    profiled.said("there is no :Ridgeline nonsense. See :help :Ridgeline")
 
 
 # ---- words
@@ -438,6 +447,9 @@ def test_the_command_completes_and_names_its_mistakes(profiled: Editor):
         ("share(0.36)", "36 %"),
         ("fit('ab', -4)", "  ab"),
         ("fit('abcdef', 4)", "abc…"),
+        ("fit('日本語テスト', 6)", "日本… "),
+        ("cut('日本語テスト', 6)", "日本…"),
+        ("cut('ab', 2)", "ab"),
         ("printable('a\\27[31mb\\nc')", "a [31mb c"),
     ],
 )

@@ -6,12 +6,15 @@ server says.
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Terminal, line_of, project, wait_for
+from conftest import Terminal, daemon_of, line_of, project, wait_for
 
 BAR = "[█▏▎▍▌▋▊▉]*░*"
 
@@ -54,19 +57,19 @@ def test_asks_before_it_runs_code(question: str):
 
 def test_signs_and_figures_stand_beside_lines(terminal: Terminal):
     terminal.until(r"^ [▁▂▃▄▅▆▇█] +self\.fc1 = nn\.Linear\(28 \* 28, 512\) 3\.07 MiB")
-    terminal.until(r"^.{10}hidden = self\.relu\(self\.fc1\(hidden\)\) [\d.]+ % [\d.]+ [µm]s · 128 KiB$")
+    terminal.until(r"^.{10}hidden = self\.relu\(self\.fc1\(hidden\)\) [\d.]+ % of the step, [\d.]+ [µm]s · 128 KiB$")
     terminal.until(r"[\d.]+ samples/s · 9\.46 MiB$")  # the status line
 
 
 def test_lens_offers_to_profile(terminal: Terminal):
     terminal.keys("/def input_provider", "Enter", "zz")
-    terminal.until(r"def input_provider.* ▷ Profile \| [\d.]+ samples/s")
+    terminal.until(r"def input_provider.* ▷ Profile \| (≈\s)?[\d.]+ samples/s")
 
 
 def test_hover_is_the_breakdown_of_a_line(terminal: Terminal):
     terminal.keys("/self.fc1(hidden)", "Enter", "K")
     terminal.until("1 call in one iteration, batch 64")
-    terminal.until(r"\| self \| [\d.]+ [µm]s \| [\d.]+ % \|")
+    terminal.until(r"\| self +\| +[\d.]+ [µm]s \| +[\d.]+ % \|")
 
 
 def children(terminal: Terminal, node: str) -> list[dict[str, Any]]:
@@ -160,9 +163,31 @@ def test_breakdown_is_walked_with_the_keyboard(terminal: Terminal):
     terminal.until_not("MODULE OR OPERATION")
 
 
+def test_the_code_follows_into_a_module_and_back(terminal: Terminal):
+    def place() -> Any:
+        return terminal.remote.lua("vim.api.nvim_win_call(vim.fn.win_getid(1), vim.fn.winsaveview)")
+
+    terminal.keys("/def device", "Enter", "zt", "2j", "w")
+    terminal.command("Ridgeline breakdown")
+    terminal.until("^▸ MLP ")
+    before = place()
+    terminal.keys("/^▸ MLP", "Enter", "Enter")
+    terminal.until("^iteration › MLP$")
+    terminal.until(r"\A +def forward\(self, images")
+    inside = place()
+    terminal.keys("/^▸ fc3", "Enter", "Enter")
+    terminal.until("^iteration › MLP › fc3$")
+    wait_for(lambda: place()["lnum"] == line_of(terminal.entry, "self.fc3(hidden)"), terminal.screen)
+    terminal.keys("-")
+    wait_for(lambda: place() == inside, terminal.screen)
+    terminal.keys("-")
+    wait_for(lambda: place() == before, terminal.screen)
+    terminal.keys("q")
+
+
 def test_bars_move_and_the_code_follows(terminal: Terminal):
     terminal.command("Ridgeline bars")
-    terminal.until(rf"▸ throughput +[\d.]+ samples/s +{BAR} +([\d.]+ %|–) of the maximum ([\d.]+|–)")
+    terminal.until(rf"▸ throughput +(?:≈ )?[\d.]+ samples/s +{BAR} +([\d.]+ %|–) of the maximum ([\d.]+|–)")
     terminal.until(rf"  peak memory +9\.46 MiB +{BAR} +<0\.1 % of [\d.]+ [GT]iB")
     terminal.until(r"batch size +64 +as profiled")
     terminal.keys("l", "l")
@@ -177,3 +202,40 @@ def test_bars_move_and_the_code_follows(terminal: Terminal):
     terminal.until(r"batch size +64 +as profiled")
     assert terminal.remote.batch_size() == 64
     terminal.until_not("stale")
+
+
+@pytest.mark.parametrize("columns", [80, 50])
+def test_no_message_has_to_be_confirmed(tmp_path: Path, columns: int):
+    """Each message is awaited; then the editor must take a command."""
+    with Terminal(tmp_path, project(tmp_path), columns, 24) as terminal:
+
+        def shows(message: str) -> None:
+            terminal.until(f"^(ridgeline: )?{message}")
+            assert terminal.remote.neovim.api.get_mode() == {"mode": "n", "blocking": False}
+
+        terminal.until("nn.Module")
+        terminal.command("Ridgeline breakdown")
+        shows("there is no profile here")
+        terminal.command("Ridgeline " + "nonsense " * 20)
+        shows("there is no :Ridgeline nonsense")
+        terminal.command("Ridgeline profile")
+        terminal.until("Type number")
+        terminal.keys("1", "Enter")
+        shows(r"profiled: (≈ )?[\d.]+ samples")
+        terminal.command("Ridgeline profile")
+        terminal.remote.until("require('ridgeline.session').entry(1).profiling")
+        terminal.command("Ridgeline cancel")
+        terminal.until("^ridgeline: cancelled")
+        terminal.remote.until("not require('ridgeline.session').entry(1).profiling")
+        terminal.command("Ridgeline cancel")
+        shows("nothing is being profiled here")
+        line = line_of(terminal.entry, "return self.fc4(hidden)") - 1
+        terminal.remote.neovim.buffers[1][line] = "        raise RuntimeError('long ' * 100 + 'line\\n' * 100)"
+        terminal.command("write")
+        terminal.until(r"^RuntimeError: long l.*… \(:Ridgeline log\)$")
+        assert terminal.remote.neovim.api.get_mode() == {"mode": "n", "blocking": False}
+        terminal.command("Ridgeline log")
+        terminal.until("RuntimeError: long long long long long")
+        terminal.keys("q")
+        os.kill(daemon_of(terminal.remote.lua("vim.fn.getpid()")), signal.SIGSEGV)
+        shows("the server exited ")

@@ -34,9 +34,10 @@ local function value(batch, metric)
   return tonumber(measured and measured[metric] or estimate and estimate.value)
 end
 
---- The same as text, with the certainty of a prediction.
-local function figure_text(batch, metric, format)
-  if batch.measured then return format(value(batch, metric)) end
+--- The same as text, with the certainty of a prediction or of the profile.
+local function figure_text(batch, metric, format, summary)
+  local is_timed = metric ~= "peakBytes" and batch.batchSize == summary.batchSize
+  if batch.measured then return text.timed(format(value(batch, metric)), is_timed and summary or {}) end
   return text.estimated(batch[metric], format)
 end
 
@@ -90,7 +91,7 @@ end
 local function offer(batch, summary)
   if batch.batchSize == summary.batchSize then return "p profile again" end
   return ("p profile with %d: %s at the peak, %s an iteration"):format(batch.batchSize,
-    figure_text(batch, "peakBytes", text.bytes), figure_text(batch, "timeMs", text.duration))
+    figure_text(batch, "peakBytes", text.bytes, summary), figure_text(batch, "timeMs", text.duration, summary))
 end
 
 local function render()
@@ -98,13 +99,14 @@ local function render()
   if not summary or not batch then return end
   local speed, memory = value(batch, "samplesPerSecond"), value(batch, "peakBytes")
   local capacity, most, answers = summary.capacityBytes, tonumber(summary.maxSamplesPerSecond), summary.answers
+  local uncertainty = batch.batchSize == summary.batchSize and summary.uncertain and summary.uncertainty
   local note = view.obstacle or view.note ~= "" and view.note
-    or text.printable(remark(batch, summary) or session.stale_note(view.code))
+    or text.printable(remark(batch, summary) or session.stale_note(view.code) or uncertainty or "")
   local categories, more = category_rows(batch)
   screen.write(view.buffer, {
-    bar_row("throughput", 1, figure_text(batch, "samplesPerSecond", text.figure) .. " samples/s", speed and most and speed / most,
+    bar_row("throughput", 1, figure_text(batch, "samplesPerSecond", text.figure, summary) .. " samples/s", speed and most and speed / most,
       "RidgelineTime", " of the maximum " .. text.figure(most)),
-    bar_row("peak memory", 2, figure_text(batch, "peakBytes", text.bytes), memory and capacity > 0 and memory / capacity,
+    bar_row("peak memory", 2, figure_text(batch, "peakBytes", text.bytes, summary), memory and capacity > 0 and memory / capacity,
       "RidgelineMemory", " of " .. text.bytes(capacity)),
     { "  " .. text.fit("batch size", 12), { text.fit(tostring(batch.batchSize), 18), "RidgelineTitle" },
       origin(batch, summary),

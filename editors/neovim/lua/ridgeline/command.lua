@@ -2,16 +2,22 @@
 local options = require("ridgeline").options
 local screen = require("ridgeline.screen")
 local session = require("ridgeline.session")
+local text = require("ridgeline.text")
 
 local M = {}
 
---- The last failure with its traceback, as locations that gF opens, and the last output of the process.
+--- The warnings of the profile; the last failure with its traceback, as locations that gF opens; the last output of the process; the last messages.
 local function log(code)
   local entry, rows = session.entry(code), {}
-  local function add(text, group)
-    for _, line in ipairs(vim.split(text, "\n")) do
+  local function add(lines, group)
+    for _, line in ipairs(vim.split(lines, "\n")) do
       rows[#rows + 1] = { group and { line, group } or line }
     end
+  end
+  local summary = session.summary(code)
+  if summary and #summary.warnings > 0 then add("Warnings of the profile:", "RidgelineTitle") end
+  for _, warning in ipairs(summary and summary.warnings or {}) do
+    add(warning)
   end
   local failure = entry and entry.failure
   add(failure and ("%s [%s]"):format(failure.message, failure.kind) or "No profile of this file has failed.")
@@ -22,10 +28,15 @@ local function log(code)
     add("Last output of the process:", "RidgelineTitle")
     add(failure.output)
   end
+  if #session.messages > 0 then add("Messages:", "RidgelineTitle") end
+  for _, message in ipairs(session.messages) do
+    add(message)
+  end
   add("The server's own log is " .. vim.lsp.get_log_path(), "RidgelineDim")
   local buffer = screen.buffer("log", code, { q = { screen.close, 0 } })
   screen.write(buffer, rows)
-  screen.open(buffer, { split = "below", win = -1, height = math.min(#rows + 1, 16) })
+  local window = screen.open(buffer, { split = "below", win = -1, height = math.min(#rows + 1, 16) })
+  vim.wo[window].wrap, vim.wo[window].linebreak = true, true
 end
 
 local function toggle()
@@ -49,9 +60,10 @@ local COMMANDS = {
 
 ---@param arguments string[]
 function M.run(arguments)
-  local command, all = COMMANDS[arguments[1]], table.concat(M.complete("", ""), ", ")
+  local command = COMMANDS[arguments[1]]
   if not command or #arguments > 1 then
-    return session.say(("there is no :Ridgeline %s. The subcommands are %s."):format(table.concat(arguments, " "), all), "ERROR")
+    local typed = command and table.concat(arguments, " ") or arguments[1]
+    return session.say(("there is no :Ridgeline %s. See :help :Ridgeline"):format(text.cut(typed, 16)), "ERROR")
   end
   local here = vim.api.nvim_get_current_buf()
   command(vim.b[here].ridgeline_code or here)

@@ -40,7 +40,8 @@ function M.statusline()
   if session.progress(buffer) then return session.progress(buffer) end
   local failed = entry and entry.state == "failed" and "profile failed" or ""
   if not summary or summary.timeMs == 0 then return failed end -- a kept profile whose step has not been timed
-  local figures = ("%s samples/s · %s"):format(text.figure(summary.samplesPerSecond), text.bytes(summary.peakBytes))
+  local speed = text.timed(text.figure(summary.samplesPerSecond), summary)
+  local figures = ("%s samples/s · %s"):format(speed, text.bytes(summary.peakBytes))
   local trial = entry and entry.trial
   local trying = trial and trial.running and " · trying batch size " .. trial.batchSize or ""
   return figures .. (stale and " (" .. stale .. ")" or "") .. trying

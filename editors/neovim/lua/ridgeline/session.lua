@@ -18,9 +18,38 @@ local progress = {} ---@type table<integer, string> by client
 local titles = {} ---@type table<integer, string> by client
 local SOON = 60000 -- ms: a server that dies twice within this time is not restarted a second time
 local restarted = -SOON
+local KEPT = 50 -- messages
 
+--- Runs an action that writes to the last line: later, while a command is typed there.
+local function when_last_line_is_free(action)
+  if vim.api.nvim_get_mode().mode:sub(1, 1) ~= "c" then return action() end
+  vim.api.nvim_create_autocmd("CmdlineLeave", { once = true, callback = vim.schedule_wrap(action) })
+end
+
+local last_line_is_progress = false
+M.messages = {} ---@type string[] the last ones, complete
+
+--- Shows a message in the last line, cut to what fits there: it never has to be confirmed with a key.
 ---@param message string shown verbatim
-function M.say(message, level) vim.notify("ridgeline: " .. message, vim.log.levels[level or "INFO"]) end
+---@param more string? the end of the message, which is not cut
+function M.say(message, level, more)
+  message = text.printable(message)
+  M.messages[#M.messages + 1] = message
+  if #M.messages > KEPT then table.remove(M.messages, 1) end
+  when_last_line_is_free(function()
+    local room = vim.v.echospace - vim.fn.strdisplaywidth(more or "")
+    local shown = "ridgeline: " .. message
+    if vim.fn.strdisplaywidth(shown) > room then shown = text.cut(message, room) end
+    vim.cmd.redraw() -- what is in the last line is overwritten; else both would have to be confirmed
+    last_line_is_progress = false
+    vim.notify(shown .. (more or ""), vim.log.levels[level or "INFO"])
+  end)
+end
+
+--- window/showMessage.
+function M.server_message(message)
+  M.say(message.message, ({ "ERROR", "WARN", "INFO" })[message.type])
+end
 
 ---@return vim.lsp.Client?
 function M.client(buffer) return vim.lsp.get_clients({ name = "ridgeline", bufnr = buffer })[1] end
@@ -32,7 +61,7 @@ function M.request(buffer, method, params, on_result, on_error)
   local function answered(problem, result)
     if not problem then return on_result(result) end
     if on_error then return on_error(problem) end
-    M.say(text.printable(problem.message), "ERROR")
+    M.say(problem.message, "ERROR")
   end
   if vim.fn.has("nvim-0.11") == 1 then return client:request(method, params, answered, buffer) end
   client.request(method, params, answered, buffer)
@@ -53,7 +82,7 @@ function M.start(buffer)
   if type(config.root_dir) ~= "string" then config.root_dir = vim.fs.root(buffer, config.root_markers) end
   local command = type(config.cmd) == "table" and config.cmd[1]
   if not command or vim.fn.executable(command) == 1 then return vim.lsp.start(config, { bufnr = buffer }) end
-  M.say(("cannot run %s. Put it on the PATH, or set it: setup{ cmd = { … } }."):format(command), "ERROR")
+  M.say("cannot run " .. command, "ERROR", ". See :checkhealth ridgeline")
 end
 
 --- Runs an action once a server serves the buffer; a server that has exited is restarted.
@@ -76,7 +105,7 @@ end
 function M.with_profile(buffer, action)
   M.with_server(buffer, function()
     M.request(buffer, "ridgeline/summary", { textDocument = { uri = vim.uri_from_bufnr(buffer) } }, function(summary)
-      if not summary then return M.say("there is no profile of this file. :Ridgeline profile makes one.", "WARN") end
+      if not summary then return M.say("there is no profile here. :Ridgeline profile makes one.", "WARN") end
       buffers[buffer].summary = summary
       action(buffer)
     end)
@@ -173,8 +202,12 @@ local function progressed(client, value)
   local part = value.percentage and value.percentage .. " %" or ""
   local message = text.printable(("%s %s %s"):format(titles[client] or "", part, value.message or ""))
   progress[client] = value.kind ~= "end" and message or nil
-  local shown = progress[client] and text.fit("ridgeline: " .. message, math.min(vim.v.echospace, 100)) or ""
-  vim.api.nvim_echo({ { shown } }, false, {})
+  local is_typing = vim.api.nvim_get_mode().mode:sub(1, 1) == "c"
+  if not is_typing and (progress[client] or last_line_is_progress) then
+    vim.cmd.redraw()
+    vim.api.nvim_echo({ { text.cut(progress[client] and "ridgeline: " .. message or "", math.min(vim.v.echospace, 100)) } }, false, {})
+    last_line_is_progress = progress[client] ~= nil
+  end
   vim.cmd.redrawstatus({ bang = true })
 end
 
@@ -187,8 +220,23 @@ vim.api.nvim_create_autocmd("LspProgress", {
 })
 
 local function show_failure(failure)
-  local more = #failure.frames > 0 and "  :Ridgeline log shows the traceback." or ""
-  M.say(text.printable(failure.message) .. more, "ERROR")
+  local has_more = #failure.frames > 0 or failure.output ~= ""
+  M.say(failure.message, "ERROR", has_more and " (:Ridgeline log)" or nil)
+end
+
+local last_shown ---@type string? profileId
+
+--- Shows what a profile has found, once.
+local function show_profile(made)
+  if not made or made.profileId == last_shown then return end
+  last_shown = made.profileId
+  local speed = text.timed(text.figure(made.samplesPerSecond), made)
+  local change = made.change and made.change ~= "" and "; " .. made.change or ""
+  local count = #made.warnings
+  local message = ("profiled: %s samples/s, %s%s"):format(speed, text.bytes(made.peakBytes), change)
+  local warnings = count > 0 and (" (%d %s"):format(count, count > 1 and "warnings" or "warning") or nil
+  local fits = warnings and vim.fn.strdisplaywidth(message .. warnings .. ": :Ridgeline log)") <= vim.v.echospace
+  M.say(message, "INFO", warnings and warnings .. (fits and ": :Ridgeline log)" or ")"))
 end
 
 --- ridgeline/profileChanged.
@@ -198,6 +246,11 @@ function M.changed(changed)
   changed.reported = before and before.profiling and not changed.profiling and changed.failure ~= nil
   if changed.reported then show_failure(changed.failure) end
   M.each(M.refresh)
+  local is_made = before and before.profiling and not changed.profiling and changed.profileId ~= before.profileId
+  local asking = is_made and vim.iter(pairs(buffers)):find(function(buffer) return M.uri(buffer) == changed.uri end)
+  if asking then
+    M.request(asking, "ridgeline/summary", { profileId = changed.profileId }, show_profile, function() end)
+  end
 end
 
 function M.exited(code, signal, client)
@@ -214,9 +267,15 @@ function M.exited(code, signal, client)
     notify()
     if (code == 0 and signal == 0) or vim.v.exiting ~= vim.NIL then return end
     local restarts = signal ~= 0 and vim.uv.now() - restarted > SOON
-    local message = "the server exited (exit code %d, signal %d). %s"
-    local consequence = restarts and "It is being restarted." or "The next :Ridgeline command restarts it."
-    M.say(message:format(code, signal, consequence), "WARN")
+    local cause = signal ~= 0 and "signal " .. signal or "exit code " .. code
+    local consequence = restarts and "It is being restarted." or ":Ridgeline restarts it."
+    -- Neovim's own message comes in between: it is longer than the last line, and would have to be confirmed.
+    local options_of_messages = vim.fn.exists("&messagesopt") == 1 and vim.o.messagesopt -- 0.11
+    if options_of_messages then vim.o.messagesopt = options_of_messages:gsub("hit%-enter", "wait:0") end
+    vim.schedule(function()
+      if options_of_messages then vim.o.messagesopt = options_of_messages end
+      M.say(("the server exited (%s). %s"):format(cause, consequence), "WARN")
+    end)
     if not restarts then return end
     restarted = vim.uv.now()
     vim.tbl_map(M.start, served)
@@ -230,10 +289,7 @@ function M.profile(buffer)
     local uri = M.uri(buffer)
     entries[uri] = entries[uri] or { uri = uri }
     entries[uri].reported = false
-    M.request(buffer, "ridgeline/profile", { textDocument = { uri = uri } }, function(made)
-      local message = "profiled: %s samples/s, %s at the peak, batch size %d"
-      M.say(message:format(text.figure(made.samplesPerSecond), text.bytes(made.peakBytes), made.batchSize))
-    end, function(problem)
+    M.request(buffer, "ridgeline/profile", { textDocument = { uri = uri } }, show_profile, function(problem)
       if entries[uri].reported then return end
       entries[uri].failure = problem.data or { message = problem.message, kind = "error", frames = {}, output = "" }
       show_failure(entries[uri].failure)

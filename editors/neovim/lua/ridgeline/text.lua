@@ -44,6 +44,11 @@ function M.bytes(count)
   return in_units(count / 1024, { { "KiB", 1024 }, { "MiB", 1024 }, { "GiB", 1024 }, { "TiB", 1024 }, { "PiB" } })
 end
 
+--- The time of a profile, or what follows from it: "≈ 37.9" where it is uncertain.
+---@param shown string
+---@param summary table
+function M.timed(shown, summary) return (summary.uncertain and "≈ " or "") .. shown end
+
 --- A figure of a model with its certainty: "≈ 7.8 GiB" for a guess, "≥ 7.8 GiB" for a bound, plain when it is known.
 ---@param estimate table?
 ---@param format fun(value: number?): string
