@@ -91,8 +91,13 @@ export class Daemon implements vscode.Disposable {
     }
   }
 
+  /** The `ridgeline` of this machine. */
+  get program(): string {
+    return vscode.workspace.getConfiguration('ridgeline.server').get('path', '') || (isExecutable(this.bundled) ? this.bundled : 'ridgeline');
+  }
+
   private executable(settings: vscode.WorkspaceConfiguration): Executable {
-    const command = settings.get('path', '') || (isExecutable(this.bundled) ? this.bundled : 'ridgeline');
+    const command = this.program;
     const host = settings.get('ssh', '');
     if (host === '') return { command, args: ['serve', '--stdio'] };
     const program = settings.get('remotePath', '');

@@ -9,6 +9,7 @@ import { Markers } from './markers';
 import { showInformation } from './notify';
 import { Profiles } from './profiles';
 import { Profiling } from './profiling';
+import { Reports } from './reports';
 import { statusBar } from './status';
 import { goToFailure, registerTraceback, showTraceback } from './traceback';
 import { View } from './view';
@@ -22,6 +23,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const profiling = new Profiling(own, profiles);
   const markers = new Markers(own, profiles);
   const batchSize = new BatchSize(own, profiles);
+  const reports = new Reports(own, () => profiles.entries);
   const view = new View(context.extensionUri, own, profiles, batchSize);
 
   function middleware(): Middleware {
@@ -59,7 +61,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const command = (name: string, action: (...args: unknown[]) => unknown) => vscode.commands.registerCommand(`ridgeline.${name}`, action);
   let explored = '';
   context.subscriptions.push(
-    own, interpreter, profiles, markers, batchSize, view, statusBar(own, profiles), registerTraceback(),
+    own, interpreter, profiles, markers, batchSize, reports, view, statusBar(own, profiles), registerTraceback(),
     vscode.window.registerWebviewViewProvider('ridgeline.view', view, { webviewOptions: { retainContextWhenHidden: true } }),
     profiles.onDidChange(() => {
       if (explored === (explored = profiles.breakdown?.node ?? '')) return;
@@ -81,7 +83,9 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     command('restart', () => own.start()),
     command('undoBatchSize', () => batchSize.undo()),
     command('writeEntryPoint', () => writeEntryPoint(vscode.Uri.joinPath(context.extensionUri, 'media/entry_point.py.txt'))),
-    command('toggleProfileOnSave', toggleProfileOnSave),
+    command('importTrace', (trace) => reports.import(trace instanceof vscode.Uri ? trace : undefined)),
+    command('toggleProfileOnSave', () => toggle('profileOnSave', 'Profile on save is')),
+    command('toggleInlayHints', () => toggle('inlayHints.enabled', 'Hints at the ends of the lines are')),
   );
   await own.start();
 }
@@ -90,9 +94,9 @@ export async function deactivate(): Promise<void> {
   await daemon?.stop();
 }
 
-async function toggleProfileOnSave(): Promise<void> {
+async function toggle(setting: string, what: string): Promise<void> {
   const settings = vscode.workspace.getConfiguration('ridgeline');
-  const on = !settings.get('profileOnSave', true);
-  await settings.update('profileOnSave', on, vscode.ConfigurationTarget.Global);
-  vscode.window.setStatusBarMessage(`Profile on save is ${on ? 'on' : 'off'}.`, 4000);
+  const on = !settings.get(setting, true);
+  await settings.update(setting, on, vscode.ConfigurationTarget.Global);
+  vscode.window.setStatusBarMessage(`${what} ${on ? 'on' : 'off'}.`, 4000);
 }

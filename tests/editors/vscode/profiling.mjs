@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { ownWindow, vscode } from './shared.mjs';
@@ -129,6 +130,39 @@ test('the step runs in the interpreter that is selected in the Python extension'
   await message.getByRole('button', { name: 'Select Interpreter' }).click();
   await message.waitFor({ state: 'detached' });
   await window.profile();
+});
+
+test('a trace is imported from the explorer, and the lines of its report are links', async (t) => {
+  const folder = vscode.project();
+  const call = (name, ts, dur, more) => ({ ph: 'X', pid: 1, tid: 1, name, ts, dur, ...more });
+  const steps = Array.from({ length: 4 }, (_, i) => [
+    call(`ProfilerStep#${i}`, 10000 * i, 9000, { cat: 'user_annotation' }),
+    call('entry.py(25): forward', 10000 * i + 100, 8000, { cat: 'python_function', args: { 'Python id': 2 * i + 1, 'Python parent id': null } }),
+    call('aten::mm', 10000 * i + 200, 7000, { cat: 'cpu_op' }),
+  ]).flat();
+  writeFileSync(path.join(folder, 'trace.json'), JSON.stringify({ schemaVersion: 1, traceEvents: steps }));
+  writeFileSync(path.join(folder, 'broken.json'), '{"traceEvents": [');
+  const window = await ownWindow(t, { folder, file: null });
+  const importFile = async (name) => {
+    await window.page.locator('.explorer-viewlet .monaco-list-row', { hasText: name }).click({ button: 'right' });
+    const item = window.page.locator('.monaco-menu').getByText('Import Trace');
+    await item.waitFor();
+    await until(async () => { // a menu that has just opened takes no click
+      await item.click({ timeout: 1000 }).catch(() => undefined);
+      assert.equal(await item.count(), 0);
+    });
+  };
+  await importFile('broken.json');
+  await window.notification('could not import broken.json').waitFor();
+  await importFile('trace.json');
+  await window.page.locator('.tab.active', { hasText: 'trace.json.txt' }).waitFor();
+  const link = window.page.locator('.view-line .detected-link', { hasText: 'entry.py' }).first();
+  await link.click({ modifiers: ['Control'] });
+  await window.page.locator('.tab.active', { hasText: 'entry.py' }).waitFor();
+  await window.page.getByText('Ln 25, Col 1').waitFor();
+  await window.command('Ridgeline: Toggle Inlay Hints');
+  await window.page.getByText('Hints at the ends of the lines are off.').waitFor();
+  vscode.set({});
 });
 
 test('an entry point is written for a class of the workspace', async (t) => {
