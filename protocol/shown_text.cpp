@@ -170,6 +170,18 @@ Markdown Markdown::text(std::string_view text) {
   return result;
 }
 
+Markdown Markdown::link(const Markdown& label, std::string_view uri) {
+  const bool plain = std::ranges::all_of(uri, [](char letter) {
+    return is_digit(letter) || is_letter(letter) || std::string_view("-._~%/:#").find(letter) != std::string_view::npos;
+  });
+  if (!plain || !uri.starts_with("file:///") || uri.size() > kMaxLabelBytes) {
+    return label;
+  }
+  Markdown result;
+  result.markup_ = "[" + label.markup_ + "](" + std::string(uri) + ")";
+  return result;
+}
+
 Markdown Markdown::code(std::string_view text) {
   const std::string shown = cut(printable(text), kMaxLabelBytes);
   std::size_t longest = 0;

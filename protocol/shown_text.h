@@ -52,6 +52,9 @@ class Markdown {
   static Markdown text(std::string_view text);
   /// A code span that shows `text`, on one line. Also in a cell of a table; elsewhere a pipe has a backslash before it.
   static Markdown code(std::string_view text);
+  /// `label` as a link to an address; without one where the address has characters other than those of an encoded URI,
+  /// or is not of a file.
+  static Markdown link(const Markdown& label, std::string_view uri);
 
   Markdown& operator+=(const Markdown& more) {
     markup_ += more.markup_;

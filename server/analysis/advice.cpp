@@ -31,7 +31,7 @@ std::optional<Advice> will_not_fit(const Profile& profile, const Predictor& pred
   Advice advice{AdviceKind::kWillNotFit, {}, batch_size, 0, 0, static_cast<double>(profile.capacity_bytes), now, {}};
   advice.part = needed_bytes(now).value_or(0);
   const Answer fits = answer(predictor, {Quantity::kMemory, advice.whole});
-  if (fits.batch && fits.batch->batch_size < batch_size) {
+  if (fits.batch && fits.obstacle == Obstacle::kNone && fits.batch->batch_size < batch_size) {
     advice.better = fits.batch;
     advice.better_batch_size = fits.batch->batch_size;
   }

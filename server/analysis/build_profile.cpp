@@ -20,6 +20,7 @@
 #include "analysis/memory/regimes.h"
 #include "analysis/memory/step_replay.h"
 #include "analysis/prediction/predictor.h"
+#include "analysis/time/noise.h"
 #include "analysis/time/time_model.h"
 #include "analysis/time/time_sample.h"
 
@@ -149,6 +150,29 @@ void add_memory_models(const Runs& sampled, const std::optional<AllocatorSetup>&
   }
 }
 
+/// Names an `input_provider` that ignores its `batch_size`: no figure of another batch size means anything then.
+void add_constant_inputs_warning(const Runs& sampled, Profile& profile) {
+  const auto inputs_of = [](const AnalysedRun& run) {
+    return by_category(run.memory)[static_cast<std::size_t>(Category::kInputs)];
+  };
+  const auto differs = [&](const AnalysedRun& run) { return inputs_of(run) != inputs_of(sampled.front()); };
+  if (sampled.size() < 2 || inputs_of(sampled.front()) == 0 || std::ranges::any_of(sampled, differs)) {
+    return;
+  }
+  const MemoryCost* largest = nullptr;
+  for (const MemoryCost& block : sampled.front().memory.at_peak) {
+    if (block.category == Category::kInputs && (largest == nullptr || block.bytes > largest->bytes)) {
+      largest = &block;
+    }
+  }
+  const AnalysedRun& run = sampled.front();
+  const LineId line = run.timeline.tree[largest->owner].self_line;
+  const Location place = line == 0 ? Location{} : location_of(line, run.run->recording, run.timeline.tree, *run.scope);
+  profile.warnings.push_back("The inputs take the same memory at every batch size that was run" +
+                             (place.file.empty() ? "" : " (" + place.file + ":" + std::to_string(place.line) + ")") +
+                             ": input_provider seems to ignore batch_size.");
+}
+
 /// The times of all sizes that belong to the models, by batch size, each once.
 std::vector<TimeSample> time_samples(const Runs& sampled, const std::vector<TimedRun>& timed) {
   std::vector<TimeSample> samples;
@@ -175,6 +199,7 @@ void add_models(const Runs& sampled, const RunInput& input, Profile& profile) {
   }
   profile.aa_noise = std::sqrt(squares / static_cast<double>(profile.time_samples.size()));
   add_memory_models(sampled, input.allocator, profile);
+  add_constant_inputs_warning(sampled, profile);
   fit_models(profile);
   if (profile.time_model.has_value()) {
     add_line_models(sampled, profile);
@@ -209,11 +234,14 @@ void add_warnings(const BatchRun& run, Profile& profile) {
     profile.warnings.push_back("The recording was full: " + std::to_string(activities) +
                                " activities of the device are missing, and its time is too small.");
   }
-  const double width = profile.iteration.ms.high - profile.iteration.ms.low;
-  if (profile.iteration.ms.value > 0 && width / profile.iteration.ms.value > 0.1) {
-    profile.warnings.push_back("The iteration time varies much: its 95 % interval is " +
-                               percent(width / profile.iteration.ms.value) +
-                               " % wide. Another program may be using this machine.");
+  if (std::string why = uncertainty(profile); !why.empty()) {
+    profile.warnings.push_back(std::move(why));
+  }
+  if (profile.batch_size_known && profile.iteration.ms.value > 0 &&
+      profile.iteration.by_phase[static_cast<std::size_t>(Phase::kBackward)] == 0) {
+    profile.warnings.push_back(
+        "The iteration has no backward pass: the figures are those of a forward pass. To profile training, call "
+        "backward() in what iteration_provider returns.");
   }
   if (profile.scale < 0.8 || profile.scale > 1.25) {
     profile.warnings.push_back(
@@ -326,9 +354,8 @@ Profile build_profile(const RunInput& input) {
   if (profile.batch_size_known) {
     add_models(sampled, input, profile);
   }
-  const Predictor predictor = make_predictor(profile);
-  profile.max_samples_per_second = greatest_throughput(predictor);
-  add_checks(checks, predictor, profile);
+  add_checks(checks, make_predictor(profile), profile);
+  profile.max_samples_per_second = greatest_throughput(make_predictor(profile));
   add_warnings(*user.run, profile);
   if (user.device.has_value() && user.device->timeline.other_devices > 0) {
     profile.warnings.push_back("Device " + std::to_string(user.device->timeline.device) +

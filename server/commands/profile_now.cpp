@@ -37,7 +37,7 @@ base::Result<profiling::ProfileRun, ExitCode> profile_now(const profiling::Profi
   worker::Finished finished =
       run_worker({target.interpreter.path, target.cache}, plan.spec, plan.limits, show, profiling::chooser_of(plan));
   if (std::holds_alternative<worker::RunOutput>(finished.outcome)) {
-    show({"analyse", 1, "Analysing"});
+    show({"analyse", 0.95, "Analysing"});
   }
   auto run = profiling::analyse_run(std::move(finished), plan);
   line.clear();

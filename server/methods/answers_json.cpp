@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/prediction/answers.h"
+#include "analysis/time/noise.h"
 #include "methods/batch_size.h"
 #include "protocol/shown_text.h"
 #include "report/json.h"
@@ -68,6 +69,7 @@ Json summary_json(const Entry& entry, const std::string& uri, std::optional<int>
     measured.push_back(measured_json(check.time, check.peak_bytes));
   }
   const auto range = analysis::sampled_range(figures.predictor());
+  const analysis::Answer& fits = figures.outlook().fits;
   return {
       {"uri", uri},
       {"profileId", profile.id},
@@ -76,6 +78,9 @@ Json summary_json(const Entry& entry, const std::string& uri, std::optional<int>
       {"createdSeconds", figures.created_s()},
       {"stale", entry.is_stale()},
       {"staleReason", entry.stale_reason()},
+      {"change", entry.change},
+      {"uncertain", analysis::is_uncertain(profile)},
+      {"uncertainty", analysis::uncertainty(profile)},
       {"batchSize", profile.batch_size},
       {"batchSizeInCode", in_code ? Json(*in_code) : Json(nullptr)},
       {"timeMs", number(profile.iteration.ms.value)},
@@ -96,7 +101,7 @@ Json summary_json(const Entry& entry, const std::string& uri, std::optional<int>
        {{"timeMs", profile.time_model ? Json(report::time_pieces_json(profile.time_model->pieces)) : Json(nullptr)},
         {"peakBytes", profile.peak_model ? Json(report::peak_pieces_json(profile.peak_model->value)) : Json(nullptr)}}},
       {"answers",
-       {{"largestThatFits", report::batch_json(figures.outlook().fits.batch)},
+       {{"largestThatFits", report::batch_json(fits.obstacle == analysis::Obstacle::kNone ? fits.batch : std::nullopt)},
         {"enoughThroughput", report::batch_json(figures.outlook().enough.batch)},
         {"activationsEqualWeights", report::batch_json(figures.outlook().balanced.batch)}}},
       {"warnings", profile.warnings}};
@@ -139,8 +144,9 @@ Json breakdown_json(const Figures& figures, const analysis::Node& node,
 Json line_costs_json(const Snapshot& snapshot, const analysis::Node* node) {
   const Figures& figures = *snapshot.figures();
   const analysis::Profile& profile = figures.profile();
-  const double whole = node == nullptr ? profile.iteration.ms.value : node->ms;
-  const auto peak = static_cast<double>(node == nullptr ? profile.peak_bytes : node->peak_bytes);
+  // Of the step, also for a part of it: a share is of the same thing wherever it is shown.
+  const double step = profile.iteration.ms.value;
+  const auto peak = static_cast<double>(profile.peak_bytes);
   struct Cost {
     double self_ms = 0;
     double total_ms = 0;
@@ -167,7 +173,8 @@ Json line_costs_json(const Snapshot& snapshot, const analysis::Node* node) {
       lines.push_back({{"line", *now},
                        {"timeMs", number(cost.self_ms)},
                        {"totalMs", number(cost.total_ms)},
-                       {"share", number(ratio(cost.self_ms, whole))},
+                       {"share", number(ratio(cost.self_ms, step))},
+                       {"totalShare", number(ratio(cost.total_ms, step))},
                        {"peakBytes", cost.bytes},
                        {"peakShare", number(ratio(static_cast<double>(cost.bytes), peak))}});
     }
@@ -176,7 +183,7 @@ Json line_costs_json(const Snapshot& snapshot, const analysis::Node* node) {
           {"version", snapshot.document.version()},
           {"stale", snapshot.entry->is_stale()},
           {"node", node == nullptr ? "" : figures.id_of(*node)},
-          {"timeMs", number(whole)},
+          {"timeMs", number(node == nullptr ? step : node->ms)},
           {"peakBytes", node == nullptr ? profile.peak_bytes : node->peak_bytes},
           {"lines", std::move(lines)}};
 }

@@ -44,7 +44,9 @@ std::vector<CodeLens> code_lenses(const Snapshot& snapshot, const DocumentParams
   if (own != nullptr && own->active.has_value()) {
     add("▷ " + own->progress.message + " …", "ridgeline.cancel", Json::array({uri}));
   } else {
-    add("▷ Profile", "ridgeline.profile", Json::array({uri}));
+    const auto other = other_batch_in_code(snapshot);
+    add(other.has_value() ? "▷ Profile with " + std::to_string(other->batch_size) : "▷ Profile", "ridgeline.profile",
+        Json::array({uri}));
   }
   if (own == nullptr || own->figures == nullptr) {
     return lenses;

@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <utility>
 
+#include "analysis/time/noise.h"
 #include "profiling/entry_check.h"
 #include "profiling/source_text.h"
+#include "report/labels.h"
 
 namespace ridgeline::methods {
 
@@ -15,6 +17,13 @@ namespace {
 
 /// One analyses, one reads and writes the store: more would take the cores from the step that is timed.
 constexpr std::size_t kPoolThreads = 2;
+
+std::string change_of(const analysis::Profile& before, const analysis::Profile& now) {
+  const auto* then = analysis::sample_of(before, now.batch_size);
+  const auto* measured = analysis::sample_of(now, now.batch_size);
+  const bool differs = then != nullptr && measured != nullptr && analysis::differ(*then, *measured);
+  return then == nullptr || measured == nullptr ? "" : report::change_label(before, now, differs);
+}
 
 }  // namespace
 
@@ -30,9 +39,11 @@ std::string Entry::stale_reason() const {
                              : "from before " + name + " and other files were changed";
 }
 
-Entries::Entries(asio::io_context& loop, std::function<void(const Entry&)> on_change)
+Entries::Entries(asio::io_context& loop, std::function<void(const Entry&)> on_change,
+                 std::function<void(const Entry&)> on_phase)
     : loop_(loop),
       on_change_(std::move(on_change)),
+      on_phase_(std::move(on_phase)),
       pool_(kPoolThreads),
       reaper_(loop),
       queue_(std::make_unique<profiling::ProfileQueue>(loop, pool_, reaper_)) {}
@@ -122,8 +133,11 @@ base::Task<ProfileEnd> Entries::profile(profiling::ProfileRequest request, profi
   const profiling::ProfileQueue::Ticket ticket = queue_->new_ticket();
   const auto show = [this, path = target.entry, ticket,
                      progress = std::move(progress)](const protocol::Progress& step) {
-    if (find(path)->active == ticket) {
+    if (const auto entry = find(path); entry->active == ticket) {
       change(path).progress = step;
+      if (entry->progress.message != step.message) {
+        on_phase_(*find(path));
+      }
     }
     progress(step);
   };
@@ -165,7 +179,8 @@ void Entries::profiled(const std::string& path, profiling::ProfileQueue::Ticket 
   if (entry.trial.has_value() && !entry.trial->active.has_value()) {
     entry.trial.reset();  // it was about the figures before these
   }
-  entry.figures = std::make_shared<const Figures>(std::move(*outcome));
+  const auto before = std::exchange(entry.figures, std::make_shared<const Figures>(std::move(*outcome)));
+  entry.change = before == nullptr ? "" : change_of(before->profile(), entry.figures->profile());
   entry.failed.reset();
   announce(path);
 }

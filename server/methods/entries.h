@@ -43,6 +43,7 @@ struct Entry {
   std::shared_ptr<const Figures> figures;  ///< of the last good profile; null: there is none
   std::set<std::string> changed;           ///< files behind the figures that are not what ran
   std::optional<FailedRun> failed;         ///< the last run, if it failed; the figures before it stay
+  std::string change;                      ///< from the figures before: report::change_label()
   bool profiled_here = false;              ///< the user requested a profile in this process: a save may profile it, too
   std::optional<profiling::ProfileQueue::Ticket> active;  ///< the profile that is queued or running
   protocol::Progress progress;                            ///< of it
@@ -62,8 +63,10 @@ using ProfileEnd = base::Result<std::shared_ptr<const Entry>, profiling::RunFail
 /// their times less certain, so they share one queue, too.
 class Entries {
  public:
-  /// `on_change` is called after an entry's figures, staleness or failure has changed.
-  Entries(boost::asio::io_context& loop, std::function<void(const Entry&)> on_change);
+  /// `on_change` is called after an entry's figures, staleness or failure has changed, `on_phase` when its profile says
+  /// that it does something else.
+  Entries(boost::asio::io_context& loop, std::function<void(const Entry&)> on_change,
+          std::function<void(const Entry&)> on_phase);
   ~Entries();
   Entries(const Entries&) = delete;
   Entries& operator=(const Entries&) = delete;
@@ -143,6 +146,7 @@ class Entries {
 
   boost::asio::io_context& loop_;
   std::function<void(const Entry&)> on_change_;
+  std::function<void(const Entry&)> on_phase_;
   boost::asio::thread_pool pool_;
   Consent consent_;  ///< on the thread of `files_`
   boost::asio::thread_pool files_{1};

@@ -1,10 +1,13 @@
 #include "methods/hover.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
+#include <map>
 #include <utility>
 #include <vector>
 
+#include "base/line_index.h"
 #include "methods/batch_size.h"
 #include "report/markdown.h"
 
@@ -12,6 +15,11 @@ namespace ridgeline::methods {
 
 namespace {
 
+constexpr std::size_t kShownBelow = 3;
+/// A line that leads to more than this many times its own cost is read for what it leads to.
+constexpr double kLeadsOn = 2;
+
+using UriOf = std::function<std::string(const std::string& path)>;
 using analysis::LineCost;
 using analysis::Node;
 using protocol::Markdown;
@@ -58,7 +66,52 @@ void add(Cost& cost, const LineCost& line) {
   }
 }
 
-Markdown of_line(const Snapshot& snapshot, std::uint32_t line) {
+std::string line_text(const Figures& figures, const std::string& path, std::uint32_t line) {
+  const FileFigures* file = figures.file(path);
+  if (file == nullptr || file->text == nullptr) {
+    return {};
+  }
+  const base::LineIndex lines(*file->text);
+  if (line == 0 || line > lines.count()) {
+    return {};
+  }
+  const std::string_view text = lines.line_in(*file->text, line - 1);
+  return std::string(text.substr(std::min(text.find_first_not_of(" \t"), text.size())));
+}
+
+/// The costliest lines that run inside of `nodes`, but for the line `except` itself.
+std::vector<report::LineBelow> lines_below(const Figures& figures, const std::vector<const Node*>& nodes,
+                                           const analysis::Location& except, const UriOf& uri_of) {
+  std::map<std::pair<std::string, std::uint32_t>, double> costs;
+  std::vector<const Node*> waiting = nodes;  // as deep as the user's modules: no recursion
+  while (!waiting.empty()) {
+    const Node& node = *waiting.back();
+    waiting.pop_back();
+    if (node.children.empty() && !node.location.file.empty()) {
+      costs[{node.location.file, node.location.line}] += node.ms;
+    }
+    for (const Node& child : node.children) {
+      waiting.push_back(&child);
+    }
+  }
+  costs.erase({except.file, except.line});
+  std::vector<std::pair<analysis::Location, double>> sorted;
+  for (const auto& [place, ms] : costs) {
+    sorted.push_back({{place.first, place.second}, ms});
+  }
+  std::ranges::stable_sort(sorted, std::greater{}, [](const auto& one) { return one.second; });
+  std::vector<report::LineBelow> below;
+  for (std::size_t i = 0; i < std::min(kShownBelow, sorted.size()); ++i) {
+    const auto& [place, ms] = sorted[i];
+    const std::string path = figures.path_of(place);
+    const std::string number = std::to_string(place.line);
+    below.push_back({std::filesystem::path(place.file).filename().string() + ":" + number, uri_of(path) + "#L" + number,
+                     line_text(figures, path, place.line), ms});
+  }
+  return below;
+}
+
+Markdown of_line(const Snapshot& snapshot, std::uint32_t line, const UriOf& uri_of) {
   const auto then = snapshot.profiled_line(line);
   const FileFigures& file = *snapshot.file();
   const auto found = then.has_value() ? file.lines.find(*then) : file.lines.end();
@@ -73,6 +126,9 @@ Markdown of_line(const Snapshot& snapshot, std::uint32_t line) {
   cost.inside = outermost(*snapshot.figures(), nodes_at(file.calls, *then));
   if (!cost.inside.empty()) {
     cost.parent = snapshot.figures()->parent_of(*cost.inside.front());
+  }
+  if (cost.total_ms > kLeadsOn * cost.self_ms) {
+    cost.below = lines_below(*snapshot.figures(), cost.inside, found->second->location, uri_of);
   }
   return report::cost_markdown(snapshot.figures()->profile(), cost);
 }
@@ -105,7 +161,8 @@ Markdown of_class(const Snapshot& snapshot, const source::Definition& definition
   return report::module_markdown(snapshot.figures()->profile(), outermost(*snapshot.figures(), nodes));
 }
 
-Markdown contents_at(const Snapshot& snapshot, std::size_t offset, std::uint32_t line, source::Span& span) {
+Markdown contents_at(const Snapshot& snapshot, std::size_t offset, std::uint32_t line, const UriOf& uri_of,
+                     source::Span& span) {
   const auto inside = [&](const source::Span& name) { return name.begin <= offset && offset <= name.end; };
   if (snapshot.own != nullptr && snapshot.own->figures != nullptr) {
     const auto& entry_point = snapshot.source->entry_point;
@@ -129,19 +186,19 @@ Markdown contents_at(const Snapshot& snapshot, std::size_t offset, std::uint32_t
                                                                : of_function(snapshot, definition);
     }
   }
-  return of_line(snapshot, line);
+  return of_line(snapshot, line, uri_of);
 }
 
 }  // namespace
 
-std::optional<protocol::Hover> hover(const Snapshot& snapshot, const HoverParams& params) {
+std::optional<protocol::Hover> hover(const Snapshot& snapshot, const HoverParams& params, const UriOf& uri_of) {
   const protocol::Position position = params.position;
   const auto offset = snapshot.document.offset(position);
   if (snapshot.figures() == nullptr || !offset.has_value()) {
     return std::nullopt;
   }
   source::Span span{0, 0};
-  Markdown contents = contents_at(snapshot, *offset, position.line, span);
+  Markdown contents = contents_at(snapshot, *offset, position.line, uri_of, span);
   if (contents.empty()) {
     return std::nullopt;
   }

@@ -53,6 +53,8 @@ std::vector<protocol::InlayHint> inlay_hints(const Snapshot& snapshot, const Ran
     }
     hint.position = snapshot.document.position(snapshot.document.text().line_end(*now));
     hint.label = stale.empty() ? label : label + " (stale)";
+    hint.tooltip = protocol::MarkupContent{protocol::Markdown::text(report::line_explanation(*line, profile)),
+                                           snapshot.client.hover.markdown};
     hint.padding_left = true;
     hints.push_back(std::move(hint));
   }

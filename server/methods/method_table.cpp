@@ -79,6 +79,10 @@ FoundEntry entry_with(const Entries& entries, const std::string& profile_id) {
 
 // ---- about an open document
 
+std::optional<protocol::Hover> hover_of(const Context& context, const Snapshot& snapshot, const HoverParams& params) {
+  return hover(snapshot, params, [&](const std::string& path) { return context.session().uri_of(path); });
+}
+
 protocol::DocumentDiagnosticReport document_diagnostics(const Context& context, const Snapshot& snapshot,
                                                         const DocumentParams& /*params*/) {
   protocol::DocumentDiagnosticReport report;
@@ -295,7 +299,7 @@ auto on_document(const char* name, Make make) {
 /// Every request that a client may send.
 template <typename Visit>
 void for_each_method(Visit visit) {
-  visit(on_document<HoverParams>("textDocument/hover", hover));
+  visit(on_document<HoverParams>("textDocument/hover", hover_of));
   visit(on_document<RangeParams>("textDocument/inlayHint", inlay_hints));
   visit(on_document<DocumentParams>("textDocument/codeLens", code_lenses));
   visit(on_document<CodeActionParams>("textDocument/codeAction", code_actions));

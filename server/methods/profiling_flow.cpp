@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analysis/prediction/predictor.h"
+#include "methods/batch_size.h"
 #include "profiling/source_text.h"
 #include "protocol/json_fields.h"
 
@@ -234,7 +235,40 @@ void ProfilingFlow::saved(Workspace& workspace, const session::Document& documen
   }
 }
 
+base::Task<bool> ProfilingFlow::needs_profile(Workspace& workspace, std::string entry) {
+  const auto known = entries_.find(entry);
+  if (known == nullptr || known->figures == nullptr || known->failed.has_value()) {
+    co_return true;
+  }
+  if (known->changed.empty()) {
+    co_return predicted_.erase({&workspace, entry}) ==
+        0;  // back from another batch size; else the user saves once more
+  }
+  const auto compare = [&](std::function<void(bool)> answer) {
+    const auto of_snapshot = [answer](const Snapshot* snapshot) {
+      const auto* entry_point =
+          snapshot == nullptr || snapshot->own == nullptr || !snapshot->source->entry_point.has_value()
+              ? nullptr
+              : &*snapshot->source->entry_point;
+      answer(entry_point == nullptr ||
+             !is_profiled_but_for_batch_size(*snapshot->own, snapshot->document.bytes(), *entry_point));
+    };
+    workspace.when_ready({workspace.session().uri_of(entry)}, of_snapshot, [answer] { answer(true); });
+  };
+  auto compared = workspace.while_open(base::callback<bool>(compare));
+  predicted_.insert({&workspace, entry});  // before anything is awaited: the next save may go back meanwhile
+  const bool needed = co_await std::move(compared);
+  if (needed) {
+    predicted_.erase({&workspace, entry});
+  }
+  co_return needed;
+}
+
 base::Task<void> ProfilingFlow::profile_saved(Workspace& workspace, std::string entry) {
+  auto needed = needs_profile(workspace, entry);
+  if (!co_await std::move(needed)) {
+    co_return;
+  }
   profiling::ProfileRequest request = workspace.settings().request(entry);
   request.time_budget_seconds = std::min(request.time_budget_seconds, workspace.settings().save_time_budget_seconds);
   request.keep = false;
@@ -264,6 +298,7 @@ base::Task<void> ProfilingFlow::profile_saved(Workspace& workspace, std::string 
 void ProfilingFlow::ended(const Workspace& workspace) {
   std::erase_if(saves_, [&](const auto& one) { return one.first.first == &workspace; });
   std::erase_if(asking_, [&](const auto& one) { return one.first == &workspace; });
+  std::erase_if(predicted_, [&](const auto& one) { return one.first == &workspace; });
 }
 
 }  // namespace ridgeline::methods

@@ -37,7 +37,8 @@ class ProfilingFlow {
   base::Task<ProfileEnd> profile(Workspace& workspace, std::string uri, ProfileOptions options,
                                  session::CancelToken cancel);
   /// A file was saved: the entries that the user has profiled here and that it is part of are profiled once more,
-  /// briefly; without consent to the present code, the user is asked first.
+  /// briefly, unless nothing but the batch size has changed; without consent to the present code, the user is asked
+  /// first.
   void saved(Workspace& workspace, const session::Document& document);
   /// The session has ended: no profile is started for it afterwards.
   void ended(const Workspace& workspace);
@@ -51,12 +52,16 @@ class ProfilingFlow {
   base::Task<bool> may_run(Workspace& workspace, const profiling::Target& target);
   /// Asks the user, until the answer is about what is there. False: refused.
   base::Task<bool> ask(Workspace& workspace, profiling::Target target);
+  /// False when a save changed nothing but the batch size: figures for it are predicted, and whether to run it is the
+  /// user's decision.
+  base::Task<bool> needs_profile(Workspace& workspace, std::string entry);
   base::Task<void> profile_saved(Workspace& workspace, std::string entry);
 
   Entries& entries_;
   std::map<WorkspaceEntry, std::unique_ptr<boost::asio::steady_timer>>
-      saves_;                        ///< of saves that wait for others to follow
-  std::set<WorkspaceEntry> asking_;  ///< unanswered questions: a save does not ask a second time
+      saves_;                           ///< of saves that wait for others to follow
+  std::set<WorkspaceEntry> asking_;     ///< unanswered questions: a save does not ask a second time
+  std::set<WorkspaceEntry> predicted_;  ///< whose last save changed nothing but the batch size
   base::Lifetime lifetime_;
 };
 

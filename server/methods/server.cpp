@@ -31,13 +31,19 @@ Json capabilities_for(const protocol::InitializeParams& client) {
 }  // namespace
 
 Server::Server(boost::asio::io_context& loop)
-    : entries_(loop,
-               [this](const Entry& entry) {
-                 for (const auto& [id, client] : clients_) {
-                   client->workspace.entry_changed(entry);
-                 }
-                 trials_.entry_changed(entry);
-               }),
+    : entries_(
+          loop,
+          [this](const Entry& entry) {
+            for (const auto& [id, client] : clients_) {
+              client->workspace.entry_changed(entry);
+            }
+            trials_.entry_changed(entry);
+          },
+          [this](const Entry& entry) {
+            for (const auto& [id, client] : clients_) {
+              client->workspace.phase_changed(entry);
+            }
+          }),
       flow_(entries_),
       trial_timer_(loop),
       trials_(trial_ports()) {

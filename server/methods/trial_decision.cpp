@@ -1,8 +1,6 @@
 #include "methods/trial_decision.h"
 
-#include <algorithm>
 #include <optional>
-#include <string_view>
 
 #include "analysis/prediction/predictor.h"
 #include "analysis/prediction/trial.h"
@@ -14,36 +12,7 @@ namespace {
 
 using Kind = TrialDecision::Kind;
 
-/// The figures are of this text, but for its batch size.
-bool is_what_was_profiled(const TrialQuestion& question, const Figures& figures) {
-  const Entry& entry = *question.entry;
-  const FileFigures* file = figures.file(entry.path);
-  const bool others_changed =
-      std::ranges::any_of(entry.changed, [&](const std::string& path) { return path != entry.path; });
-  return !others_changed && !entry.failed.has_value() && file != nullptr && file->text != nullptr &&
-         question.entry_point->batch_size.can_be_edited() &&
-         differs_in_batch_size_only(*file->text, question.text, question.entry_point->batch_size.literal);
-}
-
 }  // namespace
-
-bool differs_in_batch_size_only(const std::string& profiled, const std::string& now, const source::Span& literal) {
-  const std::string_view text = now;
-  if (literal.begin > literal.end || literal.end > text.size()) {
-    return false;
-  }
-  const std::string_view before = text.substr(0, literal.begin);
-  const std::string_view after = text.substr(literal.end);
-  const std::string_view was = profiled;
-  if (was.size() <= before.size() + after.size() || !was.starts_with(before) || !was.ends_with(after)) {
-    return false;
-  }
-  const std::string_view value = was.substr(before.size(), was.size() - before.size() - after.size());
-  return std::ranges::all_of(value, [](char letter) {
-    return letter == '_' || (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
-           (letter >= 'A' && letter <= 'Z');
-  });
-}
 
 TrialDecision decide_trial(const TrialQuestion& question) {
   if (!question.settings.tries_batch_sizes()) {
@@ -70,7 +39,7 @@ TrialDecision decide_trial(const TrialQuestion& question) {
   if (batch.measured.has_value() || batch.failed.has_value()) {
     return decision;
   }
-  if (!is_what_was_profiled(question, figures)) {
+  if (!is_profiled_but_for_batch_size(*entry, question.text, *question.entry_point)) {
     decision.kind = Kind::kRefused;
     decision.why = "batch size " + std::to_string(*size) + " is not tried: other code has changed since the profile";
     return decision;

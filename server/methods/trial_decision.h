@@ -38,7 +38,4 @@ struct TrialQuestion {
 
 TrialDecision decide_trial(const TrialQuestion& question);
 
-/// Whether two texts of an entry file are the same but for the value of the batch size, which is `literal` in `now`.
-bool differs_in_batch_size_only(const std::string& profiled, const std::string& now, const source::Span& literal);
-
 }  // namespace ridgeline::methods

@@ -136,6 +136,12 @@ void Workspace::entry_changed(const Entry& entry) {
   refresh_lenses();
 }
 
+void Workspace::phase_changed(const Entry& entry) {
+  if (session_.running() && watches(entry)) {
+    refresh_lenses();
+  }
+}
+
 void Workspace::refresh_lenses() {
   refresh(session_.capabilities().workspace.code_lens_refresh, "workspace/codeLens/refresh");
 }

@@ -50,8 +50,8 @@ class Workspace {
   void reread(const std::string& path);
   /// An entry's figures, staleness, failure or profile has changed: notifies the client.
   void entry_changed(const Entry& entry);
-  /// A profile of the entry has started or ended: its code lenses have changed.
-  void refresh_lenses();
+  /// What a profile of the entry does has changed: its code lenses say so.
+  void phase_changed(const Entry& entry);
 
   /// What a method needs of an open document.
   struct Question {
@@ -94,6 +94,7 @@ class Workspace {
   /// False when it is not waiting any more.
   bool remove(const std::shared_ptr<Waiting>& waiting);
 
+  void refresh_lenses();
   void publish(const std::string& uri);
   void publish_now(const Snapshot& snapshot);
   /// After a pause in the typing.

@@ -129,7 +129,7 @@ base::Task<void> ProfileQueue::run(std::shared_ptr<Job> job) {
     co_return;
   }
   job->state = Job::State::kAnalysing;
-  job->events.progress({"analyse", 1, "Analysing"});
+  job->events.progress({"analyse", 0.95, "Analysing"});
   start_next();
   const auto analyse = [job, finished, plan] {
     return make_or_fail(std::move(*finished), job->request, job->target, plan, job->held.get());

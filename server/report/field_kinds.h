@@ -136,8 +136,8 @@ inline const auto& names_of(analysis::Origin /*any*/) {
   return kNames;
 }
 inline const auto& names_of(analysis::Obstacle /*any*/) {
-  static constexpr std::array<const char*, 7> kNames = {nullptr,       "tooFewSizes",   "tooFast",  "tooLittleMemory",
-                                                        "timeUnknown", "memoryUnknown", "noBalance"};
+  static constexpr std::array<const char*, 8> kNames = {nullptr,       "tooFewSizes",   "tooFast",   "tooLittleMemory",
+                                                        "timeUnknown", "memoryUnknown", "noBalance", "tooFar"};
   return kNames;
 }
 

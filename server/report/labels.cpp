@@ -1,5 +1,7 @@
 #include "report/labels.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "report/units.h"
@@ -17,6 +19,8 @@ using analysis::Profile;
 constexpr double kShownShare = 0.001;  // of the iteration: less is no time worth a label
 
 std::string size(double count) { return bytes(count); }
+
+std::string approximately(const Profile& profile) { return analysis::is_uncertain(profile) ? "≈\u00A0" : ""; }
 
 /// "1.84 of 23.4 GiB": one unit where both have the same.
 std::string of_capacity(std::string text, double capacity) {
@@ -78,15 +82,46 @@ std::string line_label(const analysis::LineCost& line, const Profile& profile, L
   const double part = ratio(line.self_ms, profile.iteration.ms.value);
   const bool has_time = part >= kShownShare && format != LabelFormat::kMemory;
   const bool has_memory = line.peak_bytes > 0 && format != LabelFormat::kTime;
-  const std::string time = has_time ? share(part) + " " + duration(line.self_ms) : "";
+  const std::string time = has_time ? share(part) + " " + approximately(profile) + duration(line.self_ms) : "";
   const std::string memory = has_memory ? size(static_cast<double>(line.peak_bytes)) : "";
   return time + (has_time && has_memory ? " · " : "") + memory;
 }
 
+std::string line_explanation(const analysis::LineCost& line, const Profile& profile) {
+  const double ms = profile.iteration.ms.value;
+  std::string text = fmt::format("{}: {} of the step's time", duration(line.self_ms), share(ratio(line.self_ms, ms)));
+  if (line.total_ms > line.self_ms * (1 + kNegligible)) {
+    text += fmt::format(", {} with what it calls", share(ratio(line.total_ms, ms)));
+  }
+  if (line.peak_bytes > 0) {
+    text += fmt::format(". {}: {} of the peak", size(static_cast<double>(line.peak_bytes)),
+                        share(ratio(static_cast<double>(line.peak_bytes), static_cast<double>(profile.peak_bytes))));
+  }
+  if (analysis::is_uncertain(profile)) {
+    text += fmt::format(". The step took {} to {} (95 % interval): it varies much", duration(profile.iteration.ms.low),
+                        duration(profile.iteration.ms.high));
+  }
+  return text;
+}
+
+std::string change_label(const Profile& before, const Profile& now, bool differs) {
+  if (before.batch_size != now.batch_size || before.iteration.ms.value <= 0) return {};
+  const double faster = 1 - now.iteration.ms.value / before.iteration.ms.value;
+  std::string text = differs ? fmt::format("{} {} ({} before)", share(std::abs(faster)),
+                                           faster > 0 ? "faster" : "slower", duration(before.iteration.ms.value))
+                             : "no change within the noise";
+  const double more = static_cast<double>(now.peak_bytes) - static_cast<double>(before.peak_bytes);
+  if (std::abs(more) > kNegligible * static_cast<double>(before.peak_bytes)) {
+    text += fmt::format(", {} {} at the peak", size(std::abs(more)), more > 0 ? "more" : "less");
+  }
+  return text;
+}
+
 std::string throughput_label(const Profile& profile) {
-  std::string text = throughput_text(profile);
+  std::string text = approximately(profile) + throughput_text(profile);
   if (profile.samples_per_second && profile.max_samples_per_second) {
-    text += fmt::format(" ({} of max {})", share(ratio(*profile.samples_per_second, *profile.max_samples_per_second)),
+    text += fmt::format(" ({} of the maximum {})",
+                        share(ratio(*profile.samples_per_second, *profile.max_samples_per_second)),
                         figure(*profile.max_samples_per_second));
   }
   return text;

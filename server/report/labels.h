@@ -14,8 +14,14 @@ enum class LabelFormat { kTime, kMemory, kBoth };
 /// "36 % 151 ms · 0.40 GiB": the share of the iteration, own time, bytes at the peak; what is nothing is left out.
 std::string line_label(const analysis::LineCost& line, const analysis::Profile& profile, LabelFormat format);
 
-/// "37.9 samples/s (81 % of max 46.8)".
+/// The same with what it is a share of, and with the interval of the iteration time where that is uncertain.
+std::string line_explanation(const analysis::LineCost& line, const analysis::Profile& profile);
+
+/// "37.9 samples/s (81 % of the maximum 46.8)"; with "≈" where the iteration time is uncertain.
 std::string throughput_label(const analysis::Profile& profile);
+/// What a profile shows that the one before it did not: "no change within the noise", "12 % faster (1.36 s before)",
+/// and the peak. Empty when their batch sizes differ. `differs`: whether the times do, by more than noise.
+std::string change_label(const analysis::Profile& before, const analysis::Profile& now, bool differs);
 /// "1.84 of 23.4 GiB".
 std::string memory_label(const analysis::Profile& profile);
 

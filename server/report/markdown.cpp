@@ -19,36 +19,94 @@ using analysis::Profile;
 using protocol::Markdown;
 
 constexpr std::size_t kShownCalls = 5;
+constexpr int kShownCode = 24;  ///< columns of code in a table, so that it fits beside other windows
 
 /// Figures and names of ours in a cell or a sentence.
 Markdown plain(std::string_view text) { return Markdown::text(text); }
 
-/// A table whose first column is text and whose others are figures. Without rows it is empty.
+/// A cell of a table, and the columns that it takes where only the backticks and the addresses of links are hidden.
+struct Cell {
+  Markdown markup;
+  int width = 0;
+};
+
+Cell cell(std::string_view text) {
+  Markdown markup = plain(text);
+  const int width = columns(markup.markup());
+  return {std::move(markup), width};
+}
+
+Cell indented(std::string_view text) {
+  Cell below = cell(text);
+  return {"  " + below.markup, below.width + 2};
+}
+
+Cell code_cell(std::string_view text) {
+  const std::string shown = clip(printable(text), kShownCode);
+  return {Markdown::code(shown), columns(shown)};
+}
+
+/// A table whose first column is text and whose others are figures, aligned in its source, too: some editors show that.
+/// Without rows it is empty.
 class MarkdownTable {
  public:
-  MarkdownTable(std::initializer_list<Markdown::Literal> head) : head_(head.size()), text_("|") {
-    for (const Markdown::Literal name : head) {
-      text_ += " " + Markdown(name) + " |";
+  MarkdownTable(std::initializer_list<std::string_view> head) : widths_(head.size(), kLeastWidth) {
+    std::vector<Cell> cells;
+    for (const std::string_view name : head) cells.push_back(cell(name));
+    add(std::move(cells));
+  }
+
+  void row(Cell name, const std::vector<std::string>& figures) {
+    std::vector<Cell> cells = {std::move(name)};
+    for (const std::string& figure : figures) cells.push_back(cell(figure));
+    add(std::move(cells));
+  }
+  void row(std::string_view name, const std::vector<std::string>& figures) { row(cell(name), figures); }
+
+  bool empty() const { return rows_.size() < 2; }
+
+  Markdown take() const {
+    if (empty()) return {};
+    Markdown text;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      add_row(text, rows_[i]);
+      if (i == 0) add_rule(text);
     }
-    text_ += "\n|---|";
-    for (std::size_t i = 1; i < head_; ++i) text_ += "---:|";
-    text_ += "\n";
+    return text + "\n";
   }
-
-  void row(const Markdown& name, const std::vector<std::string>& figures) {
-    ++rows_;
-    text_ += "| " + name + " |";
-    for (const std::string& figure : figures) text_ += " " + plain(figure) + " |";
-    text_ += "\n";
-  }
-  bool empty() const { return rows_ == 0; }
-
-  Markdown take() const { return empty() ? Markdown() : text_ + "\n"; }
 
  private:
-  std::size_t head_;
-  std::size_t rows_ = 0;
-  Markdown text_;
+  static constexpr int kLeastWidth = 3;
+
+  void add(std::vector<Cell> cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i) widths_[i] = std::max(widths_[i], cells[i].width);
+    rows_.push_back(std::move(cells));
+  }
+  void add_row(Markdown& text, const std::vector<Cell>& cells) const {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const int gap = widths_[i] - cells[i].width;
+      text += "| ";
+      if (i > 0) add_times(text, " ", gap);
+      text += cells[i].markup;
+      if (i == 0) add_times(text, " ", gap);
+      text += " ";
+    }
+    text += "|\n";
+  }
+  void add_rule(Markdown& text) const {
+    for (std::size_t i = 0; i < widths_.size(); ++i) {
+      text += "|-";
+      add_times(text, "-", widths_[i]);
+      text += i == 0 ? Markdown("-") : Markdown(":");
+    }
+    text += "|\n";
+  }
+  static void add_times(Markdown& text, Markdown::Literal sign, int times) {
+    for (int i = 0; i < times; ++i) text += sign;
+  }
+
+  std::vector<int> widths_;
+  std::vector<std::vector<Cell>> rows_;
 };
 
 /// Phases below a row: those of at least `least` ms.
@@ -57,7 +115,7 @@ void phase_rows(MarkdownTable& table, const analysis::ByPhase& by_phase, double 
   for (const double ms : by_phase) shown += ms > least ? 1 : 0;
   for (std::size_t i = 0; i < analysis::kPhaseCount && shown > 1; ++i) {
     if (by_phase[i] > least) {
-      table.row("  " + plain(analysis::kPhaseNames[i]), {duration(by_phase[i]), share(ratio(by_phase[i], whole_ms))});
+      table.row(indented(analysis::kPhaseNames[i]), {duration(by_phase[i]), share(ratio(by_phase[i], whole_ms))});
     }
   }
 }
@@ -65,7 +123,7 @@ void phase_rows(MarkdownTable& table, const analysis::ByPhase& by_phase, double 
 Markdown memory_table(const Cost& cost) {
   MarkdownTable table({"memory at the peak", ""});
   const auto add = [&](std::string_view name, std::uint64_t count) {
-    if (count > 0) table.row(plain(name), {bytes(static_cast<double>(count))});
+    if (count > 0) table.row(name, {bytes(static_cast<double>(count))});
   };
   add("all", cost.peak_bytes);
   add("weights", cost.weights_bytes);
@@ -74,16 +132,14 @@ Markdown memory_table(const Cost& cost) {
   return table.take();
 }
 
-Markdown name_of(const Node& node) {
-  return code_span(node.type.empty() ? node.name : node.name + " (" + node.type + ")");
-}
+std::string name_of(const Node& node) { return node.type.empty() ? node.name : node.name + " (" + node.type + ")"; }
 
 Markdown calls_table(const std::vector<const Node*>& nodes, double whole_ms) {
   if (nodes.size() < 2) return {};
-  MarkdownTable table({"calls", "time", "share", "memory"});
+  MarkdownTable table({"calls", "time", "of the step", "memory"});
   for (std::size_t i = 0; i < std::min(kShownCalls, nodes.size()); ++i) {
-    table.row(name_of(*nodes[i]), {duration(nodes[i]->ms), share(ratio(nodes[i]->ms, whole_ms)),
-                                   bytes(static_cast<double>(nodes[i]->peak_bytes))});
+    table.row(code_cell(name_of(*nodes[i])), {duration(nodes[i]->ms), share(ratio(nodes[i]->ms, whole_ms)),
+                                              bytes(static_cast<double>(nodes[i]->peak_bytes))});
   }
   Markdown text = table.take();
   if (nodes.size() > kShownCalls) {
@@ -92,13 +148,31 @@ Markdown calls_table(const std::vector<const Node*>& nodes, double whole_ms) {
   return text;
 }
 
-/// "fitted: 9.1 ms per sample + 5 ms".
-Markdown model_text(const Profile& profile, const std::vector<analysis::Piece>* model) {
-  if (model == nullptr || model->empty() || !profile.time_model || profile.time_model->samples < 3) return {};
+Markdown below_table(const std::vector<LineBelow>& lines, double whole_ms) {
+  MarkdownTable table({"costliest lines below", "time", "of the step"});
+  for (const LineBelow& line : lines) {
+    const Cell place = cell(line.place);
+    const Cell code = code_cell(line.text);
+    table.row(Cell{Markdown::link(place.markup, line.uri) + " " + code.markup, place.width + 1 + code.width},
+              {duration(line.ms), share(ratio(line.ms, whole_ms))});
+  }
+  return table.take();
+}
+
+/// "9.1 ms for each further sample; 5 ms for any batch", as in the text report. A cost that grows faster than the batch
+/// has no part for any batch; one that is negligible has nothing to say.
+Markdown model_text(const Profile& profile, const Cost& cost) {
+  const std::vector<analysis::Piece>* model = cost.model;
+  if (model == nullptr || model->empty() || !profile.time_model || profile.time_model->samples < 3 ||
+      cost.self_ms <= kNegligible * profile.iteration.ms.value) {
+    return {};
+  }
   const analysis::Piece& piece = piece_at(*model, profile.batch_size);
-  return plain(fmt::format("{} per sample {} {} for any batch", duration(piece.slope), piece.intercept < 0 ? "−" : "+",
-                           duration(std::abs(piece.intercept)))) +
-         "\n";
+  std::string text = piece.slope > 0 ? duration(piece.slope) + " for each further sample" : "";
+  if (piece.intercept > kNegligible * cost.self_ms) {
+    text += (text.empty() ? "" : "; ") + duration(piece.intercept) + " for any batch";
+  }
+  return text.empty() ? Markdown() : plain(text) + "\n";
 }
 
 Markdown title(const Profile& profile, const Markdown& name, double calls) {
@@ -115,14 +189,14 @@ Markdown cost_markdown(const Profile& profile, const Cost& cost) {
   const double whole = profile.iteration.ms.value;
   Markdown text = title(profile, cost.title.empty() ? Markdown() : code_span(cost.title), cost.calls);
   const bool has_parent = cost.parent != nullptr && cost.parent->ms > 0 && cost.parent->ms < 0.999 * whole;
-  MarkdownTable table({"", "time", "share"});
-  table.row(Markdown("self"), {duration(cost.self_ms), share(ratio(cost.self_ms, whole))});
+  MarkdownTable table({"", "time", "of the step"});
+  table.row("self", {duration(cost.self_ms), share(ratio(cost.self_ms, whole))});
   phase_rows(table, cost.self_by_phase, whole, kNegligible * cost.self_ms);
   if (cost.total_ms > cost.self_ms * (1 + kNegligible)) {
-    table.row(Markdown("total"), {duration(cost.total_ms), share(ratio(cost.total_ms, whole))});
+    table.row("total", {duration(cost.total_ms), share(ratio(cost.total_ms, whole))});
   }
   const auto on_device = [&](std::string_view label, double ms) {
-    if (profile.device && ms > 0) table.row(plain(label), {duration(ms), share(ratio(ms, whole))});
+    if (profile.device && ms > 0) table.row(label, {duration(ms), share(ratio(ms, whole))});
   };
   on_device("on the device", cost.device.ms);
   on_device("copies alone", cost.device.copy_ms);
@@ -130,9 +204,10 @@ Markdown cost_markdown(const Profile& profile, const Cost& cost) {
   text += table.take();
   if (has_parent) {
     text += plain(share(ratio(std::max(cost.total_ms, cost.self_ms), cost.parent->ms))) + " of " +
-            name_of(*cost.parent) + "\n\n";
+            code_span(name_of(*cost.parent)) + "\n\n";
   }
-  text += memory_table(cost) + calls_table(cost.inside, whole) + model_text(profile, cost.model);
+  text +=
+      memory_table(cost) + below_table(cost.below, whole) + calls_table(cost.inside, whole) + model_text(profile, cost);
   return text;
 }
 
@@ -153,12 +228,12 @@ Markdown module_markdown(const Profile& profile, const std::vector<const Node*>&
   std::ranges::stable_sort(sorted, std::greater{}, &Node::ms);
   const Node& first = *sorted.front();
   Markdown text = title(profile, code_span(first.type.empty() ? first.name : first.type), calls);
-  MarkdownTable table({"", "time", "share"});
-  table.row(Markdown("total"), {duration(ms), share(ratio(ms, whole))});
+  MarkdownTable table({"", "time", "of the step"});
+  table.row("total", {duration(ms), share(ratio(ms, whole))});
   phase_rows(table, by_phase, whole, kNegligible * ms);
   text += table.take();
   MarkdownTable memory({"memory at the peak", ""});
-  if (peak > 0) memory.row(Markdown("with all inside"), {bytes(peak)});
+  if (peak > 0) memory.row("with all inside", {bytes(peak)});
   return text + memory.take() + calls_table(sorted, whole);
 }
 
@@ -170,15 +245,15 @@ Markdown batch_markdown(const analysis::BatchPrediction& batch, const std::strin
   if (batch.failed) {
     text += plain(batch.failed->message) + "\n\n";
   } else if (batch.measured) {
-    table.row(Markdown("throughput"), {figure(batch.measured->samples_per_second) + " samples/s"});
-    table.row(Markdown("iteration"), {duration(batch.measured->ms.value)});
-    table.row(Markdown("peak memory"), {bytes(static_cast<double>(batch.measured->peak_bytes))});
+    table.row("throughput", {figure(batch.measured->samples_per_second) + " samples/s"});
+    table.row("iteration", {duration(batch.measured->ms.value)});
+    table.row("peak memory", {bytes(static_cast<double>(batch.measured->peak_bytes))});
   } else {
     if (batch.samples_per_second) {
-      table.row(Markdown("throughput"), {estimated(*batch.samples_per_second, figure) + " samples/s"});
+      table.row("throughput", {estimated(*batch.samples_per_second, figure) + " samples/s"});
     }
-    if (batch.ms) table.row(Markdown("iteration"), {estimated(*batch.ms, duration)});
-    if (batch.peak_bytes) table.row(Markdown("peak memory"), {estimated(*batch.peak_bytes, bytes)});
+    if (batch.ms) table.row("iteration", {estimated(*batch.ms, duration)});
+    if (batch.peak_bytes) table.row("peak memory", {estimated(*batch.peak_bytes, bytes)});
   }
   text += table.take();
   if (batch.measured && batch.measured->machine_changed) {
@@ -196,7 +271,7 @@ void add_throughput_and_memory(MarkdownTable& table, const Profile& profile) {
                               share(ratio(*profile.samples_per_second, *profile.max_samples_per_second)),
                               figure(*profile.max_samples_per_second));
   }
-  table.row(Markdown("throughput"), {throughput});
+  table.row("throughput", {throughput});
   std::string peak = peak_text(profile);
   if (profile.peak_known && profile.capacity_bytes > 0) {
     peak +=
@@ -204,21 +279,21 @@ void add_throughput_and_memory(MarkdownTable& table, const Profile& profile) {
                     share(ratio(static_cast<double>(profile.peak_bytes), static_cast<double>(profile.capacity_bytes))),
                     bytes(static_cast<double>(profile.capacity_bytes)));
   }
-  table.row(Markdown("peak memory"), {peak});
+  table.row("peak memory", {peak});
 }
 
 Markdown phases_and_categories(const Profile& profile) {
   const double whole = profile.iteration.ms.value;
-  MarkdownTable phases({"phase", "time", "share"});
+  MarkdownTable phases({"phase", "time", "of the step"});
   for (std::size_t i = 0; i < analysis::kPhaseCount; ++i) {
     const double ms = profile.iteration.by_phase[i];
-    if (ms > kNegligible * whole) phases.row(plain(analysis::kPhaseNames[i]), {duration(ms), share(ratio(ms, whole))});
+    if (ms > kNegligible * whole) phases.row(analysis::kPhaseNames[i], {duration(ms), share(ratio(ms, whole))});
   }
-  MarkdownTable categories({"at the peak", "memory", "share"});
+  MarkdownTable categories({"at the peak", "memory", "of the peak"});
   for (std::size_t i = 0; i < analysis::kCategoryCount; ++i) {
     const auto part = static_cast<double>(profile.by_category[i]);
     const double of_peak = ratio(part, static_cast<double>(profile.peak_bytes));
-    if (of_peak > kNegligible) categories.row(plain(analysis::kCategoryLabels[i]), {bytes(part), share(of_peak)});
+    if (of_peak > kNegligible) categories.row(analysis::kCategoryLabels[i], {bytes(part), share(of_peak)});
   }
   return phases.take() + categories.take();
 }
@@ -230,15 +305,15 @@ Markdown summary_markdown(const Profile& profile, const analysis::Outlook& outlo
   MarkdownTable table({"", ""});
   add_throughput_and_memory(table, profile);
   if (profile.device) {
-    table.row(Markdown("device busy"),
+    table.row("device busy",
               {fmt::format("{} with kernels, {} with copies alone", share(ratio(profile.device->kernel_ms, whole)),
                            share(ratio(profile.device->copy_ms, whole)))});
   }
-  table.row(Markdown("iteration"),
+  table.row("iteration",
             {fmt::format("{} ± {}", duration(whole),
                          share(ratio((profile.iteration.ms.high - profile.iteration.ms.low) / 2, whole)))});
   Markdown text = title(profile, {}, 0) + table.take() + phases_and_categories(profile);
-  if (outlook.fits.batch) {
+  if (outlook.fits.batch && outlook.fits.obstacle == analysis::Obstacle::kNone) {
     text += plain(fmt::format("largest batch that fits: {}{}", outlook.fits.batch->batch_size,
                               outlook.fits.batch->extrapolated ? " (extrapolated)" : "")) +
             "\n\n";

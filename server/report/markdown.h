@@ -16,6 +16,14 @@ namespace ridgeline::report {
 /// A code span that shows exactly `text`, on one line, at most `width` columns.
 protocol::Markdown code_span(std::string_view text, int width = 60);
 
+/// A line that a part of the code leads to.
+struct LineBelow {
+  std::string place;  ///< "net.py:42"
+  std::string uri;    ///< of the line; empty: unknown
+  std::string text;   ///< of the line
+  double ms = 0;
+};
+
 /// What a part of the code costs, whatever the part is.
 struct Cost {
   std::string title;  ///< as in the source: "self.conv2", "Net.forward"
@@ -30,6 +38,7 @@ struct Cost {
   analysis::LineDeviceCost device{};
   const analysis::Node* parent = nullptr;               ///< that the share is of, beside the iteration's; may be null
   std::vector<const analysis::Node*> inside;            ///< calls of modules and operations, most time first
+  std::vector<LineBelow> below;                         ///< the costliest lines that it leads to, most time first
   const std::vector<analysis::Piece>* model = nullptr;  ///< of self_ms; may be null
 };
 

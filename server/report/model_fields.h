@@ -265,7 +265,8 @@ void fields(Io& io, analysis::Answer& answer) {
   io("obstacle", answer.obstacle,
      "Why there is no answer, or a figure of it is null: fewer than two batch sizes were sampled; no batch size gives "
      "that throughput; even the smallest needs more memory; the time model, or the memory model, cannot be trusted "
-     "there; no batch size has so many activations. Null when there is an answer.");
+     "there; no batch size has so many activations; the answer holds, and larger ones are too far from what was "
+     "sampled. Null when there is an answer.");
 }
 
 }  // namespace ridgeline::report

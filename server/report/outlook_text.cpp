@@ -167,6 +167,10 @@ void outlook_text(Page& page, const Profile& profile, const Outlook& outlook) {
     add("fits", fmt::format("a batch of {} is the largest that fits into {}", fits.batch_size,
                             unbroken(bytes(static_cast<double>(profile.capacity_bytes)))) +
                     beyond(fits));
+  } else if (outlook.fits.batch && outlook.fits.obstacle == analysis::Obstacle::kTooFar) {
+    add("fits",
+        fmt::format("a batch of {} fits into {}; larger ones are too far from what was sampled",
+                    outlook.fits.batch->batch_size, unbroken(bytes(static_cast<double>(profile.capacity_bytes)))));
   }
   if (timed) {
     add("grows", growth_text(profile));

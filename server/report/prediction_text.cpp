@@ -146,7 +146,7 @@ void figures(Page& page, const Answer& answer, const BatchPrediction& batch) {
   };
   page.line(left("", kBeside + value_width + 2) + page.dim("95 % INTERVAL"));
   row("batch size", std::to_string(batch.batch_size), "",
-      batch.extrapolated ? "extrapolated (from " + sampled_text(answer) + ")" + bound_text(batch) : "");
+      batch.extrapolated ? "extrapolated from " + sampled_text(answer) + bound_text(batch) : "");
   for (const FigureRow& line : rows) row(line.label, line.value, line.interval, line.note);
   if (batch.by_category) {
     std::vector<Item> items;
@@ -172,6 +172,8 @@ std::string_view way_out(Obstacle obstacle) {
       return " Name more with --batch-sizes.";
     case Obstacle::kTimeUnknown:
       return " Sample more with --batch-sizes, or measure longer with --time-budget.";
+    case Obstacle::kTooFar:
+      return " Sample larger ones with --batch-sizes.";
     case Obstacle::kMemoryUnknown:
       return " Sample more with --batch-sizes.";
     default:
@@ -190,6 +192,11 @@ std::string obstacle_text(const Answer& answer) {
       return fmt::format("The profile sampled {} only, and two are needed for a line.", sampled_text(answer));
     case Obstacle::kNoBalance:
       return "At no batch size do the activations at the peak take as many bytes as the weights.";
+    case Obstacle::kTooFar:
+      return fmt::format(
+          "A batch of {} needs at most {}. Larger ones are not answered for: the profile sampled {}, which is too far "
+          "away.",
+          answer.batch ? answer.batch->batch_size : 0, bytes(wanted), sampled_text(answer));
     case Obstacle::kTooFast:
       return fmt::format("No batch size gives {} samples/s{}.", figure(wanted),
                          answer.max_samples_per_second

@@ -193,6 +193,14 @@ EXCEPTIONS = {
     ),
     "recursion": Bad(entry(step="def f(): f()  # here\nf()"), "exception", ("RecursionError",)),
     "interrupt": Bad(entry(step="raise KeyboardInterrupt  # here"), "exception", ("KeyboardInterrupt",)),
+    "inputs of any batch size": Bad(
+        entry(inputs="return (torch.randn(4, 8),)  # here"),
+        "",
+        check=warned("The inputs take the same memory at every batch size", "(entry.py:", "seems to ignore batch_size"),
+    ),
+    "no backward": Bad(
+        entry().replace(".sum().backward()", ".sum()"), "", check=warned("The iteration has no backward pass")
+    ),
     "words that raise": Bad(
         entry(
             top="class Evil(Exception):\n    def __str__(self): raise ValueError\n    __repr__ = __str__",
@@ -394,6 +402,8 @@ WHOLE_TOO = {
     "chain",
     "words that are no Unicode",
     "at other batch sizes",
+    "inputs of any batch size",
+    "no backward",
     "while it is timed",
     "out of memory at the user's batch size",
     "out of memory at every batch size",

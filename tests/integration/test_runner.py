@@ -25,9 +25,21 @@ from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.failure import Failure, is_out_of_memory
 from ridgeline_runner.fitting import Growth, MemoryFit, find_growth, first_half_within
 from ridgeline_runner.recorder import class_lines
-from ridgeline_runner.samples import Sampled, recorded_iterations
+from ridgeline_runner.rounds import rounds_done
+from ridgeline_runner.samples import MIN_ROUNDS, Sampled, recorded_iterations
 from ridgeline_runner.sources import imported_files
 from ridgeline_runner.training_step import TrainingStep
+
+
+def test_progress_waits_for_the_rounds_however_long_they_take() -> None:
+    sampled = [Sampled(8), Sampled(16)]
+    assert rounds_done(sampled) == 0
+    for done in range(1, MIN_ROUNDS + 1):
+        sampled[0].round_medians_ns.append(1.0)
+        assert rounds_done(sampled) == done / (2 * MIN_ROUNDS)
+    sampled[0].round_medians_ns.append(1.0)
+    sampled[1].round_medians_ns += [1.0] * MIN_ROUNDS
+    assert rounds_done(sampled) == 1
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from ridgeline_runner.channel import ChannelClosed
 from ridgeline_runner.failure import summary
 from ridgeline_runner.processors import ClockWatch
 from ridgeline_runner.reporter import Reporter
-from ridgeline_runner.samples import Sampled, due, round_seconds
+from ridgeline_runner.samples import MIN_ROUNDS, Sampled, due, round_seconds
 from ridgeline_runner.training_step import TrainingStep
 
 
@@ -54,7 +54,7 @@ class Rounds:
             self._step.device.sample()
             seconds_left = deadline - perf_counter()
             spent = 1 - seconds_left / self._budget.seconds
-            reporter.progress("time", 0.5 + 0.5 * min(1.0, spent), "Timing the bare step")
+            reporter.progress("time", 0.5 + 0.45 * min(spent, rounds_done(sampled)), "Timing the bare step")
             if not all(s.enough_rounds for s in sampled):
                 continue
             largest = self._budget.largest(sampled, reporter.skipped)
@@ -111,3 +111,8 @@ class Rounds:
             f"{count} {'iteration' if count == 1 else 'iterations'} before that."
         )
         self._reporter.batch_size = None
+
+
+def rounds_done(sampled: list[Sampled]) -> float:
+    """The share of the rounds that the run has to wait for, however long they take: the time may be spent before."""
+    return sum(min(len(s.round_medians_ns), MIN_ROUNDS) for s in sampled) / (MIN_ROUNDS * len(sampled))

@@ -45,25 +45,42 @@ std::optional<int> first_in_pieces(const std::vector<Piece>& pieces, const Batch
   return std::nullopt;
 }
 
+/// The smallest batch size that was measured to give `wanted` samples per second, or that the time model says to and
+/// that was not measured: a measurement outranks the model.
+std::optional<int> smallest_with(const Predictor& predictor, double wanted) {
+  const auto& pieces = predictor.time->pieces;
+  const std::vector<MeasuredRate> measured = measured_rates(predictor);
+  const auto by_model = [&](int batch_size) {
+    const double ms = value_at(pieces, batch_size);
+    return ms > 0 && batch_size * 1000.0 / ms >= wanted;
+  };
+  // B / (aB + b) rises with B where b is positive.
+  const auto rises = [&](std::size_t piece) { return pieces[piece].intercept >= 0; };
+  const auto enough = std::ranges::find_if(measured, [&](const auto& one) { return one.samples_per_second >= wanted; });
+  BatchRange range = time_range(predictor);
+  for (;;) {
+    const auto found = first_in_pieces(pieces, range, by_model, rises);
+    if (enough != measured.end() && (!found.has_value() || enough->batch_size <= *found)) {
+      return enough->batch_size;
+    }
+    if (!found.has_value() || std::ranges::find(measured, *found, &MeasuredRate::batch_size) == measured.end()) {
+      return found;
+    }
+    range.low = *found + 1;  // it was measured, and gives less
+  }
+}
+
 void answer_throughput(const Predictor& predictor, double wanted, Answer& answer) {
   if (!predictor.time.has_value()) {
     answer.obstacle = Obstacle::kTooFewSizes;
     return;
   }
-  const auto& pieces = predictor.time->pieces;
   // What predict_batch() says of a batch size is enough for that batch size, however it was rounded.
   constexpr double kRounding = 1e-12;
-  const auto enough = [&](int batch_size) {
-    const double ms = value_at(pieces, batch_size);
-    return ms > 0 && batch_size * 1000.0 / ms >= wanted * (1 - kRounding);
-  };
-  // B / (aB + b) rises with B where b is positive.
-  const auto found = first_in_pieces(pieces, time_range(predictor), enough,
-                                     [&](std::size_t piece) { return pieces[piece].intercept >= 0; });
-  if (found.has_value()) {
+  if (const auto found = smallest_with(predictor, wanted * (1 - kRounding))) {
     answer.batch = predict_batch(predictor, *found);
   } else {
-    answer.obstacle = pieces.back().slope > 0 ? Obstacle::kTooFast : Obstacle::kTimeUnknown;
+    answer.obstacle = predictor.time->pieces.back().slope > 0 ? Obstacle::kTooFast : Obstacle::kTimeUnknown;
   }
 }
 
@@ -105,6 +122,15 @@ void answer_device_memory(const Predictor& predictor, double wanted, Answer& ans
   } else {
     answer.least = predict_batch(predictor, 1);
     answer.obstacle = Obstacle::kTooLittleMemory;
+  }
+}
+
+/// What is known of memory does not reach any number of times as far as what was sampled.
+void stay_near(const Predictor& predictor, Answer& answer) {
+  const std::int64_t farthest = std::int64_t{kFarthest} * sampled_range(predictor).high;
+  if (answer.batch.has_value() && farthest > 0 && answer.batch->batch_size > farthest) {
+    answer.batch = predict_batch(predictor, static_cast<int>(farthest));
+    answer.obstacle = Obstacle::kTooFar;
   }
 }
 
@@ -186,6 +212,7 @@ Answer answer(const Predictor& predictor, const Question& question) {
       break;
     case Quantity::kMemory:
       answer_memory(predictor, question.value, answer);
+      stay_near(predictor, answer);
       break;
     case Quantity::kThroughputShare:
       answer_throughput_share(predictor, question.value, answer);
@@ -208,13 +235,12 @@ Answer answer(const Predictor& predictor, const Question& question) {
 
 std::vector<int> batch_size_ladder(const Predictor& predictor) {
   constexpr int kSteps = 64;  // to twice a batch size
-  constexpr int kBeyondSampled = 64;
   const auto capacity = static_cast<double>(predictor.capacity_bytes);
   const Answer fits = capacity > 0 ? answer(predictor, {Quantity::kMemory, capacity}) : Answer{};
   const bool bounded = fits.batch.has_value() && fits.obstacle == Obstacle::kNone;
   const int known = bounded ? fits.batch->batch_size : sampled_range(predictor).high;
   const int most =
-      static_cast<int>(std::min<std::int64_t>(kMaxBatchSize, std::int64_t{known} * (bounded ? 2 : kBeyondSampled)));
+      static_cast<int>(std::min<std::int64_t>(kMaxBatchSize, std::int64_t{known} * (bounded ? 2 : kFarthest)));
   std::vector<int> ladder;
   for (int size = 1; size <= most; size += std::max(1, size / kSteps)) {
     ladder.push_back(size);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "analysis/memory/allocator_model.h"
 #include "analysis/memory/peak_model.h"
@@ -105,6 +106,15 @@ Estimate throughput_of(const Estimate& ms, int batch_size) {
   return estimate;
 }
 
+std::optional<std::array<double, kCategoryCount>> categories_at(const Predictor& predictor, int batch_size) {
+  if (!predictor.peaks.has_value() || predictor.peaks->parts.empty()) {
+    return std::nullopt;
+  }
+  return peak_by_category(*predictor.peaks, batch_size);
+}
+
+}  // namespace
+
 std::optional<Measurement> measured_at(const Predictor& predictor, int batch_size) {
   const auto checked =
       std::ranges::find(predictor.checks, batch_size, [](const Check& one) { return one.time.batch_size; });
@@ -121,14 +131,21 @@ std::optional<Measurement> measured_at(const Predictor& predictor, int batch_siz
   return Measurement{time->ms, 1000.0 * batch_size / time->ms.value, memory->peak_bytes};
 }
 
-std::optional<std::array<double, kCategoryCount>> categories_at(const Predictor& predictor, int batch_size) {
-  if (!predictor.peaks.has_value() || predictor.peaks->parts.empty()) {
-    return std::nullopt;
+std::vector<MeasuredRate> measured_rates(const Predictor& predictor) {
+  std::map<int, double> by_size;
+  const auto add = [&](const TimeSample& sample) {
+    if (sample.ms.value > 0) {
+      by_size[sample.batch_size] = 1000.0 * sample.batch_size / sample.ms.value;
+    }
+  };
+  std::ranges::for_each(predictor.time_samples, add);
+  std::ranges::for_each(predictor.checks, add, &Check::time);
+  std::vector<MeasuredRate> rates;
+  for (const auto& [batch_size, samples_per_second] : by_size) {
+    rates.push_back({batch_size, samples_per_second});
   }
-  return peak_by_category(*predictor.peaks, batch_size);
+  return rates;
 }
-
-}  // namespace
 
 void fit_models(Profile& profile) {
   std::ranges::sort(profile.time_samples, {}, &TimeSample::batch_size);
@@ -235,17 +252,26 @@ std::optional<double> greatest_throughput(const Predictor& predictor) {
     return std::nullopt;
   }
   const BatchRange range = time_range(predictor);
+  const std::vector<MeasuredRate> measured = measured_rates(predictor);
   std::optional<double> greatest;
   const auto offer = [&](double rate) {
     if (std::isfinite(rate) && rate > 0) {
       greatest = std::max(greatest.value_or(0), rate);
     }
   };
+  const auto offer_model = [&](int batch_size) {
+    if (std::ranges::find(measured, batch_size, &MeasuredRate::batch_size) == measured.end()) {
+      offer(batch_size * 1000.0 / value_at(predictor.time->pieces, batch_size));
+    }
+  };
+  for (const MeasuredRate& one : measured) {
+    offer(one.samples_per_second);
+  }
   // Within a piece throughput rises or falls throughout: the greatest is at an end of one.
-  offer(range.low * 1000.0 / value_at(predictor.time->pieces, range.low));
+  offer_model(range.low);
   for (const Piece& piece : predictor.time->pieces) {
     if (range.contains(piece.from_batch)) {
-      offer(piece.from_batch * 1000.0 / value_at(predictor.time->pieces, piece.from_batch));
+      offer_model(piece.from_batch);
     }
   }
   const Piece& last = predictor.time->pieces.back();

@@ -56,6 +56,17 @@ BatchRange memory_range(const Predictor& predictor);
 /// Whether this batch size, or a smaller one, ran out of memory when it was run, and this one was not measured.
 bool ran_out_of_memory(const Predictor& predictor, int batch_size);
 
+/// What was measured at a batch size: what ran after the profile, else the profile's own measurement.
+std::optional<Measurement> measured_at(const Predictor& predictor, int batch_size);
+
+/// Samples per second of a batch size that ran.
+struct MeasuredRate {
+  int batch_size = 0;
+  double samples_per_second = 0;
+};
+/// Of all batch sizes that ran, ascending.
+std::vector<MeasuredRate> measured_rates(const Predictor& predictor);
+
 /// What the models say of one batch size, from 1 to kMaxBatchSize: each figure where its model can be believed. The
 /// ledger can be used anywhere. Beyond twice the largest sampled size a time is only known to be at least so long, and
 /// a peak is exact up to there and down to half of the smallest, if every allocation was seen to be linear. With what
@@ -66,8 +77,8 @@ BatchPrediction predict_batch(const Predictor& predictor, int batch_size);
 /// not fit, what it would on a device without a limit. A replay of the step: milliseconds. Nothing without a device.
 void add_reserved(const Predictor& predictor, BatchPrediction& batch);
 
-/// The most that the time model gives at any batch size where it can be believed, samples per second; nothing when time
-/// does not grow with the batch.
+/// The most that was measured, or that the time model gives at any other batch size where it can be believed, samples
+/// per second; nothing when time does not grow with the batch.
 std::optional<double> greatest_throughput(const Predictor& predictor);
 
 }  // namespace ridgeline::analysis

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analysis/prediction/predictor.h"
+#include "analysis/time/noise.h"
 
 namespace ridgeline::analysis {
 
@@ -24,8 +25,6 @@ constexpr double kTrialIterations = 12;
 constexpr double kReferenceIterations = 20;
 /// The peak of the same step hardly differs between two runs; a step whose peak does is another one.
 constexpr double kSamePeak = 0.05;
-/// A difference of two runs below this is noise on any machine.
-constexpr double kLeastChange = 0.02;
 
 double upper_end(const Estimate& estimate) {
   if (!estimate.interval.has_value()) {
@@ -48,11 +47,6 @@ double longest_iteration(const Profile& profile, const BatchPrediction& batch) {
   return longest;
 }
 
-const TimeSample* sample_of(const Profile& profile, int batch_size) {
-  const auto found = std::ranges::find(profile.time_samples, batch_size, &TimeSample::batch_size);
-  return found == profile.time_samples.end() || found->ms.value <= 0 ? nullptr : &*found;
-}
-
 double lower_width(const Measured& ms) { return (ms.value - ms.low) / ms.value; }
 double upper_width(const Measured& ms) { return (ms.high - ms.value) / ms.value; }
 
@@ -62,12 +56,6 @@ Measured scaled(const Measured& a, const Measured& b, const Measured& c) {
   const double low = std::hypot(lower_width(a), lower_width(b), upper_width(c));
   const double high = std::hypot(upper_width(a), upper_width(b), lower_width(c));
   return {value, value * std::max(0.0, 1 - low), value * (1 + high)};
-}
-
-bool differ(const TimeSample& a, const TimeSample& b) {
-  const double widths = std::hypot(lower_width(a.ms) + upper_width(a.ms), lower_width(b.ms) + upper_width(b.ms)) / 2;
-  const double noise = std::max({kLeastChange, widths, a.aa_noise, b.aa_noise});
-  return std::abs(a.ms.value / b.ms.value - 1) > noise;
 }
 
 }  // namespace
@@ -136,6 +124,7 @@ base::Result<Profile> with_trial(const Profile& profile, const Profile& trial, i
   std::erase_if(known.skipped, [&](const Skipped& one) { return same(one.batch_size); });
   known.checks.push_back(check);
   std::ranges::sort(known.checks, {}, [](const Check& one) { return one.time.batch_size; });
+  known.max_samples_per_second = greatest_throughput(make_predictor(known));
   return known;
 }
 

@@ -74,6 +74,9 @@ inline std::optional<double> needed_bytes(const BatchPrediction& batch) {
   return batch.reserved_bytes.has_value() ? batch.reserved_bytes : best_peak_bytes(batch);
 }
 
+/// Times the largest sampled batch size: nothing is recommended beyond.
+inline constexpr int kFarthest = 256;
+
 /// Why there is no batch size for an answer, or a figure of it is missing.
 enum class Obstacle : std::uint8_t {
   kNone,
@@ -82,7 +85,8 @@ enum class Obstacle : std::uint8_t {
   kTooLittleMemory,  ///< `least` needs more, and nothing is known to need less
   kTimeUnknown,      ///< the time model cannot be believed there: see predict_batch()
   kMemoryUnknown,    ///< likewise
-  kNoBalance         ///< no batch size has so many activations
+  kNoBalance,        ///< no batch size has so many activations
+  kTooFar            ///< the answer holds, and larger ones are more than kFarthest times the largest sampled size
 };
 
 struct Answer {

@@ -388,4 +388,12 @@ struct Profile {
   Node breakdown;
 };
 
+/// The width of the interval as a part of the value; 0 where there is no value.
+inline double relative_width(const Measured& measured) {
+  return measured.value > 0 ? (measured.high - measured.low) / measured.value : 0;
+}
+
+/// Whether the iteration time is shown as uncertain ("≈"): its 95 % interval is more than 10 % wide.
+inline bool is_uncertain(const Profile& profile) { return relative_width(profile.iteration.ms) > 0.1; }
+
 }  // namespace ridgeline::analysis

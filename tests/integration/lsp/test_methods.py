@@ -83,14 +83,27 @@ def test_hover_of_a_line(profiled: Profiled) -> None:
     words = found["contents"]["value"]
     assert found["contents"]["kind"] == "markdown"
     assert "in one iteration, batch 64" in words
-    for part in ("| self |", "forward", "backward"):
+    for part in ("| self ", "forward", "backward"):
         assert part in words
+
+
+def test_hover_of_a_call_leads_on(profiled: Profiled) -> None:
+    editor, document, _ = profiled
+    uri = document["textDocument"]["uri"]
+    line = editor.line_of(uri, "logits = model(images)")
+    found = editor.ask("textDocument/hover", document | {"position": {"line": line, "character": 20}})
+    text = found["contents"]["value"]
+    assert "costliest lines below" in text and "for each further sample" not in text
+    places = re.findall(r"\[entry\.py:(\d+)\]\((.*)#L(\d+)\)", text)
+    assert 0 < len(places) <= 3 and all(there == uri and shown == linked for shown, there, linked in places)
+    first = editor.texts[uri].splitlines()[int(places[0][0]) - 1]
+    assert "self.fc" in first or "self.relu" in first
 
 
 @pytest.mark.parametrize(
     ("words", "inside", "expected"),
     [
-        ("def input_provider", "input_provider", "| throughput |"),
+        ("def input_provider", "input_provider", "| throughput "),
         ("class MLP", "MLP", "**`MLP`**"),
         ("def forward", "forward", "forward`**"),
     ],
@@ -336,6 +349,42 @@ def test_a_whole_session(editor: Editor) -> None:
     editor.save(entry)
     assert editor.settled()["state"] == "ready"
     editor.until(lambda: not any(d["severity"] == 1 for d in editor.diagnostics[uri]))
+
+
+def test_a_save_of_another_batch_size_runs_nothing(editor: Editor) -> None:
+    editor.configure(tryBatchSizes=False)
+    entry = editor.folder / "entry.py"
+    document = editor.open(entry)
+    made = editor.ask("ridgeline/profile", document)
+    titles = lambda: [lens["command"]["title"] for lens in editor.ask("textDocument/codeLens", document)]  # noqa: E731
+    assert titles()[0] == "▷ Profile"
+    editor.changes.clear()
+    for old, new in (("64", "48"), ("48", "80"), ("80", "64")):
+        editor.type_over(entry.as_uri(), f"batch_size: int = {old}", f"batch_size: int = {new}")
+        editor.save(entry)
+        assert titles()[0] == ("▷ Profile" if new == "64" else f"▷ Profile with {new}")
+    assert editor.ask("ridgeline/summary", document)["profileId"] == made["profileId"]
+
+    # Once another character changes, the whole is profiled.
+    editor.type_over(entry.as_uri(), "batch_size: int = 64", "batch_size: int = 48")
+    editor.save(entry)
+    editor.type_over(entry.as_uri(), "batch_size: int = 48", "batch_size: int = 48,")
+    editor.save(entry)
+    assert editor.settled()["state"] == "ready"
+    summary = editor.ask("ridgeline/summary", document)
+    assert summary["batchSize"] == 48 and summary["change"] == ""
+
+
+def test_a_save_says_what_it_changed(editor: Editor) -> None:
+    entry = editor.folder / "entry.py"
+    document = editor.open(entry)
+    assert editor.ask("ridgeline/profile", document)["change"] == ""
+    editor.type_over(entry.as_uri(), "def forward(self, ", "def forward(self,  ")
+    editor.save(entry)
+    assert editor.settled()["state"] == "ready"
+    summary = editor.ask("ridgeline/summary", document)
+    assert re.fullmatch(r"no change within the noise|.* (faster|slower) \(.* before\).*", summary["change"])
+    assert summary["uncertain"] == (summary["uncertainty"] != "")
 
 
 def test_nothing_runs_without_consent(editor: Editor) -> None:

@@ -188,6 +188,15 @@ TEST(Markdown, CodeIsOneSpan) {
   }
 }
 
+TEST(Markdown, LinksLeadToFilesOnly) {
+  const Markdown name = Markdown::text("net.py:42");
+  EXPECT_EQ(Markdown::link(name, "file:///p/net%20a.py#L42").markup(), "[net.py:42](file:///p/net%20a.py#L42)");
+  for (const std::string_view uri : {"command:run", "https://a.b/", "file:///a b", "file:///a)", "file:///a\n", "",
+                                     "file:///\xC3\xA4", "file:///a<b>", "file://host/a"}) {
+    EXPECT_EQ(Markdown::link(name, uri).markup(), name.markup()) << uri;
+  }
+}
+
 TEST(Markdown, IsMadeOfLiteralsAndText) {
   EXPECT_EQ(("**" + Markdown::code("a`b") + "** " + Markdown::text("*c*")).markup(), "**`` a`b ``** \\*c\\*");
 }

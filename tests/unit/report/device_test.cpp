@@ -18,6 +18,7 @@
 namespace ridgeline::report {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -158,8 +159,8 @@ TEST(DeviceReport, MarkdownHasTheLinesTimeOnTheDevice) {
   cost.self_ms = 10;
   cost.device.ms = 4;
   cost.device.wait_ms = 1;
-  EXPECT_THAT(cost_markdown(profile, cost).markup(), HasSubstr("| on the device | 4.00 ms |"));
-  EXPECT_THAT(cost_markdown(profile, cost).markup(), HasSubstr("| waits for the device | 1.00 ms |"));
+  EXPECT_THAT(cost_markdown(profile, cost).markup(), ContainsRegex("on the device +\\| 4.00 ms \\|"));
+  EXPECT_THAT(cost_markdown(profile, cost).markup(), ContainsRegex("waits for the device \\| 1.00 ms \\|"));
   EXPECT_THAT(cost_markdown(testing::resnet_profile(), cost).markup(), Not(HasSubstr("device |")));
   EXPECT_THAT(summary_markdown(profile, {}).markup(), HasSubstr("| device busy |"));
 }

@@ -50,6 +50,7 @@ TEST(Markdown, IsAsExpected) {
   const analysis::Node& model = profile.breakdown.children.front();
   cost.parent = &model;
   cost.inside = {&child(model, "conv1"), &child(model, "bn1")};
+  cost.below = {{"net.py:42", "file:///p/net.py#L42", "x = self.conv1(x | y)", 12.3}, {"a b.py:7", "no uri", "y", 1}};
   const analysis::Outlook outlook = analysis::outlook_of(profile);
   testing::expect_file("markdown.md", "# a line\n\n" + cost_markdown(profile, cost).markup() + "\n# a class\n\n" +
                                           module_markdown(profile, {&model}).markup() + "\n# a provider\n\n" +
@@ -61,8 +62,32 @@ TEST(Labels, AreShort) {
   const analysis::LineCost& line = profile.lines.front();
   EXPECT_THAT(line_label(line, profile, LabelFormat::kTime), Not(HasSubstr("iB")));
   EXPECT_THAT(line_label(line, profile, LabelFormat::kBoth), HasSubstr(" · "));
-  EXPECT_THAT(throughput_label(profile), HasSubstr("% of max"));
+  EXPECT_THAT(throughput_label(profile), HasSubstr("% of the maximum"));
   EXPECT_THAT(memory_label(profile), HasSubstr(" of "));
+}
+
+TEST(Labels, ShowUncertainty) {
+  analysis::Profile profile = testing::resnet_profile();
+  const analysis::LineCost line = profile.lines.front();
+  EXPECT_THAT(throughput_label(profile), Not(HasSubstr("≈")));
+  EXPECT_THAT(line_explanation(line, profile), Not(HasSubstr("varies")));
+  profile.iteration.ms.high = 1.2 * profile.iteration.ms.value;
+  EXPECT_THAT(throughput_label(profile), HasSubstr("≈"));
+  EXPECT_THAT(line_label(line, profile, LabelFormat::kTime), HasSubstr("≈"));
+  EXPECT_THAT(line_explanation(line, profile), HasSubstr("of the step's time"));
+  EXPECT_THAT(line_explanation(line, profile), HasSubstr("(95 % interval): it varies much"));
+}
+
+TEST(Labels, SayWhatChanged) {
+  const analysis::Profile before = testing::resnet_profile();
+  analysis::Profile now = before;
+  EXPECT_EQ(change_label(before, now, false), "no change within the noise");
+  now.iteration.ms.value = 0.75 * before.iteration.ms.value;
+  EXPECT_EQ(change_label(before, now, true), "25 % faster (898 ms before)");
+  now.peak_bytes += before.peak_bytes;
+  EXPECT_EQ(change_label(before, now, false), "no change within the noise, 655 MiB more at the peak");
+  now.batch_size += 1;
+  EXPECT_EQ(change_label(before, now, true), "");
 }
 
 analysis::BatchPrediction batch(int size, double samples_per_second, double gib) {

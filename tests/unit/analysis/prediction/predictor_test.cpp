@@ -173,7 +173,7 @@ TEST(AnswerThroughput, KnowsOnlyTheSampledSizesWhereTimeDoesNotGrow) {
 
 TEST(AnswerMemory, GoesThereAndBack) {
   const Predictor predictor = exact();
-  for (const int size : {1, 2, 5, 16, 63, 99999}) {
+  for (const int size : {1, 2, 5, 16, 63, 4096}) {
     const double bytes = predict_batch(predictor, size).peak_bytes->value;
     EXPECT_EQ(ask(predictor, Quantity::kMemory, bytes).batch->batch_size, size);
     EXPECT_EQ(ask(predictor, Quantity::kMemory, bytes + 99).batch->batch_size, size);
@@ -199,7 +199,11 @@ TEST(AnswerMemory, StaysWithinTheSamplesWhereItDoesNotGrow) {
 }
 
 TEST(AnswerMemory, IsBoundedHoweverMuchThereIs) {
-  EXPECT_EQ(ask(exact(), Quantity::kMemory, 1e18).batch->batch_size, kMaxBatchSize);
+  const Answer far = ask(exact(), Quantity::kMemory, 1e18);
+  EXPECT_EQ(far.batch->batch_size, kFarthest * 16);
+  EXPECT_EQ(far.obstacle, Obstacle::kTooFar);
+  const double near = predict_batch(exact(), kFarthest * 16).peak_bytes->value;
+  EXPECT_EQ(ask(exact(), Quantity::kMemory, near).obstacle, Obstacle::kNone);
 }
 
 PeakModel peaks_of(std::vector<Piece> pieces, bool checked) {
@@ -280,6 +284,25 @@ TEST(AnswerMemory, OfALedgerThatDoesNotGrowStaysWithinTheSamples) {
   const Answer answer = ask(predictor, Quantity::kMemory, 6000);
   EXPECT_EQ(answer.batch->batch_size, 16);
   EXPECT_EQ(answer.obstacle, Obstacle::kMemoryUnknown);
+}
+
+// Noise can put a measurement above all that the model gives: then it is the maximum, and enough.
+TEST(AnswerThroughput, TakesAMeasurementForMoreThanTheModel) {
+  Predictor predictor = exact();  // at most 500 samples/s
+  Check check;
+  check.time = {12, {20, 19, 21}, 10};  // 600; the model has 353
+  check.peak_bytes = 2200;
+  predictor.checks.push_back(check);
+  EXPECT_DOUBLE_EQ(*greatest_throughput(predictor), 600);
+  EXPECT_EQ(ask(predictor, Quantity::kThroughput, 600).batch->batch_size, 12);
+  EXPECT_EQ(ask(predictor, Quantity::kThroughput, 354).batch->batch_size, 12);
+  EXPECT_EQ(ask(predictor, Quantity::kThroughput, 320).batch->batch_size, 9);
+  EXPECT_EQ(ask(predictor, Quantity::kThroughputShare, kEnoughThroughput).batch->batch_size, 12);
+  EXPECT_EQ(ask(predictor, Quantity::kThroughput, 601).obstacle, Obstacle::kTooFast);
+  // One that gives less than the model says is not enough.
+  predictor.checks.front().time.ms = {60, 59, 61};  // 200
+  EXPECT_EQ(ask(predictor, Quantity::kThroughput, 352).batch->batch_size, 13);
+  EXPECT_DOUBLE_EQ(*greatest_throughput(predictor), 500);
 }
 
 TEST(AnswerThroughput, SearchesPieceByPiece) {
