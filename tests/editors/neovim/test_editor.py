@@ -80,6 +80,15 @@ def test_statusline_is_the_state_in_words(editing: Editor):
     assert editing.until("vim.inspect(vim.api.nvim_buf_get_extmarks(1, -1, 0, -1, { details = true })):find('(stale)')")
 
 
+def test_a_line_that_calls_much_has_a_lighter_sign(profiled: Editor):
+    shown = profiled.lua("vim.api.nvim_buf_get_extmarks(1, -1, 0, -1, { details = true })")
+    marks = {row: details for _, row, _, details in shown if "sign_hl_group" in details}
+    outer = marks[line_of(profiled.entry, "logits = model(images)") - 1]
+    inner = marks[line_of(profiled.entry, "self.fc2(hidden)") - 1]
+    assert outer["sign_hl_group"] == "RidgelineTotal" and inner["sign_hl_group"].startswith("RidgelineHeat")
+    assert re.fullmatch(r"total [\d.]+ % of the step", outer["virt_text"][0][0])
+
+
 def test_what_is_uncertain_is_said_so(editing: Editor):
     editing.neovim.exec_lua(
         "session = require('ridgeline.session') summary, request = session.summary, session.request"
@@ -199,33 +208,45 @@ def test_an_obstacle_is_shown_in_the_bars(editing: Editor):
     assert editing.lua("messages") == []
 
 
-def test_an_undo_brings_the_first_batch_size_back_although_the_code_is_saved(editing: Editor):
+@pytest.fixture
+def saving(editing: Editor) -> Iterator[Editor]:
+    """Saves the code whenever it changes; `started` tells whether a profile began."""
     editing.neovim.exec_lua(
         "session, started = require('ridgeline.session'), false"
         " changed = session.changed"
         " session.changed = function(it) started = started or it.profiling changed(it) end"
         " group = vim.api.nvim_create_augroup('test', {})"
-        " vim.api.nvim_create_autocmd('TextChanged', { group = group, command = 'silent! wall' })"
+        " vim.api.nvim_create_autocmd('TextChanged', { group = group, nested = true, command = 'silent! wall' })"
     )
-
-    def settle(keys: str, batch_size: int) -> None:
-        editing.neovim.input(keys)
-        editing.until(f"tonumber({DIGITS}) == ... and not vim.bo[1].modified", batch_size)
-        assert f"batch_size: int = {batch_size})" in editing.entry.read_text()
-
-    open_bars(editing)
-    settle("lll", 67)
-    settle("l", 68)
-    editing.neovim.input("u")
-    editing.until(f"{BARS}:find('batch size +64 +as profiled') ~= nil")
-    settle("", 64)
-    settle("ll", 66)
-    settle("<C-w>pj<C-w>pl", 67)
-    editing.neovim.input("q")
-    editing.until("vim.bo.filetype == 'python'")
-    settle("u", 64)
+    yield editing
     editing.neovim.exec_lua("vim.api.nvim_del_augroup_by_id(group) session.changed = changed")
-    assert not editing.lua("started")
+
+
+def settle(editor: Editor, keys: str, batch_size: int) -> None:
+    editor.neovim.input(keys)
+    editor.until(f"tonumber({DIGITS}) == ... and not vim.bo[1].modified", batch_size)
+    assert f"batch_size: int = {batch_size})" in editor.entry.read_text()
+
+
+def test_an_undo_brings_the_first_batch_size_back_although_the_code_is_saved(saving: Editor):
+    open_bars(saving)
+    settle(saving, "lll", 67)
+    settle(saving, "l", 68)
+    settle(saving, "u", 64)
+    saving.until(f"{BARS}:find('batch size +64 +as profiled') ~= nil")
+    settle(saving, "ll", 66)
+    settle(saving, "<C-w>pj<C-w>pl", 67)
+    saving.neovim.input("q")
+    saving.until("vim.bo.filetype == 'python'")
+    settle(saving, "u", 64)
+
+
+def test_a_batch_size_that_is_saved_stays_predicted(saving: Editor):
+    open_bars(saving)
+    settle(saving, "llll", 68)
+    saving.until("session.summary(1).batchSizeInCode == 68 and not session.progress(1)")
+    saving.until("not (session.entry(1).trial or {}).running")
+    assert not saving.lua("started") and saving.lua("session.summary(1).batchSize") == 64
 
 
 def test_the_bars_offer_to_profile_with_what_they_show(editing: Editor):

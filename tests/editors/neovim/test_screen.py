@@ -70,6 +70,13 @@ def test_hover_is_the_breakdown_of_a_line(terminal: Terminal):
     terminal.keys("/self.fc1(hidden)", "Enter", "K")
     terminal.until("1 call in one iteration, batch 64")
     terminal.until(r"\| self +\| +[\d.]+ [µm]s \| +[\d.]+ % \|")
+    terminal.until(r"\| fc1 \(Linear\) .*\n.*\| relu \(ReLU\) ")  # the marks of code are hidden by now
+    rows = [row[row.index("|") :].rstrip() for row in terminal.screen().splitlines() if re.search(r"\|.*\|$", row)]
+    bars = [[i for i, letter in enumerate(row) if letter == "|"] for row in rows]
+    titles = [i for i, row in enumerate(rows) if i + 1 < len(rows) and "---:|" in rows[i + 1]]
+    assert len(titles) == 3  # time, memory, calls
+    for begin, end in zip(titles, [*titles[1:], len(rows)], strict=True):
+        assert bars[begin:end] == [bars[begin]] * (end - begin), "\n".join(rows)
 
 
 def children(terminal: Terminal, node: str) -> list[dict[str, Any]]:
