@@ -2,7 +2,7 @@
 import * as vscode from 'vscode';
 import type { Daemon } from './daemon';
 import { bytes, duration, share } from './figures';
-import { level, type Palette, picture } from './glyphs';
+import { type Bars, barsOf, type Palette, picture } from './glyphs';
 import type { Profiles } from './profiles';
 import type { LineCost, LineCosts } from './protocol';
 
@@ -87,10 +87,10 @@ export class Markers implements vscode.Disposable {
     const ranges = new Map<string, vscode.DecorationOptions[]>();
     const shown = vscode.workspace.getConfiguration('ridgeline').get('gutterMarkers', true);
     for (const cost of shown ? (costs?.lines ?? []) : []) {
-      const [time, memory] = [level(cost.share), level(cost.peakShare)];
-      if (time + memory === 0) continue;
-      const key = `${time} ${memory} ${costs?.stale ? 'stale' : ''}`;
-      if (!this.types.has(key)) this.types.set(key, markerType(time, memory, costs?.stale === true));
+      const bars = barsOf(cost);
+      if (bars.time + bars.memory === 0) continue;
+      const key = JSON.stringify([bars, costs?.stale]);
+      if (!this.types.has(key)) this.types.set(key, markerType(bars, costs?.stale === true));
       const range = editor.document.lineAt(Math.min(cost.line, editor.document.lineCount - 1)).range;
       ranges.set(key, [...(ranges.get(key) ?? []), { range, hoverMessage: plain(this.meaning(cost, costs?.stale === true)) }]);
     }
@@ -99,12 +99,14 @@ export class Markers implements vscode.Disposable {
 
   /** What the bars beside a line say. */
   private meaning(cost: LineCost, stale: boolean): string {
-    const of = this.profiles.isExploring ? (this.profiles.breakdown?.name ?? '') : 'the step';
+    const { time, memory, isCalled } = barsOf(cost);
     const bars = [
-      ...(level(cost.share) > 0 ? [`left bar, time: ${share(cost.share)} of ${of} (${duration(cost.timeMs)})`] : []),
-      ...(level(cost.peakShare) > 0 ? [`right bar, memory: ${share(cost.peakShare)} of the peak (${bytes(cost.peakBytes)})`] : []),
+      ...(time === 0 ? [] : isCalled ? [`left bar, time with what the line calls: ${share(cost.totalShare)} of the step (${duration(cost.totalMs)})`]
+        : [`left bar, time: ${share(cost.share)} of the step (${duration(cost.timeMs)})`]),
+      ...(memory === 0 ? [] : [`right bar, memory: ${share(cost.peakShare)} of the peak (${bytes(cost.peakBytes)})`]),
     ];
-    return `In the gutter: ${bars.join('; ')}${stale ? '; stale' : ''}`;
+    const within = this.profiles.isExploring ? ` within ${this.profiles.breakdown?.name ?? ''}` : '';
+    return `In the gutter${within}: ${bars.join('; ')}${stale ? '; stale' : ''}`;
   }
 
   private disposeTypes(): void {
@@ -126,12 +128,12 @@ function plain(text: string): vscode.MarkdownString {
   return new vscode.MarkdownString().appendText(text);
 }
 
-function markerType(time: number, memory: number, stale: boolean): vscode.TextEditorDecorationType {
+function markerType(bars: Bars, stale: boolean): vscode.TextEditorDecorationType {
   const { HighContrast, HighContrastLight } = vscode.ColorThemeKind;
   const kind = vscode.window.activeColorTheme.kind;
   const strong = kind === HighContrast || kind === HighContrastLight;
   const icon = (palette: Palette) => ({
-    gutterIconPath: vscode.Uri.parse(`data:image/svg+xml;base64,${Buffer.from(picture(palette, time, memory, stale)).toString('base64')}`),
+    gutterIconPath: vscode.Uri.parse(`data:image/svg+xml;base64,${Buffer.from(picture(palette, bars, stale)).toString('base64')}`),
     gutterIconSize: 'contain',
   });
   return vscode.window.createTextEditorDecorationType({

@@ -29,6 +29,11 @@ export function statusBar(daemon: Daemon, profiles: Profiles): vscode.Disposable
   return vscode.Disposable.from(item, daemon.onState(update), profiles.onDidChange(update), profiles.onDidProgress(update));
 }
 
+/** A text of the daemon's, as a sentence after others; empty when it is. */
+function sentence(text: string): string {
+  return text === '' ? '' : ` ${text[0]?.toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`;
+}
+
 function appearanceOf(daemon: Daemon, { state, progress, summary }: Profiles): Appearance {
   if (daemon.state === 'stopped') {
     return { text: '$(error) Ridgeline', tooltip: 'The daemon is not running. Click for the log.', command: 'ridgeline.showLog', background: 'statusBarItem.errorBackground' };
@@ -49,8 +54,8 @@ function appearanceOf(daemon: Daemon, { state, progress, summary }: Profiles): A
   const stale = summary.stale ? ' (stale)' : '';
   const trial = state?.trial == null ? '' : ` In the background: ${state.trial.message}.`;
   return {
-    text: `$(pulse) ${rate(summary.samplesPerSecond)} samples/s${stale}${state?.trial?.running ? ` · trying ${state.trial.batchSize}` : ''}`,
-    tooltip: `Batch size ${summary.batchSize}${summary.stale ? `; the figures are ${summary.staleReason}` : ''}.${trial} Click to open the view.`,
+    text: `$(pulse) ${summary.uncertain ? '≈ ' : ''}${rate(summary.samplesPerSecond)} samples/s${stale}${state?.trial?.running ? ` · trying ${state.trial.batchSize}` : ''}`,
+    tooltip: `Batch size ${summary.batchSize}${summary.stale ? `; the figures are ${summary.staleReason}` : ''}.${sentence(summary.uncertainty)}${sentence(summary.change)}${trial} Click to open the view.`,
     command: 'ridgeline.showView',
   };
 }

@@ -17,6 +17,9 @@ test('a profile shows in the gutter, at the ends of the lines, in lens, hover an
   assert.ok(weights.marker.memory >= 3, JSON.stringify(weights.marker));
   assert.match(weights.text, /MiB/);
   assert.equal((await window.lineWith('class MLP')).marker, null);
+  const call = (await window.lineWith('logits = model(images)')).marker;
+  assert.ok(call.called && call.time >= 4, JSON.stringify(call)); // it only calls
+  assert.equal(weights.marker.called, false);
   await window.lens('MiB of').waitFor();
   await window.status.getByText(/samples\/s/).waitFor();
   const hover = await window.hover('fc2');

@@ -184,10 +184,10 @@ export class Window {
         const at = top(number.parentElement);
         const picture = glyphs.has(at) ? getComputedStyle(glyphs.get(at)).backgroundImage : '';
         const svg = /base64,([^"]+)/.exec(picture);
-        const title = svg && /<title>time (\d) memory (\d)( stale)?/.exec(atob(svg[1]));
+        const title = svg && /<title>time (\d) memory (\d)( stale)?( called)?/.exec(atob(svg[1]));
         lines[Number(number.textContent)] = {
           text: (texts.get(at)?.textContent ?? '').replaceAll('\u00a0', ' '),
-          marker: title && { time: Number(title[1]), memory: Number(title[2]), stale: title[3] !== undefined },
+          marker: title && { time: Number(title[1]), memory: Number(title[2]), stale: title[3] !== undefined, called: title[4] !== undefined },
         };
       }
       return lines;

@@ -135,7 +135,8 @@ function showBatch(now: ViewState): void {
       preview === null ? null : h('span.knowledge', { role: 'status' }, `, ${knowledge(preview, summary)}`),
       preview === null ? null : h('span', {}, ` · profiled with ${summary.batchSize} `),
       preview === null || !now.isInCode ? null : button('button.link', 'undo', () => run('undo')),
-      preview === null ? ` · ${duration(summary.timeMs)} per iteration · ${summary.device}${summary.inPlaceOf === '' ? '' : ` in place of ${summary.inPlaceOf}`}` : null,
+      preview === null ? ` · ${about(summary)}${duration(summary.timeMs)} per iteration · ${summary.device}${summary.inPlaceOf === '' ? '' : ` in place of ${summary.inPlaceOf}`}` : null,
+    preview !== null || summary.change === '' ? null : h('div.change', {}, `${summary.change[0]?.toUpperCase()}${summary.change.slice(1)}`),
   ].filter((part) => part !== null));
   throughput.show(throughputReading(summary, preview));
   memory.show(memoryReading(summary, preview));
@@ -180,12 +181,17 @@ function throughputReading(summary: Summary, preview: Batch | null): Reading | n
     interval: preview === null ? measuredInterval(summary)
       : preview.measured !== null ? measuredInterval({ ...preview.measured, batchSize: preview.batchSize })
       : (preview.samplesPerSecond?.interval ?? null),
-    text: `${isMeasured ? rate(value) : estimated(preview.samplesPerSecond, rate)} samples/s`,
+    text: `${preview === null ? about(summary) : ''}${isMeasured ? rate(value) : estimated(preview.samplesPerSecond, rate)} samples/s`,
     note: notes(part, preview?.measured ? 'measured' : intervalText(preview?.samplesPerSecond ?? null, rate)),
     mostText: isBounded ? `maximum ${rate(most)}` : 'maximum unknown',
     spoken: `${rate(value)} samples per second${part === '' ? '' : `, ${part}`}, batch size ${preview?.batchSize ?? summary.batchSize}`,
-    warning: extrapolation(summary, preview),
+    warning: preview === null ? summary.uncertainty : extrapolation(summary, preview),
   };
+}
+
+/** Before the time and the throughput of the profile. */
+function about({ uncertain }: Summary): string {
+  return uncertain ? '≈ ' : '';
 }
 
 /** What was measured can lie a little above the maximum of the model. */
