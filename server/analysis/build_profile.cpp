@@ -239,7 +239,7 @@ void add_warnings(const BatchRun& run, Profile& profile) {
   }
   if (profile.batch_size_known && profile.iteration.ms.value > 0 &&
       profile.iteration.by_phase[static_cast<std::size_t>(Phase::kBackward)] == 0) {
-    profile.warnings.push_back(
+    profile.warnings.emplace_back(
         "The iteration has no backward pass: the figures are those of a forward pass. To profile training, call "
         "backward() in what iteration_provider returns.");
   }

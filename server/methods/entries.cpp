@@ -112,10 +112,17 @@ base::Task<base::Result<profiling::Target, profiling::RunFailure>> Entries::find
 
 base::Task<base::Result<void, profiling::RunFailure>> Entries::check(profiling::Target target,
                                                                      std::vector<protocol::SourceText> open_texts) {
-  return read_files([target = std::move(target), texts = std::move(open_texts)] {
-    const auto open = std::ranges::find(texts, target.entry, &protocol::SourceText::path);
-    return profiling::check_entry(target, open == texts.end() ? std::nullopt : std::optional(open->text));
+  auto checking = read_files([target, open_texts] {
+    const auto open = std::ranges::find(open_texts, target.entry, &protocol::SourceText::path);
+    return profiling::check_entry(target, open == open_texts.end() ? std::nullopt : std::optional(open->text));
   });
+  const auto checked = co_await std::move(checking);
+  if (!checked) {
+    change(target).failed =
+        FailedRun{checked.error(), std::make_shared<const std::vector<protocol::SourceText>>(std::move(open_texts))};
+    announce(target.entry);
+  }
+  co_return checked;
 }
 
 base::Task<bool> Entries::consent_holds(profiling::Target target, bool editor_vouches) {

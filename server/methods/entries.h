@@ -115,7 +115,7 @@ class Entries {
   }
   /// The entry file, project, interpreter and cache folder of a request.
   base::Task<base::Result<profiling::Target, profiling::RunFailure>> find_target(profiling::ProfileRequest request);
-  /// profiling::check_entry() of what an editor has open, or else of the file.
+  /// profiling::check_entry() of what an editor has open, or else of the file. What it refuses is a failed run.
   base::Task<base::Result<void, profiling::RunFailure>> check(profiling::Target target,
                                                               std::vector<protocol::SourceText> open_texts);
   /// Whether the target's code may run, as it is now. `editor_vouches`: see Consent.

@@ -90,6 +90,9 @@ def two_sizes(report: dict[str, Any]) -> None:
     assert [s["batchSize"] for s in report["models"]["time"]["samples"]] == [4, 8]
 
 
+# A file that mentions no provider is not run.
+MENTION = "# model_provider\n"
+
 PROVIDERS = {
     "missing provider": Bad("import torch\n", "provider-missing", ("defines no `model_provider`",)),
     "empty file": Bad("", "provider-missing", ("defines no `model_provider`",)),
@@ -162,7 +165,9 @@ PROVIDERS = {
 }
 
 EXCEPTIONS = {
-    "in the file": Bad("import torch\n1 / 0  # here\n", "exception", ("ZeroDivisionError: division by zero",)),
+    "in the file": Bad(
+        f"import torch\n1 / 0  # here\n{MENTION}", "exception", ("ZeroDivisionError: division by zero",)
+    ),
     "in the model": Bad(entry(model="raise ValueError('on purpose')  # here"), "exception", ("on purpose",)),
     "in the inputs": Bad(entry(inputs="raise ValueError('on purpose')  # here"), "exception", ("on purpose",)),
     "in a generator": Bad(entry(inputs="yield 1\nraise TypeError('on purpose')  # here"), "exception", ("on purpose",)),
@@ -194,7 +199,7 @@ EXCEPTIONS = {
     "recursion": Bad(entry(step="def f(): f()  # here\nf()"), "exception", ("RecursionError",)),
     "interrupt": Bad(entry(step="raise KeyboardInterrupt  # here"), "exception", ("KeyboardInterrupt",)),
     "inputs of any batch size": Bad(
-        entry(inputs="return (torch.randn(4, 8),)  # here"),
+        entry(inputs="return (torch.randn(4, 8),)"),
         "",
         check=warned("The inputs take the same memory at every batch size", "(entry.py:", "seems to ignore batch_size"),
     ),
@@ -233,9 +238,6 @@ EXCEPTIONS = {
         entry(step="torch.empty(1 << 50)  # here"), "out-of-memory", ("smaller batch",)
     ),
 }
-
-# A file that mentions no provider is not run.
-MENTION = "# model_provider\n"
 
 FILES = {
     "syntax": Bad("import torch\ndef model_provider(:  # here\n", "syntax-error", ("SyntaxError",)),
@@ -308,7 +310,7 @@ ENDS = {
 
 # Function that hangs → the entry point; its marked line writes a dot first.
 HANGS = {
-    "<module>": "import os, time\nwhile True: os.write(1, b'.'); time.sleep(1)  # here\n",
+    "<module>": "import os, time\nwhile True: os.write(1, b'.'); time.sleep(1)  # here\n" + MENTION,
     "model_provider": entry(model="import threading\nos.write(1, b'.'); threading.Event().wait()  # here"),
     "input_provider": entry(top="import queue", inputs="os.write(1, b'.'); queue.Queue().get()  # here"),
     "iteration": entry(step="while True: os.write(1, b'.')  # here"),

@@ -177,7 +177,7 @@ def test_text_says_where_it_comes_from_and_what_it_is(entry: Path) -> None:
     done = ridgeline("predict", entry, "--batch-size", "1000", *SHORT)
     assert done.returncode == 0, done.stderr
     assert "profiled now" in done.stdout
-    assert re.search(r"extrapolated \(from batches of \d+ to \d+\)", done.stdout)
+    assert re.search(r"extrapolated from batches of \d+ to \d+", done.stdout)
     done = ridgeline("predict", entry, "--memory", "1KiB", *SHORT)
     assert done.returncode == 0, done.stderr
     assert "from the profile of" in done.stdout

@@ -75,7 +75,7 @@ inline std::optional<double> needed_bytes(const BatchPrediction& batch) {
 }
 
 /// Times the largest sampled batch size: nothing is recommended beyond.
-inline constexpr int kFarthest = 256;
+inline constexpr int kFarthest = 1024;
 
 /// Why there is no batch size for an answer, or a figure of it is missing.
 enum class Obstacle : std::uint8_t {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { ownWindow, vscode } from './shared.mjs';
@@ -24,6 +24,19 @@ test('a profile shows in the gutter, at the ends of the lines, in lens, hover an
   await window.status.getByText(/samples\/s/).waitFor();
   const hover = await window.hover('fc2');
   assert.match(await hover.innerText(), /backward/);
+});
+
+test('a file without providers is not run, and one can be written', async (t) => {
+  const window = await ownWindow(t);
+  const ran = path.join(window.folder, 'ran');
+  writeFileSync(path.join(window.folder, 'train.py'), `open(${JSON.stringify(ran)}, 'w').close()\n`);
+  await window.openFile('train.py');
+  await window.command('Ridgeline: Profile');
+  const message = window.notification('train.py defines no `model_provider`');
+  await message.waitFor();
+  await message.getByRole('button', { name: 'Write Entry Point' }).click();
+  await window.page.locator('.quick-input-list .monaco-list-row', { hasText: 'MLP' }).waitFor();
+  assert.ok(!existsSync(ran));
 });
 
 test('a workspace that is not trusted is not run', async (t) => {

@@ -233,7 +233,9 @@ def test_a_bar_can_be_dragged_without_asking(profiled: Profiled) -> None:
     sizes = [batch["batchSize"] for batch in batches]
     assert sizes[:128] == list(range(1, 129))
     assert all(a < b <= a * 65 / 64 for a, b in itertools.pairwise(sizes[127:]))
-    assert sizes[-1] > summary["answers"]["largestThatFits"]["batchSize"]
+    # The largest that fits is too far from 16 to 64 to be given.
+    assert summary["answers"]["largestThatFits"] is None
+    assert 60_000 < sizes[-1] <= 65_536
     assert len(sizes) < 1000
     for batch in batches[::50]:
         assert batch == editor.ask("ridgeline/predict", profile | {"batchSize": batch["batchSize"]})["batch"]
