@@ -36,6 +36,7 @@ function(ridgeline_embed variable)
   set(output "${CMAKE_BINARY_DIR}/generated/embedded_files.cpp")
   configure_file("${CMAKE_SOURCE_DIR}/cmake/embedded_files.cpp.in" "${output}" @ONLY)
   list(TRANSFORM files PREPEND "${CMAKE_SOURCE_DIR}/" OUTPUT_VARIABLE dependencies)
-  set_source_files_properties("${output}" PROPERTIES OBJECT_DEPENDS "${dependencies}")
+  # A source in a group (UNITY_BUILD) would lose its dependencies.
+  set_source_files_properties("${output}" PROPERTIES OBJECT_DEPENDS "${dependencies}" SKIP_UNITY_BUILD_INCLUSION ON)
   set(${variable} "${output}" PARENT_SCOPE)
 endfunction()
