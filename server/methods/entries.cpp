@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analysis/time/noise.h"
+#include "methods/setting_names.h"
 #include "profiling/entry_check.h"
 #include "profiling/source_text.h"
 #include "report/labels.h"
@@ -107,7 +108,14 @@ void Entries::announce(const std::string& path) const {
 
 base::Task<base::Result<profiling::Target, profiling::RunFailure>> Entries::find_target(
     profiling::ProfileRequest request) {
-  return read_files([request = std::move(request)] { return profiling::find_target(request); });
+  auto finding = read_files([request = std::move(request)] { return profiling::find_target(request); });
+  auto target = co_await std::move(finding);
+  if (!target) {
+    profiling::RunFailure failure = target.error();
+    failure.message = with_setting_names(std::move(failure.message));
+    co_return failure;
+  }
+  co_return std::move(target);
 }
 
 base::Task<base::Result<void, profiling::RunFailure>> Entries::check(profiling::Target target,
@@ -157,6 +165,11 @@ base::Task<ProfileEnd> Entries::profile(profiling::ProfileRequest request, profi
   announce(target.entry);
   auto end = base::while_alive(lifetime_, std::move(job));
   profiling::ProfileOutcome outcome = co_await std::move(end);
+  if (outcome.has_error()) {
+    profiling::RunFailure failure = outcome.error();
+    failure.message = with_setting_names(std::move(failure.message));
+    outcome = std::move(failure);
+  }
   profiled(target.entry, ticket, outcome, std::move(open_texts));
   if (outcome.has_error()) {
     co_return std::move(outcome).error();

@@ -91,7 +91,7 @@ base::Result<Profile> with_trial(const Profile& profile, const Profile& trial, i
   const TimeSample* then = sample_of(profile, profile.batch_size);
   const TimeSample* now = sample_of(trial, profile.batch_size);
   if (then == nullptr || now == nullptr || trial.batch_size != profile.batch_size) {
-    return base::error("the trial has no measurement of the profiled batch size");
+    return base::error("the trial ended before the profiled batch size was measured again");
   }
   const auto peak = static_cast<double>(profile.peak_bytes);
   if (std::abs(static_cast<double>(trial.peak_bytes) - peak) > kSamePeak * peak) {

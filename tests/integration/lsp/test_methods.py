@@ -405,6 +405,16 @@ def test_nothing_runs_without_consent(editor: Editor) -> None:
     assert mark.exists()
 
 
+def test_a_failure_names_the_settings_of_the_editor(editor: Editor) -> None:
+    editor.configure(timeLimit=3)
+    entry = editor.folder / "entry.py"
+    error = editor.call("ridgeline/profile", editor.open(entry, "import time\ntime.sleep(600)\n" + entry.read_text()))[
+        "error"
+    ]
+    assert error["data"]["kind"] == "timeout"
+    assert "Raise the setting `timeLimit`" in error["message"] and "--time-limit" not in error["message"]
+
+
 def test_a_script_without_providers_is_not_run(editor: Editor) -> None:
     ran = editor.folder / "ran"
     script = editor.folder / "train.py"

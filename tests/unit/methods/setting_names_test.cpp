@@ -1,0 +1,24 @@
+#include "methods/setting_names.h"
+
+#include <gtest/gtest.h>
+
+namespace ridgeline::methods {
+namespace {
+
+TEST(SettingNames, StandInPlaceOfOptions) {
+  EXPECT_EQ(with_setting_names("There is no python3 on PATH. Name one with --python."),
+            "There is no python3 on PATH. Name one in the setting `python`.");
+  EXPECT_EQ(with_setting_names("Raise --time-limit if it needs longer. Raise --time-limit"),
+            "Raise the setting `timeLimit` if it needs longer. Raise the setting `timeLimit`");
+  EXPECT_EQ(with_setting_names("try a smaller batch size, or --memory-limit"),
+            "try a smaller batch size, or the setting `memoryLimit`");
+}
+
+TEST(SettingNames, LeaveWhatTheUsersCodeSays) {
+  for (const char* text : {"", "error: the following arguments are required: --python", "--time-limit"}) {
+    EXPECT_EQ(with_setting_names(text), text);
+  }
+}
+
+}  // namespace
+}  // namespace ridgeline::methods
