@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { launchBrowser, root } from './workbench.mjs';
+import { launchBrowser, root, until } from './workbench.mjs';
 
 const framed = (message) => {
   const body = JSON.stringify({ jsonrpc: '2.0', ...message });
@@ -97,5 +97,5 @@ for (const host of ['127.0.0.1', 'localhost', 'rebound.test']) {
 test('afterwards it serves who has the token, and has served nobody before', async () => {
   assert.equal(daemon.exitCode, null);
   assert.match(await served(), /"id":2/);
-  assert.equal(log.match(/session \d+: a client/g)?.length ?? 0, 1, log);
+  await until(async () => assert.equal(log.match(/session \d+: a client/g)?.length ?? 0, 1, log)); // it logs after it answers
 });

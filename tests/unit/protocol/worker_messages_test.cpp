@@ -152,7 +152,8 @@ TEST(WorkerMessages, ReadARoundAndASkippedBatchSize) {
 
 TEST(WorkerMessages, BoundDurations) {
   json round = kAll[10];
-  for (const json& times : {json::array(), json({0}), json({1, -1}), json(std::vector<int>(kMaxRound + 1, 1))}) {
+  for (const json& times :
+       {json::array(), json::array({0}), json::array({1, -1}), json(std::vector<int>(kMaxRound + 1, 1))}) {
     round["timesNs"] = times;
     expect_refused(round.dump());
   }
