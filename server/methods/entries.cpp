@@ -19,6 +19,11 @@ namespace {
 /// One analyses, one reads and writes the store: more would take the cores from the step that is timed.
 constexpr std::size_t kPoolThreads = 2;
 
+profiling::RunFailure for_editor(profiling::RunFailure failure) {
+  failure.message = with_setting_names(std::move(failure.message));
+  return failure;
+}
+
 std::string change_of(const analysis::Profile& before, const analysis::Profile& now) {
   const auto* then = analysis::sample_of(before, now.batch_size);
   const auto* measured = analysis::sample_of(now, now.batch_size);
@@ -111,9 +116,7 @@ base::Task<base::Result<profiling::Target, profiling::RunFailure>> Entries::find
   auto finding = read_files([request = std::move(request)] { return profiling::find_target(request); });
   auto target = co_await std::move(finding);
   if (!target) {
-    profiling::RunFailure failure = target.error();
-    failure.message = with_setting_names(std::move(failure.message));
-    co_return failure;
+    co_return for_editor(target.error());
   }
   co_return std::move(target);
 }
@@ -166,9 +169,7 @@ base::Task<ProfileEnd> Entries::profile(profiling::ProfileRequest request, profi
   auto end = base::while_alive(lifetime_, std::move(job));
   profiling::ProfileOutcome outcome = co_await std::move(end);
   if (outcome.has_error()) {
-    profiling::RunFailure failure = outcome.error();
-    failure.message = with_setting_names(std::move(failure.message));
-    outcome = std::move(failure);
+    outcome = for_editor(outcome.error());
   }
   profiled(target.entry, ticket, outcome, std::move(open_texts));
   if (outcome.has_error()) {

@@ -241,8 +241,8 @@ base::Task<bool> ProfilingFlow::needs_profile(Workspace& workspace, std::string 
     co_return true;
   }
   if (known->changed.empty()) {
-    co_return predicted_.erase({&workspace, entry}) ==
-        0;  // back from another batch size; else the user saves once more
+    // Back from another batch size, or the user saves once more.
+    co_return predicted_.erase({&workspace, entry}) == 0;
   }
   const auto compare = [&](std::function<void(bool)> answer) {
     const auto of_snapshot = [answer](const Snapshot* snapshot) {

@@ -19,12 +19,13 @@ base::Result<void, RunFailure> check_entry(const Target& target, std::optional<s
   if (!tree.has_value() || !source::cannot_define_providers(*tree)) {
     return {};
   }
-  RunFailure failure;
-  failure.kind = protocol::FailureKind::kProviderMissing;
-  failure.stage = "load";
-  failure.message = std::filesystem::path(target.entry).filename().string() +
-                    " defines no `model_provider`, no `input_provider` and no `iteration_provider`, so it was not run. "
-                    "Define these three functions in it, or in a new file that imports your model from it.";
+  RunFailure failure{
+      protocol::failure_of(
+          protocol::FailureKind::kProviderMissing, "load",
+          std::filesystem::path(target.entry).filename().string() +
+              " defines no `model_provider`, no `input_provider` and no `iteration_provider`, so it was not run. "
+              "Define these three functions in it, or in a new file that imports your model from it."),
+      ""};
   failure.frames.push_back({target.entry, 1, "", ""});
   return failure;
 }

@@ -113,8 +113,6 @@ std::optional<std::array<double, kCategoryCount>> categories_at(const Predictor&
   return peak_by_category(*predictor.peaks, batch_size);
 }
 
-}  // namespace
-
 std::optional<Measurement> measured_at(const Predictor& predictor, int batch_size) {
   const auto checked =
       std::ranges::find(predictor.checks, batch_size, [](const Check& one) { return one.time.batch_size; });
@@ -130,6 +128,8 @@ std::optional<Measurement> measured_at(const Predictor& predictor, int batch_siz
   }
   return Measurement{time->ms, 1000.0 * batch_size / time->ms.value, memory->peak_bytes};
 }
+
+}  // namespace
 
 std::vector<MeasuredRate> measured_rates(const Predictor& predictor) {
   std::map<int, double> by_size;

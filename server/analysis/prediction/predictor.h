@@ -56,9 +56,6 @@ BatchRange memory_range(const Predictor& predictor);
 /// Whether this batch size, or a smaller one, ran out of memory when it was run, and this one was not measured.
 bool ran_out_of_memory(const Predictor& predictor, int batch_size);
 
-/// What was measured at a batch size: what ran after the profile, else the profile's own measurement.
-std::optional<Measurement> measured_at(const Predictor& predictor, int batch_size);
-
 /// Samples per second of a batch size that ran.
 struct MeasuredRate {
   int batch_size = 0;
