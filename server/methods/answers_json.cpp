@@ -1,9 +1,9 @@
 #include "methods/answers_json.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 
+#include "analysis/breakdown/totals.h"
 #include "analysis/prediction/answers.h"
 #include "analysis/time/noise.h"
 #include "methods/batch_size.h"
@@ -107,13 +107,14 @@ Json summary_json(const Entry& entry, const std::string& uri, std::optional<int>
       {"warnings", profile.warnings}};
 }
 
-Json breakdown_json(const Figures& figures, const analysis::Node& node,
-                    const std::function<std::string(const std::string& path)>& uri_of) {
+Json place_json(const Figures& figures, const analysis::Location& location, const UriOf& uri_of) {
+  if (location.file.empty()) return nullptr;
+  return {{"uri", uri_of(figures.path_of(location))}, {"line", location.line > 0 ? location.line - 1 : 0}};
+}
+
+Json breakdown_json(const Figures& figures, const analysis::Node& node, const UriOf& uri_of) {
   const analysis::Profile& profile = figures.profile();
-  const auto place = [&](const analysis::Location& location) -> Json {
-    if (location.file.empty()) return nullptr;
-    return {{"uri", uri_of(figures.path_of(location))}, {"line", location.line > 0 ? location.line - 1 : 0}};
-  };
+  const auto place = [&](const analysis::Location& location) { return place_json(figures, location, uri_of); };
   const auto one = [&](const analysis::Node& which) -> Json {
     return {
         {"node", figures.id_of(which)},
@@ -127,17 +128,26 @@ Json breakdown_json(const Figures& figures, const analysis::Node& node,
         {"peakShare", number(ratio(static_cast<double>(which.peak_bytes), static_cast<double>(profile.peak_bytes)))},
         {"location", place(which.location)},
         {"definition", place(which.definition)},
+        {"forward", place(figures.forward_of(which).value_or(analysis::Location()))},
         {"childCount", which.children.size()}};
   };
   Json children = Json::array();
   for (const analysis::Node& child : node.children) {
     children.push_back(one(child));
   }
+  const auto path = [&](analysis::Resource resource) {
+    Json steps = Json::array();
+    for (const analysis::Node* step : analysis::costliest_path(node, resource)) {
+      steps.push_back({{"node", figures.id_of(*step)}, {"name", step->name}});
+    }
+    return steps;
+  };
   Json result = one(node);
   const analysis::Node* parent = figures.parent_of(node);
   result["profileId"] = profile.id;
   result["parent"] = parent == nullptr ? Json(nullptr) : Json(figures.id_of(*parent));
   result["children"] = std::move(children);
+  result["costliest"] = {{"time", path(analysis::Resource::kTime)}, {"memory", path(analysis::Resource::kMemory)}};
   return result;
 }
 

@@ -16,9 +16,11 @@ namespace ridgeline::methods {
 /// `in_code`: the batch size in the client's text of it, where that is open and the batch size is a literal.
 protocol::Json summary_json(const Entry& entry, const std::string& uri, std::optional<int> in_code);
 
-/// ridgeline/breakdown: a node and its children. `uri_of` names a file as the client does.
-protocol::Json breakdown_json(const Figures& figures, const analysis::Node& node,
-                              const std::function<std::string(const std::string& path)>& uri_of);
+/// A place in a file that ran, with its line counted from 0; null for no place.
+protocol::Json place_json(const Figures& figures, const analysis::Location& location, const UriOf& uri_of);
+
+/// ridgeline/breakdown: a node and its children.
+protocol::Json breakdown_json(const Figures& figures, const analysis::Node& node, const UriOf& uri_of);
 
 /// ridgeline/lineCosts: every line of the document that has figures, or what its lines cost inside of `node`, when it
 /// is not null. Lines count from 0, as they are in the document now.

@@ -17,7 +17,9 @@ Figures::Figures(profiling::MadeProfile made) : made_(std::move(made)) {
   }
   add(made_.profile.breakdown);
   for (const protocol::SourceText& source : made_.sources) {
-    files_[source.path].text = &source.text;
+    FileFigures& file = files_[source.path];
+    file.text = &source.text;
+    file.text_lines.emplace(source.text);
   }
 }
 
@@ -46,6 +48,38 @@ const FileFigures* Figures::file(std::string_view path) const {
 
 std::string Figures::path_of(const analysis::Location& place) const {
   return place.file.empty() || place.file.front() == '/' ? place.file : made_.profile.project_root + "/" + place.file;
+}
+
+std::string_view Figures::line_text(const analysis::Location& place) const {
+  const FileFigures* file = this->file(path_of(place));
+  if (file == nullptr || file->text == nullptr || place.line == 0 || place.line > file->text_lines->count()) {
+    return {};
+  }
+  return file->text_lines->line_in(*file->text, place.line - 1);
+}
+
+std::optional<analysis::Location> Figures::forward_of(const Node& node) const {
+  if (node.definition.file.empty()) {
+    return std::nullopt;
+  }
+  std::uint32_t first = 0;
+  for (const Node& child : node.children) {
+    const analysis::Location& call = child.location;
+    if (call.file == node.definition.file && call.line > node.definition.line && (first == 0 || call.line < first)) {
+      first = call.line;
+    }
+  }
+  const auto indentation = [](std::string_view text) { return std::min(text.find_first_not_of(" \t"), text.size()); };
+  const std::size_t inner = indentation(line_text({node.definition.file, first}));
+  for (std::uint32_t line = first; line > node.definition.line; --line) {
+    std::string_view text = line_text({node.definition.file, line});
+    const std::size_t outer = indentation(text);
+    text.remove_prefix(outer);
+    if (outer < inner && (text.starts_with("def ") || text.starts_with("async def "))) {
+      return analysis::Location{node.definition.file, line};
+    }
+  }
+  return std::nullopt;
 }
 
 const Node* Figures::node(std::string_view id) const {

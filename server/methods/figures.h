@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,13 +14,18 @@
 #include "analysis/prediction/predictor.h"
 #include "analysis/values/prediction.h"
 #include "analysis/values/profile.h"
+#include "base/line_index.h"
 #include "profiling/made_profile.h"
 
 namespace ridgeline::methods {
 
+/// Names a file, given by its path, as the client does.
+using UriOf = std::function<std::string(const std::string& path)>;
+
 /// Of one file. Lines count from 1, as in the profile; pointers are into the profile.
 struct FileFigures {
-  const std::string* text = nullptr;  ///< that ran; null: unknown
+  const std::string* text = nullptr;          ///< that ran; null: unknown
+  std::optional<base::LineIndex> text_lines;  ///< of `text`
   std::map<std::uint32_t, const analysis::LineCost*> lines;
   std::multimap<std::uint32_t, const analysis::Node*> calls;        ///< by the line that called
   std::multimap<std::uint32_t, const analysis::Node*> definitions;  ///< modules, by the line of their class
@@ -42,6 +48,11 @@ class Figures {
   const FileFigures* file(std::string_view path) const;
   /// Absolute path of a place's file; empty for no place.
   std::string path_of(const analysis::Location& place) const;
+  /// A line as it was when it ran; empty where that is unknown.
+  std::string_view line_text(const analysis::Location& place) const;
+  /// The line of the `def` whose body calls the parts of a module, in the file of its class. Nothing for an operation,
+  /// and for a module of a library: no line of the user calls its parts.
+  std::optional<analysis::Location> forward_of(const analysis::Node& node) const;
 
   /// By its path from the root, as child indices: "" is the iteration, "0.2" the third child of its first.
   const analysis::Node* node(std::string_view id) const;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/line_index.h"
+#include "base/text.h"
 #include "methods/batch_size.h"
 #include "report/markdown.h"
 
@@ -19,7 +19,6 @@ constexpr std::size_t kShownBelow = 3;
 /// A line that leads to more than this many times its own cost is read for what it leads to.
 constexpr double kLeadsOn = 2;
 
-using UriOf = std::function<std::string(const std::string& path)>;
 using analysis::LineCost;
 using analysis::Node;
 using protocol::Markdown;
@@ -66,19 +65,6 @@ void add(Cost& cost, const LineCost& line) {
   }
 }
 
-std::string line_text(const Figures& figures, const std::string& path, std::uint32_t line) {
-  const FileFigures* file = figures.file(path);
-  if (file == nullptr || file->text == nullptr) {
-    return {};
-  }
-  const base::LineIndex lines(*file->text);
-  if (line == 0 || line > lines.count()) {
-    return {};
-  }
-  const std::string_view text = lines.line_in(*file->text, line - 1);
-  return std::string(text.substr(std::min(text.find_first_not_of(" \t"), text.size())));
-}
-
 /// The costliest lines that run inside of `nodes`, but for the line `except` itself.
 std::vector<report::LineBelow> lines_below(const Figures& figures, const std::vector<const Node*>& nodes,
                                            const analysis::Location& except, const UriOf& uri_of) {
@@ -106,7 +92,7 @@ std::vector<report::LineBelow> lines_below(const Figures& figures, const std::ve
     const std::string path = figures.path_of(place);
     const std::string number = std::to_string(place.line);
     below.push_back({std::filesystem::path(place.file).filename().string() + ":" + number, uri_of(path) + "#L" + number,
-                     line_text(figures, path, place.line), ms});
+                     std::string(base::trimmed(figures.line_text(place))), ms});
   }
   return below;
 }

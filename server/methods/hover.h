@@ -1,9 +1,7 @@
 // textDocument/hover: the breakdown of what is under the cursor.
 #pragma once
 
-#include <functional>
 #include <optional>
-#include <string>
 
 #include "methods/parameters.h"
 #include "methods/snapshot.h"
@@ -12,7 +10,6 @@ namespace ridgeline::methods {
 
 /// Of a provider's name, a class, a function or a line, in that order. Never waits for a profile; nothing where there
 /// are no figures. `uri_of`: how the client names a file of this machine.
-std::optional<protocol::Hover> hover(const Snapshot& snapshot, const HoverParams& params,
-                                     const std::function<std::string(const std::string& path)>& uri_of);
+std::optional<protocol::Hover> hover(const Snapshot& snapshot, const HoverParams& params, const UriOf& uri_of);
 
 }  // namespace ridgeline::methods

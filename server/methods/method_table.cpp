@@ -12,6 +12,7 @@
 #include "methods/batch_size.h"
 #include "methods/code_action.h"
 #include "methods/code_lens.h"
+#include "methods/costliest.h"
 #include "methods/hover.h"
 #include "methods/inlay_hint.h"
 #include "methods/open_report.h"
@@ -95,6 +96,10 @@ protocol::DocumentDiagnosticReport document_diagnostics(const Context& context, 
 Json breakdown(const Context& context, const Entry& entry, const BreakdownParams& params) {
   return breakdown_json(*entry.figures, node_of(*entry.figures, params.node),
                         [&](const std::string& path) { return context.session().uri_of(path); });
+}
+
+Json costliest(const Context& context, const Entry& entry, const ProfileIdParams& /*params*/) {
+  return costliest_json(*entry.figures, [&](const std::string& path) { return context.session().uri_of(path); });
 }
 
 Json predictions(const Context& /*context*/, const Entry& entry, const ProfileIdParams& /*params*/) {
@@ -305,6 +310,7 @@ void for_each_method(Visit visit) {
   visit(on_document<CodeActionParams>("textDocument/codeAction", code_actions));
   visit(on_document<DocumentParams>("textDocument/diagnostic", document_diagnostics));
   visit(on_profile("ridgeline/breakdown", breakdown));
+  visit(on_profile("ridgeline/costliest", costliest));
   visit(on_profile("ridgeline/predictions", predictions));
   visit(task("ridgeline/lineCosts", line_costs));
   visit(task("ridgeline/predict", predict));

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "report/text.h"
-#include "session/text.h"
 #include "worker/cache.h"
 
 namespace ridgeline::methods {
@@ -17,12 +16,7 @@ namespace {
 /// The report, with the lines as they were when they ran.
 std::string report_of(const Figures& figures) {
   const auto line_of = [&](const analysis::Location& place) -> std::optional<std::string> {
-    const FileFigures* file = figures.file(figures.path_of(place));
-    if (file == nullptr || file->text == nullptr || place.line == 0) {
-      return std::nullopt;
-    }
-    const session::Text text(*file->text);
-    return place.line <= text.line_count() ? std::optional(std::string(text.line(place.line - 1))) : std::nullopt;
+    return std::string(figures.line_text(place));
   };
   return report::text_report(figures.profile(), figures.outlook(), line_of, {});
 }

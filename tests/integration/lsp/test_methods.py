@@ -185,6 +185,46 @@ def test_breakdown_adds_up_and_can_be_walked(profiled: Profiled) -> None:
     assert seen > 5
 
 
+def test_the_breakdown_leads_to_what_costs_most_and_to_its_code(profiled: Profiled) -> None:
+    editor, document, summary = profiled
+    profile = {"profileId": summary["profileId"]}
+    root = editor.ask("ridgeline/breakdown", profile)
+    for resource, cost in (("time", "timeMs"), ("memory", "peakBytes")):
+        at = root
+        for step in root["costliest"][resource]:
+            assert editor.ask("ridgeline/breakdown", profile | {"node": step["node"]})["name"] == step["name"]
+            most = max(at["children"], key=lambda child: child[cost])
+            assert most[cost] == next(child[cost] for child in at["children"] if child["node"] == step["node"])
+            at = editor.ask("ridgeline/breakdown", profile | {"node": step["node"]})
+        assert at["children"] == []
+    model = next(child for child in root["children"] if child["type"] == "MLP")
+    uri = document["textDocument"]["uri"]
+    assert model["forward"] == {"uri": uri, "line": editor.line_of(uri, "def forward(self")}
+    assert root["forward"] is None
+    assert all(child["forward"] is None for child in at["children"])
+
+
+def test_the_costliest_lines_and_operations_add_up(profiled: Profiled) -> None:
+    editor, document, summary = profiled
+    uri = document["textDocument"]["uri"]
+    lists = editor.ask("ridgeline/costliest", {"profileId": summary["profileId"]})
+    for rows in (lists["lines"], lists["operations"]):
+        assert sum(row["timeMs"] for row in rows) == pytest.approx(summary["timeMs"], rel=1e-6)
+        assert sum(row["peakBytes"] for row in rows) == summary["peakBytes"]
+        assert [row["timeMs"] for row in rows] == sorted((row["timeMs"] for row in rows), reverse=True)
+    call = next(row for row in lists["lines"] if "self.fc1(" in row["name"])
+    assert call["location"] == {"uri": uri, "line": editor.line_of(uri, "self.fc1(")}
+    assert call["name"] == call["name"].strip()
+    assert next(row for row in lists["operations"] if row["name"] == "linear")["calls"] == 4
+    types = {row["name"]: row for row in lists["moduleTypes"]}
+    assert types["Linear"]["calls"] == 4
+    assert types["MLP"]["location"] == {"uri": uri, "line": editor.line_of(uri, "class MLP(")}
+    root = editor.ask("ridgeline/breakdown", {"profileId": summary["profileId"]})
+    model = next(child for child in root["children"] if child["type"] == "MLP")
+    assert types["MLP"]["timeMs"] == pytest.approx(model["timeMs"])
+    assert types["MLP"]["node"] == model["node"]
+
+
 def test_line_costs_of_a_node_are_its_childrens(profiled: Profiled) -> None:
     editor, document, summary = profiled
     profile = {"profileId": summary["profileId"]}

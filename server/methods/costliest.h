@@ -1,0 +1,17 @@
+// ridgeline/costliest: the lines, operations and module classes of a step as flat lists.
+#pragma once
+
+#include <cstddef>
+
+#include "methods/answers_json.h"
+#include "methods/figures.h"
+#include "protocol/json_rpc.h"
+
+namespace ridgeline::methods {
+
+/// Rows of one list; what does not fit in is the last row, so that the sums stay.
+constexpr std::size_t kMostRows = 1000;
+
+protocol::Json costliest_json(const Figures& figures, const UriOf& uri_of);
+
+}  // namespace ridgeline::methods
