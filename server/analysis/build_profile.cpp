@@ -150,6 +150,8 @@ void add_memory_models(const Runs& sampled, const std::optional<AllocatorSetup>&
   }
 }
 
+std::string text_of(const Location& place) { return place.file + ":" + std::to_string(place.line); }
+
 /// Names an `input_provider` that ignores its `batch_size`: no figure of another batch size means anything then.
 void add_constant_inputs_warning(const Runs& sampled, Profile& profile) {
   const auto inputs_of = [](const AnalysedRun& run) {
@@ -169,7 +171,7 @@ void add_constant_inputs_warning(const Runs& sampled, Profile& profile) {
   const LineId line = run.timeline.tree[largest->owner].self_line;
   const Location place = line == 0 ? Location{} : location_of(line, run.run->recording, run.timeline.tree, *run.scope);
   profile.warnings.push_back("The inputs take the same memory at every batch size that was run" +
-                             (place.file.empty() ? "" : " (" + place.file + ":" + std::to_string(place.line) + ")") +
+                             (place.file.empty() ? "" : " (" + text_of(place) + ")") +
                              ": input_provider seems to ignore batch_size.");
 }
 
@@ -239,9 +241,11 @@ void add_warnings(const BatchRun& run, Profile& profile) {
   }
   if (profile.batch_size_known && profile.iteration.ms.value > 0 &&
       profile.iteration.by_phase[static_cast<std::size_t>(Phase::kBackward)] == 0) {
-    profile.warnings.emplace_back(
-        "The iteration has no backward pass: the figures are those of a forward pass. To profile training, call "
-        "backward() in what iteration_provider returns.");
+    const auto longest = std::ranges::max_element(profile.lines, {}, &LineCost::total_ms);
+    profile.warnings.push_back(
+        "The iteration has no backward pass: the figures are those of a forward pass" +
+        (longest == profile.lines.end() ? "" : ", most of which runs at " + text_of(longest->location)) +
+        ". To profile training, call backward() in what iteration_provider returns.");
   }
   if (profile.scale < 0.8 || profile.scale > 1.25) {
     profile.warnings.push_back(

@@ -196,12 +196,22 @@ void Entries::profiled(const std::string& path, profiling::ProfileQueue::Ticket 
     }
     return;
   }
-  entry.changed = std::set<std::string>(outcome->changed.begin(), outcome->changed.end());
+  std::set<std::string> changed(outcome->changed.begin(), outcome->changed.end());
+  show(path, std::make_shared<const Figures>(std::move(*outcome)), std::move(changed));
+}
+
+void Entries::show(const std::string& path, std::shared_ptr<const Figures> figures, std::set<std::string> changed) {
+  Entry& entry = change(path);
+  entry.changed = std::move(changed);
   if (entry.trial.has_value() && !entry.trial->active.has_value()) {
     entry.trial.reset();  // it was about the figures before these
   }
-  const auto before = std::exchange(entry.figures, std::make_shared<const Figures>(std::move(*outcome)));
-  entry.change = before == nullptr ? "" : change_of(before->profile(), entry.figures->profile());
+  const auto before = std::exchange(entry.figures, std::move(figures));
+  if (before == nullptr) {
+    entry.change.clear();
+  } else if (before->profile().id != entry.figures->profile().id) {
+    entry.change = change_of(before->profile(), entry.figures->profile());
+  }
   entry.failed.reset();
   announce(path);
 }
@@ -284,8 +294,8 @@ void Entries::load(profiling::ProfileRequest request, const profiling::Target& t
   }
 }
 
-base::Task<void> Entries::load_kept(profiling::ProfileRequest request, profiling::Target target) {
-  const auto read = [request = std::move(request), target]() -> std::shared_ptr<const Figures> {
+base::Task<std::shared_ptr<const Figures>> Entries::kept(profiling::ProfileRequest request, profiling::Target target) {
+  const auto read = [request = std::move(request), target = std::move(target)]() -> std::shared_ptr<const Figures> {
     try {
       auto made = profiling::load_profile(request, target);
       return made.has_value() ? std::make_shared<const Figures>(std::move(*made)) : nullptr;
@@ -294,11 +304,29 @@ base::Task<void> Entries::load_kept(profiling::ProfileRequest request, profiling
     }
   };
   auto loaded = base::while_alive(lifetime_, base::run_on(pool_, read));
-  std::shared_ptr<const Figures> figures = co_await std::move(loaded);
+  co_return co_await std::move(loaded);
+}
+
+base::Task<void> Entries::load_kept(profiling::ProfileRequest request, profiling::Target target) {
+  auto loading = kept(std::move(request), target);
+  std::shared_ptr<const Figures> figures = co_await std::move(loading);
   if (figures != nullptr && find(target.entry)->figures == nullptr) {
     change(target).figures = std::move(figures);
     announce(target.entry);
   }
+}
+
+base::Task<bool> Entries::recall(profiling::ProfileRequest request, profiling::Target target) {
+  auto loading = kept(std::move(request), target);
+  std::shared_ptr<const Figures> figures = co_await std::move(loading);
+  if (figures == nullptr || queue_ == nullptr) {
+    co_return false;
+  }
+  if (const auto entry = find(target.entry); entry != nullptr && entry->active.has_value()) {
+    queue_->cancel(*entry->active);
+  }
+  show(target.entry, std::move(figures), {});
+  co_return true;
 }
 
 void Entries::reread(const std::string& path, std::function<bool()> is_open) {

@@ -98,6 +98,10 @@ class Entries {
   void explain_trial(std::string_view path, int batch_size, const std::string& why);
   /// Loads a stored profile that is still valid, if there is no such entry yet.
   void load(profiling::ProfileRequest request, const profiling::Target& target);
+  /// Puts a stored profile of the files as they are on disk in the place of the entry's figures, and cancels a profile
+  /// of older texts; false: there is none. Nothing runs. Texts that are open and not saved must not differ from their
+  /// files.
+  base::Task<bool> recall(profiling::ProfileRequest request, profiling::Target target);
   /// The file has a new text, in an editor or on disk; nothing: it was deleted.
   void file_changed(const std::string& path, const std::optional<std::string_view>& text);
   /// file_changed() with the text on disk, unless `is_open` says that an editor has opened it by then.
@@ -139,7 +143,11 @@ class Entries {
                              std::shared_ptr<const Figures> held, base::Task<profiling::ProfileOutcome> trial);
   void profiled(const std::string& path, profiling::ProfileQueue::Ticket ticket, profiling::ProfileOutcome& outcome,
                 std::vector<protocol::SourceText> open_texts);
+  /// A stored profile that is up to date; null: there is none.
+  base::Task<std::shared_ptr<const Figures>> kept(profiling::ProfileRequest request, profiling::Target target);
   base::Task<void> load_kept(profiling::ProfileRequest request, profiling::Target target);
+  /// In the place of those before. `changed`: files that are not what ran.
+  void show(const std::string& path, std::shared_ptr<const Figures> figures, std::set<std::string> changed);
   base::Task<void> read_file(std::string path, std::function<bool()> is_open);
   void end_trial(const std::string& path, const std::shared_ptr<const Figures>& held,
                  profiling::ProfileOutcome outcome);

@@ -264,6 +264,23 @@ base::Task<bool> ProfilingFlow::needs_profile(Workspace& workspace, std::string 
   co_return needed;
 }
 
+base::Task<bool> ProfilingFlow::recall(Workspace& workspace, profiling::ProfileRequest request,
+                                       profiling::Target target) {
+  const std::vector<protocol::SourceText> open_texts = workspace.open_texts(target.project_root);
+  auto differing = workspace.while_open(unsaved(entries_, open_texts));
+  if (!(co_await std::move(differing)).empty()) {
+    co_return false;
+  }
+  auto found = workspace.while_open(entries_.recall(std::move(request), std::move(target)));
+  const bool is_known = co_await std::move(found);
+  if (is_known) {  // what was typed meanwhile makes the figures stale at once
+    for (const protocol::SourceText& open : workspace.open_texts(target.project_root)) {
+      entries_.file_changed(open.path, open.text);
+    }
+  }
+  co_return is_known;
+}
+
 base::Task<void> ProfilingFlow::profile_saved(Workspace& workspace, std::string entry) {
   auto needed = needs_profile(workspace, entry);
   if (!co_await std::move(needed)) {
@@ -271,10 +288,13 @@ base::Task<void> ProfilingFlow::profile_saved(Workspace& workspace, std::string 
   }
   profiling::ProfileRequest request = workspace.settings().request(entry);
   request.time_budget_seconds = std::min(request.time_budget_seconds, workspace.settings().save_time_budget_seconds);
-  request.keep = false;
   auto found = workspace.while_open(entries_.find_target(request));
   const auto target = co_await std::move(found);
   if (!target || asking_.contains({&workspace, target->entry})) {
+    co_return;
+  }
+  auto known = recall(workspace, request, *target);
+  if (co_await std::move(known)) {
     co_return;
   }
   auto permission = may_run(workspace, *target);

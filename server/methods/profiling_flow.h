@@ -55,6 +55,8 @@ class ProfilingFlow {
   /// False when a save changed nothing but the batch size: figures for it are predicted, and whether to run it is the
   /// user's decision.
   base::Task<bool> needs_profile(Workspace& workspace, std::string entry);
+  /// Answers a save from the stored profile of the texts, where there is one.
+  base::Task<bool> recall(Workspace& workspace, profiling::ProfileRequest request, profiling::Target target);
   base::Task<void> profile_saved(Workspace& workspace, std::string entry);
 
   Entries& entries_;

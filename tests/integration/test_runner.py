@@ -108,6 +108,12 @@ def test_batch_size_candidates_are_other_positive_sizes(chosen: int) -> None:
     assert all(size >= 1 and size != chosen for size in sizes)
 
 
+def test_a_slow_step_is_sampled_below_its_batch_size() -> None:
+    assert candidates(64)[:2] == [32, 128]
+    assert candidates(64, slow=True)[:2] == [32, 16]
+    assert candidates(3, slow=True)[:2] == [1, 2]
+
+
 def test_growth_is_looked_for_where_the_batch_decides() -> None:
     ran = []
 

@@ -19,9 +19,12 @@ _ANSWER_SECONDS = 2.0
 _MAX_SENT = 1024  # medians of rounds that the daemon is sent of one batch size
 
 
-def candidates(chosen: int) -> list[int]:
-    """Other batch sizes to try, until there are enough: half, twice, then those between and below."""
+def candidates(chosen: int, *, slow: bool = False) -> list[int]:
+    """Other batch sizes to try, until there are enough: half, twice, then those between and below. `slow`: one
+    iteration takes more than the time budget; then smaller ones first, which take half of the time together."""
     sizes = [chosen // 2, chosen * 2, chosen * 3 // 2, chosen * 3 // 4, chosen // 4, chosen + 1, chosen + 2, chosen * 4]
+    if slow:
+        sizes = [chosen // 2, chosen // 4, chosen * 3 // 4, *sizes]
     unique = dict.fromkeys(size for size in sizes if size >= 1 and size != chosen)
     return list(unique)
 

@@ -15,6 +15,7 @@ from ridgeline_runner.samples import WANTED_SIZES, Sampled, recorded_iterations,
 from ridgeline_runner.training_step import TrainingStep
 
 _MOST_SIZES = 5
+_LARGE = 4096  # samples: so many are not run before small batch sizes have shown that they fit
 
 
 class Recordings:
@@ -82,7 +83,8 @@ class Recordings:
             except BaseException as error:  # noqa: BLE001 - SystemExit included
                 reporter.skip(error, size, self._step.device)
 
-        for size in requested or batch_sizes.candidates(chosen.batch_size):
+        slow = chosen.estimate_ns > budget.seconds * 1e9
+        for size in requested or batch_sizes.candidates(chosen.batch_size, slow=slow):
             if requested or len(sampled) < WANTED_SIZES:
                 attempt(size)
         for size in [] if requested or reporter.skipped else batch_sizes.extra(chosen.batch_size):
@@ -128,6 +130,8 @@ class Recordings:
         self._reporter.stage = "input"
         step.device.forget_cached()  # else memory that another batch size left would count for this one
         self._recorder.stage(Stage.INPUT)
+        if size >= _LARGE:
+            self._search(size)
         self._fit.check(size)
         inputs = step.inputs(size)
         step.entry.check_arguments(step.function, inputs)

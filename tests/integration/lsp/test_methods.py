@@ -429,6 +429,41 @@ def test_a_save_says_what_it_changed(editor: Editor) -> None:
     assert summary["uncertain"] == (summary["uncertainty"] != "")
 
 
+def test_a_save_of_a_text_that_was_profiled_runs_nothing(editor: Editor) -> None:
+    entry = editor.folder / "entry.py"
+    log = editor.folder / "loaded"
+    entry.write_text(f"open({str(log)!r}, 'a').write('x')\n" + entry.read_text())
+    document = editor.open(entry)
+    runs = lambda: len(log.read_text())  # noqa: E731
+    first = editor.ask("ridgeline/profile", document)["profileId"]
+    assert runs() == 1
+
+    def save(old: str, new: str) -> None:
+        editor.type_over(entry.as_uri(), old, new)
+        editor.save(entry)
+
+    def answered_by(profile_id: str) -> bool:
+        last = editor.changes[-1] if editor.changes else {}
+        return last.get("state") == "ready" and last["profileId"] == profile_id and not last["profiling"]
+
+    save("def forward(self, ", "def forward(self,  ")
+    assert editor.settled()["state"] == "ready"
+    second = editor.ask("ridgeline/summary", document)["profileId"]
+    assert runs() == 2 and second != first
+    save("def forward(self,  ", "def forward(self, ")
+    editor.until(lambda: answered_by(first))
+    save("def forward(self, ", "def forward(self,  ")
+    editor.until(lambda: answered_by(second))
+    assert runs() == 2
+
+    # A text that fails, and then the one before it.
+    save("def forward(self,  ", "def forward(self, nothing, ")
+    assert editor.settled()["state"] == "failed"
+    save("def forward(self, nothing, ", "def forward(self,  ")
+    editor.until(lambda: answered_by(second))
+    assert runs() == 3
+
+
 def test_nothing_runs_without_consent(editor: Editor) -> None:
     entry = editor.folder / "entry.py"
     mark = editor.folder / "ran"
