@@ -73,7 +73,7 @@ Findings look(const profiling::ProfileRequest& request) {
     found.warmed = run_worker({found.interpreter.path, *found.cache}, std::nullopt,
                               worker::RunLimits{request.time_limit}, [&](const protocol::Progress& step) {
                                 found.built |= step.stage == "build";
-                                line.show(step);
+                                line.show(step, step);
                               });
   }
   return found;

@@ -11,6 +11,7 @@
 #include "commands/worker_run.h"
 #include "profiling/entry_check.h"
 #include "profiling/kept_profiles.h"
+#include "profiling/remaining_time.h"
 #include "profiling/run.h"
 #include "profiling/size_chooser.h"
 
@@ -32,20 +33,28 @@ base::Result<profiling::ProfileRun, ExitCode> profile_now(const profiling::Profi
     return exit_code_of(checked.error());
   }
   ProgressLine line;
-  const auto show = [&](const protocol::Progress& step) { line.show(step); };
   const profiling::PlannedRun plan = profiling::plan_run(request, target);
+  profiling::RemainingTime remaining(profiling::last_duration(request, target));
+  const auto show = [&](const protocol::Progress& step) {
+    line.show(step, remaining.of(step, profiling::RemainingTime::Clock::now()));
+  };
   worker::Finished finished =
       run_worker({target.interpreter.path, target.cache}, plan.spec, plan.limits, show, profiling::chooser_of(plan));
   if (std::holds_alternative<worker::RunOutput>(finished.outcome)) {
     show({"analyse", 0.95, "Analysing"});
   }
+  const auto took = remaining.elapsed(profiling::RemainingTime::Clock::now());
   auto run = profiling::analyse_run(std::move(finished), plan);
   line.clear();
   if (!run) {
     std::cerr << failure_text(run.error(), target.project_root);
     return exit_code_of(run.error());
   }
-  warn(profiling::keep_profile(*run, request, target));
+  std::string warning = profiling::keep_profile(*run, request, target);
+  if (warning.empty() && took.has_value()) {
+    warning = profiling::keep_duration(request, target, *took);
+  }
+  warn(warning);
   return std::move(*run);
 }
 

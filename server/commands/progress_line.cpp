@@ -29,15 +29,15 @@ ProgressLine::ProgressLine() : terminal_(::isatty(STDERR_FILENO) != 0) {}
 
 ProgressLine::~ProgressLine() { clear(); }
 
-void ProgressLine::show(const protocol::Progress& progress) {
+void ProgressLine::show(const protocol::Progress& step, const protocol::Progress& timed) {
   if (terminal_) {
-    const int percent = static_cast<int>(std::lround(100 * std::clamp(progress.fraction, 0.0, 1.0)));
-    std::cerr << "\r\033[K" << track(progress.fraction) << ' ' << percent << " %  "
-              << report::printable(progress.message) << std::flush;
+    const int percent = static_cast<int>(std::lround(100 * std::clamp(timed.fraction, 0.0, 1.0)));
+    std::cerr << "\r\033[K" << track(timed.fraction) << ' ' << percent << " %  " << report::printable(timed.message)
+              << std::flush;
     shown_ = true;
-  } else if (progress.message != last_) {
-    std::cerr << report::printable(progress.message) << "\n";
-    last_ = progress.message;
+  } else if (step.message != last_) {
+    std::cerr << report::printable(step.message) << "\n";
+    last_ = step.message;
   }
 }
 

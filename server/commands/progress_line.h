@@ -15,7 +15,8 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  void show(const protocol::Progress& progress);
+  /// On a terminal `timed`, which may change every second; elsewhere a line for each message of `step`.
+  void show(const protocol::Progress& step, const protocol::Progress& timed);
   void clear();
 
  private:

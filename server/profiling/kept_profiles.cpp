@@ -28,17 +28,6 @@ std::string machine_name() {
   return gpus.empty() || visible == nullptr ? name : name + ", visible: " + visible;
 }
 
-store::ProfileKey key_of(const ProfileRequest& request, const Target& target) {
-  // The version number changes with a release; the agent and the runner, which make the figures, more often.
-  return {target.entry,
-          target.project_root,
-          target.interpreter.path,
-          target.device,
-          machine_name(),
-          request.memory_limit_bytes,
-          std::string(RIDGELINE_VERSION) + "-" + worker::sources_hash()};
-}
-
 /// `text` and `line` as two lines, if neither is empty.
 void add_line(std::string& text, const std::string& line) {
   if (!line.empty()) {
@@ -56,6 +45,17 @@ bool tried_all(const analysis::Profile& profile, const ProfileRequest& request) 
 }
 
 }  // namespace
+
+store::ProfileKey key_of(const ProfileRequest& request, const Target& target) {
+  // The version number changes with a release; the agent and the runner, which make the figures, more often.
+  return {target.entry,
+          target.project_root,
+          target.interpreter.path,
+          target.device,
+          machine_name(),
+          request.memory_limit_bytes,
+          std::string(RIDGELINE_VERSION) + "-" + worker::sources_hash()};
+}
 
 std::int64_t seconds_since_1970(std::chrono::system_clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();

@@ -9,8 +9,12 @@
 #include "analysis/values/profile.h"
 #include "profiling/request.h"
 #include "profiling/run.h"
+#include "store/profile_store.h"
 
 namespace ridgeline::profiling {
+
+/// What a stored profile of the request has in common with it.
+store::ProfileKey key_of(const ProfileRequest& request, const Target& target);
 
 /// Stores the profile of a run in the user's cache and sets its id. Returns a warning, mostly empty: when the profile
 /// could not be stored its id stays empty, and it is as good as any other.

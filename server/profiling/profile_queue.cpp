@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "profiling/remaining_time.h"
 #include "profiling/size_chooser.h"
 #include "profiling/trial.h"
 
@@ -39,7 +40,8 @@ struct ProfileQueue::Job {
   std::shared_ptr<const MadeProfile> held;  ///< of a trial: what it adds to; null for a profile
   JobEvents events;
   State state = State::kWaiting;
-  std::optional<FailureKind> ended_as{};       ///< kCancelled or kSuperseded while its run is being ended
+  std::optional<FailureKind> ended_as{};  ///< kCancelled or kSuperseded while its run is being ended
+  RemainingTime remaining{};
   std::function<void(bool)> go{};              ///< its turn has come
   std::function<void(ProfileOutcome)> done{};  ///< its outcome, to the task that waits for it
 
@@ -120,6 +122,13 @@ base::Task<void> ProfileQueue::run(std::shared_ptr<Job> job) {
                             ""});
     co_return;
   }
+  const auto ask_duration = [job] { return last_duration(job->request, job->target); };
+  auto asked = base::while_alive(lifetime_, base::run_on(pool_, ask_duration));
+  const std::optional<double> expected = co_await std::move(asked);
+  if (job->state == Job::State::kEnded) {
+    co_return;
+  }
+  job->remaining = RemainingTime(expected);
   job->state = Job::State::kRunning;
   const PlannedRun plan = plan_run(job->request, job->target);
   auto measurement = measure(job, plan);
@@ -131,8 +140,13 @@ base::Task<void> ProfileQueue::run(std::shared_ptr<Job> job) {
   job->state = Job::State::kAnalysing;
   job->events.progress({"analyse", 0.95, "Analysing"});
   start_next();
-  const auto analyse = [job, finished, plan] {
-    return make_or_fail(std::move(*finished), job->request, job->target, plan, job->held.get());
+  const auto took = job->remaining.elapsed(RemainingTime::Clock::now());
+  const auto analyse = [job, finished, plan, took] {
+    ProfileOutcome outcome = make_or_fail(std::move(*finished), job->request, job->target, plan, job->held.get());
+    if (outcome && !job->is_trial() && took.has_value() && outcome->warning.empty()) {
+      outcome->warning = keep_duration(job->request, job->target, *took);
+    }
+    return outcome;
   };
   auto analysis = base::while_alive(lifetime_, base::run_on(pool_, analyse));
   ProfileOutcome outcome = co_await std::move(analysis);
@@ -151,7 +165,7 @@ base::Task<std::shared_ptr<worker::Finished>> ProfileQueue::measure(std::shared_
         const auto finished = std::make_shared<worker::Finished>(std::move(*end));
         asio::post(loop_, lifetime_.guard([done, finished] { done(finished); }));
       } else if (!job->ended_as.has_value()) {
-        job->events.progress(std::get<protocol::Progress>(event));
+        job->events.progress(job->remaining.of(std::get<protocol::Progress>(event), RemainingTime::Clock::now()));
       }
     };
     worker_->run(plan.spec, plan.limits, handle, {asio::make_strand(pool_.get_executor()), chooser_of(plan)});

@@ -22,6 +22,7 @@ namespace {
 constexpr std::int64_t kApplication = 0x52696467;  // "Ridg": PRAGMA application_id
 constexpr std::int64_t kSchemaVersion = 1;         // PRAGMA user_version
 constexpr std::int64_t kMaxFound = 16;
+constexpr std::int64_t kMaxDurations = 1024;
 
 /// `used` counts uses, not seconds: a clock may go back. `number` grows, so the largest is the newest.
 constexpr const char* kSchema = R"(
@@ -41,6 +42,12 @@ CREATE INDEX files_by_profile ON files (profile);
 PRAGMA application_id = 1382638695;
 PRAGMA user_version = 1;
 )";
+/// Came later, and stands for itself: a store without it gets it, and an older Ridgeline does not mind it.
+constexpr const char* kDurations =
+    "CREATE TABLE IF NOT EXISTS durations (number INTEGER PRIMARY KEY AUTOINCREMENT, entry TEXT NOT NULL, "
+    "interpreter TEXT NOT NULL, device TEXT NOT NULL, machine TEXT NOT NULL, kind TEXT NOT NULL, seconds REAL NOT "
+    "NULL, "
+    "UNIQUE (entry, interpreter, device, machine, kind))";
 static_assert(kApplication == 1382638695 && kSchemaVersion == 1, "as kSchema says");
 
 /// One process at a time checks a damaged file and moves it: a lock on the folder, which needs no file.
@@ -279,6 +286,38 @@ base::Result<std::optional<std::string>> ProfileStore::report(const std::string&
 base::Result<void> ProfileStore::remove(const std::string& id) {
   return access("a stored profile in " + path_ + " cannot be removed",
                 [&](SQLite::Database& database) { run(database, "DELETE FROM profiles WHERE id = ?", id); });
+}
+
+base::Result<void> ProfileStore::keep_duration(const ProfileKey& key, const std::string& kind, double seconds) {
+  return access(
+      "the duration of a run cannot be written to " + path_,
+      [&](SQLite::Database& database) {
+        SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
+        database.exec(kDurations);
+        run(database,
+            "INSERT OR REPLACE INTO durations (entry, interpreter, device, machine, kind, seconds) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            key.entry, key.interpreter, key.device, key.machine, kind, seconds);
+        run(database, "DELETE FROM durations WHERE number <= (SELECT MAX(number) FROM durations) - ?", kMaxDurations);
+        transaction.commit();
+      },
+      OnDamage::kRetry);
+}
+
+base::Result<std::optional<double>> ProfileStore::last_duration(const ProfileKey& key, const std::string& kind) {
+  return access("the durations of runs in " + path_ + " cannot be read", [&](SQLite::Database& database) {
+    std::optional<double> seconds;
+    if (database.tableExists("durations")) {
+      SQLite::Statement row(database,
+                            "SELECT seconds FROM durations WHERE entry = ? AND interpreter = ? AND device = ? AND "
+                            "machine = ? AND kind = ?");
+      SQLite::bind(row, key.entry, key.interpreter, key.device, key.machine, kind);
+      if (row.executeStep()) {
+        seconds = row.getColumn(0).getDouble();
+      }
+    }
+    return seconds;
+  });
 }
 
 base::Result<StoreTotals> ProfileStore::totals() {

@@ -78,6 +78,12 @@ class ProfileStore {
 
   base::Result<void> remove(const std::string& id);
 
+  /// Remembers how long a run took; `kind` tells runs of one entry apart that do not measure as much. The last 1024 are
+  /// kept.
+  base::Result<void> keep_duration(const ProfileKey& key, const std::string& kind, double seconds);
+  /// What the last such run took, with any version of Ridgeline; nothing: there was none.
+  base::Result<std::optional<double>> last_duration(const ProfileKey& key, const std::string& kind);
+
   base::Result<StoreTotals> totals();
 
  private:

@@ -88,6 +88,33 @@ class ProfileStoreTest : public ::testing::Test {
   std::string notice_;
 };
 
+TEST_F(ProfileStoreTest, RemembersWhatTheLastRunOfAKindTook) {
+  ProfileStore store = open();
+  EXPECT_EQ(*store.last_duration(key(), "10 s"), std::nullopt);
+  ASSERT_TRUE(store.keep_duration(key(), "10 s", 41.5));
+  ASSERT_TRUE(store.keep_duration(key(), "0.1 s", 5));
+  ASSERT_TRUE(store.keep_duration(key(), "10 s", 40));
+  ProfileStore again = open();
+  EXPECT_EQ(*again.last_duration(key(), "10 s"), 40);
+  EXPECT_EQ(*again.last_duration(key(), "0.1 s"), 5);
+  EXPECT_EQ(*again.last_duration(key("/project/other.py"), "10 s"), std::nullopt);
+  ProfileKey newer = key();
+  newer.version = "0.2.0-def";
+  EXPECT_EQ(*again.last_duration(newer, "10 s"), 40);
+  newer.machine = "another processor";
+  EXPECT_EQ(*again.last_duration(newer, "10 s"), std::nullopt);
+}
+
+TEST_F(ProfileStoreTest, RemembersABoundedNumberOfDurations) {
+  ProfileStore store = open();
+  ASSERT_TRUE(store.keep_duration(key("/project/first.py"), "10 s", 1));
+  for (int i = 0; i < 1024; ++i) {
+    ASSERT_TRUE(store.keep_duration(key(), std::to_string(i), i));
+  }
+  EXPECT_EQ(*store.last_duration(key("/project/first.py"), "10 s"), std::nullopt);
+  EXPECT_EQ(*store.last_duration(key(), "0"), 0);
+}
+
 TEST_F(ProfileStoreTest, PutsAnotherReportInThePlaceOfOne) {
   ProfileStore store = open();
   add(store, "a", "{}");
