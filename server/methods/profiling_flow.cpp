@@ -293,10 +293,6 @@ base::Task<void> ProfilingFlow::profile_saved(Workspace& workspace, std::string 
   if (!target || asking_.contains({&workspace, target->entry})) {
     co_return;
   }
-  auto known = recall(workspace, request, *target);
-  if (co_await std::move(known)) {
-    co_return;
-  }
   auto permission = may_run(workspace, *target);
   if (!co_await std::move(permission)) {
     if (asking_.contains({&workspace, target->entry})) {
@@ -307,6 +303,10 @@ base::Task<void> ProfilingFlow::profile_saved(Workspace& workspace, std::string 
       entries_.stop_profiling_saves(target->entry);
       co_return;
     }
+  }
+  auto known = recall(workspace, request, *target);
+  if (co_await std::move(known)) {
+    co_return;
   }
   auto profiled = run(workspace, std::move(request), *target, nullptr, {});
   const ProfileEnd end = co_await std::move(profiled);

@@ -178,6 +178,11 @@ class Editor:
             },
         )
 
+    def type_first(self, uri: str, new: str) -> None:
+        """At the beginning of the text."""
+        first = {"line": 0, "character": 0}
+        self.replace(uri, {"start": first, "end": first}, new)
+
     def type_over(self, uri: str, old: str, new: str) -> None:
         """Replaces the first place of a text."""
         before = self.texts[uri].partition(old)[0].encode()

@@ -389,7 +389,7 @@ def test_a_whole_session(editor: Editor) -> None:
 
     editor.type_over(uri, "def forward(self, nothing, ", "def forward(self, ")
     editor.save(entry)
-    assert editor.settled()["state"] == "ready"
+    editor.until(lambda: editor.changes[-1]["state"] == "ready")
     editor.until(lambda: not any(d["severity"] == 1 for d in editor.diagnostics[uri]))
 
 

@@ -125,6 +125,7 @@ def test_consent_ends_with_the_project(tmp_path: Path, opened: Callable[..., Edi
     clone("one")
     editor = opened(tmp_path)
     assert asked(editor, entry)
+    editor.type_first(entry.as_uri(), "# mine\n")
     editor.save(entry)
     assert editor.settled()["state"] == "ready"
     assert entry.with_suffix(".ran").exists()
@@ -208,6 +209,7 @@ def test_a_save_that_writes_a_new_file_is_a_save(tmp_path: Path, opened: Callabl
     editor = opened(tmp_path)
     assert asked(editor, entry)
     for _ in range(2):
+        editor.type_first(entry.as_uri(), "# mine\n")
         (entry.parent / "new").write_text(editor.texts[entry.as_uri()])
         (entry.parent / "new").replace(entry)
         editor.save(entry)

@@ -152,10 +152,10 @@ def test_the_transcript_is_of_such_a_session(tmp_path: Path, start: Callable[...
         editor.save(entry)
         assert editor.settled()["state"] == "failed"
         editor.until(lambda: any(d["severity"] == 1 for d in editor.diagnostics.get(uri, [])))
-    with step("Fix it and save"):
+    with step("Fix it and save: the profile of that text is there"):
         editor.type_over(uri, "def forward(self, nothing, ", "def forward(self, ")
         editor.save(entry)
-        assert editor.settled()["state"] == "ready"
+        editor.until(lambda: editor.changes[-1]["state"] == "ready")
         editor.until(lambda: not any(d["severity"] == 1 for d in editor.diagnostics[uri]))
     with step("End"):
         editor.ask("shutdown")
