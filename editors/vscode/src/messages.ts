@@ -1,5 +1,5 @@
 /** The messages between the extension and the view. */
-import type { Batch, Breakdown, Failure, Place, Summary } from './protocol';
+import type { Batch, Breakdown, CostRow, Failure, Place, Summary } from './protocol';
 
 /** What to predict a batch size for. */
 export type Question = { batchSize: number } | { samplesPerSecond: number } | { bytes: number };
@@ -23,6 +23,17 @@ export interface Curve {
   profileId: string;
   revision: number;
   points: CurvePoint[];
+}
+
+/** A row of the flat lists; `file` is that of its place, as the workspace names it. */
+export type Cost = CostRow & { file: string | null };
+
+/** The step in flat lists, the most time first. */
+export interface Costs {
+  profileId: string;
+  lines: Cost[];
+  operations: Cost[];
+  moduleTypes: Cost[];
 }
 
 /** All that the view shows. */
@@ -51,6 +62,7 @@ export interface ViewState {
 export type ToView =
   | { type: 'state'; state: ViewState }
   | { type: 'curve'; curve: Curve }
+  | { type: 'costs'; costs: Costs }
   | ({ type: 'preview' } & Pick<ViewState, 'preview' | 'isInCode' | 'obstacle'>);
 
 export type FromView =

@@ -1,7 +1,9 @@
 /** The state of the profiles: the entry that the user is looking at, its figures, and the node being explored. */
 import * as vscode from 'vscode';
 import type { Daemon } from './daemon';
-import type { Batch, Breakdown, Changed, Summary } from './protocol';
+import type { Batch, Breakdown, Changed, Requests, Summary } from './protocol';
+
+export type Costliest = Requests['ridgeline/costliest']['result'];
 
 export interface Progress {
   message: string;
@@ -14,9 +16,9 @@ export class Profiles implements vscode.Disposable {
   private readonly progressEmitter = new vscode.EventEmitter<void>();
   /** No figure changes then. Not more than ten times a second: the step that is timed needs the processor. */
   readonly onDidProgress = this.progressEmitter.event;
-  private readonly predictedEmitter = new vscode.EventEmitter<void>();
-  /** The predictions for many batch sizes have arrived. */
-  readonly onDidPredict = this.predictedEmitter.event;
+  private readonly answeredEmitter = new vscode.EventEmitter<void>();
+  /** The predictions for many batch sizes, or the flat lists, have arrived. */
+  readonly onDidAnswer = this.answeredEmitter.event;
   private progressTimer: NodeJS.Timeout | undefined;
   /** The entry file that the user looks at. */
   entry: vscode.Uri | undefined;
@@ -26,6 +28,7 @@ export class Profiles implements vscode.Disposable {
   breakdown: Breakdown | null = null;
   path: { node: string; name: string }[] = [];
   private batches: { of: string; known: Batch[] } = { of: '', known: [] };
+  private costs: { of: string; known: Costliest | null } = { of: '', known: null };
   progress: Progress | null = null;
   private readonly known = new Map<string, Changed>();
   private latest = 0;
@@ -70,10 +73,25 @@ export class Profiles implements vscode.Disposable {
       void this.daemon.request('ridgeline/predictions', { profileId })
         .then((answer) => {
           batches.known = answer.batches;
-          if (this.batches === batches) this.predictedEmitter.fire();
+          if (this.batches === batches) this.answeredEmitter.fire();
         }, () => undefined); // the profile is gone: the next one has others
     }
     return this.batches.known;
+  }
+
+  /** The costliest lines, operations and module types; null until they have arrived. */
+  costliest(): Costliest | null {
+    if (this.summary === null) return null;
+    const { profileId } = this.summary;
+    if (this.costs.of !== profileId) {
+      const costs = (this.costs = { of: profileId, known: null as Costliest | null });
+      void this.daemon.request('ridgeline/costliest', { profileId })
+        .then((answer) => {
+          costs.known = answer;
+          if (this.costs === costs) this.answeredEmitter.fire();
+        }, () => undefined); // the profile is gone: the next one has others
+    }
+    return this.costs.known;
   }
 
   /** The entry that a file is part of, as far as the profiles show; otherwise the file. */
@@ -99,7 +117,7 @@ export class Profiles implements vscode.Disposable {
     clearTimeout(this.progressTimer);
     this.emitter.dispose();
     this.progressEmitter.dispose();
-    this.predictedEmitter.dispose();
+    this.answeredEmitter.dispose();
   }
 
   private changed(changed: Changed): void {

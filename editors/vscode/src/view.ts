@@ -3,13 +3,14 @@ import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 import type { BatchSize } from './batchSize';
 import type { Daemon } from './daemon';
-import { type FromView, type Range, type ToView, type ViewCommand, viewCommands, type ViewState } from './messages';
+import { type Cost, type FromView, type Range, type ToView, type ViewCommand, viewCommands, type ViewState } from './messages';
 import type { Profiles } from './profiles';
-import type { Breakdown, Estimate, Place } from './protocol';
+import type { Breakdown, CostRow, Estimate, Place } from './protocol';
 
 export class View implements vscode.WebviewViewProvider, vscode.Disposable {
   private view: vscode.WebviewView | undefined;
   private curveSent = '';
+  private costsSent = '';
   private readonly highlight = vscode.window.createTextEditorDecorationType({
     isWholeLine: true,
     backgroundColor: new vscode.ThemeColor('editor.findMatchHighlightBackground'),
@@ -25,7 +26,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       daemon.onState(() => this.send()),
       profiles.onDidChange(() => this.send()),
       profiles.onDidProgress(() => this.send()),
-      profiles.onDidPredict(() => this.sendCurve()),
+      profiles.onDidAnswer(() => this.sendAnswers()),
       batchSize.onDidChange(() => this.post({ type: 'preview', ...this.preview() })),
       vscode.workspace.onDidGrantWorkspaceTrust(() => this.send()),
     ];
@@ -35,7 +36,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
     this.view = view;
     view.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(this.root, 'dist'), vscode.Uri.joinPath(this.root, 'media')] };
     view.webview.onDidReceiveMessage((message: FromView) => this.received(message));
-    view.onDidChangeVisibility(() => this.sendCurve());
+    view.onDidChangeVisibility(() => this.sendAnswers());
     view.onDidDispose(() => (this.view = undefined));
     view.webview.html = this.html(view.webview);
   }
@@ -47,7 +48,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
   private received(message: FromView): void {
     switch (message.type) {
       case 'ready':
-        this.curveSent = '';
+        this.curveSent = this.costsSent = '';
         return this.send();
       case 'choose': return void this.profiles.choose(this.profiles.entries.find((entry) => entry.toString() === message.uri));
       case 'command': return void this.run(message.command);
@@ -65,23 +66,35 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
     await this.profiles.explore(node);
     const { breakdown } = this.profiles;
     if (breakdown === null || breakdown.node !== node || node === '') return;
-    const lines = linesInside(breakdown);
-    if (lines === null) return;
-    const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(lines.uri));
-    const first = functionAbove(document, lines.first);
-    const editor = await vscode.window.showTextDocument(document, { selection: new vscode.Range(first, 0, first, 0), preserveFocus: true, viewColumn: vscode.ViewColumn.One });
-    editor.revealRange(new vscode.Range(first, 0, lines.last, 0), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+    const place = breakdown.forward ?? breakdown.location ?? breakdown.definition;
+    if (place === null) return;
+    const editor = await this.open(place);
+    editor.revealRange(new vscode.Range(place.line, 0, lastCall(breakdown, place), 0), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
   }
 
   private send(): void {
     this.post({ type: 'state', state: this.state() });
-    this.sendCurve();
+    this.sendAnswers();
   }
 
-  /** The predictions, if they have arrived; else requests them. */
+  /** The predictions and the flat lists, where they have arrived; else requests them. */
+  private sendAnswers(): void {
+    if (this.view?.visible !== true) return;
+    this.sendCurve();
+    this.sendCosts();
+  }
+
+  private sendCosts(): void {
+    const costliest = this.profiles.costliest();
+    if (costliest === null || costliest.profileId === this.costsSent) return;
+    this.costsSent = costliest.profileId;
+    const { profileId, lines, operations, moduleTypes } = costliest;
+    this.post({ type: 'costs', costs: { profileId, lines: lines.map(cost), operations: operations.map(cost), moduleTypes: moduleTypes.map(cost) } });
+  }
+
   private sendCurve(): void {
     const { summary } = this.profiles;
-    if (summary === null || this.view?.visible !== true) return;
+    if (summary === null) return;
     const batches = this.profiles.knownBatches();
     const of = `${summary.profileId} ${summary.revision} ${batches.length}`;
     if (batches.length === 0 || of === this.curveSent) return;
@@ -131,9 +144,9 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
     }
   }
 
-  private async open(place: Place): Promise<void> {
+  private open(place: Place): Thenable<vscode.TextEditor> {
     const selection = new vscode.Range(place.line, 0, place.line, 0);
-    await vscode.window.showTextDocument(vscode.Uri.parse(place.uri), { selection, preserveFocus: true, viewColumn: vscode.ViewColumn.One });
+    return vscode.window.showTextDocument(vscode.Uri.parse(place.uri), { selection, preserveFocus: true, viewColumn: vscode.ViewColumn.One });
   }
 
   private html(webview: vscode.Webview): string {
@@ -158,23 +171,11 @@ function range(estimate: Estimate | null): Range | null {
   return estimate && { value: estimate.value, low: estimate.interval?.low ?? null, high: estimate.interval?.high ?? null };
 }
 
-/** The lines that call the parts of a module: in the file of its class, if there are some, else where it is called. */
-function linesInside({ children, definition, location }: Breakdown): { uri: string; first: number; last: number } | null {
-  const calls = children.flatMap((child) => child.location ?? []);
-  const inside = calls.filter(({ uri, line }) => uri === definition?.uri && line > definition.line);
-  const uri = inside[0]?.uri ?? calls[0]?.uri;
-  const lines = (inside.length > 0 ? inside : calls).filter((place) => place.uri === uri).map(({ line }) => line);
-  if (uri !== undefined) return { uri, first: Math.min(...lines), last: Math.max(...lines) };
-  const only = location ?? definition;
-  return only && { uri: only.uri, first: only.line, last: only.line };
+function cost(row: CostRow): Cost {
+  return { ...row, file: row.location && vscode.workspace.asRelativePath(vscode.Uri.parse(row.location.uri)) };
 }
 
-/** The line of the `def` that a line is inside of; that line itself when there is none. */
-function functionAbove(document: vscode.TextDocument, line: number): number {
-  const indent = (at: number) => document.lineAt(at).firstNonWhitespaceCharacterIndex;
-  if (line >= document.lineCount) return document.lineCount - 1;
-  for (let at = line - 1; at >= 0; --at) {
-    if (indent(at) < indent(line) && /^\s*(async\s+)?def\s/.test(document.lineAt(at).text)) return at;
-  }
-  return line;
+/** The last line that calls a part of the module below that place; that place itself when there is none. */
+function lastCall({ children }: Breakdown, { uri, line }: Place): number {
+  return Math.max(line, ...children.flatMap(({ location }) => (location?.uri === uri ? location.line : [])));
 }

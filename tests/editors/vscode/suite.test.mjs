@@ -1,6 +1,7 @@
 /** All tests of the extension, in one process: they share one code-server and one browser. */
 import './profiling.mjs';
 import './view.mjs';
+import './costliest.mjs';
 import './tasks.mjs';
 import './daemon.mjs';
 

@@ -158,9 +158,12 @@ export class Window {
   }
 
   async openFile(name) {
-    await this.page.keyboard.press('Control+P');
-    await this.page.locator('.quick-input-widget input').fill(name);
-    await this.page.locator('.quick-input-list .monaco-list-row', { hasText: name }).first().waitFor();
+    await until(async () => { // a file that was just written may be missing from a first list
+      await this.page.keyboard.press('Escape');
+      await this.page.keyboard.press('Control+P');
+      await this.page.locator('.quick-input-widget input').fill(name);
+      await this.page.locator('.quick-input-list .monaco-list-row', { hasText: name }).first().waitFor({ timeout: 10_000 });
+    });
     await this.page.keyboard.press('Enter');
     await this.page.locator('.tab.active', { hasText: name }).waitFor();
   }
@@ -258,7 +261,7 @@ export class Window {
 
   /** The webview's document. */
   get view() {
-    return this.page.frameLocator('iframe.webview.ready').frameLocator('#active-frame');
+    return this.page.frameLocator('iframe.webview.ready[src*="extensionId=ridgeline."]').frameLocator('#active-frame');
   }
 
   async openView() {
@@ -284,6 +287,15 @@ export class Window {
       rows.map((row) => {
         const text = (name) => row.querySelector(`.${name}`)?.textContent?.trim() ?? '';
         return { name: text('name'), share: text('share'), figure: text('figure'), drills: text('more') !== '' };
+      }));
+  }
+
+  /** What a user reads of the flat list, from the top. */
+  costs() {
+    return this.view.locator('.costs .row').evaluateAll((rows) =>
+      rows.map((row) => {
+        const text = (selector) => row.querySelector(selector)?.textContent?.trim() ?? '';
+        return { name: text('.name > :first-child'), where: text('.where'), calls: text('.calls'), share: text('.time .share'), time: text('.time .figure'), memory: text('.memory .figure') };
       }));
   }
 

@@ -33,6 +33,8 @@ export class BreakdownPanel {
   /** Where the view was scrolled when a node was left, by node. */
   private readonly scrolled = new Map<string, number>();
   private clicked: HTMLElement | null = null;
+  /** The node that gets the focus when it is shown. */
+  private wanted: string | null = null;
 
   constructor(private readonly events: BreakdownEvents) {
     this.element.addEventListener('keydown', (event) => this.key(event));
@@ -50,7 +52,8 @@ export class BreakdownPanel {
     const isBack = left !== node.node && (node.node === '' || left.startsWith(`${node.node}.`));
     const page = document.documentElement;
     this.scrolled.set(left, page.scrollTop);
-    const focused = this.element.contains(document.activeElement) ? document.activeElement?.closest('[data-kind]')?.getAttribute('data-kind') ?? 'time' : null;
+    const focused = this.wanted === node.node ? 'time' : this.element.contains(document.activeElement) ? document.activeElement?.closest('[data-kind]')?.getAttribute('data-kind') ?? 'time' : null;
+    this.wanted = null;
     // A part has the same colour in both bars.
     const order = [...node.children].sort((a, b) => (b.timeMs ?? 0) - (a.timeMs ?? 0)).map((child) => child.node);
     this.element.replaceChildren(this.crumbs(node, path), h('div.aspects', {}, ...aspects.map((aspect) => this.aspect(aspect, node, order))));
@@ -61,6 +64,13 @@ export class BreakdownPanel {
     }
     if (isBack) page.scrollTop = this.scrolled.get(node.node) ?? 0;
     else if (left !== node.node) page.scrollTop = Math.min(page.scrollTop, this.element.offsetTop);
+  }
+
+  /** Explores a node from elsewhere in the view. */
+  enter(node: string): void {
+    this.wanted = node;
+    if (node === this.node) this.element.querySelector<HTMLElement>('.row')?.focus();
+    else this.events.explore(node);
   }
 
   private crumbs(node: Breakdown, path: { node: string; name: string }[]): HTMLElement {
@@ -95,8 +105,20 @@ export class BreakdownPanel {
     if (children.length === 0) bar.append(h('div.nothing', {}, node.childCount === 0 ? 'no parts' : 'nothing'));
     return h(`div.aspect.${aspect.kind}`, { 'data-kind': aspect.kind },
       h('div.head', {}, h('h2', {}, aspect.title), h('span.figure', {}, `${aspect.text(node)}${node.parent === null ? '' : ` · ${share(aspect.part(node))}`}`)),
+      this.path(aspect, node),
       bar,
       h('ul.rows', { 'aria-label': aspect.title }, ...children.map((child) => this.row(aspect, child, whole, colour(child)))));
+  }
+
+  /** From the node down, always into the costliest part. The last one has no parts: its button leads to the part that it is in. */
+  private path({ kind, title }: Aspect, node: Breakdown): HTMLElement | null {
+    const path = node.costliest[kind];
+    if (path.length === 0) return null;
+    const steps = path.map(({ node: id, name }, i) => {
+      const shown = i < path.length - 1 ? id : (path.at(-2)?.node ?? node.node);
+      return h('li', {}, shown === node.node ? name : button('button.link', name, () => this.events.explore(shown)));
+    });
+    return h('div.path', {}, h('span.label', {}, 'Costliest: '), h('ol', { 'aria-label': `${title}: the costliest part, and its costliest part` }, ...steps));
   }
 
   private row(aspect: Aspect, child: BreakdownNode, whole: number, colour: string): HTMLElement {

@@ -1,9 +1,10 @@
 /** The view: shows the state that the extension sends. Figures come from the daemon. */
 import { bytes, duration, estimated, rate, share } from '../figures';
-import type { Curve, FromView, Question, ToView, ViewCommand, ViewState } from '../messages';
-import type { Batch, ByCategory, Estimate, Summary } from '../protocol';
+import type { Costs, Curve, FromView, Question, ToView, ViewCommand, ViewState } from '../messages';
+import type { Batch, ByCategory, Estimate, Place, Summary } from '../protocol';
 import { BreakdownPanel } from './breakdown';
 import { charts } from './chart';
+import { CostliestPanel } from './costliest';
 import { button, h, place } from './dom';
 import { legend } from './legend';
 import { ageNotice, notices, Offer, welcome } from './notices';
@@ -16,6 +17,8 @@ const ask = (question: Question) => post({ type: 'ask', question });
 
 let state: ViewState | null = null;
 let curve: Curve | null = null;
+/** Until those of a new profile arrive, those of the one before stay. */
+let costs: { of: string; known: Costs } | null = null;
 /** The batch size that a run of keys has reached; the answer to the last key may be on its way. */
 let reached: number | null = null;
 
@@ -42,11 +45,12 @@ function mostAnswerable(): number {
   return 0.995 * (state?.summary?.maxSamplesPerSecond ?? Infinity);
 }
 
-const breakdown = new BreakdownPanel({
-  explore: (node) => post({ type: 'explore', node }),
-  highlight: (where) => post({ type: 'highlight', place: where }),
-  open: (where) => post({ type: 'open', place: where }),
-});
+const code = {
+  highlight: (where: Place | null) => post({ type: 'highlight', place: where }),
+  open: (where: Place) => post({ type: 'open', place: where }),
+};
+const breakdown = new BreakdownPanel({ ...code, explore: (node) => post({ type: 'explore', node }) });
+const costliest = new CostliestPanel({ ...code, explore: (node) => breakdown.enter(node) });
 
 const files = h('div.files');
 const facts = h('div.facts');
@@ -57,10 +61,11 @@ const obstacle = h('p.obstacle', { role: 'status' });
 const sliders = h('div.sliders', {}, throughput.element, memory.element);
 const age = h('div', { role: 'status' });
 const offer = new Offer(run);
+const recommended = h('section.recommended', { 'aria-label': 'Recommended batch sizes' });
 const atPeak = h('section.peak', { 'aria-label': 'At the peak' });
 const others = h('section.others', { 'aria-label': 'Other batch sizes' });
 const gutter = h('section', { 'aria-label': 'Legend' }, legend());
-const figures = h('div.figures', {}, sliders, obstacle, offer.element, age, breakdown.element, atPeak, others, gutter);
+const figures = h('div.figures', {}, sliders, obstacle, offer.element, age, recommended, atPeak, breakdown.element, costliest.element, others, gutter);
 document.getElementById('view')?.append(header, news, empty, figures);
 
 window.addEventListener('message', ({ data }: MessageEvent<ToView>) => {
@@ -70,6 +75,9 @@ window.addEventListener('message', ({ data }: MessageEvent<ToView>) => {
   } else if (data.type === 'curve') {
     curve = data.curve;
     if (state !== null) showBatch(state);
+  } else if (data.type === 'costs') {
+    if (state?.summary) costs = { of: state.summary.uri, known: data.costs };
+    if (state !== null) showCosts(state);
   } else if (state !== null) {
     const { preview, isInCode, obstacle } = data;
     state = { ...state, preview, isInCode, obstacle };
@@ -90,7 +98,12 @@ function showAll(now: ViewState): void {
   document.body.classList.toggle('is-stale', now.summary?.stale === true);
   showFiles(now);
   breakdown.show(now.breakdown, now.path);
+  showCosts(now);
   showBatch(now);
+}
+
+function showCosts({ summary }: ViewState): void {
+  costliest.show(costs !== null && costs.of === summary?.uri ? costs.known : null);
 }
 
 /** The entry file, or a choice of several. */
@@ -143,7 +156,8 @@ function showBatch(now: ViewState): void {
   offer.show(now);
   obstacle.textContent = now.obstacle || (preview === null ? '' : whyPredicted(preview, summary));
   atPeak.replaceChildren(...categories(preview?.byCategory ?? summary.byCategory, preview));
-  others.replaceChildren(h('div.head', {}, h('h2', {}, 'Other batch sizes')), charts(summary, preview, curveOf(summary), chartWidth()), ...answers(summary));
+  recommended.replaceChildren(h('div.head', {}, h('h2', {}, 'Recommended batch sizes')), answers(summary));
+  others.replaceChildren(h('div.head', {}, h('h2', {}, 'Other batch sizes')), charts(summary, preview, curveOf(summary), chartWidth()));
 }
 
 function choose(batchSize: number): void {
@@ -258,7 +272,7 @@ function categories(values: ByCategory, preview: Batch | null): HTMLElement[] {
 }
 
 /** The recommended batch sizes, each a button that writes it into the code. */
-function answers({ answers: { largestThatFits, enoughThroughput, activationsEqualWeights } }: Summary): HTMLElement[] {
+function answers({ answers: { largestThatFits, enoughThroughput, activationsEqualWeights } }: Summary): HTMLElement {
   const offer = (batch: Batch | null, what: string) => {
     if (batch === null) return [];
     const { measured } = batch;
@@ -267,9 +281,9 @@ function answers({ answers: { largestThatFits, enoughThroughput, activationsEqua
     const size = button('button.size', String(batch.batchSize), () => choose(batch.batchSize), { title: 'Write this batch size into the code', 'aria-label': `Batch size ${batch.batchSize}: ${what}` });
     return [h('li', {}, size, h('span.what', {}, what, h('small', {}, text)))];
   };
-  return [h('ul.answers', {},
+  return h('ul.answers', {},
     ...(enoughThroughput === null ? [h('li', {}, 'The maximum throughput is unknown: the time model does not show one.')] : []),
-    ...offer(enoughThroughput, 'gives 95 % of the maximum throughput: larger batches gain little'),
+    ...offer(enoughThroughput, 'gives 95 % of the maximum throughput: more gains little'),
     ...offer(activationsEqualWeights, 'weights and activations take equal memory'),
-    ...offer(largestThatFits, 'is the largest batch size that fits'))];
+    ...offer(largestThatFits, 'is the largest batch size that fits'));
 }
