@@ -42,6 +42,8 @@ export interface ViewState {
   trusted: boolean;
   /** The entry file, as the workspace names it. */
   file: string | null;
+  /** The notebook in the active editor, as the workspace names it. */
+  notebook: { file: string; canExport: boolean } | null;
   /** The entry files that are known; the one shown is chosen by the user, or that of the file in the editor. */
   entries: { uri: string; file: string; isShown: boolean }[];
   isChosen: boolean;
@@ -80,7 +82,7 @@ export type FromView =
   /** Shows the batch size in the code again. */
   | { type: 'cancel' };
 
-/** The commands of the extension that the view has buttons for. */
+/** The commands that the view has buttons for. */
 export const viewCommands = {
   profile: 'ridgeline.profileFile',
   cancel: 'ridgeline.cancelProfile',
@@ -89,6 +91,7 @@ export const viewCommands = {
   log: 'ridgeline.showLog',
   restart: 'ridgeline.restart',
   entryPoint: 'ridgeline.writeEntryPoint',
+  export: 'jupyter.exportAsPythonScript',
   trust: 'workbench.trust.manage',
   undo: 'ridgeline.undoBatchSize',
 } as const;

@@ -3,6 +3,7 @@ import * as vscode from 'vscode';
 import { LSPErrorCodes, ResponseError } from 'vscode-languageclient/node';
 import type { Daemon } from './daemon';
 import { pythonExtension } from './interpreter';
+import { activeNotebook, explainNotebook } from './notebook';
 import { showError, showInformation, showWarning } from './notify';
 import type { Profiles } from './profiles';
 import type { Failure } from './protocol';
@@ -16,6 +17,8 @@ export class Profiling {
 
   /** Profiles an entry; without one, that of the file in the active editor. */
   async profile(entry?: vscode.Uri, options: object = {}): Promise<void> {
+    const notebook = activeNotebook();
+    if (entry === undefined && notebook !== undefined) return explainNotebook(notebook);
     const file = entry ?? (await this.entryHere());
     if (file === undefined) {
       void showInformation('Open the Python file with your providers, then profile it.');

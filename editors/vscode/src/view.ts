@@ -4,6 +4,7 @@ import * as vscode from 'vscode';
 import type { BatchSize } from './batchSize';
 import type { Daemon } from './daemon';
 import { type Cost, type FromView, type Range, type ToView, type ViewCommand, viewCommands, type ViewState } from './messages';
+import { activeNotebook, canExport } from './notebook';
 import type { Profiles } from './profiles';
 import type { Breakdown, CostRow, Estimate, Place } from './protocol';
 
@@ -11,6 +12,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
   private view: vscode.WebviewView | undefined;
   private curveSent = '';
   private costsSent = '';
+  private canExport = false;
   private readonly highlight = vscode.window.createTextEditorDecorationType({
     isWholeLine: true,
     backgroundColor: new vscode.ThemeColor('editor.findMatchHighlightBackground'),
@@ -27,6 +29,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       profiles.onDidChange(() => this.send()),
       profiles.onDidProgress(() => this.send()),
       profiles.onDidAnswer(() => this.sendAnswers()),
+      vscode.window.onDidChangeActiveNotebookEditor(() => void this.notebookChanged()),
       batchSize.onDidChange(() => this.post({ type: 'preview', ...this.preview() })),
       vscode.workspace.onDidGrantWorkspaceTrust(() => this.send()),
     ];
@@ -49,6 +52,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
     switch (message.type) {
       case 'ready':
         this.curveSent = this.costsSent = '';
+        void this.notebookChanged();
         return this.send();
       case 'choose': return void this.profiles.choose(this.profiles.entries.find((entry) => entry.toString() === message.uri));
       case 'command': return void this.run(message.command);
@@ -70,6 +74,12 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
     if (place === null) return;
     const editor = await this.open(place);
     editor.revealRange(new vscode.Range(place.line, 0, lastCall(breakdown, place), 0), vscode.TextEditorRevealType.InCenterIfOutsideViewport);
+  }
+
+  /** The Jupyter extension is started by the first notebook: whether it can export is known only then. */
+  private async notebookChanged(): Promise<void> {
+    this.canExport = await canExport();
+    this.send();
   }
 
   private send(): void {
@@ -114,6 +124,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       daemon: this.daemon.state,
       trusted: vscode.workspace.isTrusted,
       file: entry === undefined ? null : vscode.workspace.asRelativePath(entry),
+      notebook: this.notebook(),
       entries: entries.map((uri) => ({ uri: uri.toString(), file: vscode.workspace.asRelativePath(uri), isShown: uri.toString() === entry?.toString() })),
       isChosen,
       profiling: state?.profiling ? (progress ?? { message: 'Waiting', percentage: null }) : null,
@@ -123,6 +134,11 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       failure: state?.failure ?? null,
       ...this.preview(),
     };
+  }
+
+  private notebook(): ViewState['notebook'] {
+    const notebook = activeNotebook();
+    return notebook === undefined ? null : { file: vscode.workspace.asRelativePath(notebook.uri), canExport: this.canExport };
   }
 
   private preview(): Pick<ViewState, 'preview' | 'isInCode' | 'obstacle'> {

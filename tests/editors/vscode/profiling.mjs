@@ -39,6 +39,60 @@ test('a file without providers is not run, and one can be written', async (t) =>
   assert.ok(!existsSync(ran));
 });
 
+const notebook = JSON.stringify({
+  nbformat: 4, nbformat_minor: 5, metadata: { language_info: { name: 'python' } },
+  cells: [{ id: 'one', cell_type: 'code', source: ['answer = 6 * 7'], metadata: {}, outputs: [], execution_count: null }],
+});
+
+test('a notebook is not profiled, and the message and the view say how to go on', async (t) => {
+  const window = await ownWindow(t, { file: null });
+  window.write('train.ipynb', notebook);
+  await window.openFile('train.ipynb');
+  await window.page.locator('.notebook-editor .cell').first().waitFor();
+  await window.openView();
+  await window.view.getByText('train.ipynb is a notebook, and notebooks are not profiled').waitFor();
+  assert.equal(await window.view.getByRole('button', { name: 'Export as Python script' }).count(), 0, 'there is no Jupyter extension');
+  assert.equal(await window.view.getByRole('button', { name: 'Profile this file' }).count(), 0);
+  await window.command('Ridgeline: Profile');
+  const message = window.notification('train.ipynb is a notebook, and notebooks are not profiled');
+  await message.waitFor();
+  assert.equal(await message.getByRole('button', { name: 'Export' }).count(), 0);
+  await message.getByRole('button', { name: 'Write Entry Point' }).click();
+  await window.page.locator('.quick-input-list .monaco-list-row', { hasText: 'MLP' }).waitFor();
+  await window.page.keyboard.press('Escape');
+  await window.openFile('entry.py');
+  await window.view.getByRole('button', { name: 'Profile this file' }).waitFor();
+});
+
+test('a notebook is exported by the Jupyter extension, where there is one', async (t) => {
+  vscode.addExtension(path.join(root, 'tests/editors/vscode/jupyter-extension'));
+  t.after(() => vscode.removeExtension('ms-toolsai.jupyter'));
+  const exported = async (window) => {
+    await window.page.locator('.tab.active', { hasText: 'Untitled' }).waitFor();
+    await until(async () => assert.ok(await window.lineWith('answer = 6 * 7')));
+    await window.page.locator('.tab', { hasText: 'train.ipynb' }).click();
+    await window.page.locator('.notebook-editor .cell').first().waitFor();
+  };
+  const window = await ownWindow(t, { file: null });
+  window.write('train.ipynb', notebook);
+  await window.openFile('train.ipynb');
+  await window.page.locator('.notebook-editor .cell').first().waitFor();
+  await until(async () => { // once the stand-in has started
+    await window.command('Ridgeline: Profile');
+    const message = window.notification('train.ipynb is a notebook');
+    const button = message.getByRole('button', { name: 'Export as Python Script' });
+    await button.waitFor({ timeout: 5000 }).catch(async (error) => {
+      await window.page.keyboard.press('Escape');
+      throw error;
+    });
+    await button.click();
+  });
+  await exported(window);
+  await window.openView();
+  await window.view.getByRole('button', { name: 'Export as Python script' }).click();
+  await exported(window);
+});
+
 test('a workspace that is not trusted is not run', async (t) => {
   const window = await ownWindow(t, { trust: false });
   await window.lens('Profile').click();

@@ -58,11 +58,21 @@ export class Offer {
 
 /** Before the first profile. */
 export function welcome(state: ViewState, run: (command: ViewCommand) => void): HTMLElement {
+  if (state.notebook !== null) return notebookWelcome(state.notebook, run);
   return h('section.welcome', {},
     h('p', {}, state.file === null
       ? 'Open the Python file with your providers: model_provider, input_provider and iteration_provider.'
       : `There is no profile of ${state.file} yet.`),
     button('button.primary', 'Profile this file', () => run('profile'), { disabled: !state.trusted || state.file === null }),
     h('p', {}, 'No entry point yet? Ridgeline can write one for one of your model classes.'),
+    button('button.secondary', 'Write an entry point…', () => run('entryPoint')));
+}
+
+function notebookWelcome({ file, canExport }: NonNullable<ViewState['notebook']>, run: (command: ViewCommand) => void): HTMLElement {
+  return h('section.welcome', {},
+    h('p', {}, `${file} is a notebook, and notebooks are not profiled.`),
+    h('p', {}, 'Export it as a Python script: with Export in its toolbar, or with ', h('code', {}, 'jupyter nbconvert --to script'), '.'),
+    canExport ? button('button.primary', 'Export as Python script', () => run('export')) : null,
+    h('p', {}, 'Then write an entry point for its model class, and profile that.'),
     button('button.secondary', 'Write an entry point…', () => run('entryPoint')));
 }
