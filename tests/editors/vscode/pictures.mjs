@@ -26,6 +26,7 @@ test('pictures for the documentation', async (t) => {
     await window.page.keyboard.press('Enter');
     await until(async () => assert.ok((await window.markers()).length > 4));
     await until(async () => assert.match((await window.lineWith('self.layer3(x)')).text, / in ResNet/));
+    if (name === 'light') await window.view.locator('.costliest').evaluate((section) => section.scrollIntoView());
     await window.page.screenshot({ path: path.join(root, `docs/pictures/vscode-${name}.png`) });
     await window.close();
   }
