@@ -32,7 +32,7 @@ local function log(code)
   for _, message in ipairs(session.messages) do
     add(message)
   end
-  add("The server's own log is " .. vim.lsp.get_log_path(), "RidgelineDim")
+  add("The server's own log is " .. vim.lsp.log.get_filename(), "RidgelineDim")
   local buffer = screen.buffer("log", code, { q = { screen.close, 0 } })
   screen.write(buffer, rows)
   local window = screen.open(buffer, { split = "below", win = -1, height = math.min(#rows + 1, 16) })

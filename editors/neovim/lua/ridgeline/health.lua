@@ -7,7 +7,7 @@ local function check_client(client)
   local params = { textDocument = { uri = vim.uri_from_bufnr(buffer) } }
   local answer = (vim.lsp.buf_request_sync(buffer, "ridgeline/status", params, 5000) or {})[client.id]
   local status = answer and answer.result
-  if not status then return vim.health.error("The server does not answer.", "See " .. vim.lsp.get_log_path()) end
+  if not status then return vim.health.error("The server does not answer.", "See " .. vim.lsp.log.get_filename()) end
   vim.health.ok(("A server is running: version %s, %s."):format(status.version, status.processor))
   local target = status.target or { problem = "The file of this buffer cannot be profiled." }
   if target.problem then return vim.health.error(target.problem, "setup{ settings = { python = … } } sets the interpreter.") end
