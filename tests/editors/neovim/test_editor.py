@@ -133,6 +133,80 @@ def test_toggle_hides_and_shows(editing: Editor):
     editing.until(f"{marks} > 5")
 
 
+# ---- what costs most
+
+
+def quickfix(editor: Editor, command: str, title: str) -> list[dict[str, Any]]:
+    editor.neovim.command(f"Ridgeline costliest {command}")
+    editor.until("vim.bo.buftype == 'quickfix' and vim.fn.getqflist({ title = true }).title == ...", title)
+    return editor.lua("vim.fn.getqflist()")
+
+
+def costs(editor: Editor, kind: str) -> list[dict[str, Any]]:
+    profile = editor.lua("require('ridgeline.session').summary(1).profileId")
+    return editor.ask("ridgeline/costliest", profileId=profile)[kind]
+
+
+def test_the_costliest_lines_lead_to_the_code(editing: Editor):
+    entries, rows = quickfix(editing, "", "Ridgeline: costliest lines by time"), costs(editing, "lines")
+    assert len(entries) == len(rows) > 5
+    for entry, row in zip(entries, rows, strict=True):
+        place = row.get("location")
+        assert (entry["lnum"], entry["valid"]) == ((place["line"] + 1, 1) if place else (0, 0))
+        assert entry["text"].endswith("  " + row["name"])
+        for rule, value in (("duration", "timeMs"), ("share", "share"), ("bytes", "peakBytes")):
+            assert editing.lua(f"require('ridgeline.text').{rule}(...)", row[value]) in entry["text"]
+    second = [entry for entry in entries if entry["valid"]][1]
+    editing.neovim.command("cfirst | cnext")
+    assert editing.neovim.current.window.cursor[0] == second["lnum"]
+    assert editing.neovim.current.buffer.number == second["bufnr"] == 1
+
+
+def test_another_order_is_asked_for_in_the_list(editing: Editor):
+    by_time = quickfix(editing, "operations", "Ridgeline: costliest operations by time")
+    rows = costs(editing, "operations")
+    assert [entry["text"].split("  ")[-1].split(", ")[0] for entry in by_time] == [row["name"] for row in rows]
+    assert re.search(r"  linear, 4 calls$", "\n".join(entry["text"] for entry in by_time), re.MULTILINE)
+    by_memory = quickfix(editing, "memory operations", "Ridgeline: costliest operations by memory")
+    rows.sort(key=lambda row: -row["peakBytes"])
+    assert [entry["text"].split("  ")[-1].split(", ")[0] for entry in by_memory] == [row["name"] for row in rows]
+
+
+def test_types_of_modules_lead_to_their_classes(editing: Editor):
+    title = "Ridgeline: costliest module types (including what is inside) by time"
+    entries = quickfix(editing, "modules", title)
+    mine = next(entry for entry in entries if entry["text"].endswith("  MLP"))
+    assert (mine["bufnr"], mine["lnum"]) == (1, line_of(editing.entry, "class MLP"))
+    editing.neovim.buffers[1].append("# changed")
+    editing.until("require('ridgeline.session').stale_note(1)")
+    quickfix(editing, "modules", f"{title}; stale: from before entry.py was changed")
+
+
+def test_names_of_costs_are_text(editing: Editor):
+    def row(name: str, size: int, **more: Any) -> dict[str, Any]:
+        return {"name": name, "timeMs": 1, "share": 0.1, "peakBytes": size, "peakShare": 0.1, **more}
+
+    strange = editing.entry.parent.as_uri() + "/%60ls%60%20%23%0A.py"
+    rows = [
+        row("a|b\n\x1b[31m%#Error#\0", 1, location={"uri": strange, "line": 2}),
+        row("of no file", 2, location={"uri": "untitled:x", "line": 2}),
+        row("… 213 more", 3),
+    ]
+    editing.neovim.exec_lua(
+        "session, rows = require('ridgeline.session'), ... request = session.request"
+        " session.request = function(_, _, _, on_result)"
+        "   session.request = request on_result({ lines = rows }) end"
+        " local with_profile = session.with_profile"
+        " session.with_profile = function(...) session.with_profile = with_profile select(2, ...)(1) end",
+        rows,
+    )
+    entries = quickfix(editing, "memory", "Ridgeline: costliest lines by memory")
+    names = ["of no file", "a|b  [31m%#Error# ", "… 213 more"]
+    assert [entry["text"].split("ms  ", 1)[1] for entry in entries] == names
+    assert [entry["valid"] for entry in entries] == [0, 1, 0]
+    assert editing.text().splitlines()[1].startswith("`ls` # .py|3| ")
+
+
 # ---- the batch size
 
 
@@ -311,8 +385,8 @@ def test_a_file_of_the_project_stands_for_its_entry_point(tmp_path: Path):
         net = editor.neovim.current.buffer.number
         editor.until(f"require('ridgeline.session').uri({net}):match('entry.py$')")
         editor.neovim.command("Ridgeline breakdown")
-        editor.until("vim.api.nvim_buf_get_lines(0, 4, 5, false)[1]")
-        editor.neovim.input("/MLP<CR>gD")
+        editor.until("vim.fn.search('^▸ MLP') > 0")
+        editor.neovim.input("/^▸ MLP<CR>gD")
         editor.until("vim.api.nvim_get_current_line():find('class MLP', 1, true)")
         assert editor.neovim.current.buffer.number == net
         editor.neovim.command("Ridgeline bars")
@@ -435,12 +509,23 @@ def test_checkhealth_says_what_would_run(profiled: Editor):
 
 def test_the_command_completes_and_names_its_mistakes(profiled: Editor):
     profiled.forget()
-    names = ["bars", "breakdown", "cancel", "log", "profile", "toggle"]
+    names = ["bars", "breakdown", "cancel", "costliest", "log", "profile", "toggle"]
     assert profiled.lua("vim.fn.getcompletion('Ridgeline ', 'cmdline')") == names
     assert profiled.lua("vim.fn.getcompletion('Ridgeline b', 'cmdline')") == names[:2]
     assert profiled.lua("vim.fn.getcompletion('Ridgeline bars ', 'cmdline')") == []
+    words = ["lines", "memory", "modules", "operations", "time"]
+    assert profiled.lua("vim.fn.getcompletion('Ridgeline costliest ', 'cmdline')") == words
+    assert profiled.lua("vim.fn.getcompletion('Ridgeline costliest m', 'cmdline')") == ["memory", "modules"]
+    assert profiled.lua("vim.fn.getcompletion('Ridgeline costliest lines ', 'cmdline')") == ["memory", "time"]
+    assert profiled.lua("vim.fn.getcompletion('Ridgeline costliest lines time ', 'cmdline')") == []
     profiled.neovim.command("Ridgeline nonsense")
     profiled.said("there is no :Ridgeline nonsense. See :help :Ridgeline")
+    profiled.neovim.command("Ridgeline bars wide")
+    profiled.said("there is no :Ridgeline bars wide. See :help :Ridgeline")
+    for wrong in ("layers", "lines modules", "memory memory"):
+        profiled.forget()
+        profiled.neovim.command(f"Ridgeline costliest {wrong}")
+        profiled.said(":Ridgeline costliest takes lines|operations|modules and time|memory")
 
 
 # ---- words

@@ -53,27 +53,64 @@ local COMMANDS = {
   profile = session.profile,
   cancel = session.cancel,
   breakdown = function(code) session.with_profile(code, require("ridgeline.breakdown").open) end,
+  costliest = function(code, kind, order)
+    session.with_profile(code, function(profiled) require("ridgeline.costliest").open(profiled, kind, order) end)
+  end,
   bars = function(code) session.with_profile(code, require("ridgeline.bars").open) end,
   toggle = toggle,
   log = log,
 }
 
+-- Of each group one word, in any order; without one, the group's first.
+local ARGUMENTS = { costliest = { { "lines", "operations", "modules" }, { "time", "memory" } } }
+
+--- The words of a group that can still be typed; none where one of them has been.
+local function open_words(group, typed)
+  local has_one = vim.iter(typed):any(function(word) return vim.list_contains(group, word) end)
+  return has_one and {} or group
+end
+
+--- A word for each group; nil where a word is in no group, or a group has two.
+local function choose(groups, typed)
+  local chosen = vim.tbl_map(function(group) return group[1] end, groups)
+  for i, word in ipairs(typed) do
+    local before, found = vim.list_slice(typed, 1, i - 1), nil
+    for j, group in ipairs(groups) do
+      if vim.list_contains(open_words(group, before), word) then found = j end
+    end
+    if not found then return nil end
+    chosen[found] = word
+  end
+  return chosen
+end
+
 ---@param arguments string[]
 function M.run(arguments)
-  local command = COMMANDS[arguments[1]]
-  if not command or #arguments > 1 then
-    local typed = command and table.concat(arguments, " ") or arguments[1]
-    return session.say(("there is no :Ridgeline %s. See :help :Ridgeline"):format(text.cut(typed, 16)), "ERROR")
+  local name, typed = arguments[1], vim.list_slice(arguments, 2)
+  local command, groups = COMMANDS[name], ARGUMENTS[name] or {}
+  local chosen = choose(groups, typed)
+  if command and not chosen and #groups > 0 then
+    local choices = vim.tbl_map(function(group) return table.concat(group, "|") end, groups)
+    return session.say((":Ridgeline %s takes %s"):format(name, table.concat(choices, " and ")), "ERROR")
+  end
+  if not command or not chosen then
+    local shown = command and table.concat(arguments, " ") or name
+    return session.say(("there is no :Ridgeline %s. See :help :Ridgeline"):format(text.cut(shown, 16)), "ERROR")
   end
   local here = vim.api.nvim_get_current_buf()
-  command(vim.b[here].ridgeline_code or here)
+  command(vim.b[here].ridgeline_code or here, unpack(chosen))
 end
 
 function M.complete(typed, before)
-  if before:match("Ridgeline%s+%S+%s") then return {} end
-  local names = vim.tbl_filter(function(name) return vim.startswith(name, typed) end, vim.tbl_keys(COMMANDS))
-  table.sort(names)
-  return names
+  local name, arguments = before:match("Ridgeline%s+(%S+)%s+(.*)")
+  local words = vim.tbl_keys(COMMANDS)
+  if name then
+    local complete = vim.split(arguments:sub(1, #arguments - #typed), "%s+", { trimempty = true })
+    words = vim.iter(ARGUMENTS[name] or {}):map(function(group) return open_words(group, complete) end):flatten():totable()
+  end
+  words = vim.tbl_filter(function(word) return vim.startswith(word, typed) end, words)
+  table.sort(words)
+  return words
 end
 
 return M
