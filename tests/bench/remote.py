@@ -54,7 +54,7 @@ end
 function drill_in()
   vim.cmd("Ridgeline breakdown")
   vim.wait(30000, function() return vim.bo.filetype == "ridgeline" and vim.api.nvim_buf_line_count(0) > 4 end, 1)
-  vim.fn.search("MLP")
+  vim.fn.search("^▸ MLP")
   local before = vim.fn.getline(1, "$")
   local function has_changed() return not vim.deep_equal(before, vim.fn.getline(1, "$")) end
   local result = timed(function() key("<CR>") end, has_changed)

@@ -91,7 +91,7 @@ class Remote:
 
     def state(self) -> str:
         summary = self.lua("vim.inspect({ messages, asked, require'ridgeline.session'.entry(1) })")
-        return f"{summary}\n{self.text()}\n{self.lua('vim.lsp.get_log_path()')}"
+        return f"{summary}\n{self.text()}\n{self.lua('vim.lsp.log.get_filename()')}"
 
     def ask(self, method: str, **params: Any) -> Any:
         """What the server says itself."""
@@ -171,6 +171,10 @@ class Terminal:
 
     def command(self, words: str) -> None:
         self.keys(f":{words}", "Enter")
+
+    def resize(self, columns: int, lines: int) -> None:
+        self.tmux("resize-window", "-x", str(columns), "-y", str(lines))
+        self.remote.until("vim.o.columns == ... and vim.o.lines == select(2, ...)", columns, lines)
 
     def screen(self, colours: bool = False) -> str:
         return self.tmux("capture-pane", "-p", *(["-e"] if colours else []))

@@ -1,7 +1,7 @@
 """What the user sees and types: one Neovim in a terminal, from the first question to an edited batch size.
 
-T1 to T5 are the tasks of Skyline's user study (UIST 2020): answered from the screen alone, and compared with what the
-server says.
+T1 to T5 are the tasks of Skyline's user study (UIST 2020): answered from the screen alone, with one command and at most
+two keys, and compared with what the server says.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ def profiled(fresh: Terminal, question: str) -> Terminal:
 def terminal(profiled: Terminal) -> Iterator[Terminal]:
     """With figures; back at the first line of the code when the test ends."""
     yield profiled
+    profiled.resize(120, 40)
     profiled.keys("Escape", ":1wincmd w | only!", "Enter", "gg")
     profiled.until(r'^ *"""A four-layer')
 
@@ -95,65 +96,124 @@ def costliest(terminal: Terminal, by: str) -> list[str]:
     return names
 
 
-def walk(terminal: Terminal) -> list[str]:
-    """Enters the first row again and again; the names are what the screen says."""
-    names: list[str] = []
-    while True:
-        rows = terminal.screen().splitlines()
-        head = next(i for i, row in enumerate(rows) if "MODULE OR OPERATION" in row)
-        first = re.match(r"(▸| ) (\S+)", rows[head + 1])
-        assert first, rows[head + 1]
-        if first[2] == "nothing":
-            return names
-        names.append(first[2])
-        if first[1] == " ":
-            return names
-        terminal.keys("Enter")
-        terminal.until(" › ".join(["^iteration", *map(re.escape, names)]) + "$")
-
-
-def test_t1_what_takes_most_time(terminal: Terminal):
-    terminal.command("Ridgeline breakdown")
-    terminal.until("MODULE OR OPERATION, by time")
-    assert walk(terminal) == costliest(terminal, "timeMs")
-
-
-def test_t2_what_takes_most_memory(terminal: Terminal):
-    terminal.command("Ridgeline breakdown")
-    terminal.until("MODULE OR OPERATION, by time")
-    terminal.keys("s")
-    terminal.until("MODULE OR OPERATION, by memory")
-    assert walk(terminal) == costliest(terminal, "peakBytes")
-
-
 def figures(terminal: Terminal) -> dict[str, Any]:
     return terminal.remote.ask("ridgeline/summary", textDocument={"uri": terminal.entry.as_uri()})
 
 
-def test_t3_weights_or_activations(terminal: Terminal):
+def heavier(terminal: Terminal) -> str:
+    return max("weights", "activations", key=figures(terminal)["byCategory"].__getitem__)
+
+
+def equal_memory(terminal: Terminal) -> str:
+    answer = figures(terminal)["answers"]["activationsEqualWeights"]
+    return f"equal at batch size {answer['batchSize']}"
+
+
+def enough_throughput(terminal: Terminal) -> str:
+    answer = figures(terminal)["answers"]["enoughThroughput"]
+    return f"from batch size {answer['batchSize']}" if answer else "no batch size is known"
+
+
+TASKS: dict[str, tuple[str, list[str], str, Callable[[Terminal], str]]] = {
+    "T1: what takes most time": (
+        "breakdown",
+        [],
+        r"costliest by time: (.+?) <CR> in",
+        lambda terminal: " › ".join(costliest(terminal, "timeMs")),
+    ),
+    "T2: what takes most memory": (
+        "breakdown",
+        ["s"],
+        r"costliest by memory: (.+?) <CR> in",
+        lambda terminal: " › ".join(costliest(terminal, "peakBytes")),
+    ),
+    "T3: weights or activations": (
+        "bars",
+        [],
+        "(weights|activations) take more memory than (?:weights|activations)",
+        heavier,
+    ),
+    "T4: at which batch size they are equal": ("bars", [], r"memory than \w+; (equal at batch size \d+)", equal_memory),
+    "T5: from which batch size on a larger one brings little": (
+        "bars",
+        [],
+        r"(?:95 % of the maximum throughput )?(from batch size \d+|no batch size is known)",
+        enough_throughput,
+    ),
+}
+
+
+def unfolded(terminal: Terminal) -> str:
+    """The texts of the window that has the focus, in one line: of a float within its border, else of a split."""
+    rows = [row[1:-1] for row in re.findall("│.*│", terminal.screen())]
+    if not rows:
+        screen = terminal.screen()
+        rows = screen[screen.index("\niteration") :].splitlines()
+    return " ".join(" ".join(rows).split())
+
+
+@pytest.mark.parametrize("columns", [120, 80, 50])
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_takes_a_command_and_at_most_two_keys(terminal: Terminal, task: str, columns: int):
+    """In 24 lines, where nothing is scrolled."""
+    window, keys, answer, truth = TASKS[task]
+    assert len(keys) <= 2
+    terminal.resize(columns, 24)
+    terminal.command(f"Ridgeline {window}")
+    terminal.until("costliest by time" if window == "breakdown" else "at the peak")
+    terminal.keys(*keys)
+    seen = wait_for(lambda: re.search(answer, unfolded(terminal)), terminal.screen)
+    assert seen[1] == truth(terminal)
+
+
+@pytest.mark.parametrize(("order", "by"), [([], "timeMs"), (["s"], "peakBytes")])
+def test_a_key_goes_to_what_is_costliest(terminal: Terminal, order: list[str], by: str):
+    names = costliest(terminal, by)
+    before = terminal.remote.lua("vim.fn.winsaveview()")
+    terminal.command("Ridgeline breakdown")
+    terminal.until("costliest by time")
+    for key in order:
+        terminal.keys(key)
+        terminal.until("costliest by memory")
+    terminal.keys("c")
+    terminal.until(" › ".join(["^iteration", *names[:-1]]) + "$")
+    leaf = rf"^(▸| ) {names[-1]}\b"
+    wait_for(lambda: re.match(leaf, terminal.remote.lua("vim.api.nvim_get_current_line()")), terminal.screen)
+    for up in range(1, len(names)):
+        terminal.keys("-")
+        terminal.until(" › ".join(["^iteration", *names[: -1 - up]]) + "$")
+    code = "vim.deep_equal(vim.api.nvim_win_call(vim.fn.win_getid(1), vim.fn.winsaveview), ...)"
+    terminal.remote.until(code, before)
+
+
+def test_no_figure_is_cut_off_in_a_narrow_window(terminal: Terminal):
+    """The windows follow the size of the terminal while they are open."""
+
+    def text(call: str, value: object) -> str:
+        return terminal.remote.lua(f"require('ridgeline.text').{call}(...)", value)
+
+    terminal.command("Ridgeline breakdown")
+    terminal.until("CALLED AT")
+    for columns, bars in ((120, 2), (80, 2), (50, 0)):
+        terminal.resize(columns, 30)
+        for child in children(terminal, ""):
+            shown = [text("duration", child["timeMs"]), text("share", child["share"]),
+                     text("bytes", child["peakBytes"]), text("share", child["peakShare"])]  # fmt: skip
+            bar = f" +{BAR}" if bars else ""
+            time, share, memory, peak_share = map(re.escape, shown)
+            terminal.until(rf"^(▸| ) {child['name'][:8]}.* {time} +{share}{bar} +{memory} +{peak_share}{bar}")
+        assert ("CALLED AT" in terminal.screen()) == (columns == 120)
+        assert "q close" in unfolded(terminal)
+    terminal.keys("q")
+    terminal.until_not("q close")
+    terminal.resize(120, 40)
     terminal.command("Ridgeline bars")
-    terminal.until("at the peak")
-    size = {"B": 1, "KiB": 1024, "MiB": 1024**2}
-    seen = {
-        name: float(terminal.until(rf"\b{name} ([\d.]+) (\w+)")[1]) * size[terminal.until(rf"\b{name} [\d.]+ (\w+)")[1]]
-        for name in ("weights", "activations")
-    }
-    truth = figures(terminal)["byCategory"]
-    assert (seen["weights"] > seen["activations"]) == (truth["weights"] > truth["activations"])
-    assert seen["weights"] == pytest.approx(truth["weights"], rel=0.01)
-
-
-def test_t4_batch_size_at_which_they_are_equal(terminal: Terminal):
-    terminal.command("Ridgeline bars")
-    seen = terminal.until(r"weights and activations take equal memory at batch size (\d+)")
-    assert int(seen[1]) == figures(terminal)["answers"]["activationsEqualWeights"]["batchSize"]
-
-
-def test_t5_from_which_batch_size_throughput_hardly_grows(terminal: Terminal):
-    terminal.command("Ridgeline bars")
-    seen = terminal.until(r"95 % of the maximum throughput from batch size (\d+)|no batch size is known to give")
-    enough = figures(terminal)["answers"].get("enoughThroughput")
-    assert seen[1] == (str(enough["batchSize"]) if enough else None)
+    terminal.until("p profile again")
+    wide = unfolded(terminal)
+    assert re.search("weights 3.05 MiB", wide) and wide.endswith("p profile again")
+    for columns in (80, 50):
+        terminal.resize(columns, 40)
+        wait_for(lambda: unfolded(terminal) == wide, terminal.screen)
 
 
 def test_breakdown_is_walked_with_the_keyboard(terminal: Terminal):
@@ -169,6 +229,26 @@ def test_breakdown_is_walked_with_the_keyboard(terminal: Terminal):
     terminal.until("^iteration$")
     terminal.keys("q")
     terminal.until_not("MODULE OR OPERATION")
+
+
+def test_the_costliest_lines_are_a_quickfix_list(terminal: Terminal):
+    terminal.command("Ridgeline costliest")
+    terminal.until(r"Ridgeline: costliest lines by time")
+    profile = figures(terminal)["profileId"]
+    rows = terminal.remote.ask("ridgeline/costliest", profileId=profile)["lines"]
+    screen = terminal.screen().splitlines()
+    first = next(i for i, row in enumerate(screen) if re.match(r"entry\.py\|\d+\| ", row))
+    last = next(i for i, row in enumerate(screen) if "[Quickfix List]" in row)
+    shown = screen[first:last]
+    assert len(shown) > 5
+    columns = {(row.index("|"), row.rindex("|"), re.search(r"[MKG]?i?B  ", row).end()) for row in shown}
+    assert len(columns) == 1, "\n".join(shown)
+    for row, cost in zip(shown, rows, strict=False):
+        assert row.rstrip().endswith(cost["name"])
+        place = str(cost["location"]["line"] + 1) if cost.get("location") else ""
+        assert row.split("|")[1].strip() == place
+    terminal.keys(":cfirst", "Enter")
+    terminal.remote.until("vim.api.nvim_win_get_cursor(0)[1] == ...", rows[0]["location"]["line"] + 1)
 
 
 def test_the_code_follows_into_a_module_and_back(terminal: Terminal):

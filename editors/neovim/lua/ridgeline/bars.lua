@@ -6,7 +6,8 @@ local text = require("ridgeline.text")
 
 local M = {}
 
-local CELLS, WIDTH = 17, 78
+local CELLS, WIDTH, HEIGHT = 17, 78, 11
+local LABEL = 14 -- cells before the figures
 local FAR = 0.1 -- of its value: how far H and L move a bar
 local REST = 400 -- ms without a key until the batch size is written
 
@@ -19,6 +20,8 @@ local REST = 400 -- ms without a key until the batch size is written
 ---@field batch table? the one that is shown
 ---@field batches table[] all that keys reach, by batch size
 ---@field note string
+---@field width integer?
+---@field height integer? it does not shrink while the width is the same: the bars stay where they are
 ---@field first table? the one that was shown first
 ---@field wanted integer? the batch size that was chosen and is not in the code yet
 ---@field obstacle string? why it cannot be written
@@ -61,30 +64,54 @@ local function remark(batch, summary)
   return trial and not trial.running and trial.batchSize == batch.batchSize and trial.message or nil
 end
 
-local function bar_row(name, bar, figure, share, group, description)
+local function label(name, is_chosen) return (is_chosen and "▸ " or "  ") .. text.fit(name, LABEL - 2) end
+
+local function bar_row(bar, name, figure, share, group, description)
   local filled, track = text.bar(share, CELLS, group)
   return {
-    (view.bar == bar and "▸ " or "  ") .. text.fit(name, 12),
-    { text.fit(figure, 18), "RidgelineTitle" },
+    label(name, view.bar == bar),
+    { text.fit(text.whole(figure), 18), "RidgelineTitle" },
     filled, track,
-    text.fit(text.share(share), -8) .. description,
+    text.fit(text.whole(text.share(share)), -8) .. description,
   }
 end
 
-local function category_rows(batch)
+local function category_row(batch)
   local names = vim.tbl_keys(batch.byCategory or {})
   table.sort(names, function(a, b) return batch.byCategory[a] > batch.byCategory[b] end)
   local parts = vim.tbl_map(function(name)
     return (name == "optimizerState" and "optimizer" or name) .. " " .. text.bytes(batch.byCategory[name])
   end, names)
-  local gap = "  " .. text.fit("", 12)
-  return { "  " .. text.fit("at the peak", 12) .. table.concat(parts, " · ", 1, math.min(3, #parts)) },
-    { gap .. table.concat(parts, " · ", 4) }
+  return { label("at the peak") .. text.row(parts, "·") }
 end
 
-local function answer_row(label, batch, unknown)
+local function answer_row(question, batch, unknown)
   if not batch then return { "  " .. unknown } end
-  return { ("  %s %d%s"):format(label, batch.batchSize, batch.extrapolated and " (extrapolated)" or "") }
+  return { ("  %s %d%s"):format(question, batch.batchSize, batch.extrapolated and " (extrapolated)" or "") }
+end
+
+--- Which of weights and activations take more memory, and at which batch size they take as much.
+local function comparison_row(batch, equal)
+  local categories = batch.byCategory
+  if not categories then
+    return answer_row("weights and activations take equal memory at batch size", equal,
+      "no batch size is known at which weights and activations take equal memory")
+  end
+  local difference = categories.weights - categories.activations
+  local compared = difference > 0 and "weights take more memory than activations"
+    or difference < 0 and "activations take more memory than weights"
+    or "weights and activations take equal memory"
+  return answer_row(compared .. "; equal at batch size", equal, compared .. "; no batch size is known at which they are equal")
+end
+
+local KEYS = { "j/k choose a bar", "h/l one step", "H/L a tenth", "u undo", "q close" }
+
+--- Where the window is when it has that many rows: above the last lines, in the middle.
+local function place(rows)
+  local width = math.max(1, math.min(WIDTH, vim.o.columns - 2))
+  local height = math.max(1, math.min(rows, vim.o.lines - 4))
+  local row, column = vim.o.lines - height - 5, math.floor((vim.o.columns - WIDTH) / 2)
+  return { relative = "editor", width = width, height = height, row = math.max(0, row), col = math.max(0, column) }
 end
 
 --- What p does, with what is known about it.
@@ -102,26 +129,31 @@ local function render()
   local uncertainty = batch.batchSize == summary.batchSize and summary.uncertain and summary.uncertainty
   local note = view.obstacle or view.note ~= "" and view.note
     or text.printable(remark(batch, summary) or session.stale_note(view.code) or uncertainty or "")
-  local categories, more = category_rows(batch)
-  screen.write(view.buffer, {
-    bar_row("throughput", 1, figure_text(batch, "samplesPerSecond", text.figure, summary) .. " samples/s", speed and most and speed / most,
-      "RidgelineTime", " of the maximum " .. text.figure(most)),
-    bar_row("peak memory", 2, figure_text(batch, "peakBytes", text.bytes, summary), memory and capacity > 0 and memory / capacity,
-      "RidgelineMemory", " of " .. text.bytes(capacity)),
-    { "  " .. text.fit("batch size", 12), { text.fit(tostring(batch.batchSize), 18), "RidgelineTitle" },
-      origin(batch, summary),
-      { batch.fits == false and not batch.failed and ", does not fit" or "", "DiagnosticError" } },
-    categories,
-    more,
-    answer_row("95 % of the maximum throughput from batch size", answers.enoughThroughput, "no batch size is known to give 95 % of the maximum throughput"),
-    answer_row("weights and activations take equal memory at batch size", answers.activationsEqualWeights,
-      "no batch size is known at which weights and activations take equal memory"),
-    answer_row("the largest batch size that fits is", answers.largestThatFits, "the largest batch size that fits is unknown"),
-    { { "  " .. note, "RidgelineStale" } },
-    { { "  j/k choose a bar · h/l one step · H/L a tenth · u undo · q close", "RidgelineDim" } },
-    { { "  " .. offer(batch, summary), "RidgelineDim" } },
-  })
-  vim.api.nvim_win_set_cursor(view.window, { view.bar, 0 })
+  local width, bars, rows = place(HEIGHT).width, {}, {}
+  local function add(row, indent) vim.list_extend(rows, screen.fold(row, width, indent or 4)) end
+  local function add_bar(bar, ...)
+    bars[bar] = #rows + 1
+    add(bar_row(bar, ...), 2)
+  end
+  add_bar(1, "throughput", figure_text(batch, "samplesPerSecond", text.figure, summary) .. " samples/s",
+    speed and most and speed / most, "RidgelineTime", " of the maximum " .. text.figure(most))
+  add_bar(2, "peak memory", figure_text(batch, "peakBytes", text.bytes, summary),
+    memory and capacity > 0 and memory / capacity, "RidgelineMemory", " of " .. text.whole(text.bytes(capacity)))
+  add({ label("batch size"), { text.fit(tostring(batch.batchSize), 18), "RidgelineTitle" }, origin(batch, summary),
+    { batch.fits == false and not batch.failed and ", does not fit" or "", "DiagnosticError" } })
+  add(category_row(batch), width == WIDTH and LABEL)
+  add(answer_row("95 % of the maximum throughput from batch size", answers.enoughThroughput,
+    "no batch size is known to give 95 % of the maximum throughput"))
+  add(comparison_row(batch, answers.activationsEqualWeights))
+  add(answer_row("the largest batch size that fits is", answers.largestThatFits, "the largest batch size that fits is unknown"))
+  add({ { "  " .. note, "RidgelineStale" } })
+  add({ { "  " .. text.row(KEYS, "·"), "RidgelineDim" } })
+  add({ { "  " .. offer(batch, summary), "RidgelineDim" } })
+  view.height = math.max(#rows, view.width == width and view.height or HEIGHT)
+  view.width = width
+  vim.api.nvim_win_set_config(view.window, place(view.height))
+  screen.write(view.buffer, rows)
+  vim.api.nvim_win_set_cursor(view.window, { bars[view.bar], 0 })
 end
 
 local function undo_step(bars)
@@ -278,17 +310,16 @@ function M.open(code)
     q = { close }, ["<Esc>"] = { close },
   })
   local name = text.printable(vim.fs.basename(vim.api.nvim_buf_get_name(code)))
-  local window = screen.open(buffer, {
-    relative = "editor", border = "rounded", title = " Ridgeline: " .. name .. " ", width = WIDTH, height = 11,
-    row = math.max(0, vim.o.lines - 16), col = math.max(0, math.floor((vim.o.columns - WIDTH) / 2)),
-  })
+  local window = screen.open(buffer, vim.tbl_extend("force", place(HEIGHT), {
+    border = "rounded", title = " Ridgeline: " .. name .. " ",
+  }))
   local bars = {
     buffer = buffer, window = window, code = code, bar = 1, batches = {}, note = "", writing = false,
     timer = assert(vim.uv.new_timer()),
   }
   view = bars
   vim.api.nvim_create_autocmd("BufWipeout", { buffer = buffer, callback = function() write(bars) end })
-  screen.follow(buffer, follow_code)
+  screen.follow(buffer, follow_code, render)
   follow_code()
 end
 

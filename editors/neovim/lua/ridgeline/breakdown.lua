@@ -5,80 +5,112 @@ local text = require("ridgeline.text")
 
 local M = {}
 
-local HEAD = 4 -- rows above the first child
-local CELLS, NAME = 12, 30
+-- Widths in cells.
+local FIGURES = 35 -- of what is always shown in full, with the mark before a name
+local BAR, LEAST_BAR = 12, 4
+local NAME, LEAST_NAME = 40, 22
+local KEYS = { "<CR> in", "- up", "c costliest", "s order", "gd code", "gD definition", "q close" }
 
 ---@class ridgeline.Breakdown
 ---@field buffer integer
 ---@field window integer
 ---@field code integer
 ---@field by "timeMs"|"peakBytes" the order of children
----@field path string[] names from the iteration to what is shown
+---@field names table<string, string> by node, of all that the server has named
 ---@field shown table? the server's answer
 ---@field code_window integer
+---@field first integer the row of the first child
 ---@field left table<string, table> where the code was when a node was left for one of its children, by node
 local view ---@type ridgeline.Breakdown?
 
-local function row_of(node)
-  local name = node.name ~= "" and node.name or "iteration"
+local function name_of(node) return node.name ~= "" and text.printable(node.name) or "iteration" end
+
+local function place_of(node)
+  local place = node.location or node.definition
+  return place and ("%s:%d"):format(text.printable(vim.fs.basename(vim.uri_to_fname(place.uri))), place.line + 1) or ""
+end
+
+---@class ridgeline.Columns widths of what is beside the figures; 0 for what is left out
+---@field name integer
+---@field bar integer each of the two, with the gap before it
+---@field place integer with the gap before it
+
+--- What fits into a window of that width: where it is narrow, first the places are left out, then the bars.
+---@return ridgeline.Columns
+local function columns_of(nodes, width)
+  local place = 0
+  for _, node in ipairs(nodes) do
+    place = math.max(place, vim.fn.strdisplaywidth(place_of(node)) + 2)
+  end
+  local bar = math.min(BAR, math.floor((width - FIGURES - LEAST_NAME) / 2) - 2)
+  bar = bar < LEAST_BAR and 0 or bar + 2
+  if width - FIGURES - LEAST_NAME - 2 * bar < place then place = 0 end
+  return { name = math.max(1, math.min(NAME, width - FIGURES - 2 * bar - place)), bar = bar, place = place }
+end
+
+local function row_of(node, columns)
+  local name = name_of(node)
   if node.type ~= "" and node.type ~= name then name = name .. "  " .. node.type end
   if node.calls > 1 then name = ("%s, %d calls"):format(name, node.calls) end
-  local time, time_track = text.bar(node.share, CELLS, "RidgelineTime")
-  local memory, memory_track = text.bar(node.peakShare, CELLS, "RidgelineMemory")
-  local place = node.location or node.definition
-  local where = place and ("  %s:%d"):format(vim.fs.basename(vim.uri_to_fname(place.uri)), place.line + 1) or ""
+  local gap = columns.bar > 0 and "  " or ""
+  local time, time_track = text.bar(node.share, columns.bar - #gap, "RidgelineTime")
+  local memory, memory_track = text.bar(node.peakShare, columns.bar - #gap, "RidgelineMemory")
   return {
     { node.childCount > 0 and "▸ " or "  ", "RidgelineDim" },
-    text.fit(text.printable(name), NAME),
-    text.fit(text.duration(node.timeMs), -9) .. text.fit(text.share(node.share), -7) .. "  ",
+    text.fit(text.printable(name), columns.name),
+    text.fit(text.duration(node.timeMs), -9) .. text.fit(text.share(node.share), -7) .. gap,
     time, time_track,
-    text.fit(text.bytes(node.peakBytes), -10) .. text.fit(text.share(node.peakShare), -7) .. "  ",
+    text.fit(text.bytes(node.peakBytes), -10) .. text.fit(text.share(node.peakShare), -7) .. gap,
     memory, memory_track,
-    { where, "RidgelineDim" },
+    { columns.place > 0 and "  " .. place_of(node) or "", "RidgelineDim" },
   }
+end
+
+local function title_row(columns)
+  local function figure(title, by, width) return text.fit(title .. (view.by == by and " ▾" or ""), -width) end
+  local title = "MODULE OR OPERATION"
+  local row = text.fit("  " .. (#title > columns.name and "MODULE" or title), columns.name + 2)
+    .. figure("TIME", "timeMs", 9) .. text.fit("SHARE", -7) .. (" "):rep(columns.bar)
+    .. figure("MEMORY", "peakBytes", 10) .. text.fit("SHARE", -7) .. (" "):rep(columns.bar)
+    .. (columns.place > 0 and "  CALLED AT" or "")
+  return { { row, "RidgelineTitle" } }
+end
+
+--- From below what is shown down to a leaf, always into the costliest child in the order of the window.
+local function costliest_path() return view.shown.costliest[view.by == "timeMs" and "time" or "memory"] end
+
+--- The names of a node and of what it is inside of, from the iteration on.
+local function path_of(node)
+  local names, at = { view.names[""] }, nil
+  for index in node:gmatch("[^.]+") do
+    at = at and at .. "." .. index or index
+    names[#names + 1] = view.names[at] or "…"
+  end
+  return names
 end
 
 local function render()
-  local stale = session.stale_note(view.code)
-  local order = view.by == "timeMs" and "by time" or "by memory"
-  local columns = text.fit("  MODULE OR OPERATION, " .. order, NAME + 2)
-    .. text.fit("TIME", -9) .. text.fit("  OF THE STEP", CELLS + 9)
-    .. text.fit("MEMORY", -10) .. text.fit("  OF THE PEAK", CELLS + 9) .. "  CALLED AT"
-  local names = text.printable(table.concat(view.path, " › "))
-  local rows = {
-    { { names, "RidgelineTitle" }, { stale and "   (" .. stale .. ")" or "", "RidgelineStale" } },
-    row_of(view.shown),
-    { { "<CR> in · - up · s order · gd code · gD definition · q close", "RidgelineDim" } },
-    { { columns, "RidgelineTitle" } },
-  }
-  vim.list_extend(rows, vim.tbl_map(row_of, view.shown.children))
-  if #rows == HEAD then rows[HEAD + 1] = { "  no parts. :Ridgeline profile makes a new profile." } end
+  if not view.shown then return end
+  local shown, width = view.shown, vim.api.nvim_win_get_width(view.window)
+  local nodes = vim.list_extend({ shown }, shown.children)
+  local stale, columns, rows = session.stale_note(view.code), columns_of(nodes, width), {}
+  local function add(row) vim.list_extend(rows, screen.fold(row, width, 2)) end
+  add({ { text.row(path_of(shown.node), "›"), "RidgelineTitle" }, { stale and "   (" .. stale .. ")" or "", "RidgelineStale" } })
+  rows[#rows + 1] = row_of(shown, columns)
+  local costliest = vim.tbl_map(name_of, costliest_path())
+  if #costliest > 0 then
+    add({ ("costliest by %s: "):format(view.by == "timeMs" and "time" or "memory"), text.row(costliest, "›") })
+  end
+  add({ { text.row(KEYS, "·"), "RidgelineDim" } })
+  rows[#rows + 1] = title_row(columns)
+  view.first = #rows + 1
+  for _, child in ipairs(shown.children) do
+    rows[#rows + 1] = row_of(child, columns)
+  end
+  if #shown.children == 0 then add({ "  no parts. :Ridgeline profile makes a new profile." }) end
   local cursor = vim.api.nvim_win_get_cursor(view.window)
   screen.write(view.buffer, rows)
   vim.api.nvim_win_set_cursor(view.window, { math.min(cursor[1], #rows), 0 })
-end
-
---- The line of the `def` that a line is inside of; that line itself when there is none.
-local function function_above(buffer, line)
-  local lines = vim.api.nvim_buf_get_lines(buffer, 0, line + 1, false)
-  local indent = #(lines[line + 1] or ""):match("^%s*")
-  for at = line, 1, -1 do
-    local outer, rest = (lines[at] or ""):match("^(%s*)(.*)")
-    if #outer < indent and (rest:match("^def%s") or rest:match("^async%s+def%s")) then return at - 1 end
-  end
-  return line
-end
-
---- The first line that calls a part of a module, in the file of its class: it is in the module's `forward`. None in the
---- modules of PyTorch: nothing in the user's code calls their parts.
-local function place_inside(node)
-  local first
-  for _, child in ipairs(node.children) do
-    local call, class = child.location, node.definition
-    local is_inside = call and class and call.uri == class.uri and call.line > class.line
-    if is_inside and not (first and first.line < call.line) then first = call end
-  end
-  return first
 end
 
 local function code_window()
@@ -87,22 +119,21 @@ local function code_window()
 end
 
 --- Goes to the `forward` of a node that was entered, else to the line that calls it; the breakdown keeps the focus.
-local function show_code(node)
-  local window, inside = code_window(), place_inside(node)
-  local place = inside or node.location or node.definition
+---@param left string the node that was shown before
+local function show_code(node, left)
+  local window, place = code_window(), node.forward or node.location or node.definition
   if not window then return end
   local before = { buffer = vim.api.nvim_win_get_buf(window), view = vim.api.nvim_win_call(window, vim.fn.winsaveview) }
-  view.left[node.parent] = before
+  view.left[left] = before
   if not place or not vim.startswith(place.uri, "file:") then return end
   local buffer = vim.uri_to_bufnr(place.uri)
   if not pcall(vim.fn.bufload, buffer) then return end
-  local line = inside and function_above(buffer, inside.line) or place.line
   vim.api.nvim_win_call(window, function()
     vim.cmd("normal! m'")
     if not pcall(vim.api.nvim_win_set_buf, window, buffer) then return end -- such as a changed file, with 'nohidden'
     vim.bo[buffer].buflisted = true
-    vim.api.nvim_win_set_cursor(window, { math.min(line + 1, vim.api.nvim_buf_line_count(buffer)), 0 })
-    vim.cmd("normal! " .. (inside and "zvzt" or "zv"))
+    vim.api.nvim_win_set_cursor(window, { math.min(place.line + 1, vim.api.nvim_buf_line_count(buffer)), 0 })
+    vim.cmd("normal! " .. (node.forward and "zvzt" or "zv"))
   end)
 end
 
@@ -130,13 +161,13 @@ local function show(node, cursor_on, then_do)
     for i, child in ipairs(shown.children) do
       if child.node == cursor_on then row = i end
     end
-    local _, dots = node:gsub("%.", "")
-    local depth = node == "" and 0 or dots + 1
-    view.path = vim.list_slice(view.path, 1, depth)
-    view.path[depth + 1] = shown.name ~= "" and shown.name or "iteration"
+    for _, named in ipairs(vim.iter({ { shown }, shown.children, shown.costliest.time, shown.costliest.memory }):flatten():totable()) do
+      view.names[named.node] = name_of(named)
+    end
     view.shown = shown
     render()
-    vim.api.nvim_win_set_cursor(view.window, { math.min(HEAD + row, vim.api.nvim_buf_line_count(view.buffer)), 0 })
+    local last = vim.api.nvim_buf_line_count(view.buffer)
+    vim.api.nvim_win_set_cursor(view.window, { math.min(view.first + row - 1, last), 0 })
     if then_do then then_do(shown) end
   end, function(problem)
     if node ~= "" then return show("") end -- another profile, which does not have the node
@@ -145,12 +176,25 @@ local function show(node, cursor_on, then_do)
 end
 
 local function under_cursor()
-  return view.shown and view.shown.children[vim.api.nvim_win_get_cursor(view.window)[1] - HEAD]
+  return view.shown and view.shown.children[vim.api.nvim_win_get_cursor(view.window)[1] - view.first + 1]
 end
 
 local function enter()
   local child = under_cursor()
-  if child and child.childCount > 0 then show(child.node, nil, show_code) end
+  if not child or child.childCount == 0 then return end
+  local left = view.shown.node
+  show(child.node, nil, function(shown) show_code(shown, left) end)
+end
+
+--- Goes down to the costliest leaf in one step: its module is shown, with the cursor on the leaf, and the code goes to it.
+local function enter_costliest()
+  local path = view.shown and costliest_path() or {}
+  local left, leaf, module = view.shown and view.shown.node, path[#path], path[#path - 1]
+  if not leaf then return end
+  show(module and module.node or left, leaf.node, function()
+    local reached = under_cursor()
+    if reached then show_code(reached, left) end
+  end)
 end
 
 local function up()
@@ -179,18 +223,18 @@ local function close() screen.close(view.window) end
 
 function M.open(code)
   local buffer = screen.buffer("breakdown", code, {
-    ["<CR>"] = { enter }, ["-"] = { up }, s = { order }, q = { close },
+    ["<CR>"] = { enter }, ["-"] = { up }, c = { enter_costliest }, s = { order }, q = { close },
     gd = { jump, "location" }, gD = { jump, "definition" },
   })
   local here = vim.fn.win_findbuf(code)[1] or vim.api.nvim_get_current_win()
   local window = screen.open(buffer, { split = "below", win = -1, height = 16 })
-  view = { buffer = buffer, window = window, code = code, code_window = here, by = "timeMs", path = {}, left = {} }
+  view = { buffer = buffer, window = window, code = code, code_window = here, by = "timeMs", names = {}, first = 1, left = {} }
   screen.follow(buffer, function()
     local summary = session.summary(code)
     if not view.shown or not summary then return end
     if summary.profileId ~= view.shown.profileId then return show(view.shown.node) end
     render()
-  end)
+  end, render)
   show("")
 end
 

@@ -91,6 +91,27 @@ function M.cut(text, cells)
   return cells > 0 and vim.fn.printf("%." .. cells - 1 .. "S…", text) or ""
 end
 
+local NO_BREAK = "\194\160" -- U+00A0
+
+--- A text that `M.words` leaves in one piece.
+function M.whole(text) return (text:gsub(" ", NO_BREAK)) end
+
+--- Texts in one row, which breaks only after a separator.
+function M.row(texts, separator)
+  local parts = vim.tbl_map(M.whole, texts)
+  return table.concat(parts, NO_BREAK .. separator .. " ")
+end
+
+--- Its words, each with the blanks after it.
+---@return fun(): string?, string?
+function M.words(text)
+  local next_word = text:gmatch("(%S*)(%s*)")
+  return function()
+    local word, blanks = next_word()
+    if word and word .. blanks ~= "" then return word:gsub(NO_BREAK, " "), blanks end
+  end
+end
+
 --- Cut and filled to a width in cells; a negative width aligns the text to the right.
 function M.fit(text, width)
   local cut = M.cut(text, math.abs(width))
