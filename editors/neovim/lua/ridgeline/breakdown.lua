@@ -95,7 +95,8 @@ local function render()
   local nodes = vim.list_extend({ shown }, shown.children)
   local stale, columns, rows = session.stale_note(view.code), columns_of(nodes, width), {}
   local function add(row) vim.list_extend(rows, screen.fold(row, width, 2)) end
-  add({ { text.row(path_of(shown.node), "›"), "RidgelineTitle" }, { stale and "   (" .. stale .. ")" or "", "RidgelineStale" } })
+  local note = stale and "   (" .. stale .. ")" or ""
+  add({ { text.row(path_of(shown.node), "›"), "RidgelineTitle" }, { note, "RidgelineStale" } })
   rows[#rows + 1] = row_of(shown, columns)
   local costliest = vim.tbl_map(name_of, costliest_path())
   if #costliest > 0 then
@@ -161,8 +162,9 @@ local function show(node, cursor_on, then_do)
     for i, child in ipairs(shown.children) do
       if child.node == cursor_on then row = i end
     end
-    for _, named in ipairs(vim.iter({ { shown }, shown.children, shown.costliest.time, shown.costliest.memory }):flatten():totable()) do
-      view.names[named.node] = name_of(named)
+    local named = { { shown }, shown.children, shown.costliest.time, shown.costliest.memory }
+    for _, each in ipairs(vim.iter(named):flatten():totable()) do
+      view.names[each.node] = name_of(each)
     end
     view.shown = shown
     render()

@@ -14,7 +14,8 @@ local REST = "^… %d+ more$"
 --- The server's order is by time; a last row that stands for the rest stays the last one.
 local function by_memory(rows)
   local last = rows[#rows]
-  local rest = last and not last.calls and last.name:find(REST) and table.remove(rows) or nil
+  local has_rest = last and not last.calls and last.name:find(REST)
+  local rest = has_rest and table.remove(rows) or nil
   for i, row in ipairs(rows) do
     row.index = i
   end
