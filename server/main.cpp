@@ -5,6 +5,7 @@
 
 #include "commands/doctor.h"
 #include "commands/import.h"
+#include "commands/init.h"
 #include "commands/predict.h"
 #include "commands/profile.h"
 #include "commands/relay.h"
@@ -19,6 +20,7 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version", RIDGELINE_VERSION);
     app.require_subcommand(1);
     int exit_code = 0;
+    ridgeline::commands::add_init_command(app, exit_code);
     ridgeline::commands::add_profile_command(app, exit_code);
     ridgeline::commands::add_predict_command(app, exit_code);
     ridgeline::commands::add_import_command(app, exit_code);

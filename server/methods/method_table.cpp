@@ -1,6 +1,7 @@
 #include "methods/method_table.h"
 
 #include <exception>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "methods/open_report.h"
 #include "methods/parameters.h"
 #include "methods/status.h"
+#include "profiling/entry_name.h"
 #include "protocol/json_fields.h"
 
 namespace ridgeline::methods {
@@ -179,6 +181,24 @@ base::Task<session::Outcome> profile(Context context, ProfileParams params) {
   co_return co_await std::move(answer);
 }
 
+base::Task<session::Outcome> entry_point(Context context, DocumentParams params) {
+  const SourceView* const view = context.workspace.view(params.uri);
+  if (view == nullptr) {
+    throw protocol::InvalidValue("textDocument: it is not an open Python file");
+  }
+  const std::filesystem::path script = view->document().path();
+  const auto ask = [&](std::function<void(Workspace::EntryPointText)> answer) {
+    context.workspace.write_entry_point(view->document(), std::move(answer));
+  };
+  auto asked = context.workspace.while_open(base::callback<Workspace::EntryPointText>(ask));
+  const Workspace::EntryPointText made = co_await std::move(asked);
+  if (!made) {
+    co_return ResponseError{code::kRequestFailed, script.filename().string() + ": " + made.error().message(), {}};
+  }
+  co_return Json{
+      {"text", made->text}, {"fileName", profiling::free_entry_name(script.parent_path())}, {"unknown", made->unknown}};
+}
+
 base::Task<session::Outcome> set_batch_size(Context context, SetBatchSizeParams params) {
   return context.writer.write(params.uri, params.batch_size);
 }
@@ -312,6 +332,7 @@ void for_each_method(Visit visit) {
   visit(on_profile("ridgeline/breakdown", breakdown));
   visit(on_profile("ridgeline/costliest", costliest));
   visit(on_profile("ridgeline/predictions", predictions));
+  visit(task("ridgeline/entryPoint", entry_point));
   visit(task("ridgeline/lineCosts", line_costs));
   visit(task("ridgeline/predict", predict));
   visit(task("ridgeline/profile", profile));

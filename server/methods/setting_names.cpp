@@ -17,6 +17,7 @@ constexpr auto kWordings = std::to_array<Wording>({
     {"Raise --time-limit", "Raise the setting `timeLimit`"},
     {"or --memory-limit", "or the setting `memoryLimit`"},
     {"raise --memory-limit", "raise the setting `memoryLimit`"},
+    {"`ridgeline init` writes a first version of that file", "Ridgeline can write a first version of that file"},
     {"Run again with `--device cpu`", "Set `device` to `cpu`"},
 });
 

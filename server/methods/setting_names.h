@@ -1,4 +1,4 @@
-// What a message says to do, for an editor: its settings in place of the options of the command line. Pure.
+// What a message says to do, for an editor: its settings and commands in place of those of the command line. Pure.
 #pragma once
 
 #include <string>

@@ -24,7 +24,8 @@ base::Result<void, RunFailure> check_entry(const Target& target, std::optional<s
           protocol::FailureKind::kProviderMissing, "load",
           std::filesystem::path(target.entry).filename().string() +
               " defines no `model_provider`, no `input_provider` and no `iteration_provider`, so it was not run. "
-              "Define these three functions in it, or in a new file that imports your model from it."),
+              "Define these three functions in it, or in a new file that imports your model from it. "
+              "`ridgeline init` writes a first version of that file."),
       ""};
   failure.frames.push_back({target.entry, 1, "", ""});
   return failure;

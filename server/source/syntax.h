@@ -49,6 +49,11 @@ class Cursor {
   Cursor& operator=(const Cursor&) = delete;
 
   Node node() const { return Node(ts_tree_cursor_current_node(&cursor_)); }
+  /// What the node is to its parent: "left", "body"; empty when the grammar gives it no name.
+  std::string_view field_name() const {
+    const char* name = ts_tree_cursor_current_field_name(&cursor_);
+    return name != nullptr ? std::string_view(name) : std::string_view();
+  }
   bool to_first_child() { return ts_tree_cursor_goto_first_child(&cursor_); }
   /// To the first child that ends after `offset`. False, and where it was, when there is none.
   bool to_child_after(std::size_t offset);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,10 @@ struct TextEdit {
 constexpr std::string_view slice(std::string_view text, Span span) {
   const std::size_t begin = std::min(span.begin, text.size());
   return text.substr(begin, std::max(span.end, begin) - begin);
+}
+
+constexpr bool is_any_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::ranges::find(names, name) != names.end();
 }
 
 }  // namespace ridgeline::source

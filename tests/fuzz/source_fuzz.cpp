@@ -7,6 +7,7 @@
 #include "source/calls.h"
 #include "source/definitions.h"
 #include "source/entry_point.h"
+#include "source/entry_point_text.h"
 #include "source/line_map.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -53,6 +54,16 @@ void look_at(const SourceTree& tree) {
   }
 }
 
+void look_at_entry_point_of(const std::string& script) {
+  const auto made = entry_point_text(script, "train.py", true);
+  if (made) {
+    const auto tree = SourceTree::parse(made->text);
+    CLAIM(tree.has_value());
+    const auto entry_point = find_entry_point(*tree);
+    CLAIM(entry_point.has_value() && entry_point->mistakes.empty());
+  }
+}
+
 void look_at_lines(const std::string& before, const std::string& after) {
   const auto map = line_map(before, after);
   std::size_t next = 0;
@@ -86,5 +97,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   look_at(*tree);
   look_at_lines(first, std::string(tree->text()));
+  look_at_entry_point_of(std::string(tree->text()));
   return 0;
 }

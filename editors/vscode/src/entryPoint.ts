@@ -1,6 +1,7 @@
-/** Writes an entry point for a model class of the user's choice; its input is left to fill in. */
+/** Writes an entry point: from the training script in the editor or, without one, for a model class of the user's choice. */
 import * as path from 'node:path';
 import * as vscode from 'vscode';
+import type { Daemon } from './daemon';
 import { inert } from './inert';
 import { showError, showInformation } from './notify';
 
@@ -13,7 +14,12 @@ interface ModelClass {
 const fileLimit = 2000;
 
 /** `template` has the placeholders {name} and {module}, of the class. */
-export async function writeEntryPoint(template: vscode.Uri): Promise<void> {
+export async function writeEntryPoint(daemon: Daemon, template: vscode.Uri): Promise<void> {
+  const script = vscode.window.activeTextEditor?.document;
+  if (script?.languageId === 'python') {
+    const written = await daemon.request('ridgeline/entryPoint', { textDocument: { uri: script.uri.toString() } }).catch(() => undefined);
+    if (written !== undefined) return createFile(vscode.Uri.joinPath(script.uri, '..', written.fileName), written.text);
+  }
   const found = await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title: 'Looking for model classes' }, findModels);
   if (found.length === 0) {
     void showInformation('No model class was found: no class of this workspace has Module as a base.');
@@ -26,6 +32,11 @@ export async function writeEntryPoint(template: vscode.Uri): Promise<void> {
   const target = await freeName(vscode.Uri.joinPath(file, '..'));
   const source = Buffer.from(await vscode.workspace.fs.readFile(template)).toString();
   const text = source.replaceAll('{name}', name).replaceAll('{module}', path.basename(file.fsPath, '.py'));
+  await createFile(target, text);
+}
+
+/** Creates a file and opens it at what is left to fill in. */
+async function createFile(target: vscode.Uri, text: string): Promise<void> {
   const edit = new vscode.WorkspaceEdit();
   edit.createFile(target, { contents: Buffer.from(text) });
   if (!(await vscode.workspace.applyEdit(edit))) {

@@ -82,7 +82,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     command('showLog', () => own.log.show()),
     command('restart', () => own.start()),
     command('undoBatchSize', () => batchSize.undo()),
-    command('writeEntryPoint', () => writeEntryPoint(vscode.Uri.joinPath(context.extensionUri, 'media/entry_point.py.txt'))),
+    command('writeEntryPoint', () => writeEntryPoint(own, vscode.Uri.joinPath(context.extensionUri, 'media/entry_point.py.txt'))),
     command('importTrace', (trace) => reports.import(trace instanceof vscode.Uri ? trace : undefined)),
     command('toggleProfileOnSave', () => toggle('profileOnSave', 'Profile on save is')),
     command('toggleInlayHints', () => toggle('inlayHints.enabled', 'Hints at the ends of the lines are')),

@@ -238,16 +238,21 @@ test('a trace is imported from the explorer, and the lines of its report are lin
   vscode.set({});
 });
 
-test('an entry point is written for a class of the workspace', async (t) => {
+test('an entry point is written from the file in the editor, or for a class of the workspace', async (t) => {
   const window = await ownWindow(t, { file: null });
   window.write('net.py', 'from torch import nn\n\n\nclass Net(nn.Module):\n    def forward(self, images):\n        return images\n\n\nclass Other:\n    pass\n');
+  window.write('notes.py', 'x = 1\n');
   await window.openFile('net.py');
-  await window.command('Ridgeline: Write Entry Point for a Model Class');
+  await window.command('Ridgeline: Write Entry Point');
+  await window.page.locator('.tab.active', { hasText: 'entry_2.py' }).waitFor(); // entry.py is the example's
+  assert.match(window.read('entry_2.py'), /from net import Net\n[^]*return Net\(\)[^]*NotImplementedError/);
+  await window.openFile('notes.py');
+  await window.command('Ridgeline: Write Entry Point');
   const choices = window.page.locator('.quick-input-list .monaco-list-row');
   await choices.filter({ hasText: 'Net' }).waitFor();
   assert.equal(await choices.filter({ hasText: 'Other' }).count(), 0);
   await choices.filter({ hasText: 'Net' }).click();
-  await window.page.locator('.tab.active', { hasText: 'entry_2.py' }).waitFor(); // entry.py is the example's
-  assert.match(window.read('entry_2.py'), /from net import Net\n[^]*return Net\(\)[^]*def input_provider\(batch_size=32\)/);
+  await window.page.locator('.tab.active', { hasText: 'entry_3.py' }).waitFor();
+  assert.match(window.read('entry_3.py'), /from net import Net\n[^]*return Net\(\)[^]*def input_provider\(batch_size=32\)/);
   await window.lens('Profile').waitFor();
 });

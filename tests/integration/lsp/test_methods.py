@@ -496,9 +496,30 @@ def test_a_script_without_providers_is_not_run(editor: Editor) -> None:
     script.write_text(f"open({str(ran)!r}, 'w').close()\n")
     error = editor.call("ridgeline/profile", editor.open(script))["error"]
     assert error["data"]["kind"] == "provider-missing" and "train.py defines no `model_provider`" in error["message"]
+    assert "Ridgeline can write a first version" in error["message"] and "ridgeline init" not in error["message"]
     editor.replace(script.as_uri(), {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}, "#\n")
     assert editor.call("ridgeline/profile", {"textDocument": {"uri": script.as_uri()}})["error"]["data"]["kind"]
     assert editor.questions == [] and not ran.exists()
+
+
+def test_an_entry_point_is_written_from_the_text_in_the_editor(editor: Editor) -> None:
+    script = editor.folder / "train.py"
+    script.write_text("saved = 1\n")
+    document = editor.open(
+        script,
+        "from torch import nn\n\n\nclass Net(nn.Module):\n    pass\n\n\n"
+        "def train(loader, optimizer):\n    model = Net()\n    for x, y in loader:\n"
+        "        model(x, y).backward()\n        optimizer.step()\n",
+    )
+    made = editor.ask("ridgeline/entryPoint", document)
+    assert made["fileName"] == "entry_2.py" and not (editor.folder / "entry_2.py").exists()
+    assert "from train import Net" in made["text"] and "return Net()" in made["text"]
+    assert made["unknown"] and all(f"TODO: {each}" in made["text"] for each in made["unknown"])
+    other = editor.folder / "other.py"
+    error = editor.call("ridgeline/entryPoint", editor.open(other, "x = 1\n"))["error"]
+    assert error["code"] == -32803 and error["message"].startswith("other.py: The file defines no model")
+    missing = {"textDocument": {"uri": (editor.folder / "missing.py").as_uri()}}
+    assert editor.call("ridgeline/entryPoint", missing)["error"]["code"] == -32602
 
 
 def test_trust_outlives_the_daemon(editor: Editor, stdio: Callable[..., tuple[Daemon, Wire]], tmp_path: Path) -> None:

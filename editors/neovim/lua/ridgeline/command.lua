@@ -52,6 +52,7 @@ end
 local COMMANDS = {
   profile = session.profile,
   cancel = session.cancel,
+  init = session.init,
   breakdown = function(code) session.with_profile(code, require("ridgeline.breakdown").open) end,
   costliest = function(code, kind, order)
     session.with_profile(code, function(profiled) require("ridgeline.costliest").open(profiled, kind, order) end)

@@ -297,6 +297,18 @@ function M.profile(buffer)
   end)
 end
 
+--- Opens an entry file for the training script in the buffer, to be read and written by the user.
+function M.init(buffer)
+  M.with_server(buffer, function()
+    M.request(buffer, "ridgeline/entryPoint", { textDocument = { uri = vim.uri_from_bufnr(buffer) } }, function(made)
+      local folder = vim.fs.dirname(vim.api.nvim_buf_get_name(buffer))
+      vim.cmd.edit({ args = { vim.fs.joinpath(folder, made.fileName) }, magic = { file = false, bar = false } })
+      vim.api.nvim_buf_set_lines(0, 0, -1, true, vim.split(made.text:gsub("\n$", ""), "\n"))
+      vim.fn.search("NotImplementedError", "cw")
+    end)
+  end)
+end
+
 function M.cancel(buffer)
   local entry = M.entry(buffer)
   local trying = entry and entry.trial and entry.trial.running

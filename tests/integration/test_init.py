@@ -1,0 +1,166 @@
+"""`ridgeline init`: an entry point from a training script, which profiles without an edit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, profile, ridgeline
+
+SCRIPTS = ROOT / "tests" / "data" / "entry_points"
+
+PLAIN = """
+import argparse
+
+import torch
+from torch import nn, optim
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Classifier(nn.Module):
+    def __init__(self, features, classes):
+        super().__init__()
+        self.hidden = nn.Linear(features, 64)
+        self.out = nn.Linear(64, classes)
+
+    def forward(self, x):
+        return self.out(torch.relu(self.hidden(x)))
+
+
+def train(args, net, loader, opt, device):
+    net.train()
+    for index, (samples, labels) in enumerate(loader):
+        samples, labels = samples.to(device), labels.to(device)
+        opt.zero_grad()
+        loss = nn.functional.cross_entropy(net(samples), labels)
+        loss.backward()
+        opt.step()
+        if index % args.log_interval == 0:
+            print(loss.item())
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--batch-size", type=int, default=48)
+    parser.add_argument("--lr", type=float, default=0.05)
+    parser.add_argument("--log-interval", type=int, default=5)
+    args = parser.parse_args()
+    device = torch.device("cpu")
+    data = TensorDataset(torch.randn(100, 32), torch.randint(10, (100,)))
+    model = Classifier(32, classes=10).to(device)
+    optimizer = optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)
+    loader = DataLoader(data, batch_size=args.batch_size, shuffle=True)
+    open("ran", "w").close()
+    train(args, model, loader, optimizer, device)
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+TRANSFORMER = """
+import torch
+from torch import nn
+
+batch_size = 4
+VOCABULARY = 50
+LENGTH = 12
+
+
+class Translator(nn.Module):
+    def __init__(self, vocabulary, width=32):
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.transformer = nn.Transformer(width, 2, 1, 1, 64, batch_first=True)
+        self.head = nn.Linear(width, vocabulary)
+
+    def forward(self, source, target):
+        return self.head(self.transformer(self.embedding(source), self.embedding(target)))
+
+
+def get_batch():
+    tokens = torch.randint(VOCABULARY, (batch_size, LENGTH))
+    return tokens, tokens.flip(1)
+
+
+open("ran", "w").close()
+model = Translator(VOCABULARY)
+criterion = nn.CrossEntropyLoss()
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+for step in range(1000):
+    source, target = get_batch()
+    logits = model(source, target[:, :-1])
+    loss = criterion(logits.flatten(0, 1), target[:, 1:].flatten())
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    print(step, loss.item())
+"""
+
+
+@pytest.mark.parametrize(("script", "batch_size"), [(PLAIN, 48), (TRANSFORMER, 4)], ids=["plain", "transformer"])
+def test_an_entry_point_profiles_as_it_was_written(script: str, batch_size: int, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(script)
+    done = ridgeline("init", tmp_path / "train.py")
+    assert done.returncode == 0, done.stderr
+    assert "wrote" in done.stderr and "to fill in" not in done.stderr
+    report = profile(tmp_path / "entry.py", "--time-budget", "1")
+    assert report["batchSize"] == batch_size
+    assert not [warning for warning in report["warnings"] if "batch_size" in warning or "backward" in warning]
+    assert not (tmp_path / "ran").exists(), "neither init nor the entry point may run the script's training"
+
+
+def test_a_gan_profiles_as_it_was_written(tmp_path: Path) -> None:
+    (tmp_path / "gan.py").write_text((SCRIPTS / "gan.py").read_text())
+    assert ridgeline("init", tmp_path / "gan.py").returncode == 0
+    assert profile(tmp_path / "entry.py", "--time-budget", "1")["batchSize"] == 32
+
+
+@pytest.mark.parametrize("expected", sorted((SCRIPTS / "expected").glob("*.py")), ids=lambda path: path.stem)
+def test_python_compiles_what_the_unit_tests_expect(expected: Path) -> None:
+    compile(expected.read_text(), str(expected), "exec")
+
+
+def test_no_file_is_overwritten(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(PLAIN)
+    (tmp_path / "entry.py").write_text("mine")
+    (tmp_path / "entry_2.py").symlink_to("nowhere")
+    done = ridgeline("init", script)
+    assert done.returncode == 0 and (tmp_path / "entry_3.py").is_file()
+    assert "entry_3.py" in done.stderr
+    done = ridgeline("init", script, "--output", tmp_path / "entry.py")
+    assert done.returncode == 2 and "is not replaced" in done.stderr
+    assert (tmp_path / "entry.py").read_text() == "mine"
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_elsewhere_nothing_is_imported_from_the_script(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(PLAIN)
+    (tmp_path / "other").mkdir()
+    entry = tmp_path / "other" / "profile_entry.py"
+    assert ridgeline("init", tmp_path / "train.py", "--output", entry).returncode == 0
+    assert "class Classifier" in entry.read_text() and "import Classifier" not in entry.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "why"),
+    [
+        (None, 2, "cannot read"),
+        ("x = 1\n", 1, "defines no model"),
+        ("def f(:\n", 1, "syntax error"),
+        ("def model_provider(): pass\n", 1, "an entry point already"),
+    ],
+)
+def test_a_script_that_is_of_no_use_is_refused(text: str | None, code: int, why: str, tmp_path: Path) -> None:
+    if text is not None:
+        (tmp_path / "train.py").write_text(text)
+    done = ridgeline("init", tmp_path / "train.py")
+    assert done.returncode == code and why in done.stderr
+    assert not (tmp_path / "entry.py").exists()
+
+
+def test_the_message_for_a_training_script_names_the_command(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(PLAIN)
+    done = ridgeline("profile", tmp_path / "train.py")
+    assert done.returncode == 1 and "`ridgeline init` writes a first version" in done.stderr
