@@ -127,8 +127,9 @@ base::Task<base::Result<void, profiling::RunFailure>> Entries::check(profiling::
     const auto open = std::ranges::find(open_texts, target.entry, &protocol::SourceText::path);
     return profiling::check_entry(target, open == open_texts.end() ? std::nullopt : std::optional(open->text));
   });
-  const auto checked = co_await std::move(checking);
+  auto checked = co_await std::move(checking);
   if (!checked) {
+    checked = for_editor(checked.error());
     change(target).failed =
         FailedRun{checked.error(), std::make_shared<const std::vector<protocol::SourceText>>(std::move(open_texts))};
     announce(target.entry);

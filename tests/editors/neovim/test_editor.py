@@ -66,6 +66,20 @@ def test_nothing_runs_without_consent(editor: Editor):
     assert editor.ask("ridgeline/summary", textDocument={"uri": editor.entry.as_uri()}) is None
 
 
+def test_init_opens_an_entry_point_for_the_script(tmp_path: Path):
+    """The names of a file never act as a command of Neovim, and nothing is written before the user does."""
+    script = tmp_path / "a b%" / "train.py"
+    script.parent.mkdir()
+    script.write_text("from torch import nn\n\n\nclass Net(nn.Module):\n    pass\n")
+    with Editor(tmp_path, script) as editor:
+        editor.neovim.command("Ridgeline init")
+        editor.until("vim.api.nvim_buf_get_name(0):match('entry.py$') ~= nil")
+        assert Path(editor.lua("vim.api.nvim_buf_get_name(0)")) == script.with_name("entry.py")
+        assert "return Net()" in "\n".join(editor.neovim.current.buffer[:])
+        assert "NotImplementedError" in editor.lua("vim.api.nvim_get_current_line()")
+        assert editor.lua("vim.bo.modified") and not script.with_name("entry.py").exists()
+
+
 def test_progress_is_told_as_lsp_progress(profiled: Editor):
     kinds = profiled.lua("kinds")
     assert kinds[0] == "begin" and kinds[-1] == "end" and kinds.count("report") >= 3

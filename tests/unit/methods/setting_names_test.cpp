@@ -12,6 +12,8 @@ TEST(SettingNames, StandInPlaceOfOptions) {
             "Raise the setting `timeLimit` if it needs longer. Raise the setting `timeLimit`");
   EXPECT_EQ(with_setting_names("try a smaller batch size, or --memory-limit"),
             "try a smaller batch size, or the setting `memoryLimit`");
+  EXPECT_EQ(with_setting_names("from it. `ridgeline init` writes a first version of that file."),
+            "from it. Ridgeline can write a first version of that file.");
 }
 
 TEST(SettingNames, LeaveWhatTheUsersCodeSays) {
