@@ -123,10 +123,11 @@ base::Task<base::Result<profiling::Target, profiling::RunFailure>> Entries::find
 
 base::Task<base::Result<void, profiling::RunFailure>> Entries::check(profiling::Target target,
                                                                      std::vector<protocol::SourceText> open_texts) {
-  auto checking = read_files([target, open_texts] {
-    const auto open = std::ranges::find(open_texts, target.entry, &protocol::SourceText::path);
-    return profiling::check_entry(target, open == open_texts.end() ? std::nullopt : std::optional(open->text));
-  });
+  const auto open = std::ranges::find(open_texts, target.entry, &protocol::SourceText::path);
+  auto checking = read_files(
+      [target, text = open == open_texts.end() ? std::optional<std::string>() : std::optional(open->text)]() mutable {
+        return profiling::check_entry(target, std::move(text));
+      });
   auto checked = co_await std::move(checking);
   if (!checked) {
     checked = for_editor(checked.error());
