@@ -21,6 +21,7 @@
 #include "methods/status.h"
 #include "profiling/entry_name.h"
 #include "protocol/json_fields.h"
+#include "source/entry_point_text.h"
 
 namespace ridgeline::methods {
 
@@ -181,22 +182,23 @@ base::Task<session::Outcome> profile(Context context, ProfileParams params) {
   co_return co_await std::move(answer);
 }
 
+/// What `ridgeline init` writes for a script, as its text is in the editor. Nothing is written.
 base::Task<session::Outcome> entry_point(Context context, DocumentParams params) {
   const SourceView* const view = context.workspace.view(params.uri);
   if (view == nullptr) {
     throw protocol::InvalidValue("textDocument: it is not an open Python file");
   }
   const std::filesystem::path script = view->document().path();
-  const auto ask = [&](std::function<void(Workspace::EntryPointText)> answer) {
-    context.workspace.write_entry_point(view->document(), std::move(answer));
+  const auto make = [script, text = view->document().bytes()]() mutable {
+    return std::pair(source::entry_point_text(std::move(text), script.filename().string(), true),
+                     profiling::free_entry_name(script.parent_path()));
   };
-  auto asked = context.workspace.while_open(base::callback<Workspace::EntryPointText>(ask));
-  const Workspace::EntryPointText made = co_await std::move(asked);
+  auto making = context.workspace.while_open(context.entries.read_files(make));
+  const auto [made, file_name] = co_await std::move(making);
   if (!made) {
     co_return ResponseError{code::kRequestFailed, script.filename().string() + ": " + made.error().message(), {}};
   }
-  co_return Json{
-      {"text", made->text}, {"fileName", profiling::free_entry_name(script.parent_path())}, {"unknown", made->unknown}};
+  co_return Json{{"text", made->text}, {"fileName", file_name}, {"unknown", made->unknown}};
 }
 
 base::Task<session::Outcome> set_batch_size(Context context, SetBatchSizeParams params) {

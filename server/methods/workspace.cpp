@@ -3,8 +3,6 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
-#include <filesystem>
 #include <utility>
 
 #include "base/path.h"
@@ -39,21 +37,6 @@ Workspace::~Workspace() {
   views_.clear();
   thread_.add(session_.id(), [] {
     ::malloc_trim(0);  // glibc keeps freed blocks that others lie above
-    return false;
-  });
-}
-
-void Workspace::write_entry_point(const session::Document& script, std::function<void(EntryPointText)> answer) {
-  const std::uint64_t number = ++asked_entry_points_;
-  waiting_for_entry_point_[number] = std::move(answer);
-  const auto made = lifetime_.guard([this, number](EntryPointText text) {
-    auto waiting = waiting_for_entry_point_.extract(number);
-    waiting.mapped()(std::move(text));
-  });
-  const std::string name = std::filesystem::path(script.path()).filename().string();
-  thread_.add(session_.id(), [made, name, text = script.bytes(), &loop = session_.loop()]() mutable {
-    auto entry_point = source::entry_point_text(std::move(text), name, true);
-    boost::asio::post(loop, [made, entry_point = std::move(entry_point)]() mutable { made(std::move(entry_point)); });
     return false;
   });
 }

@@ -13,14 +13,12 @@
 #include <vector>
 
 #include "base/lifetime.h"
-#include "base/result.h"
 #include "base/task.h"
 #include "methods/entries.h"
 #include "methods/settings.h"
 #include "methods/snapshot.h"
 #include "methods/source_view.h"
 #include "session/session.h"
-#include "source/entry_point_text.h"
 
 namespace ridgeline::methods {
 
@@ -68,9 +66,6 @@ class Workspace {
   void when_ready(Question question, Answer answer, std::function<void()> give_up = {});
   /// Of an open Python document; null: there is none.
   const SourceView* view(std::string_view uri) const;
-  using EntryPointText = base::Result<source::EntryPointText>;
-  /// Calls `answer` with an entry file for a script, made on the thread that parses.
-  void write_entry_point(const session::Document& script, std::function<void(EntryPointText)> answer);
   std::vector<protocol::Diagnostic> diagnostics_of(const Snapshot& snapshot) const;
 
   /// Texts of the open documents below a folder.
@@ -119,9 +114,7 @@ class Workspace {
   std::set<std::string> unpublished_;                             ///< URIs that wait for the timer
   boost::asio::steady_timer timer_;
   bool is_configured_ = false;
-  std::vector<std::function<void(bool)>> waiting_;                                        ///< for the settings
-  std::map<std::uint64_t, std::function<void(EntryPointText)>> waiting_for_entry_point_;  ///< by their number
-  std::uint64_t asked_entry_points_ = 0;
+  std::vector<std::function<void(bool)>> waiting_;  ///< for the settings
   base::Lifetime lifetime_;
 };
 
