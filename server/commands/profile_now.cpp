@@ -32,9 +32,11 @@ base::Result<profiling::ProfileRun, ExitCode> profile_now(const profiling::Profi
     std::cerr << failure_text(checked.error(), target.project_root);
     return exit_code_of(checked.error());
   }
-  ProgressLine line;
   const profiling::PlannedRun plan = profiling::plan_run(request, target);
-  profiling::RemainingTime remaining(profiling::last_duration(request, target));
+  const profiling::LastDuration last = profiling::last_duration(request, target);
+  warn(last.warning);
+  profiling::RemainingTime remaining(last.seconds);
+  ProgressLine line;
   const auto show = [&](const protocol::Progress& step) {
     line.show(step, remaining.of(step, profiling::RemainingTime::Clock::now()));
   };

@@ -124,11 +124,11 @@ base::Task<void> ProfileQueue::run(std::shared_ptr<Job> job) {
   }
   const auto ask_duration = [job] { return last_duration(job->request, job->target); };
   auto asked = base::while_alive(lifetime_, base::run_on(pool_, ask_duration));
-  const std::optional<double> expected = co_await std::move(asked);
+  const LastDuration last = co_await std::move(asked);
   if (job->state == Job::State::kEnded) {
     co_return;
   }
-  job->remaining = RemainingTime(expected);
+  job->remaining = RemainingTime(last.seconds);
   job->state = Job::State::kRunning;
   const PlannedRun plan = plan_run(job->request, job->target);
   auto measurement = measure(job, plan);
@@ -141,8 +141,11 @@ base::Task<void> ProfileQueue::run(std::shared_ptr<Job> job) {
   job->events.progress({"analyse", 0.95, "Analysing"});
   start_next();
   const auto took = job->remaining.elapsed(RemainingTime::Clock::now());
-  const auto analyse = [job, finished, plan, took] {
+  const auto analyse = [job, finished, plan, took, warning = last.warning] {
     ProfileOutcome outcome = make_or_fail(std::move(*finished), job->request, job->target, plan, job->held.get());
+    if (outcome && outcome->warning.empty()) {
+      outcome->warning = warning;
+    }
     if (outcome && !job->is_trial() && took.has_value() && outcome->warning.empty()) {
       outcome->warning = keep_duration(job->request, job->target, *took);
     }

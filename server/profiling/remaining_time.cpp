@@ -30,13 +30,14 @@ std::string about(double seconds) {
 
 }  // namespace
 
-std::optional<double> last_duration(const ProfileRequest& request, const Target& target) {
+LastDuration last_duration(const ProfileRequest& request, const Target& target) {
   store::ProfileStore store;
-  if (!store.open(target.cache)) {
-    return std::nullopt;  // keep_duration() says why
+  const auto opened = store.open(target.cache);
+  if (!opened) {
+    return {};
   }
   const auto found = store.last_duration(key_of(request, target), kind_of(request));
-  return found ? *found : std::nullopt;
+  return found ? LastDuration{*found, *opened} : LastDuration{std::nullopt, found.error().message()};
 }
 
 std::string keep_duration(const ProfileRequest& request, const Target& target, std::chrono::duration<double> took) {

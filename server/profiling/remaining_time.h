@@ -10,9 +10,14 @@
 
 namespace ridgeline::profiling {
 
-/// Seconds that the last run of the entry took which measured as much, on this machine with this interpreter; nothing:
-/// it is unknown. Reads the store; for a thread that may wait.
-std::optional<double> last_duration(const ProfileRequest& request, const Target& target);
+struct LastDuration {
+  std::optional<double> seconds;  ///< nothing: it is unknown
+  std::string warning;            ///< of the store; mostly empty
+};
+
+/// What the last run of the entry took which measured as much, on this machine with this interpreter. A store that
+/// cannot be opened is left for keep_duration() to report. Reads the store; for a thread that may wait.
+LastDuration last_duration(const ProfileRequest& request, const Target& target);
 
 /// Remembers what a run took that has come to its end. Returns a warning, mostly empty. Writes the store.
 [[nodiscard]] std::string keep_duration(const ProfileRequest& request, const Target& target,

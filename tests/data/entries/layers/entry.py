@@ -7,7 +7,7 @@ from torch import nn
 class Tower(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.layers = nn.ModuleList([nn.Linear(256, 256), nn.Linear(256, 1024), nn.Linear(1024, 256)])
+        self.layers = nn.ModuleList([nn.Linear(256, 256), nn.Linear(256, 4096), nn.Linear(4096, 256)])
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         for layer in self.layers:  # loop
