@@ -65,7 +65,7 @@ void add_failure(const Snapshot& snapshot, const Entry& entry, std::vector<Diagn
   if (snapshot.client.diagnostics.related_information) {
     for (const protocol::TraceFrame& frame : failure.frames) {
       if (is_own(entry, frame.file) && frame.line > 0 &&
-          !(here && frame.line == place.line && frame.file == place.path)) {
+          (!here || frame.line != place.line || frame.file != place.path)) {
         const auto line = static_cast<std::uint32_t>(frame.line - 1);
         diagnostic.related_information.push_back({{frame.file, {{line, 0}, {line + 1, 0}}},
                                                   frame.function.empty() ? "called here" : "in " + frame.function});

@@ -244,7 +244,7 @@ base::Task<bool> ProfilingFlow::needs_profile(Workspace& workspace, std::string 
     // Back from another batch size, or the user saves once more.
     co_return predicted_.erase({&workspace, entry}) == 0;
   }
-  const auto compare = [&](std::function<void(bool)> answer) {
+  const auto compare = [&](const std::function<void(bool)>& answer) {
     const auto of_snapshot = [answer](const Snapshot* snapshot) {
       const auto* entry_point =
           snapshot == nullptr || snapshot->own == nullptr || !snapshot->source->entry_point.has_value()
@@ -271,7 +271,7 @@ base::Task<bool> ProfilingFlow::recall(Workspace& workspace, profiling::ProfileR
   if (!(co_await std::move(differing)).empty()) {
     co_return false;
   }
-  auto found = workspace.while_open(entries_.recall(std::move(request), std::move(target)));
+  auto found = workspace.while_open(entries_.recall(std::move(request), target));
   const bool is_known = co_await std::move(found);
   if (is_known) {  // what was typed meanwhile makes the figures stale at once
     for (const protocol::SourceText& open : workspace.open_texts(target.project_root)) {

@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "store/fingerprint.h"
 
-namespace SQLite {
+namespace SQLite {  // NOLINT(readability-identifier-naming): the library's
 class Database;
 }  // namespace SQLite
 
