@@ -1,6 +1,7 @@
 #include "source/entry_point_text.h"
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -66,12 +67,12 @@ class Writer {
       needed.insert(reads.begin(), reads.end());
     }
     const NameSet models(plan_.models.begin(), plan_.models.end());
-    for (auto i = all.rbegin(); i != all.rend(); ++i) {
-      const StatementNames& names = script_.statements[*i].names;
+    for (const std::size_t i : all | std::views::reverse) {
+      const StatementNames& names = script_.statements[i].names;
       if ((have_common(names.writes, needed) || have_common(names.changes, needed)) &&
           !have_common(names.writes, models) && !have_common(names.changes, models) &&
           !have_common(names.reads, models)) {
-        top_.insert(*i);
+        top_.insert(i);
         needed.insert(names.reads.begin(), names.reads.end());
       }
     }
@@ -229,7 +230,7 @@ class Writer {
     for (const std::string& line : plan_.imports) {
       const bool before = line.starts_with("import ");
       const std::string own = written.contains(line + "\n") ? "" : line + "\n";
-      text = before ? own + text : text + own;
+      text.insert(before ? 0 : text.size(), own);
     }
     std::string from;
     NameSet imported = plan_.model.imported;

@@ -430,7 +430,7 @@ class Guesser {
     const std::string batch(question_.names[0]);
     guess_.lines.push_back(batch + " = {");
     for (const auto& [key, value] : members) {
-      guess_.lines.push_back("    \"" + key + "\": " + value + ",");
+      guess_.lines.push_back(std::string("    \"").append(key).append("\": ").append(value).append(","));
     }
     guess_.lines.emplace_back("}");
     guess_.values = batch + ",";
