@@ -35,7 +35,7 @@ export async function writeEntryPoint(daemon: Daemon, template: vscode.Uri): Pro
   await createFile(target, text);
 }
 
-/** Creates a file and opens it at what is left to fill in. */
+/** Creates a file and opens it, with the first line that is to be filled in or was guessed, if there is one, selected. */
 async function createFile(target: vscode.Uri, text: string): Promise<void> {
   const edit = new vscode.WorkspaceEdit();
   edit.createFile(target, { contents: Buffer.from(text) });
@@ -44,8 +44,9 @@ async function createFile(target: vscode.Uri, text: string): Promise<void> {
     return;
   }
   const document = await vscode.workspace.openTextDocument(target);
-  const line = document.getText().split('\n').findIndex((text) => text.includes('TODO'));
-  await vscode.window.showTextDocument(document, { selection: document.lineAt(Math.max(line, 0)).range });
+  const lines = document.getText().split('\n');
+  const line = ['TODO', '# guessed'].map((mark) => lines.findIndex((text) => text.includes(mark))).find((index) => index >= 0);
+  await vscode.window.showTextDocument(document, line === undefined ? {} : { selection: document.lineAt(line).range });
 }
 
 async function findModels(): Promise<ModelClass[]> {

@@ -60,8 +60,14 @@ export class Profiling {
     const choice = await showError(`Ridgeline: ${error.message}`, ...offers, 'Show Log');
     if (choice === 'Write Entry Point') await vscode.commands.executeCommand('ridgeline.writeEntryPoint');
     if (choice === 'Select Interpreter') await vscode.commands.executeCommand('python.setInterpreter');
-    if (choice === 'Open Setting') await vscode.commands.executeCommand('workbench.action.openSettings', 'ridgeline.python');
+    if (choice === 'Open Setting') await openSetting('ridgeline.python');
     if (choice === 'Show Traceback' && failure) await showTraceback(failure);
     if (choice === 'Show Log') this.daemon.log.show();
   }
+}
+
+/** In a window on another machine, a setting that depends on the machine is not among those of the user. */
+function openSetting(query: string): Thenable<void> {
+  const command = vscode.env.remoteName === undefined ? 'workbench.action.openSettings' : 'workbench.action.openRemoteSettings';
+  return vscode.commands.executeCommand(command, { query });
 }

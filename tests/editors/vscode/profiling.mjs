@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { ownWindow, vscode } from './shared.mjs';
@@ -202,6 +202,15 @@ test('the step runs in the interpreter that is selected in the Python extension'
   await window.profile();
 });
 
+test('where torch is missing, the message opens the setting of the interpreter where it can be edited', async (t) => {
+  vscode.set({ 'ridgeline.python': '/usr/bin/python3' });
+  t.after(() => vscode.set({}));
+  const window = await ownWindow(t);
+  await window.lens('Profile').click();
+  await window.notification('/usr/bin/python3').getByRole('button', { name: 'Open Setting' }).click();
+  await window.page.locator('.settings-editor .setting-item-contents', { hasText: 'The Python interpreter' }).locator('input').waitFor();
+});
+
 test('a trace is imported from the explorer, and the lines of its report are links', async (t) => {
   const folder = vscode.project();
   const call = (name, ts, dur, more) => ({ ph: 'X', pid: 1, tid: 1, name, ts, dur, ...more });
@@ -246,6 +255,7 @@ test('an entry point is written from the file in the editor, or for a class of t
   await window.command('Ridgeline: Write Entry Point');
   await window.page.locator('.tab.active', { hasText: 'entry_2.py' }).waitFor(); // entry.py is the example's
   assert.match(window.read('entry_2.py'), /from net import Net\n[^]*return Net\(\)[^]*NotImplementedError/);
+  await window.page.getByText(/^Ln \d+, Col \d+ \(\d+ selected\)$/).waitFor(); // what is left to do
   await window.openFile('notes.py');
   await window.command('Ridgeline: Write Entry Point');
   const choices = window.page.locator('.quick-input-list .monaco-list-row');
@@ -255,4 +265,10 @@ test('an entry point is written from the file in the editor, or for a class of t
   await window.page.locator('.tab.active', { hasText: 'entry_3.py' }).waitFor();
   assert.match(window.read('entry_3.py'), /from net import Net\n[^]*return Net\(\)[^]*def input_provider\(batch_size=32\)/);
   await window.lens('Profile').waitFor();
+  window.write('gan.py', readFileSync(path.join(root, 'tests/data/entry_points/gan.py'), 'utf8'));
+  await window.openFile('gan.py');
+  await window.command('Ridgeline: Write Entry Point');
+  await window.page.locator('.tab.active', { hasText: 'entry_4.py' }).waitFor();
+  await window.lens('Profile').waitFor();
+  await window.page.getByText('Ln 1, Col 1', { exact: true }).waitFor(); // nothing is left to do, and nothing is selected
 });
