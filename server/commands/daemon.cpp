@@ -22,7 +22,7 @@ Daemon::Daemon(boost::asio::io_context& loop, const session::Service& service, S
       idle_(loop) {}
 
 base::Result<void> Daemon::start() {
-  if (const base::Result<void> watched = watch_client(); !watched) {
+  if (base::Result<void> watched = watch_client(); !watched) {
     return watched;
   }
   if (!options_.pipe.empty()) {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-namespace SQLite {
+namespace SQLite {  // NOLINT(readability-identifier-naming): the library's
 class Database;
 class Exception;
 }  // namespace SQLite

@@ -14,8 +14,8 @@ namespace ridgeline::analysis {
 namespace {
 
 CachingAllocatorSettings settings_of(const AllocatorSetup& setup) {
-  auto settings = parse_allocator_conf(setup.conf);  // never an error: whoever makes a setup has checked it
-  return settings ? std::move(*settings) : CachingAllocatorSettings{};
+  const auto settings = parse_allocator_conf(setup.conf);  // never an error: whoever makes a setup has checked it
+  return settings ? *settings : CachingAllocatorSettings{};
 }
 
 /// A process that runs the step at one batch size.
