@@ -30,6 +30,7 @@ std::optional<Estimate> positive(Estimate estimate) {
   return estimate;
 }
 
+constexpr double kLoosest = 1.5;  ///< a bound this many times away from the estimate says less than the estimate
 constexpr int kReach = 2;  ///< models are believed up to so many times the largest size that was measured
 
 bool is_bound(const Predictor& predictor, int batch_size) {
@@ -56,7 +57,9 @@ std::optional<Estimate> time_estimate(const Predictor& predictor, int batch_size
     estimate->certainty = Certainty::kKnown;
   } else if (estimate && estimate->interval && is_bound(predictor, batch_size)) {
     estimate->interval->high.reset();
-    estimate->certainty = Certainty::kAtLeast;
+    if (estimate->interval->low * kLoosest >= estimate->value) {
+      estimate->certainty = Certainty::kAtLeast;
+    }
   }
   return estimate;
 }
@@ -95,7 +98,7 @@ Estimate throughput_of(const Estimate& ms, int batch_size) {
   const double samples_ms = 1000.0 * batch_size;
   Estimate estimate{samples_ms / ms.value, std::nullopt, ms.certainty};
   if (ms.certainty == Certainty::kAtLeast) {
-    estimate.certainty = ms.interval->low > 0 ? Certainty::kAtMost : Certainty::kAbout;
+    estimate.certainty = Certainty::kAtMost;
   }
   if (ms.interval.has_value()) {
     estimate.interval = Interval{ms.interval->high ? samples_ms / *ms.interval->high : 0, std::nullopt};

@@ -269,6 +269,17 @@ TEST(PredictBatch, SaysThatFarAwayTheTimeIsABound) {
   EXPECT_EQ(predict_batch(predictor, 8).ms->value, 26);
 }
 
+/// "At most 55 samples/s" beside a maximum of 18 would contradict itself: where the bound is that far away, the estimate.
+TEST(PredictBatch, StatesNoBoundFarFromTheEstimate) {
+  const Predictor noisy = predictor_of({{4, 12, 1400}, {8, 32, 1800}, {16, 42, 2600}});
+  const BatchPrediction far = predict_batch(noisy, 200);
+  ASSERT_TRUE(far.ms.has_value());
+  EXPECT_LT(far.ms->interval->low * 1.5, far.ms->value);
+  EXPECT_EQ(far.ms->certainty, Certainty::kAbout);
+  EXPECT_FALSE(far.ms->interval->high.has_value());
+  EXPECT_EQ(far.samples_per_second->certainty, Certainty::kAbout);
+}
+
 TEST(AnswerMemory, AsksTheLedger) {
   EXPECT_EQ(ask(with_ledger(), Quantity::kMemory, 11000).batch->batch_size, 100);
   EXPECT_EQ(ask(with_ledger(), Quantity::kMemory, 5099).batch->batch_size, 40);
