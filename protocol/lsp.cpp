@@ -129,7 +129,8 @@ void to_json(Json& json, const DocumentDiagnosticReport& value) {
 }
 
 void to_json(Json& json, const MarkupContent& value) {
-  json = {{"kind", value.markdown ? "markdown" : "plaintext"}, {"value", value.value.markup()}};
+  json = {{"kind", value.markdown ? "markdown" : "plaintext"},
+          {"value", value.markdown ? value.value.markup() : value.value.plain()}};
 }
 
 void to_json(Json& json, const Hover& value) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 namespace ridgeline::protocol {
@@ -156,6 +157,13 @@ std::string label_text(std::string_view text) {
   return cut(std::move(shown), kMaxLabelBytes);
 }
 
+Markdown& Markdown::operator+=(Literal more) {
+  markup_ += more.text();
+  std::ranges::copy_if(more.text(), std::back_inserter(plain_),
+                       [](char letter) { return letter != '*' && letter != '|'; });
+  return *this;
+}
+
 Markdown Markdown::text(std::string_view text) {
   const std::string shown = cut(printable(text), kMaxShownBytes);
   const std::string_view line = std::string_view(shown).substr(std::min(shown.find_first_not_of(' '), shown.size()));
@@ -167,6 +175,7 @@ Markdown Markdown::text(std::string_view text) {
     }
     result.markup_ += line[i];
   }
+  result.plain_ = line;
   return result;
 }
 
@@ -179,6 +188,7 @@ Markdown Markdown::link(const Markdown& label, std::string_view uri) {
   }
   Markdown result;
   result.markup_ = "[" + label.markup_ + "](" + std::string(uri) + ")";
+  result.plain_ = label.plain_;
   return result;
 }
 
@@ -197,6 +207,7 @@ Markdown Markdown::code(std::string_view text) {
   const std::string pad = longest > 0 || safe.empty() ? " " : "";
   Markdown result;
   result.markup_ = fence + pad + safe + pad + fence;
+  result.plain_ = shown;
   return result;
 }
 

@@ -46,7 +46,7 @@ class Markdown {
   };
 
   Markdown() = default;
-  explicit Markdown(Literal literal) : markup_(literal.text()) {}
+  explicit Markdown(Literal literal) { *this += literal; }
 
   /// Reads as `text`, on one line: no link, image, HTML, emphasis, table or heading begins or ends in it.
   static Markdown text(std::string_view text);
@@ -58,21 +58,22 @@ class Markdown {
 
   Markdown& operator+=(const Markdown& more) {
     markup_ += more.markup_;
+    plain_ += more.plain_;
     return *this;
   }
-  Markdown& operator+=(Literal more) {
-    markup_ += more.text();
-    return *this;
-  }
+  Markdown& operator+=(Literal more);
   friend Markdown operator+(Markdown one, const Markdown& other) { return one += other; }
   friend Markdown operator+(Markdown one, Literal other) { return one += other; }
   friend Markdown operator+(Literal one, const Markdown& other) { return Markdown(one) += other; }
 
   bool empty() const { return markup_.empty(); }
   const std::string& markup() const { return markup_; }
+  /// The same for a client that shows no Markdown: nothing marked up or escaped; the columns of tables stay aligned.
+  const std::string& plain() const { return plain_; }
 
  private:
   std::string markup_;
+  std::string plain_;
 };
 
 }  // namespace ridgeline::protocol

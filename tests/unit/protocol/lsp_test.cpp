@@ -100,7 +100,7 @@ TEST(Lsp, WritesEditsForBothKindsOfClients) {
 TEST(Lsp, WritesWhatIsShownBesideCode) {
   EXPECT_EQ(written(Hover{{Markdown("**a**")}, kRange}),
             Json({{"contents", {{"kind", "markdown"}, {"value", "**a**"}}}, {"range", kRange}}));
-  EXPECT_EQ(written(Hover{{Markdown("a"), false}}), Json({{"contents", {{"kind", "plaintext"}, {"value", "a"}}}}));
+  EXPECT_EQ(written(Hover{{Markdown("**a**"), false}}), Json({{"contents", {{"kind", "plaintext"}, {"value", "a"}}}}));
   InlayHint hint{{1, 2}, "3 ms"};
   EXPECT_EQ(written(hint), Json({{"position", Position{1, 2}}, {"label", "3 ms"}}));
   hint.padding_left = true;

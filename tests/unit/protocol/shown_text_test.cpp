@@ -197,6 +197,14 @@ TEST(Markdown, LinksLeadToFilesOnly) {
   }
 }
 
+TEST(Markdown, HasAPlainForm) {
+  const Markdown link = Markdown::link(Markdown::text("my_net.py:42"), "file:///p/my_net.py#L42");
+  const Markdown all = "**" + Markdown::code("a|`b") + "** — " + link + " *" + Markdown::text("*c*") + "*";
+  EXPECT_EQ(all.plain(), "a|`b — my_net.py:42 *c*");
+  EXPECT_EQ(("| " + Markdown::text("self") + " | " + Markdown::text("3 ms") + " |\n|-----:|\n").plain(),
+            " self  3 ms \n-----:\n");
+}
+
 TEST(Markdown, IsMadeOfLiteralsAndText) {
   EXPECT_EQ(("**" + Markdown::code("a`b") + "** " + Markdown::text("*c*")).markup(), "**`` a`b ``** \\*c\\*");
 }
