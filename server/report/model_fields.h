@@ -160,7 +160,8 @@ void fields(Io& io, analysis::Estimate& estimate) {
   io("value", estimate.value, "The figure.", kPositive);
   io("interval", estimate.interval, "95 % prediction interval of one new observation; null when unknown.");
   io("certainty", estimate.certainty,
-     "\"known\": measured at this batch size, or exact. \"about\": a guess. \"atLeast\" and \"atMost\": so far from "
+     "\"known\": measured at this batch size, or exact. \"about\": a guess; far from what was measured without an "
+     "upper end. \"atLeast\" and \"atMost\": so far from "
      "what was measured that only the lower or the upper end of the interval is given.");
 }
 

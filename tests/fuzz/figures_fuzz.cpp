@@ -23,14 +23,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Every quantity of ours is {"value", "interval": {"low", "high"}, ...}; a bound is null where the figure is itself
-/// the other bound (`certainty` "atLeast" or "atMost").
+/// Every quantity of ours is {"value", "interval": {"low", "high"}, ...}; `high` is null where nothing bounds it, which
+/// is so for figures that were not measured.
 void check_intervals(const Json& value) {
   if (value.is_object() && value.contains("value") && value.contains("interval") && value["interval"].is_object()) {
     const Json& low = value["interval"].at("low");
     const Json& high = value["interval"].at("high");
-    CLAIM(low.is_null() ? value.at("certainty") == "atMost" : low <= value["value"]);
-    CLAIM(high.is_null() ? value.at("certainty") == "atLeast" : value["value"] <= high);
+    CLAIM(low <= value["value"]);
+    CLAIM(high.is_null() ? value.at("certainty") != "known" : value["value"] <= high);
   }
   if (value.is_structured()) {
     for (const Json& each : value) {
