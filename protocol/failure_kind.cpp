@@ -35,6 +35,7 @@ constexpr std::array<FailureKindInfo, kFailureKinds> kTable{{
     {FailureKind::kProcessReplaced, "process-replaced", 1, kRequestFailed, kError, true},
     {FailureKind::kProcessStopped, "process-stopped", 1, kRequestFailed, kError, true},
     {FailureKind::kMainThreadEnded, "main-thread-ended", 1, kRequestFailed, kError, false},
+    {FailureKind::kNoTrainingStep, "no-training-step", 1, kRequestFailed, kError, false},
     {FailureKind::kTooManyProcesses, "too-many-processes", 1, kRequestFailed, kError, false},
     {FailureKind::kChannelBroken, "channel-broken", 1, kRequestFailed, kError, false},
     {FailureKind::kRecordingTooLarge, "recording-too-large", 1, kRequestFailed, kError, false},

@@ -29,6 +29,7 @@ enum class FailureKind : std::uint8_t {
   kProcessReplaced,
   kProcessStopped,
   kMainThreadEnded,
+  kNoTrainingStep,
   kTooManyProcesses,
   kChannelBroken,
   kRecordingTooLarge,

@@ -155,6 +155,15 @@ WorkerMessage message_from(const json& value) {
   if (type == "ready") {
     return Ready{environment_from(value.at("environment"))};
   }
+  if (type == "joined") {
+    const json& process = value.at("process");
+    return Joined{environment_from(value.at("environment")),
+                  member<int>(process, "pid"),
+                  member<int>(process, "rank"),
+                  member<int>(process, "ranks"),
+                  process.at("folder").get<std::string>(),
+                  process.at("script").get<std::string>()};
+  }
   if (type == "unusable") {
     return Unusable{value.at("message").get<std::string>(), value.at("python").get<std::string>(),
                     value.at("executable").get<std::string>()};
@@ -212,6 +221,15 @@ base::Result<WorkerMessage> parse_worker_message(std::string_view text) {
 
 std::string load_agent_message(const std::string& path) {
   return json{{"type", "loadAgent"}, {"path", path}}.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string join_message(const std::string& agent_path, const JobSpec& spec) {
+  const json options = {{"projectRoot", spec.project_root},
+                        {"steps", spec.steps},
+                        {"stop", spec.stop},
+                        {"timeBudgetSeconds", spec.time_budget_seconds}};
+  return json{{"type", "loadAgent"}, {"path", agent_path}, {"options", options}}.dump(-1, ' ', false,
+                                                                                      json::error_handler_t::replace);
 }
 
 std::string run_message(int run, const RunSpec& spec) {

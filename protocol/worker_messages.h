@@ -1,9 +1,10 @@
 // The messages between the daemon and a worker, as values.
 //
 // On the control channel, to the warm parent: loadAgent, run. From it: ready or unusable; agentLoaded or agentRefused;
-// started, exited. On a run's own channel, from its child: progress, recording (its bytes follow),
-// warmed, timed, choose, skipped; a result that is not final once the user's batch size is recorded, and at last one
-// that is, or failure; to it: chosen, the answer to choose.
+// started, exited. A process of a job sends joined, is answered with loadAgent, and goes on as a run. On a run's own
+// channel, from its child: progress, recording (its bytes follow), warmed, timed, choose, skipped; a result that is not
+// final once the user's batch size is recorded, and at last one that is, or failure; to it: chosen, the answer to
+// choose.
 #pragma once
 
 #include <cstddef>
@@ -42,6 +43,15 @@ struct Unusable {
   std::string message;
   std::string python;  ///< its version
   std::string executable;
+};
+/// A process of a job that has imported torch. Untrusted, as all that the user's processes send.
+struct Joined {
+  WorkerEnvironment environment;
+  int pid = 0;
+  int rank = 0;   ///< as the launcher numbered it
+  int ranks = 0;  ///< 0: no launcher did
+  std::string folder;
+  std::string script;  ///< absolute; empty: unknown
 };
 struct AgentLoaded {};
 struct AgentRefused {
@@ -154,7 +164,7 @@ inline constexpr std::size_t kMaxUnusedGradients = 4096;
 inline constexpr std::size_t kMaxWarnings = 16;
 inline constexpr std::size_t kMaxWarningBytes = 4096;
 
-using WorkerMessage = std::variant<Ready, Unusable, AgentLoaded, AgentRefused, Started, Exited, Progress,
+using WorkerMessage = std::variant<Ready, Unusable, Joined, AgentLoaded, AgentRefused, Started, Exited, Progress,
                                    RecordingAnnounced, Warmed, Timed, SizesAsked, SkippedBatch, Failure, RunResult>;
 
 /// A message of the worker. Never throws.
@@ -181,7 +191,17 @@ struct RunSpec {
   std::vector<SourceText> overlay{};  ///< run instead of what the files hold; at most kMaxOverlayBytes
 };
 
+/// How the steps of a script are recorded.
+struct JobSpec {
+  std::string project_root;
+  int steps = 0;      ///< to record; 0: as many as a profile would
+  bool stop = false;  ///< the script ends after what was recorded and timed
+  double time_budget_seconds = 10;
+};
+
 std::string load_agent_message(const std::string& path);
+/// The answer to Joined.
+std::string join_message(const std::string& agent_path, const JobSpec& spec);
 std::string run_message(int run, const RunSpec& spec);
 std::string chosen_message(const std::vector<int>& batch_sizes);
 

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <string>
+#include <vector>
 
 #include "commands/doctor.h"
 #include "commands/import.h"
@@ -10,6 +11,7 @@
 #include "commands/profile.h"
 #include "commands/relay.h"
 #include "commands/remote.h"
+#include "commands/run.h"
 #include "commands/serve.h"
 #include "commands/suggestion.h"
 #include "commands/terminal.h"
@@ -20,8 +22,10 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version", RIDGELINE_VERSION);
     app.require_subcommand(1);
     int exit_code = 0;
+    const std::vector<std::string> after_dashes = ridgeline::commands::take_command_to_run(argc, argv);
     ridgeline::commands::add_init_command(app, exit_code);
     ridgeline::commands::add_profile_command(app, exit_code);
+    ridgeline::commands::add_run_command(app, exit_code, after_dashes);
     ridgeline::commands::add_predict_command(app, exit_code);
     ridgeline::commands::add_import_command(app, exit_code);
     ridgeline::commands::add_serve_command(app, exit_code);

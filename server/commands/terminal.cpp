@@ -17,6 +17,8 @@ std::string printable_lines(std::string_view text) {
   return safe;
 }
 
+void write_to_error(std::string_view printable) { std::cerr << printable << std::flush; }
+
 void print_error(std::string_view text) {
   std::string lines = printable_lines(text);
   lines.resize(lines.size() - (lines.ends_with('\n') ? 1 : 0));

@@ -9,6 +9,9 @@ namespace ridgeline::commands {
 /// Lines stay lines; each is made safe for a terminal (protocol/shown_text.h) and ends with a newline.
 std::string printable_lines(std::string_view text);
 
+/// A report or a failure's text on standard error as it is, and flushed. It is printable.
+void write_to_error(std::string_view printable);
+
 /// "ridgeline: TEXT" and a newline on standard error, made printable, and flushed. Further lines of the text are
 /// indented: none can pass for a message of ours.
 void print_error(std::string_view text);

@@ -111,9 +111,10 @@ std::string timing_text(const Profile& profile) {
   const auto own = std::find_if(profile.time_samples.begin(), profile.time_samples.end(),
                                 [&](const auto& sample) { return sample.batch_size == profile.batch_size; });
   if (own == profile.time_samples.end() || own->rounds < 2) return {};
-  std::string text = fmt::format("{} in {}, in turns with other batches; two halves of a measurement differ by {}",
-                                 plural(own->iterations, "iteration"), plural(own->rounds, "round"),
-                                 unbroken(share(profile.aa_noise)));
+  std::string text =
+      fmt::format("{} in {}{}; two halves of a measurement differ by {}", plural(own->iterations, "iteration"),
+                  plural(own->rounds, "round"), profile.time_samples.size() > 1 ? ", in turns with other batches" : "",
+                  unbroken(share(profile.aa_noise)));
   if (own->outliers.count > 0) {
     text += fmt::format("; {} took up to {} times the median", own->outliers.count, figure(own->outliers.worst));
   }

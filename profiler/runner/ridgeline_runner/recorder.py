@@ -37,7 +37,8 @@ class Recorder:
         self._lent = LentSlot(agent)
         self._records_device = False
         self._by_events = ""  # why, when the device's events replace CUPTI
-        self._history: AllocatorHistory | None = None
+        self._history: AllocatorHistory | None = None  # of the first iteration
+        self._requests: AllocatorHistory | None = None  # of a recording
         self._problems: dict[str, None] = {}  # in the order in which they came up
         self._names: dict[int, str] = {}
         self._class_lines: dict[str, dict[str, int]] = {}
@@ -137,39 +138,61 @@ class Recorder:
 
     def record(self, step: Any, inputs: tuple[Any, ...], count: int) -> list[int]:
         """Records `count` iterations; their times in nanoseconds, instrumented."""
-        agent = self._agent
-        agent.set_inputs(tensors_in(inputs))
-        history = None if self._device.is_host else AllocatorHistory()
-        if history:
-            history.begin()
-        self._note(agent.begin())
+        self._agent.set_inputs(tensors_in(inputs))
+        self.begin()
         times = []
-        synchronise = self._device.synchronise
         try:
             for _ in range(count):
-                synchronise()
-                agent.iteration_begin()
-                start = perf_counter_ns()
+                start = self.begin_iteration()
                 step(*inputs)
-                synchronise()
-                times.append(perf_counter_ns() - start)
-                agent.iteration_end()
+                times.append(self.end_iteration() - start)
         finally:
-            agent.end()
-            agent.set_requests(history.take(self._device.index) if history else [])
+            self.end()
+        return times
+
+    def begin(self) -> None:
+        """Begins a recording; a recording that is going on is forgotten."""
+        if not self._device.is_host:
+            self._requests = AllocatorHistory()
+            self._requests.begin()
+        self._note(self._agent.begin())
+
+    def begin_iteration(self) -> int:
+        """Begins an iteration when the device is idle; the time in nanoseconds."""
+        self._device.synchronise()
+        self._agent.iteration_begin()
+        return perf_counter_ns()
+
+    def end_iteration(self) -> int:
+        """Ends the iteration when the device is idle; the time in nanoseconds."""
+        self._device.synchronise()
+        now = perf_counter_ns()
+        self._agent.iteration_end()
+        return now
+
+    def end(self) -> None:
+        """Ends the recording: finish() has it."""
+        self._agent.end()
+        self._agent.set_requests(self._requests.take(self._device.index) if self._requests else [])
+        self._requests = None
         if self._records_device:
-            launches, activities = agent.device_counts()
+            launches, activities = self._agent.device_counts()
             if launches and not activities:
                 self._note(f"CUPTI reported none of {launches} launches; another tool may have taken it")
-        return times
 
     def count(self, step: Any, inputs: tuple[Any, ...], excluded: list[str]) -> None:
         """Runs one more iteration under the interpreter's trace hook: how often each user line and module runs."""
-        self._agent.start_counting([self._root], excluded)
+        self.begin_counting(excluded)
         try:
             step(*inputs)
         finally:
-            self._agent.stop_counting()
+            self.end_counting()
+
+    def begin_counting(self, excluded: list[str]) -> None:
+        self._agent.start_counting([self._root], excluded)
+
+    def end_counting(self) -> None:
+        self._agent.stop_counting()
 
     def finish(self) -> bytes:
         """The recording, with the names of instances filled in."""

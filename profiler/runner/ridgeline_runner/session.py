@@ -23,8 +23,8 @@ from ridgeline_runner.processors import ClockWatch
 from ridgeline_runner.recorder import Recorder, Stage, name_compiled_kernels
 from ridgeline_runner.recordings import Recordings
 from ridgeline_runner.reporter import Reporter
+from ridgeline_runner.result import Result
 from ridgeline_runner.rounds import Rounds
-from ridgeline_runner.sources import imported_files
 from ridgeline_runner.training_step import TrainingStep
 from ridgeline_runner.unused_gradients import UnusedGradients
 
@@ -63,7 +63,7 @@ def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
         environment_roots=spec["environmentRoots"],
     )
     chosen = recordings.record_chosen()
-    result = _Result(spec, reporter, recorder, step, clock, chosen.batch_size)
+    result = Result(spec, reporter, recorder, step.device, clock, chosen.batch_size)
     result.send(final=False)  # for a run that is cut short
     sampled = recordings.record_others(chosen, spec.get("batchSizes") or [], spec.get("checkSizes") or [])
     recorder.detach()
@@ -99,53 +99,6 @@ def _load(spec: dict[str, Any], recorder: Recorder, reporter: Reporter) -> tuple
     recorder.stage(Stage.PREPARE)
     reporter.stage = "prepare"
     return TrainingStep(entry, entry.iteration(positional, keywords), device), unused
-
-
-class _Result:
-    """What the daemon needs beside recordings and times."""
-
-    def __init__(
-        self,
-        spec: dict[str, Any],
-        reporter: Reporter,
-        recorder: Recorder,
-        step: TrainingStep,
-        clock: ClockWatch,
-        batch_size: int,
-    ) -> None:
-        self._spec = spec
-        self._reporter = reporter
-        self._recorder = recorder
-        self._device = step.device
-        self._clock = clock
-        self._batch_size = batch_size
-
-    def send(self, *, final: bool, unused_gradients: list[dict[str, Any]] | None = None) -> None:
-        import torch
-
-        spec = self._spec
-        files, complete = imported_files(spec["projectRoot"], spec["environmentRoots"], spec["entry"])
-        self._reporter.channel.send(
-            {
-                "type": "result",
-                "final": final,
-                "batchSize": self._batch_size,
-                "threads": torch.get_num_threads(),
-                "lowMHz": self._clock.low_mhz,
-                "highMHz": self._clock.high_mhz,
-                "inPlaceOf": cpu_for_cuda.in_place_of(),
-                "device": self._device.description(),
-                "warnings": [
-                    *cpu_for_cuda.warnings(),
-                    *self._reporter.warnings,
-                    *self._recorder.warnings(),
-                    *self._device.warnings(),
-                ],
-                "unusedGradients": unused_gradients or [],
-                "importedFiles": files,
-                "importedFilesComplete": complete,
-            }
-        )
 
 
 def _unused_gradients(unused: UnusedGradients, step: TrainingStep, size: int) -> list[dict[str, Any]]:

@@ -302,6 +302,41 @@ TEST(WorkerMessages, SurviveNumbersOutOfRange) {
   }
 }
 
+const json kJoined = {
+    {"type", "joined"},
+    {"environment", kEnvironment},
+    {"process", {{"pid", 4711}, {"rank", 1}, {"ranks", 2}, {"folder", "/work"}, {"script", "/work/train.py"}}}};
+
+TEST(JoinedMessage, HoldsTheProcess) {
+  const auto message = parse_worker_message(kJoined.dump());
+  ASSERT_TRUE(message.has_value()) << message.error().message();
+  const auto& joined = std::get<Joined>(*message);
+  EXPECT_EQ(joined.environment.torch, "2.5.1+cpu");
+  EXPECT_EQ(joined.pid, 4711);
+  EXPECT_EQ(joined.rank, 1);
+  EXPECT_EQ(joined.ranks, 2);
+  EXPECT_EQ(joined.folder, "/work");
+  EXPECT_EQ(joined.script, "/work/train.py");
+}
+
+TEST(JoinedMessage, IsRefusedWithoutAnyOfItsFields) {
+  for (const auto& [field, value] : kJoined["process"].items()) {
+    json damaged = kJoined;
+    damaged["process"].erase(field);
+    EXPECT_FALSE(parse_worker_message(damaged.dump()).has_value()) << field;
+    damaged["process"][field] = json::array();
+    EXPECT_FALSE(parse_worker_message(damaged.dump()).has_value()) << field;
+  }
+}
+
+TEST(JoinMessage, HoldsTheSpec) {
+  const json message = json::parse(join_message("/cache/agent.so", {"/project", 7, true, 2.5}));
+  EXPECT_EQ(message["type"], "loadAgent");
+  EXPECT_EQ(message["path"], "/cache/agent.so");
+  const json options = {{"projectRoot", "/project"}, {"steps", 7}, {"stop", true}, {"timeBudgetSeconds", 2.5}};
+  EXPECT_EQ(message["options"], options);
+}
+
 TEST(LoadAgentMessage, SurvivesAnyPath) {
   EXPECT_EQ(json::parse(load_agent_message("/cache/a b/\"x\".so")).at("path"), "/cache/a b/\"x\".so");
   EXPECT_EQ(json::parse(load_agent_message("/cache/\xff.so")).at("type"), "loadAgent");

@@ -1,0 +1,60 @@
+"""The result of a run: what the figures are of, and what a reader of them must know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ridgeline_runner import cpu_for_cuda
+from ridgeline_runner.devices import Device
+from ridgeline_runner.processors import ClockWatch
+from ridgeline_runner.recorder import Recorder
+from ridgeline_runner.reporter import Reporter
+from ridgeline_runner.sources import imported_files
+
+
+class Result:
+    """Sends what the daemon needs beside recordings and times. Of `spec` it reads the project's root, the roots of the
+    environment and the entry file."""
+
+    def __init__(
+        self,
+        spec: dict[str, Any],
+        reporter: Reporter,
+        recorder: Recorder,
+        device: Device,
+        clock: ClockWatch,
+        batch_size: int,
+    ) -> None:
+        self._spec = spec
+        self._reporter = reporter
+        self._recorder = recorder
+        self._device = device
+        self._clock = clock
+        self._batch_size = batch_size
+
+    def send(self, *, final: bool, unused_gradients: list[dict[str, Any]] | None = None) -> None:
+        import torch
+
+        spec = self._spec
+        files, complete = imported_files(spec["projectRoot"], spec["environmentRoots"], spec["entry"])
+        self._reporter.channel.send(
+            {
+                "type": "result",
+                "final": final,
+                "batchSize": self._batch_size,
+                "threads": torch.get_num_threads(),
+                "lowMHz": self._clock.low_mhz,
+                "highMHz": self._clock.high_mhz,
+                "inPlaceOf": cpu_for_cuda.in_place_of(),
+                "device": self._device.description(),
+                "warnings": [
+                    *cpu_for_cuda.warnings(),
+                    *self._reporter.warnings,
+                    *self._recorder.warnings(),
+                    *self._device.warnings(),
+                ],
+                "unusedGradients": unused_gradients or [],
+                "importedFiles": files,
+                "importedFilesComplete": complete,
+            }
+        )

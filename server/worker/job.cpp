@@ -1,0 +1,310 @@
+#include "worker/job.h"
+
+#include <spawn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+
+#include "base/errno_text.h"
+#include "worker/cache.h"
+#include "worker/versions.h"
+
+namespace ridgeline::worker {
+
+namespace asio = boost::asio;
+using asio::local::stream_protocol;
+using protocol::FailureKind;
+
+namespace {
+
+/// After the command's end, for what its processes wrote last. One that lives on is no longer waited for.
+constexpr std::chrono::seconds kPatience{5};
+constexpr std::size_t kMostClients = 1024;
+constexpr std::uint64_t kRecordingBytes = std::uint64_t{2} << 30U;
+constexpr std::size_t kReadBytes = std::size_t{1} << 18U;
+
+protocol::Failure failure(FailureKind kind, const std::string& message) {
+  return protocol::failure_of(kind, "start", message);
+}
+
+/// Ours with PYTHONPATH and RIDGELINE_JOB for the job's processes.
+std::vector<std::string> environment_for_job(const std::string& startup, const std::string& address) {
+  std::vector<std::string> variables;
+  std::string path = "PYTHONPATH=" + startup;
+  for (char** one = environ; *one != nullptr; ++one) {
+    const std::string_view variable = *one;
+    if (variable.starts_with("PYTHONPATH=")) {
+      path += ":" + std::string(variable.substr(variable.find('=') + 1));
+    } else if (!variable.starts_with("RIDGELINE_JOB=")) {
+      variables.emplace_back(variable);
+    }
+  }
+  variables.push_back(std::move(path));
+  variables.push_back("RIDGELINE_JOB=" + address);
+  return variables;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) {
+    pointers.push_back(text.data());
+  }
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+Job::Job(asio::io_context& loop, Reaper& reaper, JobOptions options, Handlers handlers)
+    : loop_(loop),
+      reaper_(reaper),
+      options_(std::move(options)),
+      handlers_(std::move(handlers)),
+      builder_(reaper),
+      acceptor_(loop),
+      patience_(loop) {}
+
+Job::~Job() {
+  builder_.cancel();
+  std::error_code problem;
+  if (!folder_.empty()) {
+    std::filesystem::remove_all(folder_, problem);
+  }
+}
+
+base::Result<std::unique_ptr<Job>, protocol::Failure> Job::start(asio::io_context& loop, Reaper& reaper,
+                                                                 JobOptions options, Handlers handlers) {
+  base::Result<std::string> sources = unpack_sources(options.cache);
+  if (!sources) {
+    return failure(FailureKind::kCache, sources.error().message() +
+                                            ". Make room there, or set RIDGELINE_CACHE to a folder on another disk.");
+  }
+  std::unique_ptr<Job> job(new Job(loop, reaper, std::move(options), std::move(handlers)));
+  job->sources_ = *sources;
+  if (auto listening = job->listen(); !listening) {
+    return listening.error();
+  }
+  if (auto started = job->spawn_command(*sources); !started) {
+    return started.error();
+  }
+  job->accept();
+  return job;
+}
+
+base::Result<void, protocol::Failure> Job::listen() {
+  std::error_code problem;
+  std::string folder = (std::filesystem::temp_directory_path(problem) / "ridgeline-XXXXXX").string();
+  if (problem || ::mkdtemp(folder.data()) == nullptr) {  // with mode 0700
+    return failure(FailureKind::kResources, base::with_errno("Cannot make a folder for the job's socket"));
+  }
+  folder_ = folder;
+  boost::system::error_code refused;
+  const std::string address = folder_ + "/job";
+  if (address.size() >= sizeof(sockaddr_un::sun_path)) {
+    return failure(FailureKind::kResources, "The path " + address + " is too long for a socket. Set TMPDIR.");
+  }
+  const stream_protocol::endpoint endpoint(address);
+  acceptor_.open(endpoint.protocol(), refused);
+  if (!refused) acceptor_.bind(endpoint, refused);
+  if (!refused) acceptor_.listen(asio::socket_base::max_listen_connections, refused);
+  if (refused) {
+    return failure(FailureKind::kResources, "Cannot listen at " + address + ": " + refused.message() + ".");
+  }
+  return {};
+}
+
+base::Result<void, protocol::Failure> Job::spawn_command(const std::string& sources) {
+  std::vector<std::string> variables =
+      environment_for_job(sources + "/profiler/runner/startup", acceptor_.local_endpoint().path());
+  std::vector<std::string> command = options_.command;
+  pid_t child = 0;
+  const int problem = ::posix_spawnp(&child, command.front().c_str(), nullptr, nullptr, pointers_to(command).data(),
+                                     pointers_to(variables).data());
+  if (problem != 0) {
+    errno = problem;
+    return failure(FailureKind::kEntryUnreadable, base::with_errno("Cannot run " + command.front()));
+  }
+  process_ = child;
+  reaper_.watch(child, lifetime_.guard([this](int status) { on_command_ended(status); }));
+  return {};
+}
+
+void Job::accept() {
+  const auto accepted = [this](const boost::system::error_code& error, Socket socket) {
+    if (error == asio::error::operation_aborted) {
+      return;
+    }
+    if (!error && clients_.size() < kMostClients) {
+      clients_.emplace_back(std::move(socket));
+      read(clients_.back());
+    }
+    accept();
+  };
+  acceptor_.async_accept(lifetime_.guard(accepted));
+}
+
+void Job::read(Client& client) {
+  const auto buffer = std::make_shared<std::vector<char>>(kReadBytes);
+  const auto on_read = [this, &client, buffer](const boost::system::error_code& error, std::size_t count) {
+    if (error || !client.open) {
+      close(client);
+      return;
+    }
+    handle_bytes(client, {buffer->data(), count});
+    read(client);
+  };
+  client.socket.async_read_some(asio::buffer(*buffer), lifetime_.guard(on_read));
+}
+
+void Job::handle_bytes(Client& client, std::string_view bytes) {
+  if (client.inbox != nullptr) {
+    if (auto problem = client.inbox->feed(bytes)) {
+      refuse(client, std::move(*problem));
+    }
+    return;
+  }
+  client.frames.feed(bytes);
+  while (auto next = client.frames.next()) {
+    const auto* frame = std::get_if<protocol::Frame>(&*next);
+    base::Result<protocol::WorkerMessage> message = frame != nullptr
+                                                        ? protocol::parse_worker_message(frame->payload)
+                                                        : base::error(std::get<protocol::FrameError>(*next).what);
+    auto* joined = message ? std::get_if<protocol::Joined>(&*message) : nullptr;
+    if (joined == nullptr || client.joined.has_value()) {
+      close(client);  // it is not one of our runners
+      return;
+    }
+    client.joined = std::move(*joined);
+    on_joined(client);
+  }
+}
+
+void Job::on_joined(Client& client) {
+  if (auto problem = unsupported(client.joined->environment)) {
+    refuse(client, std::move(*problem));
+    return;
+  }
+  std::error_code problem;
+  if (std::filesystem::exists(agent_path(options_.cache, client.joined->environment), problem)) {
+    answer(client);
+    return;
+  }
+  waiting_.push_back(&client);
+  if (waiting_.size() == 1) {
+    build_for(client);
+  }
+}
+
+/// The processes of a job mostly need the same agent. Those that need another one wait until this one is built.
+void Job::build_for(Client& client) {
+  const protocol::WorkerEnvironment& environment = client.joined->environment;
+  handlers_.note("building the agent for torch " + environment.torch + ", once");
+  const std::string path = agent_path(options_.cache, environment);
+  const auto built = lifetime_.guard([this, path](const std::optional<protocol::Failure>& problem) {
+    for (Client* one : std::exchange(waiting_, {})) {
+      if (problem.has_value() && agent_path(options_.cache, one->joined->environment) == path) {
+        refuse(*one, *problem);
+      } else {
+        on_joined(*one);
+      }
+    }
+  });
+  builder_.start(environment, sources_, options_.cache,
+                 {[](double /*fraction*/) {},
+                  [&loop = loop_, built](const std::optional<protocol::Failure>& problem) {
+                    asio::post(loop, [built, problem] { built(problem); });  // not from within the builder
+                  }});
+}
+
+void Job::answer(Client& client) {
+  client.inbox = std::make_unique<RunInbox>(
+      kRecordingBytes, [](const protocol::Progress&) {}, [](const protocol::SizesAsked&) {});
+  boost::system::error_code gone;
+  const std::string path = agent_path(options_.cache, client.joined->environment);
+  asio::write(client.socket, asio::buffer(protocol::encode_message(protocol::join_message(path, options_.spec))), gone);
+}
+
+/// The process goes on without us.
+void Job::refuse(Client& client, protocol::Failure problem) {
+  client.failure = std::move(problem);
+  close(client);
+}
+
+void Job::close(Client& client) {
+  if (client.open) {
+    client.open = false;
+    boost::system::error_code ignored;
+    client.socket.close(ignored);
+    end_when_quiet();
+  }
+}
+
+void Job::on_command_ended(int status) {
+  status_ = status;
+  patience_.expires_after(kPatience);
+  patience_.async_wait(lifetime_.guard([this](const boost::system::error_code& error) {
+    if (!error) {
+      for (Client& client : clients_) {
+        close(client);
+      }
+      end_when_quiet();
+    }
+  }));
+  end_when_quiet();
+}
+
+void Job::end_when_quiet() {
+  if (!status_.has_value() || !handlers_.end || std::ranges::any_of(clients_, &Client::open)) {
+    return;
+  }
+  patience_.cancel();
+  boost::system::error_code ignored;
+  acceptor_.close(ignored);
+  JobEnd end{*status_, {}, false};
+  for (Client& client : clients_) {
+    if (client.joined.has_value()) {
+      end.joined = true;
+      JobProcess process = taken(client);
+      const auto* problem = std::get_if<protocol::Failure>(&process.outcome);
+      if (problem == nullptr || !problem->message.empty()) {
+        end.processes.push_back(std::move(process));
+      }
+    }
+  }
+  std::ranges::stable_sort(end.processes, {}, [](const JobProcess& one) { return one.joined.rank; });
+  const auto handler = std::exchange(handlers_.end, {});
+  handler(std::move(end));
+}
+
+/// With a failure without a message for a process that did not train.
+JobProcess Job::taken(Client& client) const {
+  JobProcess process{*client.joined, protocol::Failure{}};
+  if (client.inbox != nullptr && !client.inbox->batches().empty()) {
+    const protocol::Failure ended =
+        failure(FailureKind::kProcessDied, "The script ended before the steps were recorded and timed.");
+    auto measured = client.inbox->has_final_result() && !client.failure
+                        ? client.inbox->take_measured()
+                        : client.inbox->take_measured_until(client.failure.value_or(ended), options_.spec.project_root);
+    if (measured.has_value()) {
+      process.outcome = RunOutput{std::move(*measured), client.joined->environment};
+      return process;
+    }
+  }
+  if (client.inbox != nullptr && client.inbox->runner_failure()) {
+    process.outcome = *client.inbox->runner_failure();
+  } else if (client.failure.has_value()) {
+    process.outcome = *client.failure;
+  }
+  return process;
+}
+
+}  // namespace ridgeline::worker

@@ -1,0 +1,110 @@
+// A command of the user's, and those of its processes that train: they are recorded as they run.
+//
+// Each Python process of the command runs profiler/runner/startup/sitecustomize.py, by PYTHONPATH. Once it has imported
+// torch it connects to a socket of the job, and sends what a run sends. The command itself is the user's: its terminal,
+// working folder, standard streams and signals are those that we were started with.
+#pragma once
+
+#include <sys/types.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/lifetime.h"
+#include "base/result.h"
+#include "protocol/worker_messages.h"
+#include "worker/agent_build.h"
+#include "worker/process.h"
+#include "worker/run.h"
+#include "worker/run_inbox.h"
+
+namespace ridgeline::worker {
+
+struct JobOptions {
+  std::vector<std::string> command;
+  std::string cache;  ///< cache_folder()
+  protocol::JobSpec spec;
+};
+
+/// A process of the job that trained, or said why nothing is known of it.
+struct JobProcess {
+  protocol::Joined joined;
+  std::variant<RunOutput, protocol::Failure> outcome;
+};
+
+struct JobEnd {
+  int status = 0;                     ///< of the command, as from wait(2)
+  std::vector<JobProcess> processes;  ///< by rank
+  bool joined = false;                ///< whether any process imported torch
+};
+
+/// Lives on the loop; no call blocks. Destroying it leaves the command alone.
+class Job {
+ public:
+  struct Handlers {
+    std::function<void(const std::string& message)> note;  ///< for the user, now and then
+    std::function<void(JobEnd)> end;                       ///< the last call; the job may be destroyed afterwards
+  };
+
+  static base::Result<std::unique_ptr<Job>, protocol::Failure> start(boost::asio::io_context& loop, Reaper& reaper,
+                                                                     JobOptions options, Handlers handlers);
+  ~Job();
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  /// Of the command.
+  pid_t process() const { return process_; }
+
+ private:
+  using Socket = boost::asio::local::stream_protocol::socket;
+  /// A process that has connected.
+  struct Client {
+    explicit Client(Socket connected) : socket(std::move(connected)) {}
+    Socket socket;
+    protocol::FrameDecoder frames;  ///< until it has joined
+    std::optional<protocol::Joined> joined;
+    std::unique_ptr<RunInbox> inbox;  ///< once it was answered
+    std::optional<protocol::Failure> failure;
+    bool open = true;
+  };
+
+  Job(boost::asio::io_context& loop, Reaper& reaper, JobOptions options, Handlers handlers);
+  base::Result<void, protocol::Failure> listen();
+  base::Result<void, protocol::Failure> spawn_command(const std::string& sources);
+  void accept();
+  void read(Client& client);
+  void handle_bytes(Client& client, std::string_view bytes);
+  void on_joined(Client& client);
+  void build_for(Client& client);
+  void answer(Client& client);
+  void refuse(Client& client, protocol::Failure failure);
+  void close(Client& client);
+  void on_command_ended(int status);
+  void end_when_quiet();
+  JobProcess taken(Client& client) const;
+
+  boost::asio::io_context& loop_;
+  Reaper& reaper_;
+  JobOptions options_;
+  Handlers handlers_;
+  AgentBuilder builder_;
+  std::string sources_;
+  std::string folder_;  ///< of the socket
+  boost::asio::local::stream_protocol::acceptor acceptor_;
+  boost::asio::steady_timer patience_;
+  std::list<Client> clients_;
+  std::vector<Client*> waiting_;  ///< for the agent that is being built
+  pid_t process_ = 0;
+  std::optional<int> status_;
+  base::Lifetime lifetime_;
+};
+
+}  // namespace ridgeline::worker

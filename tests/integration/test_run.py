@@ -1,0 +1,372 @@
+"""`ridgeline run`: training scripts as they are, alone and under a launcher."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import BINARY, profile, ridgeline
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
+from ridgeline_runner.step_period import MOST_CALLS, find_period
+
+SINGLE = {"OMP_NUM_THREADS": "1"}
+
+TRAIN = """
+import sys
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden = nn.Linear(64, 256)
+        self.out = nn.Linear(256, 8)
+
+    def forward(self, x):
+        return self.out(torch.relu(self.hidden(x)))
+
+
+def evaluate(model, data):
+    model.eval()
+    with torch.no_grad():
+        for _ in range(200):
+            model(data)
+    model.train()
+
+
+def train(model, loader, optimizer):
+    done = 0
+    while True:
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            done += 1
+            if done == 500:
+                open(__file__ + ".500", "w").close()
+            if done == STEPS:
+                return
+        evaluate(model, x)
+
+
+def main():
+    torch.manual_seed(0)
+    data = TensorDataset(torch.randn(640, 64), torch.randint(0, 8, (640,)))
+    model = Net()
+    train(model, DataLoader(data, batch_size=32), torch.optim.Adam(model.parameters()))
+    print("weights", sum(p.double().sum().item() for p in model.parameters()).hex())
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def write(folder: Path, text: str, name: str = "train.py") -> Path:
+    script = folder / name
+    script.write_text(textwrap.dedent(text))
+    return script
+
+
+def run(script: Path, *arguments: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    return ridgeline("run", "--python", sys.executable, *options, script, *arguments, **SINGLE)
+
+
+def report_of(script: Path, *arguments: str, options: tuple[str, ...] = ()) -> dict[str, Any]:
+    file = script.parent / "report.json"
+    done = run(script, *arguments, options=("--format", "json", "--output", str(file), *options))
+    assert done.returncode == 0, done.stderr
+    return json.loads(file.read_text())
+
+
+def line(report: dict[str, Any], number: int) -> dict[str, Any]:
+    return next(one for one in report["lines"] if one["line"] == number)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def number_of(script: Path, mark: str) -> int:
+    return next(i for i, text in enumerate(script.read_text().splitlines(), 1) if mark in text)
+
+
+# ---- steps -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("calls", "optimizers", "expected"),
+    [
+        ([0], 1, ([0], 0)),
+        ([0], 2, None),
+        ([0, 1, 0, 1], 2, ([0, 1], 0)),
+        ([0, 1, 0, 1, 0], 2, ([0, 1], 1)),
+        ([0, 0, 0, 1, 0, 0, 0, 1], 2, ([0, 0, 0, 1], 0)),
+        ([0, 0, 1, 0, 0, 1, 0], 2, ([0, 0, 1], 1)),
+        ([1, 0, 0, 1, 0, 0], 2, ([0, 0, 1], 2)),
+        ([0] * 63, 2, None),
+        ([0] * 64, 2, ([0], 0)),
+    ],
+)
+def test_where_a_step_ends(calls: list[int], optimizers: int, expected: tuple[list[int], int] | None) -> None:
+    assert find_period(calls, optimizers) == expected
+
+
+def test_optimizers_without_an_order() -> None:
+    calls = [int(i**0.5) % 2 for i in range(MOST_CALLS)]
+    assert find_period(calls[:-1], 2) is None
+    assert find_period(calls, 2) == ([], 0)
+
+
+def test_a_script_runs_as_it_is(tmp_path: Path) -> None:
+    script = write(tmp_path, TRAIN)
+    alone = subprocess.run(
+        [sys.executable, script, "300"], capture_output=True, text=True, env={**os.environ, **SINGLE}
+    )
+    done = run(script, "300")
+    assert done.returncode == 0
+    assert done.stdout == alone.stdout, "the same weights, bit for bit"
+    assert "train.py · batch 32" in done.stderr
+    assert "sitecustomize" not in done.stderr
+
+
+def test_figures_of_a_script(tmp_path: Path) -> None:
+    script = write(tmp_path, TRAIN)
+    report = report_of(script, "100000", options=("--stop", "--time-budget", "2"))
+    assert report["entry"]["batchSize"] == 32
+    total = sum(one["timeMs"]["self"] for one in report["lines"]) + sum(one["timeMs"] for one in report["other"])
+    assert total == pytest.approx(report["iteration"]["timeMs"], rel=1e-3)
+    for mark in ("loss.backward()", "optimizer.step()", "self.out(torch.relu"):
+        assert number_of(script, mark) in {one["line"] for one in report["lines"]}, mark
+    assert line(report, number_of(script, "self.out(torch.relu"))["calls"] == 1
+
+
+def test_the_memory_is_that_of_an_entry_point(tmp_path: Path) -> None:
+    """To the byte, but for the data set, which the entry point does not have."""
+    script = report_of(write(tmp_path, TRAIN), "200", options=("--stop", "--time-budget", "1"))
+    entry = write(
+        tmp_path,
+        """
+        import torch
+        from train import Net
+
+
+        def model_provider():
+            return Net()
+
+
+        def input_provider(batch_size=32):
+            return torch.randn(batch_size, 64), torch.randint(0, 8, (batch_size,))
+
+
+        def iteration_provider(model):
+            optimizer = torch.optim.Adam(model.parameters())
+
+            def iteration(x, y):
+                optimizer.zero_grad()
+                torch.nn.functional.cross_entropy(model(x), y).backward()
+                optimizer.step()
+
+            return iteration
+        """,
+        "entry.py",
+    )
+    there = profile(entry, "--batch-sizes", "32", **SINGLE)
+    for category in ("weights", "gradients", "optimizerState"):
+        assert script["memory"]["byCategory"][category] == there["memory"]["byCategory"][category], category
+
+
+@pytest.mark.parametrize("critic", [1, 5])
+def test_a_gan(tmp_path: Path, critic: int) -> None:
+    script = write(
+        tmp_path,
+        f"""
+        import torch
+        from torch import nn
+        G, D = nn.Linear(16, 64), nn.Linear(64, 1)
+        opt_d = torch.optim.SGD(D.parameters(), lr=1e-3)
+        opt_g = torch.optim.SGD(G.parameters(), lr=1e-3)
+        for step in range(100000):
+            for _ in range({critic}):
+                opt_d.zero_grad()
+                (D(G(torch.randn(32, 16)).detach()).mean() - D(torch.randn(32, 64)).mean()).backward()
+                opt_d.step()
+            opt_g.zero_grad()
+            (-D(G(torch.randn(32, 16))).mean()).backward()
+            opt_g.step()
+        """,
+    )
+    report = report_of(script, options=("--stop", "--time-budget", "1"))
+    assert line(report, number_of(script, "opt_d.step()"))["calls"] == critic
+    assert line(report, number_of(script, "opt_g.step()"))["calls"] == 1
+    assert report["entry"]["batchSize"] == 32
+
+
+def test_accumulation_counts_all_batches(tmp_path: Path) -> None:
+    script = write(
+        tmp_path,
+        """
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset
+        model = torch.nn.Linear(64, 64)
+        optimizer = torch.optim.AdamW(model.parameters())
+        loader = DataLoader(TensorDataset(torch.randn(8192, 64)), batch_size=8)
+        for epoch in range(1000):
+            for i, (x,) in enumerate(loader):
+                (model(x).square().mean() / 4).backward()
+                if i % 4 == 3:
+                    optimizer.step()
+                    optimizer.zero_grad()
+        """,
+    )
+    report = report_of(script, options=("--stop", "--time-budget", "1"))
+    assert report["entry"]["batchSize"] == 32
+    assert line(report, number_of(script, "backward()"))["calls"] == 4
+
+
+def test_two_ranks_of_torchrun(tmp_path: Path) -> None:
+    script = write(
+        tmp_path,
+        """
+        import torch
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel
+        dist.init_process_group("gloo")
+        model = DistributedDataParallel(torch.nn.Linear(256, 256))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(200):
+            optimizer.zero_grad()
+            model(torch.randn(64, 256)).square().mean().backward()
+            optimizer.step()
+        dist.destroy_process_group()
+        """,
+    )
+    torchrun = Path(sys.executable).with_name("torchrun")
+    options = ("--time-budget", "1", "--output", str(tmp_path / "report.txt"))
+    done = ridgeline("run", *options, "--", torchrun, "--nproc-per-node", "2", "--standalone", script, **SINGLE)
+    assert done.returncode == 0, done.stderr
+    first = (tmp_path / "report.txt").read_text()
+    assert "batch 64" in first
+    assert len(first.split("Ranks\n")[1].splitlines()) == 2
+    assert "batch 64" in (tmp_path / "report.rank1.txt").read_text()
+
+
+# ---- the script's own --------------------------------------------------------------------------------------------
+
+
+def test_streams_arguments_and_exit_status_are_the_scripts(tmp_path: Path) -> None:
+    script = write(
+        tmp_path,
+        """
+        import os, sys
+        print(sys.argv[1:], os.getcwd(), sys.stdin.readline().strip(), __name__)
+        sys.exit(7)
+        """,
+    )
+    done = subprocess.run(
+        [BINARY, "run", "--python", sys.executable, script, "--steps", "3", "--", "x"],
+        input="typed\n",
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 7
+    assert done.stdout.splitlines() == [f"['--steps', '3', '--', 'x'] {tmp_path} typed __main__"]
+    assert "no Python process of the command imported torch" in done.stderr
+
+
+def test_a_sitecustomize_of_the_users_is_run(tmp_path: Path) -> None:
+    write(tmp_path, "import builtins\nbuiltins.mine = 5\n", "sitecustomize.py")
+    script = write(tmp_path, "import sitecustomize\nprint(mine, sitecustomize.__file__)\n")
+    done = ridgeline("run", "--python", sys.executable, script, PYTHONPATH=str(tmp_path))
+    assert done.stdout.split() == ["5", str(tmp_path / "sitecustomize.py")], done.stderr
+
+
+def test_a_command_that_is_killed(tmp_path: Path) -> None:
+    script = write(tmp_path, "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\n")
+    assert run(script).returncode == 128 + signal.SIGTERM
+
+
+def test_interrupts(tmp_path: Path) -> None:
+    """The first ends the recording, the second one the script."""
+    script = write(tmp_path, TRAIN)
+    options = ("--time-budget", "600", "--python", sys.executable)
+    process = subprocess.Popen(
+        [BINARY, "run", *options, script, "100000000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **SINGLE},
+        process_group=0,
+    )
+    try:
+        wait_until(Path(f"{script}.500").exists)
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(1)
+        assert process.poll() is None
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert "the recording has ended" in errors
+    assert "train.py · batch 32" in errors
+    assert "KeyboardInterrupt" in errors
+    assert process.returncode != 0
+
+
+# ---- too little to report ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "status", "expected"),
+    [
+        ("no torch", "pass", 0, "no Python process of the command imported torch"),
+        ("no step", "import torch\ntorch.nn.Linear(2, 2)", 0, "no process of the command took a training step"),
+        ("two steps", TRAIN.replace("else 200", "else 2"), 0, "no-training-step"),
+        ("raises", TRAIN.replace("done += 1", "done += 1\n            assert done < 3"), 1, "no-training-step"),
+        (
+            "replaces itself",
+            "import os, sys, torch\nos.execv(sys.executable, [sys.executable, '-c', 'print(5)'])",
+            0,
+            "no process of the command took a training step",
+        ),
+    ],
+)
+def test_a_script_that_gives_nothing(tmp_path: Path, name: str, text: str, status: int, expected: str) -> None:
+    done = run(write(tmp_path, text))
+    assert done.returncode == status, name
+    assert expected in done.stderr
+    assert done.stderr.count("ridgeline: ") <= 2
+
+
+def test_a_wrong_command_line(tmp_path: Path) -> None:
+    script = write(tmp_path, "open('ran', 'w')")
+    for arguments, expected in [
+        ((), "name a training script"),
+        (("missing.py",), "there is no file missing.py"),
+        (("--format", "json", str(script)), "--output"),
+        (("--", "no-such-command"), "no-such-command"),
+    ]:
+        done = ridgeline("run", *arguments)
+        assert done.returncode == 2, (arguments, done.stderr)
+        assert expected in done.stderr
+    assert not (tmp_path / "ran").exists()
