@@ -19,13 +19,15 @@ base::Result<void, RunFailure> check_entry(const Target& target, std::optional<s
   if (!tree.has_value() || !source::cannot_define_providers(*tree)) {
     return {};
   }
+  const std::string name = std::filesystem::path(target.entry).filename().string();
   RunFailure failure{
       protocol::failure_of(
           protocol::FailureKind::kProviderMissing, "load",
-          std::filesystem::path(target.entry).filename().string() +
+          name +
               " defines no `model_provider`, no `input_provider` and no `iteration_provider`, so it was not run. "
               "Define these three functions in it, or in a new file that imports your model from it. "
-              "`ridgeline init` writes a first version of that file."),
+              "`ridgeline init` writes a first version of that file; `ridgeline run " +
+              name + "` records training steps of a script as it is, without one."),
       ""};
   failure.frames.push_back({target.entry, 1, "", ""});
   return failure;

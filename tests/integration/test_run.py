@@ -242,6 +242,33 @@ def test_accumulation_counts_all_batches(tmp_path: Path) -> None:
     assert line(report, number_of(script, "backward()"))["calls"] == 4
 
 
+def test_the_closure_of_an_optimizer(tmp_path: Path) -> None:
+    """Lightning passes one, and LBFGS needs one: what runs in it is not the optimizer."""
+    script = write(
+        tmp_path,
+        """
+        import torch
+        model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.Tanh(), torch.nn.Linear(256, 64))
+        optimizer = torch.optim.LBFGS(model.parameters(), lr=1e-3, max_iter=4)
+        x = torch.randn(32, 64)
+
+        def closure():
+            optimizer.zero_grad()
+            loss = (model(x) - x).square().mean()
+            loss.backward()
+            return loss
+
+        for step in range(100000):
+            optimizer.step(closure)
+        """,
+    )
+    report = report_of(script, options=("--stop", "--time-budget", "1"))
+    forward = line(report, number_of(script, "loss = "))
+    assert forward["calls"] >= 4
+    assert forward["timeMs"]["optimizer"] == 0 < forward["timeMs"]["forward"]
+    assert line(report, number_of(script, "optimizer.step(closure)"))["timeMs"]["optimizer"] > 0
+
+
 def test_two_ranks_of_torchrun(tmp_path: Path) -> None:
     script = write(
         tmp_path,

@@ -44,7 +44,9 @@ TreeNode CallTree::child(TreeNode parent, std::uint32_t recorded) {
     node.instance = key.instance;
     node.line = traits.user ? intern_line(recording_->code_file()[code], key.line) : 0;
     node.self_line = traits.user ? node.line : node.self_line;
-    node.optimizer = node.optimizer || traits.optimizer;
+    const bool in_closure = traits.engine || key.instance != 0 || (node.calls_closure && !traits.torch);
+    node.optimizer = traits.optimizer || (node.optimizer && !in_closure);
+    node.calls_closure = traits.algorithm || (node.calls_closure && traits.context);
     node.data = node.data || traits.data;
     node.checkpoint = traits.checkpoint;
     node.recomputation = !traits.engine && (node.recomputation || (node.engine && traits.checkpoint));

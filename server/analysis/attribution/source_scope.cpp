@@ -36,6 +36,10 @@ std::vector<CodeTraits> code_traits(const recording::Recording& recording, const
     trait.user = is_user_file(file, scope);
     trait.optimizer = contains(file, "/torch/optim/") || file.ends_with("/torch/amp/grad_scaler.py") ||
                       file.ends_with("/torch/nn/utils/clip_grad.py");
+    trait.torch = !trait.user && contains(file, "/torch/");
+    trait.algorithm = contains(file, "/torch/optim/") && !file.ends_with("/optim/optimizer.py") &&
+                      !file.ends_with("/optim/lr_scheduler.py");
+    trait.context = file.ends_with("/torch/utils/_contextlib.py");
     trait.data = contains(file, "/torch/utils/data/");
     trait.engine = name == "_engine_run_backward" && file.ends_with("/torch/autograd/graph.py");
     trait.checkpoint = file.ends_with("/torch/utils/checkpoint.py");

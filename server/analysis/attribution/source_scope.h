@@ -21,6 +21,9 @@ std::string display_path(std::string_view file, const SourceScope& scope);
 struct CodeTraits {
   bool user = false;
   bool optimizer = false;   ///< the step of an optimizer, zero_grad, the gradient scaler, clipping
+  bool algorithm = false;   ///< of an optimizer of torch: what it calls that is not torch's is the step's closure
+  bool context = false;     ///< torch's decorators, such as enable_grad
+  bool torch = false;       ///< any code of torch
   bool data = false;        ///< torch.utils.data
   bool engine = false;      ///< the call that runs the autograd engine
   bool checkpoint = false;  ///< torch.utils.checkpoint

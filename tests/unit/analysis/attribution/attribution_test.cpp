@@ -327,7 +327,8 @@ TEST(PythonPhase, ComesFromTheFramesOutside) {
   const auto net = step.instance("Net", "");
   const auto in_module = step.stack({{"train.py", "step", 3}, {"model.py", "forward", 10, net}});
   const auto hook = step.child(step.engine, {"train.py", "hook", 30});
-  const auto optimizer = step.stack({{"train.py", "step", 9}, kOptimizer, {"train.py", "closure", 12}});
+  const auto optimizer = step.stack({{"train.py", "step", 9}, kOptimizer});
+  const auto closure = step.stack({{"train.py", "step", 9}, kOptimizer, {"train.py", "closure", 12}});
   const auto loader = step.stack({{"train.py", "step", 2}, kLoader, {"data.py", "__getitem__", 12}});
   const auto plain = step.at("train.py", 3);
   const Analysed analysed(step);
@@ -335,9 +336,36 @@ TEST(PythonPhase, ComesFromTheFramesOutside) {
   EXPECT_EQ(phase(in_module), Phase::kForward);
   EXPECT_EQ(phase(hook), Phase::kBackward);
   EXPECT_EQ(phase(optimizer), Phase::kOptimizer);
+  EXPECT_EQ(phase(closure), Phase::kOther);
   EXPECT_EQ(phase(loader), Phase::kData);
   EXPECT_EQ(phase(plain), Phase::kOther);
   EXPECT_EQ(python_phase(analysed.tree[0]), Phase::kOther);
+}
+
+TEST(Attribution, TakesTheClosureOfAnOptimizerForWhatItDoes) {
+  constexpr testing::Frame kWrapper{"/env/site-packages/torch/optim/optimizer.py", "wrapper", 50};
+  constexpr testing::Frame kContext{"/env/site-packages/torch/utils/_contextlib.py", "decorate_context", 120};
+  constexpr testing::Frame kZeroGrad{"/env/site-packages/torch/optim/optimizer.py", "zero_grad", 90};
+  constexpr testing::Frame kTensor{"/env/site-packages/torch/_tensor.py", "div", 5};
+  constexpr testing::Frame kClosure{"train.py", "closure", 12};
+  AutogradStep step;
+  const auto wrapper = step.stack({{"train.py", "step", 9}, kWrapper});
+  const auto optimizer = step.child(wrapper, kOptimizer);
+  const auto closure = step.child(optimizer, kClosure);
+  const auto own = step.op({"aten::add_", optimizer, 20, 22});
+  const auto loss = step.op({"aten::mse_loss", closure, 30, 32});
+  const auto decorated = step.op({"aten::sum", step.child(step.child(optimizer, kContext), kClosure), 40, 42});
+  const auto zero = step.op({"aten::zero_", step.child(closure, kZeroGrad), 50, 52});
+  const auto inside = step.op({"aten::div", step.child(optimizer, kTensor), 60, 62});
+  const auto hook = step.op({"aten::norm", step.child(wrapper, {"train.py", "hook", 40}), 70, 72});
+  const Analysed analysed(step);
+  EXPECT_EQ(analysed.phase(own), Phase::kOptimizer);
+  EXPECT_EQ(analysed.phase(loss), Phase::kForward);
+  EXPECT_EQ(analysed.phase(decorated), Phase::kForward);
+  EXPECT_EQ(analysed.phase(zero), Phase::kOptimizer);
+  EXPECT_EQ(analysed.phase(inside), Phase::kOptimizer);
+  EXPECT_EQ(analysed.phase(hook), Phase::kOptimizer);
+  EXPECT_EQ(analysed.owner(loss), "train.py:12");
 }
 
 TEST(CallTree, ExtendsOnlyByFramesBeyondTheOuterStack) {
