@@ -11,6 +11,7 @@
 #include "commands/profile.h"
 #include "commands/relay.h"
 #include "commands/remote.h"
+#include "commands/report.h"
 #include "commands/run.h"
 #include "commands/serve.h"
 #include "commands/suggestion.h"
@@ -28,6 +29,7 @@ int main(int argc, char** argv) {
     ridgeline::commands::add_run_command(app, exit_code, after_dashes);
     ridgeline::commands::add_predict_command(app, exit_code);
     ridgeline::commands::add_import_command(app, exit_code);
+    ridgeline::commands::add_report_command(app, exit_code);
     ridgeline::commands::add_serve_command(app, exit_code);
     ridgeline::commands::add_remote_command(app, exit_code);
     ridgeline::commands::add_relay_command(app, exit_code);

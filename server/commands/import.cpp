@@ -95,7 +95,7 @@ void add_import_command(CLI::App& app, int& exit_code) {
   command->add_option("--project-root", options->project_root, "Folder whose lines are the user's");
   command->add_option("--batch-size", options->batch_size, "Samples in one iteration: a trace does not record it")
       ->check(CLI::Range(1, analysis::kMaxBatchSize));
-  add_output_options(*command, output);
+  add_report_options(*command, output);
   command->footer(
       "Examples:\n"
       "  ridgeline import trace.json.gz --batch-size 32\n"

@@ -112,9 +112,14 @@ void add_profile_options(CLI::App& command, const std::shared_ptr<profiling::Pro
       ->transform(CLI::AsSizeValue(false));
 }
 
-void add_output_options(CLI::App& command, const std::shared_ptr<Output>& output) {
+void add_report_options(CLI::App& command, const std::shared_ptr<Output>& output) {
+  add_output_options(command, output, {"text", "json", "markdown"});
+}
+
+void add_output_options(CLI::App& command, const std::shared_ptr<Output>& output,
+                        const std::vector<std::string>& formats) {
   command.add_option("--format", output->format, "Format of the output")
-      ->check(CLI::IsMember({"text", "json"}))
+      ->check(CLI::IsMember(formats))
       ->capture_default_str();
   command.add_option("--output", output->file, "File to write to, instead of standard output")
       ->check(CLI::Validator(output_problem, "FILE"));

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "profiling/request.h"
 #include "report/text.h"
@@ -27,7 +28,10 @@ struct Output {
   std::string format = "text";
   std::string file;  ///< empty: standard output
 };
-void add_output_options(CLI::App& command, const std::shared_ptr<Output>& output);
+void add_output_options(CLI::App& command, const std::shared_ptr<Output>& output,
+                        const std::vector<std::string>& formats = {"text", "json"});
+/// For a profile, which has more formats.
+void add_report_options(CLI::App& command, const std::shared_ptr<Output>& output);
 
 /// The terminal's width, and colour where it is wanted.
 report::TextOptions text_options(const Output& output);

@@ -27,7 +27,7 @@ void add_profile_command(CLI::App& app, int& exit_code) {
   auto output = std::make_shared<Output>();
   CLI::App* command = app.add_subcommand("profile", "Profile an entry point and print the report.");
   add_profile_options(*command, request);
-  add_output_options(*command, output);
+  add_report_options(*command, output);
   command->footer(
       "Examples:\n"
       "  ridgeline profile entry.py\n"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "report/json.h"
+#include "report/markdown_report.h"
 #include "report/text.h"
 
 namespace ridgeline::commands {
@@ -46,8 +47,9 @@ std::string rendered_profile(const analysis::Profile& profile, const analysis::O
     return report::json_report(profile, outlook);
   }
   auto files = std::make_shared<SourceFiles>(profile.project_root);
-  return report::text_report(
-      profile, outlook, [files](const analysis::Location& place) { return (*files)(place); }, text_options(output));
+  const report::SourceLines source = [files](const analysis::Location& place) { return (*files)(place); };
+  return output.format == "markdown" ? report::markdown_report(profile, outlook, source)
+                                     : report::text_report(profile, outlook, source, text_options(output));
 }
 
 }  // namespace ridgeline::commands

@@ -231,7 +231,7 @@ void add_run_command(CLI::App& app, int& exit_code, const std::vector<std::strin
   command->add_option("--time-budget", request->place.time_budget_seconds, "Seconds for timing")
       ->check(number_in(0.1, 3600))
       ->capture_default_str();
-  add_output_options(*command, output);
+  add_report_options(*command, output);
   command->footer(
       "Examples:\n"
       "  ridgeline run --stop train.py --epochs 1\n"

@@ -39,18 +39,6 @@ void title(Page& page, const Profile& profile) {
   page.line();
 }
 
-std::vector<Item> categories(const Profile& profile) {
-  std::vector<std::pair<std::uint64_t, Item>> sized;
-  for (std::size_t i = 0; i < analysis::kCategoryCount; ++i) {
-    const std::uint64_t size = profile.by_category[i];
-    if (size > 0) sized.push_back({size, {analysis::kCategoryLabels[i], bytes(static_cast<double>(size))}});
-  }
-  std::stable_sort(sized.begin(), sized.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::vector<Item> items;
-  for (auto& [size, item] : sized) items.push_back(std::move(item));
-  return items;
-}
-
 void key_figures(Page& page, const Profile& profile) {
   const analysis::Measured& time = profile.iteration.ms;
   const double interval = ratio(std::max(time.high - time.value, time.value - time.low), time.value);
@@ -81,7 +69,7 @@ void key_figures(Page& page, const Profile& profile) {
                                                        : profile.peak_known
                                                            ? limited(peak, capacity, " of " + bytes(capacity))
                                                            : page.dim("of " + bytes(capacity))));
-  if (const auto items = categories(profile); profile.peak_known && !items.empty())
+  if (const auto items = peak_items(profile); profile.peak_known && !items.empty())
     page.flow(head("at the peak", ""), start, items);
   device_figures(page, profile);
 }
@@ -161,6 +149,13 @@ std::string text_report(const Profile& profile, const analysis::Outlook& outlook
   title(page, profile);
   key_figures(page, profile);
   tables(page, profile, source, options);
+  notes(page, profile);
+  outlook_text(page, profile, outlook);
+  return page.take();
+}
+
+std::string notes_text(const Profile& profile, const analysis::Outlook& outlook, int width) {
+  Page page(width, false);
   notes(page, profile);
   outlook_text(page, profile, outlook);
   return page.take();

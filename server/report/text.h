@@ -27,4 +27,7 @@ struct TextOptions {
 std::string text_report(const analysis::Profile& profile, const analysis::Outlook& outlook, const SourceLines& source,
                         const TextOptions& options = {});
 
+/// Its end: warnings, how it was measured, and what other batch sizes bring. No colors.
+std::string notes_text(const analysis::Profile& profile, const analysis::Outlook& outlook, int width);
+
 }  // namespace ridgeline::report

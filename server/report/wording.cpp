@@ -82,4 +82,16 @@ std::vector<Item> phases(const analysis::ByPhase& by_phase, const std::function<
   return items;
 }
 
+std::vector<Item> peak_items(const analysis::Profile& profile) {
+  std::vector<std::pair<std::uint64_t, Item>> sized;
+  for (std::size_t i = 0; i < analysis::kCategoryCount; ++i) {
+    const std::uint64_t size = profile.by_category[i];
+    if (size > 0) sized.push_back({size, {analysis::kCategoryLabels[i], bytes(static_cast<double>(size))}});
+  }
+  std::stable_sort(sized.begin(), sized.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<Item> items;
+  for (auto& [size, item] : sized) items.push_back(std::move(item));
+  return items;
+}
+
 }  // namespace ridgeline::report

@@ -45,4 +45,7 @@ std::string machine_text(double machine_speed);
 std::vector<Item> phases(const analysis::ByPhase& by_phase, const std::function<std::string(double)>& format,
                          double least);
 
+/// What is alive at the peak, largest first.
+std::vector<Item> peak_items(const analysis::Profile& profile);
+
 }  // namespace ridgeline::report

@@ -165,7 +165,11 @@ SINKS = [
         r"std::(?:cerr|cout|clog)\b",
         [f"server/commands/{name}.cpp" for name in ("terminal", "progress_line", "options", "doctor", "profile_now")],
     ),
-    (r"\"(?:markdown|plaintext)\"", ["protocol/lsp.cpp", "protocol/client_capabilities.cpp"]),
+    (
+        r"\"(?:markdown|plaintext)\"",
+        ["protocol/lsp.cpp", "protocol/client_capabilities.cpp"]
+        + [f"server/commands/{name}.cpp" for name in ("options", "rendered_profile")],  # --format
+    ),
 ]
 
 

@@ -1,0 +1,111 @@
+#include "report/markdown_report.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "report/markdown.h"
+#include "report/places.h"
+#include "report/units.h"
+#include "report/wording.h"
+
+namespace ridgeline::report {
+namespace {
+
+using analysis::Profile;
+
+constexpr std::size_t kMostLines = 15;
+constexpr int kWidth = 100;  ///< columns of the notes
+
+std::string trimmed(std::string text) {
+  text.erase(0, std::min(text.find_first_not_of(" \t"), text.size()));
+  return text;
+}
+
+/// "forward 34 % · backward 20 %".
+std::string joined(const std::vector<Item>& items) {
+  std::string text;
+  for (const Item& item : items) {
+    text += (text.empty() ? "" : " · ") + item.word + " " + item.value;
+  }
+  return text;
+}
+
+Markdown figure_row(Markdown::Literal label, const std::string& value) {
+  return Markdown(label) + Markdown::text(value) + " |\n";
+}
+
+Markdown key_figures(const Profile& profile) {
+  const analysis::Measured& time = profile.iteration.ms;
+  const double interval = ratio(std::max(time.high - time.value, time.value - time.low), time.value);
+  const auto capacity = static_cast<double>(profile.capacity_bytes);
+  Markdown text("|  |  |\n|---|---|\n");
+  text += figure_row("| throughput | ", throughput_text(profile));
+  text += figure_row("| iteration | ", duration(time.value) + (interval > 0 ? " ± " + share(interval) : ""));
+  text += figure_row("| by phase | ",
+                     joined(phases(
+                         profile.iteration.by_phase, [&](double ms) { return share(ratio(ms, time.value)); }, 0)));
+  text += figure_row("| peak memory | ", peak_text(profile) + (capacity > 0 ? " of " + bytes(capacity) : ""));
+  if (const auto items = peak_items(profile); profile.peak_known && !items.empty()) {
+    text += figure_row("| at the peak | ", joined(items));
+  }
+  if (profile.device.has_value()) {
+    const double busy = profile.device->kernel_ms + profile.device->copy_ms;
+    text += figure_row("| device busy | ", share(ratio(busy, time.value)));
+  }
+  return text;
+}
+
+Markdown line_table(const Profile& profile, const SourceLines& source) {
+  if (profile.lines.empty()) {
+    return {};
+  }
+  const Places places(profile);
+  Markdown text("\n| line |  | time | share | memory |\n|---|---|---:|---:|---:|\n");
+  std::size_t shown = 0;
+  for (const analysis::LineCost& line : profile.lines) {
+    if (shown == kMostLines || line.self_ms <= 0) {
+      break;
+    }
+    ++shown;
+    const std::string code = trimmed(source ? source(line.location).value_or("") : "");
+    text += "| " + Markdown::text(places.name(line.location)) + " | ";
+    text += code.empty() ? Markdown() : Markdown::code(code);
+    text += " | " + Markdown::text(duration(line.self_ms)) + " | ";
+    text += Markdown::text(share(ratio(line.self_ms, profile.iteration.ms.value))) + " | ";
+    text += Markdown::text(bytes(static_cast<double>(line.peak_bytes))) + " |\n";
+  }
+  if (shown < profile.lines.size()) {
+    text += "\n" + Markdown::text(plural(static_cast<double>(profile.lines.size() - shown), "more line")) + "\n";
+  }
+  return text;
+}
+
+/// As a block of code by its indentation, which nothing inside can end.
+std::string as_code_block(std::string_view text) {
+  std::string block;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    block += end == 0 ? "\n" : "    " + std::string(text.substr(0, end)) + "\n";
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return block;
+}
+
+}  // namespace
+
+std::string markdown_report(const Profile& profile, const analysis::Outlook& outlook, const SourceLines& source) {
+  Markdown title = "### " + Markdown::text(entry_name(profile)) + " · batch ";
+  title += Markdown::text(batch_text(profile)) + " · " + Markdown::text(device_label(profile.environment));
+  if (!profile.environment.torch.empty()) {
+    title += " · torch " + Markdown::text(profile.environment.torch);
+  }
+  const Markdown text = title + "\n\n" + key_figures(profile) + line_table(profile, source);
+  return text.markup() + as_code_block(notes_text(profile, outlook, kWidth));
+}
+
+}  // namespace ridgeline::report

@@ -1,0 +1,66 @@
+"""`ridgeline report`: a profile that was made before."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, ridgeline
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("report") / "report.json"
+    done = ridgeline(
+        "profile",
+        ROOT / "examples" / "mlp" / "entry.py",
+        "--python",
+        sys.executable,
+        "--time-budget",
+        "1",
+        "--format",
+        "json",
+        "--output",
+        file,
+    )
+    assert done.returncode == 0, done.stderr
+    return file
+
+
+def test_a_report_is_the_same_again(made: Path) -> None:
+    again = ridgeline("report", made, "--format", "json")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout) == json.loads(made.read_text())
+
+
+def test_a_kept_profile_is_found_by_its_id(made: Path) -> None:
+    report = json.loads(made.read_text())
+    again = ridgeline("report", report["id"], "--format", "json")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout) == report
+    text = ridgeline("report", report["id"]).stdout
+    assert "throughput" in text and f"batch {report['entry']['batchSize']}" in text
+
+
+def test_markdown(made: Path) -> None:
+    text = ridgeline("report", made, "--format", "markdown").stdout
+    assert text.startswith("### ")
+    assert "| peak memory | " in text
+    assert "optimizer.step()" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("there-is-none.json", "there is no file there-is-none.json"),
+        ("0123456789abcdef", "no profile 0123456789abcdef is kept"),
+        (__file__, "is not a report of Ridgeline's in JSON"),
+        ("/", "there is no file /"),
+    ],
+)
+def test_what_is_no_profile(name: str, expected: str) -> None:
+    done = ridgeline("report", name)
+    assert done.returncode == 2
+    assert expected in done.stderr
