@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
-from ridgeline_runner import cpu_for_cuda
 from ridgeline_runner.devices import Device
 from ridgeline_runner.processors import ClockWatch
 from ridgeline_runner.recorder import Recorder
@@ -24,13 +24,16 @@ class Result:
         device: Device,
         clock: ClockWatch,
         batch_size: int,
+        stand_in: ModuleType | None = None,
     ) -> None:
+        """`stand_in` is cpu_for_cuda where code for CUDA may run on the CPU; importing it takes a second."""
         self._spec = spec
         self._reporter = reporter
         self._recorder = recorder
         self._device = device
         self._clock = clock
         self._batch_size = batch_size
+        self._stand_in = stand_in
 
     def send(self, *, final: bool, unused_gradients: list[dict[str, Any]] | None = None) -> None:
         import torch
@@ -45,10 +48,10 @@ class Result:
                 "threads": torch.get_num_threads(),
                 "lowMHz": self._clock.low_mhz,
                 "highMHz": self._clock.high_mhz,
-                "inPlaceOf": cpu_for_cuda.in_place_of(),
+                "inPlaceOf": self._stand_in.in_place_of() if self._stand_in else "",
                 "device": self._device.description(),
                 "warnings": [
-                    *cpu_for_cuda.warnings(),
+                    *(self._stand_in.warnings() if self._stand_in else []),
                     *self._reporter.warnings,
                     *self._recorder.warnings(),
                     *self._device.warnings(),

@@ -126,7 +126,7 @@ class _Script:
         if not self._recorder.track_memory(of_devices=devices.has_cuda()):
             self._reporter.warnings.append("LibTorch's CPU allocator cannot be observed: another tool has replaced it.")
         self._recorder.stage(Stage.LOAD)
-        name_compiled_kernels()
+        self._watch_compile()
         optimizer = torch.optim.Optimizer
         create, hook_step = optimizer.__init__, optimizer.profile_hook_step
 
@@ -157,6 +157,19 @@ class _Script:
         self._watch_pauses()
         atexit.register(self._finish)
         self._take_interrupt()
+
+    def _watch_compile(self) -> None:
+        """Not at once: inductor's settings take a second to import."""
+        import torch
+
+        compiling = torch.compile
+
+        @functools.wraps(compiling)
+        def compiled(*arguments: Any, **keywords: Any) -> Any:
+            name_compiled_kernels()
+            return compiling(*arguments, **keywords)
+
+        torch.compile = compiled
 
     def _watch_loader(self) -> None:
         from torch.utils.data.dataloader import _BaseDataLoaderIter as LoaderIterator

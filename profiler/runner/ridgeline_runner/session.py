@@ -63,7 +63,7 @@ def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
         environment_roots=spec["environmentRoots"],
     )
     chosen = recordings.record_chosen()
-    result = Result(spec, reporter, recorder, step.device, clock, chosen.batch_size)
+    result = Result(spec, reporter, recorder, step.device, clock, chosen.batch_size, cpu_for_cuda)
     result.send(final=False)  # for a run that is cut short
     sampled = recordings.record_others(chosen, spec.get("batchSizes") or [], spec.get("checkSizes") or [])
     recorder.detach()
