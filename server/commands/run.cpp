@@ -9,8 +9,10 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -93,9 +95,19 @@ struct Rank {
   profiling::ProfileRun run;
 };
 
-/// One line for each rank, where there are several.
-std::string ranks_text(const std::vector<Rank>& ranks) {
-  std::string text = "\nRanks\n";
+/// Whether each process has a rank of its own. Those that no launcher numbered, as of torch.multiprocessing.spawn, are
+/// numbered as they joined.
+bool number_processes(std::vector<Rank>& ranks) {
+  std::set<int> known;
+  for (const Rank& one : ranks) known.insert(one.rank);
+  const bool numbered = known.size() == ranks.size();
+  for (std::size_t i = 0; !numbered && i < ranks.size(); ++i) ranks[i].rank = static_cast<int>(i);
+  return numbered;
+}
+
+/// One line for each process, where there are several.
+std::string ranks_text(const std::vector<Rank>& ranks, bool numbered) {
+  std::string text = numbered ? "\nRanks\n" : "\nProcesses, in the order in which they imported torch\n";
   for (const Rank& one : ranks) {
     const analysis::Profile& profile = one.run.profile;
     text += fmt::format("  {:<6}{:>12}{:>20}{:>14}\n", one.rank, report::duration(profile.iteration.ms.value),
@@ -115,7 +127,8 @@ Output output_of(Output output, int rank) {
   return output;
 }
 
-int write_report(const std::vector<Rank>& ranks, const Output& output) {
+int write_report(std::vector<Rank> ranks, const Output& output) {
+  const bool numbered = number_processes(ranks);
   int code = kExitOk;
   for (const Rank& one : ranks) {
     if (one.rank != ranks.front().rank && output.file.empty()) {
@@ -123,7 +136,7 @@ int write_report(const std::vector<Rank>& ranks, const Output& output) {
     }
     std::string text = rendered_profile(one.run.profile, one.run.outlook, output);
     if (ranks.size() > 1 && one.rank == ranks.front().rank && output.format == "text") {
-      text += ranks_text(ranks);
+      text += ranks_text(ranks, numbered);
     }
     if (output.file.empty()) {
       write_to_error("\n" + text);  // standard output is the script's
@@ -199,7 +212,7 @@ int run(RunRequest request) {
     print_error(ended->joined ? "no process of the command took a training step: there is nothing to report"
                               : "no Python process of the command imported torch: there is nothing to report");
   }
-  const int written = write_report(ranks, request.output);
+  const int written = write_report(std::move(ranks), request.output);
   const int code = exit_code_of_status(ended->status);
   return code != 0 ? code : written;
 }

@@ -217,6 +217,8 @@ def test_a_gan(tmp_path: Path, critic: int) -> None:
     report = report_of(script, options=("--stop", "--time-budget", "1"))
     assert line(report, number_of(script, "opt_d.step()"))["calls"] == critic
     assert line(report, number_of(script, "opt_g.step()"))["calls"] == 1
+    order = ", ".join(["1"] * critic + ["2"])
+    assert f"{critic + 1} steps of the optimizers, in the order {order}." in str(report["warnings"])
     assert report["entry"]["batchSize"] == 32
 
 
@@ -240,6 +242,7 @@ def test_accumulation_counts_all_batches(tmp_path: Path) -> None:
     report = report_of(script, options=("--stop", "--time-budget", "1"))
     assert report["entry"]["batchSize"] == 32
     assert line(report, number_of(script, "backward()"))["calls"] == 4
+    assert "The batch size 32 is that of the 4 batches of a step." in report["warnings"]
 
 
 def test_the_closure_of_an_optimizer(tmp_path: Path) -> None:
@@ -293,6 +296,37 @@ def test_two_ranks_of_torchrun(tmp_path: Path) -> None:
     first = (tmp_path / "report.txt").read_text()
     assert "batch 64" in first
     assert len(first.split("Ranks\n")[1].splitlines()) == 2
+    assert "batch 64" in (tmp_path / "report.rank1.txt").read_text()
+
+
+def test_processes_that_the_script_spawns(tmp_path: Path) -> None:
+    script = write(
+        tmp_path,
+        """
+        import sys
+        import torch
+        import torch.distributed as dist
+        import torch.multiprocessing
+        from torch.nn.parallel import DistributedDataParallel
+
+        def train(rank, address):
+            dist.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
+            model = DistributedDataParallel(torch.nn.Linear(256, 256))
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for step in range(200):
+                optimizer.zero_grad()
+                model(torch.randn(64, 256)).square().mean().backward()
+                optimizer.step()
+            dist.destroy_process_group()
+
+        if __name__ == "__main__":
+            torch.multiprocessing.spawn(train, ("file://" + sys.argv[1],), 2)
+        """,
+    )
+    file = tmp_path / "report.txt"
+    done = run(script, str(tmp_path / "rendezvous"), options=("--time-budget", "1", "--output", str(file)))
+    assert done.returncode == 0, done.stderr
+    assert len(file.read_text().split("Processes, in the order in which they imported torch\n")[1].splitlines()) == 2
     assert "batch 64" in (tmp_path / "report.rank1.txt").read_text()
 
 

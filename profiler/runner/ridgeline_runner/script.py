@@ -444,6 +444,11 @@ class _Script:
                 steps = "1 step" if self._pauses == 1 else f"{self._pauses} steps"
                 self._reporter.warnings.append(f"Left out: {steps} that took long, with {kinds} between them.")
             self._reporter.warnings += self._batch.warnings
+            if self._period is not None and len(self._period) > 1:
+                order = ", ".join(str(number + 1) for number in self._period)
+                self._reporter.warnings.append(
+                    f"A training step is taken to be {len(self._period)} steps of the optimizers, in the order {order}."
+                )
             if self._result is not None:
                 self._result.send(final=True)
             elif self._calls:
@@ -478,16 +483,18 @@ class _BatchSize:
         self.size = 1
         self.warnings: list[str] = []
         self._loaded = 0
+        self._batches = 0
         self._called = 0
 
     def reset(self) -> None:
-        self._loaded = self._called = 0
+        self._loaded = self._batches = self._called = 0
 
     def loaded(self, iterator: Any, batch: Any) -> None:
         with contextlib.suppress(Exception):
             first = next((tensor for tensor in tensors_in(batch) if tensor.dim() > 0), None)
             size = first.shape[0] if first is not None else getattr(iterator._index_sampler, "batch_size", 0)
             self._loaded += int(size or 0)
+            self._batches += 1
 
     def called(self, arguments: Any) -> None:
         with contextlib.suppress(Exception):
@@ -498,6 +505,8 @@ class _BatchSize:
     def decide(self) -> None:
         if 0 < self._loaded < _BATCH_SIZES:
             self.size = self._loaded
+            if self._batches > 1:
+                self.warnings.append(f"The batch size {self.size} is that of the {self._batches} batches of a step.")
         elif 0 < self._called < _BATCH_SIZES:
             self.size = self._called
             self.warnings.append(
