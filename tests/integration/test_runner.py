@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from ridgeline_runner.devices import Device
 from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.failure import Failure, is_out_of_memory
 from ridgeline_runner.fitting import Growth, MemoryFit, find_growth, first_half_within
+from ridgeline_runner.processors import Usage, busy_warning
 from ridgeline_runner.recorder import class_lines
 from ridgeline_runner.rounds import rounds_done
 from ridgeline_runner.samples import MIN_ROUNDS, Sampled, recorded_iterations
@@ -297,3 +299,33 @@ def test_files_that_cannot_be_named_make_the_list_incomplete(monkeypatch: pytest
 
 def test_the_runner_is_never_the_users_code() -> None:
     assert str(Path(warm.__file__).resolve().parent) in warm.environment()["environmentRoots"]
+
+
+@pytest.mark.parametrize(
+    ("busy", "idle", "own", "others"),
+    [
+        (20.0, 0.0, 20.0, None),  # all of it ours
+        (20.0, 0.0, 10.0, "1.0 of its 2 processors"),
+        (19.0, 1.0, 3.0, "1.6 of its 2 processors"),
+        (20.0, 0.0, 17.0, None),  # what any machine does beside
+        (10.0, 10.0, 0.0, None),  # there was a processor for us
+        (0.05, 0.0, 0.0, None),  # too short to tell
+    ],
+)
+def test_others_on_the_machine(busy: float, idle: float, own: float, others: str | None) -> None:
+    warning = busy_warning(Usage(100, 50, 7), Usage(100 + busy, 50 + idle, 7 + own), 2)
+    assert warning is None if others is None else others in str(warning)
+    assert busy_warning(None, Usage.now(), 2) is None
+
+
+def test_what_we_use_ourselves_is_ours() -> None:
+    """Also in a process below this one, while it runs and afterwards."""
+    before = Usage.now()
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
+        time.sleep(1)
+        during = Usage.now()
+        process.kill()
+    after = Usage.now()
+    assert during.own - before.own >= 0.2
+    assert after.own >= during.own
+    assert after.busy - before.busy >= 0.2

@@ -28,7 +28,7 @@ from ridgeline_runner import devices, timing
 from ridgeline_runner.channel import VERSION, Channel, ChannelClosed
 from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.failure import Failure, describe
-from ridgeline_runner.processors import ClockWatch
+from ridgeline_runner.processors import ClockWatch, Usage, busy_warning
 from ridgeline_runner.recorder import Recorder, Stage, name_compiled_kernels
 from ridgeline_runner.reporter import Reporter
 from ridgeline_runner.result import Result
@@ -111,6 +111,7 @@ class _Script:
         self._roots_called: dict[int, Any] = {}
         self._undo: list[Callable[[], None]] = []
         self._clock = ClockWatch()
+        self._usage: Usage | None = None  # when timing began
         self._rounds: list[int] = []
         self._device = devices.Device()
         self._sampled: Sampled | None = None
@@ -373,6 +374,7 @@ class _Script:
         self._recorder.end_counting()
         self._send_recording()
         self._deadline = perf_counter() + self._options["timeBudgetSeconds"]
+        self._usage = Usage.now()
         self._on_step = self._timing
 
     def _send_recording(self) -> None:
@@ -444,6 +446,10 @@ class _Script:
                 steps = "1 step" if self._pauses == 1 else f"{self._pauses} steps"
                 self._reporter.warnings.append(f"Left out: {steps} that took long, with {kinds} between them.")
             self._reporter.warnings += self._batch.warnings
+            # The other ranks of a job use the processors by right.
+            busy = None if _number("WORLD_SIZE") > 1 else busy_warning(self._usage, Usage.now(), os.cpu_count() or 1)
+            if busy is not None:
+                self._reporter.warnings.append(busy)
             if self._period is not None and len(self._period) > 1:
                 order = ", ".join(str(number + 1) for number in self._period)
                 self._reporter.warnings.append(
