@@ -20,16 +20,17 @@ std::size_t mix(std::size_t hash, std::size_t value) {
 /// Whether memory that was a code object when a signal handler read it still is one. A freed object has its
 /// reference count or its type overwritten by the allocator's links.
 bool is_code(const void* object) {
-#if defined(__SANITIZE_ADDRESS__)
-  // The sanitizer's allocator leaves the type, and puts a small number where the reference count was.
-  if (__asan_address_is_poisoned(object) != 0) {
-    return false;
-  }
-#endif
   PyObject header;
   if (!safe_copy(&header, object, sizeof(header))) {
     return false;
   }
+#if defined(__SANITIZE_ADDRESS__)
+  // The sanitizer's allocator leaves the type, and puts a small number where the reference count was. It can only be
+  // asked about memory that is there.
+  if (__asan_address_is_poisoned(object) != 0) {
+    return false;
+  }
+#endif
   return header.ob_type == &PyCode_Type && header.ob_refcnt > 0 && header.ob_refcnt < (Py_ssize_t{1} << 32);
 }
 
