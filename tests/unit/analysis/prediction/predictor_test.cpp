@@ -269,7 +269,8 @@ TEST(PredictBatch, SaysThatFarAwayTheTimeIsABound) {
   EXPECT_EQ(predict_batch(predictor, 8).ms->value, 26);
 }
 
-/// "At most 55 samples/s" beside a maximum of 18 would contradict itself: where the bound is that far away, the estimate.
+/// "At most 55 samples/s" beside a maximum of 18 would contradict itself: where the bound is that far away, the
+/// estimate.
 TEST(PredictBatch, StatesNoBoundFarFromTheEstimate) {
   const Predictor noisy = predictor_of({{4, 12, 1400}, {8, 32, 1800}, {16, 42, 2600}});
   const BatchPrediction far = predict_batch(noisy, 200);
