@@ -15,6 +15,7 @@
 #include "imports/import_error.h"
 #include "imports/import_trace.h"
 #include "imports/read_trace.h"
+#include "whatif/step_schedule.h"
 
 namespace ridgeline::commands {
 
@@ -77,7 +78,8 @@ int run(const ImportOptions& options, const Output& output) {
     };
     how.batch_size = options.batch_size;
     const analysis::RunInput input = imports::import_trace(imports::read_trace(bytes_of(file)), how);
-    const analysis::Profile profile = analysis::build_profile(input);
+    analysis::Profile profile = analysis::build_profile(input);
+    whatif::add_schedule(profile, input);
     return write_out(rendered_profile(profile, analysis::outlook_of(profile), output), output);
   } catch (const imports::ImportError& error) {
     print_error(error.what());

@@ -11,6 +11,7 @@
 #include "analysis/build_profile.h"
 #include "analysis/prediction/answers.h"
 #include "protocol/recording.h"
+#include "whatif/step_schedule.h"
 #include "worker/machine.h"
 #include "worker/versions.h"
 
@@ -102,6 +103,7 @@ base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
     input.warnings.push_back(std::move(untested));
   }
   analysis::Profile profile = analysis::build_profile(input);
+  whatif::add_schedule(profile, input);
   analysis::Outlook outlook = analysis::outlook_of(profile);
   return ProfileRun{std::move(profile), plan.began, std::move(output.result.imported_files),
                     output.result.imported_files_complete, std::move(outlook)};

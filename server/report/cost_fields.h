@@ -105,6 +105,45 @@ void fields(Io& io, analysis::DeviceTime& device) {
 }
 
 template <typename Io>
+void fields(Io& io, analysis::CriticalCost& cost) {
+  io("criticalMs", cost.critical_ms, "Of it on the critical path, on the host and on devices. Milliseconds.");
+  io("slackMs", cost.slack_ms,
+     "How much longer it may take before the step takes longer: 0 on the critical path. Milliseconds.");
+  io("savedTwiceAsFastMs", cost.saved_twice_as_fast_ms,
+     "By how much the step is shorter when all of it, on the host and on devices, takes half as long. Milliseconds; "
+     "negative where finishing earlier makes others wait in another order.",
+     kAnyNumber);
+  io("savedWithoutMs", cost.saved_without_ms,
+     "Likewise when it takes no time at all: no change of it alone brings more. Milliseconds.", kAnyNumber);
+}
+
+template <typename Io>
+void fields(Io& io, analysis::CriticalLine& line) {
+  fields(io, line.location);
+  fields(io, line.cost);
+}
+
+template <typename Io>
+void fields(Io& io, analysis::CriticalModule& module) {
+  io("name", module.name, "Dotted name of the instance in its model.", kNotEmpty);
+  fields(io, module.cost);
+}
+
+template <typename Io>
+void fields(Io& io, analysis::StepSchedule& schedule) {
+  io("replayedMs", schedule.replayed_ms,
+     "The iteration as the unchanged graph has it; its difference from iteration.timeMs says how good the graph is. "
+     "Milliseconds.");
+  io("hostOnlyMs", schedule.host_only_ms,
+     "Only the host works. With deviceOnlyMs, bothMs and neitherMs it sums to replayedMs. Milliseconds.");
+  io("deviceOnlyMs", schedule.device_only_ms, "Only devices work. Milliseconds.");
+  io("bothMs", schedule.both_ms, "Host and device work at once. Milliseconds.");
+  io("neitherMs", schedule.neither_ms, "Neither: latencies of launches and hand-overs. Milliseconds.");
+  io("lines", schedule.lines, "The user's lines with the most time, most saved first.");
+  io("modules", schedule.modules, "Modules with the instances inside them, likewise.");
+}
+
+template <typename Io>
 void fields(Io& io, analysis::LineDeviceCost& device) {
   io("self", device.ms,
      "Kernels, and copies that no kernel hides, that the line asked for while it was the innermost user line. "

@@ -252,6 +252,10 @@ void report_fields(Io& io, analysis::Profile& profile, const analysis::Outlook& 
   if_present(
       io, "device", profile.device,
       "The device that did most of the iteration's work. Absent, as every deviceMs is, when nothing ran on one.");
+  if_present(
+      io, "schedule", profile.schedule,
+      "When the tasks of an iteration run, as a simulation of their graph has it: predicted, nothing was run for "
+      "it. Absent where the graph does not replay the iteration.");
   io.object("throughput", "Samples that are trained on per second.", [&] {
     io("samplesPerSecond", profile.samples_per_second,
        "Batch size / iteration time. Samples per second; null where the batch size is.");

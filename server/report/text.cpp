@@ -17,6 +17,7 @@
 #include "report/outlook_text.h"
 #include "report/page.h"
 #include "report/places.h"
+#include "report/schedule_text.h"
 #include "report/table.h"
 #include "report/units.h"
 #include "report/wording.h"
@@ -90,6 +91,7 @@ void tables(Page& page, const Profile& profile, const SourceLines& source, const
     if (!table.rows.empty()) print(page, table, layout, profile.iteration.ms.value);
   }
   device_tables(page, profile, places, source);
+  schedule_table(page, profile, places, source);
 }
 
 // ---- What a reader must know, and may do next.

@@ -140,6 +140,43 @@ def bench_import(rounds: int) -> None:
     table(["", "median, s", "worst, s", "MiB of JSON per second", "peak memory of the process, MiB"], rows)
 
 
+def bench_simulate(rounds: int) -> None:
+    """Graphs of up to a million tasks, on a host and two streams, are copied and simulated."""
+    print("### Simulation of a graph\n")
+    runs = [run_json(BENCHES / "ridgeline_graph_bench", "simulate") for _ in range(rounds)]
+    rows = []
+    for sizes in zip(*runs, strict=True):
+        simulated = median(size["simulateS"] for size in sizes)
+        rows.append(
+            [
+                f"{sizes[0]['tasks']:,}",
+                f"{1e3 * median(size['copyS'] for size in sizes):.1f}",
+                f"{1e3 * simulated:.0f}",
+                f"{1e3 * max(size['simulateS'] for size in sizes):.0f}",
+                f"{sizes[0]['tasks'] / simulated / 1e6:.1f}",
+            ]
+        )
+    table(["tasks", "copied, ms", "simulated, median ms", "worst ms", "million tasks per second"], rows)
+
+
+def bench_replay(rounds: int, arguments: argparse.Namespace) -> None:
+    """The unchanged graph of each trace below --data against the iteration that it was recorded from."""
+    print("### Replay of recorded iterations\n")
+    traces = sorted(arguments.data.rglob("*.json.gz")) if arguments.data is not None else []
+    if not traces:
+        print("Skipped: name a folder with traces of torch.profiler with --data.")
+        return
+    rows = []
+    for trace in traces:
+        found = run_json(BENCHES / "ridgeline_graph_bench", "replay", trace)[0]
+        if "error" in found:
+            continue  # no trace of torch.profiler
+        figures = [f"{found[name]:.3f}" for name in ("recordedMs", "replayedMs")]
+        name = f"`{trace.relative_to(arguments.data)}`"
+        rows.append([name, str(found["tasks"]), *figures, f"{found['errorPercent']:+.2f} %"])
+    table(["trace", "tasks", "recorded, ms", "replayed, ms", "difference"], rows)
+
+
 def bench_source(rounds: int) -> None:
     """A long file is edited key by key."""
     print("### A key pressed in a file of 20,000 lines\n")
@@ -266,6 +303,8 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "analysis": (bench_analysis, 5),
     "models": (bench_models, 5),
     "import": (bench_import, 5),
+    "simulate": (bench_simulate, 5),
+    "replay": (bench_replay, 1),
     "source": (bench_source, 3),
     "server": (bench_server, 2),
     "remote": (bench_remote, 3),
@@ -289,6 +328,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; all by default")
     parser.add_argument("--rounds", type=int, help="rounds of each benchmark, in place of its own number")
+    parser.add_argument("--data", type=Path, help="replay: a folder with traces of torch.profiler (.json.gz)")
     group = parser.add_argument_group("accuracy", "A round is ten seconds of time budget for each model.")
     group.add_argument("--models", type=model_names, default=tuple(accuracy.CASES), help="separated by commas; all")
     group.add_argument("--seed", type=int, help="draws the batch sizes that are checked; by default a random one")
@@ -304,7 +344,7 @@ def main() -> None:
     print(f"{processor}, {os.cpu_count()} processors, Python {platform.python_version()}\n")
     for name in arguments.names or BENCHMARKS:
         benchmark, rounds = BENCHMARKS[name]
-        more = {"arguments": arguments} if benchmark is bench_accuracy else {}
+        more = {"arguments": arguments} if benchmark in (bench_accuracy, bench_replay) else {}
         benchmark(arguments.rounds or rounds, **more)
 
 

@@ -65,6 +65,20 @@ def test_phases_of_each_line_add_up_to_its_self_time(report: dict[str, Any]) -> 
         assert time["total"] >= time["self"] * (1 - 1e-9)
 
 
+def test_the_unchanged_graph_replays_the_iteration(report: dict[str, Any]) -> None:
+    schedule = report["schedule"]
+    assert schedule["replayedMs"] == pytest.approx(report["iteration"]["timeMs"], rel=0.01)
+    parts = sum(schedule[part] for part in ("hostOnlyMs", "deviceOnlyMs", "bothMs", "neitherMs"))
+    assert parts == pytest.approx(schedule["replayedMs"], rel=1e-6)
+
+
+def test_a_line_without_time_saves_its_self_time(report: dict[str, Any]) -> None:
+    """On the CPU alone: what the graph says of a line is what the profile says of it."""
+    own = {(line["file"], line["line"]): line["timeMs"]["self"] for line in report["lines"]}
+    for line in report["schedule"]["lines"]:
+        assert line["savedWithoutMs"] == pytest.approx(own[line["file"], line["line"]], rel=0.001, abs=0.001)
+
+
 def test_user_lines_own_at_least_95_percent(report: dict[str, Any]) -> None:
     assert report["closure"]["userLineShare"] >= 0.95
 

@@ -39,6 +39,12 @@ MAY_INCLUDE = {
         "server/analysis/memory",
     ],
     "server/analysis/prediction": [*ANALYSIS_VALUES, "server/analysis/time", "server/analysis/memory"],
+    # The graph of an iteration, and when its tasks run.
+    "server/graph": [*ANALYSIS_VALUES, "server/analysis/attribution"]
+    + ["server/analysis/breakdown", "server/analysis/device"],
+    "server/simulate": ["server/base", "server/graph"],
+    # What a change would bring.
+    "server/whatif": [*ANALYSIS_VALUES, "server/graph", "server/simulate"],
     # What it renders: values, not how they are made.
     "server/report": ["protocol", "server/base", "server/analysis/values", "server/analysis/advice.h"],
     "protocol/failure_kind.h": [],
@@ -55,6 +61,7 @@ MAY_INCLUDE = {
         "server/report",
         "server/source",
         "server/store",
+        "server/whatif",
         "server/worker",
     ],
     "server/transport": ["server/base"],

@@ -7,23 +7,10 @@
 
 #include "analysis/attribution/attribution.h"
 #include "analysis/attribution/call_tree.h"
+#include "analysis/attribution/iteration_walk.h"
 #include "protocol/recording.h"
 
 namespace ridgeline::analysis {
-
-/// The owner of a piece of time.
-struct CostKey {
-  TreeNode owner = 0;
-  TreeNode raw = 0;             ///< the stack that really ran, when it is another (backward); else `owner`
-  std::uint32_t operation = 0;  ///< string of the recording; 0 for Python
-  Phase phase = Phase::kOther;
-  bool tail = false;  ///< after the last op of the iteration
-  bool operator==(const CostKey&) const = default;
-};
-
-struct CostKeyHash {
-  std::size_t operator()(const CostKey& key) const;
-};
 
 struct Cost {
   double ns = 0;            ///< of one iteration, the cost of recording taken out
@@ -39,14 +26,10 @@ struct Timeline {
 };
 
 /// Gives every instant of the recorded iterations to exactly one owner. Uses the third of the iterations whose
-/// durations lie in the middle, as the bare time is a median too. Between ops: a short gap goes to the next op's stack,
-/// a longer one to the stacks that the timer saw in it; those of backward get owners as ops do.
+/// durations lie in the middle, as the bare time is a median too.
 Timeline build_timeline(const recording::Recording& recording, const Attribution& attribution);
 
 /// The third of the recorded iterations whose durations lie in the middle, at least one, in order of time.
 std::vector<std::size_t> chosen_iterations(const recording::Recording& recording);
-
-/// Gaps shorter than this are not divided.
-inline constexpr double kShortGapNs = 200'000;
 
 }  // namespace ridgeline::analysis

@@ -351,6 +351,36 @@ struct UnusedGradients {
   std::uint64_t bytes = 0;  ///< of their gradients
 };
 
+/// What a line or a module means for the length of the step, by the graph of its tasks.
+struct CriticalCost {
+  double critical_ms = 0;  ///< of it on the critical path: host and device
+  double slack_ms = 0;     ///< how much longer it may take before the step does; 0 on the critical path
+  /// By how much the step is shorter when everything of it, on the host and on devices, takes half as long.
+  double saved_twice_as_fast_ms = 0;
+  double saved_without_ms = 0;  ///< likewise, no time at all: no change of it alone can bring more
+};
+
+struct CriticalLine {
+  Location location;
+  CriticalCost cost;
+};
+
+struct CriticalModule {
+  std::string name;   ///< dotted name of the instance
+  CriticalCost cost;  ///< with the instances inside it
+};
+
+/// When the tasks of an iteration run, as the simulation of their graph has it. Nothing was run for it: predicted.
+struct StepSchedule {
+  double replayed_ms = 0;     ///< the iteration by the unchanged graph; how good that is, IterationTime::ms shows
+  double host_only_ms = 0;    ///< only the host works; the four sum to replayed_ms
+  double device_only_ms = 0;  ///< only devices work
+  double both_ms = 0;
+  double neither_ms = 0;                ///< latencies of launches and hand-overs
+  std::vector<CriticalLine> lines;      ///< most saved first
+  std::vector<CriticalModule> modules;  ///< likewise
+};
+
 struct Profile {
   std::string id;            ///< under which it is kept; empty: it is not
   std::string entry_path;    ///< absolute, real
@@ -384,6 +414,7 @@ struct Profile {
   double recording_overhead = 0;                  ///< recorded iteration / bare iteration - 1
   double user_line_share = 0;                     ///< part of the iteration that user lines own, 0 to 1
   int recorded_iterations = 0;
+  std::optional<StepSchedule> schedule;           ///< absent: the recording's graph does not replay the iteration
   std::vector<std::string> warnings;  ///< what a reader of the figures must know
   Node breakdown;
 };
