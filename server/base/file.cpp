@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
-#include <random>
+#include <stdexcept>
+
+#include "base/random_digits.h"
 
 namespace ridgeline::base {
 
@@ -47,13 +48,11 @@ std::error_code write_atomically(const std::string& path, std::string_view conte
 }
 
 std::string unique_suffix() {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::random_device random;
-  std::string text;
-  for (std::uint64_t bits = (std::uint64_t{random()} << 32U) | random(); text.size() < 16; bits >>= 4U) {
-    text.push_back(kDigits[bits & 0xFU]);
+  const Result<std::string> digits = random_digits(8);
+  if (!digits) {
+    throw std::runtime_error(digits.error().message());
   }
-  return text;
+  return *digits;
 }
 
 }  // namespace ridgeline::base

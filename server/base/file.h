@@ -18,6 +18,7 @@ enum class FileAccess : bool {
 std::error_code write_atomically(const std::string& path, std::string_view content, FileAccess access);
 
 /// Sixteen random hexadecimal digits: part of a name that no other thread, process or container chooses.
+/// Throws where the system gives no random bytes.
 std::string unique_suffix();
 
 }  // namespace ridgeline::base

@@ -89,8 +89,9 @@ Check check_interpreter(const Findings& found, const profiling::ProfileRequest& 
   const std::string& path = found.interpreter.path;
   if (path.empty()) {
     return {CheckStatus::kFail, name,
-            request.python.empty() ? "none: no .venv or venv in the project, no VIRTUAL_ENV, no python3 on PATH"
-                                   : "there is no interpreter " + request.python,
+            request.python.empty()
+                ? "none: no .venv or venv in the project, no VIRTUAL_ENV, no torch beside ridgeline, no python3 on PATH"
+                : "there is no interpreter " + request.python,
             request.python.empty() ? "Install Python with torch, or name an interpreter with --python." : kOtherPython};
   }
   const std::string where = path + " (" + found.interpreter.source + ")";

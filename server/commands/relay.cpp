@@ -13,8 +13,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/own_file.h"
 #include "commands/exit_codes.h"
-#include "commands/own_file.h"
 #include "commands/runtime.h"
 #include "commands/terminal.h"
 #include "transport/endpoint.h"
@@ -30,7 +30,7 @@ constexpr const char* kIdle = "3600";       ///< seconds after which the daemon 
 
 /// In a session of its own, so that it outlives our connection. Its output goes to a file.
 void start_daemon(const std::string& path, const std::string& log) {
-  const std::string program = own_file();
+  const std::string program = base::own_file();
   const std::vector<const char*> arguments = {program.c_str(), "serve", "--pipe", path.c_str(),
                                               "--idle-exit",   kIdle,   nullptr};
   const pid_t child = ::fork();
@@ -58,7 +58,7 @@ DaemonConnection join_or_start(boost::asio::io_context& loop, const std::string&
   if (!folder) {
     return transport::EndpointProblem{folder.error().message()};
   }
-  const std::string path = *folder + "/remote-" + own_version() + ".sock";
+  const std::string path = *folder + "/remote-" + base::own_version() + ".sock";
   const auto is_nobody = [](const DaemonConnection& daemon) {
     const auto* joined = std::get_if<std::shared_ptr<transport::Transport>>(&daemon);
     return joined != nullptr && *joined == nullptr;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/random_digits.h"
 #include "commands/exit_codes.h"
 #include "commands/remote_host.h"
 #include "commands/runtime.h"
@@ -284,7 +285,7 @@ void add_remote_command(CLI::App& app, int& exit_code) {
       "  ridgeline remote me@host --ssh-option=-p2222");
   command->callback([options, &exit_code] {
     ::signal(SIGPIPE, SIG_IGN);
-    auto id = random_digits(kIdBytes);
+    auto id = base::random_digits(kIdBytes);
     if (!id) {
       print_error(id.error().message());
       exit_code = kExitEnvironment;

@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "commands/own_file.h"
+#include "base/own_file.h"
 #include "transport/stream_transport.h"
 
 namespace ridgeline::commands {
@@ -61,7 +61,7 @@ std::string platform_in(const std::string& output) {
 }  // namespace
 
 std::string remote_program(const RemoteOptions& options) {
-  return options.program.empty() ? std::string(kFolder) + "/ridgeline-" + own_version() : options.program;
+  return options.program.empty() ? std::string(kFolder) + "/ridgeline-" + base::own_version() : options.program;
 }
 
 RemoteProcess::RemoteProcess(boost::asio::io_context& loop, worker::Reaper& reaper, const RemoteOptions& options,

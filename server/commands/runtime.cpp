@@ -1,14 +1,11 @@
 #include "commands/runtime.h"
 
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
-#include <string_view>
 
-#include "base/errno_text.h"
 #include "worker/cache.h"
 
 namespace ridgeline::commands {
@@ -27,20 +24,6 @@ base::Result<std::string> runtime_folder() {
     }
   }
   return worker::cache_folder();
-}
-
-base::Result<std::string> random_digits(std::size_t bytes) {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string random(bytes, '\0');
-  if (::getrandom(random.data(), bytes, 0) != static_cast<ssize_t>(bytes)) {
-    return base::error(base::with_errno("the system gives no random bytes"));
-  }
-  std::string digits;
-  for (const char character : random) {
-    const auto byte = static_cast<unsigned char>(character);
-    digits.append({kDigits[byte >> 4U], kDigits[byte & 0xFU]});
-  }
-  return digits;
 }
 
 }  // namespace ridgeline::commands

@@ -1,9 +1,8 @@
-// What only the processes of this user have: a folder for sockets and secrets, and random numbers.
+// What only the processes of this user have: a folder for sockets and secrets.
 #pragma once
 
 #include <sys/stat.h>
 
-#include <cstddef>
 #include <string>
 
 #include "base/result.h"
@@ -16,8 +15,5 @@ bool is_only_ours(const struct stat& status);
 /// $XDG_RUNTIME_DIR/ridgeline where that belongs to this user and is closed to all others, else the cache folder. Made
 /// if it is missing.
 base::Result<std::string> runtime_folder();
-
-/// So many random bytes, in base 16.
-base::Result<std::string> random_digits(std::size_t bytes);
 
 }  // namespace ridgeline::commands

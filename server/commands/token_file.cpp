@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/errno_text.h"
+#include "base/random_digits.h"
 #include "commands/runtime.h"
 #include "worker/process.h"
 
@@ -59,7 +60,7 @@ TokenFile::~TokenFile() {
 
 /// Makes the file, which must not exist.
 base::Result<TokenFile> TokenFile::create(std::string path) {
-  auto token = random_digits(kTokenBytes);
+  auto token = base::random_digits(kTokenBytes);
   if (!token) {
     return token.error();
   }

@@ -6,6 +6,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "base/own_file.h"
 
 namespace ridgeline::worker {
 
@@ -30,7 +34,36 @@ std::string on_path(const std::string& name) {
   return {};
 }
 
+/// Whether a name in a folder fulfils a condition. Those of a folder that cannot be read do not.
+template <typename Condition>
+bool any_name_in(const fs::path& folder, Condition condition) {
+  std::error_code problem;
+  for (fs::directory_iterator file(folder, problem), end; !problem && file != end; file.increment(problem)) {
+    if (condition(file->path().filename().string())) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Without starting its interpreter: whether site-packages has the package or, of one that is installed in editable
+/// mode, its metadata.
+bool has_torch(const fs::path& environment) {
+  const fs::path library = environment / "lib";
+  return any_name_in(library, [&](const std::string& version) {
+    return version.starts_with("python3.") &&
+           any_name_in(library / version / "site-packages",
+                       [](const std::string& name) { return name == "torch" || name.starts_with("torch-"); });
+  });
+}
+
 }  // namespace
+
+std::string interpreter_beside(const std::string& program) {
+  const fs::path folder = fs::path(program).parent_path();
+  const fs::path python = folder / "python";
+  return is_program(python) && has_torch(folder.parent_path()) ? python.string() : "";
+}
 
 Interpreter find_interpreter(const std::string& wanted, const std::string& entry, const std::string& project_root) {
   if (!wanted.empty()) {
@@ -54,6 +87,9 @@ Interpreter find_interpreter(const std::string& wanted, const std::string& entry
   const char* active = std::getenv("VIRTUAL_ENV");  // NOLINT(concurrency-mt-unsafe): never written
   if (active != nullptr && is_program(fs::path(active) / "bin" / "python")) {
     return {(fs::path(active) / "bin" / "python").string(), "VIRTUAL_ENV"};
+  }
+  if (std::string own = interpreter_beside(base::own_file()); !own.empty()) {
+    return {std::move(own), "where ridgeline is installed"};
   }
   return {on_path("python3"), "PATH"};
 }

@@ -99,10 +99,10 @@ HOMES = [
         r"boost/(?!math/).*|thread|mutex|shared_mutex|condition_variable|future|fstream|unistd\.h|sys/.*|fcntl\.h",
         ["server/store", "server/worker", "server/profiling", "server/transport", "server/session", "server/methods"]
         + ["server/commands", "server/main.cpp", "profiler/agent", "server/base/file.cpp", "server/base/task.h"]
-        + ["server/base/result.h"],
+        + ["server/base/own_file.cpp", "server/base/random_digits.cpp", "server/base/result.h"],
     ),
     (
-        r"base/(?:file|lifetime|task)\.h",
+        r"base/(?:file|lifetime|own_file|random_digits|task)\.h",
         ["server/base", "server/store", "server/worker", "server/profiling", "server/transport", "server/session"]
         + ["server/methods", "server/commands"],
     ),

@@ -1,7 +1,7 @@
 -- The language server as a plain config: `vim.lsp.enable("ridgeline")` is enough in Neovim 0.11.
 ---@type vim.lsp.Config
 return {
-  cmd = { "ridgeline", "serve" },
+  cmd = require("ridgeline.program").start,
   filetypes = { "python" },
   root_markers = { "pyproject.toml", "setup.py", "setup.cfg", ".git" },
   -- The plugin shows the same figures itself: Neovim 0.11 does not draw hints anew while the text stays the same.

@@ -11,7 +11,9 @@ import {
   type Middleware,
   State,
 } from 'vscode-languageclient/node';
-import { showError } from './notify';
+import type { Interpreter } from './interpreter';
+import { showError, showWarning } from './notify';
+import { findProgram, versionWarning } from './program';
 import type { Notifications, Requests } from './protocol';
 
 const crashesAllowed = 4;
@@ -30,7 +32,13 @@ export class Daemon implements vscode.Disposable {
   private crashes: number[] = [];
   private turn: Promise<void> = Promise.resolve();
 
-  constructor(private readonly bundled: string, private readonly middleware: Middleware) {}
+  /** `bundled`: the `ridgeline` in the extension, if it has one; `version`: of the extension. */
+  constructor(
+    private readonly bundled: string,
+    private readonly version: string,
+    private readonly interpreter: Interpreter,
+    private readonly middleware: Middleware,
+  ) {}
 
   listen<Method extends keyof Notifications>(method: Method, listener: (params: Notifications[Method]) => void): void {
     this.listeners.push((client) => client.onNotification(method, listener));
@@ -73,7 +81,7 @@ export class Daemon implements vscode.Disposable {
   private async startNow(): Promise<void> {
     await this.stop();
     const settings = vscode.workspace.getConfiguration('ridgeline.server');
-    const executable = this.executable(settings);
+    const executable = executableOf(await this.program(), settings);
     const client = new LanguageClient('ridgeline', 'Ridgeline', executable, this.options(settings.get('pathMaps', [])));
     for (const listen of this.listeners) listen(client);
     client.onDidChangeState(({ newState }) => {
@@ -84,6 +92,11 @@ export class Daemon implements vscode.Disposable {
     this.log.info(`Starting ${executable.command} ${executable.args?.join(' ')}`);
     try {
       await client.start();
+      const warning = versionWarning(executable.command, client.initializeResult?.serverInfo?.version, this.version);
+      if (warning !== undefined) {
+        this.log.warn(warning);
+        void showWarning(warning);
+      }
     } catch (error) {
       this.setState('stopped');
       await this.report(`Ridgeline could not start ${executable.command}: ${error instanceof Error ? error.message : error}. ` +
@@ -92,18 +105,11 @@ export class Daemon implements vscode.Disposable {
   }
 
   /** The `ridgeline` of this machine. */
-  get program(): string {
-    return vscode.workspace.getConfiguration('ridgeline.server').get('path', '') || (isExecutable(this.bundled) ? this.bundled : 'ridgeline');
-  }
-
-  private executable(settings: vscode.WorkspaceConfiguration): Executable {
-    const command = this.program;
-    const host = settings.get('ssh', '');
-    if (host === '') return { command, args: ['serve', '--stdio'] };
-    const program = settings.get('remotePath', '');
-    const options = settings.get<string[]>('sshOptions', []).map((option) => `--ssh-option=${option}`);
-    // "--": a host that begins with a dash is not an option.
-    return { command, args: ['remote', ...(program === '' ? [] : [`--program=${program}`]), ...options, '--', host] };
+  async program(): Promise<string> {
+    const setting = vscode.workspace.getConfiguration('ridgeline.server').get('path', '');
+    // An environment may be part of the workspace: its programs are code of the workspace.
+    const python = vscode.workspace.isTrusted ? await this.interpreter.selected() : undefined;
+    return findProgram({ setting, bundled: this.bundled, python }, isExecutable);
   }
 
   private options(pathMaps: unknown): LanguageClientOptions {
@@ -144,6 +150,15 @@ export class Daemon implements vscode.Disposable {
     this.state = state;
     this.stateChanged.fire(state);
   }
+}
+
+function executableOf(command: string, settings: vscode.WorkspaceConfiguration): Executable {
+  const host = settings.get('ssh', '');
+  if (host === '') return { command, args: ['serve', '--stdio'] };
+  const program = settings.get('remotePath', '');
+  const options = settings.get<string[]>('sshOptions', []).map((option) => `--ssh-option=${option}`);
+  // "--": a host that begins with a dash is not an option.
+  return { command, args: ['remote', ...(program === '' ? [] : [`--program=${program}`]), ...options, '--', host] };
 }
 
 function isExecutable(path: string): boolean {

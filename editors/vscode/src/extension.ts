@@ -18,7 +18,8 @@ let daemon: Daemon | undefined;
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const interpreter = new Interpreter();
-  const own = (daemon = new Daemon(context.asAbsolutePath('bin/ridgeline'), middleware()));
+  const { version } = context.extension.packageJSON as { version: string };
+  const own = (daemon = new Daemon(context.asAbsolutePath('bin/ridgeline'), version, interpreter, middleware()));
   const profiles = new Profiles(own);
   const profiling = new Profiling(own, profiles);
   const markers = new Markers(own, profiles);
@@ -68,7 +69,10 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       const hints = own.client?.getFeature(InlayHintRequest.method);
       for (const { document } of vscode.window.visibleTextEditors) hints?.getProvider(document)?.onDidChangeInlayHints.fire();
     }),
-    interpreter.onDidChange(() => void own.client?.sendNotification('workspace/didChangeConfiguration', { settings: null }).catch(() => undefined)),
+    interpreter.onDidChange(() => {
+      if (own.state === 'stopped') void own.start(); // the environment may have the daemon that was missing
+      else void own.client?.sendNotification('workspace/didChangeConfiguration', { settings: null }).catch(() => undefined);
+    }),
     vscode.workspace.onDidGrantWorkspaceTrust(() => own.start()),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (change.affectsConfiguration('ridgeline.server')) void own.start();

@@ -34,7 +34,7 @@ export class Reports implements vscode.Disposable {
     const options = ['import', ...(root === undefined ? [] : ['--project-root', root]), '--', file.fsPath];
     try {
       const text = await vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title: 'Ridgeline: importing a trace', cancellable: true },
-        (_progress, token) => output(this.daemon.program, options, token));
+        async (_progress, token) => output(await this.daemon.program(), options, token));
       if (text === null) return;
       const uri = vscode.Uri.from({ scheme, path: `/${name}.txt` });
       this.texts.set(uri.toString(), text);

@@ -512,6 +512,55 @@ def test_without_vim_lsp_config_as_in_neovim_0_10(bare: Editor):
     bare.said("nothing is being profiled")
 
 
+ANSWER = "questions = {} vim.fn.confirm = function(words) table.insert(questions, words) return %d end "
+IGNORE, ALLOW = 1, 4  # of vim.secure.read()
+
+
+@pytest.fixture
+def only_in_the_project(tmp_path: Path) -> Iterator[Editor]:
+    """The daemon is in the .venv of the project, and not on the path."""
+    entry = project(tmp_path)
+    program = entry.parent / ".venv" / "bin" / "ridgeline"
+    program.parent.mkdir(parents=True)
+    program.symlink_to(BINARY)
+    with Editor(tmp_path, entry, RIDGELINE_NO_SETUP="1", PATH="/usr/bin:/bin") as editor:
+        yield editor
+
+
+SETUPS = {
+    "setup": "require('ridgeline').setup({ settings = setup.settings })",
+    "plain config": "vim.lsp.enable('ridgeline')",
+    "0.10": "vim.lsp.config, vim.lsp.enable = nil, nil require('ridgeline').setup({}) vim.cmd.edit()",
+}
+
+
+@pytest.mark.parametrize("way", SETUPS)
+def test_the_daemon_of_a_trusted_project_is_found(only_in_the_project: Editor, way: str):
+    editor = only_in_the_project
+    editor.neovim.exec_lua(ANSWER % ALLOW + SETUPS[way])
+    editor.until("vim.lsp.get_clients({ name = 'ridgeline', bufnr = 1 })[1] ~= nil")
+    assert editor.lua("#questions") == 1
+    assert f"{editor.entry.parent / '.venv'} is not trusted" in editor.lua("questions[1]")
+    editor.neovim.command("Ridgeline cancel")
+    editor.said("nothing is being profiled")
+    editor.neovim.command("checkhealth ridgeline")
+    assert f"{editor.entry.parent / '.venv' / 'bin' / 'ridgeline'}, version" in editor.text()
+    assert editor.lua("#questions") == 1
+
+
+def test_the_daemon_of_a_project_that_is_not_trusted_is_not_run(only_in_the_project: Editor):
+    editor = only_in_the_project
+    editor.neovim.exec_lua(ANSWER % IGNORE + SETUPS["setup"])
+    for _ in range(2):
+        editor.forget()
+        editor.neovim.command("Ridgeline profile")
+        editor.said("cannot run ridgeline")
+    assert editor.lua("#questions") == 1
+    editor.neovim.command("checkhealth ridgeline")
+    assert "install it into the .venv" in editor.text()
+    assert editor.lua("#vim.lsp.get_clients({ name = 'ridgeline' })") == 0
+
+
 def test_checkhealth_says_what_would_run(profiled: Editor):
     profiled.neovim.command("checkhealth ridgeline")
     health = profiled.text()

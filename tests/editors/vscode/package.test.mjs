@@ -56,6 +56,25 @@ test('figures are formatted by the rules of the daemon', async () => {
   for (const [estimate, text] of estimatedBytes) assert.equal(figures.estimated(estimate, figures.bytes), text, JSON.stringify(estimate));
 });
 
+test('the daemon is that of the setting, the extension, the environment, the path, in this order', async () => {
+  const { findProgram } = await source('program.ts');
+  const all = { setting: '/set/ridgeline', bundled: '/extension/bin/ridgeline', python: '/project/.venv/bin/python' };
+  const found = (places, ...there) => findProgram({ ...all, ...places }, (file) => there.includes(file));
+  const beside = '/project/.venv/bin/ridgeline';
+  assert.equal(found({}, all.bundled, beside), all.setting); // also when it is not there: the message names it
+  assert.equal(found({ setting: '' }, all.bundled, beside), all.bundled);
+  assert.equal(found({ setting: '' }, beside), beside);
+  assert.equal(found({ setting: '' }), 'ridgeline');
+  assert.equal(found({ setting: '', python: undefined }, beside), 'ridgeline');
+});
+
+test('a daemon of another version than the extension is named', async () => {
+  const { versionWarning } = await source('program.ts');
+  assert.equal(versionWarning('/bin/ridgeline', '0.1.0', '0.1.0'), undefined);
+  assert.match(versionWarning('/bin/ridgeline', '0.2.0', '0.1.0'), /\/bin\/ridgeline started is version 0\.2\.0.*this extension is version 0\.1\.0/);
+  assert.match(versionWarning('ridgeline', undefined, '0.1.0'), /version unknown/);
+});
+
 test('notifications have one place', () => {
   const folder = path.join(root, 'editors', 'vscode', 'src');
   const showing = readdirSync(folder).filter((name) => name.endsWith('.ts')).filter((name) => /show(Error|Warning|Information)Message/.test(read('editors/vscode/src', name)));

@@ -93,6 +93,43 @@ TEST(FindInterpreter, PassesOverAnActiveEnvironmentThatIsGone) {
   EXPECT_EQ(project.find().path, on_path);
 }
 
+/// A virtual environment at env with ridgeline in it, as pip installs it.
+struct Environment {
+  TemporaryFolder folder;
+  std::string python = folder.program("env/bin/python", kScript).string();
+  std::string ridgeline = folder.program("env/bin/ridgeline", kScript).string();
+
+  void install(const std::string& package) const { folder.file("env/lib/python3.12/site-packages/" + package, ""); }
+};
+
+TEST(InterpreterBeside, IsThatOfAnEnvironmentWithTorch) {
+  const Environment environment;
+  environment.install("torch/__init__.py");
+  EXPECT_EQ(interpreter_beside(environment.ridgeline), environment.python);
+}
+
+TEST(InterpreterBeside, CountsTorchInEditableMode) {
+  const Environment environment;
+  environment.install("torch-2.13.0a0+git1234.dist-info/METADATA");
+  EXPECT_EQ(interpreter_beside(environment.ridgeline), environment.python);
+}
+
+TEST(InterpreterBeside, IsNotThatOfAToolsOwnEnvironment) {
+  const Environment environment;
+  EXPECT_EQ(interpreter_beside(environment.ridgeline), "");
+  environment.install("torchmetrics/__init__.py");
+  EXPECT_EQ(interpreter_beside(environment.ridgeline), "");
+}
+
+TEST(InterpreterBeside, IsNoneWhereNoPythonIs) {
+  const Environment environment;
+  environment.install("torch/__init__.py");
+  fs::remove(environment.python);
+  EXPECT_EQ(interpreter_beside(environment.ridgeline), "");
+  EXPECT_EQ(interpreter_beside("/nowhere/bin/ridgeline"), "");
+  EXPECT_EQ(interpreter_beside(""), "");
+}
+
 TEST(FindProjectRoot, IsTheNearestFolderThatLooksLikeOne) {
   const TemporaryFolder folder;
   const std::string entry = folder.file("outer/inner/src/entry.py", "");

@@ -1,6 +1,7 @@
 --- The connection to the server: starting it, requests, and the state that it has reported. Its changes are signalled by the
 --- autocommand `User RidgelineChanged`.
 local options = require("ridgeline").options
+local program = require("ridgeline.program")
 local signs = require("ridgeline.signs")
 local text = require("ridgeline.text")
 
@@ -80,9 +81,11 @@ end
 function M.start(buffer)
   local config = M.config()
   if type(config.root_dir) ~= "string" then config.root_dir = vim.fs.root(buffer, config.root_markers) end
-  local command = type(config.cmd) == "table" and config.cmd[1]
-  if not command or vim.fn.executable(command) == 1 then return vim.lsp.start(config, { bufnr = buffer }) end
-  M.say("cannot run " .. command, "ERROR", ". See :checkhealth ridgeline")
+  local command = program.command(config, vim.fs.dirname(vim.api.nvim_buf_get_name(buffer)))
+  if not command then return vim.lsp.start(config, { bufnr = buffer }) end -- the user's own function
+  config.cmd = command
+  if vim.fn.executable(command[1]) == 1 then return vim.lsp.start(config, { bufnr = buffer }) end
+  M.say("cannot run " .. command[1], "ERROR", ". See :checkhealth ridgeline")
 end
 
 --- Runs an action once a server serves the buffer; a server that has exited is restarted.

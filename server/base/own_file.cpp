@@ -1,19 +1,23 @@
-#include "commands/own_file.h"
+#include "base/own_file.h"
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 #include "base/content_hash.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::base {
 
-std::string own_file() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+std::string own_file() {
+  std::error_code problem;
+  return std::filesystem::read_symlink("/proc/self/exe", problem).string();
+}
 
 std::string own_version() {
   static const std::string version = [] {
     std::ifstream file("/proc/self/exe", std::ios::binary);
-    base::ContentHash hash;
+    ContentHash hash;
     hash.add(std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()));
     hash.end_part();
     return std::string(RIDGELINE_VERSION) + "-" + hash.text();
@@ -21,4 +25,4 @@ std::string own_version() {
   return version;
 }
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::base

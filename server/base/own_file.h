@@ -3,11 +3,11 @@
 
 #include <string>
 
-namespace ridgeline::commands {
+namespace ridgeline::base {
 
-/// Its path.
+/// Its path, links resolved; empty without /proc. Ends with " (deleted)" when it was replaced while it runs.
 std::string own_file();
 /// Its version and a hash of its bytes: two with the same are the same program. Read once.
 std::string own_version();
 
-}  // namespace ridgeline::commands
+}  // namespace ridgeline::base

@@ -1,0 +1,99 @@
+"""Packs the program for installation elsewhere. The same input gives the same bytes.
+
+    pack.py PROGRAM FOLDER
+
+makes in FOLDER, in place of what an earlier call made there:
+
+    ridgeline-VERSION-py3-none-manylinux_2_NN_MACHINE.whl   for pip, pipx and uv; 2.NN is the glibc that PROGRAM needs
+    ridgeline-VERSION-linux-MACHINE.tar.gz                  the program and the editors' plugins, for everything else
+
+Both have the licences of the libraries that are linked into the program. The environment variable SOURCE_DATE_EPOCH,
+which has to be set, is the time of all files.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+from licenses import OF_THE_PROGRAM, licenses
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).parent
+MACHINE = platform.machine()
+
+
+def version_of(program: Path) -> str:
+    return subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def glibc_minor(program: Path) -> int:
+    """Of the oldest glibc 2 that has all the symbols that the program needs."""
+    command = ["readelf", "--wide", "--version-info", program]
+    versions = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return max(int(minor) for minor in re.findall(r"\bGLIBC_2\.(\d+)", versions))
+
+
+def lay_out(folder: Path, program: Path) -> None:
+    """What both packages have."""
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "bin").mkdir(parents=True)
+    shutil.copyfile(program, folder / "bin" / "ridgeline")
+    (folder / "bin" / "ridgeline").chmod(0o755)
+    for file in (ROOT / "LICENSE", HERE / "README.md"):
+        shutil.copyfile(file, folder / file.name)
+    (folder / "THIRD_PARTY_LICENSES").write_text(licenses(OF_THE_PROGRAM))
+
+
+def make_wheel(program: Path, folder: Path) -> None:
+    source = folder / "packages" / "wheel"
+    lay_out(source, program)
+    for name in ("pyproject.toml", "wheel_tag.py"):
+        shutil.copyfile(HERE / name, source / name)
+    environment = {
+        "RIDGELINE_VERSION": version_of(program),
+        "RIDGELINE_PLATFORM": f"manylinux_2_{glibc_minor(program)}_{MACHINE}",
+    }
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder]
+    subprocess.run(command, cwd=source, env={**os.environ, **environment}, check=True)
+
+
+def make_archive(program: Path, folder: Path) -> None:
+    name = f"ridgeline-{version_of(program)}-linux-{MACHINE}"
+    source = folder / "packages" / "archive"
+    lay_out(source, program)
+    for editor in ("emacs", "helix", "neovim"):
+        generated = shutil.ignore_patterns("tags")  # of Neovim's help
+        shutil.copytree(ROOT / "editors" / editor, source / "editors" / editor, ignore=generated)
+    time = int(os.environ["SOURCE_DATE_EPOCH"])
+
+    def normalised(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+        entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = time, 0, 0, "", ""
+        entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
+        return entry
+
+    with (
+        (folder / f"{name}.tar.gz").open("wb") as file,
+        gzip.GzipFile("", "wb", 9, file, mtime=time) as compressed,
+        tarfile.open(fileobj=compressed, mode="w", format=tarfile.USTAR_FORMAT) as archive,
+    ):
+        archive.add(source, name, filter=normalised)  # folders are read in order of their names
+
+
+def main(program: Path, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in (*folder.glob("ridgeline-*.whl"), *folder.glob("ridgeline-*.tar.gz")):
+        old.unlink()
+    make_wheel(program, folder)
+    make_archive(program, folder)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve())
