@@ -245,6 +245,7 @@ std::string run_message(int run, const RunSpec& spec) {
                      {"timeBudgetSeconds", spec.time_budget_seconds},
                      {"memoryLimitBytes", spec.memory_limit_bytes},
                      {"environmentRoots", spec.environment_roots},
+                     {"finishWithinSeconds", spec.finish_within_seconds},
                      {"overlay", std::move(overlay)}};
   return json{{"type", "run"}, {"id", run}, {"spec", body}}.dump(-1, ' ', false, json::error_handler_t::replace);
 }

@@ -189,6 +189,7 @@ struct RunSpec {
   std::string device{};               ///< "cpu": also where the code asks for CUDA; empty: what the code asks for
   std::vector<int> check_sizes{};     ///< run too, and kept out of the models
   std::vector<SourceText> overlay{};  ///< run instead of what the files hold; at most kMaxOverlayBytes
+  double finish_within_seconds = 0;   ///< what does not fit is left out; 0: everything is measured
 };
 
 /// How the steps of a script are recorded.

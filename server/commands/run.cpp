@@ -23,13 +23,10 @@
 #include "commands/options.h"
 #include "commands/rendered_profile.h"
 #include "commands/terminal.h"
-#include "profiling/run.h"
+#include "profiling/script_run.h"
 #include "report/units.h"
 #include "report/wording.h"
-#include "worker/cache.h"
-#include "worker/interpreter.h"
 #include "worker/job.h"
-#include "worker/machine.h"
 
 namespace ridgeline::commands {
 
@@ -38,25 +35,9 @@ namespace {
 namespace asio = boost::asio;
 
 struct RunRequest {
-  profiling::ProfileRequest place;  ///< its interpreter, project root and time budget
-  int steps = 0;
-  bool stop = false;
+  profiling::ScriptRequest script;
   Output output;
-  std::vector<std::string> command;
 };
-
-bool is_script(const std::string& word) {
-  std::error_code problem;
-  return word.ends_with(".py") && std::filesystem::is_regular_file(word, problem);
-}
-
-/// The first script that the command names; else a file that would be in the working folder.
-std::string script_of(const std::vector<std::string>& command) {
-  const auto script = std::ranges::find_if(command, is_script);
-  std::error_code problem;
-  const std::filesystem::path path = script != command.end() ? std::filesystem::path(*script) : "-";
-  return std::filesystem::weakly_canonical(std::filesystem::absolute(path, problem), problem).string();
-}
 
 /// Runs the job to its end. Interrupts are the command's: the terminal sends them to it, too.
 base::Result<worker::JobEnd, protocol::Failure> run_job(worker::JobOptions options) {
@@ -147,28 +128,19 @@ int write_report(std::vector<Rank> ranks, const Output& output) {
   return code;
 }
 
-/// What was measured of a process, as a run of the worker would have it.
+/// What was measured of a process; nothing where it failed, which has been reported.
 std::optional<Rank> analysed(worker::JobProcess process, const worker::JobOptions& options) {
-  const std::string& root = options.spec.project_root;
-  if (const auto* failure = std::get_if<protocol::Failure>(&process.outcome)) {
-    write_to_error(failure_text({*failure, {}}, root));
-    return std::nullopt;
-  }
-  profiling::PlannedRun plan;
-  plan.spec.entry = process.joined.script.empty() ? script_of(options.command) : process.joined.script;
-  plan.spec.project_root = root;
-  plan.capacity_bytes = worker::memory_capacity();
-  worker::Finished finished{std::move(std::get<worker::RunOutput>(process.outcome)), {}, process.joined.environment};
-  auto run = profiling::analyse_run(std::move(finished), plan);
+  const int rank = process.joined.rank;
+  auto run = profiling::analyse_process(std::move(process), options);
   if (!run) {
-    write_to_error(failure_text(run.error(), root));
+    write_to_error(failure_text(run.error(), options.spec.project_root));
     return std::nullopt;
   }
-  return Rank{process.joined.rank, std::move(*run)};
+  return Rank{rank, std::move(*run)};
 }
 
-int run(RunRequest request) {
-  if (request.command.empty()) {
+int run(const RunRequest& request) {
+  if (request.script.command.empty()) {
     print_error("name a training script, or a command after --");
     return kExitUsage;
   }
@@ -176,26 +148,12 @@ int run(RunRequest request) {
     print_error("standard output is the script's: name a file for the report with --output");
     return kExitUsage;
   }
-  const std::string script = script_of(request.command);
-  const std::string& named_root = request.place.project_root;
-  const auto cache = worker::cache_folder();
-  if (!cache) {
-    print_error(cache.error().message());
-    return kExitEnvironment;
+  const auto planned = profiling::plan_job(request.script);
+  if (!planned) {
+    write_to_error(failure_text(planned.error(), request.script.place.project_root));
+    return exit_code_of(planned.error()).value;
   }
-  worker::JobOptions options;
-  options.cache = *cache;
-  options.spec = {named_root.empty() ? worker::find_project_root(script)
-                                     : std::filesystem::absolute(named_root).lexically_normal().string(),
-                  request.steps, request.stop, request.place.time_budget_seconds};
-  options.command = request.command;
-  if (is_script(options.command.front())) {
-    options.command.insert(options.command.begin(),
-                           worker::find_interpreter(request.place.python, script, options.spec.project_root).path);
-  } else if (options.command.front().ends_with(".py")) {
-    print_error("there is no file " + options.command.front());
-    return kExitUsage;
-  }
+  const worker::JobOptions& options = *planned;
   auto ended = run_job(options);
   if (!ended) {
     write_to_error(failure_text({ended.error(), {}}, options.spec.project_root));
@@ -231,17 +189,17 @@ std::vector<std::string> take_command_to_run(int& argc, char** argv) {
 
 void add_run_command(CLI::App& app, int& exit_code, const std::vector<std::string>& after_dashes) {
   auto request = std::make_shared<RunRequest>();
-  auto place = std::shared_ptr<profiling::ProfileRequest>(request, &request->place);
+  auto place = std::shared_ptr<profiling::ProfileRequest>(request, &request->script.place);
   auto output = std::shared_ptr<Output>(request, &request->output);
   CLI::App* command = app.add_subcommand(
       "run", "Run a training script, or any command after --, as it is, and report on some of its steps.");
   command->prefix_command();
   add_place_options(*command, place);
-  command->add_option("--steps", request->steps, "Record so many steps")
+  command->add_option("--steps", request->script.steps, "Record so many steps")
       ->check(number_in(1, 1000))
       ->default_str("as many as fit into a second");
-  command->add_flag("--stop", request->stop, "End the script after the steps were recorded and timed");
-  command->add_option("--time-budget", request->place.time_budget_seconds, "Seconds for timing")
+  command->add_flag("--stop", request->script.stop, "End the script after the steps were recorded and timed");
+  command->add_option("--time-budget", request->script.place.time_budget_seconds, "Seconds for timing")
       ->check(number_in(0.1, 3600))
       ->capture_default_str();
   add_report_options(*command, output);
@@ -250,11 +208,11 @@ void add_run_command(CLI::App& app, int& exit_code, const std::vector<std::strin
       "  ridgeline run --stop train.py --epochs 1\n"
       "  ridgeline run -- torchrun --nproc-per-node 2 train.py");
   command->callback([command, request, after_dashes, &exit_code] {
-    request->command = command->remaining();
-    if (!request->command.empty() && !after_dashes.empty()) {
-      request->command.emplace_back("--");  // it is the script's own
+    request->script.command = command->remaining();
+    if (!request->script.command.empty() && !after_dashes.empty()) {
+      request->script.command.emplace_back("--");  // it is the script's own
     }
-    request->command.insert(request->command.end(), after_dashes.begin(), after_dashes.end());
+    request->script.command.insert(request->script.command.end(), after_dashes.begin(), after_dashes.end());
     exit_code = run(*request);
   });
 }

@@ -79,7 +79,6 @@ Json summary_json(const Entry& entry, const std::string& uri, std::optional<int>
       {"stale", entry.is_stale()},
       {"staleReason", entry.stale_reason()},
       {"change", entry.change},
-      {"uncertain", analysis::is_uncertain(profile)},
       {"uncertainty", analysis::uncertainty(profile)},
       {"batchSize", profile.batch_size},
       {"batchSizeInCode", in_code ? Json(*in_code) : Json(nullptr)},
@@ -250,7 +249,8 @@ Json failure_json(const profiling::RunFailure& failure) {
           {"stage", failure.stage},
           {"message", failure.message},
           {"frames", std::move(frames)},
-          {"output", failure.output}};
+          {"output", failure.output},
+          {"interpreter", failure.interpreter}};
 }
 
 }  // namespace ridgeline::methods

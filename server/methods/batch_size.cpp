@@ -65,34 +65,6 @@ std::optional<analysis::BatchPrediction> other_batch_in_code(const Snapshot& sna
              : std::nullopt;
 }
 
-bool differs_in_batch_size_only(const std::string& profiled, const std::string& now, const source::Span& literal) {
-  const std::string_view text = now;
-  if (literal.begin > literal.end || literal.end > text.size()) {
-    return false;
-  }
-  const std::string_view before = text.substr(0, literal.begin);
-  const std::string_view after = text.substr(literal.end);
-  const std::string_view was = profiled;
-  if (was.size() <= before.size() + after.size() || !was.starts_with(before) || !was.ends_with(after)) {
-    return false;
-  }
-  const std::string_view value = was.substr(before.size(), was.size() - before.size() - after.size());
-  return std::ranges::all_of(value, [](char letter) {
-    return letter == '_' || (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
-           (letter >= 'A' && letter <= 'Z');
-  });
-}
-
-bool is_profiled_but_for_batch_size(const Entry& entry, const std::string& text,
-                                    const source::EntryPoint& entry_point) {
-  const FileFigures* file = entry.figures == nullptr ? nullptr : entry.figures->file(entry.path);
-  const bool others_changed =
-      std::ranges::any_of(entry.changed, [&](const std::string& path) { return path != entry.path; });
-  return !others_changed && !entry.failed.has_value() && file != nullptr && file->text != nullptr &&
-         entry_point.batch_size.can_be_edited() &&
-         differs_in_batch_size_only(*file->text, text, entry_point.batch_size.literal);
-}
-
 base::Result<protocol::WorkspaceEdit> batch_size_edit(const session::Document& document, const SourceFacts& source,
                                                       int batch_size) {
   const auto& entry_point = source.entry_point;

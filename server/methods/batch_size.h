@@ -31,13 +31,6 @@ std::optional<analysis::BatchPrediction> other_batch_in_code(const Snapshot& sna
 /// The number in the code; nothing when it is not a literal.
 std::optional<int> batch_size_in_code(const source::EntryPoint& entry_point);
 
-/// Whether two texts of an entry file are the same but for the value of the batch size, which is `literal` in `now`.
-bool differs_in_batch_size_only(const std::string& profiled, const std::string& now, const source::Span& literal);
-
-/// Whether the entry's figures are of the present code but for its batch size. `text`: of the entry file, in which
-/// `entry_point` was found.
-bool is_profiled_but_for_batch_size(const Entry& entry, const std::string& text, const source::EntryPoint& entry_point);
-
 /// Changes only the characters of the literal; fails where there is none.
 base::Result<protocol::WorkspaceEdit> batch_size_edit(const session::Document& document, const SourceFacts& source,
                                                       int batch_size);

@@ -1,5 +1,6 @@
 #include "methods/code_lens.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -23,22 +24,65 @@ const source::Provider* place_of(const source::EntryPoint& entry_point) {
   return nullptr;
 }
 
+/// The lenses of one place.
+class Lenses {
+ public:
+  Lenses(const Snapshot& snapshot, source::Span place) : range_(snapshot.range(place)), uri_(snapshot.document.uri()) {}
+
+  void add(std::string title, std::string command, Json arguments) {
+    CodeLens lens;
+    lens.range = range_;
+    lens.command = protocol::Command{std::move(title), std::move(command), std::move(arguments)};
+    lenses_.push_back(std::move(lens));
+  }
+  /// Throughput and memory; both open the report.
+  void add_figures(const Entry& entry) {
+    const analysis::Profile& profile = entry.figures->profile();
+    const std::string stale = entry.is_stale() ? " (stale)" : "";
+    add(report::throughput_label(profile) + stale, "ridgeline.openReport", Json::array({uri_}));
+    add(report::memory_label(profile) + stale, "ridgeline.openReport", Json::array({uri_}));
+  }
+  std::vector<CodeLens> take() { return std::move(lenses_); }
+
+ private:
+  protocol::Range range_;
+  std::string uri_;
+  std::vector<CodeLens> lenses_;
+};
+
+/// Of a file without providers that trains when it is run.
+std::vector<CodeLens> script_lenses(const Snapshot& snapshot) {
+  source::Span place = *snapshot.source->script;
+  place.end = std::min(place.end, place.begin + 1);  // a lens stands at a line; the statement may be the whole program
+  Lenses lenses(snapshot, place);
+  const Json uri = Json::array({snapshot.document.uri()});
+  const auto& own = snapshot.own;
+  if (own != nullptr && own->active.has_value()) {
+    lenses.add("▷ " + own->progress.message + " …", "ridgeline.cancel", uri);
+  } else {
+    lenses.add("▷ Profile this script", "ridgeline.run", uri);
+    if (snapshot.writes_entry_points) {
+      lenses.add("Write entry point", "ridgeline.writeEntryPoint", uri);
+    }
+  }
+  if (own != nullptr && own->figures != nullptr) {
+    lenses.add_figures(*own);
+  }
+  return lenses.take();
+}
+
 }  // namespace
 
 std::vector<CodeLens> code_lenses(const Snapshot& snapshot, const DocumentParams& /*params*/) {
-  std::vector<CodeLens> lenses;
   const auto& entry_point = snapshot.source->entry_point;
   const source::Provider* provider = entry_point.has_value() ? place_of(*entry_point) : nullptr;
   if (provider == nullptr) {
-    return lenses;
+    return snapshot.source->script.has_value() ? script_lenses(snapshot) : std::vector<CodeLens>();
   }
-  const protocol::Range range = snapshot.range(provider->name_span);
+  Lenses lenses(snapshot, provider->name_span);
   const std::string& uri = snapshot.document.uri();
   const auto add = [&](std::string title, std::string command, Json arguments) {
-    CodeLens lens;
-    lens.range = range;
-    lens.command = protocol::Command{std::move(title), std::move(command), std::move(arguments)};
-    lenses.push_back(std::move(lens));
+    lenses.add(std::move(title), std::move(command), std::move(arguments));
   };
   const auto& own = snapshot.own;
   if (own != nullptr && own->active.has_value()) {
@@ -49,12 +93,9 @@ std::vector<CodeLens> code_lenses(const Snapshot& snapshot, const DocumentParams
         Json::array({uri}));
   }
   if (own == nullptr || own->figures == nullptr) {
-    return lenses;
+    return lenses.take();
   }
-  const analysis::Profile& profile = own->figures->profile();
-  const std::string stale = own->is_stale() ? " (stale)" : "";
-  add(report::throughput_label(profile) + stale, "ridgeline.openReport", Json::array({uri}));
-  add(report::memory_label(profile) + stale, "ridgeline.openReport", Json::array({uri}));
+  lenses.add_figures(*own);
   if (const auto batch = other_batch_in_code(snapshot)) {
     const bool is_trying = own->trial.has_value() && own->trial->active.has_value();
     add("Batch " + std::to_string(batch->batch_size) + ": " + report::batch_label(*batch) +
@@ -69,7 +110,7 @@ std::vector<CodeLens> code_lenses(const Snapshot& snapshot, const DocumentParams
       }
     }
   }
-  return lenses;
+  return lenses.take();
 }
 
 }  // namespace ridgeline::methods

@@ -8,6 +8,7 @@
 
 #include "base/utf8.h"
 #include "source/line_map.h"
+#include "source/training_mark.h"
 
 namespace ridgeline::methods {
 
@@ -173,6 +174,7 @@ SourceFacts DocumentReader::facts() const {
     facts.parsed = !tree_->given_up();
     facts.entry_point = source::find_entry_point(*tree_);
     facts.definitions = source::definitions(*tree_);
+    facts.script = facts.entry_point.has_value() ? std::nullopt : source::find_training(*tree_);
   }
   return facts;
 }

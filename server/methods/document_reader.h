@@ -28,6 +28,8 @@ struct SourceFacts {
   /// Nothing when the file has no provider.
   std::optional<source::EntryPoint> entry_point;
   std::vector<source::Definition> definitions;
+  /// Of a file without providers that trains when it is run: the statement that starts it.
+  std::optional<source::Span> script{};
 };
 
 /// Lines of one text in another, both ways; from 0.

@@ -7,6 +7,7 @@
 #include "analysis/time/noise.h"
 #include "methods/setting_names.h"
 #include "profiling/entry_check.h"
+#include "profiling/project_interpreter.h"
 #include "profiling/source_text.h"
 #include "report/labels.h"
 
@@ -41,8 +42,8 @@ std::string Entry::stale_reason() const {
     return {};
   }
   const std::string name = std::filesystem::path(*changed.begin()).filename().string();
-  return changed.size() == 1 ? "from before " + name + " was changed"
-                             : "from before " + name + " and other files were changed";
+  return "from before " + name + (changed.size() == 1 ? " was changed" : " and other files were changed") +
+         (not_profiled.empty() ? "" : ". The save was not profiled. " + not_profiled);
 }
 
 Entries::Entries(asio::io_context& loop, std::function<void(const Entry&)> on_change,
@@ -144,13 +145,8 @@ base::Task<bool> Entries::consent_holds(profiling::Target target, bool editor_vo
   });
 }
 
-base::Task<ProfileEnd> Entries::profile(profiling::ProfileRequest request, profiling::Target target,
-                                        bool editor_vouches, std::vector<protocol::SourceText> open_texts,
-                                        std::function<void(const protocol::Progress&)> progress) {
-  if (queue_ == nullptr) {
-    throw base::OwnerGone();
-  }
-  const profiling::ProfileQueue::Ticket ticket = queue_->new_ticket();
+profiling::JobEvents Entries::events_of(const profiling::Target& target, profiling::ProfileQueue::Ticket ticket,
+                                        bool editor_vouches, std::function<void(const protocol::Progress&)> progress) {
   const auto show = [this, path = target.entry, ticket,
                      progress = std::move(progress)](const protocol::Progress& step) {
     if (const auto entry = find(path); entry->active == ticket) {
@@ -161,34 +157,89 @@ base::Task<ProfileEnd> Entries::profile(profiling::ProfileRequest request, profi
     }
     progress(step);
   };
-  const auto may_run = [this, target, editor_vouches] { return consent_holds(target, editor_vouches); };
-  auto job = queue_->profile(ticket, std::move(request), target, {may_run, show});
+  return {[this, target, editor_vouches] { return consent_holds(target, editor_vouches); }, show};
+}
+
+base::Task<ProfileEnd> Entries::profile(profiling::ProfileRequest request, profiling::Target target,
+                                        bool editor_vouches, std::vector<protocol::SourceText> open_texts,
+                                        std::function<void(const protocol::Progress&)> progress) {
+  if (queue_ == nullptr) {
+    throw base::OwnerGone();
+  }
+  const profiling::ProfileQueue::Ticket ticket = queue_->new_ticket();
+  const bool must_end_soon = request.finish_within_seconds > 0;
+  auto job = queue_->profile(ticket, std::move(request), target,
+                             events_of(target, ticket, editor_vouches, std::move(progress)));
   Entry& entry = change(target);
   entry.profiled_here = true;
+  entry.is_script = false;
+  auto end = follow(ticket, std::move(target), must_end_soon, std::move(open_texts), std::move(job));
+  co_return co_await std::move(end);
+}
+
+base::Task<ProfileEnd> Entries::run_script(profiling::ScriptRequest request, profiling::Target target,
+                                           bool editor_vouches, std::vector<protocol::SourceText> open_texts,
+                                           std::function<void(const protocol::Progress&)> progress,
+                                           std::function<void(std::string_view)> output) {
+  if (queue_ == nullptr) {
+    throw base::OwnerGone();
+  }
+  const profiling::ProfileQueue::Ticket ticket = queue_->new_ticket();
+  profiling::JobEvents events = events_of(target, ticket, editor_vouches, std::move(progress));
+  events.output = std::move(output);
+  auto job = queue_->run_script(ticket, std::move(request), target, std::move(events));
+  Entry& entry = change(target);
+  entry.profiled_here = false;  // a save does not run a script again
+  entry.is_script = true;
+  auto end = follow(ticket, std::move(target), false, std::move(open_texts), std::move(job));
+  co_return co_await std::move(end);
+}
+
+base::Task<ProfileEnd> Entries::follow(profiling::ProfileQueue::Ticket ticket, profiling::Target target,
+                                       bool must_end_soon, std::vector<protocol::SourceText> open_texts,
+                                       base::Task<profiling::ProfileOutcome> job) {
+  Entry& entry = change(target.entry);
   entry.active = ticket;
   entry.progress = {"start", 0, "Waiting"};
   announce(target.entry);
   auto end = base::while_alive(lifetime_, std::move(job));
   profiling::ProfileOutcome outcome = co_await std::move(end);
   if (outcome.has_error()) {
-    outcome = for_editor(outcome.error());
+    auto explained = explain(outcome.error(), target);
+    outcome = co_await std::move(explained);
   }
-  profiled(target.entry, ticket, outcome, std::move(open_texts));
+  profiled(target.entry, ticket, outcome, must_end_soon, std::move(open_texts));
   if (outcome.has_error()) {
     co_return std::move(outcome).error();
   }
   co_return find(target.entry);
 }
 
+base::Task<profiling::RunFailure> Entries::explain(profiling::RunFailure failure, profiling::Target target) {
+  auto looking = read_files([failure = protocol::Failure(failure), target = std::move(target)] {
+    return profiling::interpreter_with_missing_module(failure, target);
+  });
+  failure.interpreter = co_await std::move(looking);
+  if (!failure.interpreter.empty()) {
+    failure.message += ". The project's own interpreter has it: " + failure.interpreter;
+  }
+  co_return for_editor(std::move(failure));
+}
+
 void Entries::profiled(const std::string& path, profiling::ProfileQueue::Ticket ticket,
-                       profiling::ProfileOutcome& outcome, std::vector<protocol::SourceText> open_texts) {
+                       profiling::ProfileOutcome& outcome, bool must_end_soon,
+                       std::vector<protocol::SourceText> open_texts) {
   Entry& entry = change(path);
   const bool latest = entry.active == ticket;
   if (latest) {
     entry.active.reset();
   }
   if (outcome.has_error()) {
-    const bool given_up = protocol::info_of(outcome.error().kind).ended_on_purpose();
+    const bool too_slow = must_end_soon && outcome.error().kind == protocol::FailureKind::kTimeout;
+    const bool given_up = too_slow || protocol::info_of(outcome.error().kind).ended_on_purpose();
+    if (too_slow) {
+      entry.not_profiled = outcome.error().message + " Profile it, or raise the setting `saveTimeLimit`";
+    }
     if (!given_up) {
       entry.failed =
           FailedRun{outcome.error(), std::make_shared<const std::vector<protocol::SourceText>>(std::move(open_texts))};
@@ -205,6 +256,8 @@ void Entries::profiled(const std::string& path, profiling::ProfileQueue::Ticket 
 void Entries::show(const std::string& path, std::shared_ptr<const Figures> figures, std::set<std::string> changed) {
   Entry& entry = change(path);
   entry.changed = std::move(changed);
+  entry.batch_size_changed = false;
+  entry.not_profiled.clear();
   if (entry.trial.has_value() && !entry.trial->active.has_value()) {
     entry.trial.reset();  // it was about the figures before these
   }
@@ -346,15 +399,30 @@ base::Task<void> Entries::read_file(std::string path, std::function<bool()> is_o
 void Entries::file_changed(const std::string& path, const std::optional<std::string_view>& text) {
   for (const auto& [name, entry] : entries_) {
     const FileFigures* file = entry->figures == nullptr ? nullptr : entry->figures->file(path);
-    if (file == nullptr || file->text == nullptr || (text != *file->text) == entry->changed.contains(path)) {
+    if (file == nullptr || file->text == nullptr) {
       continue;
     }
-    const bool was = entry->is_stale();
+    const bool differs = text != *file->text;
+    const bool in_batch_size_only =
+        differs && text.has_value() && entry->figures->differs_in_batch_size_only(path, *text);
+    const bool other_size = path == name ? in_batch_size_only : entry->batch_size_changed;
+    const bool changed = differs && !in_batch_size_only;
+    if (changed == entry->changed.contains(path) && other_size == entry->batch_size_changed) {
+      continue;
+    }
+    const bool was_other_size = entry->batch_size_changed;
+    const std::string was = entry->stale_reason();
     Entry& now = change(name);
-    if (now.changed.erase(path) == 0) {
+    now.batch_size_changed = other_size;
+    if (!changed) {
+      now.changed.erase(path);
+    } else {
       now.changed.insert(path);
     }
-    if (now.is_stale() != was) {
+    if (now.changed.empty()) {
+      now.not_profiled.clear();
+    }
+    if (now.stale_reason() != was || other_size != was_other_size) {
       announce(name);
     }
   }

@@ -41,16 +41,20 @@ struct Entry {
   std::string path;  ///< real
   std::string project_root;
   std::shared_ptr<const Figures> figures;  ///< of the last good profile; null: there is none
-  std::set<std::string> changed;           ///< files behind the figures that are not what ran
+  std::set<std::string> changed;           ///< files behind the figures that are not what ran; see batch_size_changed
+  bool batch_size_changed = false;         ///< of the entry file, nothing but the batch size is not what ran
   std::optional<FailedRun> failed;         ///< the last run, if it failed; the figures before it stay
   std::string change;                      ///< from the figures before: report::change_label()
   bool profiled_here = false;              ///< the user requested a profile in this process: a save may profile it, too
+  bool is_script = false;                  ///< the last profile requested is of the file as it runs, without providers
   std::optional<profiling::ProfileQueue::Ticket> active;  ///< the profile that is queued or running
   protocol::Progress progress;                            ///< of it
   std::optional<TrialState> trial;                        ///< nothing: neither running nor explained
-  int trials = 0;  ///< with a result, since the process started: tells figures with the same id apart
+  int trials = 0;            ///< with a result, since the process started: tells figures with the same id apart
+  std::string not_profiled;  ///< why the last save was not profiled, without its last full stop; mostly empty
 
-  /// The figures are not of the present code.
+  /// The figures are not of the present code. They are where only its batch size is another one: what it would bring is
+  /// predicted.
   bool is_stale() const { return !changed.empty() || failed.has_value(); }
   /// Why: "from before train.py was changed"; empty when they are not.
   std::string stale_reason() const;
@@ -86,6 +90,11 @@ class Entries {
   base::Task<ProfileEnd> profile(profiling::ProfileRequest request, profiling::Target target, bool editor_vouches,
                                  std::vector<protocol::SourceText> open_texts,
                                  std::function<void(const protocol::Progress&)> progress);
+  /// Runs a training script as it is, likewise. What it writes goes to `output`.
+  base::Task<ProfileEnd> run_script(profiling::ScriptRequest request, profiling::Target target, bool editor_vouches,
+                                    std::vector<protocol::SourceText> open_texts,
+                                    std::function<void(const protocol::Progress&)> progress,
+                                    std::function<void(std::string_view)> output);
   /// Cancels the queued or running profile; else the trial.
   void cancel(std::string_view path);
   /// Tries a batch size in the background and adds the result to the entry's figures, unless others have replaced them
@@ -141,8 +150,18 @@ class Entries {
   void announce(const std::string& path) const;
   base::Task<void> run_trial(std::string path, profiling::ProfileQueue::Ticket ticket,
                              std::shared_ptr<const Figures> held, base::Task<profiling::ProfileOutcome> trial);
+  /// What a job of the entry asks and reports.
+  profiling::JobEvents events_of(const profiling::Target& target, profiling::ProfileQueue::Ticket ticket,
+                                 bool editor_vouches, std::function<void(const protocol::Progress&)> progress);
+  /// Of the job that was queued last, to its end.
+  base::Task<ProfileEnd> follow(profiling::ProfileQueue::Ticket ticket, profiling::Target target, bool must_end_soon,
+                                std::vector<protocol::SourceText> open_texts,
+                                base::Task<profiling::ProfileOutcome> job);
+  /// The failure as an editor shows it, with another interpreter where that would mend it.
+  base::Task<profiling::RunFailure> explain(profiling::RunFailure failure, profiling::Target target);
+  /// `must_end_soon`: a run that took too long is no failure of the code; the figures before it stay, and say why.
   void profiled(const std::string& path, profiling::ProfileQueue::Ticket ticket, profiling::ProfileOutcome& outcome,
-                std::vector<protocol::SourceText> open_texts);
+                bool must_end_soon, std::vector<protocol::SourceText> open_texts);
   /// A stored profile that is up to date; null: there is none.
   base::Task<std::shared_ptr<const Figures>> kept(profiling::ProfileRequest request, profiling::Target target);
   base::Task<void> load_kept(profiling::ProfileRequest request, profiling::Target target);

@@ -6,6 +6,8 @@
 
 #include <fmt/ranges.h>
 
+#include "source/text.h"
+
 namespace ridgeline::methods {
 
 using analysis::Node;
@@ -44,6 +46,12 @@ void Figures::add(const Node& root) {
 const FileFigures* Figures::file(std::string_view path) const {
   const auto found = files_.find(path);
   return found == files_.end() ? nullptr : &found->second;
+}
+
+bool Figures::differs_in_batch_size_only(std::string_view path, std::string_view text) const {
+  const FileFigures* file = path == made_.profile.entry_path ? this->file(path) : nullptr;
+  return file != nullptr && file->text != nullptr && made_.batch_size_literal.has_value() &&
+         source::differ_in_number_only(*file->text, *made_.batch_size_literal, text);
 }
 
 std::string Figures::path_of(const analysis::Location& place) const {

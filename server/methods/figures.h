@@ -46,6 +46,8 @@ class Figures {
 
   /// By absolute path; null: the profile has nothing there.
   const FileFigures* file(std::string_view path) const;
+  /// Whether a text of a file is the one that ran, but for the value of the entry point's batch size.
+  bool differs_in_batch_size_only(std::string_view path, std::string_view text) const;
   /// Absolute path of a place's file; empty for no place.
   std::string path_of(const analysis::Location& place) const;
   /// A line as it was when it ran; empty where that is unknown.

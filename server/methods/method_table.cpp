@@ -171,14 +171,27 @@ base::Task<session::Outcome> summary(Context context, SummaryParams params) {
   co_return co_await std::move(of_document);
 }
 
-base::Task<session::Outcome> profile(Context context, ProfileParams params) {
-  auto profiled = context.flow.profile(context.workspace, params.uri, std::move(params.options), context.cancel);
-  const ProfileEnd end = co_await std::move(profiled);
+/// The summary of a profile that has ended, or why there is none.
+base::Task<session::Outcome> outcome_of(Context context, ProfileEnd end) {
   if (end.has_error()) {
     const profiling::RunFailure& failure = end.error();
     co_return ResponseError{protocol::info_of(failure.kind).lsp_code, failure.message, failure_json(failure)};
   }
   auto answer = summary_of(context, (*end)->path);
+  co_return co_await std::move(answer);
+}
+
+base::Task<session::Outcome> profile(Context context, ProfileParams params) {
+  auto profiled = context.flow.profile(context.workspace, params.uri, std::move(params.options), context.cancel);
+  const ProfileEnd end = co_await std::move(profiled);
+  auto answer = outcome_of(context, end);
+  co_return co_await std::move(answer);
+}
+
+base::Task<session::Outcome> run_script(Context context, RunParams params) {
+  auto profiled = context.flow.run_script(context.workspace, params.uri, std::move(params.options), context.cancel);
+  const ProfileEnd end = co_await std::move(profiled);
+  auto answer = outcome_of(context, end);
   co_return co_await std::move(answer);
 }
 
@@ -225,6 +238,14 @@ base::Task<session::Outcome> profile_command(Context context, CommandParams para
   return profile(std::move(context), {{params.uri}, profile_options(json)});
 }
 
+base::Task<session::Outcome> run_command(Context context, CommandParams params) {
+  Json json = params.argument.is_object() ? params.argument : Json::object();
+  if (!params.work_done_token.is_null()) {
+    json["workDoneToken"] = params.work_done_token;
+  }
+  return run_script(std::move(context), {{params.uri}, script_options(json)});
+}
+
 base::Task<session::Outcome> cancel_command(Context context, CommandParams params) {
   context.entries.cancel(context.session().path_of(params.uri).value_or(""));
   co_return Json();
@@ -245,6 +266,7 @@ using Command = base::Task<session::Outcome> (*)(Context, CommandParams);
 const std::map<std::string, Command, std::less<>> kCommands = {{"ridgeline.cancel", cancel_command},
                                                                {"ridgeline.openReport", open_report_command},
                                                                {"ridgeline.profile", profile_command},
+                                                               {"ridgeline.run", run_command},
                                                                {"ridgeline.setBatchSize", set_batch_size_command}};
 
 base::Task<session::Outcome> execute_command(Context context, CommandParams params) {
@@ -338,6 +360,7 @@ void for_each_method(Visit visit) {
   visit(task("ridgeline/lineCosts", line_costs));
   visit(task("ridgeline/predict", predict));
   visit(task("ridgeline/profile", profile));
+  visit(task("ridgeline/run", run_script));
   visit(task("ridgeline/setBatchSize", set_batch_size));
   visit(task("ridgeline/status", status));
   visit(task("ridgeline/summary", summary));
@@ -353,7 +376,7 @@ std::map<std::string, session::RequestHandler, std::less<>> requests(const Conte
 }
 
 std::vector<std::string> own_methods() {
-  std::vector<std::string> names = {"ridgeline/profileChanged"};
+  std::vector<std::string> names = {"ridgeline/output", "ridgeline/profileChanged"};
   for_each_method([&](const auto& method) {
     if (std::string_view(method.name).starts_with("ridgeline/")) {
       names.emplace_back(method.name);

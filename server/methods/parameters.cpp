@@ -80,6 +80,11 @@ void from_json(const Json& json, ProfileParams& params) {
   params.options = profile_options(json);
 }
 
+void from_json(const Json& json, RunParams& params) {
+  params.uri = document_in(json);
+  params.options = script_options(json);
+}
+
 void from_json(const Json& json, CommandParams& params) {
   params.command = member<std::string>(json, "command");
   const auto arguments = optional_member<std::vector<Json>>(json, "arguments").value_or(std::vector<Json>{});
@@ -95,7 +100,7 @@ analysis::Question question_in(const Json& json) {
   static constexpr std::array<std::pair<const char*, Quantity>, 5> kQuantities = {
       {{"batchSize", Quantity::kBatchSize},
        {"samplesPerSecond", Quantity::kThroughput},
-       {"bytes", Quantity::kMemory},
+       {"peakBytes", Quantity::kMemory},
        {"throughputShare", Quantity::kThroughputShare},
        {"balance", Quantity::kBalance}}};
   std::optional<analysis::Question> question;
@@ -116,7 +121,7 @@ analysis::Question question_in(const Json& json) {
     question = analysis::Question{quantity, *value};
   }
   if (!question.has_value()) {
-    throw protocol::InvalidValue("batchSize, samplesPerSecond, bytes, throughputShare or balance is missing");
+    throw protocol::InvalidValue("batchSize, samplesPerSecond, peakBytes, throughputShare or balance is missing");
   }
   return *question;
 }
@@ -134,6 +139,32 @@ ProfileOptions profile_options(const Json& json) {
       !(*options.time_budget_seconds > 0 && *options.time_budget_seconds < 1e6)) {
     throw protocol::InvalidValue("timeBudget: must be a number of seconds above 0");
   }
+  options.params = json;
+  return options;
+}
+
+ScriptOptions script_options(const Json& json) {
+  ScriptOptions options;
+  if (const auto arguments = optional_member<Json>(json, "arguments")) {
+    options.arguments = texts_in(*arguments);
+    if (!options.arguments.has_value()) {
+      throw protocol::InvalidValue("arguments: must be a list of at most 1024 texts");
+    }
+  }
+  options.folder = optional_member<std::string>(json, "folder").value_or("");
+  const Json variables = optional_member<Json>(json, "environment").value_or(Json::object());
+  std::vector<std::string> all;
+  for (const auto& [name, value] : variables.items()) {
+    if (!value.is_string() || name.empty() || name.find('=') != std::string::npos) {
+      throw protocol::InvalidValue("environment: must be an object of texts, by the names of variables");
+    }
+    all.push_back(name + "=" + value.get<std::string>());
+  }
+  const auto checked = texts_in(Json(all));
+  if (!variables.is_object() || !checked.has_value() || options.folder.find('\0') != std::string::npos) {
+    throw protocol::InvalidValue("environment: must be an object of at most 1024 texts, by the names of variables");
+  }
+  options.variables = *checked;
   options.params = json;
   return options;
 }

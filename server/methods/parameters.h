@@ -54,6 +54,9 @@ struct SetBatchSizeParams : DocumentParams {
 struct ProfileParams : DocumentParams {
   ProfileOptions options;
 };
+struct RunParams : DocumentParams {
+  ScriptOptions options;
+};
 /// workspace/executeCommand. All of ours are about an entry file.
 struct CommandParams : DocumentParams {
   std::string command;
@@ -73,12 +76,16 @@ void from_json(const protocol::Json& json, SummaryParams& params);
 void from_json(const protocol::Json& json, StatusParams& params);
 void from_json(const protocol::Json& json, SetBatchSizeParams& params);
 void from_json(const protocol::Json& json, ProfileParams& params);
+void from_json(const protocol::Json& json, RunParams& params);
 void from_json(const protocol::Json& json, CommandParams& params);
 
 /// batchSizes and timeBudget of a request for a profile.
 ProfileOptions profile_options(const protocol::Json& json);
 
-/// Exactly one of batchSize, samplesPerSecond, bytes, throughputShare, balance.
+/// arguments, folder and environment of a request to run a script.
+ScriptOptions script_options(const protocol::Json& json);
+
+/// Exactly one of batchSize, samplesPerSecond, peakBytes, throughputShare, balance.
 analysis::Question question_in(const protocol::Json& json);
 
 /// The iteration where `id` is empty. Throws InvalidValue when the profile has no such node.

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "analysis/prediction/predictor.h"
-#include "methods/batch_size.h"
+#include "base/path.h"
+#include "methods/script_output.h"
 #include "profiling/source_text.h"
 #include "protocol/json_fields.h"
 
@@ -20,11 +20,27 @@ constexpr const char* kYes = "Profile";
 
 std::string name_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-std::string question(const profiling::Target& target, bool agreed_before) {
+std::string question(const profiling::Target& target, const std::string& what, bool agreed_before) {
   return (agreed_before ? "What is at " + target.entry + " is not what you agreed to run: its project was replaced. "
                         : std::string()) +
-         "Profiling runs the code of " + target.entry + " with " + target.interpreter.path +
-         ", and again when you save it or settle on another batch size. Run it?";
+         what + " Run it?";
+}
+
+/// What the user consents to, as sentences.
+std::string what_a_profile_runs(const profiling::Target& target) {
+  return "Profiling runs the code of " + target.entry + " with " + target.interpreter.path +
+         ", and again when you save it or settle on another batch size.";
+}
+
+std::string what_a_script_runs(const profiling::Target& target, const profiling::ScriptRequest& request) {
+  std::vector<std::string> command = {target.interpreter.path};
+  command.insert(command.end(), request.command.begin(), request.command.end());
+  std::string variables;
+  for (const std::string& variable : request.variables) {
+    variables += variable + " ";
+  }
+  return "Profiling this script runs, in " + request.folder + ": " + variables + profiling::command_line(command) +
+         ". It is ended once some training steps were timed; what it does until then, such as writing files, it does.";
 }
 
 profiling::RunFailure not_trusted(const profiling::Target& target) {
@@ -39,6 +55,7 @@ profiling::RunFailure not_trusted(const profiling::Target& target) {
 /// The progress bar: never goes back, and has no percentage until the duration can be estimated.
 class Bar {
  public:
+  /// `name`: of the file.
   Bar(session::Session& session, const protocol::Json& params, const std::string& name, std::function<void()> on_cancel)
       : progress_(session, params, begin_of(name), std::move(on_cancel)) {}
 
@@ -72,6 +89,24 @@ class Bar {
   std::uint32_t shown_ = 0;
   std::string message_;
 };
+
+profiling::RunFailure cancelled() {
+  return {protocol::failure_of(protocol::FailureKind::kCancelled, "start", "The profile was cancelled."), ""};
+}
+
+/// The one that is named; else the client's folder that the script is in, as a debugger takes it; else the script's.
+std::string folder_of_script(const Workspace& workspace, const profiling::Target& target, const std::string& named) {
+  if (!named.empty()) {
+    return named;
+  }
+  for (const protocol::WorkspaceFolder& folder : workspace.session().folders()) {
+    const auto path = workspace.session().path_of(folder.uri);
+    if (path.has_value() && base::is_below(target.entry, *path)) {
+      return *path;
+    }
+  }
+  return std::filesystem::path(target.entry).parent_path().string();
+}
 
 /// Those of `texts` that differ from their files.
 base::Task<std::vector<protocol::SourceText>> unsaved(Entries& entries, std::vector<protocol::SourceText> texts) {
@@ -120,8 +155,17 @@ base::Task<ProfileEnd> ProfilingFlow::profile(Workspace& workspace, std::string 
   if (const auto checked = co_await std::move(check); !checked) {
     co_return checked.error();
   }
+  auto consent = has_consent(workspace, *target, what_a_profile_runs(*target));
+  if (!co_await std::move(consent)) {
+    co_return not_trusted(*target);
+  }
+  auto end = run(workspace, std::move(request), std::move(*target), std::move(options.params), cancel);
+  co_return co_await std::move(end);
+}
+
+base::Task<bool> ProfilingFlow::has_consent(Workspace& workspace, profiling::Target target, std::string what) {
   if (editor_vouches(workspace.session().client().options)) {
-    auto vouched = workspace.while_open(entries_.ask_consent([target = *target](Consent& consent) {
+    auto vouched = workspace.while_open(entries_.ask_consent([target](Consent& consent) {
       if (!consent.holds(target, true)) {
         consent.vouch(target);
       }
@@ -129,15 +173,52 @@ base::Task<ProfileEnd> ProfilingFlow::profile(Workspace& workspace, std::string 
     }));
     co_await std::move(vouched);
   }
-  auto permission = may_run(workspace, *target);
-  if (!co_await std::move(permission)) {
-    auto agreement = ask(workspace, *target);
-    if (!co_await std::move(agreement)) {
-      co_return not_trusted(*target);
-    }
+  auto permission = may_run(workspace, target);
+  if (co_await std::move(permission)) {
+    co_return true;
   }
-  auto end = run(workspace, std::move(request), std::move(*target), std::move(options.params), cancel);
-  co_return co_await std::move(end);
+  auto agreement = ask(workspace, std::move(target), std::move(what));
+  co_return co_await std::move(agreement);
+}
+
+base::Task<ProfileEnd> ProfilingFlow::run_script(Workspace& workspace, std::string uri, ScriptOptions options,
+                                                 session::CancelToken cancel) {
+  auto configured = workspace.configured();
+  co_await std::move(configured);
+  const Settings& settings = workspace.settings();
+  profiling::ScriptRequest request;
+  request.place = settings.request(workspace.session().path_of(uri).value_or(uri));
+  auto found = workspace.while_open(entries_.find_target(request.place));
+  auto target = co_await std::move(found);
+  if (!target) {
+    co_return std::move(target).error();
+  }
+  request.command = options.arguments.value_or(settings.run_arguments);
+  request.command.insert(request.command.begin(), target->entry);
+  request.folder = folder_of_script(workspace, *target, options.folder.empty() ? settings.run_folder : options.folder);
+  request.variables = std::move(options.variables);
+  auto consent = has_consent(workspace, *target, what_a_script_runs(*target, request));
+  if (!co_await std::move(consent)) {
+    co_return not_trusted(*target);
+  }
+  if (cancel.cancelled()) {
+    co_return cancelled();
+  }
+  const auto stop = lifetime_.guard([this, entry = target->entry] { entries_.cancel(entry); });
+  cancel.on_cancel(stop);
+  const auto bar = std::make_shared<Bar>(workspace.session(), options.params, name_of(target->entry), stop);
+  const auto show = [bar](const protocol::Progress& step) { bar->show(step); };
+  const auto sent = std::make_shared<ScriptOutput>(workspace.session(), uri);
+  const auto output = [sent](std::string_view text) { sent->write(text); };
+  auto profiled = workspace.while_open(entries_.run_script(std::move(request), *target,
+                                                           editor_vouches(workspace.session().client().options),
+                                                           workspace.open_texts(target->project_root), show, output));
+  ProfileEnd end = co_await std::move(profiled);
+  bar->end(end.has_error() ? end.error().message : "");
+  for (const protocol::SourceText& open : workspace.open_texts(target->project_root)) {
+    entries_.file_changed(open.path, open.text);  // what ran is what was saved
+  }
+  co_return end;
 }
 
 base::Task<ProfileEnd> ProfilingFlow::run(Workspace& workspace, profiling::ProfileRequest request,
@@ -150,8 +231,7 @@ base::Task<ProfileEnd> ProfilingFlow::run(Workspace& workspace, profiling::Profi
     auto overlay = workspace.while_open(unsaved(entries_, open_texts));
     request.overlay = co_await std::move(overlay);
     if (cancel.cancelled()) {
-      co_return profiling::RunFailure{
-          protocol::failure_of(protocol::FailureKind::kCancelled, "start", "The profile was cancelled."), ""};
+      co_return cancelled();
     }
     cancel.on_cancel(stop);
     const auto bar = std::make_shared<Bar>(workspace.session(), params, name_of(target.entry), stop);
@@ -167,7 +247,7 @@ base::Task<ProfileEnd> ProfilingFlow::run(Workspace& workspace, profiling::Profi
       co_return end;
     }
     // The project was replaced while the profile waited for its turn.
-    auto agreement = ask(workspace, target);
+    auto agreement = ask(workspace, target, what_a_profile_runs(target));
     if (!co_await std::move(agreement)) {
       co_return not_trusted(target);
     }
@@ -186,13 +266,13 @@ base::Task<bool> ProfilingFlow::may_run(Workspace& workspace, const profiling::T
   }));
 }
 
-base::Task<bool> ProfilingFlow::ask(Workspace& workspace, profiling::Target target) {
+base::Task<bool> ProfilingFlow::ask(Workspace& workspace, profiling::Target target, std::string what) {
   asking_.insert({&workspace, target.entry});  // before anything is awaited: a save meanwhile must not ask as well
   for (;;) {
     auto identified = workspace.while_open(entries_.ask_consent(
         [target](Consent& consent) { return std::pair(consent.identify(target), consent.held(target)); }));
     const auto [asked_about, held] = co_await std::move(identified);
-    auto chosen = choice_of(workspace.session(), question(target, held));
+    auto chosen = choice_of(workspace.session(), question(target, what, held));
     const auto choice = co_await std::move(chosen);
     if (choice != kYes || !asked_about.has_value()) {
       asking_.erase({&workspace, target.entry});
@@ -235,33 +315,11 @@ void ProfilingFlow::saved(Workspace& workspace, const session::Document& documen
   }
 }
 
-base::Task<bool> ProfilingFlow::needs_profile(Workspace& workspace, std::string entry) {
+bool ProfilingFlow::needs_profile(const std::string& entry) const {
   const auto known = entries_.find(entry);
-  if (known == nullptr || known->figures == nullptr || known->failed.has_value()) {
-    co_return true;
-  }
-  if (known->changed.empty()) {
-    // Back from another batch size, or the user saves once more.
-    co_return predicted_.erase({&workspace, entry}) == 0;
-  }
-  const auto compare = [&](const std::function<void(bool)>& answer) {
-    const auto of_snapshot = [answer](const Snapshot* snapshot) {
-      const auto* entry_point =
-          snapshot == nullptr || snapshot->own == nullptr || !snapshot->source->entry_point.has_value()
-              ? nullptr
-              : &*snapshot->source->entry_point;
-      answer(entry_point == nullptr ||
-             !is_profiled_but_for_batch_size(*snapshot->own, snapshot->document.bytes(), *entry_point));
-    };
-    workspace.when_ready({workspace.session().uri_of(entry)}, of_snapshot, [answer] { answer(true); });
-  };
-  auto compared = workspace.while_open(base::callback<bool>(compare));
-  predicted_.insert({&workspace, entry});  // before anything is awaited: the next save may go back meanwhile
-  const bool needed = co_await std::move(compared);
-  if (needed) {
-    predicted_.erase({&workspace, entry});
-  }
-  co_return needed;
+  // Figures that are up to date and not kept are those of a text that was not saved: now it is.
+  return known == nullptr || known->figures == nullptr || known->is_stale() ||
+         (!known->batch_size_changed && !known->figures->made().kept);
 }
 
 base::Task<bool> ProfilingFlow::recall(Workspace& workspace, profiling::ProfileRequest request,
@@ -282,12 +340,13 @@ base::Task<bool> ProfilingFlow::recall(Workspace& workspace, profiling::ProfileR
 }
 
 base::Task<void> ProfilingFlow::profile_saved(Workspace& workspace, std::string entry) {
-  auto needed = needs_profile(workspace, entry);
-  if (!co_await std::move(needed)) {
+  if (!needs_profile(entry)) {
     co_return;
   }
-  profiling::ProfileRequest request = workspace.settings().request(entry);
-  request.time_budget_seconds = std::min(request.time_budget_seconds, workspace.settings().save_time_budget_seconds);
+  const Settings& settings = workspace.settings();
+  profiling::ProfileRequest request = settings.request(entry);
+  request.time_budget_seconds = std::min(request.time_budget_seconds, settings.save_time_budget_seconds);
+  request.finish_within_seconds = settings.save_time_limit_seconds;
   auto found = workspace.while_open(entries_.find_target(request));
   const auto target = co_await std::move(found);
   if (!target || asking_.contains({&workspace, target->entry})) {
@@ -298,7 +357,7 @@ base::Task<void> ProfilingFlow::profile_saved(Workspace& workspace, std::string 
     if (asking_.contains({&workspace, target->entry})) {
       co_return;  // another save has asked meanwhile
     }
-    auto agreement = ask(workspace, *target);
+    auto agreement = ask(workspace, *target, what_a_profile_runs(*target));
     if (!co_await std::move(agreement)) {
       entries_.stop_profiling_saves(target->entry);
       co_return;
@@ -318,7 +377,6 @@ base::Task<void> ProfilingFlow::profile_saved(Workspace& workspace, std::string 
 void ProfilingFlow::ended(const Workspace& workspace) {
   std::erase_if(saves_, [&](const auto& one) { return one.first.first == &workspace; });
   std::erase_if(asking_, [&](const auto& one) { return one.first == &workspace; });
-  std::erase_if(predicted_, [&](const auto& one) { return one.first == &workspace; });
 }
 
 }  // namespace ridgeline::methods

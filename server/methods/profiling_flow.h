@@ -24,6 +24,14 @@ struct ProfileOptions {
   protocol::Json params;  ///< of the request; they may hold a progress token
 };
 
+/// How a training script is run: what a command line would say.
+struct ScriptOptions {
+  std::optional<std::vector<std::string>> arguments;  ///< nothing: those of the settings
+  std::string folder;                                 ///< empty: that of the settings
+  std::vector<std::string> variables;                 ///< "NAME=value"
+  protocol::Json params;                              ///< of the request; they may hold a progress token
+};
+
 /// Whether the editor asks the user for trust itself, and says so in its initializationOptions: then requesting a
 /// profile is consent enough.
 bool editor_vouches(const protocol::Json& options);
@@ -36,6 +44,10 @@ class ProfilingFlow {
   /// changes, and shows progress. Throws OwnerGone when the session ends meanwhile; a running profile continues.
   base::Task<ProfileEnd> profile(Workspace& workspace, std::string uri, ProfileOptions options,
                                  session::CancelToken cancel);
+  /// Runs a training script as it is and profiles some of its steps: asks, runs, and shows progress as profile() does.
+  /// What the script writes is sent to the client. The text on disk runs.
+  base::Task<ProfileEnd> run_script(Workspace& workspace, std::string uri, ScriptOptions options,
+                                    session::CancelToken cancel);
   /// A file was saved: the entries that the user has profiled here and that it is part of are profiled once more,
   /// briefly, unless nothing but the batch size has changed; without consent to the present code, the user is asked
   /// first.
@@ -50,20 +62,22 @@ class ProfilingFlow {
                              protocol::Json params, session::CancelToken cancel);
   /// Whether the user has consented to running the code. Does not ask.
   base::Task<bool> may_run(Workspace& workspace, const profiling::Target& target);
-  /// Asks the user, until the answer is about what is there. False: refused.
-  base::Task<bool> ask(Workspace& workspace, profiling::Target target);
-  /// False when a save changed nothing but the batch size: figures for it are predicted, and whether to run it is the
-  /// user's decision.
-  base::Task<bool> needs_profile(Workspace& workspace, std::string entry);
+  /// Asks the user, until the answer is about what is there. False: refused. `what`: what the user consents to, the
+  /// first words of a sentence.
+  base::Task<bool> ask(Workspace& workspace, profiling::Target target, std::string what);
+  /// Whether the code may run: the editor's word, an earlier consent, or the answer to ask().
+  base::Task<bool> has_consent(Workspace& workspace, profiling::Target target, std::string what);
+  /// False when a save changed nothing, or nothing but the batch size: figures for it are predicted, and whether to run
+  /// it is the user's decision.
+  bool needs_profile(const std::string& entry) const;
   /// Answers a save from the stored profile of the texts, where there is one.
   base::Task<bool> recall(Workspace& workspace, profiling::ProfileRequest request, profiling::Target target);
   base::Task<void> profile_saved(Workspace& workspace, std::string entry);
 
   Entries& entries_;
   std::map<WorkspaceEntry, std::unique_ptr<boost::asio::steady_timer>>
-      saves_;                           ///< of saves that wait for others to follow
-  std::set<WorkspaceEntry> asking_;     ///< unanswered questions: a save does not ask a second time
-  std::set<WorkspaceEntry> predicted_;  ///< whose last save changed nothing but the batch size
+      saves_;                        ///< of saves that wait for others to follow
+  std::set<WorkspaceEntry> asking_;  ///< unanswered questions: a save does not ask a second time
   base::Lifetime lifetime_;
 };
 

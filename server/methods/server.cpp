@@ -20,7 +20,7 @@ Json capabilities_for(const protocol::InitializeParams& client) {
       {"codeLensProvider", {{"resolveProvider", false}}},
       {"codeActionProvider", {{"codeActionKinds", {"quickfix", "refactor.rewrite", "source.ridgeline.profile"}}}},
       {"executeCommandProvider", {{"commands", command_names()}}},
-      {"experimental", {{"ridgeline", {{"version", 2}, {"methods", own_methods()}}}}}};
+      {"experimental", {{"ridgeline", {{"version", 3}, {"methods", own_methods()}}}}}};
   if (client.capabilities.diagnostics.pull) {
     capabilities["diagnosticProvider"] = {
         {"identifier", "ridgeline"}, {"interFileDependencies", true}, {"workspaceDiagnostics", false}};

@@ -116,6 +116,21 @@ std::optional<std::vector<int>> batch_sizes_in(const Json& value) {
   return sizes;
 }
 
+std::optional<std::vector<std::string>> texts_in(const Json& value) {
+  constexpr std::size_t kMostTexts = 1024;
+  if (!value.is_array() || value.size() > kMostTexts) {
+    return std::nullopt;
+  }
+  std::vector<std::string> texts;
+  for (const Json& one : value) {
+    if (!one.is_string() || one.get_ref<const std::string&>().find('\0') != std::string::npos) {
+      return std::nullopt;
+    }
+    texts.push_back(one.get<std::string>());
+  }
+  return texts;
+}
+
 profiling::ProfileRequest Settings::request(const std::string& entry) const {
   profiling::ProfileRequest request;
   request.entry = entry;
@@ -155,11 +170,19 @@ Settings read_settings(const Json& section, std::vector<std::string>& problems) 
   });
   reader.flag("profileOnSave", settings.profile_on_save);
   reader.number("saveTimeBudget", 0.01, kMostSeconds, settings.save_time_budget_seconds);
+  reader.number("saveTimeLimit", 1, kMostSeconds, settings.save_time_limit_seconds);
   reader.flag("tryBatchSizes", settings.try_batch_sizes);
   const Json none;
   const auto part = [&](const char* name) -> const Json& {
     return section.is_object() && section.contains(name) ? section[name] : none;
   };
+  const Reader run(part("run"), "ridgeline.run.", problems);
+  run.with("arguments", "a list of texts", [&](const Json& value) {
+    const auto arguments = texts_in(value);
+    settings.run_arguments = arguments.value_or(std::vector<std::string>{});
+    return arguments.has_value();
+  });
+  run.text("folder", settings.run_folder);
   const Reader hints(part("inlayHints"), "ridgeline.inlayHints.", problems);
   hints.flag("enabled", settings.inlay_hints);
   hints.number("threshold", 0, 1, settings.inlay_hint_threshold);

@@ -22,9 +22,13 @@ struct Settings {
   double time_budget_seconds = 10;
   double time_limit_seconds = 600;
   std::uint64_t memory_limit_bytes = 0;
+  std::vector<std::string> run_arguments;  ///< of a training script that is profiled as it is
+  std::string run_folder;                  ///< that it runs in; empty: that of the client which the script is in
   bool profile_on_save = true;
   /// Of a profile after a save: short, so that the figures are up to date when the user returns to them.
   double save_time_budget_seconds = 0.1;
+  /// Within which it ends, as profiling::ProfileRequest::finish_within_seconds has it.
+  double save_time_limit_seconds = 10;
   /// Whether the batch size that the user settles on is run in the background.
   bool try_batch_sizes = true;
   bool inlay_hints = true;
@@ -40,6 +44,9 @@ struct Settings {
 
 /// At most 16, each from 1 to the largest batch size; nothing when the value is anything else.
 std::optional<std::vector<int>> batch_sizes_in(const protocol::Json& value);
+
+/// At most 1024 texts without null bytes, such as the arguments of a program; nothing when the value is anything else.
+std::optional<std::vector<std::string>> texts_in(const protocol::Json& value);
 
 /// Reads the section; null: all defaults. A setting that is not valid keeps its default and adds a sentence to
 /// `problems`.

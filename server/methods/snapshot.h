@@ -28,6 +28,7 @@ struct Snapshot {
   std::shared_ptr<const Entry> failed{};           ///< whose failure is shown here; null: none
   std::shared_ptr<const LineView> failed_lines{};  ///< from the text that failed; null: it is the document's
   std::optional<source::Call> call{};              ///< at the position of the request
+  bool writes_entry_points = false;                ///< the client has the command ridgeline.writeEntryPoint
 
   const Figures* figures() const { return entry == nullptr ? nullptr : entry->figures.get(); }
   const FileFigures* file() const { return figures() == nullptr ? nullptr : figures()->file(document.path()); }

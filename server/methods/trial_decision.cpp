@@ -39,7 +39,7 @@ TrialDecision decide_trial(const TrialQuestion& question) {
   if (batch.measured.has_value() || batch.failed.has_value()) {
     return decision;
   }
-  if (!is_profiled_but_for_batch_size(*entry, question.text, *question.entry_point)) {
+  if (entry->is_stale() || !figures.differs_in_batch_size_only(entry->path, question.text)) {
     decision.kind = Kind::kRefused;
     decision.why = "batch size " + std::to_string(*size) + " is not tried: other code has changed since the profile";
     return decision;

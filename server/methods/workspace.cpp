@@ -17,6 +17,12 @@ bool is_python(const session::Document& document) {
   return !document.path().empty() && (document.language_id() == "python" || document.path().ends_with(".py"));
 }
 
+/// Commands that the client has itself, for lenses: {"commands": [...]} in its initializationOptions.
+bool has_command(const protocol::Json& options, const char* name) {
+  const auto commands = options.is_object() ? options.find("commands") : options.end();
+  return commands != options.end() && commands->is_array() && std::ranges::find(*commands, name) != commands->end();
+}
+
 /// The text of the file that ran, as the editor had it open; null: it had not.
 std::shared_ptr<const std::string> ran_text(const Entry& entry, const std::string& path) {
   const auto& sources = entry.failed->sources;
@@ -228,6 +234,7 @@ std::optional<Snapshot> Workspace::snapshot(SourceView& view, const std::shared_
   }
   const session::Document& document = view.document();
   Snapshot snapshot{document, view.facts(), settings_, session_.capabilities()};
+  snapshot.writes_entry_points = has_command(session_.client().options, "ridgeline.writeEntryPoint");
   snapshot.own = entries_.find(document.path());
   const std::string& entry = waiting->question.entry;
   snapshot.entry = entry.empty() ? entries_.for_file(document.path()) : entries_.find(entry);

@@ -8,6 +8,7 @@
 #include "analysis/prediction/answers.h"
 #include "profiling/kept_profiles.h"
 #include "profiling/source_text.h"
+#include "source/entry_point.h"
 #include "store/fingerprint.h"
 #include "store/profile_store.h"
 
@@ -42,6 +43,15 @@ std::vector<std::string> own_files(const analysis::Profile& profile) {
   return paths;
 }
 
+std::optional<source::Span> batch_size_literal_of(const MadeProfile& made) {
+  const auto entry = std::ranges::find(made.sources, made.profile.entry_path, &protocol::SourceText::path);
+  const auto tree = entry == made.sources.end() ? std::nullopt : source::SourceTree::parse(entry->text);
+  const auto entry_point = tree.has_value() ? source::find_entry_point(*tree) : std::nullopt;
+  return entry_point.has_value() && entry_point->batch_size.can_be_edited()
+             ? std::optional(entry_point->batch_size.literal)
+             : std::nullopt;
+}
+
 }  // namespace
 
 ProfileOutcome make_profile(worker::Finished finished, const ProfileRequest& request, const Target& target,
@@ -50,7 +60,10 @@ ProfileOutcome make_profile(worker::Finished finished, const ProfileRequest& req
   if (!analysed) {
     return std::move(analysed).error();
   }
-  ProfileRun& run = *analysed;
+  return keep_with_texts(std::move(*analysed), request, target);
+}
+
+MadeProfile keep_with_texts(ProfileRun run, const ProfileRequest& request, const Target& target) {
   MadeProfile made;
   for (const std::string& path : own_files(run.profile)) {
     const auto unsaved = std::ranges::find(request.overlay, path, &protocol::SourceText::path);
@@ -67,11 +80,13 @@ ProfileOutcome make_profile(worker::Finished finished, const ProfileRequest& req
   if (request.keep && request.overlay.empty()) {
     made.warning = keep_profile(run, request, target);
   }
-  if (run.profile.id.empty()) {
+  made.kept = !run.profile.id.empty();
+  if (!made.kept) {
     run.profile.id = store::new_profile_id();
   }
   made.profile = std::move(run.profile);
   made.outlook = std::move(run.outlook);
+  made.batch_size_literal = batch_size_literal_of(made);
   made.created_s = seconds_since_1970(std::chrono::system_clock::now());
   return made;
 }
@@ -89,6 +104,8 @@ std::optional<MadeProfile> load_profile(const ProfileRequest& request, const Tar
       made.sources.push_back({path, std::move(*text)});
     }
   }
+  made.kept = true;
+  made.batch_size_literal = batch_size_literal_of(made);
   return made;
 }
 

@@ -12,6 +12,7 @@
 #include "profiling/request.h"
 #include "profiling/run.h"
 #include "protocol/worker_messages.h"
+#include "source/text.h"
 
 namespace ridgeline::profiling {
 
@@ -23,6 +24,9 @@ struct MadeProfile {
   std::vector<std::string> changed;  ///< those that changed during the run
   std::string warning;               ///< of the store; mostly empty
   analysis::Outlook outlook;         ///< of the profile
+  bool kept = false;                 ///< in the store
+  /// The digits of the batch size in the entry file's text, as it ran; nothing: it is no number that can be edited.
+  std::optional<source::Span> batch_size_literal{};
 };
 
 using ProfileOutcome = base::Result<MadeProfile, RunFailure>;
@@ -31,6 +35,9 @@ using ProfileOutcome = base::Result<MadeProfile, RunFailure>;
 /// it has an id all the same. Reads files and writes the store; for a thread that may wait.
 ProfileOutcome make_profile(worker::Finished finished, const ProfileRequest& request, const Target& target,
                             const PlannedRun& plan);
+
+/// The same of a run that was analysed.
+MadeProfile keep_with_texts(ProfileRun run, const ProfileRequest& request, const Target& target);
 
 /// The stored profile that is up to date, if there is one, with the files' texts. Starts nothing; for a thread that may
 /// wait.

@@ -39,6 +39,8 @@ struct ProfileQueue::Job {
   Target target;
   std::shared_ptr<const MadeProfile> held;  ///< of a trial: what it adds to; null for a profile
   JobEvents events;
+  std::optional<ScriptRequest> script{};      ///< in place of `request`
+  std::unique_ptr<worker::Job> script_job{};  ///< while it runs
   State state = State::kWaiting;
   std::optional<FailureKind> ended_as{};  ///< kCancelled or kSuperseded while its run is being ended
   RemainingTime remaining{};
@@ -50,6 +52,12 @@ struct ProfileQueue::Job {
 
 namespace {
 
+RunFailure analysis_failed(const std::exception& error) {
+  return {protocol::failure_of(FailureKind::kInternalError, "analyse",
+                               std::string("The analysis failed: ") + error.what() + ". Please report it."),
+          ""};
+}
+
 /// Nothing that is thrown leaves the pool: a daemon that ends loses everyone's profiles.
 ProfileOutcome make_or_fail(worker::Finished finished, const ProfileRequest& request, const Target& target,
                             const PlannedRun& plan, const MadeProfile* held) {
@@ -57,9 +65,7 @@ ProfileOutcome make_or_fail(worker::Finished finished, const ProfileRequest& req
     return held == nullptr ? make_profile(std::move(finished), request, target, plan)
                            : make_trial(std::move(finished), request, target, plan, *held);
   } catch (const std::exception& error) {
-    return RunFailure{protocol::failure_of(FailureKind::kInternalError, "analyse",
-                                           std::string("The analysis failed: ") + error.what() + ". Please report it."),
-                      ""};
+    return analysis_failed(error);
   }
 }
 
@@ -70,6 +76,7 @@ ProfileQueue::ProfileQueue(asio::io_context& loop, asio::thread_pool& pool, work
 
 ProfileQueue::~ProfileQueue() {
   for (const auto& job : jobs_) {  // each holds the task that holds it
+    job->script_job.reset();
     job->go = nullptr;
     job->done = nullptr;
   }
@@ -92,17 +99,26 @@ base::Task<ProfileOutcome> ProfileQueue::try_batch_size(Ticket ticket, ProfileRe
   return outcome_of(std::move(job));
 }
 
+base::Task<ProfileOutcome> ProfileQueue::run_script(Ticket ticket, ScriptRequest request, Target target,
+                                                    JobEvents events) {
+  supersede([&](const Job& job) { return job.target.entry == target.entry || job.is_trial(); });
+  auto job = std::make_shared<Job>(Job{ticket, request.place, std::move(target), nullptr, std::move(events)});
+  job->script = std::move(request);
+  jobs_.push_back(job);
+  return outcome_of(std::move(job));
+}
+
 base::Task<ProfileOutcome> ProfileQueue::outcome_of(std::shared_ptr<Job> job) {
   // A task of its own: its end is reported at once when it is cancelled, also while something on the pool goes on.
   const auto begin = [this, job](std::function<void(ProfileOutcome)> done) {
     job->done = std::move(done);
-    base::start(loop_, run(job));
+    base::start(loop_, job->script.has_value() ? run_script(job) : run(job));
   };
   auto outcome = base::callback<ProfileOutcome>(begin);
   co_return co_await std::move(outcome);
 }
 
-base::Task<void> ProfileQueue::run(std::shared_ptr<Job> job) {
+base::Task<bool> ProfileQueue::has_turn(std::shared_ptr<Job> job) {
   const auto wait = [this, job](std::function<void(bool)> go) {
     job->go = std::move(go);
     asio::post(loop_, lifetime_.guard([this] { start_next(); }));
@@ -114,12 +130,19 @@ base::Task<void> ProfileQueue::run(std::shared_ptr<Job> job) {
   auto check = base::while_alive(lifetime_, job->events.may_run());
   const bool may_run = co_await std::move(check);
   if (job->state == Job::State::kEnded) {
-    co_return;
+    co_return false;
   }
   if (!may_run) {
     finish(*job, RunFailure{protocol::failure_of(FailureKind::kNotTrusted, "start",
                                                  "The code did not run: its project was replaced since you agreed."),
                             ""});
+  }
+  co_return may_run;
+}
+
+base::Task<void> ProfileQueue::run(std::shared_ptr<Job> job) {
+  auto turn = has_turn(job);
+  if (!co_await std::move(turn)) {
     co_return;
   }
   const auto ask_duration = [job] { return last_duration(job->request, job->target); };
@@ -154,6 +177,75 @@ base::Task<void> ProfileQueue::run(std::shared_ptr<Job> job) {
   auto analysis = base::while_alive(lifetime_, base::run_on(pool_, analyse));
   ProfileOutcome outcome = co_await std::move(analysis);
   finish(*job, std::move(outcome));
+}
+
+base::Task<void> ProfileQueue::run_script(std::shared_ptr<Job> job) {
+  auto turn = has_turn(job);
+  if (!co_await std::move(turn)) {
+    co_return;
+  }
+  const store::Moment began;
+  const auto plan = [job] { return plan_background_job(*job->script, job->target); };
+  auto planning = base::while_alive(lifetime_, base::run_on(pool_, plan));
+  const auto options = co_await std::move(planning);
+  if (job->state == Job::State::kEnded) {
+    co_return;
+  }
+  if (!options) {
+    finish(*job, options.error());
+    co_return;
+  }
+  job->state = Job::State::kRunning;
+  auto measurement = measure_script(job, *options);
+  const std::shared_ptr<worker::JobEnd> ended_job = co_await std::move(measurement);
+  job->script_job.reset();
+  if (job->ended_as.has_value()) {
+    finish(*job, ended(*job->ended_as));
+    co_return;
+  }
+  if (job->state == Job::State::kEnded) {
+    co_return;  // it could not be started
+  }
+  job->state = Job::State::kAnalysing;
+  job->events.progress({"analyse", 0.95, "Analysing"});
+  start_next();
+  const auto analyse = [job, ended_job, options, began]() -> ProfileOutcome {
+    try {
+      return make_script_profile(std::move(*ended_job), *options, job->target, began);
+    } catch (const std::exception& error) {
+      return analysis_failed(error);
+    }
+  };
+  auto analysis = base::while_alive(lifetime_, base::run_on(pool_, analyse));
+  ProfileOutcome outcome = co_await std::move(analysis);
+  finish(*job, std::move(outcome));
+}
+
+base::Task<std::shared_ptr<worker::JobEnd>> ProfileQueue::measure_script(std::shared_ptr<Job> job,
+                                                                         worker::JobOptions options) {
+  const auto begin = [this, job, &options](std::function<void(std::shared_ptr<worker::JobEnd>)> done) {
+    const auto end = [this, done](worker::JobEnd job_end) {
+      // Not from within the job's call: what follows destroys it.
+      const auto kept = std::make_shared<worker::JobEnd>(std::move(job_end));
+      asio::post(loop_, lifetime_.guard([done, kept] { done(kept); }));
+    };
+    const auto progress = [job](const protocol::Progress& step) {
+      if (!job->ended_as.has_value()) {
+        job->events.progress(step);
+      }
+    };
+    job->events.progress({"start", 0, "Starting the script"});
+    auto started = worker::Job::start(loop_, reaper_, options,
+                                      {[](const std::string& /*note*/) {}, end, progress, job->events.output});
+    if (started) {
+      job->script_job = std::move(*started);
+      return;
+    }
+    finish(*job, RunFailure{started.error(), ""});
+    asio::post(loop_, lifetime_.guard([done] { done(std::make_shared<worker::JobEnd>()); }));
+  };
+  auto ended_job = base::callback<std::shared_ptr<worker::JobEnd>>(begin);
+  co_return co_await std::move(ended_job);
 }
 
 base::Task<std::shared_ptr<worker::Finished>> ProfileQueue::measure(std::shared_ptr<Job> job, PlannedRun plan) {
@@ -192,7 +284,9 @@ void ProfileQueue::end(Ticket ticket, FailureKind kind) {
   }
   const std::shared_ptr<Job> job = *found;
   job->ended_as = kind;
-  if (job->state == Job::State::kRunning) {
+  if (job->script_job != nullptr) {
+    job->script_job->cancel();
+  } else if (job->state == Job::State::kRunning) {
     worker_->cancel();
   } else {
     finish(*job, ended(kind));

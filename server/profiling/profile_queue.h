@@ -9,12 +9,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/lifetime.h"
 #include "base/task.h"
 #include "profiling/made_profile.h"
 #include "profiling/request.h"
 #include "profiling/run.h"
+#include "profiling/script_run.h"
 #include "worker/worker.h"
 
 namespace ridgeline::profiling {
@@ -25,6 +27,7 @@ struct JobEvents {
   /// is started.
   std::function<base::Task<bool>()> may_run;
   std::function<void(const protocol::Progress&)> progress;
+  std::function<void(std::string_view)> output{};  ///< of a script: what it writes, as it comes
 };
 
 /// Lives on the loop; the analysis runs on the pool. A request for an entry that waits or runs replaces it: the latest
@@ -43,6 +46,8 @@ class ProfileQueue {
   Ticket new_ticket() { return ++last_ticket_; }
   /// Takes its place in the queue now; the task waits for its turn, runs, and analyses. What it replaces ends later.
   base::Task<ProfileOutcome> profile(Ticket ticket, ProfileRequest request, Target target, JobEvents events);
+  /// Runs a training script as it is, in the background, in the place of a profile.
+  base::Task<ProfileOutcome> run_script(Ticket ticket, ScriptRequest request, Target target, JobEvents events);
   /// A trial (profiling/trial.h) of a batch size: what it sees is added to `held`. It replaces the trials that wait or
   /// run, and no profile.
   base::Task<ProfileOutcome> try_batch_size(Ticket ticket, ProfileRequest request, Target target,
@@ -58,6 +63,10 @@ class ProfileQueue {
 
   base::Task<ProfileOutcome> outcome_of(std::shared_ptr<Job> job);
   base::Task<void> run(std::shared_ptr<Job> job);
+  base::Task<void> run_script(std::shared_ptr<Job> job);
+  /// Waits for the job's turn. False when it has ended: it may have been cancelled, or its code may not run.
+  base::Task<bool> has_turn(std::shared_ptr<Job> job);
+  base::Task<std::shared_ptr<worker::JobEnd>> measure_script(std::shared_ptr<Job> job, worker::JobOptions options);
   base::Task<std::shared_ptr<worker::Finished>> measure(std::shared_ptr<Job> job, PlannedRun plan);
   void supersede(const std::function<bool(const Job&)>& which);
   void end(Ticket ticket, protocol::FailureKind kind);

@@ -17,8 +17,9 @@ constexpr double kMostShown = 0.95;  // until the profile is there
 
 /// Runs of one entry that are of the same kind measure as much.
 std::string kind_of(const ProfileRequest& request) {
-  return fmt::format("{} s, batch sizes {}, checks {}", request.time_budget_seconds,
-                     fmt::join(request.batch_sizes, " "), fmt::join(request.check_sizes, " "));
+  return fmt::format("{} s, within {} s, batch sizes {}, checks {}", request.time_budget_seconds,
+                     request.finish_within_seconds, fmt::join(request.batch_sizes, " "),
+                     fmt::join(request.check_sizes, " "));
 }
 
 /// No more exact than it can be known.

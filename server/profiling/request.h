@@ -24,6 +24,9 @@ struct ProfileRequest {
   std::uint64_t memory_limit_bytes = 0;         ///< 0: what is available
   std::vector<protocol::SourceText> overlay{};  ///< what editors hold that is not saved: run instead of the files
   bool keep = true;                             ///< in the cache, unless there is an overlay
+  /// For a profile that must not take long: what does not fit is left out, and the profile says so. Where one iteration
+  /// takes longer, the run ends as "timeout", after at most twice this. 0: everything is measured.
+  double finish_within_seconds = 0;
 };
 
 /// What a request resolves to on this machine.
@@ -38,6 +41,7 @@ struct Target {
 /// A failure, with what the profiled process wrote last.
 struct RunFailure : protocol::Failure {
   std::string output;
+  std::string interpreter{};  ///< of the project, which has the module that was missing; mostly empty
 };
 
 /// Why the file cannot be an entry point, in a sentence; empty when it can.

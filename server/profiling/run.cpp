@@ -50,6 +50,7 @@ PlannedRun plan_run(const ProfileRequest& request, const Target& target) {
   plan.spec.device = request.device;
   plan.spec.time_budget_seconds = request.time_budget_seconds;
   plan.spec.overlay = request.overlay;
+  plan.spec.finish_within_seconds = request.finish_within_seconds;
   plan.limits.time = request.time_limit;
   const std::uint64_t limit = request.memory_limit_bytes;
   plan.spec.memory_limit_bytes =

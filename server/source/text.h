@@ -31,6 +31,22 @@ constexpr std::string_view slice(std::string_view text, Span span) {
   return text.substr(begin, std::max(span.end, begin) - begin);
 }
 
+/// Whether `now` is `before` with another decimal number, or the same one, in the place of `literal`.
+constexpr bool differ_in_number_only(std::string_view before, Span literal, std::string_view now) {
+  if (literal.begin > literal.end || literal.end > before.size()) {
+    return false;
+  }
+  const std::string_view head = before.substr(0, literal.begin);
+  const std::string_view tail = before.substr(literal.end);
+  if (now.size() <= head.size() + tail.size() || !now.starts_with(head) || !now.ends_with(tail)) {
+    return false;
+  }
+  const std::string_view number = now.substr(head.size(), now.size() - head.size() - tail.size());
+  const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
+  return is_digit(number.front()) &&
+         std::ranges::all_of(number, [&](char letter) { return letter == '_' || is_digit(letter); });
+}
+
 constexpr bool is_any_of(std::string_view name, std::initializer_list<std::string_view> names) {
   return std::ranges::find(names, name) != names.end();
 }

@@ -32,14 +32,6 @@ bool counts(const Content& content, Node loop) {
   return loop.is("while_statement") || is_any_of(called, {"range", "trange", "count"});
 }
 
-bool is_main_guard(const Content& content, Node statement) {
-  if (!statement.is("if_statement")) {
-    return false;
-  }
-  const std::string_view condition = content.text_of(without_parentheses(statement.field("condition")));
-  return condition.starts_with("__name__") || condition.ends_with("__name__");
-}
-
 /// The name of `expression_statement`'s only assignment, and its value.
 std::pair<Node, Node> plain_assignment(Node statement) {
   const std::vector<Node> parts = statement.is("expression_statement") ? statement.children() : std::vector<Node>();
@@ -395,6 +387,14 @@ class ScriptReader {
 };
 
 }  // namespace
+
+bool is_main_guard(const SourceTree::Content& content, Node statement) {
+  if (!statement.is("if_statement")) {
+    return false;
+  }
+  const std::string_view condition = content.text_of(without_parentheses(statement.field("condition")));
+  return condition.starts_with("__name__") || condition.ends_with("__name__");
+}
 
 std::optional<TrainingScript> read_training_script(const SourceTree::Content& content) {
   return ScriptReader(content).read();

@@ -63,6 +63,9 @@ struct TrainingScript {
 /// Nothing when the text neither trains nor defines a model. Pure; nothing of the text runs.
 std::optional<TrainingScript> read_training_script(const SourceTree::Content& content);
 
+/// Whether a statement is `if __name__ == "__main__":`, or the other way round.
+bool is_main_guard(const SourceTree::Content& content, Node statement);
+
 /// Whether a call constructs a model: of a class of the script, `from_pretrained` and the like, torchvision.
 bool constructs_model(const SourceTree::Content& content, const TrainingScript& script, Node call);
 

@@ -1,5 +1,6 @@
 #include "worker/job.h"
 
+#include <signal.h>
 #include <spawn.h>
 #include <unistd.h>
 
@@ -28,6 +29,10 @@ namespace {
 
 /// After the command's end, for what its processes wrote last. One that lives on is no longer waited for.
 constexpr std::chrono::seconds kPatience{5};
+/// For a script in the background to end, once its steps were timed and it was told to stop.
+constexpr std::chrono::seconds kStopGrace{10};
+/// Between SIGTERM and SIGKILL.
+constexpr std::chrono::milliseconds kTermGrace{100};
 constexpr std::size_t kMostClients = 1024;
 constexpr std::uint64_t kRecordingBytes = std::uint64_t{2} << 30U;
 constexpr std::size_t kReadBytes = std::size_t{1} << 18U;
@@ -36,30 +41,30 @@ protocol::Failure failure(FailureKind kind, const std::string& message) {
   return protocol::failure_of(kind, "start", message);
 }
 
-/// Ours with PYTHONPATH and RIDGELINE_JOB for the job's processes.
-std::vector<std::string> environment_for_job(const std::string& startup, const std::string& address) {
+std::string_view variable_name(std::string_view variable) { return variable.substr(0, variable.find('=')); }
+
+/// Ours and `added`, with PYTHONPATH and RIDGELINE_JOB for the job's processes.
+std::vector<std::string> environment_for_job(const std::vector<std::string>& added, const std::string& startup,
+                                             const std::string& address) {
+  std::vector<std::string> all = added;
+  for (char** one = environ; *one != nullptr; ++one) {
+    const auto replaces = [&](const std::string& other) { return variable_name(other) == variable_name(*one); };
+    if (std::ranges::none_of(added, replaces)) {
+      all.emplace_back(*one);
+    }
+  }
   std::vector<std::string> variables;
   std::string path = "PYTHONPATH=" + startup;
-  for (char** one = environ; *one != nullptr; ++one) {
-    const std::string_view variable = *one;
-    if (variable.starts_with("PYTHONPATH=")) {
-      path += ":" + std::string(variable.substr(variable.find('=') + 1));
-    } else if (!variable.starts_with("RIDGELINE_JOB=")) {
-      variables.emplace_back(variable);
+  for (std::string& variable : all) {
+    if (variable_name(variable) == "PYTHONPATH") {
+      path += ":" + variable.substr(variable.find('=') + 1);
+    } else if (variable_name(variable) != "RIDGELINE_JOB") {
+      variables.push_back(std::move(variable));
     }
   }
   variables.push_back(std::move(path));
   variables.push_back("RIDGELINE_JOB=" + address);
   return variables;
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  for (std::string& text : texts) {
-    pointers.push_back(text.data());
-  }
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 }  // namespace
@@ -71,10 +76,17 @@ Job::Job(asio::io_context& loop, Reaper& reaper, JobOptions options, Handlers ha
       handlers_(std::move(handlers)),
       builder_(reaper),
       acceptor_(loop),
-      patience_(loop) {}
+      patience_(loop),
+      end_timer_(loop) {}
 
 Job::~Job() {
   builder_.cancel();
+  if (options_.in_background && process_ != 0 && !status_.has_value()) {
+    signal_group(process_, SIGKILL);
+  }
+  if (output_ != nullptr) {
+    output_->close();
+  }
   std::error_code problem;
   if (!folder_.empty()) {
     std::filesystem::remove_all(folder_, problem);
@@ -124,7 +136,16 @@ base::Result<void, protocol::Failure> Job::listen() {
 
 base::Result<void, protocol::Failure> Job::spawn_command(const std::string& sources) {
   std::vector<std::string> variables =
-      environment_for_job(sources + "/profiler/runner/startup", acceptor_.local_endpoint().path());
+      environment_for_job(options_.variables, sources + "/profiler/runner/startup", acceptor_.local_endpoint().path());
+  if (options_.in_background) {
+    const auto started = spawn_in_background(variables);
+    if (!started) {
+      return started.error();
+    }
+    process_ = *started;
+    reaper_.watch(process_, lifetime_.guard([this](int status) { on_command_ended(status); }));
+    return {};
+  }
   std::vector<std::string> command = options_.command;
   pid_t child = 0;
   const int problem = ::posix_spawnp(&child, command.front().c_str(), nullptr, nullptr, pointers_to(command).data(),
@@ -136,6 +157,56 @@ base::Result<void, protocol::Failure> Job::spawn_command(const std::string& sour
   process_ = child;
   reaper_.watch(child, lifetime_.guard([this](int status) { on_command_ended(status); }));
   return {};
+}
+
+base::Result<pid_t, protocol::Failure> Job::spawn_in_background(const std::vector<std::string>& variables) {
+  auto [output_read, output_write] = pipe_pair();
+  if (output_read.get() < 0) {
+    return failure(FailureKind::kResources, "The daemon has no file descriptors left for the script.");
+  }
+  const auto started = spawn({options_.command,
+                              options_.folder,
+                              {{output_write.get(), STDOUT_FILENO}, {output_write.get(), STDERR_FILENO}},
+                              variables});
+  if (!started) {
+    return failure(FailureKind::kEntryUnreadable,
+                   "Cannot run " + options_.command.front() + ": " + started.error().message() + ".");
+  }
+  output_ = std::make_shared<OutputCapture>(loop_, std::move(output_read));
+  output_->start(handlers_.output);
+  return *started;
+}
+
+void Job::report(const char* stage, double fraction, const std::string& message) const {
+  if (handlers_.progress) {
+    handlers_.progress({stage, fraction, message});
+  }
+}
+
+void Job::cancel() {
+  if (!options_.in_background || status_.has_value()) {
+    return;
+  }
+  cancelled_ = true;
+  signal_group(process_, SIGTERM);
+  end_timer_.expires_after(kTermGrace);
+  end_timer_.async_wait(lifetime_.guard([this](const boost::system::error_code& error) {
+    if (!error && !status_.has_value()) {
+      signal_group(process_, SIGKILL);
+    }
+  }));
+}
+
+void Job::expect_end() {
+  if (!options_.in_background || !options_.spec.stop || status_.has_value()) {
+    return;
+  }
+  end_timer_.expires_after(kStopGrace);
+  end_timer_.async_wait(lifetime_.guard([this](const boost::system::error_code& error) {
+    if (!error) {
+      cancel();
+    }
+  }));
 }
 
 void Job::accept() {
@@ -169,6 +240,9 @@ void Job::handle_bytes(Client& client, std::string_view bytes) {
   if (client.inbox != nullptr) {
     if (auto problem = client.inbox->feed(bytes)) {
       refuse(client, std::move(*problem));
+    } else if (!client.has_recording && !client.inbox->batches().empty()) {
+      client.has_recording = true;
+      report("time", 0.5, "Timing training steps");
     }
     return;
   }
@@ -208,6 +282,7 @@ void Job::on_joined(Client& client) {
 void Job::build_for(Client& client) {
   const protocol::WorkerEnvironment& environment = client.joined->environment;
   handlers_.note("building the agent for torch " + environment.torch + ", once");
+  report("build", 0, "Building the agent for torch " + environment.torch + ", once");
   const std::string path = agent_path(options_.cache, environment);
   const auto built = lifetime_.guard([this, path](const std::optional<protocol::Failure>& problem) {
     for (Client* one : std::exchange(waiting_, {})) {
@@ -230,6 +305,7 @@ void Job::answer(Client& client) {
       kRecordingBytes, [](const protocol::Progress&) {}, [](const protocol::SizesAsked&) {});
   boost::system::error_code gone;
   const std::string path = agent_path(options_.cache, client.joined->environment);
+  report("load", 0.1, "Waiting for training steps");
   asio::write(client.socket, asio::buffer(protocol::encode_message(protocol::join_message(path, options_.spec))), gone);
 }
 
@@ -244,12 +320,24 @@ void Job::close(Client& client) {
     client.open = false;
     boost::system::error_code ignored;
     client.socket.close(ignored);
+    if (client.inbox != nullptr && client.inbox->has_final_result() && std::ranges::none_of(clients_, &Client::open)) {
+      expect_end();
+    }
     end_when_quiet();
   }
 }
 
 void Job::on_command_ended(int status) {
   status_ = status;
+  end_timer_.cancel();
+  if (options_.in_background) {
+    signal_group(process_, SIGKILL);  // what it left behind
+  }
+  for (Client& client : clients_) {
+    if (cancelled_) {
+      close(client);
+    }
+  }
   patience_.expires_after(kPatience);
   patience_.async_wait(lifetime_.guard([this](const boost::system::error_code& error) {
     if (!error) {
@@ -269,7 +357,7 @@ void Job::end_when_quiet() {
   patience_.cancel();
   boost::system::error_code ignored;
   acceptor_.close(ignored);
-  JobEnd end{*status_, {}, false};
+  JobEnd end{*status_, {}, false, output_ == nullptr ? "" : output_->tail()};
   for (Client& client : clients_) {
     if (client.joined.has_value()) {
       end.joined = true;

@@ -1,8 +1,8 @@
 // A command of the user's, and those of its processes that train: they are recorded as they run.
 //
 // Each Python process of the command runs profiler/runner/startup/sitecustomize.py, by PYTHONPATH. Once it has imported
-// torch it connects to a socket of the job, and sends what a run sends. The command itself is the user's: its terminal,
-// working folder, standard streams and signals are those that we were started with.
+// torch it connects to a socket of the job, and sends what a run sends. In the foreground the command itself is the
+// user's: its terminal, working folder, standard streams and signals are those that we were started with.
 #pragma once
 
 #include <sys/types.h>
@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "base/result.h"
 #include "protocol/worker_messages.h"
 #include "worker/agent_build.h"
+#include "worker/output_capture.h"
 #include "worker/process.h"
 #include "worker/run.h"
 #include "worker/run_inbox.h"
@@ -32,6 +34,10 @@ struct JobOptions {
   std::vector<std::string> command;
   std::string cache;  ///< cache_folder()
   protocol::JobSpec spec;
+  /// In a process group of its own, which ends with the command, and with the job: without a terminal or an input.
+  bool in_background = false;
+  std::string folder{};                  ///< in the background: the working folder; empty: ours
+  std::vector<std::string> variables{};  ///< "NAME=value", added to our environment
 };
 
 /// A process of the job that trained, or said why nothing is known of it.
@@ -44,14 +50,17 @@ struct JobEnd {
   int status = 0;                     ///< of the command, as from wait(2)
   std::vector<JobProcess> processes;  ///< by rank
   bool joined = false;                ///< whether any process imported torch
+  std::string output{};               ///< in the background: the end of what the command wrote
 };
 
-/// Lives on the loop; no call blocks. Destroying it leaves the command alone.
+/// Lives on the loop; no call blocks. Destroying it leaves a command in the foreground alone.
 class Job {
  public:
   struct Handlers {
-    std::function<void(const std::string& message)> note;  ///< for the user, now and then
-    std::function<void(JobEnd)> end;                       ///< the last call; the job may be destroyed afterwards
+    std::function<void(const std::string& message)> note;       ///< for the user, now and then
+    std::function<void(JobEnd)> end;                            ///< the last call; the job may be destroyed afterwards
+    std::function<void(const protocol::Progress&)> progress{};  ///< in the background
+    std::function<void(std::string_view)> output{};             ///< in the background: what the command wrote
   };
 
   static base::Result<std::unique_ptr<Job>, protocol::Failure> start(boost::asio::io_context& loop, Reaper& reaper,
@@ -62,6 +71,8 @@ class Job {
 
   /// Of the command.
   pid_t process() const { return process_; }
+  /// In the background: ends the command and all processes of its group. `end` follows within 200 ms.
+  void cancel();
 
  private:
   using Socket = boost::asio::local::stream_protocol::socket;
@@ -74,11 +85,16 @@ class Job {
     std::unique_ptr<RunInbox> inbox;  ///< once it was answered
     std::optional<protocol::Failure> failure;
     bool open = true;
+    bool has_recording = false;
   };
 
   Job(boost::asio::io_context& loop, Reaper& reaper, JobOptions options, Handlers handlers);
   base::Result<void, protocol::Failure> listen();
   base::Result<void, protocol::Failure> spawn_command(const std::string& sources);
+  base::Result<pid_t, protocol::Failure> spawn_in_background(const std::vector<std::string>& variables);
+  void report(const char* stage, double fraction, const std::string& message) const;
+  /// The script has been stopped once its steps were timed: it is not waited for forever.
+  void expect_end();
   void accept();
   void read(Client& client);
   void handle_bytes(Client& client, std::string_view bytes);
@@ -100,10 +116,13 @@ class Job {
   std::string folder_;  ///< of the socket
   boost::asio::local::stream_protocol::acceptor acceptor_;
   boost::asio::steady_timer patience_;
+  boost::asio::steady_timer end_timer_;  ///< until a command that should have ended is ended
+  std::shared_ptr<OutputCapture> output_;
   std::list<Client> clients_;
   std::vector<Client*> waiting_;  ///< for the agent that is being built
   pid_t process_ = 0;
   std::optional<int> status_;
+  bool cancelled_ = false;
   base::Lifetime lifetime_;
 };
 

@@ -29,6 +29,9 @@ bool OutputCapture::take() {
   boost::system::error_code error;
   const std::size_t count = stream_.read_some(boost::asio::buffer(chunk_), error);
   text_.append(chunk_.data(), count);
+  if (on_text_ && count > 0) {
+    on_text_({chunk_.data(), count});
+  }
   if (text_.size() > 2 * kKeptBytes) {
     text_.erase(0, text_.size() - kKeptBytes);
   }
@@ -40,6 +43,9 @@ std::string OutputCapture::tail() {
   for (std::size_t taken = 0; !error && taken < 8 * kKeptBytes;) {
     const std::size_t count = stream_.read_some(boost::asio::buffer(chunk_), error);
     text_.append(chunk_.data(), count);
+    if (on_text_ && count > 0) {
+      on_text_({chunk_.data(), count});
+    }
     taken += count;
   }
   return text_.size() > kKeptBytes ? text_.substr(text_.size() - kKeptBytes) : text_;

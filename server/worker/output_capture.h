@@ -5,8 +5,11 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "worker/process.h"
 
@@ -18,10 +21,17 @@ class OutputCapture : public std::enable_shared_from_this<OutputCapture> {
   /// `end` is the reading end of a pipe.
   OutputCapture(boost::asio::io_context& loop, Descriptor end);
 
-  void start() { read(); }
+  /// `on_text`: called with what was written, as it comes.
+  void start(std::function<void(std::string_view)> on_text = {}) {
+    on_text_ = std::move(on_text);
+    read();
+  }
   /// The last 64 KiB, with what still sits in the pipe.
   std::string tail();
-  void close() { stream_.close(); }
+  void close() {
+    on_text_ = nullptr;
+    stream_.close();
+  }
 
  private:
   void read();
@@ -31,6 +41,7 @@ class OutputCapture : public std::enable_shared_from_this<OutputCapture> {
   boost::asio::posix::stream_descriptor stream_;
   std::array<char, 16384> chunk_{};
   std::string text_;
+  std::function<void(std::string_view)> on_text_;
 };
 
 }  // namespace ridgeline::worker

@@ -29,8 +29,8 @@ std::optional<rlimit>& first_descriptor_limit() {
 }
 
 /// Between fork and exec: only async-signal-safe calls. Never returns.
-[[noreturn]] void become(const SpawnOptions& options, char* const* arguments, int report, int null, pid_t parent,
-                         const rlimit* descriptors) {
+[[noreturn]] void become(const SpawnOptions& options, char* const* arguments, char* const* environment, int report,
+                         int null, pid_t parent, const rlimit* descriptors) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) {
@@ -69,7 +69,7 @@ std::optional<rlimit>& first_descriptor_limit() {
     ::dup2(moved[i], options.descriptors[i].second);
   }
   if (options.folder.empty() || ::chdir(options.folder.c_str()) == 0) {
-    ::execvp(arguments[0], arguments);
+    ::execvpe(arguments[0], arguments, environment);
   }
   const int problem = errno;
   [[maybe_unused]] const ssize_t written = ::write(moved_report, &problem, sizeof(problem));
@@ -77,6 +77,15 @@ std::optional<rlimit>& first_descriptor_limit() {
 }
 
 }  // namespace
+
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) {
+    pointers.push_back(const_cast<char*>(text.c_str()));  // NOLINT(cppcoreguidelines-pro-type-const-cast): exec
+  }
+  pointers.push_back(nullptr);
+  return pointers;
+}
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   if (this != &other) {
@@ -122,11 +131,8 @@ void raise_descriptor_limit() {
 }
 
 base::Result<pid_t> spawn(const SpawnOptions& options) {
-  std::vector<char*> arguments;
-  for (const std::string& argument : options.arguments) {
-    arguments.push_back(const_cast<char*>(argument.c_str()));  // NOLINT(cppcoreguidelines-pro-type-const-cast): exec
-  }
-  arguments.push_back(nullptr);
+  const std::vector<char*> arguments = pointers_to(options.arguments);
+  const std::vector<char*> variables = pointers_to(options.environment);
   auto [problem_read, problem_write] = pipe_pair();
   const Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   const pid_t parent = ::getpid();
@@ -136,7 +142,8 @@ base::Result<pid_t> spawn(const SpawnOptions& options) {
     return base::error(base::with_errno("cannot start a process"));
   }
   if (child == 0) {
-    become(options, arguments.data(), problem_write.get(), null.get(), parent, descriptors);
+    become(options, arguments.data(), options.environment.empty() ? environ : variables.data(), problem_write.get(),
+           null.get(), parent, descriptors);
   }
   ::setpgid(child, child);
   problem_write.reset();

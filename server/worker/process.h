@@ -39,11 +39,15 @@ struct SpawnOptions {
   std::vector<std::string> arguments;            ///< [0] is the program, looked up on PATH
   std::string folder;                            ///< working directory; empty: ours
   std::vector<std::pair<int, int>> descriptors;  ///< (ours, theirs); 0, 1, 2: else /dev/null; the rest is closed
+  std::vector<std::string> environment{};        ///< "NAME=value"; empty: ours
 };
 
 /// Lets this process have as many descriptors as it may. What spawn() starts gets the limit that we were started with.
 /// Call before other threads run.
 void raise_descriptor_limit();
+
+/// The texts as exec takes them, which does not change them: with a null at the end.
+std::vector<char*> pointers_to(const std::vector<std::string>& texts);
 
 /// Starts the program in a process group of its own. It gets SIGKILL when the calling thread ends: call it from the
 /// thread that lives as long as the daemon.

@@ -25,6 +25,8 @@ constexpr milliseconds kTermGrace{100};
 constexpr milliseconds kKillGrace{80};
 /// Of what is left of the time limit, what timing chosen batch sizes may take.
 constexpr double kShareOfLimit = 0.5;
+/// Times the time that a run is to end within.
+constexpr double kMostOfFinish = 2;
 /// CHANNEL_LOST of profiler/runner/ridgeline_runner/session.py.
 constexpr int kChannelLost = 71;
 
@@ -52,11 +54,15 @@ Run::Run(asio::io_context& loop, int id, RunRequest request, Handlers handlers)
       kill_timer_(loop),
       watch_timer_(loop),
       answer_timer_(loop) {
-  limit_timer_.expires_after(request_.limits.time);
-  limit_timer_.async_wait(lifetime_.guard([this](const auto& error) {
+  end_after(request_.limits.time, " Raise --time-limit if it needs longer.");
+}
+
+void Run::end_after(std::chrono::milliseconds time, const std::string& advice) {
+  limit_timer_.expires_after(time);
+  limit_timer_.async_wait(lifetime_.guard([this, time, advice](const auto& error) {
     if (!error) {
-      fail(FailureKind::kTimeout, "The profile was stopped after " + seconds_text(request_.limits.time) +
-                                      ", while it did this: " + doing_ + ". Raise --time-limit if it needs longer.");
+      fail(FailureKind::kTimeout,
+           "The profile was stopped after " + seconds_text(time) + ", while it did this: " + doing_ + "." + advice);
     }
   }));
 }
@@ -124,6 +130,11 @@ void Run::started(pid_t process, pid_t parent) {
   if (failure_.has_value()) {
     end_process();
   } else {
+    if (const double seconds = request_.spec->finish_within_seconds; seconds > 0) {
+      // The runner ends by itself, unless one iteration takes longer.
+      const milliseconds time(static_cast<std::int64_t>(1000 * kMostOfFinish * seconds));
+      end_after(std::min(time, request_.limits.time), "");
+    }
     state_ = Alive{RunWatch(parent)};
     watch_process();
   }

@@ -103,6 +103,8 @@ class Run {
   /// stage, the failure gets that of the last progress.
   void fail(protocol::Failure failure);
 
+  /// In place of the limit before. `advice` follows the message of the failure.
+  void end_after(std::chrono::milliseconds time, const std::string& advice);
   void report(const protocol::Progress& progress);
   void set_environment(const protocol::WorkerEnvironment& environment) { environment_ = environment; }
   /// Posts fail() with kCancelled: the caller may be the run's own handler, in the middle of a step.

@@ -406,7 +406,7 @@ def test_a_wrong_command_line(tmp_path: Path) -> None:
     script = write(tmp_path, "open('ran', 'w')")
     for arguments, expected in [
         ((), "name a training script"),
-        (("missing.py",), "there is no file missing.py"),
+        (("missing.py",), "There is no file missing.py"),
         (("--format", "json", str(script)), "--output"),
         (("--", "no-such-command"), "no-such-command"),
     ]:

@@ -21,6 +21,7 @@ import torch
 from ridgeline_runner import timing, warm
 from ridgeline_runner.batch_sizes import candidates
 from ridgeline_runner.channel import ChannelClosed
+from ridgeline_runner.deadline import Deadline
 from ridgeline_runner.devices import Device
 from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.failure import Failure, is_out_of_memory
@@ -68,6 +69,23 @@ def test_warm_after_two_when_the_step_has_run_at_another_batch_size(times: list[
 def test_a_slow_step_is_warm_soon(first: bool, runs: int) -> None:
     step = TrainingStep(None, time.sleep, Device())  # type: ignore[arg-type]
     assert len(step.warm_up((0.26,), first=first)) == runs
+
+
+def test_a_warm_up_ends_early_where_the_run_has_no_time_for_what_follows() -> None:
+    step = TrainingStep(None, time.sleep, Device())  # type: ignore[arg-type]
+    assert len(step.warm_up((0.1,), first=True, run_deadline=Deadline(0.3))) == 1
+    assert len(step.warm_up((0.01,), first=True, run_deadline=Deadline(60))) > 1
+
+
+def test_what_a_deadline_leaves_out_is_named_once() -> None:
+    deadline = Deadline(10)
+    assert deadline.allows(9) and not deadline.allows(10) and deadline.warning() == ""
+    for what in ("batch sizes other than 8", "how often each line runs", "batch sizes other than 8"):
+        deadline.leave_out(what)
+    assert deadline.warning() == (
+        "To end within 10 s, this profile leaves out batch sizes other than 8; how often each line runs."
+    )
+    assert Deadline().allows(1e9) and Deadline(0).allows(1e9)
 
 
 @pytest.mark.parametrize(("seconds", "count"), [(0.01, 30), (0.1, 10), (0.249, 5), (0.5, 2), (3.0, 2)])

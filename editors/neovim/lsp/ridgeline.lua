@@ -3,6 +3,7 @@
 return {
   cmd = require("ridgeline.program").start,
   filetypes = { "python" },
+  init_options = { commands = { "ridgeline.writeEntryPoint" } },
   root_markers = { "pyproject.toml", "setup.py", "setup.cfg", ".git" },
   -- The plugin shows the same figures itself: Neovim 0.11 does not draw hints anew while the text stays the same.
   settings = { ridgeline = { inlayHints = { enabled = false } } },
@@ -12,6 +13,7 @@ return {
   on_exit = function(...) require("ridgeline.session").exited(...) end,
   handlers = {
     ["window/showMessage"] = function(_, message) require("ridgeline.session").server_message(message) end,
+    ["ridgeline/output"] = function(_, written) require("ridgeline.session").script_wrote(written) end,
     ["ridgeline/profileChanged"] = function(_, changed) require("ridgeline.session").changed(changed) end,
   },
 }

@@ -211,5 +211,5 @@ export class BatchSize implements vscode.Disposable {
 function answerOf(batches: Batch[], question: Question): Batch | undefined {
   if ('batchSize' in question) return batches.find(({ batchSize }) => batchSize === question.batchSize);
   if ('samplesPerSecond' in question) return batches.find((batch) => (batch.samplesPerSecond?.value ?? 0) >= question.samplesPerSecond);
-  return batches.filter(({ peakBytes }) => peakBytes !== null && peakBytes.value <= question.bytes).at(-1);
+  return batches.filter(({ peakBytes }) => peakBytes !== null && peakBytes.value <= question.peakBytes).at(-1);
 }

@@ -24,6 +24,8 @@ export type DaemonState = 'starting' | 'running' | 'stopped';
 /** Owns the language client; a restart, by itself or by hand, keeps the listeners. */
 export class Daemon implements vscode.Disposable {
   readonly log = vscode.window.createOutputChannel('Ridgeline', { log: true });
+  /** What the scripts write that are profiled. */
+  readonly output = vscode.window.createOutputChannel('Ridgeline: Script');
   private readonly stateChanged = new vscode.EventEmitter<DaemonState>();
   private readonly listeners: ((client: LanguageClient) => void)[] = [];
   readonly onState = this.stateChanged.event;
@@ -119,7 +121,7 @@ export class Daemon implements vscode.Disposable {
     return {
       documentSelector: [{ scheme: 'file', language: 'python' }],
       synchronize: { configurationSection: 'ridgeline' },
-      initializationOptions: { pathMaps, ...trust },
+      initializationOptions: { pathMaps, ...trust, commands: ['ridgeline.writeEntryPoint'] },
       outputChannel: this.log,
       middleware: this.middleware,
       errorHandler: {

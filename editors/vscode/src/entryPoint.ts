@@ -13,9 +13,9 @@ interface ModelClass {
 
 const fileLimit = 2000;
 
-/** `template` has the placeholders {name} and {module}, of the class. */
-export async function writeEntryPoint(daemon: Daemon, template: vscode.Uri): Promise<void> {
-  const script = vscode.window.activeTextEditor?.document;
+/** `template` has the placeholders {name} and {module}, of the class. Without `from`: the file in the editor. */
+export async function writeEntryPoint(daemon: Daemon, template: vscode.Uri, from?: vscode.Uri): Promise<void> {
+  const script = from === undefined ? vscode.window.activeTextEditor?.document : await vscode.workspace.openTextDocument(from);
   if (script?.languageId === 'python') {
     const written = await daemon.request('ridgeline/entryPoint', { textDocument: { uri: script.uri.toString() } }).catch(() => undefined);
     if (written !== undefined) return createFile(vscode.Uri.joinPath(script.uri, '..', written.fileName), written.text);

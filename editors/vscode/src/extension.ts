@@ -36,8 +36,10 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       },
       // The commands of the daemon's lenses; the palette's commands for the same have their own names.
       executeCommand: (command, args: unknown[], next) => {
+        const file = typeof args[0] === 'string' ? vscode.Uri.parse(args[0]) : undefined;
+        if (command === 'ridgeline.run') return profiling.runScript(file, args[1] === undefined ? undefined : Object(args[1]));
         if (command !== 'ridgeline.profile') return next(command, args);
-        return profiling.profile(typeof args[0] === 'string' ? vscode.Uri.parse(args[0]) : undefined, Object(args[1]));
+        return profiling.profile(file, Object(args[1]));
       },
       workspace: {
         configuration: async (params, token, next) => {
@@ -78,6 +80,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       if (change.affectsConfiguration('ridgeline.server')) void own.start();
     }),
     command('profileFile', (entry) => profiling.profile(entry instanceof vscode.Uri ? entry : undefined)),
+    command('profileScript', (script) => profiling.runScript(script instanceof vscode.Uri ? script : undefined)),
     command('cancelProfile', () => profiling.cancel()),
     command('showView', () => vscode.commands.executeCommand('ridgeline.view.focus')),
     command('showReport', () => profiles.entry && vscode.commands.executeCommand('ridgeline.openReport', profiles.entry.toString())),
@@ -86,7 +89,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     command('showLog', () => own.log.show()),
     command('restart', () => own.start()),
     command('undoBatchSize', () => batchSize.undo()),
-    command('writeEntryPoint', () => writeEntryPoint(own, vscode.Uri.joinPath(context.extensionUri, 'media/entry_point.py.txt'))),
+    command('writeEntryPoint', (script) => writeEntryPoint(own, vscode.Uri.joinPath(context.extensionUri, 'media/entry_point.py.txt'), typeof script === 'string' ? vscode.Uri.parse(script) : undefined)),
     command('importTrace', (trace) => reports.import(trace instanceof vscode.Uri ? trace : undefined)),
     command('toggleProfileOnSave', () => toggle('profileOnSave', 'Profile on save is')),
     command('toggleInlayHints', () => toggle('inlayHints.enabled', 'Hints at the ends of the lines are')),

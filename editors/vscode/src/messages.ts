@@ -2,7 +2,7 @@
 import type { Batch, Breakdown, CostRow, Failure, Place, Summary } from './protocol';
 
 /** What to predict a batch size for. */
-export type Question = { batchSize: number } | { samplesPerSecond: number } | { bytes: number };
+export type Question = { batchSize: number } | { samplesPerSecond: number } | { peakBytes: number };
 
 /** What the models predict for one batch size. */
 export interface CurvePoint {
@@ -36,6 +36,13 @@ export interface Costs {
   moduleTypes: Cost[];
 }
 
+/** A training script with a batch size of its own; `place` is where that is, or else the script's first line. */
+export interface Script {
+  file: string;
+  place: Place;
+  isFound: boolean;
+}
+
 /** All that the view shows. */
 export interface ViewState {
   daemon: 'starting' | 'running' | 'stopped';
@@ -53,6 +60,8 @@ export interface ViewState {
   breakdown: Breakdown | null;
   path: { node: string; name: string }[];
   failure: Failure | null;
+  /** Which the entry point was written from; null: from none that is known. */
+  script: Script | null;
   /** The batch size in the code or, while one is being chosen, that one; null when it is the profiled one. */
   preview: Batch | null;
   /** Whether the code has the batch size that is shown; not while another is being chosen. */

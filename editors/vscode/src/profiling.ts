@@ -3,6 +3,7 @@ import * as vscode from 'vscode';
 import { LSPErrorCodes, ResponseError } from 'vscode-languageclient/node';
 import type { Daemon } from './daemon';
 import { pythonExtension } from './interpreter';
+import { type Launch, launchOf } from './launch';
 import { activeNotebook, explainNotebook } from './notebook';
 import { showError, showInformation, showWarning } from './notify';
 import type { Profiles } from './profiles';
@@ -12,8 +13,13 @@ import { showTraceback } from './traceback';
 /** The kinds of failure that another interpreter may mend: docs/user/errors.md. */
 const aboutInterpreter = new Set(['import-error', 'interpreter', 'no-torch', 'python-unsupported', 'torch-unsupported']);
 
+const useOwn = "Use the Project's Interpreter";
+const showOutput = 'Show Output';
+
 export class Profiling {
-  constructor(private readonly daemon: Daemon, private readonly profiles: Profiles) {}
+  constructor(private readonly daemon: Daemon, private readonly profiles: Profiles) {
+    daemon.listen('ridgeline/output', ({ text }) => daemon.output.append(text));
+  }
 
   /** Profiles an entry; without one, that of the file in the active editor. */
   async profile(entry?: vscode.Uri, options: object = {}): Promise<void> {
@@ -24,17 +30,35 @@ export class Profiling {
       void showInformation('Open the Python file with your providers, then profile it.');
       return;
     }
-    if (!vscode.workspace.isTrusted) {
-      const choice = await showWarning(
-        'Profiling runs the code of this workspace, which is not trusted.', 'Manage Workspace Trust');
-      if (choice !== undefined) await vscode.commands.executeCommand('workbench.trust.manage');
-      return;
-    }
+    if (!(await mayRun())) return;
     this.profiles.select(file);
     try {
       await this.daemon.request('ridgeline/profile', { ...options, textDocument: { uri: file.toString() } });
     } catch (error) {
-      await this.report(error);
+      await this.report(error, file);
+    }
+  }
+
+  /** Runs a training script as it is, and profiles some of its steps; without one, that in the active editor. */
+  async runScript(script?: vscode.Uri, launch?: Launch): Promise<void> {
+    const file = script ?? vscode.window.activeTextEditor?.document.uri;
+    if (file?.scheme !== 'file' || !file.path.endsWith('.py')) {
+      void showInformation('Open the training script, then profile it.');
+      return;
+    }
+    if (!(await mayRun())) return;
+    const options = launch ?? (await launchOf(file));
+    if (options === undefined) return;
+    // What runs is what is on the disk, as with a debugger.
+    for (const document of vscode.workspace.textDocuments) {
+      if (document.isDirty && document.languageId === 'python' && document.uri.scheme === 'file') await document.save();
+    }
+    this.profiles.select(file);
+    this.daemon.output.clear();
+    try {
+      await this.daemon.request('ridgeline/run', { ...options, textDocument: { uri: file.toString() } });
+    } catch (error) {
+      await this.report(error, file, options);
     }
   }
 
@@ -48,22 +72,43 @@ export class Profiling {
     return file?.languageId === 'python' ? this.profiles.entryOf(file.uri) : this.profiles.entry;
   }
 
-  private async report(error: unknown): Promise<void> {
+  /** `launch`: of a script that was run as it is. */
+  private async report(error: unknown, file: vscode.Uri, launch?: Launch): Promise<void> {
     if (!(error instanceof ResponseError) || error.code === LSPErrorCodes.RequestCancelled) return;
     const failure = error.data as Failure | undefined;
     // The user refused to run the code, or requested another profile.
     if (failure?.kind === 'not-trusted' || failure?.kind === 'superseded') return;
     const select = vscode.extensions.getExtension(pythonExtension) === undefined ? 'Open Setting' : 'Select Interpreter';
-    const offers = failure?.kind === 'provider-missing' ? ['Write Entry Point']
-      : failure && aboutInterpreter.has(failure.kind) ? [select, 'Show Traceback']
+    const ownInterpreter = failure?.interpreter ? [useOwn] : [];
+    const offers = failure?.kind === 'provider-missing' ? ['Write Entry Point', 'Profile as Script']
+      : failure && aboutInterpreter.has(failure.kind) ? [...ownInterpreter, select, 'Show Traceback']
       : failure ? ['Show Traceback'] : [];
-    const choice = await showError(`Ridgeline: ${error.message}`, ...offers, 'Show Log');
-    if (choice === 'Write Entry Point') await vscode.commands.executeCommand('ridgeline.writeEntryPoint');
+    const choice = await showError(`Ridgeline: ${error.message}`, ...offers, launch === undefined ? 'Show Log' : showOutput);
+    if (choice === useOwn && failure) {
+      await vscode.workspace.getConfiguration('ridgeline', file).update('python', failure.interpreter, settingsOf(file));
+      await (launch === undefined ? this.profile(file) : this.runScript(file, launch));
+    }
+    if (choice === showOutput) this.daemon.output.show();
+    if (choice === 'Write Entry Point') await vscode.commands.executeCommand('ridgeline.writeEntryPoint', file.toString());
+    if (choice === 'Profile as Script') await this.runScript(file);
     if (choice === 'Select Interpreter') await vscode.commands.executeCommand('python.setInterpreter');
     if (choice === 'Open Setting') await openSetting('ridgeline.python');
     if (choice === 'Show Traceback' && failure) await showTraceback(failure);
     if (choice === 'Show Log') this.daemon.log.show();
   }
+}
+
+async function mayRun(): Promise<boolean> {
+  if (vscode.workspace.isTrusted) return true;
+  const choice = await showWarning('Profiling runs the code of this workspace, which is not trusted.', 'Manage Workspace Trust');
+  if (choice !== undefined) await vscode.commands.executeCommand('workbench.trust.manage');
+  return false;
+}
+
+/** The project's, where the file is in one: its interpreter is not that of other projects. */
+function settingsOf(file: vscode.Uri): vscode.ConfigurationTarget {
+  if (vscode.workspace.getWorkspaceFolder(file) === undefined) return vscode.ConfigurationTarget.Global;
+  return vscode.workspace.workspaceFile === undefined ? vscode.ConfigurationTarget.Workspace : vscode.ConfigurationTarget.WorkspaceFolder;
 }
 
 /** In a window on another machine, a setting that depends on the machine is not among those of the user. */

@@ -54,7 +54,7 @@ function appearanceOf(daemon: Daemon, { state, progress, summary }: Profiles): A
   const stale = summary.stale ? ' (stale)' : '';
   const trial = state?.trial == null ? '' : ` In the background: ${state.trial.message}.`;
   return {
-    text: `$(pulse) ${summary.uncertain ? '≈ ' : ''}${rate(summary.samplesPerSecond)} samples/s${stale}${state?.trial?.running ? ` · trying ${state.trial.batchSize}` : ''}`,
+    text: `$(pulse) ${summary.uncertainty !== '' ? '≈ ' : ''}${rate(summary.samplesPerSecond)} samples/s${stale}${state?.trial?.running ? ` · trying ${state.trial.batchSize}` : ''}`,
     tooltip: `Batch size ${summary.batchSize}${summary.stale ? `; the figures are ${summary.staleReason}` : ''}.${sentence(summary.uncertainty)}${sentence(summary.change)}${trial} Click to open the view.`,
     command: 'ridgeline.showView',
   };

@@ -3,16 +3,18 @@ import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 import type { BatchSize } from './batchSize';
 import type { Daemon } from './daemon';
-import { type Cost, type FromView, type Range, type ToView, type ViewCommand, viewCommands, type ViewState } from './messages';
+import { type Cost, type FromView, type Range, type Script, type ToView, type ViewCommand, viewCommands, type ViewState } from './messages';
 import { activeNotebook, canExport } from './notebook';
 import type { Profiles } from './profiles';
 import type { Breakdown, CostRow, Estimate, Place } from './protocol';
+import { scriptOf } from './script';
 
 export class View implements vscode.WebviewViewProvider, vscode.Disposable {
   private view: vscode.WebviewView | undefined;
   private curveSent = '';
   private costsSent = '';
   private canExport = false;
+  private script: { of: string; known: Script | null } = { of: '', known: null };
   private readonly highlight = vscode.window.createTextEditorDecorationType({
     isWholeLine: true,
     backgroundColor: new vscode.ThemeColor('editor.findMatchHighlightBackground'),
@@ -26,7 +28,10 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
     this.disposables = [
       this.highlight,
       daemon.onState(() => this.send()),
-      profiles.onDidChange(() => this.send()),
+      profiles.onDidChange(() => {
+        this.send();
+        void this.followScript();
+      }),
       profiles.onDidProgress(() => this.send()),
       profiles.onDidAnswer(() => this.sendAnswers()),
       vscode.window.onDidChangeActiveNotebookEditor(() => void this.notebookChanged()),
@@ -82,6 +87,16 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
     this.send();
   }
 
+  /** The script that the entry point was written from, once for each profile. */
+  private async followScript(): Promise<void> {
+    const { entry, summary } = this.profiles;
+    const of = entry === undefined || summary === null ? '' : `${entry.toString()} ${summary.profileId}`;
+    if (of === this.script.of) return;
+    const script = (this.script = { of, known: null as Script | null });
+    script.known = entry === undefined || of === '' ? null : await scriptOf(entry);
+    if (this.script === script && script.known !== null) this.send();
+  }
+
   private send(): void {
     this.post({ type: 'state', state: this.state() });
     this.sendAnswers();
@@ -132,6 +147,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       breakdown,
       path,
       failure: state?.failure ?? null,
+      script: this.script.known,
       ...this.preview(),
     };
   }

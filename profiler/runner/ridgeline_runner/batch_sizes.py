@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import resource
+from collections.abc import Sequence
 
 from ridgeline_runner.channel import Channel
 from ridgeline_runner.devices import Device
@@ -51,14 +52,18 @@ class Budget:
     def has_time(self, size: int, sampled: list[Sampled], *, quick: bool = False) -> bool:
         """Whether there is time for one more batch size, judging by the others. One that is recorded quickly must
         hardly be noticed."""
-        larger = [s.estimate_ns for s in sampled if s.batch_size >= size]
-        most = max(sampled, key=lambda s: s.batch_size)
-        estimate_ns = min(larger) if larger else most.estimate_ns * size / most.batch_size
+        estimate_ns = self.estimate_ns(size, sampled)
         cost_ns = max(_EXTRA_ITERATIONS * estimate_ns, MIN_ROUNDS * ROUND_SECONDS * 1e9)
         budget_ns = self.seconds * 1e9
         if quick and _QUICK_ITERATIONS * estimate_ns > _QUICK_SHARE * budget_ns:
             return False
         return cost_ns <= _EXTRA_SHARE * budget_ns
+
+    def estimate_ns(self, size: int, sampled: Sequence[Sampled]) -> float:
+        """What an iteration takes at most, judging by the batch sizes that have run."""
+        larger = [s.estimate_ns for s in sampled if s.batch_size >= size]
+        most = max(sampled, key=lambda s: s.batch_size)
+        return min(larger) if larger else most.estimate_ns * size / most.batch_size
 
     def largest(self, sampled: list[Sampled], failed: list[int]) -> int:
         """The largest batch size that memory allows, as far as is known: in proportion to what was needed so far, and

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from ridgeline_runner import batch_sizes
 from ridgeline_runner.batch_sizes import Budget
 from ridgeline_runner.channel import ChannelClosed
-from ridgeline_runner.failure import kind_of, summary
+from ridgeline_runner.deadline import Deadline
+from ridgeline_runner.failure import Failure, kind_of, summary
 from ridgeline_runner.fitting import MemoryFit
 from ridgeline_runner.recorder import Recorder, Stage
 from ridgeline_runner.reporter import Reporter
@@ -15,6 +17,8 @@ from ridgeline_runner.samples import WANTED_SIZES, Sampled, recorded_iterations,
 from ridgeline_runner.training_step import TrainingStep
 
 _MOST_SIZES = 5
+_COUNTING = 3  # iterations, timed ones included, that there has to be time for where the lines' runs are counted
+_RECORDED_SHARE_OF_TIME_LEFT = 0.3
 _LARGE = 4096  # samples: so many are not run before small batch sizes have shown that they fit
 
 
@@ -29,6 +33,7 @@ class Recordings:
         *,
         fit: MemoryFit,
         budget: Budget,
+        deadline: Deadline,
         environment_roots: list[str],
     ) -> None:
         self._recorder = recorder
@@ -36,11 +41,13 @@ class Recordings:
         self._reporter = reporter
         self._fit = fit
         self._budget = budget
+        self._deadline = deadline
         self._environment_roots = environment_roots
 
     def record_chosen(self) -> Sampled:
         """The user's own batch size; when it does not fit, one of its halves: the first that is predicted to fit, or
-        the first that does. Raises what the step raises."""
+        the first that does. Raises what the step raises, and Failure where one iteration takes so long that the run
+        cannot end in time."""
         reporter = self._reporter
         wanted = size = self._step.entry.batch_size
         reason = ""
@@ -65,13 +72,18 @@ class Recordings:
 
     def record_others(self, chosen: Sampled, requested: Sequence[int], checks: Sequence[int]) -> list[Sampled]:
         """The chosen batch size and others: those that were requested, or enough for the models and, where the step is
-        fast, some more; then `checks`, which only check the models. One that fails is skipped."""
+        fast, some more; then `checks`, which only check the models. One that fails is skipped, and so is one that the
+        run has no time for."""
         sampled = [chosen]
         reporter, budget = self._reporter, self._budget
         tried = {chosen.batch_size, *reporter.skipped}
+        without_time: list[int] = []
 
         def attempt(size: int, *, check: bool = False, quick: bool = False) -> None:
             if size in tried:
+                return
+            if not self._has_time(size, sampled):
+                without_time.append(size)
                 return
             tried.add(size)
             done = min(1.0, len(sampled) / _MOST_SIZES)
@@ -95,7 +107,24 @@ class Recordings:
                 attempt(size, quick=True)
         for size in checks:
             attempt(size, check=True)
+        if without_time and (requested or len(sampled) < WANTED_SIZES):
+            self._name_missing(sampled)
         return sampled
+
+    def _has_time(self, size: int, sampled: Sequence[Sampled]) -> bool:
+        """Whether the run can end in time with one more batch size: an iteration of it to warm up, one that is recorded
+        and one that is timed, and one more of each of the others."""
+        iteration = self._budget.estimate_ns(size, sampled) / 1e9
+        return self._deadline.allows(3 * iteration + sum(s.estimate_ns for s in sampled) / 1e9)
+
+    def _name_missing(self, sampled: Sequence[Sampled]) -> None:
+        if len(sampled) > 1:
+            known = " and ".join(str(s.batch_size) for s in sampled)
+            self._deadline.leave_out(f"batch sizes other than {known}")
+        else:
+            self._deadline.leave_out(
+                f"batch sizes other than {sampled[0].batch_size}, without which nothing is predicted"
+            )
 
     def _record(self, size: int, *, chosen: bool = False, check: bool = False, quick: bool = False) -> Sampled:
         recorder, step, reporter = self._recorder, self._step, self._reporter
@@ -103,12 +132,16 @@ class Recordings:
         inputs = self._inputs(size)
         reporter.stage = "iteration"
         recorder.stage(Stage.ITERATION)
-        warmup_ns = step.warm_up(inputs, first=chosen, after_each=recorder.forget_freed)
+        warmup_ns = step.warm_up(inputs, first=chosen, after_each=recorder.forget_freed, run_deadline=self._deadline)
         sampled = Sampled(size, check, warmup_ns, round_seconds(warmup_ns, self._budget.seconds))
         iterations = 1 if quick or check else recorded_iterations(sampled, self._budget.seconds, chosen=chosen)
-        recorder.record(step.function, inputs, iterations)
         if chosen:
+            iterations = self._that_fit(sampled, iterations)
+        recorder.record(step.function, inputs, iterations)
+        if chosen and self._deadline.allows(_COUNTING * sampled.estimate_ns / 1e9):
             recorder.count(step.function, inputs, self._environment_roots)
+        elif chosen:
+            self._deadline.leave_out("how often each line runs")
         reporter.stage = "report"
         recording = recorder.finish()
         reporter.channel.send(
@@ -123,6 +156,18 @@ class Recordings:
         reporter.channel.send_bytes(recording)
         reporter.batch_size = None
         return sampled
+
+    def _that_fit(self, chosen: Sampled, iterations: int) -> int:
+        """How many of these iterations of the user's batch size the run has time to record."""
+        seconds = chosen.estimate_ns / 1e9
+        if not self._deadline.allows(seconds):
+            raise Failure(
+                "timeout",
+                f"One iteration took {seconds:.1f} s. A profile needs three: to warm up, to record and to time; this "
+                f"one had {self._deadline.seconds:g} s.",
+            )
+        most = _RECORDED_SHARE_OF_TIME_LEFT * self._deadline.left() / seconds
+        return iterations if most >= iterations else max(1, math.floor(most))
 
     def _inputs(self, size: int) -> tuple[object, ...]:
         """The inputs at a batch size. Raises Failure where it is predicted not to fit, or the step cannot take them."""

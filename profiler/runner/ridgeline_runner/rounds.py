@@ -10,6 +10,7 @@ from typing import Any
 from ridgeline_runner import timing
 from ridgeline_runner.batch_sizes import Budget, Choices
 from ridgeline_runner.channel import ChannelClosed
+from ridgeline_runner.deadline import Deadline
 from ridgeline_runner.failure import summary
 from ridgeline_runner.processors import ClockWatch
 from ridgeline_runner.reporter import Reporter
@@ -20,11 +21,14 @@ from ridgeline_runner.training_step import TrainingStep
 class Rounds:
     """Times a step until the medians are known or the time is spent. The daemon is sent each round."""
 
-    def __init__(self, step: TrainingStep, reporter: Reporter, budget: Budget, clock: ClockWatch) -> None:
+    def __init__(
+        self, step: TrainingStep, reporter: Reporter, budget: Budget, clock: ClockWatch, run_deadline: Deadline
+    ) -> None:
         self._step = step
         self._reporter = reporter
         self._budget = budget
         self._clock = clock
+        self._run_deadline = run_deadline
         self._inputs: dict[int, tuple[Any, ...]] = {}
 
     def run(self, sampled: list[Sampled]) -> None:
@@ -40,6 +44,8 @@ class Rounds:
         chosen = sampled[0]
         for cycle in itertools.count():
             for s in due(sampled, cycle):
+                if s.iterations and not self._run_deadline.allows(s.per_round * s.estimate_ns / 1e9):
+                    continue  # it has the least that it needs
                 try:
                     self._time_round(s)
                 except ChannelClosed:
@@ -55,6 +61,8 @@ class Rounds:
             seconds_left = deadline - perf_counter()
             spent = 1 - seconds_left / self._budget.seconds
             reporter.progress("time", 0.5 + 0.45 * min(spent, rounds_done(sampled)), "Timing the bare step")
+            if not self._run_deadline.allows(chosen.per_round * chosen.estimate_ns / 1e9):
+                break
             if not all(s.enough_rounds for s in sampled):
                 continue
             largest = self._budget.largest(sampled, reporter.skipped)

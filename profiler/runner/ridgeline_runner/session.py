@@ -16,6 +16,7 @@ from typing import Any
 from ridgeline_runner import cpu_for_cuda, devices, overlay
 from ridgeline_runner.batch_sizes import Budget
 from ridgeline_runner.channel import Channel, ChannelClosed
+from ridgeline_runner.deadline import Deadline
 from ridgeline_runner.entry import EntryPoint, load
 from ridgeline_runner.failure import Failure
 from ridgeline_runner.fitting import MemoryFit
@@ -50,6 +51,7 @@ def run(spec: dict[str, Any], channel: Channel) -> int:
 
 def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
     clock = ClockWatch()
+    deadline = Deadline(float(spec.get("finishWithinSeconds", 0.0)))
     recorder = _observe(spec)
     step, unused = _load(spec, recorder, reporter)
     memory_limit_bytes = int(spec.get("memoryLimitBytes", 0))
@@ -60,6 +62,7 @@ def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
         reporter,
         fit=MemoryFit(step.device, memory_limit_bytes),
         budget=budget,
+        deadline=deadline,
         environment_roots=spec["environmentRoots"],
     )
     chosen = recordings.record_chosen()
@@ -67,9 +70,16 @@ def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
     result.send(final=False)  # for a run that is cut short
     sampled = recordings.record_others(chosen, spec.get("batchSizes") or [], spec.get("checkSizes") or [])
     recorder.detach()
-    Rounds(step, reporter, budget, clock).run(sampled)
-    fastest = min((s.batch_size for s in sampled if s.iterations), default=chosen.batch_size)
-    result.send(final=True, unused_gradients=_unused_gradients(unused, step, fastest))
+    Rounds(step, reporter, budget, clock, deadline).run(sampled)
+    fastest = min((s for s in sampled if s.iterations), key=lambda s: s.batch_size, default=chosen)
+    gradients: list[dict[str, Any]] = []
+    if deadline.allows(fastest.estimate_ns / 1e9):
+        gradients = _unused_gradients(unused, step, fastest.batch_size)
+    else:
+        deadline.leave_out("whether gradients are never used")
+    if warning := deadline.warning():
+        reporter.warnings.append(warning)
+    result.send(final=True, unused_gradients=gradients)
 
 
 def _observe(spec: dict[str, Any]) -> Recorder:

@@ -7,6 +7,7 @@ from time import perf_counter, perf_counter_ns  # before user code can replace t
 from typing import Any
 
 from ridgeline_runner import timing
+from ridgeline_runner.deadline import Deadline
 from ridgeline_runner.devices import Device
 from ridgeline_runner.entry import EntryPoint
 
@@ -27,11 +28,18 @@ class TrainingStep:
         return self.entry.inputs(batch_size)
 
     def warm_up(
-        self, inputs: tuple[Any, ...], *, first: bool, after_each: Callable[[], None] = lambda: None
+        self,
+        inputs: tuple[Any, ...],
+        *,
+        first: bool,
+        after_each: Callable[[], None] = lambda: None,
+        run_deadline: Deadline | None = None,
     ) -> list[int]:
         """Runs the step until it has settled; the times of the iterations in nanoseconds.
 
         `first`: nothing of the step has run yet. Later batch sizes have only kernels and blocks of their own to find.
+        Ends earlier where `run_deadline` has no time for another iteration and for what has to follow: one that is
+        recorded and one that is timed.
         """
         times: list[int] = []
         deadline = perf_counter() + (_WARMUP_SECONDS if first else _LATER_WARMUP_SECONDS)
@@ -42,6 +50,8 @@ class TrainingStep:
             after_each()
             is_slow = min(times) > SLOW_SECONDS * 1e9 or perf_counter() > deadline
             if len(times) >= _MAX_WARMUP or (len(times) >= least and is_slow):
+                break
+            if run_deadline is not None and not run_deadline.allows(3 * times[-1] / 1e9):
                 break
         return times
 

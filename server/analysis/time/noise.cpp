@@ -29,6 +29,11 @@ std::string uncertainty(const Profile& profile) {
   if (!is_uncertain(profile)) {
     return {};
   }
+  if (has_too_few_iterations(profile)) {
+    const int count = profile.iteration.iterations;
+    return fmt::format("The iteration time is that of {} iteration{}: too few for a 95 % interval.", count,
+                       count == 1 ? "" : "s");
+  }
   const double percent = std::min(100 * relative_width(profile.iteration.ms), 1e9);
   return fmt::format(
       "The iteration time varies much: its 95 % interval is {:.0f} % wide. Another program may be using this machine.",

@@ -424,7 +424,14 @@ inline double relative_width(const Measured& measured) {
   return measured.value > 0 ? (measured.high - measured.low) / measured.value : 0;
 }
 
-/// Whether the iteration time is shown as uncertain ("≈"): its 95 % interval is more than 10 % wide.
-inline bool is_uncertain(const Profile& profile) { return relative_width(profile.iteration.ms) > 0.1; }
+/// Whether no 95 % interval of the median is known: it takes six values.
+inline bool has_too_few_iterations(const Profile& profile) {
+  return profile.iteration.iterations > 0 && profile.iteration.iterations < 6;
+}
+
+/// Whether the iteration time is shown as uncertain ("≈"): its 95 % interval is more than 10 % wide, or is not known.
+inline bool is_uncertain(const Profile& profile) {
+  return relative_width(profile.iteration.ms) > 0.1 || has_too_few_iterations(profile);
+}
 
 }  // namespace ridgeline::analysis

@@ -58,6 +58,22 @@ def open_bars(editor: Editor) -> None:
 # ---- a profile
 
 
+TRAIN = """\
+import sys
+import torch
+from torch import nn
+
+model = nn.Linear(64, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+print("learning rate", optimizer.param_groups[0]["lr"], *sys.argv[1:])
+while True:
+    optimizer.zero_grad()
+    loss = model(torch.randn(32, 64)).square().mean()
+    loss.backward()
+    optimizer.step()
+"""
+
+
 def test_nothing_runs_without_consent(editor: Editor):
     editor.neovim.exec_lua("consent = 'Not now'")
     editor.neovim.command("Ridgeline profile")
@@ -78,6 +94,23 @@ def test_init_opens_an_entry_point_for_the_script(tmp_path: Path):
         assert "return Net()" in "\n".join(editor.neovim.current.buffer[:])
         assert "NotImplementedError" in editor.lua("vim.api.nvim_get_current_line()")
         assert editor.lua("vim.bo.modified") and not script.with_name("entry.py").exists()
+
+
+def test_a_training_script_runs_as_it_is(tmp_path: Path):
+    script = tmp_path / "train.py"
+    script.write_text(TRAIN)
+    with Editor(tmp_path, script) as editor:
+        editor.neovim.buffers[1][:] = [line.replace("lr=0.1", "lr=0.2") for line in editor.neovim.buffers[1][:]]
+        editor.neovim.command("Ridgeline run --epochs 2")
+        editor.said("profiled: ")
+        assert "lr=0.2" in script.read_text()  # what runs is what is on the disk
+        assert "train.py --epochs 2" in editor.lua("asked[1]")
+        editor.until("require('ridgeline.session').summary(1)")
+        assert editor.lua("require('ridgeline.session').summary(1).batchSize") == 32
+        shown = "vim.inspect(vim.api.nvim_buf_get_extmarks(1, -1, 0, -1, { details = true }))"
+        editor.until(f"{shown}:find(' %%') ~= nil")
+        editor.neovim.command("Ridgeline log")
+        assert "Output of the script:\nlearning rate 0.2 --epochs 2" in editor.text()
 
 
 def test_progress_is_told_as_lsp_progress(profiled: Editor):
@@ -107,7 +140,7 @@ def test_what_is_uncertain_is_said_so(editing: Editor):
     editing.neovim.exec_lua(
         "session = require('ridgeline.session') summary, request = session.summary, session.request"
         " session.summary = function(...)"
-        "   return vim.tbl_extend('force', summary(...), { uncertain = true, uncertainty = 'Much varies.',"
+        "   return vim.tbl_extend('force', summary(...), { uncertainty = 'Much varies.',"
         "     change = 'no change within the noise', warnings = { 'One.', 'Two\\n\\27[31m.' } }) end"
         " session.request = function(buffer, method, params, on_result, ...)"
         "   if method ~= 'ridgeline/profile' then return request(buffer, method, params, on_result, ...) end"

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { ownWindow, vscode } from './shared.mjs';
@@ -271,4 +271,64 @@ test('an entry point is written from the file in the editor, or for a class of t
   await window.page.locator('.tab.active', { hasText: 'entry_4.py' }).waitFor();
   await window.lens('Profile').waitFor();
   await window.page.getByText('Ln 1, Col 1', { exact: true }).waitFor(); // nothing is left to do, and nothing is selected
+});
+
+const script = `import sys
+import torch
+from torch import nn
+
+model = nn.Linear(64, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+print("arguments", *sys.argv[1:], flush=True)
+if "--sleep" in sys.argv:
+    __import__("time").sleep(600)
+while True:
+    optimizer.zero_grad()
+    loss = model(torch.randn(32, 64)).square().mean()
+    loss.backward()
+    optimizer.step()
+`;
+
+test('a training script is profiled as it is, with the arguments of launch.json', async (t) => {
+  const window = await ownWindow(t, { file: null });
+  const launch = (args) => window.write('.vscode/launch.json', JSON.stringify({ configurations: [
+    { name: 'another', type: 'debugpy', request: 'launch', program: '${workspaceFolder}/other.py', args: ['--wrong'] },
+    { name: 'train', type: 'debugpy', request: 'launch', program: '${workspaceFolder}/train.py', args }] }));
+  mkdirSync(path.join(window.folder, '.vscode'), { recursive: true });
+  launch(['--name', '${fileBasename}']);
+  window.write('train.py', script);
+  await window.openFile('train.py');
+  await window.lens('Write entry point').waitFor();
+  await window.lens('Profile this script').click();
+  await window.lens('samples/s').waitFor();
+  await until(async () => assert.match((await window.lineWith('loss.backward()')).text, /\d %/));
+  await window.openView();
+  await window.view.getByText('batch size 32').first().waitFor();
+  await window.view.getByText('Only batch size 32 was measured: nothing is predicted for others.').waitFor();
+
+  // A script that waits is cancelled; the figures before stay.
+  launch(['--sleep']);
+  await window.openFile('train.py');
+  await window.lens('Profile this script').click();
+  await window.status.getByText('Profiling').waitFor();
+  await window.status.click();
+  await window.status.getByText('Profiling').waitFor({ state: 'detached' });
+  await window.lens('Profile this script').waitFor();
+});
+
+test('another batch size alone is not stale, and the script keeps its own', async (t) => {
+  const window = await ownWindow(t);
+  window.write('train.py', 'BATCH_SIZE = 64\n');
+  await window.openFile('train.py');
+  window.write('entry.py', '"""Entry point for Ridgeline, from train.py: a model, its input and one training iteration."""\n' + window.read('entry.py'));
+  await window.openFile('entry.py');
+  await window.profile();
+  await window.openView();
+  await window.replace('batch_size: int = 64', 'batch_size: int = 32');
+  await window.view.getByText('profiled with 64').waitFor();
+  assert.equal(await window.view.getByText('Stale').count(), 0);
+  assert.ok((await window.markers()).every(({ stale }) => !stale));
+  await window.view.getByText('train.py keeps its own batch size.').waitFor();
+  await window.view.getByRole('button', { name: 'Go to it' }).click();
+  await window.page.locator('.tab.active', { hasText: 'train.py' }).waitFor();
 });

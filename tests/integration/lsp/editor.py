@@ -47,6 +47,7 @@ class Editor:
     questions: list[str] = field(default_factory=list)
     progress: list[dict[str, Any]] = field(default_factory=list)
     logged: list[str] = field(default_factory=list)  # window/logMessage
+    outputs: list[tuple[str, str]] = field(default_factory=list)  # ridgeline/output: of which script, text
     asked: list[str] = field(default_factory=list)  # methods that the server called
     edits: int = 0
 
@@ -79,6 +80,8 @@ class Editor:
             self.changes.append(params)
         elif method == "$/progress":
             self.progress.append(params["value"])
+        elif method == "ridgeline/output":
+            self.outputs.append((params["uri"], params["text"]))
         elif method == "window/logMessage":
             self.logged.append(params["message"])
         if "id" in message:

@@ -7,6 +7,7 @@
 namespace ridgeline::analysis {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::kEngine;
@@ -241,23 +242,28 @@ TEST(Warnings, TellWhatTheRecordingLost) {
   RecordingBuilder builder = recorded();
   builder.columns.loss[static_cast<std::size_t>(recording::Loss::kOps)] = 17;
   builder.columns.loss[static_cast<std::size_t>(recording::Loss::kMemory)] = 23;
-  const auto warnings = warnings_of(builder, {10, 10, 10});
+  const auto warnings = warnings_of(builder, {10, 10, 10, 10, 10, 10});
   ASSERT_EQ(warnings.size(), 2U);
   EXPECT_THAT(warnings[0], HasSubstr("17 operations"));
   EXPECT_THAT(warnings[1], HasSubstr("23 allocations"));
 }
 
 TEST(Warnings, TellOfTimesThatVary) {
-  const auto warnings = warnings_of(recorded(), {9, 10, 11.5});
+  const auto warnings = warnings_of(recorded(), {9, 9.5, 10, 10, 11, 11.5});
   ASSERT_EQ(warnings.size(), 1U);
   EXPECT_THAT(warnings[0], HasSubstr("25 % wide"));
 }
 
+TEST(Warnings, TellOfTooFewTimesForAnInterval) {
+  EXPECT_THAT(warnings_of(recorded(), {10, 10, 10, 10, 10}), ElementsAre(HasSubstr("5 iterations: too few")));
+  EXPECT_THAT(warnings_of(recorded(), {10}), ElementsAre(HasSubstr("1 iteration: too few")));
+}
+
 TEST(Warnings, TellOfARecordingUnlikeTheBareIteration) {
-  const auto slower = warnings_of(recorded(), {5, 5, 5});
+  const auto slower = warnings_of(recorded(), {5, 5, 5, 5, 5, 5});
   ASSERT_EQ(slower.size(), 1U);
   EXPECT_THAT(slower[0], HasSubstr("200 % of the bare ones"));
-  const auto faster = warnings_of(recorded(), {20, 20, 20});
+  const auto faster = warnings_of(recorded(), {20, 20, 20, 20, 20, 20});
   ASSERT_EQ(faster.size(), 1U);
   EXPECT_THAT(faster[0], HasSubstr("50 % of the bare ones"));
 }

@@ -40,7 +40,8 @@ TEST(Settings, HaveDefaults) {
 TEST(Settings, AreRead) {
   const Settings settings = read(Json::parse(R"({
     "python": "/venv/bin/python", "projectRoot": "/project", "device": "cpu", "batchSizes": [8, 16], "timeBudget": 2.5,
-    "timeLimit": 60, "profileOnSave": false, "saveTimeBudget": 0.5,
+    "timeLimit": 60, "profileOnSave": false, "saveTimeBudget": 0.5, "saveTimeLimit": 20,
+    "run": {"arguments": ["--epochs", "1"], "folder": "/data"},
     "inlayHints": {"enabled": false, "threshold": 0.05, "format": "memory"}, "advice": {"hot-line": false}})"));
   EXPECT_EQ(settings.python, "/venv/bin/python");
   EXPECT_EQ(settings.project_root, "/project");
@@ -52,6 +53,9 @@ TEST(Settings, AreRead) {
   EXPECT_FALSE(settings.tries_batch_sizes());
   EXPECT_FALSE(read(Json::parse(R"({"tryBatchSizes": false})")).tries_batch_sizes());
   EXPECT_EQ(settings.save_time_budget_seconds, 0.5);
+  EXPECT_EQ(settings.save_time_limit_seconds, 20);
+  EXPECT_THAT(settings.run_arguments, ElementsAre("--epochs", "1"));
+  EXPECT_EQ(settings.run_folder, "/data");
   EXPECT_FALSE(settings.inlay_hints);
   EXPECT_EQ(settings.inlay_hint_threshold, 0.05);
   EXPECT_EQ(settings.inlay_hint_format, report::LabelFormat::kMemory);

@@ -145,10 +145,12 @@ struct Settled {
     analysis::fit_models(profile);
     made.outlook = analysis::outlook_of(profile);
     made.sources = {{kPath, entry_text(8)}};
+    const std::size_t digit = entry_text(8).rfind('8');
+    made.batch_size_literal = source::Span{digit, digit + 1};
     entry.path = kPath;
     entry.project_root = "/project";
     entry.figures = std::make_shared<const Figures>(std::move(made));
-    entry.changed = {kPath};
+    entry.batch_size_changed = true;
   }
 
   TrialDecision decide() {
@@ -227,23 +229,15 @@ TEST(DecideTrial, IsOfTheCodeThatWasProfiled) {
   settled.text += "import os\n";
   EXPECT_EQ(settled.decide().kind, Kind::kRefused);
   EXPECT_THAT(settled.decide().why, HasSubstr("other code has changed"));
+  Settled changed;
+  changed.entry.changed.insert(kPath);
+  EXPECT_EQ(changed.decide().kind, Kind::kRefused);
   Settled other;
   other.entry.changed.insert("/project/net.py");
   EXPECT_EQ(other.decide().kind, Kind::kRefused);
   Settled failed;
   failed.entry.failed = FailedRun{};
   EXPECT_EQ(failed.decide().kind, Kind::kRefused);
-}
-
-TEST(DiffersInBatchSizeOnly, ComparesAllButTheLiteral) {
-  const std::string now = "f(b=12)  # x";
-  EXPECT_TRUE(differs_in_batch_size_only("f(b=8)  # x", now, {4, 6}));
-  EXPECT_TRUE(differs_in_batch_size_only("f(b=1_024)  # x", now, {4, 6}));
-  EXPECT_FALSE(differs_in_batch_size_only("f(b=8)  # y", now, {4, 6}));
-  EXPECT_FALSE(differs_in_batch_size_only("g(b=8)  # x", now, {4, 6}));
-  EXPECT_FALSE(differs_in_batch_size_only("f(b=8, c=9)  # x", now, {4, 6}));
-  EXPECT_FALSE(differs_in_batch_size_only("f(b=)  # x", now, {4, 6}));
-  EXPECT_FALSE(differs_in_batch_size_only("f(b=8)  # x", now, {4, 600}));
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ local function render()
   if not summary or not batch then return end
   local speed, memory = value(batch, "samplesPerSecond"), value(batch, "peakBytes")
   local capacity, most, answers = summary.capacityBytes, tonumber(summary.maxSamplesPerSecond), summary.answers
-  local uncertainty = batch.batchSize == summary.batchSize and summary.uncertain and summary.uncertainty
+  local uncertainty = batch.batchSize == summary.batchSize and summary.uncertainty ~= "" and summary.uncertainty
   local note = view.obstacle or view.note ~= "" and view.note
     or text.printable(remark(batch, summary) or session.stale_note(view.code) or uncertainty or "")
   local width, bars, rows = place(HEIGHT).width, {}, {}

@@ -28,6 +28,11 @@ local function log(code)
     add("Last output of the process:", "RidgelineTitle")
     add(failure.output)
   end
+  local output = session.output(code)
+  if output ~= "" then
+    add("Output of the script:", "RidgelineTitle")
+    add(vim.trim(output))
+  end
   if #session.messages > 0 then add("Messages:", "RidgelineTitle") end
   for _, message in ipairs(session.messages) do
     add(message)
@@ -52,6 +57,7 @@ end
 local COMMANDS = {
   profile = session.profile,
   cancel = session.cancel,
+  run = session.run_script,
   init = session.init,
   breakdown = function(code) session.with_profile(code, require("ridgeline.breakdown").open) end,
   costliest = function(code, kind, order)
@@ -64,6 +70,9 @@ local COMMANDS = {
 
 -- Of each group one word, in any order; without one, the group's first.
 local ARGUMENTS = { costliest = { { "lines", "operations", "modules" }, { "time", "memory" } } }
+
+-- Their words are handed on as they are.
+local FREE = { run = true }
 
 --- The words of a group that can still be typed; none where one of them has been.
 local function open_words(group, typed)
@@ -89,7 +98,7 @@ end
 function M.run(arguments)
   local name, typed = arguments[1], vim.list_slice(arguments, 2)
   local command, groups = COMMANDS[name], ARGUMENTS[name] or {}
-  local chosen = choose(groups, typed)
+  local chosen = FREE[name] and typed or choose(groups, typed)
   if command and not chosen and #groups > 0 then
     local choices = vim.tbl_map(function(group) return table.concat(group, "|") end, groups)
     return session.say((":Ridgeline %s takes %s"):format(name, table.concat(choices, " and ")), "ERROR")

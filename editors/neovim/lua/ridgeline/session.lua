@@ -20,6 +20,8 @@ local titles = {} ---@type table<integer, string> by client
 local SOON = 60000 -- ms: a server that dies twice within this time is not restarted a second time
 local restarted = -SOON
 local KEPT = 50 -- messages
+local KEPT_OUTPUT = 65536 -- bytes
+local outputs = {} ---@type table<string, string> by URI: what a script wrote, the end of it
 
 --- Runs an action that writes to the last line: later, while a command is typed there.
 local function when_last_line_is_free(action)
@@ -287,18 +289,48 @@ end
 
 -- ---- commands of the user
 
+--- The answer to a request for a profile, unless ridgeline/profileChanged has said the same.
+local function show_problem(uri, problem)
+  if entries[uri].reported then return end
+  entries[uri].failure = problem.data or { message = problem.message, kind = "error", frames = {}, output = "" }
+  show_failure(entries[uri].failure)
+end
+
 function M.profile(buffer)
   M.with_server(buffer, function()
     local uri = M.uri(buffer)
     entries[uri] = entries[uri] or { uri = uri }
     entries[uri].reported = false
     M.request(buffer, "ridgeline/profile", { textDocument = { uri = uri } }, show_profile, function(problem)
-      if entries[uri].reported then return end
-      entries[uri].failure = problem.data or { message = problem.message, kind = "error", frames = {}, output = "" }
-      show_failure(entries[uri].failure)
+      show_problem(uri, problem)
     end)
   end)
 end
+
+--- Runs the training script in the buffer as it is, and profiles some of its steps. The file on disk runs: it is saved.
+---@param ... string arguments of the script; without any, those of the setting `run.arguments`
+function M.run_script(buffer, ...)
+  local arguments = select("#", ...) > 0 and { ... } or nil
+  M.with_server(buffer, function()
+    vim.api.nvim_buf_call(buffer, function() vim.cmd("silent update") end)
+    local uri = vim.uri_from_bufnr(buffer)
+    outputs[uri] = ""
+    entries[uri] = entries[uri] or { uri = uri }
+    entries[uri].reported = false
+    M.request(buffer, "ridgeline/run", { textDocument = { uri = uri }, arguments = arguments }, show_profile, function(problem)
+      show_problem(uri, problem)
+    end)
+  end)
+end
+
+--- ridgeline/output.
+function M.script_wrote(written)
+  local whole = (outputs[written.uri] or "") .. written.text -- which the server has made printable
+  outputs[written.uri] = whole:sub(-KEPT_OUTPUT)
+end
+
+--- What the script in a buffer wrote while it was profiled; "" for none.
+function M.output(buffer) return outputs[vim.uri_from_bufnr(buffer)] or "" end
 
 --- Opens an entry file for the training script in the buffer, to be read and written by the user.
 function M.init(buffer)
@@ -311,6 +343,9 @@ function M.init(buffer)
     end)
   end)
 end
+
+--- Of the server's code lens.
+vim.lsp.commands["ridgeline.writeEntryPoint"] = function(_, context) M.init(context.bufnr) end
 
 function M.cancel(buffer)
   local entry = M.entry(buffer)

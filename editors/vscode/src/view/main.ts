@@ -38,7 +38,7 @@ const bar: Omit<SliderEvents, 'drag'> = {
   cancel: () => end('cancel'),
 };
 const throughput = new Slider('Throughput', 'time', { ...bar, drag: (samplesPerSecond) => ask({ samplesPerSecond: Math.min(samplesPerSecond, mostAnswerable()) }) });
-const memory = new Slider('Peak memory', 'memory', { ...bar, drag: (value) => ask({ bytes: value }) });
+const memory = new Slider('Peak memory', 'memory', { ...bar, drag: (value) => ask({ peakBytes: value }) });
 
 /** No batch size reaches the maximum of the model itself. */
 function mostAnswerable(): number {
@@ -60,7 +60,7 @@ const empty = h('div');
 const obstacle = h('p.obstacle', { role: 'status' });
 const sliders = h('div.sliders', {}, throughput.element, memory.element);
 const age = h('div', { role: 'status' });
-const offer = new Offer(run);
+const offer = new Offer(run, (place) => post({ type: 'open', place }));
 const recommended = h('section.recommended', { 'aria-label': 'Recommended batch sizes' });
 const atPeak = h('section.peak', { 'aria-label': 'At the peak' });
 const others = h('section.others', { 'aria-label': 'Other batch sizes' });
@@ -204,8 +204,8 @@ function throughputReading(summary: Summary, preview: Batch | null): Reading | n
 }
 
 /** Before the time and the throughput of the profile. */
-function about({ uncertain }: Summary): string {
-  return uncertain ? '≈ ' : '';
+function about({ uncertainty }: Summary): string {
+  return uncertainty === '' ? '' : '≈ ';
 }
 
 /** What was measured can lie a little above the maximum of the model. */
@@ -272,7 +272,8 @@ function categories(values: ByCategory, preview: Batch | null): HTMLElement[] {
 }
 
 /** The recommended batch sizes, each a button that writes it into the code. */
-function answers({ answers: { largestThatFits, enoughThroughput, activationsEqualWeights } }: Summary): HTMLElement {
+function answers({ batchSize, measured: sizes, answers: { largestThatFits, enoughThroughput, activationsEqualWeights } }: Summary): HTMLElement {
+  if (sizes.length === 1) return h('p', {}, `Only batch size ${batchSize} was measured: nothing is predicted for others.`);
   const offer = (batch: Batch | null, what: string) => {
     if (batch === null) return [];
     const { measured } = batch;

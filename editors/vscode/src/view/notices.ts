@@ -1,6 +1,7 @@
 /** Notices about the daemon, trust and failures, with buttons for the next step. */
 import { bytes, duration, estimated } from '../figures';
 import type { ViewCommand, ViewState } from '../messages';
+import type { Place } from '../protocol';
 import { button, h } from './dom';
 
 export function notices(state: ViewState, run: (command: ViewCommand) => void): HTMLElement[] {
@@ -22,29 +23,37 @@ export function notices(state: ViewState, run: (command: ViewCommand) => void): 
 }
 
 /** Below the bars: nothing may move under the pointer that drags one. */
-export function ageNotice({ summary, failure, profiling, preview }: ViewState, run: (command: ViewCommand) => void): HTMLElement[] {
+export function ageNotice({ summary, failure, profiling }: ViewState, run: (command: ViewCommand) => void): HTMLElement[] {
   if (profiling !== null) {
     const bar = h('progress', { max: 100, value: profiling.percentage || null, 'aria-label': 'Profiling' });
     return [h('div.notice', {}, h('p', {}, profiling.message), h('div.buttons', {}, button('button.plain', 'Cancel', () => run('cancel'))), bar)];
   }
   if (!summary?.stale) return [];
   return [h('div.notice.stale', {}, h('p', {}, `Stale: the figures are ${summary.staleReason}.`),
-    failure === null && preview === null ? h('div.buttons', {}, button('button.plain', 'Profile again', () => run('profile'))) : null)];
+    failure === null ? h('div.buttons', {}, button('button.plain', 'Profile again', () => run('profile'))) : null)];
 }
 
 /** Below the bars: to profile with the batch size in the code, where that is not the profiled one. */
 export class Offer {
   private readonly text = h('p');
+  private readonly script = h('p');
+  private readonly toScript: HTMLButtonElement;
   private readonly button: HTMLButtonElement;
+  private place: Place | null = null;
   readonly element: HTMLElement;
 
-  constructor(run: (command: ViewCommand) => void) {
+  constructor(run: (command: ViewCommand) => void, open: (place: Place) => void) {
     this.button = button('button.secondary', '', () => run('profile'));
-    this.element = h('div.offer', {}, this.button, this.text);
+    this.toScript = button('button.link', '', () => this.place !== null && open(this.place));
+    this.element = h('div.offer', {}, this.button, this.text, h('div.script', {}, this.script, this.toScript));
   }
 
   /** Changes the elements in place: one of them may be being clicked. */
-  show({ summary, preview, isInCode, obstacle, profiling, trusted }: ViewState): void {
+  show({ summary, preview, isInCode, obstacle, profiling, trusted, script }: ViewState): void {
+    this.place = script?.place ?? null;
+    this.script.hidden = this.toScript.hidden = script === null || !isInCode;
+    this.script.textContent = script === null ? '' : `${script.file} keeps its own batch size.`;
+    this.toScript.textContent = script?.isFound ? 'Go to it' : 'Open the script';
     this.element.hidden = summary === null || preview === null || profiling !== null || (!isInCode && obstacle !== null);
     if (summary === null || preview === null) return;
     const { batchSize, measured } = preview;

@@ -1,0 +1,18 @@
+// Where a file that trains when it is run begins to.
+#pragma once
+
+#include <optional>
+
+#include "source/source_tree.h"
+#include "source/text.h"
+
+namespace ridgeline::source {
+
+/// The statement of the file that starts it: `if __name__ == "__main__":`; without one, where the file takes a training
+/// step somewhere (backward(), step(), fit(), Trainer.train()), the first call, loop or `with` at the top. Nothing when
+/// the file does not import torch, or a library that trains with it, at the top.
+///
+/// Pure. Looks at the statements at the top only; the text is searched once.
+std::optional<Span> find_training(const SourceTree& tree);
+
+}  // namespace ridgeline::source
