@@ -187,7 +187,7 @@ int run(RunRequest request) {
   options.cache = *cache;
   options.spec = {named_root.empty() ? worker::find_project_root(script)
                                      : std::filesystem::absolute(named_root).lexically_normal().string(),
-                  request.steps, request.stop, request.place.time_budget_seconds};
+                  request.steps, request.stop, request.place.time_budget_seconds, request.place.code};
   options.command = request.command;
   if (is_script(options.command.front())) {
     options.command.insert(options.command.begin(),

@@ -75,7 +75,7 @@ void from_json(const protocol::Json& json, SetBatchSizeParams& params);
 void from_json(const protocol::Json& json, ProfileParams& params);
 void from_json(const protocol::Json& json, CommandParams& params);
 
-/// batchSizes and timeBudget of a request for a profile.
+/// batchSizes, code and timeBudget of a request for a profile.
 ProfileOptions profile_options(const protocol::Json& json);
 
 /// Exactly one of batchSize, samplesPerSecond, bytes, throughputShare, balance.

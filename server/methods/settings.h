@@ -17,6 +17,7 @@ namespace ridgeline::methods {
 struct Settings {
   std::string python;
   std::string project_root;
+  std::vector<std::string> code;  ///< packages whose lines have figures, too
   std::string device;
   std::vector<int> batch_sizes;
   double time_budget_seconds = 10;
@@ -40,6 +41,9 @@ struct Settings {
 
 /// At most 16, each from 1 to the largest batch size; nothing when the value is anything else.
 std::optional<std::vector<int>> batch_sizes_in(const protocol::Json& value);
+
+/// Import names of packages, as many as a run takes; nothing when the value is anything else.
+std::optional<std::vector<std::string>> code_in(const protocol::Json& value);
 
 /// Reads the section; null: all defaults. A setting that is not valid keeps its default and adds a sentence to
 /// `problems`.

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "analysis/prediction/answers.h"
+#include "base/line_index.h"
 #include "profiling/kept_profiles.h"
 #include "profiling/source_text.h"
 #include "store/fingerprint.h"
@@ -24,22 +26,41 @@ void add_places(const analysis::Node& node, std::set<std::string>& files) {
   }
 }
 
-/// The files of the project that the profile has figures for; absolute.
+std::string path_of(const std::string& file, const analysis::Profile& profile) {
+  return file.starts_with('/') ? file : profile.project_root + "/" + file;
+}
+
+/// The files that own lines, also outside the project, and those of the project that the breakdown names; absolute.
 std::vector<std::string> own_files(const analysis::Profile& profile) {
   std::set<std::string> files;
+  add_places(profile.breakdown, files);
+  std::erase_if(files, [](const std::string& file) { return file.empty() || file.starts_with('/'); });
   for (const analysis::LineCost& line : profile.lines) {
     files.insert(line.location.file);
   }
-  add_places(profile.breakdown, files);
   std::vector<std::string> paths = {profile.entry_path};
   for (const std::string& file : files) {
-    if (!file.empty() && file.front() != '/' && paths.size() < kMaxSources) {
-      if (std::string path = profile.project_root + "/" + file; path != profile.entry_path) {
-        paths.push_back(std::move(path));
-      }
+    if (std::string path = path_of(file, profile); path != profile.entry_path && paths.size() < kMaxSources) {
+      paths.push_back(std::move(path));
     }
   }
   return paths;
+}
+
+std::vector<std::string> library_lines(const analysis::Profile& profile) {
+  std::vector<std::string> lines;
+  std::map<std::string, std::string> texts;
+  for (const analysis::LibraryLine& line :
+       profile.library_call ? profile.library_call->lines : std::vector<analysis::LibraryLine>{}) {
+    const auto [found, inserted] = texts.try_emplace(path_of(line.location.file, profile));
+    if (inserted) {
+      found->second = text_of(found->first).value_or("");
+    }
+    const base::LineIndex index(found->second);
+    const bool is_there = line.location.line > 0 && line.location.line <= index.count();
+    lines.emplace_back(is_there ? index.line_in(found->second, line.location.line - 1) : "");
+  }
+  return lines;
 }
 
 }  // namespace
@@ -70,6 +91,7 @@ ProfileOutcome make_profile(worker::Finished finished, const ProfileRequest& req
   if (run.profile.id.empty()) {
     run.profile.id = store::new_profile_id();
   }
+  made.library_lines = library_lines(run.profile);
   made.profile = std::move(run.profile);
   made.outlook = std::move(run.outlook);
   made.created_s = seconds_since_1970(std::chrono::system_clock::now());
@@ -89,6 +111,7 @@ std::optional<MadeProfile> load_profile(const ProfileRequest& request, const Tar
       made.sources.push_back({path, std::move(*text)});
     }
   }
+  made.library_lines = library_lines(made.profile);
   return made;
 }
 
