@@ -78,6 +78,19 @@ SkippedBatch skipped_from(const json& value) {
   return skipped;
 }
 
+NamedPackage package_from(const json& value) {
+  NamedPackage package;
+  value.at("name").get_to(package.name);
+  value.at("imported").get_to(package.imported);
+  value.at("similar").get_to(package.similar);
+  for (const json& place : array_at(value, "places")) {
+    if (package.places.size() < kMaxPackagePlaces) {
+      package.places.push_back(place.get<std::string>());
+    }
+  }
+  return package;
+}
+
 RunResult result_from(const json& value) {
   RunResult result;
   value.at("final").get_to(result.is_final);
@@ -98,6 +111,11 @@ RunResult result_from(const json& value) {
     if (result.unused_gradients.size() < kMaxUnusedGradients) {
       result.unused_gradients.push_back(
           {unused.at("parameter").get<std::string>(), member<std::uint64_t>(unused, "bytes")});
+    }
+  }
+  for (const json& package : array_at(value, "code")) {
+    if (result.code.size() < kMaxPackages) {
+      result.code.push_back(package_from(package));
     }
   }
   if (array_at(value, "importedFiles").size() > kMaxImportedFiles) {
@@ -227,7 +245,8 @@ std::string join_message(const std::string& agent_path, const JobSpec& spec) {
   const json options = {{"projectRoot", spec.project_root},
                         {"steps", spec.steps},
                         {"stop", spec.stop},
-                        {"timeBudgetSeconds", spec.time_budget_seconds}};
+                        {"timeBudgetSeconds", spec.time_budget_seconds},
+                        {"code", spec.code}};
   return json{{"type", "loadAgent"}, {"path", agent_path}, {"options", options}}.dump(-1, ' ', false,
                                                                                       json::error_handler_t::replace);
 }
@@ -246,6 +265,7 @@ std::string run_message(int run, const RunSpec& spec) {
                      {"memoryLimitBytes", spec.memory_limit_bytes},
                      {"environmentRoots", spec.environment_roots},
                      {"finishWithinSeconds", spec.finish_within_seconds},
+                     {"code", spec.code},
                      {"overlay", std::move(overlay)}};
   return json{{"type", "run"}, {"id", run}, {"spec", body}}.dump(-1, ' ', false, json::error_handler_t::replace);
 }

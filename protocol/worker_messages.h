@@ -146,6 +146,15 @@ struct RunDevice {
   std::string allocator_conf;         ///< of the caching allocator, as PYTORCH_ALLOC_CONF
   double memory_fraction = 1;         ///< torch.cuda.set_per_process_memory_fraction()
 };
+/// What a package that was asked for is in the process.
+struct NamedPackage {
+  std::string name;  ///< as it was asked for
+  bool imported = false;
+  std::vector<std::string> places;  ///< absolute: folders and files with Python code; at most kMaxPackagePlaces
+  std::string similar;              ///< a name that was imported, when this one was not; mostly empty
+};
+inline constexpr std::size_t kMaxPackages = 64;
+inline constexpr std::size_t kMaxPackagePlaces = 256;
 struct RunResult {
   bool is_final = false;  ///< else it was sent before the timing, for a run that is cut short
   int batch_size = 0;     ///< the user's, or the first of its halves that fits
@@ -156,7 +165,9 @@ struct RunResult {
   RunDevice device;
   std::vector<std::string> warnings;             ///< what a reader of the figures must know; at most kMaxWarnings
   std::vector<UnusedGradient> unused_gradients;  ///< at most kMaxUnusedGradients
-  /// The user's own files that were imported, the entry file first, and the one that holds torch's version.
+  std::vector<NamedPackage> code;                ///< those of RunSpec::code or JobSpec::code; at most kMaxPackages
+  /// The user's own files that were imported, the entry file first, those of `code`, and the one that holds torch's
+  /// version.
   std::vector<std::string> imported_files;
   bool imported_files_complete = false;  ///< there was no file that could not be named
 };
@@ -190,6 +201,7 @@ struct RunSpec {
   std::vector<int> check_sizes{};     ///< run too, and kept out of the models
   std::vector<SourceText> overlay{};  ///< run instead of what the files hold; at most kMaxOverlayBytes
   double finish_within_seconds = 0;   ///< what does not fit is left out; 0: everything is measured
+  std::vector<std::string> code{};    ///< packages whose lines are counted, too; by import name
 };
 
 /// How the steps of a script are recorded.
@@ -198,6 +210,7 @@ struct JobSpec {
   int steps = 0;      ///< to record; 0: as many as a profile would
   bool stop = false;  ///< the script ends after what was recorded and timed
   double time_budget_seconds = 10;
+  std::vector<std::string> code{};  ///< as RunSpec::code
 };
 
 std::string load_agent_message(const std::string& path);

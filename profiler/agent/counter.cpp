@@ -40,6 +40,7 @@ struct Events {
 struct Counts {
   std::vector<std::string> roots;
   std::vector<std::string> excluded;
+  std::vector<std::string> included;
   std::unordered_map<const void*, bool> user_codes;
   std::unordered_map<Instruction, Events, InstructionHash> lines;
   std::unordered_map<const void*, std::uint64_t> instances;
@@ -56,11 +57,16 @@ bool inside(const std::string& file, const std::vector<std::string>& folders) {
   });
 }
 
+bool is_one_of(const std::string& file, const std::vector<std::string>& files) {
+  return std::find(files.begin(), files.end(), file) != files.end();
+}
+
 bool is_user_code(const void* code) {
   const auto [found, inserted] = counts().user_codes.try_emplace(code, false);
   if (inserted) {
     const std::string file = source_file(static_cast<PyObject*>(const_cast<void*>(code)));
-    found->second = inside(file, counts().roots) && !inside(file, counts().excluded);
+    found->second = (inside(file, counts().roots) && !inside(file, counts().excluded)) ||
+                    is_one_of(file, counts().included) || inside(file, counts().included);
     known_objects().keep_code(code);
   }
   return found->second;
@@ -105,7 +111,8 @@ int on_event(PyObject* /*unused*/, PyFrameObject* frame, int what, PyObject* /*a
 
 }  // namespace
 
-void start_counting(std::vector<std::string> roots, std::vector<std::string> excluded) {
+void start_counting(std::vector<std::string> roots, std::vector<std::string> excluded,
+                    std::vector<std::string> included) {
   counts() = Counts{};
   // A folder of the environment that holds the whole project excludes nothing.
   excluded.erase(std::remove_if(excluded.begin(), excluded.end(),
@@ -117,6 +124,7 @@ void start_counting(std::vector<std::string> roots, std::vector<std::string> exc
                  excluded.end());
   counts().roots = std::move(roots);
   counts().excluded = std::move(excluded);
+  counts().included = std::move(included);
   PyEval_SetTrace(&on_event, nullptr);
 }
 

@@ -219,13 +219,17 @@ PyObject* py_device_counts(PyObject*, PyObject*) {
 PyObject* py_start_counting(PyObject*, PyObject* arguments) {
   PyObject* root_list = nullptr;
   PyObject* excluded_list = nullptr;
+  PyObject* included_list = nullptr;
   std::vector<std::string> roots;
   std::vector<std::string> excluded;
-  if (PyArg_ParseTuple(arguments, "O!O!", &PyList_Type, &root_list, &PyList_Type, &excluded_list) == 0 ||
-      !read_strings(root_list, roots) || !read_strings(excluded_list, excluded)) {
+  std::vector<std::string> included;
+  if (PyArg_ParseTuple(arguments, "O!O!O!", &PyList_Type, &root_list, &PyList_Type, &excluded_list, &PyList_Type,
+                       &included_list) == 0 ||
+      !read_strings(root_list, roots) || !read_strings(excluded_list, excluded) ||
+      !read_strings(included_list, included)) {
     return nullptr;
   }
-  start_counting(std::move(roots), std::move(excluded));
+  start_counting(std::move(roots), std::move(excluded), std::move(included));
   return none();
 }
 PyObject* py_stop_counting(PyObject*, PyObject*) {
@@ -309,7 +313,8 @@ PyMethodDef kMethods[] = {
     {"measure_memory_cost", py_measure_memory_cost, METH_NOARGS, "Nanoseconds per allocator event."},
     {"work", py_work, METH_NOARGS, "Counts of what recording did so far: {name: count}."},
     {"set_cost", py_set_cost, METH_VARARGS, "The calibrated costs: recording::Cost."},
-    {"start_counting", py_start_counting, METH_VARARGS, "(roots, excluded): count line runs and module calls."},
+    {"start_counting", py_start_counting, METH_VARARGS,
+     "(roots, excluded, included): count line runs and module calls."},
     {"stop_counting", py_stop_counting, METH_NOARGS, "Stop counting."},
     {"instances", py_instances, METH_NOARGS, "(address, type) of module instances by number."},
     {"set_requests", py_set_requests, METH_O, "The requests to the device's allocator: (address, bytes, stream)."},

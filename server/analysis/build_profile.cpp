@@ -13,6 +13,7 @@
 #include "analysis/analysed_run.h"
 #include "analysis/breakdown/breakdown.h"
 #include "analysis/breakdown/device_time.h"
+#include "analysis/breakdown/library_call.h"
 #include "analysis/breakdown/line_costs.h"
 #include "analysis/memory/allocator_model.h"
 #include "analysis/memory/allocator_replay.h"
@@ -318,6 +319,7 @@ void add_iteration(const AnalysedRun& run, Profile& profile) {
   profile.lines = run.lines.lines;
   profile.other = run.lines.other;
   profile.breakdown = build_breakdown(parts_of(run));
+  profile.library_call = find_library_call(parts_of(run), profile.breakdown);
   profile.iteration.by_phase = profile.breakdown.by_phase;
   profile.iteration.between_operations_ms = between_operations_ms(run);
   if (run.device.has_value()) {
@@ -346,6 +348,7 @@ Profile build_profile(const RunInput& input) {
   Profile profile;
   profile.entry_path = input.entry_path;
   profile.project_root = input.scope.project_root;
+  profile.code = input.scope.code;
   profile.batch_size = input.batch_size;
   profile.batch_size_known = input.batch_size_known;
   profile.peak_known = input.peak_known;

@@ -1,6 +1,7 @@
 // Absolute paths as text, with '/' between their parts. The file system is not accessed.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string_view>
 
@@ -24,6 +25,22 @@ constexpr std::optional<std::string_view> relative_to(std::string_view path, std
 
 constexpr bool is_below(std::string_view path, std::string_view folder) {
   return relative_to(path, folder).has_value();
+}
+
+/// The part of `path` below the innermost folder that packages are installed in, site-packages or dist-packages;
+/// nothing where there is none.
+constexpr std::optional<std::string_view> installed_path(std::string_view path) {
+  constexpr std::string_view kSite = "/site-packages/";
+  constexpr std::string_view kDist = "/dist-packages/";
+  static_assert(kSite.size() == kDist.size());
+  const std::size_t site = path.rfind(kSite);
+  const std::size_t dist = path.rfind(kDist);
+  if (site == std::string_view::npos && dist == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const std::size_t folder =
+      site == std::string_view::npos || (dist != std::string_view::npos && dist > site) ? dist : site;
+  return path.substr(folder + kSite.size());
 }
 
 }  // namespace ridgeline::base

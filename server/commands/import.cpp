@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "analysis/build_profile.h"
 #include "analysis/prediction/answers.h"
@@ -25,6 +26,7 @@ struct ImportOptions {
   std::string trace;
   std::string project_root;
   int batch_size = 0;
+  std::vector<std::string> code;
 };
 
 std::string absolute(const std::string& path) {
@@ -77,6 +79,7 @@ int run(const ImportOptions& options, const Output& output) {
       return std::filesystem::is_regular_file(path, problem);
     };
     how.batch_size = options.batch_size;
+    how.code = options.code;
     const analysis::RunInput input = imports::import_trace(imports::read_trace(bytes_of(file)), how);
     analysis::Profile profile = analysis::build_profile(input);
     whatif::add_schedule(profile, input);
@@ -95,6 +98,7 @@ void add_import_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("import", "Analyse a trace of torch.profiler, also one from another machine.");
   command->add_option("TRACE", options->trace, "Chrome trace of torch.profiler, plain or gzip")->required();
   command->add_option("--project-root", options->project_root, "Folder whose lines are the user's");
+  add_code_option(*command, options->code);
   command->add_option("--batch-size", options->batch_size, "Samples in one iteration: a trace does not record it")
       ->check(CLI::Range(1, analysis::kMaxBatchSize));
   add_report_options(*command, output);

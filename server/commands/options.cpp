@@ -15,6 +15,8 @@
 #include "base/file.h"
 #include "commands/exit_codes.h"
 #include "commands/terminal.h"
+#include "profiling/code_names.h"
+#include "protocol/worker_messages.h"
 
 namespace ridgeline::commands {
 
@@ -73,11 +75,25 @@ CLI::Validator number_in(double low, double high) {
           range};
 }
 
+void add_code_option(CLI::App& command, std::vector<std::string>& code) {
+  const auto problem = [](const std::string& name) {
+    const std::string found = profiling::code_name_problem(name);
+    return found.empty() ? found : found + ": name packages as `import` does, such as transformers,timm";
+  };
+  command
+      .add_option("--code", code,
+                  "Packages whose lines have figures of their own, beside the user's, such as transformers,timm")
+      ->delimiter(',')
+      ->expected(1, static_cast<int>(protocol::kMaxPackages))
+      ->check(CLI::Validator(problem, "PACKAGES"));
+}
+
 void add_place_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
   command.add_option("--python", request->python,
                      "Interpreter with torch and the model's packages; default: .venv, VIRTUAL_ENV or python3");
   command.add_option("--project-root", request->project_root,
                      "Folder whose lines are the user's; default: the nearest project");
+  add_code_option(command, request->code);
 }
 
 void add_time_limit_option(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {

@@ -14,7 +14,10 @@ namespace ridgeline::commands {
 /// A number from `low` to `high`. CLI::Range accepts text that is not a number.
 CLI::Validator number_in(double low, double high);
 
-/// --python and --project-root: where the user's code runs, and what of it is theirs.
+/// --code: packages whose lines have figures of their own.
+void add_code_option(CLI::App& command, std::vector<std::string>& code);
+
+/// --python, --project-root and --code: where the user's code runs, and what of it has figures.
 void add_place_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request);
 
 /// --time-limit.

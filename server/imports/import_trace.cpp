@@ -28,7 +28,9 @@ class Importer {
 
   analysis::RunInput run() {
     find_threads();
-    const TraceFiles files(file_names(), options_.project_root, options_.current, options_.exists);
+    const std::vector<std::string_view> names = file_names();
+    const TraceFiles files(names, options_.project_root, options_.current, options_.exists);
+    std::vector<analysis::CodePackage> code = packages_in(names, options_.code, files);
     host_ = sweep_host(trace_, threads_, files, externals_of_activities(trace_), parts_, trace_.losses);
     add_threads();
     write_calls_and_activities(trace_, host_, parts_);
@@ -38,6 +40,7 @@ class Importer {
     analysis::RunInput input;
     input.entry_path = options_.trace_path;
     input.scope.project_root = files.root();
+    input.scope.code = std::move(code);
     input.environment = environment();
     input.capacity_bytes = capacity_;
     input.batch_size = std::max(1, options_.batch_size);
@@ -53,6 +56,12 @@ class Importer {
                                       .project_root = files.root(),
                                       .memory = memory,
                                       .losses = trace_.losses});
+    for (const std::string& name : options_.code) {
+      if (std::ranges::find(input.scope.code, name, &analysis::CodePackage::name) == input.scope.code.end()) {
+        input.warnings.push_back("The lines of " + name +
+                                 " are not shown: the trace has no file of a package of that name.");
+      }
+    }
     input.runs.push_back(batch_run());
     return input;
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "analysis/values/input.h"
 #include "imports/trace.h"
@@ -10,11 +11,12 @@
 namespace ridgeline::imports {
 
 struct ImportOptions {
-  std::string trace_path;       ///< absolute
-  std::string project_root;     ///< absolute; empty: see TraceFiles
-  std::string current;          ///< absolute: the root, where the trace's files are below it
-  TraceFiles::Exists exists{};  ///< whether a path is a file of this machine
-  int batch_size = 0;           ///< 0: unknown
+  std::string trace_path;           ///< absolute
+  std::string project_root;         ///< absolute; empty: see TraceFiles
+  std::string current;              ///< absolute: the root, where the trace's files are below it
+  TraceFiles::Exists exists{};      ///< whether a path is a file of this machine
+  int batch_size = 0;               ///< 0: unknown
+  std::vector<std::string> code{};  ///< packages whose lines have figures, too, as they are imported
 };
 
 /// One run whose bare times are the recorded ones. The warnings say what the trace does not contain, and what of it

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <set>
 
 #include "base/path.h"
 #include "base/text.h"
@@ -111,6 +112,28 @@ std::string TraceFiles::absolute(std::string_view file) const {
   const std::string below = root_ + "/" + std::string(file);
   const bool users = !file.starts_with('<') && (guessed_ ? !is_library(file) : exists_(below));
   return users ? below : "/site-packages/" + std::string(file);
+}
+
+std::vector<analysis::CodePackage> packages_in(const std::vector<std::string_view>& files,
+                                               const std::vector<std::string>& code, const TraceFiles& names) {
+  std::vector<analysis::CodePackage> packages;
+  for (const std::string& name : code) {
+    std::string path = name;
+    std::ranges::replace(path, '.', '/');
+    std::set<std::string> places;
+    for (const std::string_view file : files) {
+      const std::string absolute = names.absolute(file);
+      const std::string_view installed = base::installed_path(absolute).value_or("");
+      const bool is_module = installed == path + ".py";
+      if (is_module || base::is_below(installed, path)) {
+        places.insert(is_module ? absolute : absolute.substr(0, absolute.size() - installed.size() + path.size()));
+      }
+    }
+    if (!places.empty()) {
+      packages.push_back({name, {places.begin(), places.end()}});
+    }
+  }
+  return packages;
 }
 
 }  // namespace ridgeline::imports

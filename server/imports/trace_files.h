@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/values/profile.h"
+
 namespace ridgeline::imports {
 
 /// The parts of "model.py(12): forward"; false for any other text.
@@ -35,5 +37,10 @@ class TraceFiles {
   Exists exists_;
   bool guessed_ = false;
 };
+
+/// Of the packages `code`, as they are imported, those that the trace's `files` are of, and where they are. A package
+/// is recognised where it is installed, or where torch.profiler has cut the path to it.
+std::vector<analysis::CodePackage> packages_in(const std::vector<std::string_view>& files,
+                                               const std::vector<std::string>& code, const TraceFiles& names);
 
 }  // namespace ridgeline::imports

@@ -53,6 +53,14 @@ Json edit_json(int batch_size, const Snapshot* snapshot, std::string& no_edit_re
   return snapshot->client.workspace.document_changes ? Json(*edit) : protocol::plain_changes(*edit);
 }
 
+std::vector<std::string> names_of(const std::vector<analysis::CodePackage>& code) {
+  std::vector<std::string> names;
+  for (const analysis::CodePackage& package : code) {
+    names.push_back(package.name);
+  }
+  return names;
+}
+
 }  // namespace
 
 Json summary_json(const Entry& entry, const std::string& uri, std::optional<int> in_code) {
@@ -94,6 +102,8 @@ Json summary_json(const Entry& entry, const std::string& uri, std::optional<int>
       {"device", profile.environment.device},
       {"inPlaceOf", profile.environment.in_place_of},
       {"userLineShare", number(profile.user_line_share)},
+      {"code", names_of(profile.code)},
+      {"libraries", analysis::packages_of(profile.library_call)},
       {"sampledBatchSizes", {{"low", range.low}, {"high", range.high}}},
       {"measured", std::move(measured)},
       {"models",

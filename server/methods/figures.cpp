@@ -58,10 +58,20 @@ std::string Figures::path_of(const analysis::Location& place) const {
   return place.file.empty() || place.file.front() == '/' ? place.file : made_.profile.project_root + "/" + place.file;
 }
 
+std::string_view Figures::library_line(const analysis::Location& place) const {
+  const auto& call = made_.profile.library_call;
+  for (std::size_t i = 0; call.has_value() && i < std::min(call->lines.size(), made_.library_lines.size()); ++i) {
+    if (call->lines[i].location == place) {
+      return made_.library_lines[i];
+    }
+  }
+  return {};
+}
+
 std::string_view Figures::line_text(const analysis::Location& place) const {
   const FileFigures* file = this->file(path_of(place));
   if (file == nullptr || file->text == nullptr || place.line == 0 || place.line > file->text_lines->count()) {
-    return {};
+    return library_line(place);
   }
   return file->text_lines->line_in(*file->text, place.line - 1);
 }

@@ -69,6 +69,8 @@ class Figures {
   };
 
   void add(const analysis::Node& node);
+  /// A line of the profile's library call; empty for any other.
+  std::string_view library_line(const analysis::Location& place) const;
 
   profiling::MadeProfile made_;
   analysis::Predictor predictor_;

@@ -65,6 +65,12 @@ void add(Cost& cost, const LineCost& line) {
   }
 }
 
+report::LineBelow line_below(const Figures& figures, const analysis::Location& place, double ms, const UriOf& uri_of) {
+  const std::string number = std::to_string(place.line);
+  return {std::filesystem::path(place.file).filename().string() + ":" + number,
+          uri_of(figures.path_of(place)) + "#L" + number, std::string(base::trimmed(figures.line_text(place))), ms};
+}
+
 /// The costliest lines that run inside of `nodes`, but for the line `except` itself.
 std::vector<report::LineBelow> lines_below(const Figures& figures, const std::vector<const Node*>& nodes,
                                            const analysis::Location& except, const UriOf& uri_of) {
@@ -88,11 +94,7 @@ std::vector<report::LineBelow> lines_below(const Figures& figures, const std::ve
   std::ranges::stable_sort(sorted, std::greater{}, [](const auto& one) { return one.second; });
   std::vector<report::LineBelow> below;
   for (std::size_t i = 0; i < std::min(kShownBelow, sorted.size()); ++i) {
-    const auto& [place, ms] = sorted[i];
-    const std::string path = figures.path_of(place);
-    const std::string number = std::to_string(place.line);
-    below.push_back({std::filesystem::path(place.file).filename().string() + ":" + number, uri_of(path) + "#L" + number,
-                     std::string(base::trimmed(figures.line_text(place))), ms});
+    below.push_back(line_below(figures, sorted[i].first, sorted[i].second, uri_of));
   }
   return below;
 }
@@ -115,6 +117,14 @@ Markdown of_line(const Snapshot& snapshot, std::uint32_t line, const UriOf& uri_
   }
   if (cost.total_ms > kLeadsOn * cost.self_ms) {
     cost.below = lines_below(*snapshot.figures(), cost.inside, found->second->location, uri_of);
+  }
+  const auto& call = snapshot.figures()->profile().library_call;
+  if (call.has_value() && call->location == found->second->location) {
+    cost.below.clear();
+    for (const analysis::LibraryLine& below : call->lines) {
+      cost.below.push_back(line_below(*snapshot.figures(), below.location, below.ms, uri_of));
+    }
+    cost.modules = &call->modules;
   }
   return report::cost_markdown(snapshot.figures()->profile(), cost);
 }

@@ -134,6 +134,12 @@ ProfileOptions profile_options(const Json& json) {
       throw protocol::InvalidValue("batchSizes: at most 16, from 1 to " + std::to_string(analysis::kMaxBatchSize));
     }
   }
+  if (const auto code = optional_member<Json>(json, "code")) {
+    options.code = code_in(*code);
+    if (!options.code.has_value()) {
+      throw protocol::InvalidValue("code: must be a list of packages as they are imported");
+    }
+  }
   options.time_budget_seconds = optional_member<double>(json, "timeBudget");
   if (options.time_budget_seconds.has_value() &&
       !(*options.time_budget_seconds > 0 && *options.time_budget_seconds < 1e6)) {

@@ -79,7 +79,7 @@ void from_json(const protocol::Json& json, ProfileParams& params);
 void from_json(const protocol::Json& json, RunParams& params);
 void from_json(const protocol::Json& json, CommandParams& params);
 
-/// batchSizes and timeBudget of a request for a profile.
+/// batchSizes, code and timeBudget of a request for a profile.
 ProfileOptions profile_options(const protocol::Json& json);
 
 /// arguments, folder and environment of a request to run a script.

@@ -145,6 +145,7 @@ base::Task<ProfileEnd> ProfilingFlow::profile(Workspace& workspace, std::string 
   co_await std::move(configured);
   profiling::ProfileRequest request = workspace.settings().request(workspace.session().path_of(uri).value_or(uri));
   request.batch_sizes = options.batch_sizes.value_or(request.batch_sizes);
+  request.code = options.code.value_or(request.code);
   request.time_budget_seconds = options.time_budget_seconds.value_or(request.time_budget_seconds);
   auto found = workspace.while_open(entries_.find_target(request));
   auto target = co_await std::move(found);

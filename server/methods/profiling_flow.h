@@ -20,6 +20,7 @@ namespace ridgeline::methods {
 /// Options of a request that override the settings.
 struct ProfileOptions {
   std::optional<std::vector<int>> batch_sizes;
+  std::optional<std::vector<std::string>> code{};
   std::optional<double> time_budget_seconds;
   protocol::Json params;  ///< of the request; they may hold a progress token
 };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/prediction/predictor.h"
+#include "profiling/code_names.h"
 
 namespace ridgeline::methods {
 
@@ -131,11 +132,26 @@ std::optional<std::vector<std::string>> texts_in(const Json& value) {
   return texts;
 }
 
+std::optional<std::vector<std::string>> code_in(const Json& value) {
+  if (!value.is_array() || value.size() > protocol::kMaxPackages) {
+    return std::nullopt;
+  }
+  std::vector<std::string> names;
+  for (const Json& name : value) {
+    if (!name.is_string() || !profiling::code_name_problem(name.get_ref<const std::string&>()).empty()) {
+      return std::nullopt;
+    }
+    names.push_back(name.get<std::string>());
+  }
+  return names;
+}
+
 profiling::ProfileRequest Settings::request(const std::string& entry) const {
   profiling::ProfileRequest request;
   request.entry = entry;
   request.python = python;
   request.project_root = project_root;
+  request.code = code;
   request.device = device;
   request.batch_sizes = batch_sizes;
   request.time_budget_seconds = time_budget_seconds;
@@ -150,6 +166,11 @@ Settings read_settings(const Json& section, std::vector<std::string>& problems) 
   const Reader reader(section, "ridgeline.", problems);
   reader.text("python", settings.python);
   reader.text("projectRoot", settings.project_root);
+  reader.with("code", "a list of packages as they are imported, such as [\"transformers\"]", [&](const Json& value) {
+    const auto names = code_in(value);
+    settings.code = names.value_or(std::vector<std::string>{});
+    return names.has_value();
+  });
   reader.with("device", "\"\" or \"cpu\"", [&](const Json& value) {
     const std::string device = value.is_string() ? value.get<std::string>() : "?";
     if (!device.empty() && device != "cpu") return false;

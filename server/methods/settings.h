@@ -17,6 +17,7 @@ namespace ridgeline::methods {
 struct Settings {
   std::string python;
   std::string project_root;
+  std::vector<std::string> code;  ///< packages whose lines have figures, too
   std::string device;
   std::vector<int> batch_sizes;
   double time_budget_seconds = 10;
@@ -47,6 +48,9 @@ std::optional<std::vector<int>> batch_sizes_in(const protocol::Json& value);
 
 /// At most 1024 texts without null bytes, such as the arguments of a program; nothing when the value is anything else.
 std::optional<std::vector<std::string>> texts_in(const protocol::Json& value);
+
+/// Import names of packages, as many as a run takes; nothing when the value is anything else.
+std::optional<std::vector<std::string>> code_in(const protocol::Json& value);
 
 /// Reads the section; null: all defaults. A setting that is not valid keeps its default and adds a sentence to
 /// `problems`.

@@ -5,7 +5,10 @@
 #include <string>
 #include <vector>
 
+#include <fmt/ranges.h>
+
 #include "analysis/prediction/predictor.h"
+#include "profiling/code_names.h"
 #include "report/json.h"
 #include "report/read_report.h"
 #include "store/fingerprint.h"
@@ -54,7 +57,8 @@ store::ProfileKey key_of(const ProfileRequest& request, const Target& target) {
           target.device,
           machine_name(),
           request.memory_limit_bytes,
-          std::string(RIDGELINE_VERSION) + "-" + worker::sources_hash()};
+          std::string(RIDGELINE_VERSION) + "-" + worker::sources_hash(),
+          fmt::format("{}", fmt::join(normalised(request.code), ","))};
 }
 
 std::int64_t seconds_since_1970(std::chrono::system_clock::time_point time) {

@@ -35,8 +35,8 @@ struct ProfileLookup {
 };
 
 /// The newest profile of that entry whose files have not changed, made with the same project root, interpreter, device,
-/// memory limit, processor and version of Ridgeline, that tried all batch sizes of the request. Nothing is started.
-/// A stored profile that cannot be read is dropped.
+/// memory limit, packages of `code`, processor and version of Ridgeline, that tried all batch sizes of the request.
+/// Nothing is started. A stored profile that cannot be read is dropped.
 ProfileLookup find_kept_profile(const ProfileRequest& request, const Target& target);
 
 std::int64_t seconds_since_1970(std::chrono::system_clock::time_point time);

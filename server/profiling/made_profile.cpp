@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "analysis/prediction/answers.h"
+#include "base/line_index.h"
 #include "profiling/kept_profiles.h"
 #include "profiling/source_text.h"
 #include "source/entry_point.h"
@@ -25,19 +27,22 @@ void add_places(const analysis::Node& node, std::set<std::string>& files) {
   }
 }
 
-/// The files of the project that the profile has figures for; absolute.
+std::string path_of(const std::string& file, const analysis::Profile& profile) {
+  return file.starts_with('/') ? file : profile.project_root + "/" + file;
+}
+
+/// The files that own lines, also outside the project, and those of the project that the breakdown names; absolute.
 std::vector<std::string> own_files(const analysis::Profile& profile) {
   std::set<std::string> files;
+  add_places(profile.breakdown, files);
+  std::erase_if(files, [](const std::string& file) { return file.empty() || file.starts_with('/'); });
   for (const analysis::LineCost& line : profile.lines) {
     files.insert(line.location.file);
   }
-  add_places(profile.breakdown, files);
   std::vector<std::string> paths = {profile.entry_path};
   for (const std::string& file : files) {
-    if (!file.empty() && file.front() != '/' && paths.size() < kMaxSources) {
-      if (std::string path = profile.project_root + "/" + file; path != profile.entry_path) {
-        paths.push_back(std::move(path));
-      }
+    if (std::string path = path_of(file, profile); path != profile.entry_path && paths.size() < kMaxSources) {
+      paths.push_back(std::move(path));
     }
   }
   return paths;
@@ -50,6 +55,22 @@ std::optional<source::Span> batch_size_literal_of(const MadeProfile& made) {
   return entry_point.has_value() && entry_point->batch_size.can_be_edited()
              ? std::optional(entry_point->batch_size.literal)
              : std::nullopt;
+}
+
+std::vector<std::string> library_lines(const analysis::Profile& profile) {
+  std::vector<std::string> lines;
+  std::map<std::string, std::string> texts;
+  for (const analysis::LibraryLine& line :
+       profile.library_call ? profile.library_call->lines : std::vector<analysis::LibraryLine>{}) {
+    const auto [found, inserted] = texts.try_emplace(path_of(line.location.file, profile));
+    if (inserted) {
+      found->second = text_of(found->first).value_or("");
+    }
+    const base::LineIndex index(found->second);
+    const bool is_there = line.location.line > 0 && line.location.line <= index.count();
+    lines.emplace_back(is_there ? index.line_in(found->second, line.location.line - 1) : "");
+  }
+  return lines;
 }
 
 }  // namespace
@@ -84,6 +105,7 @@ MadeProfile keep_with_texts(ProfileRun run, const ProfileRequest& request, const
   if (!made.kept) {
     run.profile.id = store::new_profile_id();
   }
+  made.library_lines = library_lines(run.profile);
   made.profile = std::move(run.profile);
   made.outlook = std::move(run.outlook);
   made.batch_size_literal = batch_size_literal_of(made);
@@ -106,6 +128,7 @@ std::optional<MadeProfile> load_profile(const ProfileRequest& request, const Tar
   }
   made.kept = true;
   made.batch_size_literal = batch_size_literal_of(made);
+  made.library_lines = library_lines(made.profile);
   return made;
 }
 

@@ -19,7 +19,7 @@ namespace ridgeline::profiling {
 struct MadeProfile {
   analysis::Profile profile;   ///< with its models fitted
   std::int64_t created_s = 0;  ///< seconds since 1970
-  /// The user's files that own figures, as they were when they ran. Of a file that changed meanwhile there is none.
+  /// The files that own lines, as they were when they ran. Of a file that changed meanwhile there is none.
   std::vector<protocol::SourceText> sources;
   std::vector<std::string> changed;  ///< those that changed during the run
   std::string warning;               ///< of the store; mostly empty
@@ -27,6 +27,8 @@ struct MadeProfile {
   bool kept = false;                 ///< in the store
   /// The digits of the batch size in the entry file's text, as it ran; nothing: it is no number that can be edited.
   std::optional<source::Span> batch_size_literal{};
+  /// The lines of the profile's library call, in its order, as they were when the profile was made or loaded.
+  std::vector<std::string> library_lines{};
 };
 
 using ProfileOutcome = base::Result<MadeProfile, RunFailure>;

@@ -13,12 +13,13 @@
 namespace ridgeline::profiling {
 
 struct ProfileRequest {
-  std::string entry;             ///< as the user wrote it
-  std::vector<int> batch_sizes;  ///< empty: chosen
-  std::vector<int> check_sizes;  ///< run too, and kept out of the models
-  std::string device;            ///< "cpu": also where the code asks for CUDA; empty: what the code asks for
-  std::string python;            ///< empty: found
-  std::string project_root;      ///< empty: found
+  std::string entry;                ///< as the user wrote it
+  std::vector<int> batch_sizes;     ///< empty: chosen
+  std::vector<int> check_sizes;     ///< run too, and kept out of the models
+  std::string device;               ///< "cpu": also where the code asks for CUDA; empty: what the code asks for
+  std::string python;               ///< empty: found
+  std::string project_root;         ///< empty: found
+  std::vector<std::string> code{};  ///< packages whose lines have figures, too; see code_names.h
   double time_budget_seconds = 10;
   std::chrono::seconds time_limit{600};
   std::uint64_t memory_limit_bytes = 0;         ///< 0: what is available

@@ -10,6 +10,7 @@
 #include "analysis/allocator/caching_allocator_conf.h"
 #include "analysis/build_profile.h"
 #include "analysis/prediction/answers.h"
+#include "profiling/code_names.h"
 #include "protocol/recording.h"
 #include "whatif/step_schedule.h"
 #include "worker/machine.h"
@@ -51,6 +52,7 @@ PlannedRun plan_run(const ProfileRequest& request, const Target& target) {
   plan.spec.time_budget_seconds = request.time_budget_seconds;
   plan.spec.overlay = request.overlay;
   plan.spec.finish_within_seconds = request.finish_within_seconds;
+  plan.spec.code = request.code;
   plan.limits.time = request.time_limit;
   const std::uint64_t limit = request.memory_limit_bytes;
   plan.spec.memory_limit_bytes =
@@ -66,7 +68,8 @@ base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
   auto& output = std::get<worker::RunOutput>(finished.outcome);
   analysis::RunInput input;
   input.entry_path = plan.spec.entry;
-  input.scope = {plan.spec.project_root, output.environment.environment_roots};
+  input.scope = {plan.spec.project_root, output.environment.environment_roots,
+                 imported_code(output.result.code, input.warnings)};
   input.environment = {output.environment.python, output.environment.torch, kDevice,
                        worker::processor_name(),  output.result.threads,    output.result.in_place_of,
                        output.result.low_mhz,     output.result.high_mhz};

@@ -56,7 +56,7 @@ base::Result<worker::JobOptions, RunFailure> plan_job(const ScriptRequest& reque
   options.cache = *cache;
   options.spec = {named_root.empty() ? worker::find_project_root(script)
                                      : std::filesystem::absolute(named_root).lexically_normal().string(),
-                  request.steps, request.stop, request.place.time_budget_seconds};
+                  request.steps, request.stop, request.place.time_budget_seconds, request.place.code};
   options.command = request.command;
   const std::string& first = request.command.front();
   if (is_script(first)) {

@@ -39,6 +39,7 @@ ProfileRequest trial_request(ProfileRequest settings, const analysis::Profile& p
   settings.time_budget_seconds = std::min(settings.time_budget_seconds, kTimeBudgetSeconds);
   settings.time_limit = std::min(settings.time_limit, kTimeLimit);
   settings.keep = false;
+  settings.code.clear();  // a trial adds nothing to lines
   return settings;
 }
 
@@ -59,8 +60,9 @@ ProfileOutcome make_trial(worker::Finished finished, const ProfileRequest& reque
   }
   analysis::Outlook outlook = analysis::outlook_of(*known);
   std::string warning = update_kept_profile(*known, outlook, target);
-  return MadeProfile{std::move(*known),  held.created_s,     held.sources, held.changed,
-                     std::move(warning), std::move(outlook), held.kept,    held.batch_size_literal};
+  return MadeProfile{std::move(*known), held.created_s,          held.sources,
+                     held.changed,      std::move(warning),      std::move(outlook),
+                     held.kept,         held.batch_size_literal, held.library_lines};
 }
 
 }  // namespace ridgeline::profiling

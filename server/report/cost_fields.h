@@ -55,6 +55,47 @@ void place(Io& io, const char* name, analysis::Location& location, const char* d
 }
 
 template <typename Io>
+void fields(Io& io, analysis::LibraryLine& line) {
+  io("file", line.location.file, "Path relative to the project root with '/', or absolute outside it.", kNotEmpty);
+  io("line", line.location.line, "Line number. The first line is 1.");
+  io("package", line.package, "The package that `--code` takes for this line; empty where the path does not tell.");
+  io("timeMs", line.ms,
+     "While it is the innermost line of a package other than torch and the standard library or, where the stack has "
+     "none, of torch; with the backward of that. Milliseconds.");
+  io("peakBytes", line.peak_bytes, "Alive at the peak instant. Bytes.");
+  if (io.has("deviceMs", io.context.has_device)) {
+    io("deviceMs", line.device_ms, "Kernels, and copies that no kernel hides. Milliseconds.");
+  }
+}
+
+template <typename Io>
+void fields(Io& io, analysis::LibraryModule& module) {
+  io("type", module.type, "The class.", kNotEmpty);
+  place(io, "definition", module.definition, "Where the class is defined; null when there is no such place.");
+  io("instances", module.instances, "Modules of the class.");
+  io("timeMs", module.ms, "With everything inside. Milliseconds.");
+  io("peakBytes", module.peak_bytes, "Alive at the peak instant, with everything inside. Bytes.");
+  if (io.has("deviceMs", io.context.has_device)) {
+    io("deviceMs", module.device_ms, "Kernels, and copies that no kernel hides, with everything inside. Milliseconds.");
+  }
+}
+
+template <typename Io>
+void fields(Io& io, analysis::LibraryCall& call) {
+  io("file", call.location.file, "Of the calling line, as in lines.", kNotEmpty);
+  io("line", call.location.line, "Line number. The first line is 1.");
+  io("timeMs", call.ms, "The part of its self time that runs in such code. Milliseconds.");
+  if (io.has("deviceMs", io.context.has_device)) {
+    io("deviceMs", call.device_ms, "Kernels, and copies that no kernel hides, of such code. Milliseconds.");
+  }
+  io("lines", call.lines, "The costliest lines of that code, each of at least 1 % of the step. They do not overlap.");
+  io("modules", call.modules,
+     "The costliest classes of the modules that the line calls, each of at least 1 % of the step: where one class "
+     "takes "
+     "over three quarters of the line's time, the classes inside it. No module is inside another one.");
+}
+
+template <typename Io>
 void fields(Io& io, analysis::Node& node) {
   io.type("node", "A node of the breakdown: the iteration, a module instance, or an operation.");
   io("name", node.name, "Name of the instance or the operation.");

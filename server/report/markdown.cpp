@@ -159,6 +159,17 @@ Markdown below_table(const std::vector<LineBelow>& lines, double whole_ms) {
   return table.take();
 }
 
+Markdown modules_table(const std::vector<analysis::LibraryModule>* modules, double whole_ms) {
+  if (modules == nullptr || modules->empty()) return {};
+  MarkdownTable table({"modules below", "time", "of the step", "memory"});
+  for (const analysis::LibraryModule& module : *modules) {
+    const std::string count = module.instances > 1 ? fmt::format("{} × ", module.instances) : "";
+    table.row(code_cell(count + module.type),
+              {duration(module.ms), share(ratio(module.ms, whole_ms)), bytes(static_cast<double>(module.peak_bytes))});
+  }
+  return table.take();
+}
+
 /// "9.1 ms for each further sample; 5 ms for any batch", as in the text report. A cost that grows faster than the batch
 /// has no part for any batch; one that is negligible has nothing to say.
 Markdown model_text(const Profile& profile, const Cost& cost) {
@@ -206,8 +217,9 @@ Markdown cost_markdown(const Profile& profile, const Cost& cost) {
     text += plain(share(ratio(std::max(cost.total_ms, cost.self_ms), cost.parent->ms))) + " of " +
             code_span(name_of(*cost.parent)) + "\n\n";
   }
-  text +=
-      memory_table(cost) + below_table(cost.below, whole) + calls_table(cost.inside, whole) + model_text(profile, cost);
+  text += memory_table(cost) + below_table(cost.below, whole) +
+          (cost.modules == nullptr ? calls_table(cost.inside, whole) : modules_table(cost.modules, whole)) +
+          model_text(profile, cost);
   return text;
 }
 

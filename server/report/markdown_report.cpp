@@ -85,6 +85,38 @@ Markdown line_table(const Profile& profile, const SourceLines& source) {
   return text;
 }
 
+Markdown library_tables(const Profile& profile, const SourceLines& source) {
+  if (!profile.library_call) {
+    return {};
+  }
+  const analysis::LibraryCall& call = *profile.library_call;
+  const Places places(profile);
+  const auto figures = [&](double ms, std::uint64_t peak_bytes) {
+    return " | " + Markdown::text(duration(ms)) + " | " + Markdown::text(share(ratio(ms, profile.iteration.ms.value))) +
+           " | " + Markdown::text(bytes(static_cast<double>(peak_bytes))) + " |\n";
+  };
+  Markdown text;
+  if (!call.lines.empty()) {
+    text += "\n| library line below " + Markdown::text(places.name(call.location)) +
+            " |  | time | share | memory |\n|---|---|---:|---:|---:|\n";
+  }
+  for (const analysis::LibraryLine& line : call.lines) {
+    const std::string code = trimmed(source ? source(line.location).value_or("") : "");
+    text += "| " + Markdown::text(places.name(line.location)) + " | ";
+    text += code.empty() ? Markdown() : Markdown::code(code);
+    text += figures(line.ms, line.peak_bytes);
+  }
+  if (!call.modules.empty()) {
+    text += "\n| modules below " + Markdown::text(places.name(call.location)) +
+            " |  | time | share | memory |\n|---|---:|---:|---:|---:|\n";
+  }
+  for (const analysis::LibraryModule& module : call.modules) {
+    text += "| " + Markdown::code(module.type) + " | " + Markdown::text(std::to_string(module.instances)) +
+            figures(module.ms, module.peak_bytes);
+  }
+  return text;
+}
+
 /// As a block of code by its indentation, which nothing inside can end.
 std::string as_code_block(std::string_view text) {
   std::string block;
@@ -104,7 +136,8 @@ std::string markdown_report(const Profile& profile, const analysis::Outlook& out
   if (!profile.environment.torch.empty()) {
     title += " · torch " + Markdown::text(profile.environment.torch);
   }
-  const Markdown text = title + "\n\n" + key_figures(profile) + line_table(profile, source);
+  const Markdown text =
+      title + "\n\n" + key_figures(profile) + line_table(profile, source) + library_tables(profile, source);
   return text.markup() + as_code_block(notes_text(profile, outlook, kWidth));
 }
 

@@ -25,9 +25,19 @@ void fields(Io& io, analysis::Environment& environment) {
 }
 
 template <typename Io>
+void fields(Io& io, analysis::CodePackage& package) {
+  io("package", package.name, "As it is imported.", kNotEmpty);
+  io("places", package.places, "Absolute paths of its folders, or of the one file that it is.", kNotEmpty);
+}
+
+template <typename Io>
 void entry(Io& io, analysis::Profile& profile) {
   io("path", profile.entry_path, "Absolute path of the file that defines the providers.", kNotEmpty);
   io("projectRoot", profile.project_root, "Absolute path of the folder whose lines are the user's lines.");
+  if (io.has("code", true)) {  // earlier reports do not have it
+    io("code", profile.code,
+       "Packages of `--code` that the step imported: their lines are among the lines, as if they were the user's.");
+  }
   converted(
       io, "batchSize", profile.batch_size_known ? std::optional(profile.batch_size) : std::nullopt,
       "Batch size of the figures, in samples; null for an imported trace that does not state it when none was given.",
@@ -177,7 +187,7 @@ void fields(Io& io, analysis::LineCost& line) {
      Whole{1, std::numeric_limits<std::uint32_t>::max()});
   io("calls", line.calls, "Times that the line ran in one iteration; null when only the timer saw it.");
   io.object("timeMs", "Time of the line. forward, backward, recomputation, optimizer, data and other split self.", [&] {
-    io("self", line.self_ms, "While the line is the innermost user line. Milliseconds.");
+    io("self", line.self_ms, "While the line is the innermost of the stack that is among the lines. Milliseconds.");
     io("total", line.total_ms, "While the line is anywhere on the stack, each instant once. Milliseconds.");
     phases(io, line.self_by_phase);
   });
@@ -221,7 +231,7 @@ void closure(Io& io, analysis::Profile& profile) {
   io("scale", profile.scale,
      "Bare iteration time / recorded iteration time after the cost of recording was taken out. Recorded times were "
      "multiplied by it.");
-  io("userLineShare", profile.user_line_share, "Part of the iteration that user lines own. 0 to 1.", kFraction);
+  io("userLineShare", profile.user_line_share, "Part of the iteration that the lines own. 0 to 1.", kFraction);
   io("recordingOverhead", profile.recording_overhead,
      "Recorded iteration time / bare iteration time - 1, before the cost was taken out. A fraction; negative when the "
      "recorded iterations happened to be faster.",
@@ -274,10 +284,15 @@ void report_fields(Io& io, analysis::Profile& profile, const analysis::Outlook& 
      "profile, and kept out of the models.");
   io("skipped", profile.skipped, "Batch sizes that were tried and did not run.");
   io("lines", profile.lines,
-     "The user's lines that took time or hold memory, most self time first. The selfs and other[].timeMs sum to "
+     "Lines of the user's and of the packages of entry.code that took time or hold memory, most self time first. The "
+     "selfs and other[].timeMs sum to "
      "iteration.timeMs; atPeak and other[].peakBytes sum to memory.peakBytes.",
      AtMost{kMaxParts});
-  io("other", profile.other, "Time and memory that no user line can own.");
+  io("other", profile.other, "Time and memory that none of the lines can own.");
+  if_present(
+      io, "libraryCall", profile.library_call,
+      "The line whose calls into code without figures of its own take over half of the step, and what they spend "
+      "it on. Absent where there is no such line.");
   io("unusedGradients", profile.unused_gradients,
      "Parameters that get gradients in every iteration while nothing changes them, by the line that made them. Most "
      "bytes first.");

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 
 #include "report/breakdown_text.h"
 #include "report/device_text.h"
+#include "report/library_text.h"
 #include "report/line_table.h"
 #include "report/outlook_text.h"
 #include "report/page.h"
@@ -80,8 +82,10 @@ void tables(Page& page, const Profile& profile, const SourceLines& source, const
   constexpr auto kRecomputation = static_cast<std::size_t>(analysis::Phase::kRecomputation);
   layout.recomputed = profile.iteration.by_phase[kRecomputation] > kNegligible * profile.iteration.ms.value;
   const Places places(profile);
-  const std::vector<Table> all = {breakdown_table(page, profile, places, options),
-                                  line_table(page, profile, places, source, options, layout), other_table(profile)};
+  std::vector<Table> all = {breakdown_table(page, profile, places, options),
+                            line_table(page, profile, places, source, options, layout)};
+  std::ranges::move(library_tables(page, profile, places, source), std::back_inserter(all));
+  all.push_back(other_table(profile));
   // Of an imported trace without memory events nothing is known, rather than 0 B of every line.
   layout.memory = profile.peak_known || std::ranges::any_of(all, [](const Table& table) {
                     return std::ranges::any_of(table.rows, [](const Row& row) { return row.bytes > 0; });
@@ -125,6 +129,7 @@ void notes(Page& page, const Profile& profile) {
                kBeside);
   }
   for (const std::string& warning : profile.warnings) page.prose("warning", printable(warning), kBeside);
+  if (const std::string text = library_note(profile); !text.empty()) page.prose("library", printable(text), kBeside);
   if (const std::string text = timing_text(profile); !text.empty()) page.prose("timing", text, kBeside);
   if (profile.recorded_iterations == 0) return;
   if (profile.environment.torch.empty()) {  // imported: nothing was timed beside the recording

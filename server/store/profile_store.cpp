@@ -30,7 +30,7 @@ CREATE TABLE profiles (
   number INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL UNIQUE,
   entry TEXT NOT NULL, project_root TEXT NOT NULL, interpreter TEXT NOT NULL, device TEXT NOT NULL,
-  machine TEXT NOT NULL, memory_limit INTEGER NOT NULL, version TEXT NOT NULL,
+  machine TEXT NOT NULL, memory_limit INTEGER NOT NULL, code TEXT NOT NULL DEFAULT '', version TEXT NOT NULL,
   torch TEXT NOT NULL, created INTEGER NOT NULL, used INTEGER NOT NULL, bytes INTEGER NOT NULL,
   whole INTEGER NOT NULL, report TEXT NOT NULL);
 CREATE INDEX profiles_by_entry ON profiles (entry);
@@ -48,6 +48,9 @@ constexpr const char* kDurations =
     "interpreter TEXT NOT NULL, device TEXT NOT NULL, machine TEXT NOT NULL, kind TEXT NOT NULL, seconds REAL NOT "
     "NULL, "
     "UNIQUE (entry, interpreter, device, machine, kind))";
+/// Came later, too. An older Ridgeline reads and writes a table with this column as before.
+constexpr const char* kHasCode = "SELECT COUNT(*) FROM pragma_table_info('profiles') WHERE name = 'code'";
+constexpr const char* kAddCode = "ALTER TABLE profiles ADD COLUMN code TEXT NOT NULL DEFAULT ''";
 static_assert(kApplication == 1382638695 && kSchemaVersion == 1, "as kSchema says");
 
 /// One process at a time checks a damaged file and moves it: a lock on the folder, which needs no file.
@@ -71,7 +74,8 @@ class FolderLock {
 };
 
 std::int64_t size_of(const ProfileKey& key, const KeptProfile& profile, const std::string& report) {
-  std::size_t bytes = report.size() + key.entry.size() + key.project_root.size() + key.interpreter.size();
+  std::size_t bytes =
+      report.size() + key.entry.size() + key.project_root.size() + key.interpreter.size() + key.code.size();
   for (const FileMark& mark : profile.fingerprint.files) {
     bytes += mark.path.size() + mark.hash.size();
   }
@@ -96,6 +100,8 @@ void make_tables(SQLite::Database& database) {
   SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
   if (!has_tables(database)) {  // another process may have made them in the meantime
     database.exec(kSchema);
+  } else if (number(database, kHasCode) == 0) {
+    database.exec(kAddCode);
   }
   transaction.commit();
 }
@@ -160,6 +166,7 @@ base::Result<void> ProfileStore::open_file() {
   const std::int64_t application = number(*database, "PRAGMA application_id");
   const std::int64_t version = number(*database, "PRAGMA user_version");
   const bool has_any_table = has_tables(*database);
+  const bool is_complete = has_any_table && number(*database, kHasCode) > 0;
   reading.commit();
   if (application != kApplication && has_any_table) {
     return base::error(path_ +
@@ -170,7 +177,7 @@ base::Result<void> ProfileStore::open_file() {
                        "): use that one, or set RIDGELINE_CACHE to another folder");
   }
   set_up_connection(*database);
-  if (!has_any_table) {
+  if (!is_complete) {
     make_tables(*database);
   }
   database_ = std::move(database);
@@ -223,11 +230,11 @@ void ProfileStore::insert(SQLite::Database& database, const ProfileKey& key, con
                           const std::string& report, std::int64_t bytes) const {
   SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
   run(database,
-      "INSERT INTO profiles (id, entry, project_root, interpreter, device, machine, memory_limit, version, "
-      "torch, created, used, bytes, whole, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+      "INSERT INTO profiles (id, entry, project_root, interpreter, device, machine, memory_limit, code, version, "
+      "torch, created, used, bytes, whole, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
       "(SELECT COALESCE(MAX(used), 0) + 1 FROM profiles), ?, ?, ?)",
       profile.id, key.entry, key.project_root, key.interpreter, key.device, key.machine,
-      static_cast<std::int64_t>(key.memory_limit_bytes), key.version, profile.torch, profile.created_s, bytes,
+      static_cast<std::int64_t>(key.memory_limit_bytes), key.code, key.version, profile.torch, profile.created_s, bytes,
       std::int64_t{profile.fingerprint.whole}, report);
   const std::int64_t number = database.getLastInsertRowid();
   for (const FileMark& mark : profile.fingerprint.files) {
@@ -257,10 +264,10 @@ base::Result<std::vector<KeptProfile>> ProfileStore::find(const ProfileKey& key)
     SQLite::Statement rows(
         database,
         "SELECT number, id, created, torch, whole FROM profiles WHERE entry = ? AND project_root = ? AND "
-        "interpreter = ? AND device = ? AND machine = ? AND memory_limit = ? AND version = ? "
+        "interpreter = ? AND device = ? AND machine = ? AND memory_limit = ? AND code = ? AND version = ? "
         "ORDER BY number DESC LIMIT ?");
     SQLite::bind(rows, key.entry, key.project_root, key.interpreter, key.device, key.machine,
-                 static_cast<std::int64_t>(key.memory_limit_bytes), key.version, kMaxFound);
+                 static_cast<std::int64_t>(key.memory_limit_bytes), key.code, key.version, kMaxFound);
     while (rows.executeStep()) {
       found.push_back({rows.getColumn(1).getString(), rows.getColumn(2).getInt64(), rows.getColumn(3).getString(),
                        read_fingerprint(database, rows.getColumn(0).getInt64(), rows.getColumn(4).getInt64() != 0)});

@@ -26,6 +26,7 @@ struct ProfileKey {
   std::string machine;                   ///< its processor and GPUs: several machines may share a home folder
   std::uint64_t memory_limit_bytes = 0;  ///< that was asked for; 0: none
   std::string version;                   ///< of Ridgeline
+  std::string code{};                    ///< packages whose lines have figures beside the user's; mostly empty
 };
 
 /// A stored profile, without its report.

@@ -5,6 +5,7 @@ import { BatchSize } from './batchSize';
 import { Daemon } from './daemon';
 import { writeEntryPoint } from './entryPoint';
 import { Interpreter } from './interpreter';
+import { showLibraryCode } from './libraryCode';
 import { Markers } from './markers';
 import { showInformation } from './notify';
 import { Profiles } from './profiles';
@@ -84,6 +85,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     command('cancelProfile', () => profiling.cancel()),
     command('showView', () => vscode.commands.executeCommand('ridgeline.view.focus')),
     command('showReport', () => profiles.entry && vscode.commands.executeCommand('ridgeline.openReport', profiles.entry.toString())),
+    command('showLibraryCode', () => showLibraryCode(profiles, profiling)),
     command('showTraceback', () => profiles.state?.failure ? showTraceback(profiles.state.failure) : showInformation('The last profile did not fail.')),
     command('goToFailure', () => profiles.state?.failure && goToFailure(profiles.state.failure)),
     command('showLog', () => own.log.show()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import os
+from collections.abc import Sequence
 from enum import IntEnum
 from time import perf_counter_ns
 from typing import Any
@@ -13,6 +13,8 @@ from ridgeline_runner.allocator_history import AllocatorHistory
 from ridgeline_runner.devices import Device, LentSlot, cupti_candidates, named_cupti
 from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.overlay import source_of
+from ridgeline_runner.packages import places_of
+from ridgeline_runner.sources import holds
 
 
 class Stage(IntEnum):
@@ -28,11 +30,13 @@ class Stage(IntEnum):
 class Recorder:
     """One per process. `agent` is the module `_ridgeline_agent`."""
 
-    def __init__(self, agent: Any, project_root: str) -> None:
+    def __init__(self, agent: Any, project_root: str, code: Sequence[str] = ()) -> None:
+        """`code`: packages whose lines count as the user's do, by import name."""
         import torch
 
         self._agent = agent
         self._root = project_root
+        self._code = code
         self._device = Device()
         self._lent = LentSlot(agent)
         self._records_device = False
@@ -189,7 +193,7 @@ class Recorder:
             self.end_counting()
 
     def begin_counting(self, excluded: list[str]) -> None:
-        self._agent.start_counting([self._root], excluded)
+        self._agent.start_counting([self._root], excluded, places_of(self._code))
 
     def end_counting(self) -> None:
         self._agent.stop_counting()
@@ -206,10 +210,9 @@ class Recorder:
         return (kind.__qualname__, self._names.get(address, ""), file, line)
 
     def _class_line(self, file: str, qualified_name: str) -> int | None:
-        if not file.startswith(self._root + os.sep):
-            return None
         if file not in self._class_lines:
-            self._class_lines[file] = class_lines(file)
+            has_figures = any(holds(folder, file) for folder in [self._root, *places_of(self._code)])
+            self._class_lines[file] = class_lines(file) if has_figures else {}
         return self._class_lines[file].get(qualified_name)
 
 

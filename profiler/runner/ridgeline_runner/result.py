@@ -6,6 +6,7 @@ from types import ModuleType
 from typing import Any
 
 from ridgeline_runner.devices import Device
+from ridgeline_runner.packages import describe_package
 from ridgeline_runner.processors import ClockWatch
 from ridgeline_runner.recorder import Recorder
 from ridgeline_runner.reporter import Reporter
@@ -14,7 +15,7 @@ from ridgeline_runner.sources import imported_files
 
 class Result:
     """Sends what the daemon needs beside recordings and times. Of `spec` it reads the project's root, the roots of the
-    environment and the entry file."""
+    environment, the packages of `code` and the entry file."""
 
     def __init__(
         self,
@@ -39,7 +40,9 @@ class Result:
         import torch
 
         spec = self._spec
-        files, complete = imported_files(spec["projectRoot"], spec["environmentRoots"], spec["entry"])
+        code = [describe_package(name) for name in spec["code"]]
+        places = [place for package in code for place in package["places"]]
+        files, complete = imported_files(spec["projectRoot"], spec["environmentRoots"], spec["entry"], places)
         self._reporter.channel.send(
             {
                 "type": "result",
@@ -57,6 +60,7 @@ class Result:
                     *self._device.warnings(),
                 ],
                 "unusedGradients": unused_gradients or [],
+                "code": code,
                 "importedFiles": files,
                 "importedFilesComplete": complete,
             }

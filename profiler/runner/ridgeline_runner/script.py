@@ -123,7 +123,7 @@ class _Script:
     def begin(self) -> None:
         import torch
 
-        self._recorder = Recorder(self._agent, self._options["projectRoot"])
+        self._recorder = Recorder(self._agent, self._options["projectRoot"], self._options["code"])
         if not self._recorder.track_memory(of_devices=devices.has_cuda()):
             self._reporter.warnings.append("LibTorch's CPU allocator cannot be observed: another tool has replaced it.")
         self._recorder.stage(Stage.LOAD)
@@ -395,6 +395,7 @@ class _Script:
             {
                 "projectRoot": self._options["projectRoot"],
                 "environmentRoots": self._roots,
+                "code": self._options["code"],
                 "entry": _script_path() or os.path.abspath(getattr(sys.modules["__main__"], "__file__", "")),
             },
             self._reporter,

@@ -87,7 +87,7 @@ def _observe(spec: dict[str, Any]) -> Recorder:
     overlay.install(spec.get("overlay", {}))
     if spec.get("device") == "cpu":
         cpu_for_cuda.install()
-    recorder = Recorder(sys.modules["_ridgeline_agent"], spec["projectRoot"])
+    recorder = Recorder(sys.modules["_ridgeline_agent"], spec["projectRoot"], spec["code"])
     if not recorder.track_memory(of_devices=spec.get("device") != "cpu" and devices.has_cuda()):
         raise Failure("allocator", "LibTorch's CPU allocator cannot be observed: another tool has replaced it.")
     name_compiled_kernels()

@@ -42,8 +42,10 @@ TreeNode CallTree::child(TreeNode parent, std::uint32_t recorded) {
     node.parent = parent;
     node.depth = nodes_[parent].depth + 1;
     node.instance = key.instance;
-    node.line = traits.user ? intern_line(recording_->code_file()[code], key.line) : 0;
-    node.self_line = traits.user ? node.line : node.self_line;
+    node.code = code;
+    node.code_line = key.line;
+    node.line = traits.has_figures ? intern_line(recording_->code_file()[code], key.line) : 0;
+    node.self_line = traits.has_figures ? node.line : node.self_line;
     const bool in_closure = traits.engine || key.instance != 0 || (node.calls_closure && !traits.torch);
     node.optimizer = traits.optimizer || (node.optimizer && !in_closure);
     node.calls_closure = traits.algorithm || (node.calls_closure && traits.context);

@@ -11,7 +11,7 @@
 namespace ridgeline::analysis {
 
 using TreeNode = std::uint32_t;  ///< 0 is the empty stack
-using LineId = std::uint32_t;    ///< 0 is "no user line"
+using LineId = std::uint32_t;    ///< 0 is "no line that has figures"
 
 struct SourceLine {
   std::uint32_t file = 0;  ///< string of the recording
@@ -27,9 +27,11 @@ class CallTree {
 
   struct Node {
     TreeNode parent = 0;
-    LineId line = 0;             ///< of this frame, when it is user code
-    LineId self_line = 0;        ///< of the innermost user frame, this one included
-    std::uint32_t instance = 0;  ///< module whose call this frame is, else 0
+    LineId line = 0;              ///< of this frame, when its code has figures
+    LineId self_line = 0;         ///< of the innermost such frame, this one included
+    std::uint32_t code = 0;       ///< of this frame, as the recording numbers code objects
+    std::uint32_t code_line = 0;  ///< where this frame is in it
+    std::uint32_t instance = 0;   ///< module whose call this frame is, else 0
     std::uint32_t depth = 0;
     bool optimizer = false;      ///< this frame or one outside it, but for the closure that an optimizer calls
     bool calls_closure = false;  ///< what this frame calls that is not torch's is such a closure
@@ -53,6 +55,7 @@ class CallTree {
   const Node& operator[](TreeNode node) const { return nodes_[node]; }
   std::size_t size() const { return nodes_.size(); }
   const SourceLine& line(LineId line) const { return lines_[line]; }
+  const CodeTraits& traits(std::uint32_t code) const { return traits_[code]; }
   std::size_t line_count() const { return lines_.size(); }
 
  private:

@@ -1,5 +1,7 @@
 #include "analysis/attribution/source_scope.h"
 
+#include <algorithm>
+
 #include "base/path.h"
 #include "base/text.h"
 
@@ -8,8 +10,7 @@ namespace ridgeline::analysis {
 using base::contains;
 
 bool is_user_file(std::string_view file, const SourceScope& scope) {
-  if (!base::is_below(file, scope.project_root) || contains(file, "/site-packages/") ||
-      contains(file, "/dist-packages/")) {
+  if (!base::is_below(file, scope.project_root) || base::installed_path(file)) {
     return false;
   }
   for (const std::string& root : scope.environment_roots) {
@@ -20,6 +21,13 @@ bool is_user_file(std::string_view file, const SourceScope& scope) {
     }
   }
   return true;
+}
+
+bool is_in_code(std::string_view file, const SourceScope& scope) {
+  return std::ranges::any_of(scope.code, [&](const CodePackage& package) {
+    return std::ranges::any_of(package.places,
+                               [&](const std::string& place) { return file == place || base::is_below(file, place); });
+  });
 }
 
 std::string display_path(std::string_view file, const SourceScope& scope) {
@@ -34,6 +42,8 @@ std::vector<CodeTraits> code_traits(const recording::Recording& recording, const
     const std::string_view name = recording.string(recording.code_name()[code]);
     CodeTraits trait;
     trait.user = is_user_file(file, scope);
+    trait.has_figures = trait.user || is_in_code(file, scope);
+    trait.standard = file.starts_with('<') || (contains(file, "/lib/python3") && !base::installed_path(file));
     trait.optimizer = contains(file, "/torch/optim/") || file.ends_with("/torch/amp/grad_scaler.py") ||
                       file.ends_with("/torch/nn/utils/clip_grad.py");
     trait.torch = !trait.user && contains(file, "/torch/");

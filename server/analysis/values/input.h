@@ -11,10 +11,12 @@
 
 namespace ridgeline::analysis {
 
-/// Which source files are the user's: those under the project root that no environment holds.
+/// Which source files are the user's: those under the project root that no environment holds. And whose lines have
+/// figures: the user's, and those of `code`.
 struct SourceScope {
   std::string project_root;                    ///< absolute, without a trailing '/'
   std::vector<std::string> environment_roots;  ///< virtual environments, the standard library, site-packages
+  std::vector<CodePackage> code{};
 };
 
 /// One batch size, as the worker measured it.

@@ -97,6 +97,12 @@ inline double value_at(const std::vector<Piece>& pieces, double batch_size) {
   return piece.intercept + piece.slope * batch_size;
 }
 
+/// A package of `--code`: its lines have figures of their own, as the user's have.
+struct CodePackage {
+  std::string name;                 ///< as it is imported: "transformers", "transformers.models"
+  std::vector<std::string> places;  ///< absolute: its folders, or the one file that it is; empty: it was not imported
+};
+
 struct Environment {
   std::string python;
   std::string torch;
@@ -147,6 +153,35 @@ struct OtherCost {
   std::uint64_t peak_bytes = 0;
   std::vector<Piece> model{};  ///< of ms, as a line's
   double device_ms = 0;        ///< as a line's
+};
+
+/// A line that has no figures of its own, of a library that a user line calls.
+struct LibraryLine {
+  Location location;
+  std::string package;  ///< as it is imported; empty where its path does not tell
+  double ms = 0;        ///< while it is the innermost line of the library
+  double device_ms = 0;
+  std::uint64_t peak_bytes = 0;
+};
+
+/// All modules of one class that a user line's call into a library runs.
+struct LibraryModule {
+  std::string type;
+  Location definition;
+  std::uint64_t instances = 0;
+  double ms = 0;  ///< with everything inside
+  double device_ms = 0;
+  std::uint64_t peak_bytes = 0;
+};
+
+/// A line whose calls into code without figures of its own take over half of the step: what they spend it on.
+struct LibraryCall {
+  Location location;
+  double ms = 0;  ///< of the line's self time, in such code
+  double device_ms = 0;
+  std::vector<LibraryLine> lines;      ///< most time first, of at least 1 % of the step, at most kMostShown
+  std::vector<LibraryModule> modules;  ///< likewise; none is inside another
+  static constexpr std::size_t kMostShown = 5;
 };
 
 /// A node of the breakdown: the iteration, a module instance, or an operation.
@@ -407,17 +442,33 @@ struct Profile {
   double aa_noise = 0;  ///< root mean square of the samples'
   std::vector<Check> checks;
   std::vector<Skipped> skipped;
-  std::vector<LineCost> lines;  ///< most self time first
+  std::vector<CodePackage> code;  ///< whose lines are among `lines`, beside the user's
+  std::vector<LineCost> lines;    ///< most self time first
   std::vector<OtherCost> other;
+  std::optional<LibraryCall> library_call;
   std::vector<UnusedGradients> unused_gradients;  ///< most bytes first
   double scale = 1;                               ///< bare iteration / recorded iteration after the cost was taken out
   double recording_overhead = 0;                  ///< recorded iteration / bare iteration - 1
-  double user_line_share = 0;                     ///< part of the iteration that user lines own, 0 to 1
+  double user_line_share = 0;                     ///< part of the iteration that `lines` own, 0 to 1
   int recorded_iterations = 0;
   std::optional<StepSchedule> schedule;           ///< absent: the recording's graph does not replay the iteration
   std::vector<std::string> warnings;  ///< what a reader of the figures must know
   Node breakdown;
 };
+
+/// The packages that a library call's costliest lines are of, but for torch; each once, in order.
+inline std::vector<std::string> packages_of(const std::optional<LibraryCall>& call) {
+  std::vector<std::string> packages;
+  for (const LibraryLine& line : call ? call->lines : std::vector<LibraryLine>{}) {
+    if (!line.package.empty() && line.package != "torch") {
+      packages.push_back(line.package);
+    }
+  }
+  std::ranges::sort(packages);
+  const auto repeated = std::ranges::unique(packages);
+  packages.erase(repeated.begin(), repeated.end());
+  return packages;
+}
 
 /// The width of the interval as a part of the value; 0 where there is no value.
 inline double relative_width(const Measured& measured) {

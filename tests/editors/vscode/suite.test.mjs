@@ -2,6 +2,7 @@
 import './profiling.mjs';
 import './view.mjs';
 import './costliest.mjs';
+import './library.mjs';
 import './tasks.mjs';
 import './daemon.mjs';
 

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "analysis/attribution/attribution.h"
 #include "analysis/attribution/timeline.h"
@@ -16,11 +18,13 @@
 
 namespace ridgeline::analysis::testing {
 
-inline SourceScope project_scope() { return {std::string(kProject), {std::string(kEnvironment)}}; }
+inline SourceScope project_scope(std::vector<CodePackage> code = {}) {
+  return {std::string(kProject), {std::string(kEnvironment)}, std::move(code)};
+}
 
 struct Analysed {
   recording::Recording recording;
-  SourceScope scope = project_scope();
+  SourceScope scope;
   Attribution attribution = attribute(recording, scope);
   Timeline timeline = build_timeline(recording, attribution);
   const CallTree& tree = timeline.tree;
@@ -30,7 +34,9 @@ struct Analysed {
   LineTable lines = build_lines(parts);
   Node breakdown = build_breakdown(parts);
 
-  explicit Analysed(const RecordingBuilder& builder) : recording(builder.build()) {}
+  /// `code`: packages whose lines have figures, too.
+  explicit Analysed(const RecordingBuilder& builder, std::vector<CodePackage> code = {})
+      : recording(builder.build()), scope(project_scope(std::move(code))) {}
   Analysed(const Analysed&) = delete;
   Analysed& operator=(const Analysed&) = delete;
 

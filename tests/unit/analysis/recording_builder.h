@@ -40,6 +40,8 @@ inline constexpr Frame kUnpackHook{"/env/site-packages/torch/utils/checkpoint.py
 inline constexpr Frame kOptimizer{"/env/site-packages/torch/optim/sgd.py", "step", 100};
 inline constexpr Frame kLoader{"/env/site-packages/torch/utils/data/dataloader.py", "__next__", 600};
 inline constexpr Frame kLibrary{"/env/site-packages/torch/nn/functional.py", "linear", 20};
+/// Of another package than torch, which installs in the same folder.
+inline constexpr std::string_view kNetFile = "/env/site-packages/nets/net.py";
 
 struct Op {
   std::string_view name = "aten::op";

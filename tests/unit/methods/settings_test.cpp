@@ -37,6 +37,18 @@ TEST(Settings, HaveDefaults) {
   }
 }
 
+TEST(Settings, TakePackagesByTheirImportNames) {
+  EXPECT_THAT(read(Json::parse(R"({"code": ["transformers", "timm.layers"]})")).code,
+              ElementsAre("transformers", "timm.layers"));
+  for (const char* wrong : {R"({"code": "transformers"})", R"({"code": [3]})", R"({"code": ["../a"]})",
+                            R"({"code": [""]})", R"({"code": {"a": 1}})"}) {
+    std::vector<std::string> problems;
+    EXPECT_THAT(read(Json::parse(wrong), &problems).code, IsEmpty()) << wrong;
+    EXPECT_THAT(problems, ElementsAre(HasSubstr("ridgeline.code must be a list of packages"))) << wrong;
+  }
+  EXPECT_THAT(read(Json::parse(R"({"code": ["timm"]})")).request("/e.py").code, ElementsAre("timm"));
+}
+
 TEST(Settings, AreRead) {
   const Settings settings = read(Json::parse(R"({
     "python": "/venv/bin/python", "projectRoot": "/project", "device": "cpu", "batchSizes": [8, 16], "timeBudget": 2.5,

@@ -47,6 +47,9 @@ const json kResult = {{"type", "result"},
                       {"warnings", {"slow"}},
                       {"unusedGradients", {{{"parameter", "Net.head.weight"}, {"bytes", 4096}}}},
                       {"importedFiles", {"/project/entry.py", "/project/model.py"}},
+                      {"code",
+                       {{{"name", "nets"}, {"imported", true}, {"places", {"/env/nets"}}, {"similar", ""}},
+                        {{"name", "nest"}, {"imported", false}, {"places", json::array()}, {"similar", "nets"}}}},
                       {"importedFilesComplete", true}};
 
 /// One valid message of each kind.
@@ -330,10 +333,11 @@ TEST(JoinedMessage, IsRefusedWithoutAnyOfItsFields) {
 }
 
 TEST(JoinMessage, HoldsTheSpec) {
-  const json message = json::parse(join_message("/cache/agent.so", {"/project", 7, true, 2.5}));
+  const json message = json::parse(join_message("/cache/agent.so", {"/project", 7, true, 2.5, {"nets"}}));
   EXPECT_EQ(message["type"], "loadAgent");
   EXPECT_EQ(message["path"], "/cache/agent.so");
-  const json options = {{"projectRoot", "/project"}, {"steps", 7}, {"stop", true}, {"timeBudgetSeconds", 2.5}};
+  const json options = {
+      {"projectRoot", "/project"}, {"steps", 7}, {"stop", true}, {"timeBudgetSeconds", 2.5}, {"code", {"nets"}}};
   EXPECT_EQ(message["options"], options);
 }
 
@@ -351,6 +355,7 @@ TEST(RunMessage, HoldsTheSpec) {
   spec.memory_limit_bytes = std::uint64_t{1} << 40U;
   spec.environment_roots = {"/env"};
   spec.device = "cpu";
+  spec.code = {"nets"};
   const json message = json::parse(run_message(3, spec));
   EXPECT_EQ(message.at("type"), "run");
   EXPECT_EQ(message.at("id"), 3);
@@ -360,6 +365,7 @@ TEST(RunMessage, HoldsTheSpec) {
   EXPECT_EQ(message.at("spec").at("device"), "cpu");
   EXPECT_EQ(message.at("spec").at("memoryLimitBytes"), std::uint64_t{1} << 40U);
   EXPECT_EQ(message.at("spec").at("environmentRoots"), json({"/env"}));
+  EXPECT_EQ(message.at("spec").at("code"), json({"nets"}));
 }
 
 }  // namespace

@@ -43,6 +43,25 @@ TEST(Places, AreNamedFromAnEntryInOrOutsideOfTheRoot) {
   EXPECT_EQ(name("models/a.py", {"", ""}), "models/a.py:42");
 }
 
+TEST(Places, OfPackagesAreNamedFromWhereTheseAreInstalled) {
+  const Project project = {"/tree/entry.py", "/tree"};
+  EXPECT_EQ(name("/env/lib/python3.11/site-packages/nets/net.py", project), "nets/net.py:42");
+  EXPECT_EQ(name(".venv/lib/python3.11/site-packages/nets/net.py", project), "nets/net.py:42");
+  const std::string installed = "/env/site-packages/nets/net.py";
+  EXPECT_EQ(name(installed, {"/tree/entry.py", "/tree", {"nets/net.py", installed}}), installed + ":42");
+  EXPECT_EQ(name("nets/net.py", {"/tree/entry.py", "/tree", {"nets/net.py", installed}}), "nets/net.py:42");
+}
+
+TEST(Places, OfPackagesOfCodeAreNamedFromTheFolderThatHoldsThem) {
+  analysis::Profile profile;
+  profile.project_root = "/tree";
+  profile.code = {{"nets", {"/work/nets/src/nets"}}, {"deep.inner", {"/work/deep/inner"}}, {"one", {"/work/one.py"}}};
+  const Places places(profile);
+  EXPECT_EQ(places.name({"/work/nets/src/nets/net.py", 42}), "nets/net.py:42");
+  EXPECT_EQ(places.name({"/work/deep/inner/net.py", 42}), "deep/inner/net.py:42");
+  EXPECT_EQ(places.name({"/work/one.py", 42}), "one.py:42");
+}
+
 TEST(Places, KeepApartWhatWouldGetOneName) {
   const std::vector<std::string> files = {"utils.py", "train/utils.py"};
   EXPECT_EQ(name("utils.py", {"/tree/train/entry.py", "/tree", files}), "utils.py:42");

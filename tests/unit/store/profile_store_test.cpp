@@ -172,6 +172,7 @@ TEST_F(ProfileStoreTest, FindsTheNewestFirstUnderTheWholeKey) {
         Change([](ProfileKey& other) { other.interpreter = "/python"; }),
         Change([](ProfileKey& other) { other.device = "cuda"; }), Change([](ProfileKey& other) { other.machine = ""; }),
         Change([](ProfileKey& other) { other.memory_limit_bytes = 1; }),
+        Change([](ProfileKey& other) { other.code = "nets"; }),
         Change([](ProfileKey& other) { other.version = "0.2.0"; }),
         Change([](ProfileKey& other) { other.entry = "' OR '1' = '1"; })}) {
     ProfileKey other = key();

@@ -84,7 +84,7 @@ def record(run, size=32):
 def result(run, final):
     send(run, type='result', final=final, batchSize=32, threads=2, lowMHz=0, highMHz=0, inPlaceOf='',
          device=dict(kind='', name='', memoryBytes=0, availableBytes=0, allocatorConf='', memoryFraction=1), warnings=[],
-         unusedGradients=[], importedFiles=[], importedFilesComplete=True)
+         unusedGradients=[], code=[], importedFiles=[], importedFilesComplete=True)
 def recorded(run):
     send(run, type='progress', stage='record', fraction=0.5, message='half')
     record(run)

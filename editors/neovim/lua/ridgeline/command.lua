@@ -55,7 +55,8 @@ local function toggle()
 end
 
 local COMMANDS = {
-  profile = session.profile,
+  profile = function(code) session.profile(code) end,
+  code = function(code, ...) session.show_code(code, { ... }) end,
   cancel = session.cancel,
   run = session.run_script,
   init = session.init,
@@ -94,9 +95,18 @@ local function choose(groups, typed)
   return chosen
 end
 
+--- What follows `code`: names of packages, between blanks or commas.
+local function packages_in(typed)
+  return vim.iter(typed):map(function(word) return vim.split(word, ",", { trimempty = true }) end):flatten():totable()
+end
+
 ---@param arguments string[]
 function M.run(arguments)
   local name, typed = arguments[1], vim.list_slice(arguments, 2)
+  if name == "code" then
+    local here = vim.api.nvim_get_current_buf()
+    return COMMANDS.code(vim.b[here].ridgeline_code or here, unpack(packages_in(typed)))
+  end
   local command, groups = COMMANDS[name], ARGUMENTS[name] or {}
   local chosen = FREE[name] and typed or choose(groups, typed)
   if command and not chosen and #groups > 0 then
@@ -114,7 +124,10 @@ end
 function M.complete(typed, before)
   local name, arguments = before:match("Ridgeline%s+(%S+)%s+(.*)")
   local words = vim.tbl_keys(COMMANDS)
-  if name then
+  if name == "code" then
+    local summary = session.summary(vim.api.nvim_get_current_buf())
+    words = summary and vim.list_extend(vim.deepcopy(summary.code), summary.libraries) or {}
+  elseif name then
     local complete = vim.split(arguments:sub(1, #arguments - #typed), "%s+", { trimempty = true })
     words = vim.iter(ARGUMENTS[name] or {}):map(function(group) return open_words(group, complete) end):flatten():totable()
   end

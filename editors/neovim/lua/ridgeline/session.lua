@@ -70,6 +70,14 @@ function M.request(buffer, method, params, on_result, on_error)
   client.request(method, params, answered, buffer)
 end
 
+local ANSWERED = 500 -- ms: what may keep Neovim waiting
+
+--- Waits for the answer, which is nil when it takes too long.
+local function request_sync(client, method, params, buffer)
+  if vim.fn.has("nvim-0.11") == 1 then return client:request_sync(method, params, ANSWERED, buffer) end
+  return client.request_sync(method, params, ANSWERED, buffer)
+end
+
 -- ---- starting
 
 ---@return table config of the server, as the user has it
@@ -79,10 +87,24 @@ function M.config()
   return vim.tbl_deep_extend("force", plain, { name = "ridgeline" }, require("ridgeline").config or {})
 end
 
+--- The folder of a buffer's project. A library's file with figures belongs to the project whose step runs it.
+---@return string?
+function M.root_of(buffer)
+  local root = vim.fs.root(buffer, M.config().root_markers)
+  local clients = vim.lsp.get_clients({ name = "ridgeline" })
+  if vim.iter(clients):any(function(client) return client.root_dir == root end) then return root end
+  local params = { textDocument = { uri = vim.uri_from_bufnr(buffer) } }
+  for _, client in ipairs(clients) do
+    local answer = client.initialized and request_sync(client, "ridgeline/summary", params, buffer)
+    if answer and answer.result then return client.root_dir end
+  end
+  return root
+end
+
 --- Starts the server for a buffer, or joins the one of its project.
 function M.start(buffer)
   local config = M.config()
-  if type(config.root_dir) ~= "string" then config.root_dir = vim.fs.root(buffer, config.root_markers) end
+  if type(config.root_dir) ~= "string" then config.root_dir = M.root_of(buffer) end
   local command = program.command(config, vim.fs.dirname(vim.api.nvim_buf_get_name(buffer)))
   if not command then return vim.lsp.start(config, { bufnr = buffer }) end -- the user's own function
   config.cmd = command
@@ -296,12 +318,13 @@ local function show_problem(uri, problem)
   show_failure(entries[uri].failure)
 end
 
-function M.profile(buffer)
+---@param code string[]? packages whose lines get figures; the setting `code` without it
+function M.profile(buffer, code)
   M.with_server(buffer, function()
     local uri = M.uri(buffer)
     entries[uri] = entries[uri] or { uri = uri }
     entries[uri].reported = false
-    M.request(buffer, "ridgeline/profile", { textDocument = { uri = uri } }, show_profile, function(problem)
+    M.request(buffer, "ridgeline/profile", { textDocument = { uri = uri }, code = code }, show_profile, function(problem)
       show_problem(uri, problem)
     end)
   end)
@@ -331,6 +354,23 @@ end
 
 --- What the script in a buffer wrote while it was profiled; "" for none.
 function M.output(buffer) return outputs[vim.uri_from_bufnr(buffer)] or "" end
+
+--- Profiles again with figures for the lines of these packages. They replace the setting `code` until the server ends.
+---@param packages string[] as the code imports them; none: only the user's own lines have figures
+function M.show_code(buffer, packages)
+  M.with_server(buffer, function()
+    local client = M.client(buffer)
+    client.settings = vim.tbl_deep_extend("force", client.settings or {}, { ridgeline = {} })
+    client.settings.ridgeline.code = packages
+    local changed = { settings = client.settings }
+    if vim.fn.has("nvim-0.11") == 1 then
+      client:notify("workspace/didChangeConfiguration", changed)
+    else
+      client.notify("workspace/didChangeConfiguration", changed)
+    end
+    M.profile(buffer, packages)
+  end)
+end
 
 --- Opens an entry file for the training script in the buffer, to be read and written by the user.
 function M.init(buffer)

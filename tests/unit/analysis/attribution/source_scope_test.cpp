@@ -76,5 +76,33 @@ TEST(CodeTraits, KnowOptimizersAndLoadersByTheirFiles) {
   EXPECT_FALSE(traits_of("train.py", "step").optimizer);
 }
 
+TEST(CodeTraits, HaveFiguresForPackagesOfCode) {
+  testing::RecordingBuilder builder;
+  builder.iteration(0, 1);
+  for (const char* file : {"train.py", "/env/site-packages/nets/net.py", "/env/site-packages/nets_more/net.py",
+                           "/env/site-packages/single.py", "/work/editable/src/own/a.py", "/env/torch/optim/sgd.py"}) {
+    builder.code(file, "run");
+  }
+  const SourceScope scope{"/project",
+                          {"/env"},
+                          {{"nets", {"/env/site-packages/nets"}},
+                           {"single", {"/env/site-packages/single.py"}},
+                           {"own", {"/elsewhere/own", "/work/editable/src/own"}}}};
+  std::vector<bool> has_figures;
+  std::vector<bool> user;
+  for (const CodeTraits& traits : code_traits(builder.build(), scope)) {
+    has_figures.push_back(traits.has_figures);
+    user.push_back(traits.user);
+  }
+  EXPECT_EQ(has_figures, (std::vector<bool>{true, true, false, true, true, false}));
+  EXPECT_EQ(user, (std::vector<bool>{true, false, false, false, false, false}));
+}
+
+TEST(CodeTraits, TellTheStandardLibraryFromPackages) {
+  EXPECT_TRUE(traits_of("/usr/lib/python3.11/contextlib.py", "inner").standard);
+  EXPECT_FALSE(traits_of("/env/lib/python3.11/site-packages/nets/net.py", "forward").standard);
+  EXPECT_FALSE(traits_of("train.py", "step").standard);
+}
+
 }  // namespace
 }  // namespace ridgeline::analysis

@@ -30,6 +30,10 @@ class RandomStory {
     for (std::uint32_t line = 1; line <= 8; ++line) {
       stacks_.push_back(builder_.at("a.py", line));
     }
+    for (std::uint32_t line = 1; line <= 4; ++line) {
+      stacks_.push_back(builder_.stack({{"a.py", "run", line}, {testing::kNetFile, "forward", 10 * line}}));
+      stacks_.push_back(builder_.stack({{testing::kNetFile, "loop", 99}, {"a.py", "run", line}, testing::kLibrary}));
+    }
     stacks_.push_back(builder_.stack({{"train.py", "run", 7}, kEngine}));
     builder_.iteration(kStart, kStart + kSpan);
     fill(kStart, kStart + kSpan, kNone, 0);
@@ -145,6 +149,34 @@ TEST_P(Closure, LinesAndOtherItemsAreTheIteration) {
   }
   EXPECT_NEAR(ms, analysed.timeline.total_ns / 1e6, 1e-9);
   EXPECT_NEAR(analysed.breakdown.ms, analysed.timeline.total_ns / 1e6, 1e-9);
+}
+
+/// What has figures decides which line owns an instant, not how much there is: the lines of a package take their time
+/// from the self of the lines that call it, and from what no line owned.
+TEST_P(Closure, HoldsWithThePackagesOfCode) {
+  const RandomStory story(GetParam());
+  const Analysed plain(story.builder());
+  const Analysed analysed(story.builder(), {{"nets", {"/env/site-packages/nets"}}});
+  double ms = 0;
+  double of_package = 0;
+  for (const LineCost& cost : analysed.lines.lines) {
+    EXPECT_LE(cost.self_ms, cost.total_ms + 1e-9);
+    EXPECT_LE(cost.total_ms, analysed.timeline.total_ns / 1e6 + 1e-9);
+    ms += cost.self_ms;
+    const std::string place = cost.location.file + ":" + std::to_string(cost.location.line);
+    if (const LineCost* before = plain.line(place)) {
+      EXPECT_NEAR(cost.total_ms, before->total_ms, 1e-9) << place;
+      EXPECT_LE(cost.self_ms, before->self_ms + 1e-9) << place;
+    } else {
+      of_package += cost.self_ms;
+    }
+  }
+  for (const OtherCost& cost : analysed.lines.other) {
+    ms += cost.ms;
+  }
+  EXPECT_GT(of_package, 0);
+  EXPECT_NEAR(ms, plain.timeline.total_ns / 1e6, 1e-9);
+  EXPECT_NEAR(analysed.breakdown.ms, plain.breakdown.ms, 1e-9);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Closure, ::testing::Range(0U, 40U));

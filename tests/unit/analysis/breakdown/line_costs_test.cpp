@@ -61,6 +61,28 @@ TEST(Lines, OwnWhatLibrariesDoForThem) {
   EXPECT_EQ(analysed.lines.lines.size(), 1U);
 }
 
+TEST(Lines, OfPackagesOfCodeHaveFiguresOfTheirOwn) {
+  RecordingBuilder builder;
+  builder.iteration(0, 10 * kMs);
+  const testing::Frame call{"train.py", "step", 3};
+  const auto first = builder.stack({call, {testing::kNetFile, "forward", 8}, kLibrary});
+  builder.op({"aten::linear", first, 0, 4 * kMs, kNone, Scope::kFunction, 5});
+  builder.op({"aten::relu", builder.stack({call, {testing::kNetFile, "forward", 9}}), 4 * kMs, 5 * kMs});
+  builder.op({"aten::loss", builder.stack({call}), 5 * kMs, 6 * kMs});
+  builder.backward("LinearBackward0", builder.stack({{"train.py", "step", 7}, kEngine}), 6 * kMs, 10 * kMs, 5);
+  const Analysed plain(builder);
+  EXPECT_DOUBLE_EQ(plain.line("train.py:3")->self_ms, 10);
+  const Analysed analysed(builder, {{"nets", {"/env/site-packages/nets"}}});
+  EXPECT_DOUBLE_EQ(analysed.line("train.py:3")->self_ms, 1);
+  EXPECT_DOUBLE_EQ(analysed.line("train.py:3")->total_ms, 10);
+  EXPECT_DOUBLE_EQ(analysed.line("train.py:7")->total_ms, 4);
+  const LineCost& line = *analysed.line("/env/site-packages/nets/net.py:8");
+  EXPECT_DOUBLE_EQ(line.self_ms, 8);
+  EXPECT_DOUBLE_EQ(line.self_by_phase[static_cast<std::size_t>(Phase::kBackward)], 4);
+  EXPECT_DOUBLE_EQ(analysed.line("/env/site-packages/nets/net.py:9")->self_ms, 1);
+  EXPECT_DOUBLE_EQ(analysed.lines.user_ms, 10);
+}
+
 TEST(Lines, HoldBackwardAtTheForwardLineAndInTheTotalOfTheCall) {
   RecordingBuilder builder;
   builder.iteration(0, 10 * kMs);
