@@ -42,6 +42,7 @@ TreeNode CallTree::child(TreeNode parent, std::uint32_t recorded) {
     node.parent = parent;
     node.depth = nodes_[parent].depth + 1;
     node.instance = key.instance;
+    node.code = code;
     node.line = traits.user ? intern_line(recording_->code_file()[code], key.line) : 0;
     node.self_line = traits.user ? node.line : node.self_line;
     const bool in_closure = traits.engine || key.instance != 0 || (node.calls_closure && !traits.torch);

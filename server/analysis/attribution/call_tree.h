@@ -30,6 +30,7 @@ class CallTree {
     LineId line = 0;             ///< of this frame, when it is user code
     LineId self_line = 0;        ///< of the innermost user frame, this one included
     std::uint32_t instance = 0;  ///< module whose call this frame is, else 0
+    std::uint32_t code = 0;      ///< of this frame, in the recording
     std::uint32_t depth = 0;
     bool optimizer = false;      ///< this frame or one outside it, but for the closure that an optimizer calls
     bool calls_closure = false;  ///< what this frame calls that is not torch's is such a closure
