@@ -19,7 +19,6 @@ export function memoryOverTime({ report }: Data): HTMLElement | null {
   const sums = values.map((series) => extended(series.map((value, i) => (below[i] = (below[i] ?? 0) + value))));
   const times = [...over.timeMs, over.recordedMs];
   const stepped = uPlot.paths.stepped?.({ align: 1 });
-  const count = sums.length;
 
   const figures = present.map(() => h('b'));
   const when = h('span.when');
@@ -49,5 +48,5 @@ export function memoryOverTime({ report }: Data): HTMLElement | null {
       draw: (plot) => mark(plot, over.timeMs[over.peak] ?? 0, `peak ${bytes(peakBytes)}`),
       point,
     }),
-    h('p.note', {}, `The recorded iteration with the peak, by the clock: it took ${duration(over.recordedMs)} with the cost of recording in it. ${count > 0 && instants >= 200 ? 'Thinned out: of equal times, those with most and with least alive are shown.' : ''}`));
+    h('p.note', {}, `The recorded iteration with the peak, by the clock: it took ${duration(over.recordedMs)} with the cost of recording in it. Shown at ${instants} instants, the peak among them.`));
 }
