@@ -1,8 +1,9 @@
-# ridgeline_embed(<variable> <folder or file>...)
-# Sets <variable> to a C++ file, in the build folder, that defines ridgeline::worker::embedded_files() over the bytes
+# ridgeline_embed(<variable> <layer> <folder or file>...)
+# Sets <variable> to a C++ file, in the build folder, that defines ridgeline::<layer>::embedded_files() over the bytes
 # of the given files and of everything in the given folders. Paths are relative to the source folder and stay so in
-# the binary. The assembler reads the files, so their bytes may be anything and compiling takes no time.
-function(ridgeline_embed variable)
+# the binary; a file that is made in the build folder is given with its full path, and goes by its name. The assembler
+# reads the files, so their bytes may be anything and compiling takes no time.
+function(ridgeline_embed variable layer)
   set(files)
   foreach(entry IN LISTS ARGN)
     if(IS_DIRECTORY "${CMAKE_SOURCE_DIR}/${entry}")
@@ -18,13 +19,19 @@ function(ridgeline_embed variable)
   set(data "")
   set(symbols "")
   set(entries "")
+  set(dependencies)
   set(number 0)
   foreach(file IN LISTS files)
-    set(symbol "ridgeline_embedded_${number}")
+    cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY "${CMAKE_SOURCE_DIR}" OUTPUT_VARIABLE path)
+    list(APPEND dependencies "${path}")
+    if(IS_ABSOLUTE "${file}")
+      cmake_path(GET file FILENAME file)
+    endif()
+    set(symbol "ridgeline_${layer}_file_${number}")
     string(APPEND data
       "    \".hidden ${symbol}, ${symbol}_size\\n\"\n"
       "    \".global ${symbol}, ${symbol}_size\\n\"\n"
-      "    \"${symbol}: .incbin \\\"${CMAKE_SOURCE_DIR}/${file}\\\"\\n\"\n"
+      "    \"${symbol}: .incbin \\\"${path}\\\"\\n\"\n"
       "    \"${symbol}_end: .balign 8\\n\"\n"
       "    \"${symbol}_size: .quad ${symbol}_end - ${symbol}\\n\"\n")
     string(APPEND symbols
@@ -33,9 +40,8 @@ function(ridgeline_embed variable)
     math(EXPR number "${number} + 1")
   endforeach()
 
-  set(output "${CMAKE_BINARY_DIR}/generated/embedded_files.cpp")
+  set(output "${CMAKE_BINARY_DIR}/generated/${layer}_files.cpp")
   configure_file("${CMAKE_SOURCE_DIR}/cmake/embedded_files.cpp.in" "${output}" @ONLY)
-  list(TRANSFORM files PREPEND "${CMAKE_SOURCE_DIR}/" OUTPUT_VARIABLE dependencies)
   # A source in a group (UNITY_BUILD) would lose its dependencies.
   set_source_files_properties("${output}" PROPERTIES OBJECT_DEPENDS "${dependencies}" SKIP_UNITY_BUILD_INCLUSION ON)
   set(${variable} "${output}" PARENT_SCOPE)

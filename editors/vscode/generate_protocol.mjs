@@ -1,5 +1,5 @@
 // generate_protocol.mjs: writes src/protocol.ts from protocol/ridgeline.schema.json and the definitions of
-// protocol/report.schema.json that it refers to. Of JSON Schema it knows what these two files use, and fails on the rest.
+// protocol/report.schema.json that it refers to; and of that one src/report.ts, for the page in web/. Of JSON Schema it knows what these two files use, and fails on the rest.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -75,4 +75,13 @@ writeFileSync(fileURLToPath(new URL('src/protocol.ts', import.meta.url)), [
   ...ownTypes,
   `/** Parameters and results of our own requests, by method. */\nexport interface Requests {\n${requests.join('')}}\n`,
   `/** Parameters of our own notifications, by method. */\nexport interface Notifications {\n${notifications.join('')}}\n`,
+].join('\n'));
+
+reportTypes.clear();
+const { $schema, $id, title, $defs, ...whole } = report;
+const wholeReport = declaration('report', whole, true);
+writeFileSync(fileURLToPath(new URL('src/report.ts', import.meta.url)), [
+  '/** Generated from protocol/report.schema.json by generate_protocol.mjs. */\n',
+  ...reportTypes.values(),
+  wholeReport,
 ].join('\n'));

@@ -17,6 +17,7 @@
 #include "analysis/breakdown/line_costs.h"
 #include "analysis/memory/allocator_model.h"
 #include "analysis/memory/allocator_replay.h"
+#include "analysis/memory/memory_over_time.h"
 #include "analysis/memory/peak_model.h"
 #include "analysis/memory/regimes.h"
 #include "analysis/memory/step_replay.h"
@@ -327,6 +328,9 @@ void add_iteration(const AnalysedRun& run, Profile& profile) {
   }
   profile.peak_bytes = run.memory.peak_bytes;
   profile.by_category = by_category(run.memory);
+  if (profile.peak_known) {
+    profile.memory_over_time = memory_over_time(run.run->recording, run.memory);
+  }
 }
 
 }  // namespace

@@ -80,10 +80,11 @@ int run(const ImportOptions& options, const Output& output) {
     };
     how.batch_size = options.batch_size;
     how.code = options.code;
-    const analysis::RunInput input = imports::import_trace(imports::read_trace(bytes_of(file)), how);
+    analysis::RunInput input = imports::import_trace(imports::read_trace(bytes_of(file)), how);
     analysis::Profile profile = analysis::build_profile(input);
     whatif::add_schedule(profile, input);
-    return write_out(rendered_profile(profile, analysis::outlook_of(profile), output), output);
+    const analysis::RecordedRun recorded{std::move(input.runs.front()), std::move(input.scope)};
+    return write_out(rendered_profile(profile, analysis::outlook_of(profile), &recorded, output), output);
   } catch (const imports::ImportError& error) {
     print_error(error.what());
     return kExitEntryFailed;

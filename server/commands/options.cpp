@@ -129,7 +129,7 @@ void add_profile_options(CLI::App& command, const std::shared_ptr<profiling::Pro
 }
 
 void add_report_options(CLI::App& command, const std::shared_ptr<Output>& output) {
-  add_output_options(command, output, {"text", "json", "markdown"});
+  add_output_options(command, output, {"text", "json", "markdown", "html", "perfetto", "speedscope"});
 }
 
 void add_output_options(CLI::App& command, const std::shared_ptr<Output>& output,

@@ -17,7 +17,8 @@ int run(const profiling::ProfileRequest& request, const Output& output) {
     return target.error().value;
   }
   const auto made = profile_now(request, *target);
-  return made ? write_out(rendered_profile(made->profile, made->outlook, output), output) : made.error().value;
+  return made ? write_out(rendered_profile(made->profile, made->outlook, &made->recorded, output), output)
+              : made.error().value;
 }
 
 }  // namespace

@@ -7,6 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "exports/perfetto.h"
+#include "exports/speedscope.h"
+#include "report/html_report.h"
 #include "report/json.h"
 #include "report/markdown_report.h"
 #include "report/text.h"
@@ -42,14 +45,24 @@ class SourceFiles {
 
 }  // namespace
 
-std::string rendered_profile(const analysis::Profile& profile, const analysis::Outlook& outlook, const Output& output) {
+bool needs_recording(const std::string& format) { return format == "perfetto" || format == "speedscope"; }
+
+std::string rendered_profile(const analysis::Profile& profile, const analysis::Outlook& outlook,
+                             const analysis::RecordedRun* recorded, const Output& output) {
+  if (needs_recording(output.format)) {
+    return output.format == "perfetto" ? exports::perfetto_trace(*recorded, profile)
+                                       : exports::speedscope_profile(*recorded, profile);
+  }
   if (output.format == "json") {
     return report::json_report(profile, outlook);
   }
   auto files = std::make_shared<SourceFiles>(profile.project_root);
   const report::SourceLines source = [files](const analysis::Location& place) { return (*files)(place); };
-  return output.format == "markdown" ? report::markdown_report(profile, outlook, source)
-                                     : report::text_report(profile, outlook, source, text_options(output));
+  if (output.format == "markdown") {
+    return report::markdown_report(profile, outlook, source);
+  }
+  return output.format == "html" ? report::html_report(profile, outlook, source)
+                                 : report::text_report(profile, outlook, source, text_options(output));
 }
 
 }  // namespace ridgeline::commands

@@ -66,6 +66,13 @@ base::Result<std::string> kept_report(const std::string& id) {
 }
 
 int run(const std::string& name, const Output& output) {
+  if (needs_recording(output.format)) {
+    print_error(
+        "--format " + output.format +
+        " needs the recording, which is not kept with a profile: give it to ridgeline profile, ridgeline run or "
+        "ridgeline import");
+    return kExitUsage;
+  }
   std::error_code problem;
   const bool kept = is_id(name) && !std::filesystem::exists(name, problem);
   const auto text = kept ? kept_report(name) : file_content(name);
@@ -79,7 +86,7 @@ int run(const std::string& name, const Output& output) {
     return kExitUsage;
   }
   analysis::fit_models(*profile);
-  return write_out(rendered_profile(*profile, analysis::outlook_of(*profile), output), output);
+  return write_out(rendered_profile(*profile, analysis::outlook_of(*profile), nullptr, output), output);
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ int write_report(std::vector<Rank> ranks, const Output& output) {
     if (one.rank != ranks.front().rank && output.file.empty()) {
       break;
     }
-    std::string text = rendered_profile(one.run.profile, one.run.outlook, output);
+    std::string text = rendered_profile(one.run.profile, one.run.outlook, &one.run.recorded, output);
     if (ranks.size() > 1 && one.rank == ranks.front().rank && output.format == "text") {
       text += ranks_text(ranks, numbered);
     }

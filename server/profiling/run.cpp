@@ -109,8 +109,13 @@ base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
   analysis::Profile profile = analysis::build_profile(input);
   whatif::add_schedule(profile, input);
   analysis::Outlook outlook = analysis::outlook_of(profile);
-  return ProfileRun{std::move(profile), plan.began, std::move(output.result.imported_files),
-                    output.result.imported_files_complete, std::move(outlook)};
+  const auto own = std::ranges::find(input.runs, input.batch_size, &analysis::BatchRun::batch_size);
+  return ProfileRun{std::move(profile),
+                    plan.began,
+                    std::move(output.result.imported_files),
+                    output.result.imported_files_complete,
+                    std::move(outlook),
+                    {std::move(*own), std::move(input.scope)}};
 }
 
 }  // namespace ridgeline::profiling

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/values/input.h"
 #include "analysis/values/prediction.h"
 #include "analysis/values/profile.h"
 #include "base/result.h"
@@ -29,7 +30,8 @@ struct ProfileRun {
   store::Moment began;
   std::vector<std::string> imported_files;  ///< as protocol::RunResult has them
   bool imported_files_complete = false;
-  analysis::Outlook outlook;  ///< of the profile
+  analysis::Outlook outlook;       ///< of the profile
+  analysis::RecordedRun recorded;  ///< at the profile's batch size
 };
 
 PlannedRun plan_run(const ProfileRequest& request, const Target& target);

@@ -102,11 +102,10 @@ std::string short_kernel(std::string_view name) {
   return std::string(name);
 }
 
-void device_figures(Page& page, const Profile& profile) {
-  if (!profile.device) return;
+std::vector<Item> device_items(const Profile& profile) {
+  if (!profile.device) return {};
   const DeviceTime& device = *profile.device;
   const double whole = profile.iteration.ms.value;
-  const std::string label = "  " + page.bold(left(fmt::format("device {}", device.device), kBeside - 2));
   std::vector<Item> items = {{"a kernel runs for", share(ratio(device.kernel_ms, whole))},
                              {"copies alone", share(ratio(device.copy_ms, whole))},
                              {"idle", share(ratio(device.idle_ms, whole))},
@@ -119,12 +118,23 @@ void device_figures(Page& page, const Profile& profile) {
     items.push_back({fmt::format("of {} the context and others hold", bytes(static_cast<double>(setup.device_bytes))),
                      bytes(static_cast<double>(setup.device_bytes - setup.available_bytes))});
   }
-  page.flow(label, kBeside, items);
-  std::vector<Item> waits;
-  for (std::size_t i = 0; i < device.waits.size(); ++i) {
-    if (device.waits[i] > 0) waits.push_back({kWaitLabels[i], share(ratio(device.waits[i], whole))});
+  return items;
+}
+
+std::vector<Item> wait_items(const Profile& profile) {
+  std::vector<Item> items;
+  for (std::size_t i = 0; profile.device && i < profile.device->waits.size(); ++i) {
+    const double ms = profile.device->waits[i];
+    if (ms > 0) items.push_back({kWaitLabels[i], share(ratio(ms, profile.iteration.ms.value))});
   }
-  page.flow("  " + page.bold(left("waits", kBeside - 2)), kBeside, waits);
+  return items;
+}
+
+void device_figures(Page& page, const Profile& profile) {
+  if (!profile.device) return;
+  page.flow("  " + page.bold(left(fmt::format("device {}", profile.device->device), kBeside - 2)), kBeside,
+            device_items(profile));
+  page.flow("  " + page.bold(left("waits", kBeside - 2)), kBeside, wait_items(profile));
 }
 
 void device_tables(Page& page, const Profile& profile, const Places& places, const SourceLines& source) {

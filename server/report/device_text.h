@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "analysis/values/profile.h"
 #include "report/page.h"
@@ -14,7 +15,11 @@ namespace ridgeline::report {
 /// A kernel's name without its template arguments, its parameters and its return type.
 std::string short_kernel(std::string_view name);
 
-/// How busy the device is, what waits for what, and what its allocator holds.
+/// How busy the device is and what its allocator holds; what waits for what. Nothing without a device.
+std::vector<Item> device_items(const analysis::Profile& profile);
+std::vector<Item> wait_items(const analysis::Profile& profile);
+
+/// Both of them.
 void device_figures(Page& page, const analysis::Profile& profile);
 
 /// The user lines with most time on the device, then the kernels with most time.

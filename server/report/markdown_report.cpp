@@ -41,11 +41,10 @@ Markdown figure_row(Markdown::Literal label, const std::string& value) {
 
 Markdown key_figures(const Profile& profile) {
   const analysis::Measured& time = profile.iteration.ms;
-  const double interval = ratio(std::max(time.high - time.value, time.value - time.low), time.value);
   const auto capacity = static_cast<double>(profile.capacity_bytes);
   Markdown text("|  |  |\n|---|---|\n");
   text += figure_row("| throughput | ", throughput_text(profile));
-  text += figure_row("| iteration | ", duration(time.value) + (interval > 0 ? " ± " + share(interval) : ""));
+  text += figure_row("| iteration | ", iteration_text(profile));
   text += figure_row("| by phase | ",
                      joined(phases(
                          profile.iteration.by_phase, [&](double ms) { return share(ratio(ms, time.value)); }, 0)));
@@ -131,11 +130,7 @@ std::string as_code_block(std::string_view text) {
 }  // namespace
 
 std::string markdown_report(const Profile& profile, const analysis::Outlook& outlook, const SourceLines& source) {
-  Markdown title = "### " + Markdown::text(entry_name(profile)) + " · batch ";
-  title += Markdown::text(batch_text(profile)) + " · " + Markdown::text(device_label(profile.environment));
-  if (!profile.environment.torch.empty()) {
-    title += " · torch " + Markdown::text(profile.environment.torch);
-  }
+  const Markdown title = "### " + Markdown::text(entry_name(profile)) + " · " + Markdown::text(setting_text(profile));
   const Markdown text =
       title + "\n\n" + key_figures(profile) + line_table(profile, source) + library_tables(profile, source);
   return text.markup() + as_code_block(notes_text(profile, outlook, kWidth));

@@ -127,7 +127,7 @@ std::string off_text(const std::optional<Estimate>& predicted, double real) {
   return text + (held ? "" : ", beyond its interval");
 }
 
-void checks(Page& page, const Profile& profile) {
+void add_checks(const Profile& profile, std::vector<Item>& notes) {
   for (const analysis::Check& check : profile.checks) {
     const std::string reserved =
         check.peak_reserved_bytes
@@ -137,22 +137,22 @@ void checks(Page& page, const Profile& profile) {
                                        : std::nullopt,
                                    static_cast<double>(*check.peak_reserved_bytes)))
             : "";
-    page.prose(check.tried ? "tried" : "checked",
-               fmt::format("batch {}{}: {} measured, {}; {} measured, {}{}", check.time.batch_size,
-                           check.extrapolated ? " (extrapolated)" : "", unbroken(duration(check.time.ms.value)),
-                           off_text(check.predicted_ms, check.time.ms.value),
-                           unbroken(bytes(static_cast<double>(check.peak_bytes))),
-                           off_text(check.predicted_peak_bytes, static_cast<double>(check.peak_bytes)), reserved),
-               kBeside);
+    notes.push_back(
+        {check.tried ? "tried" : "checked",
+         fmt::format("batch {}{}: {} measured, {}; {} measured, {}{}", check.time.batch_size,
+                     check.extrapolated ? " (extrapolated)" : "", unbroken(duration(check.time.ms.value)),
+                     off_text(check.predicted_ms, check.time.ms.value),
+                     unbroken(bytes(static_cast<double>(check.peak_bytes))),
+                     off_text(check.predicted_peak_bytes, static_cast<double>(check.peak_bytes)), reserved)});
   }
 }
 
 }  // namespace
 
-void outlook_text(Page& page, const Profile& profile, const Outlook& outlook) {
-  std::vector<std::pair<std::string, std::string>> rows;
-  const auto add = [&](std::string label, std::string text) {
-    if (!text.empty()) rows.emplace_back(std::move(label), std::move(text));
+std::vector<Item> outlook_notes(const Profile& profile, const Outlook& outlook) {
+  std::vector<Item> notes;
+  const auto add = [&](std::string label, const std::string& text) {
+    if (!text.empty()) notes.push_back({std::move(label), text + "."});
   };
   const bool timed = profile.time_model && profile.time_model->r2 >= kGoodFit;
   if (timed) add(fmt::format("batch {}", 2 * profile.batch_size), twice_text(profile, outlook));
@@ -176,10 +176,14 @@ void outlook_text(Page& page, const Profile& profile, const Outlook& outlook) {
     add("grows", growth_text(profile));
     add("bends", bend_text(profile));
   }
-  if (rows.empty() && profile.checks.empty()) return;
-  page.line();
-  for (const auto& [label, text] : rows) page.prose(label, text + ".", kBeside);
-  checks(page, profile);
+  add_checks(profile, notes);
+  return notes;
+}
+
+void print_outlook(Page& page, const Profile& profile, const Outlook& outlook) {
+  const std::vector<Item> notes = outlook_notes(profile, outlook);
+  if (!notes.empty()) page.line();
+  for (const Item& note : notes) page.prose(note.word, note.value, kBeside);
 }
 
 }  // namespace ridgeline::report

@@ -58,6 +58,33 @@ void fields(Io& io, analysis::IterationTime& iteration) {
      "Of timeMs, when no operation ran and no data was loaded: Python, and what it waits for. Milliseconds.");
 }
 
+inline bool is_over_time(const analysis::MemoryOverTime& memory, std::uint64_t peak_bytes) {
+  const std::size_t count = memory.ms.size();
+  const auto is_complete = [&](const std::vector<std::uint64_t>& bytes) { return bytes.size() == count; };
+  if (memory.peak >= count || !std::ranges::all_of(memory.bytes, is_complete) || !std::ranges::is_sorted(memory.ms) ||
+      memory.ms.back() > memory.recorded_ms) {
+    return false;
+  }
+  std::uint64_t sum = 0;
+  for (const std::vector<std::uint64_t>& bytes : memory.bytes) sum += bytes[memory.peak];
+  return sum == peak_bytes;
+}
+
+template <typename Io>
+void fields(Io& io, analysis::MemoryOverTime& memory) {
+  io("recordedMs", memory.recorded_ms,
+     "Length of that iteration by the clock: with the cost of recording. Milliseconds.");
+  io("timeMs", memory.ms, "Instants since its start, ascending; what is alive then is alive until the next.",
+     AtMost{analysis::kMaxInstants});
+  io("peak", memory.peak, "Index of the instant of the peak; what is alive then sums to peakBytes.",
+     Whole{0, analysis::kMaxInstants - 1});
+  io.object("byCategory", "Live bytes at each instant by what they are for. Bytes.", [&] {
+    for (std::size_t i = 0; i < analysis::kCategoryCount; ++i) {
+      io(analysis::kCategoryNames[i], memory.bytes[i], kCategoryDescriptions[i], AtMost{analysis::kMaxInstants});
+    }
+  });
+}
+
 template <typename Io>
 void memory(Io& io, analysis::Profile& profile) {
   converted(
@@ -73,6 +100,11 @@ void memory(Io& io, analysis::Profile& profile) {
      "others hold. Bytes; 0 when unknown.");
   io.object("byCategory", "The live bytes of the peak instant by what they are for. Sums to peakBytes.",
             [&] { named(io, profile.by_category, analysis::kCategoryNames, kCategoryDescriptions); });
+  if_present(io, "overTime", profile.memory_over_time,
+             "Live memory over the recorded iteration that has the peak, at 256 instants or fewer. Absent where the "
+             "peak is not known, and in reports of earlier versions.");
+  io.check(!profile.memory_over_time || is_over_time(*profile.memory_over_time, profile.peak_bytes),
+           "memory.overTime is not valid");
 }
 
 template <typename Io>

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -32,11 +33,7 @@ using analysis::Profile;
 // ---- The head: what was profiled, and its key figures.
 
 void title(Page& page, const Profile& profile) {
-  const std::string torch = printable(profile.environment.torch);  // an imported trace does not have it
-  const std::string rest =
-      clip(fmt::format(" · batch {} · {}{}", batch_text(profile), device_label(profile.environment),
-                       torch.empty() ? "" : " · torch " + torch),
-           page.width() - 20);
+  const std::string rest = clip(" · " + setting_text(profile), page.width() - 20);
   const std::string path = clip_front(entry_name(profile), page.width() - columns(rest));
   page.line(page.bold(path) + page.dim(rest));
   page.line();
@@ -44,10 +41,8 @@ void title(Page& page, const Profile& profile) {
 
 void key_figures(Page& page, const Profile& profile) {
   const analysis::Measured& time = profile.iteration.ms;
-  const double interval = ratio(std::max(time.high - time.value, time.value - time.low), time.value);
   const std::string rate = throughput_text(profile);
-  const std::string iteration = duration(time.value) + (interval > 0 ? " ± " + share(interval) : "");
-  const auto peak = static_cast<double>(profile.peak_bytes);
+  const std::string iteration = iteration_text(profile);
   const auto capacity = static_cast<double>(profile.capacity_bytes);
 
   const int value_width = std::max({14, columns(rate), columns(iteration)});
@@ -56,22 +51,17 @@ void key_figures(Page& page, const Profile& profile) {
   const auto head = [&](std::string_view label, std::string_view value) {
     return "  " + page.bold(left(label, kBeside - 2)) + right(value, value_width) + "  ";
   };
-  const auto limited = [&](double value, double limit, const std::string& text) {
-    return page.full_bar(ratio(value, limit), cells, "░") + "  " + share(ratio(value, limit)) + page.dim(text);
+  const auto limited = [&](const std::optional<Limited>& part, const std::string& unknown) {
+    if (!part) return page.dim(unknown);
+    return page.full_bar(part->fraction, cells, "░") + "  " + share(part->fraction) + page.dim(part->limit);
   };
 
-  const double maximum = profile.max_samples_per_second.value_or(0);
-  const bool limit_known = maximum > 0 && profile.samples_per_second.has_value();
-  page.line(head("throughput", rate) +
-            (limit_known ? limited(*profile.samples_per_second, maximum, " of the maximum " + figure(maximum))
-                         : page.dim("maximum unknown")));
+  page.line(head("throughput", rate) + limited(throughput_limit(profile), "maximum unknown"));
   page.flow(head("iteration", iteration), start,
             phases(
                 profile.iteration.by_phase, [&](double ms) { return share(ratio(ms, time.value)); }, 0));
-  page.line(head("peak memory", peak_text(profile)) + (capacity <= 0 ? page.dim("capacity unknown")
-                                                       : profile.peak_known
-                                                           ? limited(peak, capacity, " of " + bytes(capacity))
-                                                           : page.dim("of " + bytes(capacity))));
+  page.line(head("peak memory", peak_text(profile)) +
+            limited(memory_limit(profile), capacity > 0 ? "of " + bytes(capacity) : "capacity unknown"));
   if (const auto items = peak_items(profile); profile.peak_known && !items.empty())
     page.flow(head("at the peak", ""), start, items);
   device_figures(page, profile);
@@ -119,36 +109,43 @@ std::string timing_text(const Profile& profile) {
   return text;
 }
 
-void notes(Page& page, const Profile& profile) {
-  page.line();
-  for (const analysis::Skipped& skipped : profile.skipped) {
-    page.prose("skipped",
-               clip(fmt::format("batch {} ({}): {}", skipped.batch_size, protocol::name_of(skipped.kind),
-                                printable(skipped.message)),
-                    3 * (page.width() - kBeside)),
-               kBeside);
-  }
-  for (const std::string& warning : profile.warnings) page.prose("warning", printable(warning), kBeside);
-  if (const std::string text = library_note(profile); !text.empty()) page.prose("library", printable(text), kBeside);
-  if (const std::string text = timing_text(profile); !text.empty()) page.prose("timing", text, kBeside);
-  if (profile.recorded_iterations == 0) return;
+std::string recording_text(const Profile& profile) {
+  if (profile.recorded_iterations == 0) return {};
+  const std::string iterations = plural(profile.recorded_iterations, "iteration");
+  const std::string owned = unbroken(share(profile.user_line_share));
   if (profile.environment.torch.empty()) {  // imported: nothing was timed beside the recording
-    page.prose("recording",
-               fmt::format("{} of the trace, those in the middle by duration; your lines own {} of the iteration",
-                           plural(profile.recorded_iterations, "iteration"), unbroken(share(profile.user_line_share))),
-               kBeside);
-    return;
+    return fmt::format("{} of the trace, those in the middle by duration; your lines own {} of the iteration",
+                       iterations, owned);
   }
-  page.prose("recording",
-             fmt::format("{}, {} than a bare one; times scaled by {}; your lines own {} of the iteration",
-                         plural(profile.recorded_iterations, "iteration"),
-                         unbroken(share(std::abs(profile.recording_overhead))) +
-                             (profile.recording_overhead < 0 ? " faster" : " slower"),
-                         figure(profile.scale), unbroken(share(profile.user_line_share))),
-             kBeside);
+  return fmt::format(
+      "{}, {} than a bare one; times scaled by {}; your lines own {} of the iteration", iterations,
+      unbroken(share(std::abs(profile.recording_overhead))) + (profile.recording_overhead < 0 ? " faster" : " slower"),
+      figure(profile.scale), owned);
+}
+
+void print_notes(Page& page, const Profile& profile) {
+  constexpr int kMostRows = 3;  // of a message of the user's code
+  page.line();
+  for (const Item& note : notes(profile)) {
+    const bool is_foreign = note.word == "skipped";
+    page.prose(note.word, is_foreign ? clip(note.value, kMostRows * (page.width() - kBeside)) : note.value, kBeside);
+  }
 }
 
 }  // namespace
+
+std::vector<Item> notes(const Profile& profile) {
+  std::vector<Item> notes;
+  for (const analysis::Skipped& skipped : profile.skipped) {
+    notes.push_back({"skipped", fmt::format("batch {} ({}): {}", skipped.batch_size, protocol::name_of(skipped.kind),
+                                            printable(skipped.message))});
+  }
+  for (const std::string& warning : profile.warnings) notes.push_back({"warning", printable(warning)});
+  if (std::string text = library_note(profile); !text.empty()) notes.push_back({"library", printable(text)});
+  if (std::string text = timing_text(profile); !text.empty()) notes.push_back({"timing", std::move(text)});
+  if (std::string text = recording_text(profile); !text.empty()) notes.push_back({"recording", std::move(text)});
+  return notes;
+}
 
 std::string text_report(const Profile& profile, const analysis::Outlook& outlook, const SourceLines& source,
                         const TextOptions& options) {
@@ -156,15 +153,15 @@ std::string text_report(const Profile& profile, const analysis::Outlook& outlook
   title(page, profile);
   key_figures(page, profile);
   tables(page, profile, source, options);
-  notes(page, profile);
-  outlook_text(page, profile, outlook);
+  print_notes(page, profile);
+  print_outlook(page, profile, outlook);
   return page.take();
 }
 
 std::string notes_text(const Profile& profile, const analysis::Outlook& outlook, int width) {
   Page page(width, false);
-  notes(page, profile);
-  outlook_text(page, profile, outlook);
+  print_notes(page, profile);
+  print_outlook(page, profile, outlook);
   return page.take();
 }
 

@@ -4,9 +4,11 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analysis/values/prediction.h"
 #include "analysis/values/profile.h"
+#include "report/page.h"
 
 namespace ridgeline::report {
 
@@ -26,6 +28,9 @@ struct TextOptions {
 /// made printable first. Ends with a newline.
 std::string text_report(const analysis::Profile& profile, const analysis::Outlook& outlook, const SourceLines& source,
                         const TextOptions& options = {});
+
+/// What a reader of the figures must know and how they were measured, by label: "warning", "timing", "recording".
+std::vector<Item> notes(const analysis::Profile& profile);
 
 /// Its end: warnings, how it was measured, and what other batch sizes bring. No colors.
 std::string notes_text(const analysis::Profile& profile, const analysis::Outlook& outlook, int width);

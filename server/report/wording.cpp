@@ -1,5 +1,6 @@
 #include "report/wording.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -55,6 +56,30 @@ std::string peak_text(const analysis::Profile& profile) {
 
 std::string batch_text(const analysis::Profile& profile) {
   return profile.batch_size_known ? std::to_string(profile.batch_size) : "unknown";
+}
+
+std::string iteration_text(const analysis::Profile& profile) {
+  const analysis::Measured& time = profile.iteration.ms;
+  const double interval = ratio(std::max(time.high - time.value, time.value - time.low), time.value);
+  return duration(time.value) + (interval > 0 ? " ± " + share(interval) : "");
+}
+
+std::optional<Limited> throughput_limit(const analysis::Profile& profile) {
+  const double maximum = profile.max_samples_per_second.value_or(0);
+  if (maximum <= 0 || !profile.samples_per_second) return std::nullopt;
+  return Limited{ratio(*profile.samples_per_second, maximum), " of the maximum " + figure(maximum)};
+}
+
+std::optional<Limited> memory_limit(const analysis::Profile& profile) {
+  const auto capacity = static_cast<double>(profile.capacity_bytes);
+  if (capacity <= 0 || !profile.peak_known) return std::nullopt;
+  return Limited{ratio(static_cast<double>(profile.peak_bytes), capacity), " of " + bytes(capacity)};
+}
+
+std::string setting_text(const analysis::Profile& profile) {
+  const std::string torch = printable(profile.environment.torch);  // an imported trace does not have it
+  return fmt::format("batch {} · {}{}", batch_text(profile), device_label(profile.environment),
+                     torch.empty() ? "" : " · torch " + torch);
 }
 
 std::string device_label(const analysis::Environment& environment) {

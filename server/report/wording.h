@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,21 @@ std::string needed_memory(const analysis::BatchPrediction& batch);
 std::string throughput_text(const analysis::Profile& profile);
 std::string peak_text(const analysis::Profile& profile);
 std::string batch_text(const analysis::Profile& profile);
+
+/// "898 ms ± 0.7 %": with the larger half of the interval.
+std::string iteration_text(const analysis::Profile& profile);
+
+/// A figure as a part of what it can be at most.
+struct Limited {
+  double fraction = 0;
+  std::string limit;  ///< " of the maximum 46.8", " of 23.4 GiB"
+};
+/// Absent where the figure or its limit is not known.
+std::optional<Limited> throughput_limit(const analysis::Profile& profile);
+std::optional<Limited> memory_limit(const analysis::Profile& profile);
+
+/// "batch 16 · cpu (2 threads) · torch 2.13.0"
+std::string setting_text(const analysis::Profile& profile);
 
 /// "cpu (2 threads)", "cuda (NVIDIA H200)".
 std::string device_label(const analysis::Environment& environment);

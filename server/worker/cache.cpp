@@ -90,7 +90,7 @@ base::Result<std::string> cache_folder() {
 
 std::string sources_hash() {
   base::ContentHash hash;
-  for (const EmbeddedFile& file : embedded_files()) {
+  for (const base::EmbeddedFile& file : embedded_files()) {
     hash.add(file.path);
     hash.end_part();
     hash.add(file.content);
@@ -101,7 +101,7 @@ std::string sources_hash() {
 
 base::Result<std::string> unpack_sources(const std::string& cache) {
   const fs::path root = fs::path(cache) / "sources" / sources_hash();
-  for (const EmbeddedFile& file : embedded_files()) {
+  for (const base::EmbeddedFile& file : embedded_files()) {
     const fs::path path = root / file.path;
     if (has_content(path, file.content)) {
       continue;

@@ -2,17 +2,13 @@
 #pragma once
 
 #include <span>
-#include <string_view>
+
+#include "base/embedded_file.h"
 
 namespace ridgeline::worker {
 
-struct EmbeddedFile {
-  std::string_view path;  ///< relative, with '/': "profiler/agent/ops.cpp", "protocol/recording_format.h"
-  std::string_view content;
-};
-
 /// All of profiler/agent and profiler/runner, and the headers of protocol/ that the agent includes, by path. Lives as
 /// long as the program; thread-safe. Made by cmake/embed.cmake.
-std::span<const EmbeddedFile> embedded_files();
+std::span<const base::EmbeddedFile> embedded_files();
 
 }  // namespace ridgeline::worker

@@ -51,6 +51,8 @@ MAY_INCLUDE = {
     "server/analysis/advice.h": ["server/analysis/values"],
     # Traces of other profilers become recordings: bytes in, values out.
     "server/imports": ["protocol", "server/base", "server/analysis/values"],
+    # Recordings become traces for other viewers: values in, text out.
+    "server/exports": ["protocol", "server/base", "server/analysis"],
     "server/store": ["server/base"],
     "server/worker": ["protocol", "server/base"],
     # A run from the request to the kept profile, for commands and for methods.

@@ -93,16 +93,6 @@ class BreakdownBuilder {
     return input_.recording.string(input_.recording.instance_name()[instance]);
   }
 
-  std::string operation_name(std::uint32_t operation) const {
-    std::string_view name = input_.recording.string(operation);
-    for (const std::string_view prefix : {"aten::", "torch::autograd::"}) {
-      if (name.starts_with(prefix)) {
-        name.remove_prefix(prefix.size());
-      }
-    }
-    return std::string(name);
-  }
-
   void add_time(const CostKey& key, const Cost& cost) {
     Part& part = parts_[leaf_of(key, cost.ns)];
     part.ms[static_cast<std::size_t>(key.phase)] += cost.ns * input_.scale / 1e6;
@@ -133,7 +123,8 @@ class BreakdownBuilder {
     if (parent == 0 && (key.phase == Phase::kOptimizer || key.phase == Phase::kData)) {
       parent = group(key.phase, frame.self_line, ns);
     }
-    return leaf(parent, key.operation == 0 ? "Python" : operation_name(key.operation), frame.self_line);
+    return leaf(parent, key.operation == 0 ? "Python" : operation_name(input_.recording.string(key.operation)),
+                frame.self_line);
   }
 
   /// Work of a phase outside modules; its place is the line that costs the most.
@@ -247,6 +238,15 @@ class BreakdownBuilder {
 };
 
 }  // namespace
+
+std::string operation_name(std::string_view recorded) {
+  for (const std::string_view prefix : {"aten::", "torch::autograd::"}) {
+    if (recorded.starts_with(prefix)) {
+      recorded.remove_prefix(prefix.size());
+    }
+  }
+  return std::string(recorded);
+}
 
 Location location_of(LineId line, const recording::Recording& recording, const CallTree& tree,
                      const SourceScope& scope) {

@@ -1,6 +1,9 @@
 // The hierarchical breakdown: the iteration, its module instances as they call each other, and their operations.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "analysis/attribution/call_tree.h"
 #include "analysis/attribution/timeline.h"
 #include "analysis/device/device_waits.h"
@@ -23,6 +26,9 @@ struct BreakdownInput {
 
 /// The root's time is the iteration's and its bytes are the peak's; every node is the sum of its children.
 Node build_breakdown(const BreakdownInput& input);
+
+/// As users write it: "conv2d" of "aten::conv2d".
+std::string operation_name(std::string_view recorded);
 
 /// Where a line is, for users.
 Location location_of(LineId line, const recording::Recording& recording, const CallTree& tree,

@@ -28,6 +28,7 @@ class Analyser {
     find_backward_starts();
     find_parameter_owners();
     MemoryAnalysis result;
+    result.iteration = peak_.iteration;
     for (const Block& block : replay_.blocks()) {
       const MemoryCost cost = classify(block);
       result.blocks.push_back(cost);
@@ -151,8 +152,8 @@ class Analyser {
   }
 
   MemoryCost classify(const Block& block) const {
-    MemoryCost cost{category_of(block), owner_of(block), block.parameter, recording_.memory_bytes()[block.event],
-                    block.event};
+    MemoryCost cost{category_of(block), owner_of(block),  block.parameter, recording_.memory_bytes()[block.event],
+                    block.event,        block.death_event};
     if (cost.category == Category::kGradients) {
       const auto owner = parameter_owner_.find(block.parameter);
       cost.owner = owner == parameter_owner_.end() ? cost.owner : owner->second;

@@ -1,6 +1,7 @@
 // Live memory, replayed from allocator events: the peak, and the category and owner of every byte at it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -17,11 +18,13 @@ struct MemoryCost {
   TreeNode owner = 0;                          ///< stack that allocated; for gradients, that of the parameter
   std::uint32_t parameter = recording::kNone;  ///< of weights and gradients
   std::uint64_t bytes = 0;
-  std::uint32_t event = 0;  ///< that allocated the block
+  std::uint32_t event = 0;                    ///< that allocated the block
+  std::uint32_t freed_by = recording::kNone;  ///< event; kNone: it was not freed
 };
 
 struct MemoryAnalysis {
   std::uint64_t peak_bytes = 0;
+  std::size_t iteration = 0;            ///< that has the peak
   std::vector<MemoryCost> blocks;       ///< all of the recording, by event
   std::vector<MemoryCost> at_peak;      ///< one entry per block; sums to peak_bytes
   std::vector<MemoryCost> activations;  ///< blocks of forward that were alive when forward ended

@@ -42,6 +42,12 @@ struct UnusedGradient {
   std::uint64_t bytes = 0;
 };
 
+/// The recording that the figures of a profile are of, for those who show it instant by instant.
+struct RecordedRun {
+  BatchRun run;
+  SourceScope scope;
+};
+
 struct RunInput {
   std::string entry_path;
   SourceScope scope;

@@ -35,6 +35,18 @@ inline constexpr std::array<const char*, kCategoryCount> kCategoryLabels = {
 using ByPhase = std::array<double, kPhaseCount>;
 using ByCategory = std::array<std::uint64_t, kCategoryCount>;
 
+/// Live memory over the recorded iteration that has the peak, thinned out: what is alive from one instant to the next.
+/// See docs/dev/measurement/memory.md.
+struct MemoryOverTime {
+  double recorded_ms = 0;  ///< length of that iteration, by the clock: with the cost of recording
+  std::vector<double> ms;  ///< the instants, since its start; ascending
+  std::array<std::vector<std::uint64_t>, kCategoryCount> bytes;  ///< at each instant
+  std::size_t peak = 0;                                          ///< the instant of the peak
+};
+
+/// Instants that MemoryOverTime has at most.
+inline constexpr std::size_t kMaxInstants = 256;
+
 /// A place in a source file. `file` is relative to the project root with '/', or absolute outside it.
 /// An empty file means that there is no such place.
 struct Location {
@@ -430,7 +442,8 @@ struct Profile {
   std::uint64_t peak_bytes = 0;
   bool peak_known = true;  ///< false: of an imported trace that does not show everything alive; peak_bytes is less
   std::uint64_t capacity_bytes = 0;
-  ByCategory by_category{};  ///< sums to peak_bytes
+  ByCategory by_category{};                        ///< sums to peak_bytes
+  std::optional<MemoryOverTime> memory_over_time;  ///< absent where the peak is not known
   std::optional<TimeModel> time_model;
   std::optional<Line> memory_model;     ///< bytes
   std::optional<PeakModel> peak_model;  ///< absent: the step's allocations could not be matched

@@ -50,6 +50,15 @@ TEST(JsonReport, SumsCloseAfterARoundTrip) {
                                              sum_of(report["other"], "/peakBytes"_json_pointer)));
 }
 
+TEST(JsonReport, MemoryOverTimePeaksAtThePeak) {
+  const Json memory = Json::parse(json_report(testing::resnet_profile()))["memory"];
+  std::uint64_t sum = 0;
+  for (const Json& bytes : memory["overTime"]["byCategory"]) {
+    sum += bytes.at(memory["overTime"]["peak"].get<std::size_t>()).get<std::uint64_t>();
+  }
+  EXPECT_EQ(sum, memory["peakBytes"].get<std::uint64_t>());
+}
+
 TEST(JsonReport, KeepsEveryDigit) {
   analysis::Profile profile = testing::minimal_profile();
   profile.iteration.ms.value = 0.1 + 0.2;

@@ -79,6 +79,14 @@ TEST(ReadReport, LosesNothing) {
   EXPECT_EQ(Json::diff(Json::parse(written), Json::parse(json_report(*read))), Json::array());
 }
 
+TEST(ReadReport, TakesAReportWithoutMemoryOverTime) {
+  Json report = Json::parse(json_report(full_profile()));
+  report["memory"].erase("overTime");
+  const auto read = read_report(report.dump());
+  ASSERT_TRUE(read.has_value()) << read.error().message();
+  EXPECT_FALSE(read->memory_over_time.has_value());
+}
+
 TEST(ReadReport, RefusesABreakdownThatIsTooDeep) {
   analysis::Profile profile = full_profile();
   for (int i = 0; i < 300; ++i) {
@@ -144,6 +152,12 @@ TEST(ReadReport, RefusesEveryFieldThatIsWrong) {
                             "/throughput/samplesPerSecond",
                             "/memory/peakBytes",
                             "/memory/byCategory/weights",
+                            "/memory/overTime",
+                            "/memory/overTime/recordedMs",
+                            "/memory/overTime/timeMs",
+                            "/memory/overTime/peak",
+                            "/memory/overTime/byCategory/inputs",
+                            "/memory/overTime/byCategory/weights/1",
                             "/lines",
                             "/lines/0/line",
                             "/lines/0/timeMs/self",
@@ -185,6 +199,8 @@ TEST(ReadReport, RefusesFiguresOutOfRange) {
   expect_refused(with("/models/time/samples", Json::array()));
   expect_refused(with("/models/memory/samples", Json::array()));
   expect_refused(with("/skipped", Json(std::vector<int>(2000, 1))));
+  expect_refused(with("/memory/overTime/peak", 0));
+  expect_refused(with("/memory/overTime/timeMs/1", 1e9));
   expect_refused(with("/version", kReportVersion - 1));
   expect_refused(with("/version", kReportVersion + 1));
 }

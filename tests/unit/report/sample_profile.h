@@ -214,6 +214,15 @@ inline void add_models(analysis::Profile& profile) {
   }
 }
 
+/// Activations grow to the peak, and go away again.
+inline analysis::MemoryOverTime memory_over_time(const analysis::ByCategory& peak) {
+  constexpr auto kActivations = static_cast<std::size_t>(analysis::Category::kActivations);
+  analysis::MemoryOverTime memory{1080.5, {0, 421.5, 800, 1062.75}, {}, 1};
+  for (std::size_t i = 0; i < peak.size(); ++i) memory.bytes[i].assign(memory.ms.size(), peak[i]);
+  memory.bytes[kActivations] = {0, peak[kActivations], peak[kActivations] / 4, 0};
+  return memory;
+}
+
 /// examples/resnet50 at batch 4 with invented figures whose sums close: lines and named items make the iteration,
 /// categories make the peak, children make their node.
 inline analysis::Profile resnet_profile() {
@@ -258,6 +267,7 @@ inline analysis::Profile resnet_profile() {
   const std::uint64_t temporaries = profile.other[3].peak_bytes;
   profile.by_category = {weights, weights,    weights, root.peak_bytes - 3 * weights - inputs - temporaries,
                          inputs,  temporaries};
+  profile.memory_over_time = memory_over_time(profile.by_category);
   add_models(profile);
   profile.skipped = {
       {64, protocol::FailureKind::kOutOfMemory, "the process would need more than the limit of 8.00 GiB"}};

@@ -100,7 +100,7 @@ TEST(UnpackSources, WritesEveryEmbeddedFile) {
   ASSERT_TRUE(unpacked.has_value()) << unpacked.error().message();
   const fs::path root = *unpacked;
   ASSERT_FALSE(embedded_files().empty());
-  for (const EmbeddedFile& file : embedded_files()) {
+  for (const base::EmbeddedFile& file : embedded_files()) {
     EXPECT_EQ(content_of(root / file.path), file.content) << file.path;
   }
   EXPECT_THAT(root.string(), HasSubstr(sources_hash()));
@@ -109,9 +109,9 @@ TEST(UnpackSources, WritesEveryEmbeddedFile) {
 TEST(UnpackSources, RepairsAndKeeps) {
   const TemporaryFolder cache;
   const fs::path root = *unpack_sources(cache.path().string());
-  const EmbeddedFile& damaged = embedded_files().front();
-  const EmbeddedFile& missing = embedded_files().back();
-  const EmbeddedFile& good = embedded_files()[1];
+  const base::EmbeddedFile& damaged = embedded_files().front();
+  const base::EmbeddedFile& missing = embedded_files().back();
+  const base::EmbeddedFile& good = embedded_files()[1];
   const auto written = fs::file_time_type::clock::now() - std::chrono::hours(1);
   fs::last_write_time(root / good.path, written);
   std::ofstream(root / damaged.path, std::ios::app) << "damage";
