@@ -17,6 +17,7 @@
 #include "report/outlook_text.h"
 #include "report/page.h"
 #include "report/places.h"
+#include "report/script_text.h"
 #include "report/table.h"
 #include "report/units.h"
 #include "report/wording.h"
@@ -122,6 +123,7 @@ void notes(Page& page, const Profile& profile) {
                     3 * (page.width() - kBeside)),
                kBeside);
   }
+  if (profile.script) script_notes(page, *profile.script);
   for (const std::string& warning : profile.warnings) page.prose("warning", printable(warning), kBeside);
   if (const std::string text = timing_text(profile); !text.empty()) page.prose("timing", text, kBeside);
   if (profile.recorded_iterations == 0) return;

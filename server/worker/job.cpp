@@ -1,5 +1,6 @@
 #include "worker/job.h"
 
+#include <fcntl.h>
 #include <spawn.h>
 #include <unistd.h>
 
@@ -36,20 +37,22 @@ protocol::Failure failure(FailureKind kind, const std::string& message) {
   return protocol::failure_of(kind, "start", message);
 }
 
-/// Ours with PYTHONPATH and RIDGELINE_JOB for the job's processes.
-std::vector<std::string> environment_for_job(const std::string& startup, const std::string& address) {
+/// Ours with PYTHONPATH, RIDGELINE_JOB and RIDGELINE_JOB_WRITES for the job's processes.
+std::vector<std::string> environment_for_job(const std::string& startup, const std::string& address,
+                                             bool watch_writes) {
   std::vector<std::string> variables;
   std::string path = "PYTHONPATH=" + startup;
   for (char** one = environ; *one != nullptr; ++one) {
     const std::string_view variable = *one;
     if (variable.starts_with("PYTHONPATH=")) {
       path += ":" + std::string(variable.substr(variable.find('=') + 1));
-    } else if (!variable.starts_with("RIDGELINE_JOB=")) {
+    } else if (!variable.starts_with("RIDGELINE_JOB=") && !variable.starts_with("RIDGELINE_JOB_WRITES=")) {
       variables.emplace_back(variable);
     }
   }
   variables.push_back(std::move(path));
   variables.push_back("RIDGELINE_JOB=" + address);
+  if (watch_writes) variables.emplace_back("RIDGELINE_JOB_WRITES=1");
   return variables;
 }
 
@@ -61,6 +64,25 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   pointers.push_back(nullptr);
   return pointers;
 }
+
+/// The standard streams of a command whose output nobody reads.
+class NullStreams {
+ public:
+  explicit NullStreams(bool wanted) {
+    ::posix_spawn_file_actions_init(&actions_);
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+      if (wanted) ::posix_spawn_file_actions_addopen(&actions_, stream, "/dev/null", O_RDWR, 0);
+    }
+  }
+  ~NullStreams() { ::posix_spawn_file_actions_destroy(&actions_); }
+  NullStreams(const NullStreams&) = delete;
+  NullStreams& operator=(const NullStreams&) = delete;
+
+  const posix_spawn_file_actions_t* actions() const { return &actions_; }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+};
 
 }  // namespace
 
@@ -123,12 +145,13 @@ base::Result<void, protocol::Failure> Job::listen() {
 }
 
 base::Result<void, protocol::Failure> Job::spawn_command(const std::string& sources) {
-  std::vector<std::string> variables =
-      environment_for_job(sources + "/profiler/runner/startup", acceptor_.local_endpoint().path());
+  std::vector<std::string> variables = environment_for_job(sources + "/profiler/runner/startup",
+                                                           acceptor_.local_endpoint().path(), options_.watch_writes);
+  const NullStreams streams(options_.discards_output);
   std::vector<std::string> command = options_.command;
   pid_t child = 0;
-  const int problem = ::posix_spawnp(&child, command.front().c_str(), nullptr, nullptr, pointers_to(command).data(),
-                                     pointers_to(variables).data());
+  const int problem = ::posix_spawnp(&child, command.front().c_str(), streams.actions(), nullptr,
+                                     pointers_to(command).data(), pointers_to(variables).data());
   if (problem != 0) {
     errno = problem;
     return failure(FailureKind::kEntryUnreadable, base::with_errno("Cannot run " + command.front()));
@@ -269,7 +292,7 @@ void Job::end_when_quiet() {
   patience_.cancel();
   boost::system::error_code ignored;
   acceptor_.close(ignored);
-  JobEnd end{*status_, {}, false};
+  JobEnd end{*status_, {}, false, false};
   for (Client& client : clients_) {
     if (client.joined.has_value()) {
       end.joined = true;

@@ -32,6 +32,8 @@ struct JobOptions {
   std::vector<std::string> command;
   std::string cache;  ///< cache_folder()
   protocol::JobSpec spec;
+  bool watch_writes = false;     ///< RunResult::script says which files were written
+  bool discards_output = false;  ///< the command's standard streams are /dev/null, not ours
 };
 
 /// A process of the job that trained, or said why nothing is known of it.
@@ -44,6 +46,7 @@ struct JobEnd {
   int status = 0;                     ///< of the command, as from wait(2)
   std::vector<JobProcess> processes;  ///< by rank
   bool joined = false;                ///< whether any process imported torch
+  bool interrupted = false;           ///< by SIGINT, as far as the caller of the job noticed
 };
 
 /// Lives on the loop; no call blocks. Destroying it leaves the command alone.

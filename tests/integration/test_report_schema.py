@@ -18,8 +18,8 @@ REPORTS = {
     name: json.loads((ROOT / "tests/data/report" / name).read_text("utf-8"))
     for name in ("sample.json", "minimal.json", "device.json")
 }
-# Members that stand only where something ran on a device, and one only where a batch size was tried.
-OPTIONAL = {"tried", "device", "deviceMs", "allocator", "peakReservedBytes", "reservedBytes"}
+# Members that stand only where something ran on a device, a batch size was tried, or a script ran as it is.
+OPTIONAL = {"tried", "device", "deviceMs", "allocator", "peakReservedBytes", "reservedBytes", "script", "loading"}
 
 Report = dict[str, Any]
 

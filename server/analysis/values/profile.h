@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/values/location.h"
+#include "analysis/values/script.h"
 #include "protocol/failure_kind.h"
 
 namespace ridgeline::analysis {
@@ -34,14 +36,6 @@ inline constexpr std::array<const char*, kCategoryCount> kCategoryLabels = {
 
 using ByPhase = std::array<double, kPhaseCount>;
 using ByCategory = std::array<std::uint64_t, kCategoryCount>;
-
-/// A place in a source file. `file` is relative to the project root with '/', or absolute outside it.
-/// An empty file means that there is no such place.
-struct Location {
-  std::string file;
-  std::uint32_t line = 0;
-  bool operator==(const Location&) const = default;
-};
 
 /// The median with the 95 % confidence interval of order statistics.
 struct Measured {
@@ -384,6 +378,7 @@ struct Profile {
   double recording_overhead = 0;                  ///< recorded iteration / bare iteration - 1
   double user_line_share = 0;                     ///< part of the iteration that user lines own, 0 to 1
   int recorded_iterations = 0;
+  std::optional<Script> script;       ///< of a script that ran as it is; else absent
   std::vector<std::string> warnings;  ///< what a reader of the figures must know
   Node breakdown;
 };
