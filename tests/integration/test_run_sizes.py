@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from conftest import ROOT, ridgeline
 from training_scripts import SINGLE, TRAIN, report_of, run, write
 
 STOP = ("--stop", "--time-budget", "1", "--steps", "3")
+AGENTS = Path(os.environ.get("RIDGELINE_CACHE") or Path.home() / ".cache" / "ridgeline") / "agents"
 
 
 @pytest.fixture
@@ -32,7 +34,7 @@ def sampled(report: dict) -> list[int]:
 def test_other_batch_sizes_are_run_and_predicted(tmp_path: Path) -> None:
     cache = {"RIDGELINE_CACHE": str(tmp_path / "cache"), **SINGLE}
     (tmp_path / "cache").mkdir(mode=0o700)
-    shutil.copytree(Path(ridgeline_cache()) / "agents", tmp_path / "cache" / "agents")
+    shutil.copytree(AGENTS, tmp_path / "cache" / "agents")  # so that none is built
     script = write(tmp_path, TRAIN)
     file = tmp_path / "report.json"
     options = ("--batch-sizes", "16,64", "--format", "json", "--output", str(file), *STOP)
@@ -53,12 +55,6 @@ def test_other_batch_sizes_are_run_and_predicted(tmp_path: Path) -> None:
     answer = ridgeline(*asked, **cache)
     assert answer.returncode != 0, "the profile is out of date, and a script is no entry point"
     assert "ridgeline run" in answer.stderr
-
-
-def ridgeline_cache() -> str:
-    import os
-
-    return os.environ.get("RIDGELINE_CACHE") or str(Path.home() / ".cache" / "ridgeline")
 
 
 def test_accumulation_scales_each_batch(tmp_path: Path) -> None:
