@@ -123,6 +123,9 @@ RunResult result_from(const json& value) {
   }
   value.at("importedFiles").get_to(result.imported_files);
   value.at("importedFilesComplete").get_to(result.imported_files_complete);
+  if (value.contains("script")) {
+    result.script = script_run_from(value.at("script"));
+  }
   for (const json& warning : array_at(value, "warnings")) {
     if (result.warnings.size() < kMaxWarnings) {
       result.warnings.push_back(warning.get<std::string>().substr(0, kMaxWarningBytes));
@@ -242,11 +245,23 @@ std::string load_agent_message(const std::string& path) {
 }
 
 std::string join_message(const std::string& agent_path, const JobSpec& spec) {
-  const json options = {{"projectRoot", spec.project_root},
-                        {"steps", spec.steps},
-                        {"stop", spec.stop},
-                        {"timeBudgetSeconds", spec.time_budget_seconds},
-                        {"code", spec.code}};
+  const BoundaryRequest& boundary = spec.boundary;
+  json sizes = json::array();
+  for (const LoaderSize& size : spec.loader_sizes) {
+    sizes.push_back({size.constructed, size.given});
+  }
+  const json options = {
+      {"projectRoot", spec.project_root},
+      {"steps", spec.steps},
+      {"stop", spec.stop},
+      {"timeBudgetSeconds", spec.time_budget_seconds},
+      {"code", spec.code},
+      {"stepBoundary",
+       {{"kind", boundary.end.has_value() ? kStepEndNames.at(static_cast<std::size_t>(*boundary.end)) : ""},
+        {"file", boundary.file},
+        {"line", boundary.line}}},
+      {"loaderSizes", std::move(sizes)},
+      {"memoryLimitBytes", spec.memory_limit_bytes}};
   return json{{"type", "loadAgent"}, {"path", agent_path}, {"options", options}}.dump(-1, ' ', false,
                                                                                       json::error_handler_t::replace);
 }

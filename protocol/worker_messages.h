@@ -18,6 +18,7 @@
 
 #include "base/result.h"
 #include "protocol/failure_kind.h"
+#include "protocol/script_run.h"
 
 namespace ridgeline::protocol {
 
@@ -170,6 +171,7 @@ struct RunResult {
   /// version.
   std::vector<std::string> imported_files;
   bool imported_files_complete = false;  ///< there was no file that could not be named
+  std::optional<ScriptRun> script;       ///< of a job's process; else absent
 };
 inline constexpr std::size_t kMaxUnusedGradients = 4096;
 inline constexpr std::size_t kMaxWarnings = 16;
@@ -204,6 +206,19 @@ struct RunSpec {
   std::vector<std::string> code{};    ///< packages whose lines are counted, too; by import name
 };
 
+/// Where a script's steps end, as the user asked for. Neither: it is found.
+struct BoundaryRequest {
+  std::optional<StepEnd> end;
+  std::string file;  ///< of kLine: absolute
+  int line = 0;      ///< likewise, from 1
+};
+
+/// Data loaders that are constructed with one batch size, and the one that they are given instead.
+struct LoaderSize {
+  int constructed = 0;
+  int given = 0;
+};
+
 /// How the steps of a script are recorded.
 struct JobSpec {
   std::string project_root;
@@ -211,6 +226,9 @@ struct JobSpec {
   bool stop = false;  ///< the script ends after what was recorded and timed
   double time_budget_seconds = 10;
   std::vector<std::string> code{};  ///< as RunSpec::code
+  BoundaryRequest boundary{};
+  std::vector<LoaderSize> loader_sizes{};  ///< not empty: the script runs again, at another batch size
+  std::uint64_t memory_limit_bytes = 0;    ///< of each process then; 0: none
 };
 
 std::string load_agent_message(const std::string& path);

@@ -22,6 +22,7 @@
 #include "analysis/memory/regimes.h"
 #include "analysis/memory/step_replay.h"
 #include "analysis/prediction/predictor.h"
+#include "analysis/script_figures.h"
 #include "analysis/time/noise.h"
 #include "analysis/time/time_model.h"
 #include "analysis/time/time_sample.h"
@@ -360,6 +361,9 @@ Profile build_profile(const RunInput& input) {
   profile.capacity_bytes = input.capacity_bytes;
   profile.skipped = input.skipped;
   profile.warnings = input.warnings;
+  if (input.script.has_value()) {
+    profile.script = script_figures(*input.script, input.scope);
+  }
   add_iteration(user, profile);
   add_unused_gradients(user, input.unused_gradients, profile);
   if (profile.batch_size_known) {

@@ -21,11 +21,17 @@
 #include "commands/exit_codes.h"
 #include "commands/failure_text.h"
 #include "commands/options.h"
+#include "commands/profile_now.h"
 #include "commands/rendered_profile.h"
+#include "commands/script_options.h"
 #include "commands/terminal.h"
+#include "profiling/kept_profiles.h"
+#include "profiling/run.h"
 #include "profiling/script_run.h"
+#include "profiling/script_sizes.h"
 #include "report/units.h"
 #include "report/wording.h"
+#include "store/fingerprint.h"
 #include "worker/job.h"
 
 namespace ridgeline::commands {
@@ -36,6 +42,9 @@ namespace asio = boost::asio;
 
 struct RunRequest {
   profiling::ScriptRequest script;
+  std::string step_boundary;
+  std::string batch_sizes;  ///< "auto", or sizes; empty: only the script's own
+  bool allow_writes = false;
   Output output;
 };
 
@@ -53,10 +62,12 @@ base::Result<worker::JobEnd, protocol::Failure> run_job(worker::JobOptions optio
   if (!job) {
     return job.error();
   }
+  bool interrupted = false;
   asio::signal_set signals(loop, SIGINT, SIGTERM, SIGHUP);
   std::function<void()> wait = [&] {
     signals.async_wait([&](const boost::system::error_code& error, int signal) {
       if (!error) {
+        interrupted = true;
         if (signal != SIGINT) {
           ::kill((*job)->process(), signal);
         }
@@ -66,6 +77,7 @@ base::Result<worker::JobEnd, protocol::Failure> run_job(worker::JobOptions optio
   };
   wait();
   loop.run();
+  ended->interrupted = interrupted;
   return std::move(*ended);
 }
 
@@ -74,6 +86,7 @@ int exit_code_of_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSI
 struct Rank {
   int rank = 0;
   profiling::ProfileRun run;
+  std::string interpreter;
 };
 
 /// Whether each process has a rank of its own. Those that no launcher numbered, as of torch.multiprocessing.spawn, are
@@ -128,15 +141,43 @@ int write_report(std::vector<Rank> ranks, const Output& output) {
   return code;
 }
 
-/// What was measured of a process; nothing where it failed, which has been reported.
-std::optional<Rank> analysed(worker::JobProcess process, const worker::JobOptions& options) {
-  const int rank = process.joined.rank;
-  auto run = profiling::analyse_process(std::move(process), options);
-  if (!run) {
-    write_to_error(failure_text(run.error(), options.spec.project_root));
-    return std::nullopt;
+/// Keeps the profile for `predict`, `report` and the editors, as one of the script. Without a script's file there is
+/// nothing to find it by.
+void keep(Rank& rank, const profiling::ProfileRequest& place) {
+  profiling::ProfileRequest request = place;
+  request.entry = rank.run.profile.entry_path;
+  auto target = profiling::find_target(request);
+  if (!target) {
+    return;
   }
-  return Rank{rank, std::move(*run)};
+  using std::filesystem::path;
+  if (path(target->interpreter.path).parent_path() != path(rank.interpreter).parent_path()) {
+    target->interpreter.path = rank.interpreter;
+  }
+  warn(profiling::keep_profile(rank.run, request, *target));
+}
+
+/// What was measured of a process, as a run of the worker would have it; or what to say of its failure.
+base::Result<Rank, std::string> analysed(worker::JobProcess process, const worker::JobOptions& options,
+                                         const store::Moment& began) {
+  const int rank = process.joined.rank;
+  std::string interpreter = process.joined.environment.executable;
+  auto run = profiling::analyse_process(std::move(process), options, began);
+  if (!run) {
+    return failure_text(run.error(), options.spec.project_root);
+  }
+  return Rank{rank, std::move(*run), std::move(interpreter)};
+}
+
+/// Why there is nothing to report, where no process says so itself.
+std::string nothing_text(const worker::JobEnd& end, const protocol::BoundaryRequest& boundary) {
+  if (!end.joined) {
+    return "no Python process of the command imported torch: there is nothing to report";
+  }
+  if (boundary.end == protocol::StepEnd::kLine) {
+    return fmt::format("line {} of {} did not run: there is nothing to report", boundary.line, boundary.file);
+  }
+  return "no process of the command took a training step: there is nothing to report";
 }
 
 int run(const RunRequest& request) {
@@ -148,28 +189,43 @@ int run(const RunRequest& request) {
     print_error("standard output is the script's: name a file for the report with --output");
     return kExitUsage;
   }
-  const auto planned = profiling::plan_job(request.script);
+  const auto boundary = parse_step_boundary(request.step_boundary);
+  const auto sizes = parse_batch_sizes(request.batch_sizes);
+  if (!boundary || !sizes) {
+    print_error(boundary ? sizes.error().message() : boundary.error().message());
+    return kExitUsage;
+  }
+  auto planned = profiling::plan_job(request.script);
   if (!planned) {
     write_to_error(failure_text(planned.error(), request.script.place.project_root));
     return exit_code_of(planned.error()).value;
   }
-  const worker::JobOptions& options = *planned;
+  worker::JobOptions& options = *planned;
+  options.spec.boundary = *boundary;
+  options.watch_writes = !request.batch_sizes.empty() && !request.allow_writes;
+  const store::Moment began;
   auto ended = run_job(options);
   if (!ended) {
     write_to_error(failure_text({ended.error(), {}}, options.spec.project_root));
     return exit_code_of(ended.error()).value;
   }
+  if (!request.batch_sizes.empty()) {
+    profiling::sample_sizes(*ended, options, {*sizes, request.allow_writes}, run_job, print_error);
+  }
   std::vector<Rank> ranks;
-  bool failed = false;
+  std::set<std::string> failures;  // of several processes that fail alike, one is shown
   for (worker::JobProcess& process : ended->processes) {
-    auto rank = analysed(std::move(process), options);
-    failed = failed || !rank.has_value();
-    if (rank.has_value()) ranks.push_back(std::move(*rank));
+    auto rank = analysed(std::move(process), options, began);
+    if (rank) {
+      ranks.push_back(std::move(*rank));
+    } else if (failures.insert(rank.error()).second) {
+      write_to_error(rank.error());
+    }
   }
-  if (ranks.empty() && !failed) {
-    print_error(ended->joined ? "no process of the command took a training step: there is nothing to report"
-                              : "no Python process of the command imported torch: there is nothing to report");
+  if (ranks.empty() && failures.empty()) {
+    print_error(nothing_text(*ended, *boundary));
   }
+  if (!ranks.empty()) keep(ranks.front(), request.script.place);
   const int written = write_report(std::move(ranks), request.output);
   const int code = exit_code_of_status(ended->status);
   return code != 0 ? code : written;
@@ -199,6 +255,11 @@ void add_run_command(CLI::App& app, int& exit_code, const std::vector<std::strin
       ->check(number_in(1, 1000))
       ->default_str("as many as fit into a second");
   command->add_flag("--stop", request->script.stop, "End the script after the steps were recorded and timed");
+  command->add_option("--step-boundary", request->step_boundary,
+                      "What ends a training step: optimizer, dataloader, or a line as FILE:LINE; default: found");
+  command->add_option("--batch-sizes", request->batch_sizes,
+                      "Run the command again at other batch sizes, such as 8,16,64 or auto, for predictions");
+  command->add_flag("--allow-writes", request->allow_writes, "Run it again although it writes files");
   command->add_option("--time-budget", request->script.place.time_budget_seconds, "Seconds for timing")
       ->check(number_in(0.1, 3600))
       ->capture_default_str();

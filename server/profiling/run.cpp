@@ -42,6 +42,10 @@ std::optional<analysis::AllocatorSetup> allocator_of(const protocol::RunDevice& 
 
 }  // namespace
 
+std::uint64_t memory_for_user_code() {
+  return static_cast<std::uint64_t>(kMemoryShare * static_cast<double>(worker::memory_available()));
+}
+
 PlannedRun plan_run(const ProfileRequest& request, const Target& target) {
   PlannedRun plan;
   plan.spec.entry = target.entry;
@@ -55,8 +59,7 @@ PlannedRun plan_run(const ProfileRequest& request, const Target& target) {
   plan.spec.code = request.code;
   plan.limits.time = request.time_limit;
   const std::uint64_t limit = request.memory_limit_bytes;
-  plan.spec.memory_limit_bytes =
-      limit != 0 ? limit : static_cast<std::uint64_t>(kMemoryShare * static_cast<double>(worker::memory_available()));
+  plan.spec.memory_limit_bytes = limit != 0 ? limit : memory_for_user_code();
   plan.capacity_bytes = limit != 0 ? std::min(limit, worker::memory_capacity()) : worker::memory_capacity();
   return plan;
 }
@@ -102,6 +105,7 @@ base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
   for (const protocol::UnusedGradient& unused : output.result.unused_gradients) {
     input.unused_gradients.push_back({unused.parameter, unused.bytes});
   }
+  input.script = std::move(output.result.script);
   std::ranges::move(output.result.warnings, std::back_inserter(input.warnings));
   if (std::string untested = worker::untested_torch(output.environment); !untested.empty()) {
     input.warnings.push_back(std::move(untested));

@@ -34,6 +34,9 @@ struct ProfileRun {
   analysis::RecordedRun recorded;  ///< at the profile's batch size
 };
 
+/// Bytes that user code may have, of what is available now: the rest keeps the machine alive.
+std::uint64_t memory_for_user_code();
+
 PlannedRun plan_run(const ProfileRequest& request, const Target& target);
 
 /// Parses and analyses what the worker measured. Takes long where recordings are large; touches nothing else.

@@ -56,7 +56,13 @@ base::Result<worker::JobOptions, RunFailure> plan_job(const ScriptRequest& reque
   options.cache = *cache;
   options.spec = {named_root.empty() ? worker::find_project_root(script)
                                      : std::filesystem::absolute(named_root).lexically_normal().string(),
-                  request.steps, request.stop, request.place.time_budget_seconds, request.place.code};
+                  request.steps,
+                  request.stop,
+                  request.place.time_budget_seconds,
+                  request.place.code,
+                  {},
+                  {},
+                  0};
   options.command = request.command;
   const std::string& first = request.command.front();
   if (is_script(first)) {
@@ -69,11 +75,13 @@ base::Result<worker::JobOptions, RunFailure> plan_job(const ScriptRequest& reque
   return options;
 }
 
-base::Result<ProfileRun, RunFailure> analyse_process(worker::JobProcess process, const worker::JobOptions& options) {
+base::Result<ProfileRun, RunFailure> analyse_process(worker::JobProcess process, const worker::JobOptions& options,
+                                                     const store::Moment& began) {
   if (auto* failure = std::get_if<protocol::Failure>(&process.outcome)) {
     return RunFailure{std::move(*failure), ""};
   }
   PlannedRun plan;
+  plan.began = began;
   std::error_code problem;
   const std::string script = process.joined.script.empty() ? script_of(options.command) : process.joined.script;
   plan.spec.entry = std::filesystem::weakly_canonical(script, problem).string();
@@ -110,7 +118,7 @@ ProfileOutcome make_script_profile(worker::JobEnd end, const worker::JobOptions&
   if (first == end.processes.end()) {
     return no_figures(end, target);
   }
-  auto run = analyse_process(std::move(*first), options);
+  auto run = analyse_process(std::move(*first), options, began);
   if (!run) {
     run.error().output = std::move(end.output);
     return std::move(run).error();
@@ -119,7 +127,6 @@ ProfileOutcome make_script_profile(worker::JobEnd end, const worker::JobOptions&
     run->profile.warnings.push_back("These figures are of the first of " + std::to_string(trained) +
                                     " processes that train.");
   }
-  run->began = began;
   ProfileRequest request;
   request.keep = false;
   return keep_with_texts(std::move(*run), request, target);

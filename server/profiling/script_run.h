@@ -29,8 +29,10 @@ std::string script_of(const std::vector<std::string>& command);
 /// "entry-unreadable" where the script does not exist, and as "cache" without a cache folder.
 base::Result<worker::JobOptions, RunFailure> plan_job(const ScriptRequest& request);
 
-/// The profile of one process of the job. Takes long where recordings are large; touches nothing else.
-base::Result<ProfileRun, RunFailure> analyse_process(worker::JobProcess process, const worker::JobOptions& options);
+/// The profile of one process of the job. `began`: before anything of the user's was read. Takes long where recordings
+/// are large; touches nothing else.
+base::Result<ProfileRun, RunFailure> analyse_process(worker::JobProcess process, const worker::JobOptions& options,
+                                                     const store::Moment& began);
 
 /// The job of an editor's request for a script, in the background, which ends once its steps are timed. Fails as
 /// plan_job() does.

@@ -131,6 +131,7 @@ constexpr auto element_limit(const Limit& limit) {
 // What an enumeration's values are called; no name: null.
 inline const auto& names_of(analysis::Category /*any*/) { return analysis::kCategoryNames; }
 inline const auto& names_of(analysis::Certainty /*any*/) { return analysis::kCertaintyNames; }
+inline const auto& names_of(protocol::StepEnd /*any*/) { return protocol::kStepEndNames; }
 inline const auto& names_of(analysis::Origin /*any*/) {
   static constexpr std::array<const char*, 3> kNames = {"sample", "check", "trial"};
   return kNames;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "report/model_fields.h"
+#include "report/script_fields.h"
 
 namespace ridgeline::report {
 
@@ -328,6 +329,8 @@ void report_fields(Io& io, analysis::Profile& profile, const analysis::Outlook& 
   io("unusedGradients", profile.unused_gradients,
      "Parameters that get gradients in every iteration while nothing changes them, by the line that made them. Most "
      "bytes first.");
+  if_present(io, "script", profile.script,
+             "Of a training script that ridgeline run started as it is; absent for an entry point or a trace.");
   io.object("closure", "How the recorded figures relate to the bare iteration.", [&] { closure(io, profile); });
   io("warnings", profile.warnings, "What a reader of the figures must know.", kNotEmpty);
   io("breakdown", profile.breakdown,

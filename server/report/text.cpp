@@ -21,6 +21,7 @@
 #include "report/page.h"
 #include "report/places.h"
 #include "report/schedule_text.h"
+#include "report/script_text.h"
 #include "report/table.h"
 #include "report/units.h"
 #include "report/wording.h"
@@ -140,6 +141,7 @@ std::vector<Item> notes(const Profile& profile) {
     notes.push_back({"skipped", fmt::format("batch {} ({}): {}", skipped.batch_size, protocol::name_of(skipped.kind),
                                             printable(skipped.message))});
   }
+  if (profile.script) std::ranges::move(script_notes(*profile.script), std::back_inserter(notes));
   for (const std::string& warning : profile.warnings) notes.push_back({"warning", printable(warning)});
   if (std::string text = library_note(profile); !text.empty()) notes.push_back({"library", printable(text)});
   if (std::string text = timing_text(profile); !text.empty()) notes.push_back({"timing", std::move(text)});

@@ -1,5 +1,6 @@
 #include "worker/job.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <unistd.h>
@@ -43,9 +44,9 @@ protocol::Failure failure(FailureKind kind, const std::string& message) {
 
 std::string_view variable_name(std::string_view variable) { return variable.substr(0, variable.find('=')); }
 
-/// Ours and `added`, with PYTHONPATH and RIDGELINE_JOB for the job's processes.
+/// Ours and `added`, with PYTHONPATH, RIDGELINE_JOB and RIDGELINE_JOB_WRITES for the job's processes.
 std::vector<std::string> environment_for_job(const std::vector<std::string>& added, const std::string& startup,
-                                             const std::string& address) {
+                                             const std::string& address, bool watch_writes) {
   std::vector<std::string> all = added;
   for (char** one = environ; *one != nullptr; ++one) {
     const auto replaces = [&](const std::string& other) { return variable_name(other) == variable_name(*one); };
@@ -54,18 +55,39 @@ std::vector<std::string> environment_for_job(const std::vector<std::string>& add
     }
   }
   std::vector<std::string> variables;
+  constexpr std::array<std::string_view, 2> kOurs = {"RIDGELINE_JOB", "RIDGELINE_JOB_WRITES"};
   std::string path = "PYTHONPATH=" + startup;
   for (std::string& variable : all) {
     if (variable_name(variable) == "PYTHONPATH") {
       path += ":" + variable.substr(variable.find('=') + 1);
-    } else if (variable_name(variable) != "RIDGELINE_JOB") {
+    } else if (std::ranges::find(kOurs, variable_name(variable)) == kOurs.end()) {
       variables.push_back(std::move(variable));
     }
   }
   variables.push_back(std::move(path));
   variables.push_back("RIDGELINE_JOB=" + address);
+  if (watch_writes) variables.emplace_back("RIDGELINE_JOB_WRITES=1");
   return variables;
 }
+
+/// The standard streams of a command whose output nobody reads.
+class NullStreams {
+ public:
+  explicit NullStreams(bool wanted) {
+    ::posix_spawn_file_actions_init(&actions_);
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+      if (wanted) ::posix_spawn_file_actions_addopen(&actions_, stream, "/dev/null", O_RDWR, 0);
+    }
+  }
+  ~NullStreams() { ::posix_spawn_file_actions_destroy(&actions_); }
+  NullStreams(const NullStreams&) = delete;
+  NullStreams& operator=(const NullStreams&) = delete;
+
+  const posix_spawn_file_actions_t* actions() const { return &actions_; }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+};
 
 }  // namespace
 
@@ -135,8 +157,8 @@ base::Result<void, protocol::Failure> Job::listen() {
 }
 
 base::Result<void, protocol::Failure> Job::spawn_command(const std::string& sources) {
-  std::vector<std::string> variables =
-      environment_for_job(options_.variables, sources + "/profiler/runner/startup", acceptor_.local_endpoint().path());
+  std::vector<std::string> variables = environment_for_job(options_.variables, sources + "/profiler/runner/startup",
+                                                           acceptor_.local_endpoint().path(), options_.watch_writes);
   if (options_.in_background) {
     const auto started = spawn_in_background(variables);
     if (!started) {
@@ -146,10 +168,11 @@ base::Result<void, protocol::Failure> Job::spawn_command(const std::string& sour
     reaper_.watch(process_, lifetime_.guard([this](int status) { on_command_ended(status); }));
     return {};
   }
+  const NullStreams streams(options_.discards_output);
   std::vector<std::string> command = options_.command;
   pid_t child = 0;
-  const int problem = ::posix_spawnp(&child, command.front().c_str(), nullptr, nullptr, pointers_to(command).data(),
-                                     pointers_to(variables).data());
+  const int problem = ::posix_spawnp(&child, command.front().c_str(), streams.actions(), nullptr,
+                                     pointers_to(command).data(), pointers_to(variables).data());
   if (problem != 0) {
     errno = problem;
     return failure(FailureKind::kEntryUnreadable, base::with_errno("Cannot run " + command.front()));
@@ -357,7 +380,7 @@ void Job::end_when_quiet() {
   patience_.cancel();
   boost::system::error_code ignored;
   acceptor_.close(ignored);
-  JobEnd end{*status_, {}, false, output_ == nullptr ? "" : output_->tail()};
+  JobEnd end{*status_, {}, false, output_ == nullptr ? "" : output_->tail(), false};
   for (Client& client : clients_) {
     if (client.joined.has_value()) {
       end.joined = true;

@@ -38,6 +38,8 @@ struct JobOptions {
   bool in_background = false;
   std::string folder{};                  ///< in the background: the working folder; empty: ours
   std::vector<std::string> variables{};  ///< "NAME=value", added to our environment
+  bool watch_writes = false;     ///< RunResult::script says which files were written
+  bool discards_output = false;  ///< the command's standard streams are /dev/null, not ours
 };
 
 /// A process of the job that trained, or said why nothing is known of it.
@@ -51,6 +53,7 @@ struct JobEnd {
   std::vector<JobProcess> processes;  ///< by rank
   bool joined = false;                ///< whether any process imported torch
   std::string output{};               ///< in the background: the end of what the command wrote
+  bool interrupted = false;           ///< by SIGINT, as far as the caller of the job noticed
 };
 
 /// Lives on the loop; no call blocks. Destroying it leaves a command in the foreground alone.

@@ -23,6 +23,7 @@ import accuracy
 import language_server
 import remote
 import reserved
+import script_runs
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -265,6 +266,27 @@ def bench_reserved(rounds: int) -> None:
     reserved.run(BENCHES / "ridgeline_reserved_bench", newest_agent(), table)
 
 
+def bench_scripts(rounds: int) -> None:
+    """Training scripts under `ridgeline run`, against the same scripts alone."""
+    print("### Scripts under `ridgeline run`\n")
+    table(
+        [
+            "script",
+            "ranks",
+            "batch",
+            "optimizers",
+            "time adds up to",
+            "memory to the byte",
+            "peak, bytes",
+            "by torch.profiler",
+            "same weights",
+        ],
+        [script_runs.figures(case) for case in script_runs.CASES],
+    )
+    table(["mnist", "script", "entry point"], script_runs.same_as_entry_point())
+    table(["", "under ridgeline run", "against itself"], script_runs.overhead(rounds))
+
+
 def bench_server(rounds: int) -> None:
     """What an editor waits for."""
     print("### The language server\n")
@@ -311,6 +333,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "vscode": (bench_vscode, 10),
     "profile": (bench_profile, 3),
     "cancel": (bench_cancel, 5),
+    "scripts": (bench_scripts, 8),
     "accuracy": (bench_accuracy, 2),
     "reserved": (bench_reserved, 1),
 }

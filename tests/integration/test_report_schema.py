@@ -18,8 +18,10 @@ REPORTS = {
     name: json.loads((ROOT / "tests/data/report" / name).read_text("utf-8"))
     for name in ("sample.json", "minimal.json", "device.json")
 }
-# Members that stand only where something ran on a device, where a batch size was tried, where the peak is known.
+# Members that stand only where something ran on a device, where a batch size was tried, where the peak is known, where
+# the graph replays the iteration, or of a script that ran as it is.
 OPTIONAL = {"tried", "device", "deviceMs", "allocator", "peakReservedBytes", "reservedBytes", "overTime"}
+OPTIONAL |= {"schedule", "script", "loading", "libraryCall"}
 
 Report = dict[str, Any]
 

@@ -24,7 +24,13 @@ MAY_INCLUDE = {
     "server/analysis": [*ANALYSIS_VALUES] + [f"server/analysis/{part}" for part in ANALYSIS],
     # What goes in and what comes out. Of protocol/, a report needs the kinds of failures only.
     "server/analysis/values": ["protocol"],
-    "server/analysis/values/profile.h": ["protocol/failure_kind.h"],
+    "server/analysis/values/profile.h": [
+        "protocol/failure_kind.h",
+        "server/analysis/values/location.h",
+        "server/analysis/values/script.h",
+    ],
+    "server/analysis/values/script.h": ["protocol/step_end.h", "server/analysis/values/location.h"],
+    "server/analysis/values/location.h": [],
     "server/analysis/values/prediction.h": ["server/analysis/values/profile.h"],
     # Its parts: they know the values, and of each other what stands here.
     "server/analysis/attribution": ANALYSIS_VALUES,
@@ -48,6 +54,7 @@ MAY_INCLUDE = {
     # What it renders: values, not how they are made.
     "server/report": ["protocol", "server/base", "server/analysis/values", "server/analysis/advice.h"],
     "protocol/failure_kind.h": [],
+    "protocol/step_end.h": [],
     "server/analysis/advice.h": ["server/analysis/values"],
     # Traces of other profilers become recordings: bytes in, values out.
     "server/imports": ["protocol", "server/base", "server/analysis/values"],

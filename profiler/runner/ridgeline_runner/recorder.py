@@ -140,9 +140,13 @@ class Recorder:
         self._agent.set_parameters(parameters)
         return [(name, tensor) for name, tensor, is_parameter in parameters if is_parameter]
 
+    def set_inputs(self, tensors: list[Any]) -> None:
+        """The inputs of the iterations to come."""
+        self._agent.set_inputs(tensors)
+
     def record(self, step: Any, inputs: tuple[Any, ...], count: int) -> list[int]:
         """Records `count` iterations; their times in nanoseconds, instrumented."""
-        self._agent.set_inputs(tensors_in(inputs))
+        self.set_inputs(tensors_in(inputs))
         self.begin()
         times = []
         try:

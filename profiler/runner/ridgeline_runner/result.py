@@ -36,7 +36,14 @@ class Result:
         self._batch_size = batch_size
         self._stand_in = stand_in
 
-    def send(self, *, final: bool, unused_gradients: list[dict[str, Any]] | None = None) -> None:
+    def send(
+        self,
+        *,
+        final: bool,
+        unused_gradients: list[dict[str, Any]] | None = None,
+        script: dict[str, Any] | None = None,
+    ) -> None:
+        """`script` describes a script that ran as it is, as protocol/script_run.h has it."""
         import torch
 
         spec = self._spec
@@ -63,5 +70,6 @@ class Result:
                 "code": code,
                 "importedFiles": files,
                 "importedFilesComplete": complete,
+                **({"script": script} if script else {}),
             }
         )

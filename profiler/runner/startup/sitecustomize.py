@@ -4,6 +4,7 @@ It only waits for torch: a process that never imports it pays for one look at ea
 process goes on as if this file were not there; a `sitecustomize` of the user's, which this one hides, is run.
 """
 
+import importlib
 import importlib.machinery
 import importlib.util
 import os
@@ -53,15 +54,21 @@ class _Loader:
         _join()
 
 
-def _join() -> None:
+def _of_runner(name):
+    """A module of the runner."""
     sys.path.insert(0, os.path.dirname(_HERE))
     try:
-        from ridgeline_runner import script
+        return importlib.import_module("ridgeline_runner." + name)
     finally:
         sys.path.pop(0)
-    script.join(os.environ.get("RIDGELINE_JOB", ""))
+
+
+def _join() -> None:
+    _of_runner("script").join(os.environ.get("RIDGELINE_JOB", ""))
 
 
 if os.path.exists(os.environ.get("RIDGELINE_JOB", "")):
     sys.meta_path.insert(0, _TorchFinder())
+    if os.environ.get("RIDGELINE_JOB_WRITES"):
+        _of_runner("observed_writes").watch()
 _run_hidden()

@@ -8,6 +8,7 @@
 
 #include "analysis/values/profile.h"
 #include "protocol/recording.h"
+#include "protocol/script_run.h"
 
 namespace ridgeline::analysis {
 
@@ -61,7 +62,8 @@ struct RunInput {
   std::vector<TimedRun> timed{};  ///< other batch sizes
   std::vector<Skipped> skipped;
   std::vector<UnusedGradient> unused_gradients;
-  std::vector<std::string> warnings;  ///< what the worker's side knows that a reader of the figures must
+  std::optional<protocol::ScriptRun> script{};  ///< of a script that ran as it is
+  std::vector<std::string> warnings;            ///< what the worker's side knows that a reader of the figures must
 };
 
 }  // namespace ridgeline::analysis

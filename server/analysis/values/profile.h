@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/values/location.h"
+#include "analysis/values/script.h"
 #include "protocol/failure_kind.h"
 
 namespace ridgeline::analysis {
@@ -46,14 +48,6 @@ struct MemoryOverTime {
 
 /// Instants that MemoryOverTime has at most.
 inline constexpr std::size_t kMaxInstants = 256;
-
-/// A place in a source file. `file` is relative to the project root with '/', or absolute outside it.
-/// An empty file means that there is no such place.
-struct Location {
-  std::string file;
-  std::uint32_t line = 0;
-  bool operator==(const Location&) const = default;
-};
 
 /// The median with the 95 % confidence interval of order statistics.
 struct Measured {
@@ -464,8 +458,9 @@ struct Profile {
   double recording_overhead = 0;                  ///< recorded iteration / bare iteration - 1
   double user_line_share = 0;                     ///< part of the iteration that `lines` own, 0 to 1
   int recorded_iterations = 0;
-  std::optional<StepSchedule> schedule;           ///< absent: the recording's graph does not replay the iteration
-  std::vector<std::string> warnings;  ///< what a reader of the figures must know
+  std::optional<StepSchedule> schedule;  ///< absent: the recording's graph does not replay the iteration
+  std::optional<Script> script;          ///< of a script that ran as it is; else absent
+  std::vector<std::string> warnings;     ///< what a reader of the figures must know
   Node breakdown;
 };
 

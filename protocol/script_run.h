@@ -1,0 +1,68 @@
+// What a process of a job sends of a script that ran as it is, beside its figures: where its training steps end, what
+// lies between them, and how it loads its data. Untrusted, as all that the user's processes send.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/step_end.h"
+
+namespace ridgeline::protocol {
+
+/// What ends a training step.
+struct StepBoundary {
+  StepEnd end = StepEnd::kOptimizer;
+  bool requested = false;       ///< by the user; else found
+  std::vector<int> optimizers;  ///< that step in turn in one training step, from 1; empty: unknown
+  std::string file;             ///< absolute, of a line; else empty
+  int line = 0;                 ///< likewise, from 1; else 0
+};
+
+/// What happened between steps, such as an evaluation.
+struct ScriptPhase {
+  std::string name;
+  std::uint64_t count = 0;
+  double ns = 0;  ///< all together
+};
+
+struct LoadedBatches {
+  std::uint64_t batches = 0;
+  double ns = 0;  ///< to load them: of workers, else of the training process
+};
+
+/// The data loaders of training. The first members are sums over the timed steps.
+struct LoaderUse {
+  std::uint64_t steps = 0;
+  double steps_ns = 0;
+  double wait_ns = 0;  ///< in which the training process waited for batches, or loaded them itself
+  std::uint64_t batches = 0;
+  int workers = 0;  ///< of the loader that gave the last batch
+  /// What the workers loaded while steps were timed, the left out ones included; no time where they are not followed.
+  LoadedBatches by_workers;
+  double worker_wall_ns = 0;   ///< how long that was; 0 where the workers are not followed
+  int threads = 0;             ///< that the step itself uses
+  int processors = 0;          ///< that the process may use
+  LoadedBatches first_pass;    ///< over the data of each loader
+  LoadedBatches later_passes;  ///< likewise
+};
+
+struct ScriptRun {
+  StepBoundary boundary;
+  std::vector<ScriptPhase> phases;
+  std::optional<LoaderUse> loading;  ///< absent: no data loader of torch gave a batch
+  std::vector<int> loader_sizes;     ///< batch sizes of the step's data loaders, as they were constructed; each once
+  std::string sizes_obstacle;        ///< why they cannot be given others, as the end of a sentence; mostly empty
+  std::vector<std::string> writes;   ///< the first files that the script wrote, where it was watched for that
+};
+
+inline constexpr std::size_t kMaxOptimizerSteps = 1024;  ///< of one training step
+inline constexpr std::size_t kMaxScriptItems = 64;       ///< phases, loader sizes, written files
+
+/// Throws std::exception where a member is missing or invalid.
+ScriptRun script_run_from(const nlohmann::json& value);
+
+}  // namespace ridgeline::protocol

@@ -1,0 +1,53 @@
+// What a profile says of a training script that ran as it is, beside the figures of its step.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/values/location.h"
+#include "protocol/step_end.h"
+
+namespace ridgeline::analysis {
+
+/// What ends a training step.
+struct StepRule {
+  protocol::StepEnd end = protocol::StepEnd::kOptimizer;
+  bool requested = false;       ///< by the user; else found
+  std::vector<int> optimizers;  ///< that step in turn in one training step, from 1; empty: unknown
+  Location line;                ///< of kLine; else without a file
+};
+
+/// What happened between steps and is no part of them, such as an evaluation.
+struct BetweenSteps {
+  std::string name;
+  std::uint64_t count = 0;
+  double ms = 0;  ///< all together
+};
+
+/// Part of a step: a shorter wait for data is not worth more workers.
+inline constexpr double kHardlyWaits = 0.05;
+
+/// How the data of the timed steps were loaded.
+struct DataLoading {
+  int workers = 0;
+  double batches_per_step = 0;
+  double wait_ms = 0;                  ///< mean of a step: waiting for batches or, without workers, loading them
+  double wait_share = 0;               ///< of the timed steps, 0 to 1
+  std::optional<double> batch_ms;      ///< that one worker, or the training process, takes to load a batch; mean
+  std::optional<double> workers_busy;  ///< part of the time in which workers were loading, 0 to 1
+  /// That would load as fast as the step without its waiting needs; absent where the step hardly waits, where there are
+  /// no workers or they are not what it waits for, and where the processors do not suffice for them and the step.
+  std::optional<int> workers_needed;
+  std::optional<double> first_pass_batch_ms;    ///< mean over the first pass of each loader over its data
+  std::optional<double> later_passes_batch_ms;  ///< likewise; absent until a second pass has begun
+};
+
+struct Script {
+  StepRule step;
+  std::vector<BetweenSteps> between;
+  std::optional<DataLoading> loading;  ///< absent: no data loader of torch gave a batch
+};
+
+}  // namespace ridgeline::analysis

@@ -1,0 +1,37 @@
+// Other batch sizes of a training script: the command runs again for each, with its data loaders' batch size replaced.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "protocol/worker_messages.h"
+#include "worker/job.h"
+
+namespace ridgeline::profiling {
+
+struct SizesRequest {
+  std::vector<int> sizes;     ///< of a training step; empty: half, one and a half times, and twice the script's own
+  bool allow_writes = false;  ///< also where the first run wrote files
+};
+
+/// One further run of the command.
+struct SizeRun {
+  int batch_size = 0;
+  std::vector<protocol::LoaderSize> loader_sizes;
+};
+
+/// Which runs the request needs, each batch size once; or why there can be none, as a sentence.
+base::Result<std::vector<SizeRun>> plan_sizes(const protocol::RunResult& first, const SizesRequest& request);
+
+/// Runs a job to its end.
+using RunJob = std::function<base::Result<worker::JobEnd, protocol::Failure>(const worker::JobOptions&)>;
+
+/// Makes these runs and adds what they measured to the processes of the first one. Every run stops once it is measured.
+/// Where none can be made the first run's warnings say why; a run that fails is a batch size that was skipped. `note`
+/// is for the user, before each run.
+void sample_sizes(worker::JobEnd& first, worker::JobOptions options, const SizesRequest& request, const RunJob& run_job,
+                  const std::function<void(const std::string&)>& note);
+
+}  // namespace ridgeline::profiling

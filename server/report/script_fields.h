@@ -1,0 +1,62 @@
+// The fields of a script that ran as it is.
+#pragma once
+
+#include "analysis/values/script.h"
+#include "report/cost_fields.h"
+
+namespace ridgeline::report {
+
+template <typename Io>
+void fields(Io& io, analysis::StepRule& step) {
+  io("endsAt", step.end,
+     "What ends a training step: the step of an optimizer, the next batch of a data loader, or that a line runs.");
+  io("requested", step.requested, "Whether --step-boundary says so; else it was found.");
+  io("optimizers", step.optimizers,
+     "The optimizers that step in turn in one training step, numbered by their first steps from 1. Empty: unknown.",
+     Whole{1});
+  place(io, "line", step.line, "The line that ends a step when it runs; null for another end.");
+}
+
+template <typename Io>
+void fields(Io& io, analysis::BetweenSteps& between) {
+  io("name", between.name, "What happened: evaluation, checkpoint, data loader start.", kNotEmpty);
+  io("count", between.count, "How often it was seen.");
+  io("timeMs", between.ms, "How long it took, all together. Milliseconds.");
+}
+
+template <typename Io>
+void fields(Io& io, analysis::DataLoading& loading) {
+  io("workers", loading.workers, "Worker processes of the data loader.");
+  io("batchesPerStep", loading.batches_per_step, "Batches that a step gets; a mean.");
+  io("waitMs", loading.wait_ms,
+     "Of a timed step, waiting for batches or, without workers, loading them; a mean. Milliseconds.");
+  io("waitShare", loading.wait_share, "The part of the timed steps that this is.", kFraction);
+  io("batchMs", loading.batch_ms,
+     "What one worker, or without workers the training process, takes to load a batch; a mean. Milliseconds; null when "
+     "it was not measured, as of workers that are spawned.");
+  io("workersBusy", loading.workers_busy,
+     "Part of the time in which the workers were loading, while steps were timed; null without workers, or when it was "
+     "not measured.",
+     kFraction);
+  io("workersNeeded", loading.workers_needed,
+     "Workers that load the batches of a step in the time that the step takes without waiting: batchMs * "
+     "batchesPerStep / that time, rounded up. Null where the step waits for less than 5 % of its time, where the "
+     "workers load for less than 90 % of theirs or there are none, and where they and the step's threads are more than "
+     "there are processors.",
+     Whole{1});
+  io("firstPassBatchMs", loading.first_pass_batch_ms,
+     "What loading a batch took in the first pass over the data; a mean. Milliseconds; null when it was not measured.");
+  io("laterPassesBatchMs", loading.later_passes_batch_ms,
+     "The same in later passes; null until a second pass was seen.");
+}
+
+template <typename Io>
+void fields(Io& io, analysis::Script& script) {
+  io("step", script.step, "Where a training step ends.");
+  io("between", script.between,
+     "What happened between steps and is no part of them, from the first step until the last one was timed.");
+  if_present(io, "loading", script.loading,
+             "How the batches of the timed steps were loaded. Absent where no data loader of torch gave one.");
+}
+
+}  // namespace ridgeline::report

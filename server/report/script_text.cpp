@@ -1,0 +1,92 @@
+#include "report/script_text.h"
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "report/units.h"
+#include "report/wording.h"
+
+namespace ridgeline::report {
+namespace {
+
+using analysis::DataLoading;
+using analysis::StepRule;
+
+constexpr double kCached = 1.5;  ///< times as long as later ones: the first pass fills a cache
+
+std::string order_text(const std::vector<int>& optimizers) {
+  const std::set<int> distinct(optimizers.begin(), optimizers.end());
+  if (distinct.size() < 2) return "ends with the step of the optimizer";
+  std::string order;
+  for (const int number : optimizers) order += (order.empty() ? "" : ", ") + std::to_string(number);
+  return fmt::format("{} steps of {} optimizers in turn: {}", optimizers.size(), distinct.size(), order);
+}
+
+std::string step_text(const StepRule& step) {
+  switch (step.end) {
+    case protocol::StepEnd::kDataLoader:
+      return "ends before the next batch is fetched, as requested";
+    case protocol::StepEnd::kLine:
+      return fmt::format("ends each time before {}:{} runs, as requested", printable(step.line.file), step.line.line);
+    case protocol::StepEnd::kOptimizer:
+      break;
+  }
+  return step.requested ? "ends with each step of an optimizer, as requested" : order_text(step.optimizers);
+}
+
+std::string between_text(const std::vector<analysis::BetweenSteps>& between) {
+  std::string text;
+  for (const analysis::BetweenSteps& one : between) {
+    text += fmt::format("{}{} {}, {}", text.empty() ? "" : "; ", printable(one.name),
+                        plural(static_cast<double>(one.count), "time"), unbroken(duration(one.ms)));
+  }
+  return text.empty() ? text : text + "; no part of the step";
+}
+
+/// Who loads the batches, and how fast.
+std::string loader_text(const DataLoading& loading) {
+  if (loading.workers == 0) {
+    return "the training process loads the batches itself" +
+           (loading.batch_ms ? ", each in " + unbroken(duration(*loading.batch_ms)) : "");
+  }
+  const std::string workers = plural(loading.workers, "worker");
+  const bool one = loading.workers == 1;
+  if (!loading.batch_ms || !loading.workers_busy) return workers + (one ? " loads" : " load") + " the batches";
+  return fmt::format("{} load{} a batch in {}{} and {} busy for {} of the time", workers, one ? "s" : "",
+                     unbroken(duration(*loading.batch_ms)), one ? "" : " each", one ? "is" : "are",
+                     unbroken(share(*loading.workers_busy)));
+}
+
+std::string loading_text(const DataLoading& loading) {
+  std::string text =
+      fmt::format("waiting for it takes {} of the steps' time, {} a step in the mean; {}",
+                  unbroken(share(loading.wait_share)), unbroken(duration(loading.wait_ms)), loader_text(loading));
+  if (loading.workers_needed) {
+    text += fmt::format("; {} would keep up with the step", plural(*loading.workers_needed, "worker"));
+  } else if (loading.wait_share > analysis::kHardlyWaits && loading.workers_busy &&
+             *loading.workers_busy < 1 - analysis::kHardlyWaits) {
+    text += "; the steps wait for more than the workers";
+  }
+  const auto first = loading.first_pass_batch_ms;
+  const auto later = loading.later_passes_batch_ms;
+  if (first && later && *first > kCached * *later) {
+    text += fmt::format("; in the first pass over the data a batch took {}, later {}: something is cached",
+                        unbroken(duration(*first)), unbroken(duration(*later)));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<Item> script_notes(const analysis::Script& script) {
+  std::vector<Item> notes = {{"step", step_text(script.step)}};
+  if (std::string text = between_text(script.between); !text.empty()) notes.push_back({"between", std::move(text)});
+  if (script.loading) notes.push_back({"data", loading_text(*script.loading)});
+  return notes;
+}
+
+}  // namespace ridgeline::report

@@ -1,0 +1,74 @@
+#include "protocol/script_run.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace ridgeline::protocol {
+namespace {
+
+using nlohmann::json;
+
+const json kScript = {
+    {"boundary", {{"kind", "line"}, {"requested", true}, {"optimizers", {1, 1, 2}}, {"file", "/a.py"}, {"line", 3}}},
+    {"phases", {{{"name", "evaluation"}, {"count", 2}, {"ns", 1.5e6}}}},
+    {"loading",
+     {{"steps", 4},
+      {"stepsNs", 4e6},
+      {"waitNs", 1e6},
+      {"batches", 8},
+      {"workers", 2},
+      {"workerBatches", 9},
+      {"workerNs", 7e6},
+      {"workerWallNs", 4e6},
+      {"threads", 1},
+      {"processors", 8},
+      {"firstPass", {{"batches", 1}, {"ns", 5}}},
+      {"laterPasses", {{"batches", 0}, {"ns", 0}}}}},
+    {"loaderSizes", {8}},
+    {"sizesObstacle", ""},
+    {"writes", {"/home/me/log"}}};
+
+TEST(ScriptRun, IsRead) {
+  const ScriptRun run = script_run_from(kScript);
+  EXPECT_EQ(run.boundary.end, StepEnd::kLine);
+  EXPECT_EQ(run.boundary.optimizers, (std::vector<int>{1, 1, 2}));
+  EXPECT_EQ(run.boundary.file, "/a.py");
+  EXPECT_EQ(run.phases.at(0).count, 2U);
+  ASSERT_TRUE(run.loading.has_value());
+  EXPECT_EQ(run.loading->by_workers.batches, 9U);
+  EXPECT_EQ(run.loading->first_pass.ns, 5);
+  EXPECT_EQ(run.loader_sizes, std::vector<int>{8});
+  EXPECT_EQ(run.writes, std::vector<std::string>{"/home/me/log"});
+  json without = kScript;
+  without["loading"] = nullptr;
+  EXPECT_FALSE(script_run_from(without).loading.has_value());
+}
+
+TEST(ScriptRun, IsRefusedWhereItIsInvalid) {
+  const auto refuse = [](const char* pointer, const json& value) {
+    json changed = kScript;
+    changed[json::json_pointer(pointer)] = value;
+    EXPECT_ANY_THROW(script_run_from(changed)) << pointer << " " << value;
+  };
+  refuse("/boundary/kind", "elsewhere");
+  refuse("/boundary/line", -1);
+  refuse("/boundary/optimizers", std::vector<int>(kMaxOptimizerSteps + 1, 1));
+  refuse("/boundary/optimizers/0", 0);
+  refuse("/phases/0/ns", -1);
+  refuse("/phases/0/count", -1);
+  refuse("/phases", std::vector<json>(kMaxScriptItems + 1, kScript.at("phases").at(0)));
+  refuse("/loading/workers", -2);
+  refuse("/loading/waitNs", "long");
+  refuse("/loaderSizes/0", 0);
+  refuse("/writes/0", 5);
+}
+
+TEST(ScriptRun, HasTextsOfBoundedLength) {
+  json changed = kScript;
+  changed["writes"][0] = std::string(100'000, 'a');
+  EXPECT_EQ(script_run_from(changed).writes[0].size(), 4096U);
+}
+
+}  // namespace
+}  // namespace ridgeline::protocol

@@ -1,0 +1,84 @@
+// A script that ran as it is, in the text report and in JSON.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/prediction/answers.h"
+#include "report/json.h"
+#include "report/read_report.h"
+#include "report/script_text.h"
+#include "sample_profile.h"
+
+namespace ridgeline::report {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// On one line, with plain spaces.
+std::string text_of(const analysis::Script& script) {
+  Page page(100'000, false);
+  script_notes(page, script);
+  std::string text = page.take();
+  for (std::size_t at = 0; (at = text.find("\u00A0")) != std::string::npos;) text.replace(at, 2, " ");
+  return text;
+}
+
+analysis::Script starved() {
+  analysis::Script script;
+  script.step.optimizers = {1, 1, 2};
+  script.between = {{"evaluation", 2, 340}, {"checkpoint", 1, 12}};
+  script.loading = analysis::DataLoading{2, 1, 12, 0.34, 24, 0.98, 3, 40, 10};
+  return script;
+}
+
+TEST(ScriptText, SaysWhereAStepEnds) {
+  using enum protocol::StepEnd;
+  const auto text = [](analysis::StepRule step) { return text_of({std::move(step), {}, {}}); };
+  EXPECT_THAT(text({kOptimizer, false, {1}, {}}), HasSubstr("ends with the step of the optimizer"));
+  EXPECT_THAT(text({kOptimizer, false, {1, 1, 2}, {}}), HasSubstr("3 steps of 2 optimizers in turn: 1, 1, 2"));
+  EXPECT_THAT(text({kOptimizer, true, {}, {}}), HasSubstr("each step of an optimizer, as requested"));
+  EXPECT_THAT(text({kDataLoader, true, {}, {}}), HasSubstr("before the next batch is fetched, as requested"));
+  EXPECT_THAT(text({kLine, true, {}, {"train.py", 12}}), HasSubstr("before train.py:12 runs, as requested"));
+}
+
+TEST(ScriptText, SaysWhatLiesBetweenSteps) {
+  EXPECT_THAT(text_of(starved()),
+              HasSubstr("evaluation 2 times, 340 ms; checkpoint 1 time, 12.0 ms; no part of the step"));
+}
+
+TEST(ScriptText, SaysWhatStarvesAStep) {
+  EXPECT_THAT(
+      text_of(starved()),
+      AllOf(HasSubstr("waiting for it takes 34 % of the steps' time, 12.0 ms a step in the mean"),
+            HasSubstr("2 workers load a batch in 24.0 ms each and are busy for 98 % of the time"),
+            HasSubstr("3 workers would keep up with the step"),
+            HasSubstr("in the first pass over the data a batch took 40.0 ms, later 10.0 ms: something is cached")));
+  analysis::Script script = starved();
+  script.loading->workers_needed.reset();
+  script.loading->workers_busy = 0.4;
+  script.loading->later_passes_batch_ms = 39;
+  EXPECT_THAT(text_of(script), AllOf(HasSubstr("the steps wait for more than the workers"), Not(HasSubstr("keep up")),
+                                     Not(HasSubstr("cached"))));
+  script.loading = analysis::DataLoading{0, 1, 12, 0.34, 12, {}, {}, {}, {}};
+  EXPECT_THAT(text_of(script), HasSubstr("the training process loads the batches itself, each in 12.0 ms"));
+  script.loading = analysis::DataLoading{1, 1, 12, 0.34, {}, {}, {}, {}, {}};
+  EXPECT_THAT(text_of(script), HasSubstr("1 worker loads the batches"));
+}
+
+TEST(ScriptJson, IsReadAsItWasWritten) {
+  analysis::Profile profile = testing::resnet_profile();
+  profile.script = starved();
+  profile.script->step.line = {"train.py", 12};
+  const auto read = read_report(json_report(profile, analysis::outlook_of(profile)));
+  ASSERT_TRUE(read.has_value()) << read.error().message();
+  ASSERT_TRUE(read->script.has_value() && read->script->loading.has_value());
+  EXPECT_EQ(read->script->step.optimizers, (std::vector<int>{1, 1, 2}));
+  EXPECT_EQ(read->script->step.line, (analysis::Location{"train.py", 12}));
+  EXPECT_EQ(read->script->between.at(1).name, "checkpoint");
+  EXPECT_EQ(read->script->loading->workers_needed, 3);
+  EXPECT_EQ(text_of(*read->script), text_of(*profile.script));
+}
+
+}  // namespace
+}  // namespace ridgeline::report
