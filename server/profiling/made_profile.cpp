@@ -1,48 +1,15 @@
 #include "profiling/made_profile.h"
 
-#include <algorithm>
 #include <chrono>
-#include <set>
 #include <utility>
 
 #include "analysis/prediction/answers.h"
 #include "profiling/kept_profiles.h"
+#include "profiling/ran_sources.h"
 #include "profiling/source_text.h"
-#include "store/fingerprint.h"
 #include "store/profile_store.h"
 
 namespace ridgeline::profiling {
-
-namespace {
-
-constexpr std::size_t kMaxSources = 512;
-
-void add_places(const analysis::Node& node, std::set<std::string>& files) {
-  files.insert({node.location.file, node.definition.file});
-  for (const analysis::Node& child : node.children) {
-    add_places(child, files);
-  }
-}
-
-/// The files of the project that the profile has figures for; absolute.
-std::vector<std::string> own_files(const analysis::Profile& profile) {
-  std::set<std::string> files;
-  for (const analysis::LineCost& line : profile.lines) {
-    files.insert(line.location.file);
-  }
-  add_places(profile.breakdown, files);
-  std::vector<std::string> paths = {profile.entry_path};
-  for (const std::string& file : files) {
-    if (!file.empty() && file.front() != '/' && paths.size() < kMaxSources) {
-      if (std::string path = profile.project_root + "/" + file; path != profile.entry_path) {
-        paths.push_back(std::move(path));
-      }
-    }
-  }
-  return paths;
-}
-
-}  // namespace
 
 ProfileOutcome make_profile(worker::Finished finished, const ProfileRequest& request, const Target& target,
                             const PlannedRun& plan) {
@@ -52,18 +19,10 @@ ProfileOutcome make_profile(worker::Finished finished, const ProfileRequest& req
   }
   ProfileRun& run = *analysed;
   MadeProfile made;
-  for (const std::string& path : own_files(run.profile)) {
-    const auto unsaved = std::ranges::find(request.overlay, path, &protocol::SourceText::path);
-    if (unsaved != request.overlay.end()) {
-      made.sources.push_back(*unsaved);
-    } else if (store::take_fingerprint({path}, run.began).whole) {
-      if (auto text = text_of(path)) {
-        made.sources.push_back({path, std::move(*text)});
-      }
-    } else {
-      made.changed.push_back(path);
-    }
-  }
+  RanSources sources = ran_sources(run.profile, request.overlay, run.began);
+  add_line_texts(run.profile, sources.texts);
+  made.sources = std::move(sources.texts);
+  made.changed = std::move(sources.changed);
   if (request.keep && request.overlay.empty()) {
     made.warning = keep_profile(run, request, target);
   }

@@ -19,7 +19,8 @@ REPORTS = {
     for name in ("sample.json", "minimal.json", "device.json")
 }
 # Members that stand only where something ran on a device, and one only where a batch size was tried.
-OPTIONAL = {"tried", "device", "deviceMs", "allocator", "peakReservedBytes", "reservedBytes"}
+OPTIONAL = {"tried", "device", "deviceMs", "allocator", "peakReservedBytes", "reservedBytes", "text"}
+OPTIONAL |= {"selfSpread"}  # absent with fewer than three recorded iterations
 
 Report = dict[str, Any]
 

@@ -1,6 +1,7 @@
 #include "analysis/attribution/timeline.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -10,6 +11,9 @@ namespace {
 
 using recording::kNone;
 using recording::Recording;
+
+/// Recorded iterations that show how much shares vary.
+constexpr std::size_t kLeastForSpread = 3;
 
 struct Span {
   std::uint64_t start;
@@ -51,12 +55,24 @@ class TimelineBuilder {
   }
 
   Timeline run() {
-    const std::vector<std::size_t> iterations = chosen_iterations(recording_);
-    for (const std::size_t iteration : iterations) {
+    const std::vector<std::size_t> chosen = chosen_iterations(recording_);
+    const std::size_t all = recording_.iteration_start().size();
+    auto next = chosen.begin();
+    for (std::size_t iteration = 0; iteration < all; ++iteration) {
+      const bool is_chosen = next != chosen.end() && *next == iteration;
+      if (all < kLeastForSpread && !is_chosen) {
+        continue;
+      }
       add_iteration({recording_.iteration_start()[iteration], recording_.iteration_end()[iteration]});
+      add_shares();
+      if (is_chosen) {
+        ++next;
+        keep_costs(iteration);
+      }
     }
-    const auto count = static_cast<double>(iterations.size());
-    result_.iterations = static_cast<int>(iterations.size());
+    const auto count = static_cast<double>(chosen.size());
+    result_.iterations = static_cast<int>(chosen.size());
+    result_.recorded = static_cast<int>(all);
     result_.recorded_ns /= count;
     for (auto& [key, cost] : result_.costs) {
       cost.ns /= count;
@@ -97,8 +113,38 @@ class TimelineBuilder {
     return times;
   }
 
+  /// Adds what the lines have of the iteration in costs_ to the sums of their shares.
+  void add_shares() {
+    double total = 0;
+    std::unordered_map<LineId, double> lines;
+    for (const auto& [key, cost] : costs_) {
+      total += cost.ns;
+      if (const LineId line = result_.tree[key.owner].self_line; line != 0) {
+        lines[line] += cost.ns;
+      }
+    }
+    for (const auto& [line, ns] : lines) {
+      const double share = total > 0 ? ns / total : 0;
+      ShareSums& sums = result_.self_shares[line];
+      sums.shares += share;
+      sums.squares += share * share;
+    }
+  }
+
+  /// Adds the iteration in costs_ to the result.
+  void keep_costs(std::size_t iteration) {
+    result_.recorded_ns +=
+        static_cast<double>(recording_.iteration_end()[iteration] - recording_.iteration_start()[iteration]);
+    for (const auto& [key, cost] : costs_) {
+      Cost& sum = result_.costs[key];
+      sum.ns += cost.ns;
+      sum.calls += cost.calls;
+    }
+  }
+
+  /// Fills costs_ with one iteration.
   void add_iteration(Span iteration) {
-    result_.recorded_ns += static_cast<double>(iteration.end - iteration.start);
+    costs_.clear();
     pause_sweep_.skip_before(iteration.start);
     memory_sweep_.skip_before(iteration.start);
     sample_sweep_.skip_before(iteration.start);
@@ -138,7 +184,7 @@ class TimelineBuilder {
     open_.push_back({op, end});
     debt_ns_ = price(recording::Cost::kInsideOp) / 2;
     if (attribution_.begins[op]) {
-      ++result_.costs[key_of(op)].calls;
+      ++costs_[key_of(op)].calls;
     }
   }
 
@@ -185,9 +231,9 @@ class TimelineBuilder {
       // Python frames lie between the two: their time belongs to the line of the next op, as outside ops.
       CostKey key = key_of(next);
       key.operation = 0;
-      result_.costs[key].ns += ns;
+      costs_[key].ns += ns;
     } else {
-      result_.costs[key_of(op)].ns += ns;
+      costs_[key_of(op)].ns += ns;
     }
   }
 
@@ -201,9 +247,9 @@ class TimelineBuilder {
     } else if (next != kNone) {
       CostKey key = key_of(next);
       key.operation = 0;
-      result_.costs[key].ns += ns;
+      costs_[key].ns += ns;
     } else {
-      result_.costs[CostKey{0, 0, 0, Phase::kOther, true}].ns += ns;
+      costs_[CostKey{0, 0, 0, Phase::kOther, true}].ns += ns;
     }
   }
 
@@ -215,8 +261,7 @@ class TimelineBuilder {
     for (std::size_t i = samples.first; i < samples.second; ++i) {
       const std::uint64_t time = recording_.sample_time()[i];
       const std::uint64_t to = i + 1 < samples.second ? time + (recording_.sample_time()[i + 1] - time) / 2 : end;
-      result_.costs[key_of_sample(recording_.sample_node()[i], context)].ns +=
-          static_cast<double>(to - from) * per_wall;
+      costs_[key_of_sample(recording_.sample_node()[i], context)].ns += static_cast<double>(to - from) * per_wall;
       from = to;
     }
   }
@@ -245,6 +290,7 @@ class TimelineBuilder {
   std::uint64_t cursor_ = 0;
   double debt_ns_ = 0;
   std::vector<Open> open_;
+  std::unordered_map<CostKey, Cost, CostKeyHash> costs_;  ///< of the iteration that is walked through
   Timeline result_;
 };
 
@@ -256,6 +302,16 @@ std::size_t CostKeyHash::operator()(const CostKey& key) const {
   hash ^= (std::uint64_t{key.operation} << 8U) ^ (std::uint64_t{static_cast<std::uint8_t>(key.phase)} << 1U) ^
           std::uint64_t{key.tail};
   return static_cast<std::size_t>((hash ^ (hash >> 29U)) * 0xBF58476D1CE4E5B9ULL);
+}
+
+std::optional<double> Timeline::self_spread(LineId line) const {
+  const auto found = self_shares.find(line);
+  if (recorded < static_cast<int>(kLeastForSpread) || found == self_shares.end() || found->second.shares <= 0) {
+    return std::nullopt;
+  }
+  const double mean = found->second.shares / recorded;
+  const double variance = (found->second.squares - recorded * mean * mean) / (recorded - 1);
+  return std::sqrt(std::max(0.0, variance)) / mean;
 }
 
 std::vector<std::size_t> chosen_iterations(const Recording& recording) {

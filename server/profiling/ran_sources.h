@@ -1,0 +1,28 @@
+// The user's files that own figures of a profile, as they were when they ran.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/values/profile.h"
+#include "protocol/worker_messages.h"
+#include "store/fingerprint.h"
+
+namespace ridgeline::profiling {
+
+/// The files of the project that the profile has figures for, the entry file first; absolute.
+std::vector<std::string> own_files(const analysis::Profile& profile);
+
+struct RanSources {
+  std::vector<protocol::SourceText> texts;
+  std::vector<std::string> changed;  ///< files that changed since the run began: what ran is not known
+};
+
+/// Of own_files(): the text of `overlay`, which ran instead of the file, else the file's. Reads files.
+RanSources ran_sources(const analysis::Profile& profile, const std::vector<protocol::SourceText>& overlay,
+                       const store::Moment& began);
+
+/// Sets the text of every line of the profile that `texts` have. Pure.
+void add_line_texts(analysis::Profile& profile, const std::vector<protocol::SourceText>& texts);
+
+}  // namespace ridgeline::profiling
