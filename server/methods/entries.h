@@ -16,6 +16,7 @@
 #include "base/lifetime.h"
 #include "base/result.h"
 #include "base/task.h"
+#include "compare/comparison.h"
 #include "methods/consent.h"
 #include "methods/figures.h"
 #include "profiling/profile_queue.h"
@@ -44,7 +45,9 @@ struct Entry {
   std::set<std::string> changed;           ///< files behind the figures that are not what ran
   std::optional<FailedRun> failed;         ///< the last run, if it failed; the figures before it stay
   std::string change;                      ///< from the figures before: report::change_label()
-  bool profiled_here = false;              ///< the user requested a profile in this process: a save may profile it, too
+  /// With the figures before; null: there were none, or they were of another batch size.
+  std::shared_ptr<const compare::Comparison> comparison;
+  bool profiled_here = false;  ///< the user requested a profile in this process: a save may profile it, too
   std::optional<profiling::ProfileQueue::Ticket> active;  ///< the profile that is queued or running
   protocol::Progress progress;                            ///< of it
   std::optional<TrialState> trial;                        ///< nothing: neither running nor explained

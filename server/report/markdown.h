@@ -40,6 +40,7 @@ struct Cost {
   std::vector<const analysis::Node*> inside;            ///< calls of modules and operations, most time first
   std::vector<LineBelow> below;                         ///< the costliest lines that it leads to, most time first
   const std::vector<analysis::Piece>* model = nullptr;  ///< of self_ms; may be null
+  std::string change;                                   ///< of self_ms from the profile before; empty: none
 };
 
 /// "**`self.conv2`** — 16 calls in one iteration, batch 16", the tables, and what else is known.
