@@ -14,6 +14,7 @@ find_library(SQLITECPP_STATIC_LIBRARY libSQLiteCpp.a REQUIRED)
 find_library(SQLITE_STATIC_LIBRARY libsqlite3.a REQUIRED)
 find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
 find_library(UTF8PROC_STATIC_LIBRARY libutf8proc.a REQUIRED)
+find_path(TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
 find_path(ZLIB_INCLUDE_DIR zlib.h REQUIRED)
 find_library(ZLIB_STATIC_LIBRARY libz.a REQUIRED)
 add_subdirectory(cmake/tree_sitter)  # ridgeline::tree_sitter

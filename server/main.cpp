@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "commands/check.h"
+#include "commands/compare.h"
 #include "commands/doctor.h"
 #include "commands/import.h"
 #include "commands/init.h"
@@ -28,6 +30,8 @@ int main(int argc, char** argv) {
     ridgeline::commands::add_profile_command(app, exit_code);
     ridgeline::commands::add_run_command(app, exit_code, after_dashes);
     ridgeline::commands::add_predict_command(app, exit_code);
+    ridgeline::commands::add_compare_command(app, exit_code);
+    ridgeline::commands::add_check_command(app, exit_code);
     ridgeline::commands::add_import_command(app, exit_code);
     ridgeline::commands::add_report_command(app, exit_code);
     ridgeline::commands::add_serve_command(app, exit_code);

@@ -67,4 +67,9 @@ ExitCode exit_code_of(const protocol::Failure& failure) {
   return {code == 0 ? kExitEntryFailed : code};
 }
 
+ExitCode usage_error(const std::string& message) {
+  print_error(message);
+  return {kExitUsage};
+}
+
 }  // namespace ridgeline::commands

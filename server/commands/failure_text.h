@@ -15,4 +15,7 @@ std::string failure_text(const profiling::RunFailure& failure, const std::string
 /// docs/user/errors.md: which failures are the entry point's, and which are the machine's.
 ExitCode exit_code_of(const protocol::Failure& failure);
 
+/// Writes to stderr what is wrong with the command line or a file that it names.
+ExitCode usage_error(const std::string& message);
+
 }  // namespace ridgeline::commands

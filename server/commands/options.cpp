@@ -105,16 +105,7 @@ void add_time_limit_option(CLI::App& command, const std::shared_ptr<profiling::P
       ->default_str(std::to_string(request->time_limit.count()));
 }
 
-void add_profile_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
-  command.add_option("ENTRY", request->entry, "Python file that defines the three providers")->required();
-  command.add_option("--batch-sizes", request->batch_sizes, "Batch sizes to sample, such as 8,16,32; default: chosen")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 24));
-  command
-      .add_option("--check-sizes", request->check_sizes,
-                  "Further batch sizes to run, to check the predictions of the models")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 24));
+void add_measurement_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
   command.add_option("--device", request->device, "cpu: run on the CPU even where the code asks for CUDA")
       ->check(CLI::IsMember({"cpu"}));
   add_place_options(command, request);
@@ -128,6 +119,19 @@ void add_profile_options(CLI::App& command, const std::shared_ptr<profiling::Pro
       ->transform(CLI::AsSizeValue(false));
 }
 
+void add_profile_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request) {
+  command.add_option("ENTRY", request->entry, "Python file that defines the three providers")->required();
+  command.add_option("--batch-sizes", request->batch_sizes, "Batch sizes to sample, such as 8,16,32; default: chosen")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 24));
+  command
+      .add_option("--check-sizes", request->check_sizes,
+                  "Further batch sizes to run, to check the predictions of the models")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 24));
+  add_measurement_options(command, request);
+}
+
 void add_report_options(CLI::App& command, const std::shared_ptr<Output>& output) {
   add_output_options(command, output, {"text", "json", "markdown", "html", "perfetto", "speedscope"});
 }
@@ -137,8 +141,11 @@ void add_output_options(CLI::App& command, const std::shared_ptr<Output>& output
   command.add_option("--format", output->format, "Format of the output")
       ->check(CLI::IsMember(formats))
       ->capture_default_str();
-  command.add_option("--output", output->file, "File to write to, instead of standard output")
-      ->check(CLI::Validator(output_problem, "FILE"));
+  add_file_option(command, "--output", output->file, "File to write to, instead of standard output");
+}
+
+void add_file_option(CLI::App& command, const std::string& name, std::string& file, const std::string& description) {
+  command.add_option(name, file, description)->check(CLI::Validator(output_problem, "FILE"));
 }
 
 report::TextOptions text_options(const Output& output) {

@@ -23,7 +23,10 @@ void add_place_options(CLI::App& command, const std::shared_ptr<profiling::Profi
 /// --time-limit.
 void add_time_limit_option(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request);
 
-/// All that says what to profile and how: ENTRY, the place, and the limits of a profile.
+/// How to measure: device, place, time and memory.
+void add_measurement_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request);
+
+/// All that says what to profile and how: ENTRY, the batch sizes, and how to measure.
 void add_profile_options(CLI::App& command, const std::shared_ptr<profiling::ProfileRequest>& request);
 
 /// --format and --output: how an answer is written, and where to.
@@ -35,6 +38,9 @@ void add_output_options(CLI::App& command, const std::shared_ptr<Output>& output
                         const std::vector<std::string>& formats = {"text", "json"});
 /// For a profile, which has more formats.
 void add_report_options(CLI::App& command, const std::shared_ptr<Output>& output);
+
+/// A file to write to; where that is not possible the command line is refused.
+void add_file_option(CLI::App& command, const std::string& name, std::string& file, const std::string& description);
 
 /// The terminal's width, and colour where it is wanted.
 report::TextOptions text_options(const Output& output);

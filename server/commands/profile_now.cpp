@@ -11,6 +11,7 @@
 #include "commands/worker_run.h"
 #include "profiling/entry_check.h"
 #include "profiling/kept_profiles.h"
+#include "profiling/ran_sources.h"
 #include "profiling/remaining_time.h"
 #include "profiling/run.h"
 #include "profiling/size_chooser.h"
@@ -51,6 +52,11 @@ base::Result<profiling::ProfileRun, ExitCode> profile_now(const profiling::Profi
   if (!run) {
     std::cerr << failure_text(run.error(), target.project_root);
     return exit_code_of(run.error());
+  }
+  const profiling::RanSources sources = profiling::ran_sources(run->profile, request.overlay, run->began);
+  profiling::add_line_texts(run->profile, sources.texts);
+  if (!request.keep) {
+    return std::move(*run);
   }
   std::string warning = profiling::keep_profile(*run, request, target);
   if (warning.empty() && took.has_value()) {

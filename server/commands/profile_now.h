@@ -13,7 +13,8 @@ namespace ridgeline::commands {
 /// What the request resolves to; a failure is written to stderr.
 base::Result<profiling::Target, ExitCode> find_target_or_report(const profiling::ProfileRequest& request);
 
-/// Profiles, and keeps the profile. A failure is written to stderr, and so is a warning when it could not be kept.
+/// Profiles, and keeps the profile unless the request says not to. A failure is written to stderr, and so is a warning
+/// when it could not be kept.
 base::Result<profiling::ProfileRun, ExitCode> profile_now(const profiling::ProfileRequest& request,
                                                           const profiling::Target& target);
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "analysis/time/noise.h"
+#include "compare/compare.h"
 #include "methods/setting_names.h"
 #include "profiling/entry_check.h"
 #include "profiling/project_interpreter.h"
@@ -25,11 +25,12 @@ profiling::RunFailure for_editor(profiling::RunFailure failure) {
   return failure;
 }
 
-std::string change_of(const analysis::Profile& before, const analysis::Profile& now) {
-  const auto* then = analysis::sample_of(before, now.batch_size);
-  const auto* measured = analysis::sample_of(now, now.batch_size);
-  const bool differs = then != nullptr && measured != nullptr && analysis::differ(*then, *measured);
-  return then == nullptr || measured == nullptr ? "" : report::change_label(before, now, differs);
+std::shared_ptr<const compare::Comparison> comparison_of(const analysis::Profile& before,
+                                                         const analysis::Profile& now) {
+  if (before.batch_size != now.batch_size || before.iteration.ms.value <= 0 || now.iteration.ms.value <= 0) {
+    return nullptr;
+  }
+  return std::make_shared<const compare::Comparison>(compare::compare({"", {&before}}, {"", {&now}}, {}));
 }
 
 }  // namespace
@@ -264,8 +265,12 @@ void Entries::show(const std::string& path, std::shared_ptr<const Figures> figur
   const auto before = std::exchange(entry.figures, std::move(figures));
   if (before == nullptr) {
     entry.change.clear();
+    entry.comparison.reset();
   } else if (before->profile().id != entry.figures->profile().id) {
-    entry.change = change_of(before->profile(), entry.figures->profile());
+    const analysis::Profile& now = entry.figures->profile();
+    entry.comparison = comparison_of(before->profile(), now);
+    const bool differs = entry.comparison != nullptr && entry.comparison->step.outcome == compare::Outcome::kDiffers;
+    entry.change = entry.comparison == nullptr ? "" : report::change_label(before->profile(), now, differs);
   }
   entry.failed.reset();
   announce(path);

@@ -16,6 +16,7 @@
 #include "base/lifetime.h"
 #include "base/result.h"
 #include "base/task.h"
+#include "compare/comparison.h"
 #include "methods/consent.h"
 #include "methods/figures.h"
 #include "profiling/profile_queue.h"
@@ -45,8 +46,10 @@ struct Entry {
   bool batch_size_changed = false;         ///< of the entry file, nothing but the batch size is not what ran
   std::optional<FailedRun> failed;         ///< the last run, if it failed; the figures before it stay
   std::string change;                      ///< from the figures before: report::change_label()
-  bool profiled_here = false;              ///< the user requested a profile in this process: a save may profile it, too
-  bool is_script = false;                  ///< the last profile requested is of the file as it runs, without providers
+  /// With the figures before; null: there were none, or they were of another batch size.
+  std::shared_ptr<const compare::Comparison> comparison;
+  bool profiled_here = false;  ///< the user requested a profile in this process: a save may profile it, too
+  bool is_script = false;      ///< the last profile requested is of the file as it runs, without providers
   std::optional<profiling::ProfileQueue::Ticket> active;  ///< the profile that is queued or running
   protocol::Progress progress;                            ///< of it
   std::optional<TrialState> trial;                        ///< nothing: neither running nor explained

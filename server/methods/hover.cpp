@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "methods/batch_size.h"
+#include "report/labels.h"
 #include "report/markdown.h"
 
 namespace ridgeline::methods {
@@ -99,6 +100,16 @@ std::vector<report::LineBelow> lines_below(const Figures& figures, const std::ve
   return below;
 }
 
+/// What the line's own time differs by from the profile before, beyond the noise of both; else empty.
+std::string change_of(const Snapshot& snapshot, const LineCost& line) {
+  if (snapshot.entry->comparison == nullptr) {
+    return {};
+  }
+  const auto& lines = snapshot.entry->comparison->lines;
+  const auto found = std::ranges::find(lines, line.location, &compare::LineChange::after);
+  return found == lines.end() || !found->time ? "" : report::line_change_label(*found->time);
+}
+
 Markdown of_line(const Snapshot& snapshot, std::uint32_t line, const UriOf& uri_of) {
   const auto then = snapshot.profiled_line(line);
   const FileFigures& file = *snapshot.file();
@@ -111,6 +122,7 @@ Markdown of_line(const Snapshot& snapshot, std::uint32_t line, const UriOf& uri_
   cost.title = snapshot.call.has_value() ? snapshot.call->callee : "";
   cost.calls = static_cast<double>(found->second->calls.value_or(0));
   cost.model = &found->second->self_model;
+  cost.change = change_of(snapshot, *found->second);
   cost.inside = outermost(*snapshot.figures(), nodes_at(file.calls, *then));
   if (!cost.inside.empty()) {
     cost.parent = snapshot.figures()->parent_of(*cost.inside.front());

@@ -3,50 +3,19 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "analysis/prediction/answers.h"
 #include "base/line_index.h"
 #include "profiling/kept_profiles.h"
+#include "profiling/ran_sources.h"
 #include "profiling/source_text.h"
 #include "source/entry_point.h"
-#include "store/fingerprint.h"
 #include "store/profile_store.h"
 
 namespace ridgeline::profiling {
 
 namespace {
-
-constexpr std::size_t kMaxSources = 512;
-
-void add_places(const analysis::Node& node, std::set<std::string>& files) {
-  files.insert({node.location.file, node.definition.file});
-  for (const analysis::Node& child : node.children) {
-    add_places(child, files);
-  }
-}
-
-std::string path_of(const std::string& file, const analysis::Profile& profile) {
-  return file.starts_with('/') ? file : profile.project_root + "/" + file;
-}
-
-/// The files that own lines, also outside the project, and those of the project that the breakdown names; absolute.
-std::vector<std::string> own_files(const analysis::Profile& profile) {
-  std::set<std::string> files;
-  add_places(profile.breakdown, files);
-  std::erase_if(files, [](const std::string& file) { return file.empty() || file.starts_with('/'); });
-  for (const analysis::LineCost& line : profile.lines) {
-    files.insert(line.location.file);
-  }
-  std::vector<std::string> paths = {profile.entry_path};
-  for (const std::string& file : files) {
-    if (std::string path = path_of(file, profile); path != profile.entry_path && paths.size() < kMaxSources) {
-      paths.push_back(std::move(path));
-    }
-  }
-  return paths;
-}
 
 std::optional<source::Span> batch_size_literal_of(const MadeProfile& made) {
   const auto entry = std::ranges::find(made.sources, made.profile.entry_path, &protocol::SourceText::path);
@@ -86,18 +55,10 @@ ProfileOutcome make_profile(worker::Finished finished, const ProfileRequest& req
 
 MadeProfile keep_with_texts(ProfileRun run, const ProfileRequest& request, const Target& target) {
   MadeProfile made;
-  for (const std::string& path : own_files(run.profile)) {
-    const auto unsaved = std::ranges::find(request.overlay, path, &protocol::SourceText::path);
-    if (unsaved != request.overlay.end()) {
-      made.sources.push_back(*unsaved);
-    } else if (store::take_fingerprint({path}, run.began).whole) {
-      if (auto text = text_of(path)) {
-        made.sources.push_back({path, std::move(*text)});
-      }
-    } else {
-      made.changed.push_back(path);
-    }
-  }
+  RanSources sources = ran_sources(run.profile, request.overlay, run.began);
+  add_line_texts(run.profile, sources.texts);
+  made.sources = std::move(sources.texts);
+  made.changed = std::move(sources.changed);
   if (request.keep && request.overlay.empty()) {
     made.warning = keep_profile(run, request, target);
   }

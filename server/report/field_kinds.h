@@ -35,6 +35,7 @@
 
 #include "analysis/values/prediction.h"
 #include "analysis/values/profile.h"
+#include "compare/comparison.h"
 
 namespace ridgeline::report {
 
@@ -141,6 +142,12 @@ inline const auto& names_of(analysis::Obstacle /*any*/) {
                                                         "timeUnknown", "memoryUnknown", "noBalance", "tooFar"};
   return kNames;
 }
+
+inline const auto& names_of(compare::Outcome /*any*/) {
+  static constexpr std::array<const char*, 3> kNames = {"differs", "noDifference", "undecided"};
+  return kNames;
+}
+inline const auto& names_of(compare::Presence /*any*/) { return compare::kPresenceNames; }
 
 /// A type may be described in several ways, told apart by a tag in place of the limit.
 template <typename Io, typename T, typename Limit>

@@ -55,7 +55,7 @@ std::string times_text(const analysis::Estimate& wanted, double now) {
 }
 
 /// As it was measured, else as it is predicted; empty where nothing is known.
-std::string peak_text(const BatchPrediction& batch) {
+std::string peak_of_batch(const BatchPrediction& batch) {
   if (batch.measured) return size(static_cast<double>(batch.measured->peak_bytes));
   return batch.peak_bytes ? estimated(*batch.peak_bytes, size) : "";
 }
@@ -68,8 +68,8 @@ std::string rate_text(const BatchPrediction& batch) {
 std::string saturates(const Advice& advice) {
   std::string text = fmt::format("Batch {} gives {} samples/s, and batch {} already gives {}", advice.batch_size,
                                  figure(advice.whole), advice.better_batch_size, figure(advice.part));
-  const std::string better = advice.better ? peak_text(*advice.better) : "";
-  const std::string now = advice.now ? peak_text(*advice.now) : "";
+  const std::string better = advice.better ? peak_of_batch(*advice.better) : "";
+  const std::string now = advice.now ? peak_of_batch(*advice.now) : "";
   if (!better.empty() && !now.empty()) {
     text += fmt::format(", with {} instead of {}", better, now);
   }
@@ -117,6 +117,12 @@ std::string change_label(const Profile& before, const Profile& now, bool differs
   return text;
 }
 
+std::string line_change_label(const compare::TimeChange& time) {
+  if (time.outcome != compare::Outcome::kDiffers || !time.bounds) return {};
+  return fmt::format("{} {} than in the profile before: {}, was {}", share(std::abs(time.change)),
+                     time.change > 0 ? "slower" : "faster", duration(time.after_ms), duration(time.before_ms));
+}
+
 std::string throughput_label(const Profile& profile) {
   std::string text = approximately(profile) + throughput_text(profile);
   if (profile.samples_per_second && profile.max_samples_per_second) {
@@ -144,7 +150,7 @@ std::string knowledge_label(const BatchPrediction& batch) {
 std::string batch_label(const BatchPrediction& batch) {
   if (batch.failed) return knowledge_label(batch);
   std::string text = rate_text(batch);
-  if (const std::string peak = peak_text(batch); !peak.empty()) text += (text.empty() ? "" : " · ") + peak;
+  if (const std::string peak = peak_of_batch(batch); !peak.empty()) text += (text.empty() ? "" : " · ") + peak;
   return (text.empty() ? "nothing is known" : text + ", " + knowledge_label(batch)) +
          (batch.fits == false ? ", does not fit" : "");
 }

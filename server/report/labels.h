@@ -6,6 +6,7 @@
 #include "analysis/advice.h"
 #include "analysis/values/prediction.h"
 #include "analysis/values/profile.h"
+#include "compare/comparison.h"
 
 namespace ridgeline::report {
 
@@ -22,6 +23,8 @@ std::string throughput_label(const analysis::Profile& profile);
 /// What a profile shows that the one before it did not: "no change within the noise", "12 % faster (1.36 s before)",
 /// and the peak. Empty when their batch sizes differ. `differs`: whether the times do, by more than noise.
 std::string change_label(const analysis::Profile& before, const analysis::Profile& now, bool differs);
+/// "12 % slower than in the profile before: 151 ms, was 135 ms"; empty within the noise, and for a new line.
+std::string line_change_label(const compare::TimeChange& time);
 /// "1.84 of 23.4 GiB".
 std::string memory_label(const analysis::Profile& profile);
 

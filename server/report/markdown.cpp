@@ -213,6 +213,7 @@ Markdown cost_markdown(const Profile& profile, const Cost& cost) {
   on_device("copies alone", cost.device.copy_ms);
   on_device("waits for the device", cost.device.wait_ms);
   text += table.take();
+  if (!cost.change.empty()) text += plain(cost.change) + "\n\n";
   if (has_parent) {
     text += plain(share(ratio(std::max(cost.total_ms, cost.self_ms), cost.parent->ms))) + " of " +
             code_span(name_of(*cost.parent)) + "\n\n";

@@ -41,6 +41,7 @@ struct Cost {
   std::vector<LineBelow> below;                         ///< the costliest lines that it leads to, most time first
   const std::vector<analysis::Piece>* model = nullptr;  ///< of self_ms; may be null
   const std::vector<analysis::LibraryModule>* modules = nullptr;  ///< in libraries that it calls; may be null
+  std::string change;                                             ///< of self_ms from the profile before; empty: none
 };
 
 /// "**`self.conv2`** — 16 calls in one iteration, batch 16", the tables, and what else is known.

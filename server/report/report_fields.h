@@ -218,7 +218,16 @@ void fields(Io& io, analysis::LineCost& line) {
   io("file", line.location.file, "Path relative to the project root with '/', or absolute outside it.", kNotEmpty);
   io("line", line.location.line, "Line number. The first line is 1.",
      Whole{1, std::numeric_limits<std::uint32_t>::max()});
+  if (io.has("text", !line.text.empty())) {
+    io("text", line.text,
+       "The line as it ran, without the blanks around it, at most 200 bytes: by it, lines of two reports are matched. "
+       "Absent when the file could not be read, or was changed during the run.",
+       kNotEmpty);
+  }
   io("calls", line.calls, "Times that the line ran in one iteration; null when only the timer saw it.");
+  if_present(io, "selfSpread", line.self_spread,
+             "Standard deviation of the line's share of a recorded iteration, over all of them, as a fraction of its "
+             "mean. Absent with fewer than three recorded iterations.");
   io.object("timeMs", "Time of the line. forward, backward, recomputation, optimizer, data and other split self.", [&] {
     io("self", line.self_ms, "While the line is the innermost of the stack that is among the lines. Milliseconds.");
     io("total", line.total_ms, "While the line is anywhere on the stack, each instant once. Milliseconds.");

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "report/comparison_fields.h"
 #include "report/report_fields.h"
 
 namespace ridgeline::report {
@@ -169,6 +170,21 @@ std::string report_schema() {
                   "shares are fractions of one. Figures are not rounded: the sums that are named here close, but for "
                   "the last digits of floating point."}};
   schema.update(builder.object_of([&] { report_fields(builder, profile, outlook); }));
+  schema["$defs"] = builder.definitions();
+  return schema.dump(2) + "\n";
+}
+
+std::string comparison_schema() {
+  SchemaBuilder builder;
+  compare::Comparison comparison;
+  Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                 {"$id", "https://ridgeline.invalid/comparison.schema.json"},
+                 {"title", "Ridgeline comparison"},
+                 {"description",
+                  "Two versions of a training iteration, compared. Times are milliseconds of one iteration, memory is "
+                  "bytes, changes are fractions of the version before. Every interval holds, all together, with a "
+                  "probability of 95 %."}};
+  schema.update(builder.object_of([&] { comparison_fields(builder, comparison); }));
   schema["$defs"] = builder.definitions();
   return schema.dump(2) + "\n";
 }

@@ -51,11 +51,17 @@ MAY_INCLUDE = {
     "server/simulate": ["server/base", "server/graph"],
     # What a change would bring.
     "server/whatif": [*ANALYSIS_VALUES, "server/graph", "server/simulate"],
+    # Two versions of a step, compared: values in, values out.
+    "server/compare": ["server/base", "server/analysis/values", "server/analysis/time"],
+    "server/compare/comparison.h": ["server/analysis/values"],
     # What it renders: values, not how they are made.
-    "server/report": ["protocol", "server/base", "server/analysis/values", "server/analysis/advice.h"],
+    "server/report": ["protocol", "server/base", "server/analysis/values", "server/analysis/advice.h"]
+    + ["server/compare/comparison.h"],
     "protocol/failure_kind.h": [],
     "protocol/step_end.h": [],
     "server/analysis/advice.h": ["server/analysis/values"],
+    # Budgets of a step, and what measurements say of them.
+    "server/budgets": ["protocol", "server/base", "server/analysis/values", "server/compare", "server/report"],
     # Traces of other profilers become recordings: bytes in, values out.
     "server/imports": ["protocol", "server/base", "server/analysis/values"],
     # Recordings become traces for other viewers: values in, text out.
@@ -84,7 +90,7 @@ MAY_INCLUDE = {
         "server/report",
         "server/store",
     ]
-    + ["server/profiling", "server/worker"],
+    + ["server/profiling", "server/worker", "server/compare"],
     "server/commands": ["protocol", "server"],
     "server/main.cpp": ["server/commands"],
     "profiler/agent": ["protocol/recording_format.h", "protocol/recording_columns.h"],
@@ -100,6 +106,7 @@ HOMES = [
     (r"sqlite3\.h|SQLiteCpp/.*", ["server/store"]),
     (r"utf8proc\.h", ["server/report"]),
     (r"zlib\.h", ["server/imports"]),
+    (r"toml\+\+/.*", ["server/budgets"]),
     (r"spdlog/.*", ["server/session", "server/methods", "server/commands"]),
     (r"boost/math/.*", ["server/analysis"]),
     (r"Eigen/.*", ["server/analysis/time/spline.cpp"]),
@@ -184,7 +191,7 @@ SINKS = [
     (
         r"\"(?:markdown|plaintext)\"",
         ["protocol/lsp.cpp", "protocol/client_capabilities.cpp"]
-        + [f"server/commands/{name}.cpp" for name in ("options", "rendered_profile")],  # --format
+        + [f"server/commands/{name}.cpp" for name in ("options", "rendered_profile", "compare")],  # --format
     ),
 ]
 

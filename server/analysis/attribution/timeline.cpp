@@ -1,9 +1,58 @@
 #include "analysis/attribution/timeline.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace ridgeline::analysis {
+
+namespace {
+
+/// Recorded iterations that show how much shares vary.
+constexpr std::size_t kLeastForSpread = 3;
+
+using Costs = std::unordered_map<CostKey, Cost, CostKeyHash>;
+
+Costs costs_of(const HostPieces& taken) {
+  Costs costs;
+  for (const HostPiece& piece : taken.pieces) {
+    costs[piece.key].ns += piece.ns;
+  }
+  for (const CostKey& key : taken.begun) {
+    ++costs[key].calls;
+  }
+  return costs;
+}
+
+/// Adds what the lines have of an iteration to the sums of their shares.
+void add_shares(const Costs& costs, const CallTree& tree, std::unordered_map<LineId, ShareSums>& sums) {
+  double total = 0;
+  std::unordered_map<LineId, double> lines;
+  for (const auto& [key, cost] : costs) {
+    total += cost.ns;
+    if (const LineId line = tree[key.owner].self_line; line != 0) {
+      lines[line] += cost.ns;
+    }
+  }
+  for (const auto& [line, ns] : lines) {
+    const double share = total > 0 ? ns / total : 0;
+    sums[line].shares += share;
+    sums[line].squares += share * share;
+  }
+}
+
+}  // namespace
+
+std::optional<double> Timeline::self_spread(LineId line) const {
+  const auto found = self_shares.find(line);
+  if (recorded < static_cast<int>(kLeastForSpread) || found == self_shares.end() || found->second.shares <= 0) {
+    return std::nullopt;
+  }
+  const double mean = found->second.shares / recorded;
+  const double variance = (found->second.squares - recorded * mean * mean) / (recorded - 1);
+  return std::sqrt(std::max(0.0, variance)) / mean;
+}
 
 std::vector<std::size_t> chosen_iterations(const recording::Recording& recording) {
   std::vector<std::size_t> order(recording.iteration_start().size());
@@ -19,21 +68,32 @@ std::vector<std::size_t> chosen_iterations(const recording::Recording& recording
 
 Timeline build_timeline(const recording::Recording& recording, const Attribution& attribution) {
   IterationWalk walk(recording, attribution);
-  std::unordered_map<CostKey, Cost, CostKeyHash> costs;
+  const std::vector<std::size_t> chosen = chosen_iterations(recording);
+  const std::size_t all = recording.iteration_start().size();
+  Costs sums;
+  std::unordered_map<LineId, ShareSums> shares;
   double recorded_ns = 0;
-  const std::vector<std::size_t> iterations = chosen_iterations(recording);
-  for (const std::size_t iteration : iterations) {
-    recorded_ns += static_cast<double>(recording.iteration_end()[iteration] - recording.iteration_start()[iteration]);
-    const HostPieces taken = walk.take(iteration);
-    for (const HostPiece& piece : taken.pieces) {
-      costs[piece.key].ns += piece.ns;
+  for (std::size_t iteration = 0; iteration < all; ++iteration) {
+    const bool is_chosen = std::ranges::binary_search(chosen, iteration);
+    if (all < kLeastForSpread && !is_chosen) {
+      continue;
     }
-    for (const CostKey& key : taken.begun) {
-      ++costs[key].calls;
+    const Costs costs = costs_of(walk.take(iteration));
+    add_shares(costs, walk.tree(), shares);
+    if (is_chosen) {
+      recorded_ns += static_cast<double>(recording.iteration_end()[iteration] - recording.iteration_start()[iteration]);
+      for (const auto& [key, cost] : costs) {
+        sums[key].ns += cost.ns;
+        sums[key].calls += cost.calls;
+      }
     }
   }
-  const auto count = static_cast<double>(iterations.size());
-  Timeline timeline{walk.tree(), std::move(costs), 0, recorded_ns / count, static_cast<int>(iterations.size())};
+  const auto count = static_cast<double>(chosen.size());
+  Timeline timeline{walk.tree(), std::move(sums)};
+  timeline.self_shares = std::move(shares);
+  timeline.recorded_ns = recorded_ns / count;
+  timeline.iterations = static_cast<int>(chosen.size());
+  timeline.recorded = static_cast<int>(all);
   for (auto& [key, cost] : timeline.costs) {
     cost.ns /= count;
     timeline.total_ns += cost.ns;

@@ -155,6 +155,7 @@ class LineCostsBuilder {
                          cost.gradients_bytes == 0 && cost.activations_bytes == 0 && cost.device.total_ms <= 0;
       if (!empty) {
         cost.location = location_of(line, input_.recording, input_.tree, input_.scope);
+        cost.self_spread = input_.timeline.self_spread(line);
         table.user_ms += cost.self_ms;
         table.lines.push_back(cost);
       }

@@ -21,19 +21,26 @@ using Quiet = policies::policy<
     policies::rounding_error<policies::ignore_error>, policies::indeterminate_result_error<policies::ignore_error>,
     policies::promote_double<false>, policies::discrete_quantile<policies::integer_round_down>>;
 
-constexpr double kTail = 0.025;  ///< on each side of a 95 % interval
+constexpr double kLevel = 0.95;
+constexpr double kTail = 0.025;  ///< on each side of such an interval
 
 }  // namespace
 
+double normal(double level) {
+  return boost::math::quantile(boost::math::normal_distribution<double, Quiet>(), (1 + level) / 2);
+}
+
+double student_t(double level, int degrees) {
+  const boost::math::students_t_distribution<double, Quiet> distribution(std::max(degrees, 1));
+  return boost::math::quantile(distribution, (1 + level) / 2);
+}
+
 double normal95() {
-  static const double quantile = boost::math::quantile(boost::math::normal_distribution<double, Quiet>(), 1 - kTail);
+  static const double quantile = normal(kLevel);
   return quantile;
 }
 
-double student_t95(int degrees) {
-  const boost::math::students_t_distribution<double, Quiet> distribution(std::max(degrees, 1));
-  return boost::math::quantile(distribution, 1 - kTail);
-}
+double student_t95(int degrees) { return student_t(kLevel, degrees); }
 
 std::size_t median_rank95(std::size_t count) {
   const boost::math::binomial_distribution<double, Quiet> distribution(static_cast<double>(count), 0.5);

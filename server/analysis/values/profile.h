@@ -150,7 +150,12 @@ struct LineCost {
   std::uint64_t activations_bytes = 0;  ///< allocated by the line in forward and alive when forward ended
   std::uint64_t peak_bytes = 0;         ///< alive at the peak instant
   LineDeviceCost device{};              ///< zero without a device
+  std::string text{};                   ///< as it ran, trimmed, at most kMaxLineText bytes; empty: unknown
+  /// Standard deviation of the line's share of a recorded iteration, over all of them, as a part of its mean. Absent
+  /// with fewer than three recorded iterations.
+  std::optional<double> self_spread{};
 };
+inline constexpr std::size_t kMaxLineText = 200;
 
 /// Time and memory that no user line can own.
 struct OtherCost {

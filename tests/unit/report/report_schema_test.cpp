@@ -11,5 +11,9 @@ TEST(ReportSchema, IsGeneratedFromTheFields) {
   testing::expect_file("../../../protocol/report.schema.json", report_schema());
 }
 
+TEST(ComparisonSchema, IsGeneratedFromTheFields) {
+  testing::expect_file("../../../protocol/comparison.schema.json", comparison_schema());
+}
+
 }  // namespace
 }  // namespace ridgeline::report

@@ -1,0 +1,111 @@
+#include "commands/git_worktrees.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+
+#include "base/errno_text.h"
+#include "worker/process.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostOutput = 64U << 10U;
+
+/// Runs git, without hooks, and returns what it printed, without the newline at the end; its message when it fails.
+base::Result<std::string> git(const std::string& folder, std::vector<std::string> arguments) {
+  auto [read_end, write_end] = worker::pipe_pair();
+  if (read_end.get() < 0) {
+    return base::error(base::with_errno("cannot make a pipe"));
+  }
+  arguments.insert(arguments.begin(), {"git", "-c", "core.hooksPath=/dev/null", "-C", folder});
+  const auto child = worker::spawn({arguments, "", {{write_end.get(), 1}, {write_end.get(), 2}}});
+  write_end.reset();
+  if (!child) {
+    return child.error();
+  }
+  std::string output;
+  std::array<char, 4096> buffer{};
+  while (true) {
+    const ssize_t got = ::read(read_end.get(), buffer.data(), buffer.size());
+    if (got > 0 && output.size() < kMostOutput) {
+      output.append(buffer.data(), static_cast<std::size_t>(got));
+    }
+    if (got == 0 || (got < 0 && errno != EINTR)) {
+      break;
+    }
+  }
+  int status = 0;
+  while (::waitpid(*child, &status, 0) < 0 && errno == EINTR) {
+  }
+  while (output.ends_with('\n')) {
+    output.pop_back();
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    return base::error("git: " + (output.empty() ? worker::describe_end(status) : output));
+  }
+  return output;
+}
+
+}  // namespace
+
+base::Result<std::pair<std::string, std::string>> revisions_of(const std::string& range) {
+  const std::size_t dots = range.find("..");
+  if (dots == std::string::npos || range.find("...") != std::string::npos) {
+    return base::error("--git takes two revisions with two dots between, as in main..HEAD, not " + range);
+  }
+  const auto or_head = [](const std::string& revision) { return revision.empty() ? "HEAD" : revision; };
+  return std::pair{or_head(range.substr(0, dots)), or_head(range.substr(dots + 2))};
+}
+
+base::Result<GitWorktrees> GitWorktrees::open(const std::string& folder) {
+  const auto top = git(folder, {"rev-parse", "--show-toplevel"});
+  if (!top) {
+    return base::error(folder + " is in no git repository: " + top.error().message());
+  }
+  std::error_code problem;
+  const fs::path temporary = fs::temp_directory_path(problem);
+  std::string made = (temporary / "ridgeline-compare-XXXXXX").string();
+  if (problem || ::mkdtemp(made.data()) == nullptr) {
+    return base::error(base::with_errno("cannot make a folder in " + temporary.string()));
+  }
+  return GitWorktrees(fs::weakly_canonical(*top, problem).string(), fs::weakly_canonical(made, problem).string());
+}
+
+GitWorktrees::~GitWorktrees() {
+  if (temporary_.empty()) {
+    return;
+  }
+  for (const std::string& folder : added_) {
+    static_cast<void>(git(repository_, {"worktree", "remove", "--force", "--force", folder}));
+  }
+  std::error_code problem;
+  fs::remove_all(temporary_, problem);
+  if (!added_.empty()) {
+    static_cast<void>(git(repository_, {"worktree", "prune"}));  // what could not be removed the other way
+  }
+}
+
+base::Result<std::string> GitWorktrees::add(const std::string& revision) {
+  const auto commit = git(repository_, {"rev-parse", "--verify", "--end-of-options", revision + "^{commit}"});
+  if (!commit) {
+    return base::error("there is no revision " + revision + " in " + repository_);
+  }
+  std::string folder = temporary_ + "/" + std::to_string(added_.size() + 1);
+  added_.push_back(folder);
+  const auto done = git(repository_, {"worktree", "add", "--detach", "--quiet", folder, *commit});
+  if (!done) {
+    return base::error("cannot check out " + revision + ": " + done.error().message());
+  }
+  return folder;
+}
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,42 @@
+// The ratio of two times, each measured in some runs, and what is to be said of it. Pure.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "compare/comparison.h"
+
+namespace ridgeline::compare {
+
+/// What two runs of the same code on the same idle machine differ by, at least: one standard deviation of one run, as a
+/// fraction. What a single run does not show of its own noise.
+inline constexpr double kRunToRun = 0.01;
+
+/// A time as one run measured it.
+struct Observation {
+  double ms = 0;                           ///< above 0
+  std::optional<double> relative_error{};  ///< standard error within the run; absent: unknown
+};
+
+/// The change from `before` to `after`, with its confidence interval of level 1 - `alpha`. Both have a run.
+///
+/// `in_turns`: the runs alternated, and as many of each. From two pairs on, the interval is Student's t of the pairs'
+/// log ratios: what slows the machine down for a while hits both of a pair. Otherwise the variance of each side is the
+/// largest of what its runs show between them (three or more), what they show within, and kRunToRun²; over its runs.
+/// The interval is normal, or Student's t with the degrees of freedom of the fewest runs that showed it. It is absent
+/// where one run is all there is and its own error is unknown.
+TimeChange time_change(std::span<const Observation> before, std::span<const Observation> after, bool in_turns,
+                       double alpha, double margin);
+
+struct MeanTime {
+  double ms = 0;
+  std::optional<Bounds> bounds{};  ///< ms; absent as in time_change()
+};
+/// Of runs that were not made in turns with others; the interval as that of either side of time_change().
+MeanTime mean_time(std::span<const Observation> runs, double alpha);
+
+/// Of each run, in bytes. A difference below `negligible` bytes is none.
+MemoryChange memory_change(std::span<const std::uint64_t> before, std::span<const std::uint64_t> after,
+                           std::uint64_t negligible, double margin);
+
+}  // namespace ridgeline::compare

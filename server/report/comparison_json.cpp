@@ -1,0 +1,15 @@
+#include "report/comparison.h"
+#include "report/comparison_fields.h"
+#include "report/json_writer.h"
+
+namespace ridgeline::report {
+
+std::string comparison_json(const compare::Comparison& comparison) {
+  Writer writer;
+  // The description of fields takes what can be filled; a Writer only looks at it.
+  auto& described = const_cast<compare::Comparison&>(comparison);  // NOLINT(*-const-cast)
+  const auto json = writer.object_of([&] { comparison_fields(writer, described); });
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ridgeline::report

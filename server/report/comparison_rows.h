@@ -1,0 +1,35 @@
+// What a comparison has to say, as the cells of a table: the text and the Markdown lay the same rows out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compare/comparison.h"
+
+namespace ridgeline::report {
+
+/// Texts are as they come: printed or escaped by who lays them out.
+struct ComparisonRow {
+  std::string name;    ///< "forward", "layer3.0.conv1", "net.py:41"
+  std::string code;    ///< of a line
+  std::string before;  ///< figures
+  std::string after;
+  std::string change;
+};
+
+struct ComparisonRows {
+  std::vector<ComparisonRow> time;       ///< what differs: phases, modules, lines
+  std::vector<ComparisonRow> memory;     ///< categories, modules, lines
+  std::vector<std::string> undecided;    ///< names
+  int without_difference = 0;            ///< how many do not differ in time
+  double without_difference_beyond = 0;  ///< the most that those may differ by, a fraction
+};
+
+ComparisonRows comparison_rows(const compare::Comparison& comparison);
+
+/// "a.json, 3 runs".
+std::string subject_text(const compare::Subject& subject);
+/// "step 135 ms → 151 ms" without the word.
+std::string times_text(const compare::TimeChange& time);
+
+}  // namespace ridgeline::report
