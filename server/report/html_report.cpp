@@ -47,7 +47,7 @@ Json figure_json(const char* label, const std::string& value, const std::optiona
           {"note", part ? share(part->fraction) + part->limit : unknown}};
 }
 
-Json key_figures(const Profile& profile) {
+Json figures_of(const Profile& profile) {
   const analysis::IterationTime& iteration = profile.iteration;
   const auto capacity = static_cast<double>(profile.capacity_bytes);
   Json figures = Json::array();
@@ -77,7 +77,7 @@ Json texts_json(const Profile& profile, const analysis::Outlook& outlook, const 
   const auto part_of_iteration = [&](double ms) { return share(ratio(ms, profile.iteration.ms.value)); };
   return {{"title", entry_name(profile)},
           {"setting", setting_text(profile)},
-          {"figures", key_figures(profile)},
+          {"figures", figures_of(profile)},
           {"phases", items_json(phases(profile.iteration.by_phase, part_of_iteration, 0))},
           {"peak", items_json(profile.peak_known ? peak_items(profile) : std::vector<Item>())},
           {"device", items_json(device_items(profile))},

@@ -38,8 +38,8 @@ struct JobOptions {
   bool in_background = false;
   std::string folder{};                  ///< in the background: the working folder; empty: ours
   std::vector<std::string> variables{};  ///< "NAME=value", added to our environment
-  bool watch_writes = false;     ///< RunResult::script says which files were written
-  bool discards_output = false;  ///< the command's standard streams are /dev/null, not ours
+  bool watch_writes = false;             ///< RunResult::script says which files were written
+  bool discards_output = false;          ///< the command's standard streams are /dev/null, not ours
 };
 
 /// A process of the job that trained, or said why nothing is known of it.

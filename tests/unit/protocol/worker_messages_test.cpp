@@ -333,11 +333,19 @@ TEST(JoinedMessage, IsRefusedWithoutAnyOfItsFields) {
 }
 
 TEST(JoinMessage, HoldsTheSpec) {
-  const json message = json::parse(join_message("/cache/agent.so", {"/project", 7, true, 2.5, {"nets"}}));
+  const json message = json::parse(join_message(
+      "/cache/agent.so",
+      {"/project", 7, true, 2.5, {"nets"}, {protocol::StepEnd::kLine, "/project/train.py", 12}, {{32, 64}}, 1024}));
   EXPECT_EQ(message["type"], "loadAgent");
   EXPECT_EQ(message["path"], "/cache/agent.so");
-  const json options = {
-      {"projectRoot", "/project"}, {"steps", 7}, {"stop", true}, {"timeBudgetSeconds", 2.5}, {"code", {"nets"}}};
+  const json options = {{"projectRoot", "/project"},
+                        {"steps", 7},
+                        {"stop", true},
+                        {"timeBudgetSeconds", 2.5},
+                        {"code", {"nets"}},
+                        {"stepBoundary", {{"kind", "line"}, {"file", "/project/train.py"}, {"line", 12}}},
+                        {"loaderSizes", json::array({{32, 64}})},
+                        {"memoryLimitBytes", 1024}};
   EXPECT_EQ(message["options"], options);
 }
 
