@@ -160,7 +160,8 @@ void fields(Io& io, analysis::CriticalCost& cost) {
 
 template <typename Io>
 void fields(Io& io, analysis::CriticalLine& line) {
-  fields(io, line.location);
+  io("file", line.location.file, "Path relative to the project root with '/', or absolute outside it.", kNotEmpty);
+  io("line", line.location.line, "Line number. The first line is 1.");
   fields(io, line.cost);
 }
 
