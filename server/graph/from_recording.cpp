@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -121,7 +122,8 @@ class Builder {
     }
     const auto [found, inserted] = modules_.try_emplace(instance, static_cast<std::uint32_t>(graph_.modules.size()));
     if (inserted) {
-      graph_.modules.emplace_back(recording_.string(recording_.instance_name()[instance]));
+      const std::string_view name = recording_.string(recording_.instance_name()[instance]);
+      graph_.modules.emplace_back(name.empty() ? recording_.string(recording_.instance_type()[instance]) : name);
     }
     return found->second;
   }

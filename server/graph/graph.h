@@ -74,7 +74,7 @@ struct Graph {
   TaskId end = kNoTask;                   ///< the iteration ends when this task does
   std::vector<std::string> names;         ///< 0 is empty
   std::vector<analysis::Location> lines;  ///< 0 is no line
-  std::vector<std::string> modules;       ///< dotted names of instances; 0 is empty
+  std::vector<std::string> modules;       ///< dotted names of instances, their class where they have none; 0 is empty
 };
 
 /// Appends a task behind `after` on its resource and in its order: what followed follows the new task.

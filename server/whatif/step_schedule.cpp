@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -104,21 +106,34 @@ void add_lines(const Unchanged& unchanged, analysis::StepSchedule& result) {
   }
 }
 
-void add_modules(const Unchanged& unchanged, analysis::StepSchedule& result) {
-  const Graph& graph = unchanged.graph;
+/// The time of each instance with the instances inside it, by dotted name.
+std::map<std::string, std::int64_t> time_of_modules(const Graph& graph) {
   std::vector<std::int64_t> own(graph.modules.size());
   for (const graph::Task& task : graph.tasks) {
     own[task.module] += task.duration_ns;
   }
-  std::vector<std::int64_t> time = own;
-  for (std::size_t outer = 1; outer < own.size(); ++outer) {
-    const std::string inside = graph.modules[outer] + ".";
-    for (std::size_t inner = 1; inner < own.size(); ++inner) {
-      time[outer] += graph.modules[inner].starts_with(inside) ? own[inner] : 0;
-    }
-  }
-  for (const std::uint32_t module : most_time_first(time, most_described(graph))) {
+  std::map<std::string, std::int64_t> time;
+  for (std::size_t module = 1; module < own.size(); ++module) {
     const std::string& name = graph.modules[module];
+    for (std::size_t end = name.find('.'); end != std::string::npos; end = name.find('.', end + 1)) {
+      time[name.substr(0, end)] += own[module];
+    }
+    time[name] += own[module];
+  }
+  std::erase_if(time, [](const auto& entry) { return entry.first.empty() || entry.second <= 0; });
+  return time;
+}
+
+void add_modules(const Unchanged& unchanged, analysis::StepSchedule& result) {
+  const Graph& graph = unchanged.graph;
+  const std::map<std::string, std::int64_t> time = time_of_modules(graph);
+  std::vector<std::string> order;
+  for (const auto& [name, ns] : time) {
+    order.push_back(name);
+  }
+  std::ranges::stable_sort(order, std::greater{}, [&](const std::string& name) { return time.at(name); });
+  order.resize(std::min(order.size(), most_described(graph)));
+  for (const std::string& name : order) {
     result.modules.push_back({name, cost_of(unchanged, graph::select_module(graph, name))});
   }
 }

@@ -454,6 +454,7 @@ class Runner:
             "timeBudgetSeconds": 0.01,
             "memoryLimitBytes": 4 << 30,
             "environmentRoots": [sys.prefix, sys.base_prefix],
+            "code": [],
         }
         ours, theirs = socket.socketpair()
         message = json.dumps({"type": "run", "id": 1, "spec": spec}).encode()

@@ -46,7 +46,8 @@ def test_help_has_two_examples(command: str) -> None:
 def test_help_tells_defaults() -> None:
     words = " ".join(ridgeline("profile", "--help").stdout.split())
     assert "--time-budget FLOAT:a number from 0.1 to 86400=10 " in words
-    assert "--time-limit INT:INT in [1 - 86400]=600 " in words and "--format TEXT:{text,json,markdown}=text " in words
+    formats = "text,json,markdown,html,perfetto,speedscope"
+    assert "--time-limit INT:INT in [1 - 86400]=600 " in words and f"--format TEXT:{{{formats}}}=text " in words
 
 
 @pytest.mark.parametrize(

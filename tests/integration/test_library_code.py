@@ -92,7 +92,7 @@ def test_lines_of_packages_have_figures(
         assert lines[project.place(file, mark)]["calls"] == calls, (mark, sorted(lines))
     block = lines[project.place(project.net, "block")]["timeMs"]
     inside = [lines[project.place(project.net, mark)]["timeMs"]["self"] for mark in ("up", "down")]
-    assert block["total"] > sum(inside) > block["self"]
+    assert block["total"] >= sum(inside) * (1 - 1e-9) > block["self"]
 
 
 def test_the_calling_line_keeps_its_total(project: LibraryProject, shown: dict[str, Any]) -> None:

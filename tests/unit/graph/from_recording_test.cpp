@@ -169,5 +169,14 @@ TEST(GraphOfRecording, KnowsTheModuleOfAKernel) {
   EXPECT_EQ(graph.lines[kernel.line].line, 5);
 }
 
+TEST(GraphOfRecording, NamesAModuleWithoutANameByItsClass) {
+  RecordingBuilder builder;
+  builder.iteration(0, 10 * kMs);
+  const auto instance = builder.instance("CrossEntropyLoss", "");
+  builder.op({"aten::a", builder.stack({{"loss.py", "forward", 5, instance}}), 0, kMs});
+  const Graph graph = graph_of(builder);
+  EXPECT_EQ(graph.modules[graph.tasks[task_named(graph, "aten::a")].module], "CrossEntropyLoss");
+}
+
 }  // namespace
 }  // namespace ridgeline::graph

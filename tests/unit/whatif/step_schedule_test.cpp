@@ -71,6 +71,16 @@ TEST(StepSchedule, AModuleHasWhatIsInsideIt) {
   }
 }
 
+TEST(StepSchedule, AModuleThatOnlyCallsOthersIsThereToo) {
+  Graph graph = launch_and_wait(6'000'000, 10'000'000);
+  graph.modules = {"", "net.conv", "Loss"};
+  graph.tasks[3].module = 1;
+  const auto schedule = describe_schedule(graph);
+  ASSERT_EQ(schedule->modules.size(), 2);
+  EXPECT_EQ(schedule->modules[0].name, "net");
+  EXPECT_DOUBLE_EQ(schedule->modules[0].cost.critical_ms, 10);
+}
+
 TEST(StepSchedule, OnOneThreadALineSavesItsOwnTime) {
   Graph graph = launch_and_wait(6'000'000, 0);
   graph.tasks.pop_back();
