@@ -71,7 +71,8 @@ def test_hover_is_the_breakdown_of_a_line(terminal: Terminal):
     terminal.keys("/self.fc1(hidden)", "Enter", "K")
     terminal.until("1 call in one iteration, batch 64")
     terminal.until(r"\| self +\| +[\d.]+ [µm]s \| +[\d.]+ % \|")
-    for name in (r"fc1 \(Linear\)", r"relu \(ReLU\)"):  # the marks of code are hidden by now
+    # The marks of code are hidden by now. Three lines call relu: its module stands on the one where it takes longest.
+    for name in (r"fc1 \(Linear\)", r"relu( \(ReLU\))?"):
         terminal.until(rf"\| {name} +\|")
     rows = [row[row.index("|") :].rstrip() for row in terminal.screen().splitlines() if re.search(r"\|.*\|$", row)]
     bars = [[i for i, letter in enumerate(row) if letter == "|"] for row in rows]
@@ -280,7 +281,6 @@ def test_bars_move_and_the_code_follows(terminal: Terminal):
     terminal.until(r"batch size +64 +as profiled")
     terminal.keys("l", "l")
     terminal.until(r"batch size +66 +predicted")
-    terminal.until("stale: from before entry.py was changed")
     terminal.keys("j", "L")
     terminal.until("▸ peak memory")
     wider = int(terminal.until(r"batch size +(?!66\b)(\d+) +(?:predicted|measured)")[1])
