@@ -130,9 +130,10 @@ def test_consent_ends_with_the_project(tmp_path: Path, opened: Callable[..., Edi
     assert editor.settled()["state"] == "ready"
     assert entry.with_suffix(".ran").exists()
 
-    # In the running daemon, on a mere save.
+    # In the running daemon, on a mere save of a text that was not profiled: one that was needs no run.
     replace("two")
     editor.consent = None
+    editor.type_first(entry.as_uri(), "# theirs\n")
     editor.save(entry)
     editor.until(lambda: len(editor.questions) == 2)
     assert "replaced" in editor.questions[-1]
@@ -159,6 +160,7 @@ def test_an_editor_that_vouches_does_so_for_one_project(tmp_path: Path, stdio: S
     assert not asked(editor, entry)
     shutil.rmtree(entry.parent)
     project(entry.parent, ENTRY)
+    editor.type_first(entry.as_uri(), "# theirs\n")
     editor.save(entry)
     editor.until(lambda: editor.questions)
     assert not entry.with_suffix(".ran").exists()
