@@ -12,7 +12,7 @@ namespace ridgeline::report {
 
 namespace {
 
-/// "/work/timm" of the package timm.layers at /work/timm/timm/layers.
+/// "/code/timm" of the package timm.layers at /code/timm/timm/layers.
 std::string folder_of(const std::string& place, const std::string& name) {
   std::string folder = place;
   for (auto left = 1 + std::ranges::count(name, '.'); left > 0; --left) {

@@ -80,14 +80,14 @@ TEST(CodeTraits, HaveFiguresForPackagesOfCode) {
   testing::RecordingBuilder builder;
   builder.iteration(0, 1);
   for (const char* file : {"train.py", "/env/site-packages/nets/net.py", "/env/site-packages/nets_more/net.py",
-                           "/env/site-packages/single.py", "/work/editable/src/own/a.py", "/env/torch/optim/sgd.py"}) {
+                           "/env/site-packages/single.py", "/code/editable/src/own/a.py", "/env/torch/optim/sgd.py"}) {
     builder.code(file, "run");
   }
   const SourceScope scope{"/project",
                           {"/env"},
                           {{"nets", {"/env/site-packages/nets"}},
                            {"single", {"/env/site-packages/single.py"}},
-                           {"own", {"/elsewhere/own", "/work/editable/src/own"}}}};
+                           {"own", {"/elsewhere/own", "/code/editable/src/own"}}}};
   std::vector<bool> has_figures;
   std::vector<bool> user;
   for (const CodeTraits& traits : code_traits(builder.build(), scope)) {
