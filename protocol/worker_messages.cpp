@@ -227,6 +227,21 @@ WorkerMessage message_from(const json& value) {
   if (type == "result") {
     return result_from(value);
   }
+  if (type == "captured") {
+    return captured_from(value);
+  }
+  if (type == "operationBegins") {
+    return operation_begins_from(value);
+  }
+  if (type == "operationTime") {
+    return operation_timed_from(value);
+  }
+  if (type == "tried") {
+    return tried_from(value);
+  }
+  if (type == "experimentEnded") {
+    return experiment_ended_from(value);
+  }
   throw std::invalid_argument("no message is called \"" + type + "\"");
 }
 
@@ -271,7 +286,7 @@ std::string run_message(int run, const RunSpec& spec) {
   for (const SourceText& source : spec.overlay) {
     overlay[source.path] = source.text;
   }
-  const json body = {{"entry", spec.entry},
+  json body = {{"entry", spec.entry},
                      {"projectRoot", spec.project_root},
                      {"batchSizes", spec.batch_sizes},
                      {"checkSizes", spec.check_sizes},
@@ -282,6 +297,9 @@ std::string run_message(int run, const RunSpec& spec) {
                      {"finishWithinSeconds", spec.finish_within_seconds},
                      {"code", spec.code},
                      {"overlay", std::move(overlay)}};
+  if (spec.experiment.has_value()) {
+    body["experiment"] = experiment_json(*spec.experiment);
+  }
   return json{{"type", "run"}, {"id", run}, {"spec", body}}.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -4,7 +4,8 @@
 // started, exited. A process of a job sends joined, is answered with loadAgent, and goes on as a run. On a run's own
 // channel, from its child: progress, recording (its bytes follow), warmed, timed, choose, skipped; a result that is not
 // final once the user's batch size is recorded, and at last one that is, or failure; to it: chosen, the answer to
-// choose.
+// choose. A run that is an experiment sends progress, captured, operationBegins, operationTime, tried, and at last
+// experimentEnded or failure.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "protocol/experiment.h"
 #include "protocol/failure_kind.h"
 #include "protocol/script_run.h"
 
@@ -178,7 +180,8 @@ inline constexpr std::size_t kMaxWarnings = 16;
 inline constexpr std::size_t kMaxWarningBytes = 4096;
 
 using WorkerMessage = std::variant<Ready, Unusable, Joined, AgentLoaded, AgentRefused, Started, Exited, Progress,
-                                   RecordingAnnounced, Warmed, Timed, SizesAsked, SkippedBatch, Failure, RunResult>;
+                                   RecordingAnnounced, Warmed, Timed, SizesAsked, SkippedBatch, Failure, RunResult,
+                                   Captured, OperationBegins, OperationTimed, Tried, ExperimentEnded>;
 
 /// A message of the worker. Never throws.
 base::Result<WorkerMessage> parse_worker_message(std::string_view json);
@@ -204,6 +207,7 @@ struct RunSpec {
   std::vector<SourceText> overlay{};  ///< run instead of what the files hold; at most kMaxOverlayBytes
   double finish_within_seconds = 0;   ///< what does not fit is left out; 0: everything is measured
   std::vector<std::string> code{};    ///< packages whose lines are counted, too; by import name
+  std::optional<Experiment> experiment{};  ///< instead of a profile
 };
 
 /// Where a script's steps end, as the user asked for. Neither: it is found.

@@ -18,6 +18,7 @@
 #include "commands/serve.h"
 #include "commands/suggestion.h"
 #include "commands/terminal.h"
+#include "commands/what_if.h"
 
 int main(int argc, char** argv) {
   try {
@@ -30,6 +31,7 @@ int main(int argc, char** argv) {
     ridgeline::commands::add_profile_command(app, exit_code);
     ridgeline::commands::add_run_command(app, exit_code, after_dashes);
     ridgeline::commands::add_predict_command(app, exit_code);
+    ridgeline::commands::add_what_if_command(app, exit_code);
     ridgeline::commands::add_compare_command(app, exit_code);
     ridgeline::commands::add_check_command(app, exit_code);
     ridgeline::commands::add_import_command(app, exit_code);

@@ -55,12 +55,14 @@ class Builder {
     graph_.names.emplace_back();
     graph_.lines.emplace_back();
     graph_.modules.emplace_back();
+    graph_.operations.emplace_back();
   }
 
   Graph run() {
     choose();
     const HostSpans spans = host_spans(recording_, iteration_.pieces);
     add_threads(spans);
+    add_operations();
     add_activities();
     connect_waits(spans);
     add_memory();
@@ -195,6 +197,41 @@ class Builder {
     hand_over(spans);
   }
 
+  /// The operations of the iteration, and which of them each task of a host is in.
+  void add_operations() {
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t op = 0; op < recording_.op_start().size(); ++op) {
+      if (recording_.op_start()[op] >= iteration_.begin && recording_.op_start()[op] < iteration_.end) {
+        order.push_back(op);
+      }
+    }
+    std::ranges::stable_sort(order, {}, [&](std::uint32_t op) { return recording_.op_start()[op]; });
+    std::vector<std::vector<std::uint32_t>> of_thread(placed_.size());
+    for (const std::uint32_t op : order) {
+      const auto parent = operations_.find(recording_.op_parent()[op]);
+      operations_[op] = static_cast<std::uint32_t>(graph_.operations.size());
+      graph_.operations.push_back(
+          {name_of(recording_.op_name()[op]), parent == operations_.end() ? 0 : parent->second});
+      if (recording_.op_thread()[op] < of_thread.size()) {
+        of_thread[recording_.op_thread()[op]].push_back(op);
+      }
+    }
+    for (std::size_t thread = 0; thread < placed_.size(); ++thread) {
+      std::size_t next = 0;
+      std::vector<std::uint32_t> open;
+      for (const Placed& placed : placed_[thread]) {
+        const auto begun = [&] {
+          return next < of_thread[thread].size() && recording_.op_start()[of_thread[thread][next]] <= placed.begin;
+        };
+        while (begun()) {
+          open.push_back(of_thread[thread][next++]);
+        }
+        std::erase_if(open, [&](std::uint32_t op) { return recording_.op_end()[op] <= placed.begin; });
+        graph_.tasks[placed.task].operation = open.empty() ? 0 : operations_[open.back()];
+      }
+    }
+  }
+
   /// The last task of a thread that was over at `time`; null when there is none.
   const Placed* last_over(std::size_t thread, std::uint64_t time) const {
     const auto& placed = placed_[thread];
@@ -277,6 +314,9 @@ class Builder {
     const bool kernel = static_cast<Activity>(recording_.activity_kind()[activity]) == Activity::kKernel;
     Task task = task_of(key, kernel ? Kind::kKernel : Kind::kCopy, recording_.activity_name()[activity]);
     task.duration_ns = static_cast<std::int64_t>(end - begin);
+    if (const auto asked = launches_.find(call); asked != launches_.end()) {
+      task.operation = graph_.tasks[asked->second.task].operation;
+    }
     const std::string name = "device " + std::to_string(recording_.activity_device()[activity]) + ", stream " +
                              std::to_string(recording_.activity_stream()[activity]);
     const std::uint16_t place = resource(name, Resource::Type::kDevice);
@@ -430,8 +470,9 @@ class Builder {
   std::unordered_map<std::uint32_t, std::uint32_t> lines_;
   std::unordered_map<std::uint32_t, std::uint32_t> modules_;
   std::map<std::string, std::uint16_t> resources_;
-  std::vector<std::vector<Placed>> placed_;             ///< by thread, in order of time
-  std::unordered_map<std::uint32_t, Placed> launches_;  ///< by call
+  std::vector<std::vector<Placed>> placed_;                      ///< by thread, in order of time
+  std::unordered_map<std::uint32_t, Placed> launches_;           ///< by call
+  std::unordered_map<std::uint32_t, std::uint32_t> operations_;  ///< by op of the recording
   std::unordered_map<std::uint32_t, TaskId> activity_tasks_;
   std::map<std::uint16_t, Stream> streams_;  ///< by resource
 };

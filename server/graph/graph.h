@@ -37,15 +37,22 @@ struct Resource {
 
 struct Task {
   std::int64_t duration_ns = 0;
-  std::int64_t gap_ns = 0;     ///< the next task in order on the resource begins this much later at least
-  TaskId next = kNoTask;       ///< in the recorded order on its resource
-  std::uint32_t name = 0;      ///< of Graph::names: the operation, kernel or call
-  std::uint32_t line = 0;      ///< of Graph::lines: the innermost user line; 0: none
-  std::uint32_t module = 0;    ///< of Graph::modules: the innermost instance; 0: none
-  std::int32_t priority = 0;   ///< among tasks that wait for the same resource the highest goes first
-  std::uint16_t resource = 0;  ///< of Graph::resources
+  std::int64_t gap_ns = 0;      ///< the next task in order on the resource begins this much later at least
+  TaskId next = kNoTask;        ///< in the recorded order on its resource
+  std::uint32_t name = 0;       ///< of Graph::names: the operation, kernel or call
+  std::uint32_t line = 0;       ///< of Graph::lines: the innermost user line; 0: none
+  std::uint32_t module = 0;     ///< of Graph::modules: the innermost instance; 0: none
+  std::uint32_t operation = 0;  ///< of Graph::operations: the innermost one; of an activity, that launched it; 0: none
+  std::int32_t priority = 0;    ///< among tasks that wait for the same resource the highest goes first
+  std::uint16_t resource = 0;   ///< of Graph::resources
   Kind kind = Kind::kOperation;
   analysis::Phase phase = analysis::Phase::kOther;
+};
+
+/// A call of an operation of PyTorch, as it was recorded; calls that it made are inside it.
+struct Operation {
+  std::uint32_t name = 0;    ///< of Graph::names
+  std::uint32_t parent = 0;  ///< of Graph::operations; 0: none
 };
 
 /// `to` begins `lag_ns` after the end of `from` at the earliest.
@@ -68,6 +75,7 @@ struct Graph {
   std::vector<Resource> resources;
   std::vector<Task> tasks;
   std::vector<Dependency> dependencies;
+  std::vector<Operation> operations;      ///< as they began, each before those inside it; 0 is none
   std::vector<MemoryChange> memory;       ///< grouped by task in no particular order of tasks
   std::int64_t bytes_at_start = 0;        ///< alive when the iteration begins
   std::int64_t recorded_ns = 0;           ///< the iteration by the clock while it was recorded; 0: not of a recording

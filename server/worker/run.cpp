@@ -305,6 +305,8 @@ void Run::finish_when_over() {
   } else if (ended->status != 0 || !inbox_.has_final_result()) {
     finish_early(protocol::failure_of(FailureKind::kProcessDied, stage_,
                                       "The profiled process " + describe_end(ended->status) + "."));
+  } else if (is_experiment()) {
+    finish(inbox_.take_findings());
   } else if (std::optional<Measured> measured = inbox_.take_measured()) {
     finish(RunOutput{std::move(*measured), environment_.value_or(protocol::WorkerEnvironment{})});
   } else {
@@ -319,7 +321,13 @@ void Run::finish_early(protocol::Failure failure) {
     std::string output = channel_->output->tail();
     failure.frames = take_stack_dump(output);
   }
-  if (failure.kind != FailureKind::kCancelled && request_.spec.has_value()) {
+  if (failure.kind != FailureKind::kCancelled && is_experiment()) {
+    ExperimentFindings findings = inbox_.take_findings();
+    if (!findings.times.empty() || !findings.tried.empty() || findings.fatal_operation.has_value()) {
+      finish(std::move(findings));
+      return;
+    }
+  } else if (failure.kind != FailureKind::kCancelled && request_.spec.has_value()) {
     if (std::optional<Measured> measured = inbox_.take_measured_until(failure, request_.spec->project_root)) {
       finish(RunOutput{std::move(*measured), environment_.value_or(protocol::WorkerEnvironment{})});
       return;
@@ -328,7 +336,7 @@ void Run::finish_early(protocol::Failure failure) {
   finish(std::move(failure));
 }
 
-void Run::finish(std::variant<RunOutput, Warm, protocol::Failure> outcome) {
+void Run::finish(Outcome outcome) {
   signal(SIGKILL);  // what it left behind
   std::string output = channel_ == nullptr ? "" : channel_->output->tail();
   take_stack_dump(output);  // nothing that the user's code wrote

@@ -31,9 +31,13 @@ struct RunOutput : Measured {
   protocol::WorkerEnvironment environment;
 };
 
+/// How a run ended. ExperimentFindings: of a run whose spec is an experiment; where it ended too early, what was found
+/// until then.
+using Outcome = std::variant<RunOutput, Warm, protocol::Failure, ExperimentFindings>;
+
 /// The end of a run, and what user code wrote while it ran: the last 64 KiB.
 struct Finished {
-  std::variant<RunOutput, Warm, protocol::Failure> outcome;
+  Outcome outcome;
   std::string output;
   /// What the interpreter reported of itself, also before a failure. Without torch, only its Python is known.
   std::optional<protocol::WorkerEnvironment> environment;
@@ -153,7 +157,8 @@ class Run {
   void answer_choice(const std::vector<int>& sizes);
   void finish_when_over();
   void finish_early(protocol::Failure failure);
-  void finish(std::variant<RunOutput, Warm, protocol::Failure> outcome);
+  bool is_experiment() const { return request_.spec.has_value() && request_.spec->experiment.has_value(); }
+  void finish(Outcome outcome);
 
   boost::asio::io_context& loop_;
   int id_;

@@ -136,6 +136,28 @@ std::optional<protocol::Failure> RunInbox::take_message(protocol::WorkerMessage 
     runner_failure_ = std::move(*reported);
   } else if (auto* result = std::get_if<protocol::RunResult>(&message)) {
     result_ = std::move(*result);
+  } else {
+    return take_finding(std::move(message));
+  }
+  return std::nullopt;
+}
+
+std::optional<protocol::Failure> RunInbox::take_finding(protocol::WorkerMessage message) {
+  const std::size_t count = findings_.captured.size() + findings_.times.size() + findings_.tried.size();
+  if (count > protocol::kMaxKeys + 2 * protocol::kMaxChanges) {
+    return failure(protocol::FailureKind::kWorkerProtocol, "The worker sent more findings than were asked for.");
+  }
+  if (auto* captured = std::get_if<protocol::Captured>(&message)) {
+    findings_.captured.push_back(std::move(*captured));
+  } else if (const auto* begins = std::get_if<protocol::OperationBegins>(&message)) {
+    findings_.fatal_operation = begins->operation;
+  } else if (auto* timed = std::get_if<protocol::OperationTimed>(&message)) {
+    findings_.times.push_back(std::move(*timed));
+  } else if (auto* tried = std::get_if<protocol::Tried>(&message)) {
+    findings_.tried.push_back(std::move(*tried));
+  } else if (const auto* ended = std::get_if<protocol::ExperimentEnded>(&message)) {
+    findings_.threads = ended->threads;
+    findings_.fatal_operation.reset();
   }
   return std::nullopt;
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "protocol/worker_frame.h"
@@ -33,6 +34,16 @@ struct Measured {
   std::vector<protocol::Failure> skipped;  ///< each with its batch size
 };
 
+/// What an experiment found, in the order in which it came.
+struct ExperimentFindings {
+  std::vector<protocol::Captured> captured;
+  std::vector<protocol::OperationTimed> times;
+  std::vector<protocol::Tried> tried;
+  int threads = 0;  ///< inside operations; 0: the experiment did not come to its end
+  /// The operation that had begun when the process ended without coming to its end.
+  std::optional<int> fatal_operation;
+};
+
 /// Bare iterations of a run, all batch sizes together, that are kept. What comes then is left out.
 inline constexpr std::size_t kMaxTimes = std::size_t{1} << 22U;
 /// Batch sizes of a run.
@@ -56,7 +67,9 @@ class RunInbox {
   /// What the runner itself has reported of its failure; it ends by itself.
   const std::optional<protocol::Failure>& runner_failure() const { return runner_failure_; }
   /// Whether the runner has said that it measured everything. Whether that is so, only take_measured() knows.
-  bool has_final_result() const { return result_.has_value() && result_->is_final; }
+  bool has_final_result() const { return (result_.has_value() && result_->is_final) || findings_.threads > 0; }
+  /// What an experiment has found until now. Leaves the inbox without it.
+  ExperimentFindings take_findings() { return std::exchange(findings_, {}); }
   /// What was measured until now; nothing when the user's batch size is not recorded yet. A batch size without bare
   /// times has those of its last warm-up iterations; one that had a single iteration is left out, which is not like the
   /// ones that follow. Leaves the inbox empty.
@@ -68,6 +81,7 @@ class RunInbox {
  private:
   std::optional<protocol::Failure> take(const protocol::Frame& frame);
   std::optional<protocol::Failure> take_message(protocol::WorkerMessage message);
+  std::optional<protocol::Failure> take_finding(protocol::WorkerMessage message);
   std::optional<protocol::Failure> announce(protocol::RecordingAnnounced announced);
   std::optional<protocol::Failure> add_unrecorded(protocol::Warmed warmed);
   std::optional<protocol::Failure> add_bytes(const std::string& bytes);
@@ -84,6 +98,7 @@ class RunInbox {
   std::optional<protocol::RunResult> result_;
   std::vector<MeasuredBatch> batches_;
   std::vector<protocol::Failure> skipped_;
+  ExperimentFindings findings_;
   std::size_t times_ = 0;
   std::optional<MeasuredBatch> incoming_;  ///< its recording's bytes are on their way
   std::string incoming_bytes_;

@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ridgeline_runner import cpu_for_cuda, devices, overlay
+from ridgeline_runner import cpu_for_cuda, devices, experiment, overlay
 from ridgeline_runner.batch_sizes import Budget
 from ridgeline_runner.channel import Channel, ChannelClosed
 from ridgeline_runner.deadline import Deadline
@@ -38,7 +38,10 @@ def run(spec: dict[str, Any], channel: Channel) -> int:
     reporter = Reporter(channel)
     try:
         try:
-            _profile(spec, reporter)
+            if "experiment" in spec:
+                experiment.run(spec, reporter, _observe(spec))
+            else:
+                _profile(spec, reporter)
         except ChannelClosed:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever user code raises is an answer, SystemExit included

@@ -1,0 +1,423 @@
+"""Changes of a training step that are made around the user's code: no file is touched.
+
+A change is requested as `NAME` or `NAME:ARGUMENT`. It works on a step that is being built anew: on the models before
+the iteration provider sees them, on the optimizers that it constructs, on the inputs, and on the function that runs one
+iteration. What does not apply raises NotApplicable with the reason. server/whatif/change_table.cpp describes the same
+changes for the user, in the same order.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ridgeline_runner.entry import EntryPoint, tensors_in
+
+Function = Callable[..., Any]
+
+
+class NotApplicable(Exception):
+    """Why a change cannot be made to this step."""
+
+
+@dataclass
+class Parts:
+    """A step while it is built. A change overwrites what it changes."""
+
+    entry: EntryPoint
+    positional: tuple[Any, ...]
+    keywords: dict[str, Any]
+    batch_size: int
+    calls: int = 1  # of the function that the providers return, in one step
+    optimizers: list[Any] = field(default_factory=list)
+    inputs: tuple[Any, ...] = ()
+    function: Function = lambda *_: None
+    around: list[Callable[[], contextlib.AbstractContextManager[Any]]] = field(default_factory=list)  # of the process
+
+    @property
+    def samples(self) -> int:
+        """Of one step."""
+        return self.batch_size * self.calls
+
+    @property
+    def models(self) -> list[Any]:
+        return [*self.positional, *self.keywords.values()]
+
+    def module(self, name: str) -> Any:
+        """The instance of that name, as reports have it: `ResNet.layer1.0`, or without the model's class."""
+        for model in self.models:
+            for path, module in model.named_modules():
+                if path and name in (path, f"{type(model).__name__}.{path}"):
+                    return module
+        raise NotApplicable(f"there is no module called {name}")
+
+
+class Change:
+    """Does nothing: what each change overrides is what it changes. One per built step."""
+
+    def __init__(self, argument: str) -> None:
+        self.argument = argument
+
+    def on_models(self, parts: Parts) -> None:
+        """Before the iteration provider is called."""
+
+    def on_optimizers(self, parts: Parts) -> None:
+        """After it was."""
+
+    def on_step(self, parts: Parts) -> None:
+        """Once inputs and function are there."""
+
+
+def build(entry: EntryPoint, requests: list[str], batch_size: int) -> Parts:
+    """A new step with the changes made in order. Raises NotApplicable, and whatever the providers raise."""
+    changes = [_named(request) for request in requests]
+    positional, keywords = entry.models()
+    parts = Parts(entry, positional, keywords, batch_size)
+    for change in changes:
+        change.on_models(parts)
+    with _constructed_optimizers(parts.optimizers):
+        parts.function = entry.iteration(parts.positional, parts.keywords)
+    for change in changes:
+        change.on_optimizers(parts)
+    parts.inputs = entry.inputs(parts.batch_size)
+    for change in changes:
+        change.on_step(parts)
+    return parts
+
+
+def _named(request: str) -> Change:
+    name, _, argument = request.partition(":")
+    kind = CHANGES.get(name)
+    if kind is None:
+        raise NotApplicable(f"no change that can be tried is called {name}")
+    return kind(argument)
+
+
+@contextlib.contextmanager
+def _constructed_optimizers(found: list[Any]) -> Iterator[None]:
+    import torch
+
+    original = torch.optim.Optimizer.__init__
+
+    @functools.wraps(original)
+    def observed(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        found.append(self)
+
+    torch.optim.Optimizer.__init__ = observed
+    try:
+        yield
+    finally:
+        torch.optim.Optimizer.__init__ = original
+
+
+class _Autocast(Change):
+    """The step under torch.autocast, but for backward and the optimizer, as PyTorch advises."""
+
+    dtype = ""
+
+    def on_step(self, parts: Parts) -> None:
+        import torch
+
+        parameters = [p for model in parts.models for p in model.parameters()]
+        if not any(p.dtype == torch.float32 for p in parameters):
+            raise NotApplicable("no parameter is float32")
+        device = parameters[0].device.type
+        dtype = getattr(torch, self.dtype)
+        function = parts.function
+
+        def step(*inputs: Any) -> Any:
+            with _outside_of_autocast(device), torch.autocast(device, dtype=dtype):
+                return function(*inputs)
+
+        parts.function = step
+
+
+class Bf16(_Autocast):
+    dtype = "bfloat16"
+
+
+class Fp16(_Autocast):
+    dtype = "float16"
+
+
+@contextlib.contextmanager
+def _outside_of_autocast(device: str) -> Iterator[None]:
+    """Backward and steps of optimizers run without autocast meanwhile."""
+    import torch
+
+    backward, gradient = torch.autograd.backward, torch.autograd.grad
+
+    def plain(function: Function) -> Function:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with torch.autocast(device, enabled=False):
+                return function(*args, **kwargs)
+
+        return call
+
+    entered: list[Any] = []
+
+    def enter(*_: Any) -> None:
+        entered.append(torch.autocast(device, enabled=False))
+        entered[-1].__enter__()
+
+    def leave(*_: Any) -> None:
+        entered.pop().__exit__(None, None, None)
+
+    from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+    torch.autograd.backward, torch.autograd.grad = plain(backward), plain(gradient)
+    hooks = [register_optimizer_step_pre_hook(enter), register_optimizer_step_post_hook(leave)]
+    try:
+        yield
+    finally:
+        torch.autograd.backward, torch.autograd.grad = backward, gradient
+        for hook in hooks:
+            hook.remove()
+
+
+class _Optimizer(Change):
+    """All parameter groups get one of the implementations that an optimizer's constructor can choose."""
+
+    implementation = ""
+    others: tuple[str, ...] = ()
+
+    def on_optimizers(self, parts: Parts) -> None:
+        changed = False
+        for optimizer in parts.optimizers:
+            groups = [g for g in optimizer.param_groups if self.implementation in g]
+            for group in groups:
+                if group.get("differentiable"):
+                    raise NotApplicable(f"{type(optimizer).__name__} is differentiable")
+                changed |= group[self.implementation] is not True and not self._is_default(group)
+                group[self.implementation] = True
+                for other in self.others:
+                    if other in group:
+                        group[other] = False if other == "fused" else None
+        if not parts.optimizers:
+            raise NotApplicable("the iteration provider constructs no optimizer")
+        if not changed:
+            kinds = ", ".join(sorted({type(o).__name__ for o in parts.optimizers}))
+            raise NotApplicable(f"{kinds} has no other implementation that is {self.implementation}, or uses it already")
+
+    def _is_default(self, group: dict[str, Any]) -> bool:
+        """Whether torch chooses this implementation by itself."""
+        devices = {p.device.type for p in group["params"]}
+        chosen = group.get("foreach") is None and not group.get("fused")
+        return self.implementation == "foreach" and chosen and devices == {"cuda"}
+
+
+class ForeachOptimizer(_Optimizer):
+    implementation = "foreach"
+    others = ("fused",)
+
+
+class FusedOptimizer(_Optimizer):
+    implementation = "fused"
+    others = ("foreach",)
+
+
+class ChannelsLast(Change):
+    """Weights and inputs of convolutions in the memory format in which channels are adjacent."""
+
+    def on_models(self, parts: Parts) -> None:
+        import torch
+
+        kinds = (torch.nn.Conv2d, torch.nn.ConvTranspose2d)
+        if not any(isinstance(module, kinds) for model in parts.models for module in model.modules()):
+            raise NotApplicable("there is no 2-D convolution")
+        for model in parts.models:
+            model.to(memory_format=torch.channels_last)
+
+    def on_step(self, parts: Parts) -> None:
+        import torch
+
+        if not any(t.dim() == 4 for t in tensors_in(parts.inputs)):
+            raise NotApplicable("no input has four dimensions")
+        parts.inputs = tuple(
+            value.to(memory_format=torch.channels_last)
+            if isinstance(value, torch.Tensor) and value.dim() == 4
+            else value
+            for value in parts.inputs
+        )
+
+
+class Compile(Change):
+    """torch.compile over each model's forward."""
+
+    def on_models(self, parts: Parts) -> None:
+        import torch
+
+        for model in parts.models:
+            model.forward = torch.compile(model.forward)
+
+
+class Checkpoint(Change):
+    """Activation checkpointing of a module, or of all modules of the class that repeats and holds most parameters."""
+
+    def on_models(self, parts: Parts) -> None:
+        from torch.utils.checkpoint import checkpoint
+
+        modules = [parts.module(self.argument)] if self.argument else _repeated(parts.models)
+        if not modules:
+            raise NotApplicable("no kind of module is repeated; name one, as checkpoint:MODULE")
+        for module in modules:
+            module.forward = _checkpointed(module.forward, checkpoint)
+
+
+def _checkpointed(forward: Function, checkpoint: Function) -> Function:
+    import torch
+
+    @functools.wraps(forward)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return checkpoint(forward, *args, use_reentrant=False, **kwargs) if torch.is_grad_enabled() else forward(*args, **kwargs)
+
+    return run
+
+
+def _repeated(models: list[Any]) -> list[Any]:
+    """The instances of the class with submodules that occurs at least twice, none inside another, and holds most
+    parameters."""
+    best: list[Any] = []
+    held = 0
+    kinds: dict[type, list[Any]] = {}
+    for model in models:
+        for path, module in model.named_modules():
+            if path and next(module.children(), None) is not None and not type(module).__module__.startswith("torch.nn"):
+                kinds.setdefault(type(module), []).append(module)
+    for modules in kinds.values():
+        inside = {id(m) for module in modules for m in module.modules() if m is not module}
+        outer = [module for module in modules if id(module) not in inside]
+        size = sum(p.numel() for module in outer for p in module.parameters())
+        if len(outer) > 1 and size > held:
+            best, held = outer, size
+    return best
+
+
+class Accumulate(Change):
+    """The same samples in K parts of a K-th of the batch: the optimizer steps once, after the last part."""
+
+    def on_optimizers(self, parts: Parts) -> None:
+        self._count = _whole_number(self.argument, "accumulate", least=2)
+        if parts.batch_size % self._count:
+            raise NotApplicable(f"batch size {parts.batch_size} has no {self._count} equal parts")
+        parts.batch_size //= self._count
+        parts.calls *= self._count
+
+    def on_step(self, parts: Parts) -> None:
+        function, count = parts.function, self._count
+
+        def step(*inputs: Any) -> Any:
+            result = None
+            for number in range(count):
+                with _gradients_kept(first=number == 0, last=number == count - 1):
+                    result = function(*inputs)
+            return result
+
+        parts.function = step
+
+
+@contextlib.contextmanager
+def _gradients_kept(*, first: bool, last: bool) -> Iterator[None]:
+    """Optimizers step only in the last part, and gradients are set to zero only in the first."""
+    import torch
+
+    kinds: list[Any] = [torch.optim.Optimizer, torch.nn.Module]
+    replaced: list[tuple[Any, str, Any]] = []
+
+    def skip(kind: Any, name: str) -> None:
+        replaced.append((kind, name, kind.__dict__[name]))
+        setattr(kind, name, lambda *_, **__: None)
+
+    if not first:
+        for kind in kinds:
+            skip(kind, "zero_grad")
+    if not last:
+        waiting = [torch.optim.Optimizer]
+        while waiting:
+            kind = waiting.pop()
+            waiting.extend(kind.__subclasses__())
+            if "step" in kind.__dict__:
+                skip(kind, "step")
+    try:
+        yield
+    finally:
+        for kind, name, original in replaced:
+            setattr(kind, name, original)
+
+
+class Freeze(Change):
+    """No gradients for a module's parameters."""
+
+    def on_models(self, parts: Parts) -> None:
+        if not self.argument:
+            raise NotApplicable("say which module to freeze: freeze:MODULE")
+        parameters = [p for p in parts.module(self.argument).parameters() if p.requires_grad]
+        if not parameters:
+            raise NotApplicable(f"{self.argument} has no parameters that are trained")
+        for parameter in parameters:
+            parameter.requires_grad_(False)
+
+
+class Without(Change):
+    """A module taken out: it returns its first input."""
+
+    def on_models(self, parts: Parts) -> None:
+        if not self.argument:
+            raise NotApplicable("say which module to take out: without:MODULE")
+        parts.module(self.argument).forward = lambda first, *_, **__: first
+
+
+class Threads(Change):
+    """Another number of threads inside operations."""
+
+    def on_step(self, parts: Parts) -> None:
+        import torch
+
+        count = _whole_number(self.argument, "threads", least=1)
+        usual = torch.get_num_threads()
+        if count == usual:
+            raise NotApplicable(f"it runs with {count} threads already")
+
+        @contextlib.contextmanager
+        def around() -> Iterator[None]:
+            torch.set_num_threads(count)
+            try:
+                yield
+            finally:
+                torch.set_num_threads(usual)
+
+        parts.around.append(around)
+
+
+class BatchSize(Change):
+    """Another batch size."""
+
+    def on_models(self, parts: Parts) -> None:
+        parts.batch_size = _whole_number(self.argument, "batch-size", least=1)
+
+
+def _whole_number(argument: str, name: str, *, least: int) -> int:
+    if not argument.isdecimal() or not least <= int(argument) <= 1 << 24:
+        raise NotApplicable(f"write {name}:N, with a whole number of at least {least}")
+    return int(argument)
+
+
+CHANGES: dict[str, type[Change]] = {
+    "bf16-autocast": Bf16,
+    "fp16-autocast": Fp16,
+    "foreach-optimizer": ForeachOptimizer,
+    "fused-optimizer": FusedOptimizer,
+    "channels-last": ChannelsLast,
+    "compile": Compile,
+    "checkpoint": Checkpoint,
+    "accumulate": Accumulate,
+    "freeze": Freeze,
+    "without": Without,
+    "threads": Threads,
+    "batch-size": BatchSize,
+}

@@ -1,0 +1,195 @@
+"""Which operations a step consists of, in order, found without computing them.
+
+Every operation that reaches the dispatcher below autograd is noted with what its time depends on. Its result has the
+right shape, type and strides, and no data: only operations on small tensors, views and those whose result's shape needs
+data are really run. So the list of a step costs milliseconds, whatever the step costs, and the allocator sees the
+memory that the step would need.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ridgeline_runner.operation_key import NotDescribed, key_of
+
+MAX_OPERATIONS = 200_000
+FORWARD, BACKWARD, OPTIMIZER = range(3)
+_SMALL = 4096  # elements: such operations are run: counters, masks, losses, checks
+
+
+class TooManyOperations(Exception):
+    """The step has more operations than are noted."""
+
+
+class OperationLog:
+    """The operations of one step: keys, each once, and the sequence of (key, phase, module) as indices; -1 for an
+    operation that cannot be described, of which `names` has the name."""
+
+    def __init__(self) -> None:
+        self.keys: dict[str, int] = {}
+        self.names: dict[str, int] = {}
+        self.modules: dict[str, int] = {"": 0}
+        self.sequence: list[tuple[int, int, int, int]] = []
+        self.phase = FORWARD
+        self.module = 0
+
+    def note(self, operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        import torch
+
+        if len(self.sequence) >= MAX_OPERATIONS:
+            raise TooManyOperations
+        try:
+            key = self.keys.setdefault(key_of(operator, args, kwargs), len(self.keys))
+        except NotDescribed:
+            key = -1
+        name = self.names.setdefault(operator._schema.name, len(self.names))
+        phase = BACKWARD if torch._C._current_graph_task_id() != -1 else self.phase
+        self.sequence.append((key, name, phase, self.module if phase == FORWARD else 0))
+
+    def message(self) -> dict[str, Any]:
+        return {
+            "keys": list(self.keys),
+            "names": list(self.names),
+            "modules": list(self.modules),
+            "sequence": [number for entry in self.sequence for number in entry],
+        }
+
+
+def log_step(step: Callable[[], Any], module_names: dict[int, str]) -> OperationLog:
+    """The operations of `step()`, which runs twice: the first time creates the optimizer's state. Raises what the step
+    raises. `module_names`: the dotted name by id of the instance."""
+    log = OperationLog()
+    with _mode(lambda *_: None):
+        step()
+    with _mode(log.note), _phases(log), _modules(log, module_names):
+        step()
+    return log
+
+
+def run_uncomputed(step: Callable[[], Any]) -> None:
+    """Runs the step without computing anything that is large."""
+    with _mode(lambda *_: None):
+        step()
+
+
+def _mode(note: Callable[[Any, tuple[Any, ...], dict[str, Any]], None]) -> Any:
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Uncomputed(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            del types
+            kwargs = kwargs or {}
+            if func.namespace != "profiler":
+                note(func, args, kwargs)
+            return _uncomputed(func, args, kwargs)
+
+    return Uncomputed()
+
+
+def _uncomputed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of an operation, computed only where it is cheap or its shape depends on data."""
+    import torch
+
+    tensors = [value for value in _leaves([*args, *kwargs.values()]) if isinstance(value, torch.Tensor)]
+    elements = sum(tensor.numel() for tensor in tensors)
+    if not tensors or elements <= _SMALL or func.is_view or any(tensor.is_sparse for tensor in tensors):
+        return func(*args, **kwargs)
+    written = _written(func, args, kwargs)
+    if written is not None:
+        return written[0] if len(written) == 1 else tuple(written) or None
+    try:
+        on_meta = func(*_to_meta(args), **_to_meta(kwargs))
+    except Exception:  # noqa: BLE001 - no kernel for shapes alone, or the shape depends on data
+        return func(*args, **kwargs)
+    device = tensors[0].device
+    return _from_meta(on_meta, device)
+
+
+def _written(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
+    """The arguments that an operation writes to and returns; None for one that returns something new."""
+    schema = func._schema
+    if not schema.is_mutable or any(r.alias_info is None or not r.alias_info.is_write for r in schema.returns):
+        return None
+    by_name = dict(zip((argument.name for argument in schema.arguments), args)) | kwargs
+    written = [by_name.get(a.name) for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write]
+    return written[: len(schema.returns)]
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _leaves(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+def _to_meta(value: Any) -> Any:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+    if isinstance(value, torch.device):
+        return torch.device("meta")
+    if isinstance(value, dict):
+        return {key: _to_meta(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_to_meta(item) for item in value)
+    return value
+
+
+def _from_meta(value: Any, device: Any) -> Any:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=device)
+        return made.zero_() if made.numel() <= _SMALL else made
+    if isinstance(value, (list, tuple)):
+        return type(value)(_from_meta(item, device) for item in value)
+    return value
+
+
+@contextlib.contextmanager
+def _phases(log: OperationLog) -> Iterator[None]:
+    from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+    def enter(*_: Any) -> None:
+        log.phase = OPTIMIZER
+
+    def leave(*_: Any) -> None:
+        log.phase = FORWARD
+
+    hooks = [register_optimizer_step_pre_hook(enter), register_optimizer_step_post_hook(leave)]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@contextlib.contextmanager
+def _modules(log: OperationLog, names: dict[int, str]) -> Iterator[None]:
+    from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+
+    outside: list[int] = []
+
+    def enter(module: Any, *_: Any) -> None:
+        outside.append(log.module)
+        name = names.get(id(module))
+        if name is not None:
+            log.module = log.modules.setdefault(name, len(log.modules))
+
+    def leave(*_: Any) -> None:
+        if outside:
+            log.module = outside.pop()
+
+    hooks = [register_module_forward_pre_hook(enter), register_module_forward_hook(leave, always_call=True)]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()

@@ -1,0 +1,138 @@
+"""The time of operations alone: each made from its key and run again and again, in turns with the others.
+
+One sample is (T_M - T_N) / (M - N), the times of two loops of M and N calls (Tianshu, section 4.1): what a loop costs
+once does not count. On the host N is 0, since an empty loop is as good as free there; on a device, where the last calls
+are still under way when the loop ends, it is not. Nothing of the user's runs here.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable
+from time import perf_counter, perf_counter_ns
+from typing import Any
+
+from ridgeline_runner import timing
+from ridgeline_runner.failure import summary
+from ridgeline_runner.operation_key import Call, bytes_of
+
+_SAMPLES = 7
+_LEAST_SAMPLES = 3
+_SAMPLE_NS = 1_000_000  # a loop of fast operations is this long
+_MOST_CALLS = 200
+_MOST_OF_MEMORY = 0.25  # that the data of one operation may take
+_TOGETHER_BYTES = 1 << 30  # of the operations that are timed in turns
+_TOGETHER = 32
+
+# Their arguments hold memory that only the forward operation can fill: other data there may crash the process.
+_OPAQUE = ("rnn", "_thnn_", "_cudnn_", "workspace", "flash_attention_backward", "efficient_attention_backward")
+
+
+def measure(
+    keys: list[str],
+    memory_bytes: int,
+    seconds: float,
+    *,
+    begin: Callable[[int], None],
+    send: Callable[[int, dict[str, Any]], None],
+) -> None:
+    """Times each operation of `keys` and sends it by its index: `{"samplesNs": [...]}` or `{"reason": ...}`.
+
+    `begin` is called before an operation runs for the first time: should it end the process, that one did.
+    `seconds` bounds the whole: when they are over, the rest is sent with a reason.
+    """
+    import torch
+
+    torch.set_flush_denormal(True)
+    deadline = perf_counter() + seconds
+    with torch.no_grad():
+        for group in _groups(keys, memory_bytes, send):
+            if perf_counter() > deadline:
+                for index in group:
+                    send(index, {"reason": "there was no time left"})
+                continue
+            _measure_together({index: keys[index] for index in group}, deadline, begin, send)
+            gc.collect()
+
+
+def _groups(
+    keys: list[str], memory_bytes: int, send: Callable[[int, dict[str, Any]], None]
+) -> Iterable[list[int]]:
+    """Operations that are timed in turns: their data is alive at the same time."""
+    most = memory_bytes * _MOST_OF_MEMORY if memory_bytes else float("inf")
+    group: list[int] = []
+    together = 0
+    for index, key in enumerate(keys):
+        name = key[2 : key.find('"', 2)]
+        if any(part in name for part in _OPAQUE):
+            send(index, {"reason": "it works on memory of its own that its forward operation fills"})
+            continue
+        size = bytes_of(key)
+        if 2 * size > most:
+            send(index, {"reason": "its data takes too much memory"})
+            continue
+        if group and (len(group) >= _TOGETHER or together + size > min(most, _TOGETHER_BYTES)):
+            yield group
+            group, together = [], 0
+        group.append(index)
+        together += size
+    if group:
+        yield group
+
+
+class _Timed:
+    """One operation, ready to run, and its samples."""
+
+    def __init__(self, key: str) -> None:
+        import torch
+
+        self.call = Call(key)
+        self._synchronise = torch.cuda.synchronize if self.call.device == "cuda" else lambda: None
+        self.call.run()
+        once = min(self._loop(1), self._loop(1))
+        self.more = max(1 if self.call.device == "cpu" else 4, min(_MOST_CALLS, round(_SAMPLE_NS / max(1, once))))
+        self.samples: list[float] = []
+
+    def sample(self) -> None:
+        few = self.more // 4 if self.call.device != "cpu" else 0
+        less = self._loop(few) if few else 0
+        self.samples.append(max(1.0, (self._loop(self.more) - less) / (self.more - few)))
+
+    def _loop(self, count: int) -> int:
+        run, synchronise = self.call.run, self._synchronise
+        start = perf_counter_ns()
+        for _ in range(count):
+            run()
+        synchronise()
+        return perf_counter_ns() - start
+
+
+def _measure_together(
+    keys: dict[int, str],
+    deadline: float,
+    begin: Callable[[int], None],
+    send: Callable[[int, dict[str, Any]], None],
+) -> None:
+    timed: dict[int, _Timed] = {}
+    for index, key in keys.items():
+        begin(index)
+        try:
+            timed[index] = _Timed(key)
+        except Exception as error:  # noqa: BLE001 - whatever torch does with data of ours
+            send(index, {"reason": summary(error).splitlines()[0][:200]})
+    for number in range(_SAMPLES):
+        for index in [i for i, t in timed.items() if number < _LEAST_SAMPLES or not _is_known(t)]:
+            try:
+                timed[index].sample()
+            except Exception as error:  # noqa: BLE001
+                del timed[index]
+                send(index, {"reason": summary(error).splitlines()[0][:200]})
+        if number + 1 >= _LEAST_SAMPLES and perf_counter() > deadline:
+            break
+    for index, one in timed.items():
+        send(index, {"samplesNs": one.samples})
+
+
+def _is_known(one: _Timed) -> bool:
+    middle = timing.median(one.samples)
+    return max(one.samples) - min(one.samples) < 0.04 * middle

@@ -1,0 +1,124 @@
+#include "protocol/experiment.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "protocol/json_fields.h"
+#include "protocol/json_rpc.h"
+
+namespace ridgeline::protocol {
+
+namespace {
+
+constexpr std::array<const char*, 3> kKindNames = {"capture", "measure", "try"};
+
+void require(bool valid, const char* what) {
+  if (!valid) {
+    throw std::invalid_argument(what);
+  }
+}
+
+std::string reason_of(const Json& message) { return message.value("reason", std::string()).substr(0, kMaxReasonBytes); }
+
+std::vector<std::string> strings_at(const Json& value, const char* name) {
+  auto strings = value.at(name).get<std::vector<std::string>>();
+  require(strings.size() <= kMaxKeys &&
+              std::ranges::all_of(strings, [](const std::string& text) { return text.size() <= kMaxKeyBytes; }),
+          "a captured step has too many names");
+  return strings;
+}
+
+std::vector<double> durations_at(const Json& value, const char* name, std::size_t most) {
+  auto times = value.at(name).get<std::vector<double>>();
+  require(!times.empty() && times.size() <= most &&
+              std::ranges::all_of(times, [](double ns) { return std::isfinite(ns) && ns > 0; }),
+          "not durations");
+  return times;
+}
+
+int index_in(const Json& value, std::size_t size, int least = 0) {
+  const int index = value_as<int>(value);
+  require(index >= least && index < static_cast<int>(size), "an index is out of range");
+  return index;
+}
+
+int index_of(const Json& message, const char* name, std::size_t size) {
+  const int index = member<int>(message, name);
+  require(index >= 0 && index < static_cast<int>(size), "an index is out of range");
+  return index;
+}
+
+CapturedStep step_from(const Json& value) {
+  CapturedStep step{strings_at(value, "keys"), strings_at(value, "names"), strings_at(value, "modules"), {}};
+  const auto& sequence = value.at("sequence").get_ref<const Json::array_t&>();
+  require(sequence.size() % 4 == 0 && sequence.size() / 4 <= kMaxCapturedOperations, "not a sequence of operations");
+  step.operations.reserve(sequence.size() / 4);
+  for (std::size_t i = 0; i < sequence.size(); i += 4) {
+    step.operations.push_back(
+        {index_in(sequence[i], step.keys.size(), -1), index_in(sequence[i + 1], step.names.size()),
+         index_in(sequence[i + 3], step.modules.size()), static_cast<StepPart>(index_in(sequence[i + 2], 3))});
+  }
+  return step;
+}
+
+}  // namespace
+
+Json experiment_json(const Experiment& experiment) {
+  return {{"kind", kKindNames.at(static_cast<std::size_t>(experiment.kind))},
+          {"changes", experiment.changes},
+          {"operations", experiment.operations},
+          {"seconds", experiment.seconds}};
+}
+
+Captured captured_from(const Json& message) {
+  Captured captured;
+  captured.change = index_of(message, "change", kMaxChanges + 1);
+  captured.reason = reason_of(message);
+  if (message.contains("operations") && !message.at("operations").is_null()) {
+    captured.step = step_from(message.at("operations"));
+    captured.peak_bytes = member<std::uint64_t>(message, "peakBytes");
+    captured.batch_size = member<int>(message, "batchSize");
+    require(captured.batch_size > 0, "batchSize: not positive");
+  }
+  return captured;
+}
+
+OperationBegins operation_begins_from(const Json& message) { return {index_of(message, "operation", kMaxKeys)}; }
+
+OperationTimed operation_timed_from(const Json& message) {
+  OperationTimed timed{index_of(message, "operation", kMaxKeys), {}, reason_of(message)};
+  if (message.contains("samplesNs")) {
+    timed.samples_ns = durations_at(message, "samplesNs", kMaxOperationSamples);
+  }
+  require(timed.samples_ns.empty() != timed.reason.empty(), "an operation has neither a time nor a reason, or both");
+  return timed;
+}
+
+Tried tried_from(const Json& message) {
+  Tried tried;
+  tried.change = index_of(message, "change", kMaxChanges);
+  tried.reason = reason_of(message);
+  if (!tried.reason.empty()) {
+    return tried;
+  }
+  tried.unchanged_ns = durations_at(message, "unchangedNs", kMaxTryRounds);
+  tried.changed_ns = durations_at(message, "changedNs", kMaxTryRounds);
+  require(tried.unchanged_ns.size() == tried.changed_ns.size(), "the rounds are not pairs");
+  tried.unchanged_peak_bytes = member<std::uint64_t>(message, "unchangedPeakBytes");
+  tried.changed_peak_bytes = member<std::uint64_t>(message, "changedPeakBytes");
+  tried.unchanged_batch_size = member<int>(message, "unchangedBatchSize");
+  tried.changed_batch_size = member<int>(message, "changedBatchSize");
+  require(tried.unchanged_batch_size > 0 && tried.changed_batch_size > 0, "a batch size is not positive");
+  if (const auto drift = optional_member<double>(message, "lossDrift")) {
+    tried.loss_drift = *drift < 0 ? std::numeric_limits<double>::infinity() : *drift;
+  }
+  return tried;
+}
+
+ExperimentEnded experiment_ended_from(const Json& message) { return {member<int>(message, "threads")}; }
+
+}  // namespace ridgeline::protocol

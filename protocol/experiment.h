@@ -1,0 +1,102 @@
+// What a what-if answer asks of the interpreter, and what comes back: operations of changed steps, times of operations
+// alone, and changed steps timed in turns with the unchanged one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ridgeline::protocol {
+
+/// Changes that are made together, in order; each `NAME` or `NAME:ARGUMENT`. Empty: the unchanged step.
+using ChangeRequest = std::vector<std::string>;
+
+struct Experiment {
+  enum class Kind : std::uint8_t {
+    kCapture,  ///< the operations of the unchanged step (always) and of each changed one; computes nothing large
+    kMeasure,  ///< the time of each of `operations`; runs nothing of the user's
+    kTry,      ///< times each changed step in turns with the unchanged one
+  };
+  Kind kind = Kind::kCapture;
+  std::vector<ChangeRequest> changes{};
+  std::vector<std::string> operations{};  ///< keys, as profiler/runner/ridgeline_runner/operation_key.py has them
+  double seconds = 10;                    ///< of measuring altogether; of trying, for each change
+};
+
+/// The phase of an operation in a step.
+enum class StepPart : std::uint8_t { kForward, kBackward, kOptimizer };
+
+struct CapturedOperation {
+  int key = -1;    ///< of CapturedStep::keys; -1: its arguments cannot be described
+  int name = 0;    ///< of CapturedStep::names
+  int module = 0;  ///< of CapturedStep::modules; in backward and in optimizers 0
+  StepPart part = StepPart::kForward;
+};
+
+/// The operations of a step in order.
+struct CapturedStep {
+  std::vector<std::string> keys;     ///< each once
+  std::vector<std::string> names;    ///< "aten::mm"
+  std::vector<std::string> modules;  ///< dotted names of instances, without the model's class; 0 is empty
+  std::vector<CapturedOperation> operations;
+};
+
+struct Captured {
+  int change = 0;                    ///< 0: the unchanged step; else one more than the index in Experiment::changes
+  std::string reason;                ///< why the change does not apply; then there is nothing else
+  std::optional<CapturedStep> step;  ///< absent also where a change's operations cannot be known without running it
+  std::uint64_t peak_bytes = 0;      ///< of host memory, with weights and inputs
+  int batch_size = 0;                ///< samples of a step
+};
+
+/// An operation is about to run for the first time: should the process die, that one did it.
+struct OperationBegins {
+  int operation = 0;  ///< of Experiment::operations
+};
+
+struct OperationTimed {
+  int operation = 0;               ///< of Experiment::operations
+  std::vector<double> samples_ns;  ///< positive; empty: not measured
+  std::string reason;              ///< why it was not measured
+};
+
+/// One change, timed in turns with the unchanged step.
+struct Tried {
+  int change = 0;                    ///< of Experiment::changes
+  std::string reason;                ///< why it could not be tried; then there is nothing else
+  std::vector<double> unchanged_ns;  ///< a median by round; as many as changed_ns, those of one round together
+  std::vector<double> changed_ns;
+  std::uint64_t unchanged_peak_bytes = 0;
+  std::uint64_t changed_peak_bytes = 0;
+  int unchanged_batch_size = 0;  ///< samples of a step
+  int changed_batch_size = 0;
+  /// The largest relative difference between the losses of the first steps; infinity: a loss is not a number any more.
+  /// Absent: nothing to compare.
+  std::optional<double> loss_drift;
+};
+
+struct ExperimentEnded {
+  int threads = 0;  ///< inside operations
+};
+
+inline constexpr std::size_t kMaxChanges = 256;
+inline constexpr std::size_t kMaxKeys = 65536;
+inline constexpr std::size_t kMaxKeyBytes = std::size_t{1} << 18U;
+inline constexpr std::size_t kMaxCapturedOperations = 200'000;
+inline constexpr std::size_t kMaxTryRounds = 1024;
+inline constexpr std::size_t kMaxOperationSamples = 64;
+inline constexpr std::size_t kMaxReasonBytes = 1024;
+
+nlohmann::json experiment_json(const Experiment& experiment);
+
+// Of a message's JSON. They throw what parse_worker_message turns into an error.
+Captured captured_from(const nlohmann::json& message);
+OperationBegins operation_begins_from(const nlohmann::json& message);
+OperationTimed operation_timed_from(const nlohmann::json& message);
+Tried tried_from(const nlohmann::json& message);
+ExperimentEnded experiment_ended_from(const nlohmann::json& message);
+
+}  // namespace ridgeline::protocol

@@ -1,0 +1,62 @@
+// What changes of a step would bring: predicted, and tried where they were run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ridgeline::analysis {
+
+/// How many times as many samples a second: 1 means that nothing changes.
+struct SpeedUp {
+  double value = 1;
+  double low = 1;   ///< 95 %
+  double high = 1;  ///< likewise
+};
+
+/// From the graph of the step and the times of operations; the changed step was not run.
+struct PredictedChange {
+  SpeedUp speed_up;
+  double step_ms = 0;  ///< the changed step; for another batch size that of its own samples
+  /// The peak of the allocator; absent: not known.
+  std::optional<std::uint64_t> peak_bytes;
+  /// Share of the changed part's time that is of operations measured alone on this machine; the rest is assumed.
+  double measured_share = 1;
+};
+
+/// The changed step ran in turns with the unchanged one.
+struct TriedChange {
+  SpeedUp speed_up;
+  double unchanged_ms = 0;
+  double changed_ms = 0;
+  std::uint64_t unchanged_peak_bytes = 0;
+  std::uint64_t changed_peak_bytes = 0;
+  /// Largest relative difference of the losses of the first steps; infinity: a loss that is not a number any more.
+  std::optional<double> loss_drift;
+};
+
+struct ChangeAnswer {
+  std::vector<std::string> change;  ///< as it was asked for: `NAME` or `NAME:ARGUMENT`, made together in order
+  std::string title;                ///< what it is
+  std::string takes;                ///< what the user has to write for it; empty: no rule for that
+  std::string reason;               ///< why it does not apply, or cannot be predicted; mostly empty
+  std::optional<PredictedChange> predicted;
+  std::optional<TriedChange> tried;
+  std::string not_tried;  ///< why trying failed; mostly empty
+};
+
+struct WhatIf {
+  std::string entry_path;  ///< absolute
+  std::string project_root;
+  int batch_size = 0;
+  double step_ms = 0;  ///< measured
+  std::uint64_t peak_bytes = 0;
+  std::string device;
+  int operations = 0;           ///< distinct ones in the unchanged step and in the changed ones
+  int operations_measured = 0;  ///< of those, timed for this answer; the others were known
+  std::vector<ChangeAnswer> changes;  ///< those that apply first, most speed-up first
+  std::vector<std::string> warnings;
+};
+
+}  // namespace ridgeline::analysis

@@ -1,0 +1,96 @@
+#include "commands/operation_times.h"
+
+#include <chrono>
+#include <iostream>
+#include <optional>
+#include <utility>
+
+#include "commands/failure_text.h"
+#include "commands/profile_now.h"
+#include "commands/progress_line.h"
+#include "commands/worker_run.h"
+#include "profiling/kept_profiles.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+/// Operations that ended the process, one after the other: more are not looked for.
+constexpr int kMostAttempts = 4;
+
+/// The table, or nothing with a warning.
+std::optional<operations::OperationTable> open_table(const std::string& cache) {
+  auto table = operations::OperationTable::open(profiling::operation_table_path(cache));
+  if (!table) {
+    warn(table.error().message() + ". Operations are measured anew.");
+    return std::nullopt;
+  }
+  return std::move(*table);
+}
+
+void keep(std::optional<operations::OperationTable>& table, const operations::Conditions& conditions,
+          std::vector<operations::OperationTime> times) {
+  std::erase_if(times, [](const auto& time) { return !profiling::is_lasting(time); });
+  if (table.has_value() && !times.empty()) {
+    if (const auto added =
+            table->add(conditions, times, profiling::seconds_since_1970(std::chrono::system_clock::now()));
+        !added) {
+      warn(added.error().message());
+    }
+  }
+}
+
+}  // namespace
+
+base::Result<worker::ExperimentFindings, ExitCode> run_experiment(const profiling::ProfileRequest& request,
+                                                                  const profiling::Target& target,
+                                                                  protocol::Experiment experiment) {
+  const profiling::PlannedRun plan = profiling::plan_experiment(request, target, std::move(experiment));
+  ProgressLine line;
+  const auto show = [&](const protocol::Progress& step) { line.show(step, step); };
+  worker::Finished finished = run_worker({target.interpreter.path, target.cache}, plan.spec, plan.limits, show);
+  line.clear();
+  auto findings = profiling::findings_of(std::move(finished));
+  if (!findings) {
+    std::cerr << failure_text(findings.error(), target.project_root);
+    return exit_code_of(findings.error());
+  }
+  return std::move(*findings);
+}
+
+base::Result<Timed, ExitCode> times_of_operations(const profiling::ProfileRequest& request,
+                                                  const profiling::Target& target,
+                                                  const operations::Conditions& conditions,
+                                                  const std::vector<std::string>& keys, double seconds) {
+  auto table = open_table(target.cache);
+  Timed timed;
+  std::vector<std::string> unknown = keys;
+  if (table.has_value()) {
+    auto missing = profiling::unknown_operations(*table, conditions, keys, timed.known);
+    if (missing) {
+      unknown = std::move(*missing);
+    } else {
+      warn(missing.error().message());
+    }
+  }
+  for (int attempt = 0; attempt < kMostAttempts && !unknown.empty(); ++attempt) {
+    auto findings = run_experiment(
+        request, target, {.kind = protocol::Experiment::Kind::kMeasure, .operations = unknown, .seconds = seconds});
+    if (!findings) {
+      return findings.error();
+    }
+    std::vector<operations::OperationTime> times = profiling::times_of(unknown, *findings);
+    for (const operations::OperationTime& time : times) {
+      timed.measured += time.reason.empty() ? 1 : 0;
+      timed.known[time.key] = time;
+    }
+    keep(table, conditions, std::move(times));
+    if (findings->threads > 0) {
+      break;  // it came to its end
+    }
+    std::erase_if(unknown, [&](const std::string& key) { return timed.known.contains(key); });
+  }
+  return timed;
+}
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,32 @@
+// Operations of a step timed alone, and the table of their times: for the commands what-if and operations.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "commands/exit_codes.h"
+#include "profiling/what_if.h"
+#include "protocol/worker_messages.h"
+#include "worker/run_inbox.h"
+
+namespace ridgeline::commands {
+
+/// Runs an experiment, with its progress on the terminal. A failure is reported.
+base::Result<worker::ExperimentFindings, ExitCode> run_experiment(const profiling::ProfileRequest& request,
+                                                                  const profiling::Target& target,
+                                                                  protocol::Experiment experiment);
+
+struct Timed {
+  profiling::KnownTimes known;  ///< by key
+  int measured = 0;             ///< just now
+};
+
+/// The times of operations: from the table, and what it does not have is measured and added to it. Where the table
+/// cannot be used, that is a warning, and all are measured.
+base::Result<Timed, ExitCode> times_of_operations(const profiling::ProfileRequest& request,
+                                                  const profiling::Target& target,
+                                                  const operations::Conditions& conditions,
+                                                  const std::vector<std::string>& keys, double seconds);
+
+}  // namespace ridgeline::commands

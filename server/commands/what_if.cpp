@@ -1,0 +1,252 @@
+#include "commands/what_if.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "commands/operation_times.h"
+#include "commands/options.h"
+#include "commands/profile_now.h"
+#include "commands/terminal.h"
+#include "profiling/what_if.h"
+#include "report/what_if.h"
+#include "whatif/change_table.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+using protocol::ChangeRequest;
+using protocol::Experiment;
+
+/// Changes that a search combines at most.
+constexpr std::size_t kMostCombined = 4;
+/// Combinations that a search tries.
+constexpr std::size_t kMostTried = 3;
+
+struct WhatIfOptions {
+  std::shared_ptr<profiling::ProfileRequest> request = std::make_shared<profiling::ProfileRequest>();
+  std::shared_ptr<Output> output = std::make_shared<Output>();
+  std::vector<std::string> changes;
+  bool attempt = false;  ///< try
+  bool search = false;
+  std::uint64_t memory_bytes = 0;  ///< 0: no limit
+  double measure_seconds = 60;
+  double try_seconds = 5;
+};
+
+/// What is asked about: each change alone and, where there are several, all together.
+std::vector<ChangeRequest> requests_of(const std::vector<std::string>& changes) {
+  if (changes.empty()) {
+    return whatif::usual_changes();
+  }
+  std::vector<ChangeRequest> requests;
+  for (const std::string& change : changes) {
+    requests.push_back({change});
+  }
+  if (changes.size() > 1) {
+    requests.push_back(changes);
+  }
+  return requests;
+}
+
+/// One answer, asked for step by step: each step runs the worker.
+class Asking {
+ public:
+  Asking(const WhatIfOptions& options, const profiling::Target& target, profiling::WhatIfBase base,
+         const analysis::Environment& environment)
+      : options_(options), target_(target), base_(std::move(base)), environment_(environment) {}
+
+  /// Predicts the requests.
+  base::Result<analysis::WhatIf, ExitCode> predict(const std::vector<ChangeRequest>& requests) {
+    auto findings =
+        run_experiment(*options_.request, target_, {.kind = Experiment::Kind::kCapture, .changes = requests});
+    if (!findings) {
+      return findings.error();
+    }
+    const std::vector<std::string> keys = profiling::operations_of(findings->captured);
+    auto timed =
+        times_of_operations(*options_.request, target_, profiling::conditions_of(environment_, environment_.threads),
+                            keys, options_.measure_seconds);
+    if (!timed) {
+      return timed.error();
+    }
+    measured_ += timed->measured;
+    analysis::WhatIf answer = profiling::answer_what_if(base_, requests, findings->captured, timed->known);
+    answer.operations_measured = measured_;
+    return answer;
+  }
+
+  /// Tries those of the answer that apply, at most `most` of them, best first.
+  base::Result<void, ExitCode> attempt(analysis::WhatIf& answer, std::size_t most) {
+    std::vector<ChangeRequest> requests;
+    for (const analysis::ChangeAnswer& row : answer.changes) {
+      if (row.reason.empty() && requests.size() < most) {
+        requests.push_back(row.change);
+      }
+    }
+    if (requests.empty()) {
+      return {};
+    }
+    auto findings =
+        run_experiment(*options_.request, target_,
+                       {.kind = Experiment::Kind::kTry, .changes = requests, .seconds = options_.try_seconds});
+    if (!findings) {
+      return findings.error();
+    }
+    profiling::add_trials(answer, requests, findings->tried);
+    return {};
+  }
+
+  /// The best combinations: one change more as long as that is predicted to gain.
+  base::Result<analysis::WhatIf, ExitCode> search() {
+    auto answer = predict(requests_of(options_.changes));
+    if (!answer) {
+      return answer;
+    }
+    const std::vector<analysis::ChangeAnswer> alone = answer->changes;
+    std::optional<analysis::ChangeAnswer> best = best_of(alone);
+    while (best.has_value() && best->change.size() < kMostCombined) {
+      std::vector<ChangeRequest> more;
+      for (const analysis::ChangeAnswer& row : alone) {
+        if (is_predicted(row) && std::ranges::find(best->change, row.change.front()) == best->change.end()) {
+          more.push_back(best->change);
+          more.back().push_back(row.change.front());
+        }
+      }
+      if (more.empty()) {
+        break;
+      }
+      auto combined = predict(more);
+      if (!combined) {
+        return combined;
+      }
+      std::optional<analysis::ChangeAnswer> better = best_of(combined->changes);
+      answer->changes.insert(answer->changes.end(), combined->changes.begin(), combined->changes.end());
+      answer->operations = std::max(answer->operations, combined->operations);
+      answer->operations_measured = measured_;
+      const bool fits_now = !best->predicted->peak_bytes.has_value() || fits(*best);
+      if (!better.has_value() || (fits_now && better->predicted->speed_up.value <= best->predicted->speed_up.value)) {
+        break;
+      }
+      best = std::move(better);
+    }
+    std::erase_if(answer->changes, [&](const analysis::ChangeAnswer& row) { return row.predicted && !fits(row); });
+    profiling::sort_by_gain(*answer);
+    return answer;
+  }
+
+ private:
+  static bool is_predicted(const analysis::ChangeAnswer& row) {
+    return row.reason.empty() && row.predicted.has_value();
+  }
+
+  bool fits(const analysis::ChangeAnswer& row) const {
+    return options_.memory_bytes == 0 || !row.predicted->peak_bytes.has_value() ||
+           *row.predicted->peak_bytes <= options_.memory_bytes;
+  }
+
+  /// The fastest of those that fit; where none fits, the one that needs the least memory.
+  std::optional<analysis::ChangeAnswer> best_of(const std::vector<analysis::ChangeAnswer>& rows) const {
+    std::optional<analysis::ChangeAnswer> best;
+    for (const analysis::ChangeAnswer& row : rows) {
+      if (!is_predicted(row)) {
+        continue;
+      }
+      const auto rank = [&](const analysis::ChangeAnswer& each) {
+        const bool fit = fits(each);
+        return std::pair(
+            fit, fit ? each.predicted->speed_up.value : -static_cast<double>(each.predicted->peak_bytes.value_or(0)));
+      };
+      if (!best.has_value() || rank(row) > rank(*best)) {
+        best = row;
+      }
+    }
+    return best;
+  }
+
+  const WhatIfOptions& options_;
+  const profiling::Target& target_;
+  profiling::WhatIfBase base_;
+  const analysis::Environment& environment_;
+  int measured_ = 0;
+};
+
+int run(const WhatIfOptions& options) {
+  const auto target = find_target_or_report(*options.request);
+  if (!target) {
+    return target.error().value;
+  }
+  for (const std::string& change : options.changes) {
+    if (whatif::find_change(change) == nullptr) {
+      print_error("no change is called " + change + ". `ridgeline what-if --help` names them.");
+      return 2;
+    }
+  }
+  const auto made = profile_now(*options.request, *target);
+  if (!made) {
+    return made.error().value;
+  }
+  Asking asking(options, *target, profiling::what_if_base(*made), made->profile.environment);
+  auto answer = options.search ? asking.search() : asking.predict(requests_of(options.changes));
+  if (!answer) {
+    return answer.error().value;
+  }
+  if (options.attempt || options.search) {
+    if (const auto tried = asking.attempt(*answer, options.search ? kMostTried : protocol::kMaxChanges); !tried) {
+      return tried.error().value;
+    }
+  }
+  return write_out(options.output->format == "json" ? report::json_what_if(*answer)
+                                                    : report::text_what_if(*answer, text_options(*options.output)),
+                   *options.output);
+}
+
+std::string list_of_changes() {
+  std::string text;
+  for (const whatif::ChangeKind& kind : whatif::change_table()) {
+    std::string name(kind.name);
+    if (!kind.argument.empty()) {
+      name += ":" + std::string(kind.argument);
+    }
+    name.resize(std::max<std::size_t>(name.size() + 1, 24), ' ');
+    text += name + std::string(kind.title) + (kind.predictable ? "" : " (only by trying)") + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+void add_what_if_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<WhatIfOptions>();
+  CLI::App* command = app.add_subcommand("what-if", "Predict what changes of the training step would bring.");
+  command->add_option("--change", options->changes,
+                      "A change, as NAME or NAME:ARGUMENT; may be repeated: each alone, and all together in order. "
+                      "Without it, those that most often pay");
+  command->add_flag("--try", options->attempt,
+                    "Also run each change that applies, in turns with the unchanged step; no file is changed");
+  command->add_flag("--search", options->search, "Find the best combination, and try the best three");
+  command
+      ->add_option("--memory", options->memory_bytes, "With --search: only what needs at most this much, such as 8GiB")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--measure-time", options->measure_seconds, "Seconds for timing operations that are not known yet")
+      ->check(number_in(1, 3600))
+      ->capture_default_str();
+  command->add_option("--try-time", options->try_seconds, "Seconds for trying each change")
+      ->check(number_in(0.5, 600))
+      ->capture_default_str();
+  add_profile_options(*command, options->request);
+  add_output_options(*command, options->output);
+  command->footer("Changes:\n" + list_of_changes() +
+                  "\nExamples:\n"
+                  "  ridgeline what-if entry.py --try\n"
+                  "  ridgeline what-if entry.py --change bf16-autocast --change channels-last --format json");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,238 @@
+#include "operations/operation_table.h"
+
+#include <SQLiteCpp/Column.h>
+#include <SQLiteCpp/Database.h>
+#include <SQLiteCpp/Exception.h>
+#include <SQLiteCpp/Statement.h>
+#include <SQLiteCpp/Transaction.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <utility>
+
+#include "store/database.h"
+
+namespace ridgeline::operations {
+
+namespace {
+
+constexpr int kApplication = 0x52696f70;  // "Riop": PRAGMA application_id
+constexpr int kSchemaVersion = 1;         // PRAGMA user_version
+constexpr std::size_t kMaxKeyBytes = std::size_t{1} << 18U;
+constexpr std::size_t kMaxTextBytes = 4096;
+
+constexpr const char* kSchema = R"(
+CREATE TABLE operation_times (
+  key TEXT NOT NULL, device TEXT NOT NULL, threads INTEGER NOT NULL, torch TEXT NOT NULL,
+  ns REAL NOT NULL, low REAL NOT NULL, high REAL NOT NULL, samples INTEGER NOT NULL, reason TEXT NOT NULL,
+  measured INTEGER NOT NULL,
+  PRIMARY KEY (key, device, threads, torch)) WITHOUT ROWID;
+PRAGMA application_id = 1382641520;
+PRAGMA user_version = 1;
+)";
+static_assert(kApplication == 1382641520 && kSchemaVersion == 1, "as kSchema says");
+
+constexpr const char* kColumns = "key, device, threads, torch, ns, low, high, samples, reason, measured";
+constexpr const char* kInsert =
+    "INSERT INTO operation_times (key, device, threads, torch, ns, low, high, samples, reason, measured) VALUES (?, ?, "
+    "?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET ns = excluded.ns, low = excluded.low, high = excluded.high, "
+    "samples = excluded.samples, reason = excluded.reason, measured = excluded.measured WHERE excluded.measured >= "
+    "measured";
+
+base::Error failed(const std::string& what, const SQLite::Exception& why) {
+  return base::error(what + ": " + why.what());
+}
+
+/// Whether the file is such a table. A new file becomes one.
+base::Result<void> prepare(SQLite::Database& database, const std::string& path, bool may_create) {
+  const int application = database.execAndGet("PRAGMA application_id").getInt();
+  const int version = database.execAndGet("PRAGMA user_version").getInt();
+  const bool is_new =
+      application == 0 && version == 0 && database.execAndGet("SELECT COUNT(*) FROM sqlite_master").getInt() == 0;
+  if (is_new && may_create) {
+    database.exec("PRAGMA journal_mode = WAL");
+    SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
+    if (database.execAndGet("SELECT COUNT(*) FROM sqlite_master").getInt() == 0) {
+      database.exec(kSchema);
+    }
+    transaction.commit();
+    return {};
+  }
+  if (application != kApplication) {
+    return base::error(path + " is not a table of operation times");
+  }
+  if (version != kSchemaVersion) {
+    return base::error(path + " was made by a newer Ridgeline");
+  }
+  return {};
+}
+
+void bind(SQLite::Statement& statement, const Conditions& conditions, const OperationTime& time,
+          std::int64_t measured) {
+  int at = 0;
+  statement.bind(++at, time.key);
+  statement.bind(++at, conditions.device);
+  statement.bind(++at, conditions.threads);
+  statement.bind(++at, conditions.torch);
+  statement.bind(++at, time.ns);
+  statement.bind(++at, time.low);
+  statement.bind(++at, time.high);
+  statement.bind(++at, time.samples);
+  statement.bind(++at, time.reason);
+  statement.bind(++at, measured);
+}
+
+/// A row of kColumns.
+ListedTime row_of(const SQLite::Statement& row) {
+  ListedTime listed;
+  listed.time.key = row.getColumn(0).getString();
+  listed.conditions = {row.getColumn(1).getString(), row.getColumn(2).getInt(), row.getColumn(3).getString()};
+  listed.time.ns = row.getColumn(4).getDouble();
+  listed.time.low = row.getColumn(5).getDouble();
+  listed.time.high = row.getColumn(6).getDouble();
+  listed.time.samples = row.getColumn(7).getInt();
+  listed.time.reason = row.getColumn(8).getString();
+  listed.measured_s = row.getColumn(9).getInt64();
+  return listed;
+}
+
+/// Of a file that somebody else may have made.
+bool is_sound(const ListedTime& listed, std::int64_t now_s) {
+  const OperationTime& time = listed.time;
+  const bool has_time = time.reason.empty();
+  return !time.key.empty() && time.key.size() <= kMaxKeyBytes && time.reason.size() <= kMaxTextBytes &&
+         listed.conditions.device.size() <= kMaxTextBytes && listed.conditions.torch.size() <= kMaxTextBytes &&
+         listed.conditions.threads > 0 && listed.measured_s > 0 && listed.measured_s <= now_s && time.samples >= 0 &&
+         (!has_time || (std::isfinite(time.ns) && time.ns > 0 && time.low > 0 && time.low <= time.ns &&
+                        time.ns <= time.high && std::isfinite(time.high) && time.samples > 0));
+}
+
+}  // namespace
+
+OperationTime time_of(std::string key, std::vector<double> samples_ns) {
+  std::ranges::sort(samples_ns);
+  const std::size_t middle = samples_ns.size() / 2;
+  const double median =
+      samples_ns.size() % 2 != 0 ? samples_ns[middle] : (samples_ns[middle - 1] + samples_ns[middle]) / 2;
+  return {std::move(key), median, samples_ns.front(), samples_ns.back(), static_cast<int>(samples_ns.size()), {}};
+}
+
+OperationTable::OperationTable() = default;
+OperationTable::~OperationTable() = default;
+OperationTable::OperationTable(OperationTable&&) noexcept = default;
+OperationTable& OperationTable::operator=(OperationTable&&) noexcept = default;
+
+base::Result<OperationTable> OperationTable::open(const std::string& path) {
+  try {
+    OperationTable table;
+    table.database_ = store::open_database(path);
+    if (const auto prepared = prepare(*table.database_, path, true); !prepared) {
+      return prepared.error();
+    }
+    return table;
+  } catch (const SQLite::Exception& why) {
+    return failed("The table of operation times " + path + " cannot be used", why);
+  }
+}
+
+base::Result<std::vector<std::optional<OperationTime>>> OperationTable::find(const Conditions& conditions,
+                                                                             std::span<const std::string> keys) {
+  try {
+    SQLite::Statement query(*database_, std::string("SELECT ") + kColumns +
+                                            " FROM operation_times WHERE key = ? AND device = ? AND threads = ? AND "
+                                            "torch = ?");
+    std::vector<std::optional<OperationTime>> found;
+    found.reserve(keys.size());
+    for (const std::string& key : keys) {
+      query.bind(1, key);
+      query.bind(2, conditions.device);
+      query.bind(3, conditions.threads);
+      query.bind(4, conditions.torch);
+      std::optional<OperationTime> time;
+      if (query.executeStep()) {
+        ListedTime listed = row_of(query);
+        if (is_sound(listed, std::numeric_limits<std::int64_t>::max())) {
+          time = std::move(listed.time);
+        }
+      }
+      found.push_back(std::move(time));
+      query.reset();
+    }
+    return found;
+  } catch (const SQLite::Exception& why) {
+    return failed("Operation times cannot be read", why);
+  }
+}
+
+base::Result<void> OperationTable::add(const Conditions& conditions, std::span<const OperationTime> times,
+                                       std::int64_t now_s) {
+  try {
+    SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
+    SQLite::Statement insert(*database_, kInsert);
+    for (const OperationTime& time : times) {
+      bind(insert, conditions, time, now_s);
+      insert.exec();
+      insert.reset();
+    }
+    transaction.commit();
+    return {};
+  } catch (const SQLite::Exception& why) {
+    return failed("Operation times cannot be kept", why);
+  }
+}
+
+base::Result<std::int64_t> OperationTable::merge(const std::string& path) {
+  try {
+    if (!std::filesystem::is_regular_file(path)) {
+      return base::error(path + " is not a file");
+    }
+    SQLite::Database other(path, SQLite::OPEN_READONLY);
+    if (const auto prepared = prepare(other, path, false); !prepared) {
+      return prepared.error();
+    }
+    const std::int64_t now_s = database_->execAndGet("SELECT CAST(strftime('%s', 'now') AS INTEGER)").getInt64();
+    SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
+    SQLite::Statement insert(*database_, kInsert);
+    SQLite::Statement rows(other, std::string("SELECT ") + kColumns + " FROM operation_times");
+    std::int64_t added = 0;
+    while (rows.executeStep()) {
+      const ListedTime listed = row_of(rows);
+      if (is_sound(listed, now_s)) {
+        bind(insert, listed.conditions, listed.time, listed.measured_s);
+        added += insert.exec();
+        insert.reset();
+      }
+    }
+    transaction.commit();
+    return added;
+  } catch (const SQLite::Exception& why) {
+    return failed(path + " cannot be read as a table of operation times", why);
+  }
+}
+
+base::Result<std::vector<ListedTime>> OperationTable::list(std::size_t most) {
+  try {
+    SQLite::Statement rows(*database_, std::string("SELECT ") + kColumns +
+                                           " FROM operation_times ORDER BY reason = '' DESC, ns DESC LIMIT ?");
+    rows.bind(1, static_cast<std::int64_t>(most));
+    std::vector<ListedTime> listed;
+    while (rows.executeStep()) {
+      listed.push_back(row_of(rows));
+    }
+    return listed;
+  } catch (const SQLite::Exception& why) {
+    return failed("Operation times cannot be read", why);
+  }
+}
+
+base::Result<std::int64_t> OperationTable::count() {
+  try {
+    return database_->execAndGet("SELECT COUNT(*) FROM operation_times").getInt64();
+  } catch (const SQLite::Exception& why) {
+    return failed("Operation times cannot be read", why);
+  }
+}
+
+}  // namespace ridgeline::operations

@@ -1,0 +1,74 @@
+// The times of operations alone that were measured, in one SQLite file that can be shared.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace SQLite {  // NOLINT(readability-identifier-naming): the library's
+class Database;
+}  // namespace SQLite
+
+namespace ridgeline::operations {
+
+/// What an operation's time depends on besides its key.
+struct Conditions {
+  std::string device;  ///< the processor's or the GPU's name
+  int threads = 0;     ///< inside operations
+  std::string torch;   ///< its version, which fixes those of the libraries that it comes with
+  bool operator==(const Conditions&) const = default;
+};
+
+/// An operation alone. Nanoseconds of one call.
+struct OperationTime {
+  std::string key;
+  double ns = 0;    ///< the median of the samples
+  double low = 0;   ///< of the samples
+  double high = 0;  ///< likewise
+  int samples = 0;
+  std::string reason;  ///< why it cannot be measured; then there is no time
+};
+
+struct ListedTime {
+  Conditions conditions;
+  OperationTime time;
+  std::int64_t measured_s = 0;  ///< seconds since 1970
+};
+
+/// The median and the bounds of samples, of which there is at least one.
+OperationTime time_of(std::string key, std::vector<double> samples_ns);
+
+/// One connection. A damaged file is an error, and so is one of another program: the caller goes on without. Not
+/// thread-safe.
+class OperationTable {
+ public:
+  OperationTable();
+  ~OperationTable();
+  OperationTable(OperationTable&&) noexcept;
+  OperationTable& operator=(OperationTable&&) noexcept;
+
+  /// Opens or creates the file.
+  static base::Result<OperationTable> open(const std::string& path);
+
+  /// By key: what is known under these conditions, also that it cannot be measured.
+  base::Result<std::vector<std::optional<OperationTime>>> find(const Conditions& conditions,
+                                                               std::span<const std::string> keys);
+  /// Adds times, or replaces them.
+  base::Result<void> add(const Conditions& conditions, std::span<const OperationTime> times, std::int64_t now_s);
+  /// Adds all that another file has, which is not trusted; of an operation that both have, the newer one stays.
+  /// How many were added or replaced.
+  base::Result<std::int64_t> merge(const std::string& path);
+  /// At most `most`, the slowest first.
+  base::Result<std::vector<ListedTime>> list(std::size_t most);
+  base::Result<std::int64_t> count();
+
+ private:
+  std::unique_ptr<SQLite::Database> database_;
+};
+
+}  // namespace ridgeline::operations

@@ -1,0 +1,183 @@
+#include "profiling/what_if.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "graph/from_recording.h"
+#include "whatif/change_table.h"
+#include "whatif/predict_change.h"
+#include "whatif/step_operations.h"
+
+namespace ridgeline::profiling {
+
+namespace {
+
+constexpr double kNsPerMs = 1e6;
+constexpr const char* kNoTime = "there was no time left";
+
+const protocol::Captured* find(const std::vector<protocol::Captured>& captured, std::size_t change) {
+  const auto found = std::ranges::find(captured, static_cast<int>(change), &protocol::Captured::change);
+  return found == captured.end() ? nullptr : &*found;
+}
+
+double gain(const analysis::ChangeAnswer& answer) {
+  if (answer.tried.has_value()) {
+    return answer.tried->speed_up.value;
+  }
+  return answer.predicted.has_value() ? answer.predicted->speed_up.value : 0;
+}
+
+}  // namespace
+
+PlannedRun plan_experiment(const ProfileRequest& request, const Target& target, protocol::Experiment experiment) {
+  PlannedRun plan = plan_run(request, target);
+  plan.spec.experiment = std::move(experiment);
+  return plan;
+}
+
+base::Result<worker::ExperimentFindings, RunFailure> findings_of(worker::Finished finished) {
+  if (auto* findings = std::get_if<worker::ExperimentFindings>(&finished.outcome)) {
+    return std::move(*findings);
+  }
+  if (auto* failed = std::get_if<protocol::Failure>(&finished.outcome)) {
+    return RunFailure{std::move(*failed), std::move(finished.output)};
+  }
+  return RunFailure{protocol::failure_of(protocol::FailureKind::kWorkerProtocol, "what-if",
+                                         "The worker profiled instead of what it was asked for."),
+                    std::move(finished.output)};
+}
+
+std::string operation_table_path(const std::string& cache) { return cache + "/operations.sqlite"; }
+
+operations::Conditions conditions_of(const analysis::Environment& environment, int threads) {
+  return {environment.device_name, threads, environment.torch};
+}
+
+std::vector<std::string> operations_of(const std::vector<protocol::Captured>& captured) {
+  std::set<std::string> keys;
+  for (const protocol::Captured& each : captured) {
+    if (each.step.has_value()) {
+      keys.insert(each.step->keys.begin(), each.step->keys.end());
+    }
+  }
+  return {keys.begin(), keys.end()};
+}
+
+base::Result<std::vector<std::string>> unknown_operations(operations::OperationTable& table,
+                                                          const operations::Conditions& conditions,
+                                                          const std::vector<std::string>& keys, KnownTimes& known) {
+  auto found = table.find(conditions, keys);
+  if (!found) {
+    return found.error();
+  }
+  std::vector<std::string> unknown;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if ((*found)[i].has_value()) {
+      known[keys[i]] = std::move(*(*found)[i]);
+    } else {
+      unknown.push_back(keys[i]);
+    }
+  }
+  return unknown;
+}
+
+std::vector<operations::OperationTime> times_of(const std::vector<std::string>& keys,
+                                                const worker::ExperimentFindings& findings) {
+  std::vector<operations::OperationTime> times;
+  for (const protocol::OperationTimed& timed : findings.times) {
+    if (static_cast<std::size_t>(timed.operation) >= keys.size()) {
+      continue;
+    }
+    const std::string& key = keys[static_cast<std::size_t>(timed.operation)];
+    times.push_back(timed.samples_ns.empty() ? operations::OperationTime{.key = key, .reason = timed.reason}
+                                             : operations::time_of(key, timed.samples_ns));
+  }
+  if (findings.fatal_operation.has_value() && static_cast<std::size_t>(*findings.fatal_operation) < keys.size()) {
+    times.push_back({.key = keys[static_cast<std::size_t>(*findings.fatal_operation)],
+                     .reason = "the process ended while it ran alone"});
+  }
+  return times;
+}
+
+bool is_lasting(const operations::OperationTime& time) { return time.reason != kNoTime; }
+
+WhatIfBase what_if_base(const ProfileRun& run) {
+  const analysis::Profile& profile = run.profile;
+  WhatIfBase base;
+  base.step_ms = profile.iteration.ms.value;
+  base.graph = graph::graph_of(run.recorded.run.recording, run.recorded.scope, base.step_ms * kNsPerMs);
+  base.answer.entry_path = profile.entry_path;
+  base.answer.project_root = profile.project_root;
+  base.answer.batch_size = profile.batch_size;
+  base.answer.step_ms = base.step_ms;
+  base.answer.peak_bytes = profile.peak_bytes;
+  base.answer.device = profile.environment.device_name;
+  return base;
+}
+
+analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protocol::ChangeRequest>& changes,
+                                const std::vector<protocol::Captured>& captured, const KnownTimes& known) {
+  analysis::WhatIf answer = base.answer;
+  const protocol::Captured* unchanged = find(captured, 0);
+  const whatif::TimeAlone alone = [&](const std::string& key) -> std::optional<double> {
+    const auto found = known.find(key);
+    return found != known.end() && found->second.reason.empty() ? std::optional(found->second.ns) : std::nullopt;
+  };
+  std::optional<whatif::UnchangedStep> step;
+  whatif::Baseline baseline{base.step_ms, answer.peak_bytes, 0, answer.batch_size};
+  if (unchanged != nullptr && unchanged->step.has_value()) {
+    step.emplace(
+        whatif::UnchangedStep{base.graph, *unchanged->step, whatif::find_recorded(base.graph, *unchanged->step)});
+    baseline.captured_peak_bytes = unchanged->peak_bytes;
+  }
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    analysis::ChangeAnswer row{changes[i], whatif::title_of(changes[i]), whatif::takes_of(changes[i]), {}, {}, {}, {}};
+    const protocol::Captured* changed = find(captured, i + 1);
+    if (changed == nullptr || !step.has_value()) {
+      row.reason = "its operations are not known";
+    } else if (!changed->reason.empty()) {
+      row.reason = changed->reason;
+    } else if (changed->step.has_value()) {
+      auto predicted = whatif::predict_change(*step, baseline, *changed, alone);
+      if (predicted) {
+        row.predicted = *predicted;
+      } else {
+        row.reason = predicted.error().message();
+      }
+    }
+    answer.changes.push_back(std::move(row));
+  }
+  answer.operations = static_cast<int>(operations_of(captured).size());
+  sort_by_gain(answer);
+  return answer;
+}
+
+void add_trials(analysis::WhatIf& answer, const std::vector<protocol::ChangeRequest>& changes,
+                const std::vector<protocol::Tried>& tried) {
+  for (const protocol::Tried& trial : tried) {
+    if (static_cast<std::size_t>(trial.change) >= changes.size()) {
+      continue;
+    }
+    const auto row = std::ranges::find(answer.changes, changes[static_cast<std::size_t>(trial.change)],
+                                       &analysis::ChangeAnswer::change);
+    if (row == answer.changes.end()) {
+      continue;
+    }
+    if (trial.reason.empty()) {
+      row->tried = whatif::describe_trial(trial);
+    } else {
+      row->not_tried = trial.reason;
+    }
+  }
+  sort_by_gain(answer);
+}
+
+void sort_by_gain(analysis::WhatIf& answer) {
+  std::ranges::stable_sort(answer.changes, [](const analysis::ChangeAnswer& a, const analysis::ChangeAnswer& b) {
+    return std::pair(!a.reason.empty(), -gain(a)) < std::pair(!b.reason.empty(), -gain(b));
+  });
+}
+
+}  // namespace ridgeline::profiling

@@ -1,0 +1,75 @@
+// The steps of a what-if answer: what the worker is to run, and what follows from what it found. Runs nothing itself.
+//
+// profile → capture (operations of the unchanged and of the changed steps) → measure (operations that the table does
+// not have) → answer; and try (changed steps timed in turns with the unchanged one).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/values/what_if.h"
+#include "base/result.h"
+#include "graph/graph.h"
+#include "operations/operation_table.h"
+#include "profiling/request.h"
+#include "profiling/run.h"
+#include "protocol/experiment.h"
+#include "worker/run_inbox.h"
+
+namespace ridgeline::profiling {
+
+/// The spec of an experiment on the entry point of a profile.
+PlannedRun plan_experiment(const ProfileRequest& request, const Target& target, protocol::Experiment experiment);
+
+/// What an experiment found; the failure where it found nothing.
+base::Result<worker::ExperimentFindings, RunFailure> findings_of(worker::Finished finished);
+
+/// The table of operation times in the cache folder.
+std::string operation_table_path(const std::string& cache);
+
+/// What a step's operations are timed under.
+operations::Conditions conditions_of(const analysis::Environment& environment, int threads);
+
+/// Times by key. An operation that cannot be measured has none.
+using KnownTimes = std::map<std::string, operations::OperationTime, std::less<>>;
+
+/// The operations of captured steps, each once.
+std::vector<std::string> operations_of(const std::vector<protocol::Captured>& captured);
+
+/// Of those, the ones that the table does not know; the others are added to `known`.
+base::Result<std::vector<std::string>> unknown_operations(operations::OperationTable& table,
+                                                          const operations::Conditions& conditions,
+                                                          const std::vector<std::string>& keys, KnownTimes& known);
+
+/// What a measurement found of `keys`. An operation that ended the process cannot be measured; those that were not
+/// reached are left out.
+std::vector<operations::OperationTime> times_of(const std::vector<std::string>& keys,
+                                                const worker::ExperimentFindings& findings);
+
+/// Whether a time that could not be had would fail again.
+bool is_lasting(const operations::OperationTime& time);
+
+/// The unchanged step, for predictions: from a profile that was made just now.
+struct WhatIfBase {
+  analysis::WhatIf answer;  ///< without changes
+  graph::Graph graph;
+  double step_ms = 0;
+};
+WhatIfBase what_if_base(const ProfileRun& run);
+
+/// Predicts each of `changes` (protocol::Captured::change is one more than its index). Those that apply come first,
+/// most speed-up first.
+analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protocol::ChangeRequest>& changes,
+                                const std::vector<protocol::Captured>& captured, const KnownTimes& known);
+
+/// Adds to the answers of `changes`, by request, what trying them found (protocol::Tried::change is the index).
+void add_trials(analysis::WhatIf& answer, const std::vector<protocol::ChangeRequest>& changes,
+                const std::vector<protocol::Tried>& tried);
+
+/// Those that apply first; by what was tried, else by what is predicted.
+void sort_by_gain(analysis::WhatIf& answer);
+
+}  // namespace ridgeline::profiling

@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "report/page.h"
+#include "report/units.h"
+#include "report/what_if.h"
+
+namespace ridgeline::report {
+namespace {
+
+using analysis::ChangeAnswer;
+using analysis::SpeedUp;
+using analysis::WhatIf;
+
+constexpr int kSpeedColumns = 23;
+constexpr int kMemoryColumns = 22;
+
+std::string times(double value) { return fmt::format("{:.2f}×", value); }
+
+std::string speed_cell(const SpeedUp& speed_up) {
+  return fmt::format("{} ({:.2f}–{:.2f})", times(speed_up.value), speed_up.low, speed_up.high);
+}
+
+std::string memory_cell(std::uint64_t peak, std::uint64_t before) {
+  const double difference = static_cast<double>(peak) - static_cast<double>(before);
+  const std::string sign = difference < 0 ? "−" : "+";
+  const std::string change = difference == 0 ? "same" : sign + bytes(std::abs(difference));
+  return bytes(static_cast<double>(peak)) + " (" + change + ")";
+}
+
+std::string memory_of(const WhatIf& answer, const ChangeAnswer& row) {
+  if (row.tried.has_value()) {
+    return memory_cell(row.tried->changed_peak_bytes, row.tried->unchanged_peak_bytes);
+  }
+  return row.predicted.has_value() && row.predicted->peak_bytes.has_value()
+             ? memory_cell(*row.predicted->peak_bytes, answer.peak_bytes)
+             : "–";
+}
+
+std::string joined(const std::vector<std::string>& change) {
+  std::string text;
+  for (const std::string& request : change) {
+    text += (text.empty() ? "" : " + ") + request;
+  }
+  return printable(text);
+}
+
+/// What a tried change did to the loss, where that is worth a word.
+std::string drift_text(const ChangeAnswer& row) {
+  if (!row.tried.has_value() || !row.tried->loss_drift.has_value()) {
+    return row.tried.has_value() ? "losses could not be compared" : "";
+  }
+  const double drift = *row.tried->loss_drift;
+  if (!std::isfinite(drift)) {
+    return "the loss is not a number any more";
+  }
+  return drift == 0 ? "losses are equal" : "losses differ by up to " + share(drift);
+}
+
+void applicable(Page& page, const WhatIf& answer, bool any_tried) {
+  const int name_width = page.width() - 2 - kSpeedColumns * (any_tried ? 2 : 1) - kMemoryColumns;
+  page.line("  " + page.bold(left("CHANGE", name_width) + left("PREDICTED SPEED-UP", kSpeedColumns) +
+                             (any_tried ? left("TRIED", kSpeedColumns) : "") + "PEAK MEMORY"));
+  for (const ChangeAnswer& row : answer.changes) {
+    if (!row.reason.empty()) {
+      continue;
+    }
+    const std::string predicted = row.predicted.has_value() ? speed_cell(row.predicted->speed_up) : "–";
+    const std::string tried = row.tried.has_value() ? speed_cell(row.tried->speed_up) : "–";
+    page.line("  " + left(clip(joined(row.change), name_width - 2), name_width) + left(predicted, kSpeedColumns) +
+              (any_tried ? left(tried, kSpeedColumns) : "") + memory_of(answer, row));
+    std::string note = printable(row.takes);
+    for (const std::string& more : {drift_text(row), printable(row.not_tried)}) {
+      note += (note.empty() || more.empty() ? "" : "; ") + more;
+    }
+    if (row.predicted.has_value() && row.predicted->measured_share < 0.9) {
+      note += fmt::format("; {} of what changes was not measured", share(1 - row.predicted->measured_share));
+    }
+    if (!row.predicted.has_value() && !row.tried.has_value()) {
+      note += "; what it does is not known before it runs: try it";
+    }
+    page.prose("", note, 6);
+  }
+}
+
+}  // namespace
+
+std::string speed_up_text(double value) {
+  if (std::abs(value - 1) < 0.005) {
+    return "no change";
+  }
+  return value > 1 ? times(value) + " faster" : times(1 / value) + " slower";
+}
+
+std::string text_what_if(const WhatIf& answer, const TextOptions& options) {
+  Page page(std::clamp(options.width, 80, 140), options.color);
+  const std::string entry = answer.entry_path.substr(answer.entry_path.rfind('/') + 1);
+  page.line(page.bold(printable(entry)) +
+            page.dim(fmt::format(" · batch {} · {} a step · peak {} · {}", answer.batch_size, duration(answer.step_ms),
+                                 bytes(static_cast<double>(answer.peak_bytes)), printable(answer.device))));
+  page.line();
+  const bool any_tried = std::ranges::any_of(answer.changes, [](const auto& row) { return row.tried.has_value(); });
+  if (std::ranges::any_of(answer.changes, [](const auto& row) { return row.reason.empty(); })) {
+    applicable(page, answer, any_tried);
+  }
+  for (const ChangeAnswer& row : answer.changes) {
+    if (!row.reason.empty()) {
+      page.prose("", joined(row.change) + " does not apply: " + printable(row.reason), 2);
+    }
+  }
+  page.line();
+  page.prose("",
+             fmt::format("Predicted from the recorded step and the times of {} operations alone ({} measured now); "
+                         "intervals are 95 %.{}",
+                         answer.operations, answer.operations_measured,
+                         any_tried ? " Tried: timed in turns with the unchanged step." : ""),
+             2);
+  for (const std::string& warning : answer.warnings) {
+    page.prose("warning", printable(warning), kBeside);
+  }
+  return page.take();
+}
+
+}  // namespace ridgeline::report

@@ -1,0 +1,34 @@
+// The changes that can be asked about: what each is, and what it takes to make it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ridgeline::whatif {
+
+struct ChangeKind {
+  std::string_view name;      ///< as it is asked for
+  std::string_view argument;  ///< what follows a colon: "K", "[MODULE]"; empty: nothing does
+  std::string_view title;
+  std::string_view takes;  ///< what the user writes for it
+  /// The requests that are made when the user names no change; empty: only on request.
+  std::string_view usual;
+  bool predictable = true;  ///< its operations are known before it runs
+};
+
+/// In the order of profiler/runner/ridgeline_runner/changes.py, which makes the changes.
+std::span<const ChangeKind> change_table();
+
+/// The kind of a request, `NAME` or `NAME:ARGUMENT`; null: there is none.
+const ChangeKind* find_change(std::string_view request);
+
+/// The requests that are made when the user names none.
+std::vector<std::vector<std::string>> usual_changes();
+
+/// Of changes that are made together.
+std::string title_of(const std::vector<std::string>& requests);
+std::string takes_of(const std::vector<std::string>& requests);
+
+}  // namespace ridgeline::whatif

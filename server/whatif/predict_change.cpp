@@ -1,0 +1,109 @@
+#include "whatif/predict_change.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "simulate/simulate.h"
+
+namespace ridgeline::whatif {
+
+namespace {
+
+using analysis::PredictedChange;
+using analysis::SpeedUp;
+
+/// What even a change of nothing may miss by: the step is not the same twice.
+constexpr double kLeastError = 0.02;
+/// Of a time alone that stands for one in the step: at least.
+constexpr double kLeastSpread = 0.05;
+/// Two standard deviations, of a spread that is a median of absolute deviations.
+constexpr double kTwoSigma = 2 * 1.4826;
+/// Of operations that were not measured.
+constexpr double kAssumedError = 0.5;
+/// A share of what a change takes away that may come back in another form, or the other way round.
+constexpr double kSystematicShare = 0.15;
+
+SpeedUp speed_up_of(double unchanged_ms, double changed_ms, double error_ms, double samples) {
+  const double least = 0.02 * changed_ms;
+  return {samples * unchanged_ms / changed_ms, samples * unchanged_ms / (changed_ms + error_ms),
+          samples * unchanged_ms / std::max(least, changed_ms - error_ms)};
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 != 0 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+/// The rank from 0 of the lower end of the 95 % interval of the median of so many values.
+std::size_t low_rank(std::size_t count) {
+  double probability = std::pow(0.5, static_cast<double>(count));
+  double cumulative = 0;
+  for (std::size_t below = 0; 2 * below <= count; ++below) {
+    cumulative += probability;
+    if (cumulative > 0.025) {
+      return below == 0 ? 0 : below - 1;
+    }
+    probability *= static_cast<double>(count - below) / static_cast<double>(below + 1);
+  }
+  return 0;
+}
+
+}  // namespace
+
+base::Result<PredictedChange> predict_change(const UnchangedStep& unchanged, const Baseline& baseline,
+                                             const protocol::Captured& changed, const TimeAlone& alone) {
+  if (!changed.step.has_value()) {
+    return base::error("its operations are not known before it runs");
+  }
+  const auto before = simulate::simulate(unchanged.graph);
+  if (!before) {
+    return before.error();
+  }
+  const RetimedStep retimed = retime(unchanged, *changed.step, alone);
+  const auto after = simulate::simulate(retimed.graph);
+  if (!after) {
+    return after.error();
+  }
+  // The replay of the unchanged step is near its measured time; what differs of it cancels out.
+  const double scale = before->total_ns > 0 ? baseline.step_ms * 1e6 / static_cast<double>(before->total_ns) : 1;
+  const double changed_ms = static_cast<double>(after->total_ns) * scale / 1e6;
+  const double spread = std::max(kLeastSpread, retimed.spread);
+  const double measured_ms =
+      (retimed.changed_after_ns - std::min(retimed.assumed_ns, retimed.changed_after_ns)) / 1e6;
+  const double error_ms = std::hypot(
+      kLeastError * changed_ms, kTwoSigma * spread * measured_ms,
+      std::hypot(kAssumedError * retimed.assumed_ns / 1e6, kSystematicShare * (baseline.step_ms - changed_ms)));
+  const double samples = static_cast<double>(changed.batch_size) / std::max(1, baseline.batch_size);
+  PredictedChange predicted;
+  predicted.speed_up = speed_up_of(baseline.step_ms, changed_ms, error_ms, samples);
+  predicted.step_ms = changed_ms;
+  const auto peak = static_cast<std::int64_t>(baseline.peak_bytes) + static_cast<std::int64_t>(changed.peak_bytes) -
+                    static_cast<std::int64_t>(baseline.captured_peak_bytes);
+  predicted.peak_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, peak));
+  predicted.measured_share =
+      retimed.changed_after_ns > 0 ? 1 - std::min(1.0, retimed.assumed_ns / retimed.changed_after_ns) : 1;
+  return predicted;
+}
+
+analysis::TriedChange describe_trial(const protocol::Tried& tried) {
+  std::vector<double> ratios;
+  const double samples = static_cast<double>(tried.changed_batch_size) / tried.unchanged_batch_size;
+  for (std::size_t i = 0; i < tried.changed_ns.size(); ++i) {
+    ratios.push_back(samples * tried.unchanged_ns[i] / tried.changed_ns[i]);
+  }
+  const double middle = median(ratios);
+  std::ranges::sort(ratios);
+  const std::size_t low = low_rank(ratios.size());
+  analysis::TriedChange described;
+  described.speed_up = {middle, ratios[low], ratios[ratios.size() - 1 - low]};
+  described.unchanged_ms = median(tried.unchanged_ns) / 1e6;
+  described.changed_ms = median(tried.changed_ns) / 1e6;
+  described.unchanged_peak_bytes = tried.unchanged_peak_bytes;
+  described.changed_peak_bytes = tried.changed_peak_bytes;
+  described.loss_drift = tried.loss_drift;
+  return described;
+}
+
+}  // namespace ridgeline::whatif

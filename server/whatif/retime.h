@@ -1,0 +1,41 @@
+// The graph of a changed step, from the graph of the unchanged one, the operations of both, and times of operations.
+//
+// Operations that both steps have keep their time in the step, times what the operation takes alone with its new
+// arguments over what it takes alone with the old ones (Habitat; Tianshu, section 4): a time alone is not a time inside
+// a step, their ratio is nearly so. Operations that go take the Python before them along; new ones get their time
+// alone, times what operations of the same name take in the step over what they take alone.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "protocol/experiment.h"
+
+namespace ridgeline::whatif {
+
+/// An operation alone, nanoseconds, by its key; nothing where it was not measured.
+using TimeAlone = std::function<std::optional<double>(const std::string& key)>;
+
+/// What is known of the unchanged step.
+struct UnchangedStep {
+  const graph::Graph& graph;
+  const protocol::CapturedStep& step;
+  std::vector<std::uint32_t> recorded;  ///< find_recorded()
+};
+
+struct RetimedStep {
+  graph::Graph graph;
+  double changed_before_ns = 0;  ///< of the operations that change or go, in the unchanged step
+  double changed_after_ns = 0;   ///< of those that changed or are new
+  double assumed_ns = 0;         ///< of changed_after_ns: of operations that were not measured
+  /// How far the ratio of an operation's time in the step to its time alone is from that of its name's, typically: 0.1
+  /// means 10 %. Judged by the operations of the unchanged step, weighted by time.
+  double spread = 0;
+};
+
+RetimedStep retime(const UnchangedStep& unchanged, const protocol::CapturedStep& changed, const TimeAlone& alone);
+
+}  // namespace ridgeline::whatif

@@ -1,0 +1,105 @@
+#include "whatif/step_operations.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <string_view>
+#include <unordered_set>
+
+#include "base/difference.h"
+
+namespace ridgeline::whatif {
+
+namespace {
+
+/// Memory grows with the square of it.
+constexpr std::size_t kMaxEdits = 3000;
+
+using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
+
+std::uint64_t token_of(std::string_view name) { return std::hash<std::string_view>{}(name); }
+
+/// Where the sequences differ too much, what they begin with alike and what they end with alike.
+Pairs common(const std::vector<std::uint64_t>& a, const std::vector<std::uint64_t>& b) {
+  if (auto found = base::common_subsequence(a, b, kMaxEdits)) {
+    return std::move(*found);
+  }
+  Pairs pairs;
+  const std::size_t shorter = std::min(a.size(), b.size());
+  std::size_t begin = 0;
+  for (; begin < shorter && a[begin] == b[begin]; ++begin) {
+    pairs.emplace_back(begin, begin);
+  }
+  std::size_t end = 0;
+  while (end < shorter - begin && a[a.size() - 1 - end] == b[b.size() - 1 - end]) {
+    ++end;
+  }
+  for (; end > 0; --end) {
+    pairs.emplace_back(a.size() - end, b.size() - end);
+  }
+  return pairs;
+}
+
+/// Indices of the operations of one part of the step, and their tokens.
+struct Part {
+  std::vector<std::size_t> indices;
+  std::vector<std::uint64_t> tokens;
+};
+
+std::array<Part, 3> parts_of(const protocol::CapturedStep& step) {
+  std::array<Part, 3> parts;
+  for (std::size_t i = 0; i < step.operations.size(); ++i) {
+    const protocol::CapturedOperation& operation = step.operations[i];
+    Part& part = parts.at(static_cast<std::size_t>(operation.part));
+    part.indices.push_back(i);
+    part.tokens.push_back(token_of(step.names[static_cast<std::size_t>(operation.name)]) ^
+                          (token_of(step.modules[static_cast<std::size_t>(operation.module)]) << 1U));
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> find_recorded(const graph::Graph& graph, const protocol::CapturedStep& step) {
+  std::unordered_set<std::string_view> captured;
+  for (const std::string& name : step.names) {
+    captured.insert(name);
+  }
+  std::vector<std::uint32_t> outermost;
+  std::vector<std::uint64_t> recorded_tokens;
+  std::vector<bool> inside(graph.operations.size());
+  for (std::uint32_t i = 1; i < graph.operations.size(); ++i) {
+    const graph::Operation& operation = graph.operations[i];
+    const std::string_view name = graph.names[operation.name];
+    const bool wanted = captured.contains(name);
+    inside[i] = wanted || inside[operation.parent];
+    if (wanted && !inside[operation.parent]) {
+      outermost.push_back(i);
+      recorded_tokens.push_back(token_of(name));
+    }
+  }
+  std::vector<std::uint64_t> tokens;
+  for (const protocol::CapturedOperation& operation : step.operations) {
+    tokens.push_back(token_of(step.names[static_cast<std::size_t>(operation.name)]));
+  }
+  std::vector<std::uint32_t> found(step.operations.size());
+  for (const auto& [a, b] : common(tokens, recorded_tokens)) {
+    found[a] = outermost[b];
+  }
+  return found;
+}
+
+Pairs match_operations(const protocol::CapturedStep& unchanged, const protocol::CapturedStep& changed) {
+  const auto before = parts_of(unchanged);
+  const auto after = parts_of(changed);
+  Pairs pairs;
+  for (std::size_t part = 0; part < before.size(); ++part) {
+    for (const auto& [a, b] : common(before.at(part).tokens, after.at(part).tokens)) {
+      pairs.emplace_back(before.at(part).indices[a], after.at(part).indices[b]);
+    }
+  }
+  std::ranges::sort(pairs);
+  return pairs;
+}
+
+}  // namespace ridgeline::whatif

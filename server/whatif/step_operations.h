@@ -1,0 +1,22 @@
+// Which recorded operation each captured one is, and which operations of a changed step are those of the unchanged one.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "graph/graph.h"
+#include "protocol/experiment.h"
+
+namespace ridgeline::whatif {
+
+/// By captured operation of the unchanged step: its index in Graph::operations; 0 where it was not recorded.
+/// The order of both is the same; an operation inside one that was found is not another one.
+std::vector<std::uint32_t> find_recorded(const graph::Graph& graph, const protocol::CapturedStep& step);
+
+/// Operations of two steps that stand for each other: the same operation in the same part of the step, in the same
+/// order. Pairs of indices, both ascending.
+std::vector<std::pair<std::size_t, std::size_t>> match_operations(const protocol::CapturedStep& unchanged,
+                                                                  const protocol::CapturedStep& changed);
+
+}  // namespace ridgeline::whatif
