@@ -119,6 +119,8 @@ Tried tried_from(const Json& message) {
   return tried;
 }
 
-ExperimentEnded experiment_ended_from(const Json& message) { return {member<int>(message, "threads")}; }
+ExperimentEnded experiment_ended_from(const Json& message) {
+  return {member<int>(message, "threads"), message.at("torch").get<std::string>()};
+}
 
 }  // namespace ridgeline::protocol

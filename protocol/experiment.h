@@ -79,7 +79,8 @@ struct Tried {
 };
 
 struct ExperimentEnded {
-  int threads = 0;  ///< inside operations
+  int threads = 0;    ///< inside operations
+  std::string torch;  ///< its version
 };
 
 inline constexpr std::size_t kMaxChanges = 256;

@@ -98,6 +98,9 @@ class Asking {
       return findings.error();
     }
     profiling::add_trials(answer, requests, findings->tried);
+    if (findings->ended_early.has_value()) {
+      answer.warnings.push_back("Not every change was tried: " + findings->ended_early->message);
+    }
     return {};
   }
 

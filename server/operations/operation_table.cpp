@@ -212,6 +212,20 @@ base::Result<std::int64_t> OperationTable::merge(const std::string& path) {
   }
 }
 
+base::Result<void> OperationTable::export_to(const std::string& path) {
+  try {
+    if (std::filesystem::exists(path)) {
+      return base::error(path + " exists already");
+    }
+    SQLite::Statement copy(*database_, "VACUUM INTO ?");
+    copy.bind(1, path);
+    copy.exec();
+    return {};
+  } catch (const SQLite::Exception& why) {
+    return failed("Operation times cannot be written to " + path, why);
+  }
+}
+
 base::Result<std::vector<ListedTime>> OperationTable::list(std::size_t most) {
   try {
     SQLite::Statement rows(*database_, std::string("SELECT ") + kColumns +

@@ -63,6 +63,8 @@ class OperationTable {
   /// Adds all that another file has, which is not trusted; of an operation that both have, the newer one stays.
   /// How many were added or replaced.
   base::Result<std::int64_t> merge(const std::string& path);
+  /// Writes all to a new file, for others; an error when there is one already.
+  base::Result<void> export_to(const std::string& path);
   /// At most `most`, the slowest first.
   base::Result<std::vector<ListedTime>> list(std::size_t most);
   base::Result<std::int64_t> count();

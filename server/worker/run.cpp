@@ -323,6 +323,7 @@ void Run::finish_early(protocol::Failure failure) {
   }
   if (failure.kind != FailureKind::kCancelled && is_experiment()) {
     ExperimentFindings findings = inbox_.take_findings();
+    findings.ended_early = failure;
     if (!findings.times.empty() || !findings.tried.empty() || findings.fatal_operation.has_value()) {
       finish(std::move(findings));
       return;

@@ -157,6 +157,7 @@ std::optional<protocol::Failure> RunInbox::take_finding(protocol::WorkerMessage 
     findings_.tried.push_back(std::move(*tried));
   } else if (const auto* ended = std::get_if<protocol::ExperimentEnded>(&message)) {
     findings_.threads = ended->threads;
+    findings_.torch = ended->torch;
     findings_.fatal_operation.reset();
   }
   return std::nullopt;

@@ -39,9 +39,11 @@ struct ExperimentFindings {
   std::vector<protocol::Captured> captured;
   std::vector<protocol::OperationTimed> times;
   std::vector<protocol::Tried> tried;
-  int threads = 0;  ///< inside operations; 0: the experiment did not come to its end
+  int threads = 0;    ///< inside operations; 0: the experiment did not come to its end
+  std::string torch;  ///< its version; empty likewise
   /// The operation that had begun when the process ended without coming to its end.
   std::optional<int> fatal_operation;
+  std::optional<protocol::Failure> ended_early;  ///< why it did not come to its end
 };
 
 /// Bare iterations of a run, all batch sizes together, that are kept. What comes then is left out.

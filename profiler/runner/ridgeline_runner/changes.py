@@ -202,7 +202,7 @@ class _Optimizer(Change):
             raise NotApplicable("the iteration provider constructs no optimizer")
         if not changed:
             kinds = ", ".join(sorted({type(o).__name__ for o in parts.optimizers}))
-            raise NotApplicable(f"{kinds} has no other implementation that is {self.implementation}, or uses it already")
+            raise NotApplicable(f"{kinds} has no {self.implementation} implementation, or uses it already")
 
     def _is_default(self, group: dict[str, Any]) -> bool:
         """Whether torch chooses this implementation by itself."""
@@ -274,7 +274,9 @@ def _checkpointed(forward: Function, checkpoint: Function) -> Function:
 
     @functools.wraps(forward)
     def run(*args: Any, **kwargs: Any) -> Any:
-        return checkpoint(forward, *args, use_reentrant=False, **kwargs) if torch.is_grad_enabled() else forward(*args, **kwargs)
+        if torch.is_grad_enabled():
+            return checkpoint(forward, *args, use_reentrant=False, **kwargs)
+        return forward(*args, **kwargs)
 
     return run
 
@@ -287,7 +289,8 @@ def _repeated(models: list[Any]) -> list[Any]:
     kinds: dict[type, list[Any]] = {}
     for model in models:
         for path, module in model.named_modules():
-            if path and next(module.children(), None) is not None and not type(module).__module__.startswith("torch.nn"):
+            has_children = next(module.children(), None) is not None
+            if path and has_children and not type(module).__module__.startswith("torch.nn"):
                 kinds.setdefault(type(module), []).append(module)
     for modules in kinds.values():
         inside = {id(m) for module in modules for m in module.modules() if m is not module}

@@ -6,13 +6,15 @@ from __future__ import annotations
 import gc
 import itertools
 import math
+from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from time import perf_counter, perf_counter_ns
 from typing import Any
 
 from ridgeline_runner import changes, operation_log, operation_times, timing
-from ridgeline_runner.channel import ChannelClosed
 from ridgeline_runner.changes import NotApplicable, Parts
+from ridgeline_runner.channel import ChannelClosed
 from ridgeline_runner.devices import Device
 from ridgeline_runner.entry import EntryPoint, load
 from ridgeline_runner.failure import release, summary
@@ -24,6 +26,9 @@ _ROUNDS = 12
 _LEAST_ROUNDS = 6
 _ROUND_SECONDS = 0.05
 _WANTED_HALF_WIDTH = 0.01
+_FEWEST_ROUNDS = 3
+_PATIENCE = 3  # times the seconds: then a slow step is timed in the fewest rounds
+_WARMUP = 3
 _DRIFT_STEPS = 5  # whose losses are compared
 
 
@@ -85,126 +90,140 @@ def measure(spec: dict[str, Any], reporter: Reporter) -> None:
 
 
 def attempt(spec: dict[str, Any], reporter: Reporter, recorder: Recorder, entry: EntryPoint) -> None:
-    """Times each change in turns with the unchanged step, and compares memory and losses."""
+    """Runs each changed step: first for its memory and its losses, with the allocator observed, then in turns with the
+    unchanged step, with nothing of ours attached."""
     requests: list[list[str]] = spec["changes"]
+    reporter.progress("try", 0.0, "Running the unchanged step")
+    unchanged = _observed(entry, [], recorder)
+    found: dict[int, dict[str, Any]] = {}
     for index, request in enumerate(requests):
-        reporter.progress("try", index / len(requests), f"Trying {_title(request)}")
-        message: dict[str, Any] = {"type": "tried", "change": index}
-        try:
-            message |= _tried(entry, request, recorder, float(spec["seconds"]))
-        except NotApplicable as reason:
-            message["reason"] = str(reason)
-        except ChannelClosed:
-            raise
-        except BaseException as error:  # noqa: BLE001 - what the changed step raises is the answer
-            message["reason"] = _one_line(error)
-            release(error)
-        reporter.channel.send(message)
+        reporter.progress("try", 0.4 * index / len(requests), f"Trying {_title(request)}")
+        found[index] = _or_reason(lambda request=request: _compared(unchanged, _observed(entry, request, recorder)))
+    recorder.detach()
+    side = _Side(entry, [])
+    for index, request in enumerate(requests):
+        reporter.progress("try", 0.4 + 0.6 * index / len(requests), f"Timing {_title(request)}")
+        if "reason" not in found[index]:
+            found[index] |= _or_reason(lambda request=request: _timed(side, _Side(entry, request), spec["seconds"]))
+        reporter.channel.send({"type": "tried", "change": index, **found[index]})
         gc.collect()
 
 
-class _Side:
-    """The unchanged step, or the changed one."""
+def _or_reason(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What `work` returns, or why it could not be done: whatever the changed step raises is an answer."""
+    try:
+        return work()
+    except NotApplicable as reason:
+        return {"reason": str(reason)}
+    except ChannelClosed:
+        raise
+    except BaseException as error:  # noqa: BLE001 - SystemExit included
+        reason = _one_line(error)
+        release(error)
+        return {"reason": reason}
+    finally:
+        gc.collect()
 
-    def __init__(self, entry: EntryPoint, request: list[str], recorder: Recorder) -> None:
+
+@dataclass(frozen=True)
+class _Observed:
+    """A step that ran a few times: its peak, and the mean loss of each run."""
+
+    peak_bytes: int
+    samples: int
+    losses: list[float]
+
+
+def _observed(entry: EntryPoint, request: list[str], recorder: Recorder) -> _Observed:
+    import torch
+
+    recorder.forget_freed()
+    before = recorder.peak_bytes()
+    torch.manual_seed(_SEED)
+    parts = changes.build(entry, request, entry.batch_size)
+    torch.manual_seed(_SEED)
+    losses, peak = [], 0
+    for _ in range(_DRIFT_STEPS):
+        recorder.forget_freed()
+        values: list[float] = []
+        with _losses_into(values), _around(parts):
+            parts.function(*parts.inputs)
+        peak = recorder.peak_bytes() - before
+        losses += [sum(values) / len(values)] if values else []
+    return _Observed(peak, parts.samples, losses)
+
+
+def _compared(unchanged: _Observed, changed: _Observed) -> dict[str, Any]:
+    return {
+        "unchangedPeakBytes": unchanged.peak_bytes,
+        "changedPeakBytes": changed.peak_bytes,
+        "unchangedBatchSize": unchanged.samples,
+        "changedBatchSize": changed.samples,
+        "lossDrift": _drift(unchanged.losses, changed.losses),
+    }
+
+
+class _Side:
+    """A step that is timed: the unchanged one, or a changed one. Warm once it is made."""
+
+    def __init__(self, entry: EntryPoint, request: list[str]) -> None:
         import torch
 
-        recorder.forget_freed()
-        before = recorder.peak_bytes()
         torch.manual_seed(_SEED)
-        self.parts = changes.build(entry, request, entry.batch_size)
-        parameters = [named for model in self.parts.models for named in model.named_parameters()]
-        self._device = Device.of(parameters)
-        self.losses: list[float | None] = []
-        self.peak_bytes = 0
-        self.round_ns: list[float] = []
-        times: list[int] = []
-        torch.manual_seed(_SEED)
-        with _losses_into(self.losses):
-            for _ in range(_DRIFT_STEPS):
-                recorder.forget_freed()
-                times.append(self._times(1)[0])
-                self.peak_bytes = recorder.peak_bytes() - before
-                self.losses.append(None)  # between steps
-        self.estimate_ns = max(1, min(times))
+        self._parts = changes.build(entry, request, entry.batch_size)
+        self._device = Device.of([named for model in self._parts.models for named in model.named_parameters()])
+        self.estimate_ns = max(1, min(self._times(_WARMUP)))
 
-    def time_round(self, seconds: float) -> None:
+    def round(self, seconds: float) -> float:
+        """The median of so many seconds of iterations. A short step runs once untimed first: the other side cooled the
+        caches."""
         count = max(1, min(50, round(seconds * 1e9 / self.estimate_ns)))
         if count > 1:
             self._times(1)
-        self.round_ns.append(timing.median(self._times(count)))
+        return timing.median(self._times(count))
 
     def _times(self, count: int) -> list[int]:
         times = []
-        with _around(self.parts):
+        with _around(self._parts):
             self._device.synchronise()
             for _ in range(count):
                 start = perf_counter_ns()
-                self.parts.function(*self.parts.inputs)
+                self._parts.function(*self._parts.inputs)
                 self._device.synchronise()
                 times.append(perf_counter_ns() - start)
         return times
 
 
-def _tried(entry: EntryPoint, request: list[str], recorder: Recorder, seconds: float) -> dict[str, Any]:
-    recorder.track_memory(of_devices=False)
-    unchanged, changed = _Side(entry, [], recorder), _Side(entry, request, recorder)
-    recorder.detach()  # nothing of ours is attached while the steps are timed
-    gc.collect()
+def _timed(unchanged: _Side, changed: _Side, seconds: float) -> dict[str, Any]:
     deadline = perf_counter() + seconds
+    rounds: tuple[list[float], list[float]] = ([], [])
     for number in range(_ROUNDS):
         # Who goes first alternates: the second one finds the machine as the first one left it.
-        for side in (unchanged, changed) if number % 2 == 0 else (changed, unchanged):
-            side.time_round(min(_ROUND_SECONDS, seconds / _ROUNDS))
-        ratios = [a / b for a, b in zip(unchanged.round_ns, changed.round_ns)]
+        for which in (0, 1) if number % 2 == 0 else (1, 0):
+            rounds[which].append((unchanged, changed)[which].round(min(_ROUND_SECONDS, seconds / _ROUNDS)))
+        ratios = [a / b for a, b in zip(*rounds, strict=True)]
         enough = number + 1 >= _LEAST_ROUNDS
         if enough and (perf_counter() > deadline or timing.relative_half_width(ratios) < _WANTED_HALF_WIDTH):
             break
-    return {
-        "unchangedNs": unchanged.round_ns,
-        "changedNs": changed.round_ns,
-        "unchangedPeakBytes": unchanged.peak_bytes,
-        "changedPeakBytes": changed.peak_bytes,
-        "unchangedBatchSize": unchanged.parts.samples,
-        "changedBatchSize": changed.parts.samples,
-        "lossDrift": _drift(unchanged.losses, changed.losses),
-    }
+        if number + 1 >= _FEWEST_ROUNDS and perf_counter() > _PATIENCE * seconds + deadline:
+            break
+    return {"unchangedNs": rounds[0], "changedNs": rounds[1]}
 
 
-def _drift(unchanged: list[float | None], changed: list[float | None]) -> float | None:
-    """The largest relative difference of the losses of a step, summed over the step; None where they cannot be
+def _drift(unchanged: list[float], changed: list[float]) -> float | None:
+    """The largest relative difference of the losses; -1 when a changed one is not a number, None where they cannot be
     compared."""
-    one, other = _by_step(unchanged), _by_step(changed)
-    if not one or len(one) != len(other):
+    if not unchanged or len(unchanged) != len(changed) or not all(map(math.isfinite, unchanged)):
         return None
-    largest = 0.0
-    for a, b in zip(one, other):
-        if not math.isfinite(a):
-            return None
-        if not math.isfinite(b):
-            return -1.0  # the changed step's loss is not a number
-        largest = max(largest, abs(b - a) / max(abs(a), 1e-12))
-    return largest
-
-
-def _by_step(losses: list[float | None]) -> list[float]:
-    """The mean loss of each step."""
-    means: list[float] = []
-    total, count = 0.0, 0
-    for loss in losses:
-        if loss is None:
-            if count:
-                means.append(total / count)
-            total, count = 0.0, 0
-        else:
-            total, count = total + loss, count + 1
-    return means
+    if not all(map(math.isfinite, changed)):
+        return -1.0
+    return max(abs(b - a) / max(abs(a), 1e-12) for a, b in zip(unchanged, changed, strict=True))
 
 
 class _losses_into:  # noqa: N801 - a context manager
     """Notes the value of every tensor that backward starts from, summed."""
 
-    def __init__(self, losses: list[float | None]) -> None:
+    def __init__(self, losses: list[float]) -> None:
         self._losses = losses
 
     def __enter__(self) -> None:
@@ -254,4 +273,4 @@ def run(spec: dict[str, Any], reporter: Reporter, recorder: Recorder) -> None:
         {"capture": capture, "try": attempt}[kind](experiment, reporter, recorder, entry)
     import torch
 
-    reporter.channel.send({"type": "experimentEnded", "threads": torch.get_num_threads()})
+    reporter.channel.send({"type": "experimentEnded", "threads": torch.get_num_threads(), "torch": torch.__version__})

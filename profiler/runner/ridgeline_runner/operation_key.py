@@ -1,8 +1,8 @@
 """How an operation is called, as text: what its time depends on. And such a call, made again with other data.
 
 A key is compact JSON: `[operator, positional arguments, keyword arguments]`. A tensor is "t:dtype:sizes:strides", with
-":device" where it is not on the CPU; a dtype is "d:float32", other values of torch are "v:torch.channels_last"; texts are
-"s:...". Numbers that only scale data are rounded, so that the same operation of two steps has one key.
+":device" where it is not on the CPU; a dtype is "d:float32", other values of torch are "v:torch.channels_last"; texts
+are "s:...". Numbers that only scale data are rounded, so that the same operation of two steps has one key.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Call:
 
         dtype, sizes, strides, *device = described.split(":")
         shape, steps = _numbers(sizes), _numbers(strides)
-        count = 1 + sum((size - 1) * step for size, step in zip(shape, steps)) if 0 not in shape else 0
+        count = 1 + sum((size - 1) * step for size, step in zip(shape, steps, strict=True)) if 0 not in shape else 0
         flat = _filled(count, getattr(torch, dtype), self._bound)
         if device:
             self.device = device[0]
@@ -126,7 +126,7 @@ def bytes_of(key: str) -> int:
             _, dtype, sizes, strides, *_ = value.split(":")
             shape, steps = _numbers(sizes), _numbers(strides)
             if 0 not in shape:
-                extent = 1 + sum((size - 1) * step for size, step in zip(shape, steps))
+                extent = 1 + sum((size - 1) * step for size, step in zip(shape, steps, strict=True))
                 total += extent * torch.empty(0, dtype=getattr(torch, dtype)).element_size()
     return total
 

@@ -112,7 +112,7 @@ def _written(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[A
     schema = func._schema
     if not schema.is_mutable or any(r.alias_info is None or not r.alias_info.is_write for r in schema.returns):
         return None
-    by_name = dict(zip((argument.name for argument in schema.arguments), args)) | kwargs
+    by_name = dict(zip((argument.name for argument in schema.arguments), args, strict=False)) | kwargs
     written = [by_name.get(a.name) for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write]
     return written[: len(schema.returns)]
 

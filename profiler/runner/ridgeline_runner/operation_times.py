@@ -55,9 +55,7 @@ def measure(
             gc.collect()
 
 
-def _groups(
-    keys: list[str], memory_bytes: int, send: Callable[[int, dict[str, Any]], None]
-) -> Iterable[list[int]]:
+def _groups(keys: list[str], memory_bytes: int, send: Callable[[int, dict[str, Any]], None]) -> Iterable[list[int]]:
     """Operations that are timed in turns: their data is alive at the same time."""
     most = memory_bytes * _MOST_OF_MEMORY if memory_bytes else float("inf")
     group: list[int] = []

@@ -1,0 +1,89 @@
+#include "report/operation_times.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "report/page.h"
+#include "report/units.h"
+
+namespace ridgeline::report {
+namespace {
+
+constexpr std::size_t kShownTensors = 6;
+
+/// "float32[64,784]" of "t:float32:64,784:784,1".
+std::string tensor_text(const std::string& described) {
+  const std::size_t dtype_end = described.find(':', 2);
+  const std::size_t sizes_end = dtype_end == std::string::npos ? dtype_end : described.find(':', dtype_end + 1);
+  if (sizes_end == std::string::npos) {
+    return described;
+  }
+  return described.substr(2, dtype_end - 2) + "[" + described.substr(dtype_end + 1, sizes_end - dtype_end - 1) + "]";
+}
+
+void collect(const nlohmann::json& value, std::vector<std::string>& tensors) {
+  if (value.is_string() && value.get_ref<const std::string&>().starts_with("t:")) {
+    tensors.push_back(tensor_text(value.get_ref<const std::string&>()));
+  } else if (value.is_array() || value.is_object()) {
+    for (const nlohmann::json& item : value) {
+      collect(item, tensors);
+    }
+  }
+}
+
+}  // namespace
+
+std::string operation_text(const std::string& key) {
+  const nlohmann::json call = nlohmann::json::parse(key, nullptr, false);
+  if (!call.is_array() || call.empty() || !call.front().is_string()) {
+    return printable(key);
+  }
+  std::string text = call.front().get<std::string>();
+  std::vector<std::string> tensors;
+  collect(call, tensors);
+  for (std::size_t i = 0; i < std::min(tensors.size(), kShownTensors); ++i) {
+    text += " " + tensors[i];
+  }
+  return printable(tensors.size() > kShownTensors ? text + fmt::format(" and {} more", tensors.size() - kShownTensors)
+                                                  : text);
+}
+
+std::string text_operation_times(const std::vector<operations::ListedTime>& times, std::int64_t count,
+                                 const TextOptions& options) {
+  Page page(std::clamp(options.width, 80, 200), options.color);
+  const int name_width = page.width() - 2 - 12 - 22;
+  page.line("  " + page.bold(left("OPERATION", name_width) + right("TIME", 10) + "  SAMPLES"));
+  for (const operations::ListedTime& listed : times) {
+    const operations::OperationTime& time = listed.time;
+    const std::string figures = time.reason.empty()
+                                    ? right(duration(time.ns / 1e6), 10) +
+                                          fmt::format("  {} to {}", duration(time.low / 1e6), duration(time.high / 1e6))
+                                    : right("–", 10) + "  " + clip(printable(time.reason), 22);
+    page.line("  " + left(clip(operation_text(time.key), name_width - 2), name_width) + figures);
+  }
+  page.line();
+  page.prose("", fmt::format("{} of {} operations.", times.size(), count), 2);
+  return page.take();
+}
+
+std::string json_operation_times(const std::vector<operations::ListedTime>& times) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const operations::ListedTime& listed : times) {
+    const operations::OperationTime& time = listed.time;
+    json.push_back({{"key", time.key},
+                    {"device", listed.conditions.device},
+                    {"threads", listed.conditions.threads},
+                    {"torch", listed.conditions.torch},
+                    {"ns", time.ns},
+                    {"low", time.low},
+                    {"high", time.high},
+                    {"samples", time.samples},
+                    {"reason", time.reason},
+                    {"measuredAt", listed.measured_s}});
+  }
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ridgeline::report
