@@ -62,8 +62,9 @@ MAY_INCLUDE = {
     "server/analysis/advice.h": ["server/analysis/values"],
     # Budgets of a step, and what measurements say of them.
     "server/budgets": ["protocol", "server/base", "server/analysis/values", "server/compare", "server/report"],
-    # Traces of other profilers become recordings: bytes in, values out.
-    "server/imports": ["protocol", "server/base", "server/analysis/values"],
+    # Traces of other profilers become recordings: bytes or tables in, values out.
+    "server/imports": ["protocol", "server/base", "server/analysis/values", "server/store/foreign_tables.h"],
+    "server/store/foreign_tables.h": [],
     # Recordings become traces for other viewers: values in, text out.
     "server/exports": ["protocol", "server/base", "server/analysis"],
     "server/store": ["server/base"],
