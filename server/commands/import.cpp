@@ -1,8 +1,11 @@
 #include "commands/import.h"
 
+#include <unistd.h>
+
+#include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,9 +16,9 @@
 #include "commands/options.h"
 #include "commands/rendered_profile.h"
 #include "commands/terminal.h"
+#include "commands/trace_file.h"
 #include "imports/import_error.h"
 #include "imports/import_trace.h"
-#include "imports/read_trace.h"
 #include "whatif/step_schedule.h"
 
 namespace ridgeline::commands {
@@ -26,6 +29,7 @@ struct ImportOptions {
   std::string trace;
   std::string project_root;
   int batch_size = 0;
+  std::optional<std::uint32_t> process;
   std::vector<std::string> code;
 };
 
@@ -39,34 +43,22 @@ std::string absolute(const std::string& path) {
   return text;
 }
 
-/// Null, after printing the reason, when the file cannot be read.
-std::shared_ptr<std::ifstream> opened(const std::string& path) {
+/// Prints the reason when not.
+bool can_be_read(const std::string& path) {
   std::error_code problem;
   if (std::filesystem::is_directory(path, problem)) {
     print_error(path + " is a folder: name a trace in it.");
-    return nullptr;
+    return false;
   }
-  auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
-  if (!*file) {
+  if (!std::filesystem::exists(path, problem) || ::access(path.c_str(), R_OK) != 0) {
     print_error("Cannot read " + path + ".");
-    return nullptr;
+    return false;
   }
-  return file;
-}
-
-imports::ByteSource bytes_of(const std::shared_ptr<std::ifstream>& file) {
-  return [file](std::span<char> buffer) {
-    file->read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-    if (file->bad()) {
-      throw imports::ImportError("The trace cannot be read completely.");
-    }
-    return static_cast<std::size_t>(file->gcount());
-  };
+  return true;
 }
 
 int run(const ImportOptions& options, const Output& output) {
-  const std::shared_ptr<std::ifstream> file = opened(options.trace);
-  if (file == nullptr) {
+  if (!can_be_read(options.trace)) {
     return kExitUsage;
   }
   try {
@@ -80,7 +72,7 @@ int run(const ImportOptions& options, const Output& output) {
     };
     how.batch_size = options.batch_size;
     how.code = options.code;
-    analysis::RunInput input = imports::import_trace(imports::read_trace(bytes_of(file)), how);
+    analysis::RunInput input = imports::import_trace(read_trace_file(options.trace, options.process), how);
     analysis::Profile profile = analysis::build_profile(input);
     whatif::add_schedule(profile, input);
     const analysis::RecordedRun recorded{std::move(input.runs.front()), std::move(input.scope)};
@@ -96,17 +88,23 @@ int run(const ImportOptions& options, const Output& output) {
 void add_import_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ImportOptions>();
   auto output = std::make_shared<Output>();
-  CLI::App* command = app.add_subcommand("import", "Analyse a trace of torch.profiler, also one from another machine.");
-  command->add_option("TRACE", options->trace, "Chrome trace of torch.profiler, plain or gzip")->required();
+  CLI::App* command = app.add_subcommand(
+      "import", "Analyse a trace of torch.profiler or a report of Nsight Systems, also one from another machine.");
+  command
+      ->add_option("TRACE", options->trace,
+                   "Chrome trace of torch.profiler, plain or gzip, or the SQLite export of Nsight Systems")
+      ->required();
   command->add_option("--project-root", options->project_root, "Folder whose lines are the user's");
   add_code_option(*command, options->code);
   command->add_option("--batch-size", options->batch_size, "Samples in one iteration: a trace does not record it")
       ->check(CLI::Range(1, analysis::kMaxBatchSize));
+  command->add_option("--process", options->process,
+                      "Process of a report of Nsight Systems that has several, instead of the one with most steps");
   add_report_options(*command, output);
   command->footer(
       "Examples:\n"
-      "  ridgeline import trace.json.gz --batch-size 32\n"
-      "  ridgeline import trace.json --project-root ~/project --output report.txt");
+      "  ridgeline import trace.json.gz --batch-size 32 --project-root ~/project\n"
+      "  ridgeline import report.sqlite --output report.txt");
   command->callback([options, output, &exit_code] { exit_code = run(*options, *output); });
 }
 

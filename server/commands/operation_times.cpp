@@ -1,13 +1,13 @@
 #include "commands/operation_times.h"
 
 #include <chrono>
-#include <iostream>
 #include <optional>
 #include <utility>
 
 #include "commands/failure_text.h"
 #include "commands/profile_now.h"
 #include "commands/progress_line.h"
+#include "commands/terminal.h"
 #include "commands/worker_run.h"
 #include "profiling/kept_profiles.h"
 
@@ -52,7 +52,7 @@ base::Result<worker::ExperimentFindings, ExitCode> run_experiment(const profilin
   line.clear();
   auto findings = profiling::findings_of(std::move(finished));
   if (!findings) {
-    std::cerr << failure_text(findings.error(), target.project_root);
+    write_to_error(failure_text(findings.error(), target.project_root));
     return exit_code_of(findings.error());
   }
   return std::move(*findings);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "operations/operation_table.h"
 #include "profiling/what_if.h"
 #include "report/operation_times.h"
+#include "report/units.h"
 #include "whatif/change_table.h"
 #include "worker/cache.h"
 #include "worker/machine.h"
@@ -82,10 +82,10 @@ int measure(const MeasureOptions& options) {
   for (const auto& [key, time] : timed->known) {
     without += time.reason.empty() ? 0 : 1;
   }
-  std::cout << fmt::format("{} operations: {} measured now, {} known before, {} that cannot be measured alone\n",
-                           keys.size(), timed->measured,
-                           std::ssize(timed->known) - timed->measured - without, without);
-  return 0;
+  return write_out(
+      fmt::format("{} operations: {} measured now, {} known before, {} that cannot be measured alone\n", keys.size(),
+                  timed->measured, std::ssize(timed->known) - timed->measured - without, without),
+      {});
 }
 
 int list(const Output& output, std::size_t most) {
@@ -104,14 +104,15 @@ int list(const Output& output, std::size_t most) {
 }
 
 int merge_into(OperationTable& table, const std::vector<std::string>& files) {
+  std::string text;
   for (const std::string& file : files) {
     const auto added = table.merge(file);
     if (!added) {
       return fail(added.error());
     }
-    std::cout << fmt::format("{}: {} times added or replaced\n", printable_lines(file).substr(0, file.size()), *added);
+    text += fmt::format("{}: {} times added or replaced\n", report::printable(file), *added);
   }
-  return 0;
+  return write_out(text, {});
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "imports/range_phase.h"
 #include "imports/trace_stacks.h"
 
 namespace ridgeline::imports {
@@ -278,16 +279,17 @@ class Sweeper {
       result_.has_call_stacks = true;
       return stacks_.call_stack(event.stack);
     }
-    // Where there are no stacks, ranges that torch opens itself show the phase.
-    const std::string_view name = trace_.strings[event.name];
     const std::uint32_t outer = node();
-    if (name.starts_with("Optimizer.")) {
-      return parts_.child(outer, parts_.code("/site-packages/torch/optim/optimizer.py", "step"), 0, 0);
+    switch (phase_of_range(event, trace_.strings[event.name], trace_.source)) {
+      case RangePhase::kOptimizer:
+        return parts_.child(outer, parts_.code("/site-packages/torch/optim/optimizer.py", "step"), 0, 0);
+      case RangePhase::kData:
+        return parts_.child(outer, parts_.code("/site-packages/torch/utils/data/dataloader.py", "__next__"), 0, 0);
+      case RangePhase::kBackward:
+        return parts_.child(outer, stacks_.engine_code(), 0, 0);
+      default:
+        return outer;
     }
-    if (name.starts_with("enumerate(DataLoader)")) {
-      return parts_.child(outer, parts_.code("/site-packages/torch/utils/data/dataloader.py", "__next__"), 0, 0);
-    }
-    return outer;
   }
 
   const Trace& trace_;

@@ -1,13 +1,18 @@
 #include "imports/import_trace.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "imports/host_sweep.h"
 #include "imports/import_error.h"
@@ -21,6 +26,7 @@ namespace ridgeline::imports {
 namespace {
 
 constexpr std::size_t kMaxIterations = 100'000;
+constexpr double kTypicalShare = 0.05;  ///< of the median: steps that differ by less are alike
 
 class Importer {
  public:
@@ -46,9 +52,12 @@ class Importer {
     input.batch_size = std::max(1, options_.batch_size);
     input.batch_size_known = options_.batch_size > 0;
     input.peak_known = memory == MemoryKnown::kAll;
-    input.warnings = import_warnings({.has_steps = has_steps_,
+    input.warnings = import_warnings({.source = trace_.source,
+                                      .notes = trace_.notes,
+                                      .has_steps = has_steps_,
                                       .has_python = host_.has_python,
                                       .has_call_stacks = host_.has_call_stacks,
+                                      .has_operations = !parts_.columns.op_name.empty(),
                                       .has_kernels = !parts_.columns.activity_kind.empty(),
                                       .has_device = device_ != kNoNumber,
                                       .has_batch_size = options_.batch_size > 0,
@@ -67,6 +76,8 @@ class Importer {
   }
 
  private:
+  using Steps = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  ///< start and end
+
   recording::Columns& columns() { return parts_.columns; }
 
   /// Threads that have more than Python's functions (no event is inside these), that of the steps first, or else the
@@ -74,7 +85,8 @@ class Importer {
   void find_threads() {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> ops(trace_.threads.size());
     std::vector<bool> host(trace_.threads.size());
-    std::optional<std::uint32_t> stepping;
+    std::optional<std::uint32_t> stepping =
+        trace_.main_thread == kNoNumber ? std::nullopt : std::optional(trace_.main_thread);
     bool has_work = false;
     for (const TraceEvent& event : trace_.events) {
       const bool op = event.kind == EventKind::kOp;
@@ -93,8 +105,12 @@ class Importer {
     }
     if (threads_.empty() || !has_work) {
       throw ImportError(
-          "The trace has no operations: nothing ran while the profiler was active, or it was not recorded "
-          "(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]).");
+          trace_.source == TraceSource::kNsightSystems
+              ? "The report has neither kernels nor operations: nothing ran on the GPU while Nsight Systems recorded, "
+                "or "
+                "CUDA was not traced (nsys profile --trace cuda,nvtx)."
+              : "The trace has no operations: nothing ran while the profiler was active, or it was not recorded "
+                "(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]).");
     }
     std::ranges::stable_sort(threads_, [&](std::uint32_t a, std::uint32_t b) {
       return std::pair(a == stepping, ops[a]) > std::pair(b == stepping, ops[b]);
@@ -165,7 +181,7 @@ class Importer {
 
   /// The steps; without any, everything from the first operation to the end of the last or of the last kernel.
   void add_iterations() {
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> steps;
+    Steps steps;
     for (const TraceEvent& event : trace_.events) {
       if (event.kind == EventKind::kStep && event.thread == threads_.front() && event.end > event.start) {
         steps.emplace_back(event.start, event.end);
@@ -187,16 +203,49 @@ class Importer {
       }
       steps.emplace_back(start, end);
     }
-    recording::Columns& to = columns();
+    Steps apart;
     for (const auto& [start, end] : steps) {
-      const bool follows = to.iteration_end.empty() || start >= to.iteration_end.back();
-      if (follows && to.iteration_start.size() < kMaxIterations) {
-        to.iteration_start.push_back(start);
-        to.iteration_end.push_back(end);
+      const bool follows = apart.empty() || start >= apart.back().second;
+      if (follows && apart.size() < kMaxIterations) {
+        apart.emplace_back(start, end);
+        times_ns_.push_back(static_cast<double>(end - start));
       } else {
         ++trace_.losses.overlapping;
       }
     }
+    for (const auto& [start, end] : trace_.source == TraceSource::kNsightSystems ? typical(apart) : apart) {
+      columns().iteration_start.push_back(start);
+      columns().iteration_end.push_back(end);
+    }
+  }
+
+  /// Ranges of a user may hold whatever lies between two steps, such as waits for data of very different lengths. The
+  /// steps nearest to the one in the middle are shown, as many shorter as longer ones: a mean over all would describe
+  /// none of them.
+  Steps typical(const Steps& steps) {
+    const auto length = [](const auto& step) { return static_cast<double>(step.second - step.first); };
+    Steps sorted = steps;
+    std::ranges::stable_sort(sorted, {}, length);
+    const std::size_t middle = sorted.size() / 2;
+    const double median = length(sorted[middle]);
+    std::size_t reach = 0;
+    while (reach < middle && middle + reach + 1 < sorted.size() &&
+           length(sorted[middle - reach - 1]) >= (1 - kTypicalShare) * median &&
+           length(sorted[middle + reach + 1]) <= (1 + kTypicalShare) * median) {
+      ++reach;
+    }
+    Steps near(sorted.begin() + static_cast<std::ptrdiff_t>(middle - reach),
+               sorted.begin() + static_cast<std::ptrdiff_t>(middle + reach + 1));
+    std::ranges::sort(near);
+    if (2 * near.size() < steps.size()) {
+      const double mean =
+          std::accumulate(times_ns_.begin(), times_ns_.end(), 0.0) / static_cast<double>(times_ns_.size());
+      trace_.notes.push_back(
+          fmt::format("The steps differ: the one in the middle takes {:.4g} ms, the mean is {:.4g} ms. The figures are "
+                      "those of the {} (of {}) nearest to the one in the middle.",
+                      median / 1e6, mean / 1e6, near.size(), steps.size()));
+    }
+    return near;
   }
 
   void add_instance_calls() {
@@ -246,10 +295,7 @@ class Importer {
   analysis::BatchRun batch_run() {
     analysis::BatchRun run;
     run.batch_size = std::max(1, options_.batch_size);
-    const recording::Columns& from = columns();
-    for (std::size_t i = 0; i < from.iteration_start.size(); ++i) {
-      run.times_ns.push_back(static_cast<double>(from.iteration_end[i] - from.iteration_start[i]));
-    }
+    run.times_ns = std::move(times_ns_);
     run.per_round = static_cast<int>(run.times_ns.size());  // nothing was timed in turns
     trace_ = {};
     host_ = {};
@@ -268,6 +314,7 @@ class Importer {
   RecordingParts parts_;
   HostSweep host_;
   std::vector<std::uint32_t> threads_;
+  std::vector<double> times_ns_;  ///< of all steps
   bool has_steps_ = false;
   std::uint32_t device_ = kNoNumber;
   std::uint64_t capacity_ = 0;

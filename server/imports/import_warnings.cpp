@@ -35,9 +35,7 @@ void add_losses(const TraceLosses& losses, std::vector<std::string>& warnings) {
   add(losses.too_many, "beyond the limits of an import, left out");
 }
 
-}  // namespace
-
-std::vector<std::string> import_warnings(const TraceContents& contents) {
+std::vector<std::string> of_torch_profiler(const TraceContents& contents) {
   std::vector<std::string> warnings = {
       "Imported from a trace of torch.profiler: all times are those of the run under that profiler, which slows the "
       "host down. There are no uninstrumented times to scale them to."};
@@ -60,16 +58,48 @@ std::vector<std::string> import_warnings(const TraceContents& contents) {
         "Use --project-root to say where your files are.",
         contents.project_root));
   }
-  if (!contents.has_batch_size) {
-    warnings.emplace_back(
-        "A trace does not contain the batch size, so the throughput is unknown. Use --batch-size N to say how many "
-        "samples an iteration has.");
-  }
   if (contents.has_device && !contents.has_kernels) {
     warnings.emplace_back(
         "The trace has no kernels (ProfilerActivity.CUDA), so nothing but memory is known about the device.");
   }
   warnings.emplace_back(memory_warning(contents.memory));
+  return warnings;
+}
+
+std::vector<std::string> of_nsight_systems(const TraceContents& contents) {
+  std::vector<std::string> warnings = {
+      "Imported from a report of Nsight Systems: all times are those of the run under that profiler, which slows the "
+      "host down. There are no uninstrumented times to scale them to."};
+  warnings.insert(warnings.end(), contents.notes.begin(), contents.notes.end());
+  if (!contents.has_steps) {
+    warnings.emplace_back(
+        "The report has no steps (torch.cuda.nvtx.range_push(f\"step {i}\") before each and range_pop() after it): all "
+        "of it is shown as one iteration.");
+  }
+  warnings.emplace_back(
+      "A report of Nsight Systems has neither Python stacks nor the allocator's events: nothing can be attributed to "
+      "your lines, and nothing is known about memory.");
+  if (!contents.has_operations) {
+    warnings.emplace_back(
+        "The report has no operations of PyTorch: run the steps inside torch.autograd.profiler.emit_nvtx() to see "
+        "them.");
+  }
+  if (!contents.has_kernels) {
+    warnings.emplace_back("The report has no kernels (nsys profile --trace cuda,nvtx).");
+  }
+  return warnings;
+}
+
+}  // namespace
+
+std::vector<std::string> import_warnings(const TraceContents& contents) {
+  std::vector<std::string> warnings =
+      contents.source == TraceSource::kNsightSystems ? of_nsight_systems(contents) : of_torch_profiler(contents);
+  if (!contents.has_batch_size) {
+    warnings.emplace_back(
+        "A trace does not contain the batch size, so the throughput is unknown. Use --batch-size N to say how many "
+        "samples an iteration has.");
+  }
   add_losses(contents.losses, warnings);
   return warnings;
 }

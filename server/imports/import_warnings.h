@@ -11,9 +11,12 @@ namespace ridgeline::imports {
 
 /// What was found in a trace, and what was not.
 struct TraceContents {
+  TraceSource source = TraceSource::kTorchProfiler;
+  std::vector<std::string> notes{};
   bool has_steps = false;
   bool has_python = false;       ///< functions, with the lines where they begin
   bool has_call_stacks = false;  ///< of ops, with the lines that ran
+  bool has_operations = false;
   bool has_kernels = false;
   bool has_device = false;
   bool has_batch_size = false;  ///< from the user

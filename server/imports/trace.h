@@ -1,4 +1,4 @@
-// The contents of a Chrome trace of torch.profiler that a recording can represent.
+// The contents of a trace that a recording can represent: of torch.profiler, or of a report of Nsight Systems.
 #pragma once
 
 #include <cstdint>
@@ -48,12 +48,17 @@ struct TraceLosses {
   std::uint64_t too_many = 0;      ///< beyond the bounds
 };
 
+enum class TraceSource : std::uint8_t { kTorchProfiler, kNsightSystems };
+
 struct Trace {
-  std::vector<TraceEvent> events;      ///< in the file's order
-  std::vector<std::string> strings;    ///< 0 is empty
-  std::vector<std::uint64_t> threads;  ///< identities, made of process and thread
+  TraceSource source = TraceSource::kTorchProfiler;
+  std::uint32_t main_thread = kNoNumber;  ///< where it is known without steps
+  std::vector<TraceEvent> events;         ///< in the file's order
+  std::vector<std::string> strings;       ///< 0 is empty
+  std::vector<std::uint64_t> threads;     ///< identities, made of process and thread
   std::vector<TraceDevice> devices;
   TraceLosses losses;
+  std::vector<std::string> notes;  ///< sentences for the user: what was chosen of the file, and how
 };
 
 }  // namespace ridgeline::imports

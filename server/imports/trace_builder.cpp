@@ -10,10 +10,8 @@ namespace ridgeline::imports {
 
 namespace {
 
-constexpr std::size_t kMaxName = 16384;  ///< of a string that is kept; the rest is cut off
+constexpr std::size_t kMaxDeviceName = 16384;
 constexpr std::size_t kMaxDevices = 1024;
-/// The memory of a string besides its characters, which are held in the list and in the index: two objects and a node.
-constexpr std::size_t kStringOverhead = 2 * sizeof(std::string) + 32;
 
 /// Files as POSIX writes them.
 void use_slashes(std::string& frames) {
@@ -42,7 +40,8 @@ std::uint32_t small(const Number& value, std::uint32_t otherwise) {
 
 }  // namespace
 
-TraceBuilder::TraceBuilder(const TraceLimits& limits) : limits_(limits) { intern(""); }
+TraceBuilder::TraceBuilder(const TraceLimits& limits)
+    : limits_(limits), strings_(trace_.strings, limits.string_bytes) {}
 
 void TraceBuilder::begin_event() {
   event_ = {};
@@ -55,10 +54,10 @@ void TraceBuilder::set_text(Field field, const std::string& value) {
       seen_.phase = value.empty() ? '\0' : value[0];
       break;
     case Field::kCategory:
-      seen_.category = intern(value);
+      seen_.category = strings_.index(value);
       break;
     case Field::kName:
-      event_.name = intern(value);
+      event_.name = strings_.index(value);
       break;
     case Field::kProcess:
       seen_.process = identity(value);
@@ -93,7 +92,7 @@ void TraceBuilder::set_number(Field field, const Number& value) {
 void TraceBuilder::set_argument(Field field, std::string& value) {
   if (field == Field::kCallStack) {
     use_slashes(value);
-    event_.stack = intern(value);
+    event_.stack = strings_.index(value);
     return;
   }
   // Some versions write numbers of the arguments as text.
@@ -200,27 +199,14 @@ void TraceBuilder::finish_device_fields() {
 
 void TraceBuilder::add_device(TraceDevice device) {
   if (trace_.devices.size() < kMaxDevices) {
-    device.name.resize(std::min(device.name.size(), kMaxName));
+    device.name.resize(std::min(device.name.size(), kMaxDeviceName));
     trace_.devices.push_back(std::move(device));
   }
 }
 
-std::uint32_t TraceBuilder::intern(std::string_view text) {
-  text = text.substr(0, kMaxName);
-  const auto found = strings_.find(std::string(text));
-  if (found != strings_.end()) {
-    return found->second;
-  }
-  const std::size_t held = 2 * text.size() + kStringOverhead;
-  if (held > limits_.string_bytes - std::min(limits_.string_bytes, string_bytes_)) {
-    ++trace_.losses.too_many;
-    return 0;
-  }
-  string_bytes_ += held;
-  const auto index = static_cast<std::uint32_t>(trace_.strings.size());
-  trace_.strings.emplace_back(text);
-  strings_.emplace(text, index);
-  return index;
+Trace TraceBuilder::take() {
+  trace_.losses.too_many += strings_.lost();
+  return std::move(trace_);
 }
 
 std::optional<EventKind> TraceBuilder::kind() const {

@@ -1,18 +1,16 @@
 // A Trace, built from the fields of its JSON one after the other.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <unordered_map>
-#include <utility>
 
 #include "imports/read_trace.h"
 #include "imports/trace.h"
 #include "imports/trace_field.h"
 #include "imports/trace_number.h"
+#include "imports/trace_strings.h"
 
 namespace ridgeline::imports {
 
@@ -36,7 +34,7 @@ class TraceBuilder {
   /// Whether events of the profiler before Kineto were seen, and none that could be used.
   bool is_legacy() const { return legacy_ && trace_.events.empty(); }
   /// The trace; the builder is empty afterwards.
-  Trace take() { return std::move(trace_); }
+  Trace take();
 
  private:
   struct Seen {
@@ -55,7 +53,6 @@ class TraceBuilder {
     bool on_device = false;  ///< a memory event's device is none of the CPU's
   };
 
-  std::uint32_t intern(std::string_view text);
   std::optional<EventKind> kind() const;
   void finish_device_fields();
   std::optional<std::uint32_t> thread_index();
@@ -65,8 +62,7 @@ class TraceBuilder {
   TraceEvent event_;
   Seen seen_;
   bool legacy_ = false;  ///< has processes of the profiler before Kineto
-  std::size_t string_bytes_ = 0;
-  std::unordered_map<std::string, std::uint32_t> strings_;
+  TraceStrings strings_;
   std::unordered_map<std::uint64_t, std::uint32_t> threads_;
 };
 

@@ -1,21 +1,19 @@
 // How fast graphs are simulated, and how well those of recordings replay them. Prints JSON.
 //
 // `ridgeline_graph_bench simulate`: a million tasks on a host and two streams. `ridgeline_graph_bench replay TRACE...`:
-// traces of torch.profiler.
+// traces of torch.profiler, and reports of Nsight Systems in SQLite.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <optional>
 #include <random>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "commands/trace_file.h"
 #include "graph/from_recording.h"
 #include "imports/import_trace.h"
-#include "imports/read_trace.h"
 #include "simulate/simulate.h"
 
 namespace {
@@ -74,17 +72,11 @@ int bench_simulate() {
 }
 
 void replay(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
   imports::ImportOptions options;
   options.trace_path = path;
   options.current = "/";
   options.exists = [](const std::string&) { return false; };
-  const analysis::RunInput input =
-      imports::import_trace(imports::read_trace([&](std::span<char> buffer) {
-                              file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-                              return static_cast<std::size_t>(file.gcount());
-                            }),
-                            options);
+  const analysis::RunInput input = imports::import_trace(commands::read_trace_file(path), options);
   const recording::Recording& recording = input.runs.front().recording;
   const auto start = std::chrono::steady_clock::now();
   const Graph graph = graph::graph_of(recording, input.scope, 0);

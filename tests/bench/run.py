@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
 import json
+import lzma
 import os
 import platform
 import random
@@ -14,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -160,18 +162,33 @@ def bench_simulate(rounds: int) -> None:
     table(["tasks", "copied, ms", "simulated, median ms", "worst ms", "million tasks per second"], rows)
 
 
+@contextlib.contextmanager
+def unpacked(trace: Path) -> Iterator[Path]:
+    """The file itself, or what is in it when it is compressed by xz."""
+    if trace.suffix != ".xz":
+        yield trace
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / trace.stem
+        with lzma.open(trace) as source, file.open("wb") as target:
+            shutil.copyfileobj(source, target)
+        yield file
+
+
 def bench_replay(rounds: int, arguments: argparse.Namespace) -> None:
     """The unchanged graph of each trace below --data against the iteration that it was recorded from."""
     print("### Replay of recorded iterations\n")
-    traces = sorted(arguments.data.rglob("*.json.gz")) if arguments.data is not None else []
+    patterns = ("*.json.gz", "*.sqlite", "*.sqlite.xz")
+    traces = sorted(trace for one in patterns for trace in (arguments.data.rglob(one) if arguments.data else ()))
     if not traces:
-        print("Skipped: name a folder with traces of torch.profiler with --data.")
+        print("Skipped: name a folder with traces of torch.profiler or reports of Nsight Systems with --data.")
         return
     rows = []
     for trace in traces:
-        found = run_json(BENCHES / "ridgeline_graph_bench", "replay", trace)[0]
+        with unpacked(trace) as file:
+            found = run_json(BENCHES / "ridgeline_graph_bench", "replay", file)[0]
         if "error" in found:
-            continue  # no trace of torch.profiler
+            continue  # no trace of a profiler
         figures = [f"{found[name]:.3f}" for name in ("recordedMs", "replayedMs")]
         name = f"`{trace.relative_to(arguments.data)}`"
         rows.append([name, str(found["tasks"]), *figures, f"{found['errorPercent']:+.2f} %"])
@@ -351,7 +368,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; all by default")
     parser.add_argument("--rounds", type=int, help="rounds of each benchmark, in place of its own number")
-    parser.add_argument("--data", type=Path, help="replay: a folder with traces of torch.profiler (.json.gz)")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        help="replay: a folder with traces of torch.profiler (.json.gz) and reports of Nsight Systems (.sqlite[.xz])",
+    )
     group = parser.add_argument_group("accuracy", "A round is ten seconds of time budget for each model.")
     group.add_argument("--models", type=model_names, default=tuple(accuracy.CASES), help="separated by commas; all")
     group.add_argument("--seed", type=int, help="draws the batch sizes that are checked; by default a random one")

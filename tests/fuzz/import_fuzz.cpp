@@ -1,11 +1,13 @@
-// Traces of others: imported or refused in words, and the profile of what is imported closes.
+// Traces of others, and reports in SQLite: imported or refused in words, and the profile of what is imported closes.
 #include <cmath>
 #include <string>
 
 #include "analysis/build_profile.h"
 #include "imports/import_error.h"
 #include "imports/import_trace.h"
+#include "imports/nsys_report.h"
 #include "imports/read_trace.h"
+#include "store/foreign_tables.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {
@@ -13,6 +15,7 @@ namespace {
 using namespace ridgeline;
 
 constexpr imports::TraceLimits kLimits{4096, 1U << 20U, 1U << 22U};
+constexpr store::ForeignLimits kTableLimits{1U << 22U, 1U << 16U, 1U << 22U, 1U << 20U};
 
 imports::ByteSource in_pieces(std::string_view bytes, std::size_t piece) {
   return [bytes, piece](std::span<char> buffer) mutable {
@@ -20,6 +23,18 @@ imports::ByteSource in_pieces(std::string_view bytes, std::size_t piece) {
     bytes.remove_prefix(count);
     return count;
   };
+}
+
+imports::Trace read(std::string_view bytes, std::size_t piece) {
+  if (!store::ForeignTables::is_sqlite(bytes)) {
+    return imports::read_trace(imports::decompressed(in_pieces(bytes, piece), kLimits.file_bytes), kLimits);
+  }
+  try {
+    auto tables = store::ForeignTables::of_bytes(std::string(bytes), kTableLimits);
+    return imports::read_nsys(tables, {}, kLimits);
+  } catch (const store::ForeignTablesError& problem) {
+    throw imports::ImportError(problem.what());
+  }
 }
 
 void look_at(const analysis::RunInput& input) {
@@ -40,8 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   imports::ImportOptions options{"/traces/t.json", "/project", "/elsewhere", {}, 4};
   options.exists = [](const std::string& path) { return path == "/project/model.py"; };
   try {
-    const imports::ByteSource source = imports::decompressed(in_pieces(input.rest(), piece), kLimits.file_bytes);
-    look_at(imports::import_trace(imports::read_trace(source, kLimits), options));
+    look_at(imports::import_trace(read(input.rest(), piece), options));
   } catch (const imports::ImportError& problem) {
     CLAIM(!std::string_view(problem.what()).empty());
   }

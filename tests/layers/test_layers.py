@@ -51,19 +51,22 @@ MAY_INCLUDE = {
     "server/simulate": ["server/base", "server/graph"],
     # What a change would bring.
     "server/whatif": [*ANALYSIS_VALUES, "server/graph", "server/simulate"],
+    # The times of operations alone, in a file.
+    "server/operations": ["server/base", "server/store"],
     # Two versions of a step, compared: values in, values out.
     "server/compare": ["server/base", "server/analysis/values", "server/analysis/time"],
     "server/compare/comparison.h": ["server/analysis/values"],
     # What it renders: values, not how they are made.
     "server/report": ["protocol", "server/base", "server/analysis/values", "server/analysis/advice.h"]
-    + ["server/compare/comparison.h"],
+    + ["server/compare/comparison.h", "server/operations"],
     "protocol/failure_kind.h": [],
     "protocol/step_end.h": [],
     "server/analysis/advice.h": ["server/analysis/values"],
     # Budgets of a step, and what measurements say of them.
     "server/budgets": ["protocol", "server/base", "server/analysis/values", "server/compare", "server/report"],
-    # Traces of other profilers become recordings: bytes in, values out.
-    "server/imports": ["protocol", "server/base", "server/analysis/values"],
+    # Traces of other profilers become recordings: bytes or tables in, values out.
+    "server/imports": ["protocol", "server/base", "server/analysis/values", "server/store/foreign_tables.h"],
+    "server/store/foreign_tables.h": [],
     # Recordings become traces for other viewers: values in, text out.
     "server/exports": ["protocol", "server/base", "server/analysis"],
     "server/store": ["server/base"],
@@ -73,6 +76,8 @@ MAY_INCLUDE = {
         "protocol",
         "server/base",
         "server/analysis",
+        "server/graph",
+        "server/operations",
         "server/report",
         "server/source",
         "server/store",
@@ -103,7 +108,7 @@ HOMES = [
     (r"Python\.h|frameobject\.h|internal/pycore_.*", ["profiler/agent"]),
     (r"tree_sitter/.*", ["server/source"]),
     (r"CLI/.*", ["server/commands", "server/main.cpp"]),
-    (r"sqlite3\.h|SQLiteCpp/.*", ["server/store"]),
+    (r"sqlite3\.h|SQLiteCpp/.*", ["server/store", "server/operations"]),
     (r"utf8proc\.h", ["server/report"]),
     (r"zlib\.h", ["server/imports"]),
     (r"toml\+\+/.*", ["server/budgets"]),

@@ -27,7 +27,7 @@ export class Reports implements vscode.Disposable {
 
   /** Runs `ridgeline import` on this machine; nothing of the trace is run. */
   async import(trace: vscode.Uri | undefined): Promise<void> {
-    const file = trace ?? (await vscode.window.showOpenDialog({ title: 'Import Trace', filters: { 'Traces of torch.profiler': ['json', 'gz'] } }))?.[0];
+    const file = trace ?? (await vscode.window.showOpenDialog({ title: 'Import Trace', filters: { 'Traces of torch.profiler, reports of Nsight Systems': ['json', 'gz', 'sqlite'] } }))?.[0];
     if (file === undefined) return;
     const name = vscode.workspace.asRelativePath(file);
     const root = vscode.workspace.getWorkspaceFolder(file)?.uri.fsPath;
