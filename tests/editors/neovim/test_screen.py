@@ -277,7 +277,7 @@ def test_the_code_follows_into_a_module_and_back(terminal: Terminal):
 def test_bars_move_and_the_code_follows(terminal: Terminal):
     terminal.command("Ridgeline bars")
     terminal.until(rf"▸ throughput +(?:≈ )?[\d.]+ samples/s +{BAR} +([\d.]+ %|–) of the maximum ([\d.]+|–)")
-    terminal.until(rf"  peak memory +(?:≈ )?9\.46 MiB +{BAR} +<0\.1 % of [\d.]+ [GT]iB")
+    terminal.until(rf"  peak memory +9\.46 MiB +{BAR} +<0\.1 % of [\d.]+ [GT]iB")
     terminal.until(r"batch size +64 +as profiled")
     terminal.keys("l", "l")
     terminal.until(r"batch size +66 +predicted")
