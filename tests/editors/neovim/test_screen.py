@@ -67,12 +67,13 @@ def test_lens_offers_to_profile(terminal: Terminal):
     terminal.until(r"def input_provider.* ▷ Profile \| (≈\s)?[\d.]+ samples/s")
 
 
-def test_hover_is_the_breakdown_of_a_line(terminal: Terminal):
-    terminal.keys("/self.fc1(hidden)", "Enter", "K")
+@pytest.mark.parametrize("layer", ["fc1", "fc2", "fc3"])
+def test_hover_is_the_breakdown_of_a_line(terminal: Terminal, layer: str):
+    """Three lines call relu: the hover of each names it."""
+    terminal.keys(f"/self.{layer}(hidden)", "Enter", "K")
     terminal.until("1 call in one iteration, batch 64")
     terminal.until(r"\| self +\| +[\d.]+ [µm]s \| +[\d.]+ % \|")
-    # The marks of code are hidden by now. Three lines call relu: its module stands on the one where it takes longest.
-    for name in (r"fc1 \(Linear\)", r"relu( \(ReLU\))?"):
+    for name in (rf"{layer} \(Linear\)", r"relu \(ReLU\)"):  # the marks of code are hidden by now
         terminal.until(rf"\| {name} +\|")
     rows = [row[row.index("|") :].rstrip() for row in terminal.screen().splitlines() if re.search(r"\|.*\|$", row)]
     bars = [[i for i, letter in enumerate(row) if letter == "|"] for row in rows]
