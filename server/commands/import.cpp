@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -19,6 +21,8 @@
 #include "commands/trace_file.h"
 #include "imports/import_error.h"
 #include "imports/import_trace.h"
+#include "profiling/ran_sources.h"
+#include "store/fingerprint.h"
 #include "whatif/step_schedule.h"
 
 namespace ridgeline::commands {
@@ -57,6 +61,30 @@ bool can_be_read(const std::string& path) {
   return true;
 }
 
+/// When the trace was written; 1970, before any source was, where that is unknown.
+store::Moment time_of(const std::string& trace) {
+  std::error_code problem;
+  const auto written = std::filesystem::last_write_time(trace, problem);
+  store::Moment moment;
+  moment.system =
+      problem
+          ? std::chrono::system_clock::time_point{}
+          : std::chrono::time_point_cast<std::chrono::system_clock::duration>(std::chrono::file_clock::to_sys(written));
+  return moment;
+}
+
+/// The texts of the lines, from files that have not changed since the trace was written. Only of Python files in the
+/// project: a trace may name any file of this machine.
+void add_texts(analysis::Profile& profile, const std::string& trace) {
+  const std::string root = profile.project_root + "/";
+  std::vector<std::string> paths = profiling::own_files(profile);
+  std::erase_if(paths, [&](const std::string& path) {
+    return profile.project_root.empty() || !path.starts_with(root) || !path.ends_with(".py") ||
+           std::filesystem::path(path).lexically_normal() != path;
+  });
+  profiling::add_line_texts(profile, profiling::ran_sources(paths, {}, time_of(trace)).texts);
+}
+
 int run(const ImportOptions& options, const Output& output) {
   if (!can_be_read(options.trace)) {
     return kExitUsage;
@@ -75,6 +103,7 @@ int run(const ImportOptions& options, const Output& output) {
     analysis::RunInput input = imports::import_trace(read_trace_file(options.trace, options.process), how);
     analysis::Profile profile = analysis::build_profile(input);
     whatif::add_schedule(profile, input);
+    add_texts(profile, how.trace_path);
     const analysis::RecordedRun recorded{std::move(input.runs.front()), std::move(input.scope)};
     return write_out(rendered_profile(profile, analysis::outlook_of(profile), &recorded, output), output);
   } catch (const imports::ImportError& error) {

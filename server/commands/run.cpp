@@ -26,6 +26,7 @@
 #include "commands/script_options.h"
 #include "commands/terminal.h"
 #include "profiling/kept_profiles.h"
+#include "profiling/ran_sources.h"
 #include "profiling/run.h"
 #include "profiling/script_run.h"
 #include "profiling/script_sizes.h"
@@ -166,6 +167,7 @@ base::Result<Rank, std::string> analysed(worker::JobProcess process, const worke
   if (!run) {
     return failure_text(run.error(), options.spec.project_root);
   }
+  profiling::add_line_texts(run->profile, profiling::ran_sources(run->profile, {}, began).texts);
   return Rank{rank, std::move(*run), std::move(interpreter)};
 }
 

@@ -177,12 +177,20 @@ Json line_costs_json(const Snapshot& snapshot, const analysis::Node* node) {
       costs[number_of_line] = {line->self_ms, line->total_ms, line->peak_bytes};
     }
   } else if (node != nullptr) {
+    const auto add = [&](const analysis::Location& place, double ms, std::uint64_t bytes) {
+      if (figures.path_of(place) == snapshot.document.path()) {
+        Cost& cost = costs[place.line];
+        cost.self_ms += ms;
+        cost.total_ms += ms;
+        cost.bytes += bytes;
+      }
+    };
     for (const analysis::Node& child : node->children) {
-      if (figures.path_of(child.location) == snapshot.document.path()) {
-        Cost& cost = costs[child.location.line];
-        cost.self_ms += child.ms;
-        cost.total_ms += child.ms;
-        cost.bytes += child.peak_bytes;
+      for (const analysis::Caller& caller : child.callers) {
+        add(caller.location, caller.ms, caller.peak_bytes);
+      }
+      if (child.callers.empty()) {
+        add(child.location, child.ms, child.peak_bytes);
       }
     }
   }

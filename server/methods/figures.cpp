@@ -30,7 +30,11 @@ void Figures::add(const Node& root) {
   while (!waiting.empty()) {
     const Node& node = *waiting.back();
     waiting.pop_back();
-    if (!node.location.file.empty()) {
+    if (!node.callers.empty()) {
+      for (const analysis::Caller& caller : node.callers) {
+        files_[path_of(caller.location)].calls.emplace(caller.location.line, &node);
+      }
+    } else if (!node.location.file.empty()) {
       files_[path_of(node.location)].calls.emplace(node.location.line, &node);
     }
     if (!node.definition.file.empty()) {
@@ -81,11 +85,14 @@ std::optional<analysis::Location> Figures::forward_of(const Node& node) const {
     return std::nullopt;
   }
   std::uint32_t first = 0;
-  for (const Node& child : node.children) {
-    const analysis::Location& call = child.location;
+  const auto consider = [&](const analysis::Location& call) {
     if (call.file == node.definition.file && call.line > node.definition.line && (first == 0 || call.line < first)) {
       first = call.line;
     }
+  };
+  for (const Node& child : node.children) {
+    consider(child.location);
+    std::ranges::for_each(child.callers, consider, &analysis::Caller::location);
   }
   const auto indentation = [](std::string_view text) { return std::min(text.find_first_not_of(" \t"), text.size()); };
   const std::size_t inner = indentation(line_text({node.definition.file, first}));

@@ -27,7 +27,7 @@ struct FileFigures {
   const std::string* text = nullptr;          ///< that ran; null: unknown
   std::optional<base::LineIndex> text_lines;  ///< of `text`
   std::map<std::uint32_t, const analysis::LineCost*> lines;
-  std::multimap<std::uint32_t, const analysis::Node*> calls;        ///< by the line that called
+  std::multimap<std::uint32_t, const analysis::Node*> calls;        ///< by each line that called
   std::multimap<std::uint32_t, const analysis::Node*> definitions;  ///< modules, by the line of their class
 };
 

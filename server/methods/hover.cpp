@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -72,11 +73,24 @@ report::LineBelow line_below(const Figures& figures, const analysis::Location& p
           uri_of(figures.path_of(place)) + "#L" + number, std::string(base::trimmed(figures.line_text(place))), ms};
 }
 
-/// The costliest lines that run inside of `nodes`, but for the line `except` itself.
+/// What one line calls of a node, without what is inside: of a module that several lines call, a part.
+Node called_from(const Node& node, const analysis::Location& line) {
+  Node part;
+  part.name = node.name;
+  part.type = node.type;
+  const auto caller = std::ranges::find(node.callers, line, &analysis::Caller::location);
+  part.ms = caller == node.callers.end() ? node.ms : caller->ms;
+  part.peak_bytes = caller == node.callers.end() ? node.peak_bytes : caller->peak_bytes;
+  return part;
+}
+
+/// The costliest lines that run inside of `nodes`, but for the line `except` itself. A module that other lines call,
+/// too, is left out: which of its lines' time is of which call is not known.
 std::vector<report::LineBelow> lines_below(const Figures& figures, const std::vector<const Node*>& nodes,
                                            const analysis::Location& except, const UriOf& uri_of) {
   std::map<std::pair<std::string, std::uint32_t>, double> costs;
-  std::vector<const Node*> waiting = nodes;  // as deep as the user's modules: no recursion
+  std::vector<const Node*> waiting;  // as deep as the user's modules: no recursion
+  std::ranges::copy_if(nodes, std::back_inserter(waiting), [](const Node* node) { return node->callers.empty(); });
   while (!waiting.empty()) {
     const Node& node = *waiting.back();
     waiting.pop_back();
@@ -123,12 +137,20 @@ Markdown of_line(const Snapshot& snapshot, std::uint32_t line, const UriOf& uri_
   cost.calls = static_cast<double>(found->second->calls.value_or(0));
   cost.model = &found->second->self_model;
   cost.change = change_of(snapshot, *found->second);
-  cost.inside = outermost(*snapshot.figures(), nodes_at(file.calls, *then));
-  if (!cost.inside.empty()) {
-    cost.parent = snapshot.figures()->parent_of(*cost.inside.front());
+  const std::vector<const Node*> called = outermost(*snapshot.figures(), nodes_at(file.calls, *then));
+  std::vector<Node> parts;
+  for (const Node* node : called) {
+    parts.push_back(called_from(*node, found->second->location));
+  }
+  std::ranges::stable_sort(parts, std::greater{}, &Node::ms);
+  for (const Node& part : parts) {
+    cost.inside.push_back(&part);
+  }
+  if (!called.empty()) {
+    cost.parent = snapshot.figures()->parent_of(*called.front());
   }
   if (cost.total_ms > kLeadsOn * cost.self_ms) {
-    cost.below = lines_below(*snapshot.figures(), cost.inside, found->second->location, uri_of);
+    cost.below = lines_below(*snapshot.figures(), called, found->second->location, uri_of);
   }
   const auto& call = snapshot.figures()->profile().library_call;
   if (call.has_value() && call->location == found->second->location) {

@@ -46,10 +46,10 @@ std::vector<std::string> own_files(const analysis::Profile& profile) {
   return paths;
 }
 
-RanSources ran_sources(const analysis::Profile& profile, const std::vector<protocol::SourceText>& overlay,
+RanSources ran_sources(const std::vector<std::string>& paths, const std::vector<protocol::SourceText>& overlay,
                        const store::Moment& began) {
   RanSources sources;
-  for (const std::string& path : own_files(profile)) {
+  for (const std::string& path : paths) {
     const auto unsaved = std::ranges::find(overlay, path, &protocol::SourceText::path);
     if (unsaved != overlay.end()) {
       sources.texts.push_back(*unsaved);
@@ -62,6 +62,11 @@ RanSources ran_sources(const analysis::Profile& profile, const std::vector<proto
     }
   }
   return sources;
+}
+
+RanSources ran_sources(const analysis::Profile& profile, const std::vector<protocol::SourceText>& overlay,
+                       const store::Moment& began) {
+  return ran_sources(own_files(profile), overlay, began);
 }
 
 void add_line_texts(analysis::Profile& profile, const std::vector<protocol::SourceText>& texts) {

@@ -22,7 +22,10 @@ struct RanSources {
   std::vector<std::string> changed;  ///< files that changed since the run began: what ran is not known
 };
 
-/// Of own_files(): the text of `overlay`, which ran instead of the file, else the file's. Reads files.
+/// Of `paths`: the text of `overlay`, which ran instead of the file, else the file's. Reads files.
+RanSources ran_sources(const std::vector<std::string>& paths, const std::vector<protocol::SourceText>& overlay,
+                       const store::Moment& began);
+/// Of own_files(), likewise.
 RanSources ran_sources(const analysis::Profile& profile, const std::vector<protocol::SourceText>& overlay,
                        const store::Moment& began);
 

@@ -38,7 +38,8 @@ std::string line_name(const LineChange& line) {
     case compare::Presence::kRemoved:
       return place_text(line.before) + " removed";
     case compare::Presence::kMoved:
-      return place_text(line.after) + " moved from " + place_text(line.before);
+      return place_text(line.after) + " moved from " +
+             (line.before.file == line.after.file ? fmt::format("line {}", line.before.line) : place_text(line.before));
     case compare::Presence::kEdited:
       return place_text(line.after) + " edited";
     case compare::Presence::kSame:

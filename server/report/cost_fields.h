@@ -96,11 +96,24 @@ void fields(Io& io, analysis::LibraryCall& call) {
 }
 
 template <typename Io>
+void fields(Io& io, analysis::Caller& caller) {
+  io("file", caller.location.file, "Path relative to the project root with '/', or absolute outside it.", kNotEmpty);
+  io("line", caller.location.line, "Line number. The first line is 1.");
+  io("timeMs", caller.ms, "Of its calls, with everything inside. Milliseconds.");
+  io("peakBytes", caller.peak_bytes, "Alive at the peak instant, likewise. Bytes.");
+  phases(io, "byPhaseMs", caller.by_phase, "timeMs by phase. Sums to it.");
+  if (io.has("deviceMs", io.context.has_device)) {
+    io("deviceMs", caller.device_ms, "Kernels, and copies that no kernel hides, likewise. Milliseconds.");
+  }
+}
+
+template <typename Io>
 void fields(Io& io, analysis::Node& node) {
   io.type("node", "A node of the breakdown: the iteration, a module instance, or an operation.");
   io("name", node.name, "Name of the instance or the operation.");
   io("type", node.type, "Class of a module; empty for anything else.");
-  place(io, "location", node.location, "The line that called it; null when there is none.");
+  place(io, "location", node.location,
+        "The line that called it, of several the one whose calls take most time; null when there is none.");
   place(io, "definition", node.definition,
         "Where the class of the module is defined; null when there is no such place.");
   io("calls", node.calls, "Times that the module was called or the operation ran in one iteration.");
@@ -109,6 +122,13 @@ void fields(Io& io, analysis::Node& node) {
   phases(io, "byPhaseMs", node.by_phase, "timeMs by phase. Sums to it.");
   if (io.has("deviceMs", io.context.has_device)) {
     io("deviceMs", node.device_ms, "Kernels, and copies that no kernel hides, with everything inside. Milliseconds.");
+  }
+  if (io.has("callers", !node.callers.empty())) {
+    io("callers", node.callers,
+       "Of a module that several lines call: these lines, most time first. With the calls that no user line makes, "
+       "they "
+       "sum to the node; its weights and their gradients are in the first. Absent for any other node.",
+       AtMost{kMaxParts});
   }
   io("children", node.children, "What is inside, most time first. Empty, or their sums are this node's.",
      AtMost{kMaxParts});

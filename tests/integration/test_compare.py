@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from conftest import BINARY, ROOT, ridgeline
 from jsonschema import Draft202012Validator
+from training_scripts import TRAIN, report_of, write
 
 EXAMPLE = ROOT / "examples" / "mlp" / "entry.py"
 QUICK = ("--python", sys.executable, "--time-budget", "0.5")
@@ -66,6 +67,22 @@ def test_two_revisions(repository: Path, tmp_path: Path) -> None:
     assert list(temporary.glob("ridgeline-compare-*")) == []
     assert len(git(repository, "worktree", "list").splitlines()) == 1
     assert git(repository, "status", "--short").strip() == "M entry.py"
+
+
+def test_reports_of_a_script_are_matched_by_the_texts_of_lines(tmp_path: Path) -> None:
+    reports = []
+    for name, text in (
+        ("before", TRAIN),
+        ("after", TRAIN.replace("optimizer.zero_grad()", "pass\n            optimizer.zero_grad()")),
+    ):
+        report = report_of(write(tmp_path, text), "100000", options=("--stop", "--time-budget", "0.5"))
+        reports.append(tmp_path / f"{name}.json")
+        reports[-1].write_text(json.dumps(report))
+    found = compare(*reports)
+    lines = {line["afterText"]: line for line in found["lines"] if line["presence"] == "same"}
+    backward = lines["loss.backward()"]
+    assert backward["after"]["line"] == backward["before"]["line"] + 1
+    assert not [note for note in found["notes"] if "lacks texts" in note]
 
 
 def test_an_interrupt_removes_the_worktrees(repository: Path, tmp_path: Path) -> None:

@@ -77,6 +77,29 @@ def test_a_cpu_trace_closes_and_names_its_lines(recorded):
     assert {"Net", "Linear"} <= {node["type"] for node in nodes(report["breakdown"])}
 
 
+def test_lines_of_a_cpu_trace_have_their_texts(recorded, tmp_path):
+    """Of files that have not changed since the trace was written, in the project."""
+
+    def texts(trace: Path, root: Path) -> dict[int, str]:
+        report = imported(trace, "--project-root", root)
+        return {line["line"]: line["text"] for line in report["lines"] if "text" in line}
+
+    source = (HERE / "make_trace.py").read_text("utf-8")
+    forward = 1 + source.splitlines().index("    def forward(self, x):")
+    assert texts(recorded[0], HERE)[forward] == "def forward(self, x):"
+    trace = tmp_path / "cpu.json"
+    trace.write_bytes(recorded[0].read_bytes())
+    (tmp_path / "make_trace.py").write_text(source, "utf-8")
+    assert texts(trace, tmp_path) == {}, "written after the trace: it may be another version"
+    trace.touch()
+    assert texts(trace, tmp_path)[forward] == "def forward(self, x):"
+    notes = tmp_path / "notes.txt"
+    notes.write_text(source, "utf-8")
+    trace.write_text(trace.read_text("utf-8").replace("make_trace.py(", "notes.txt("), "utf-8")
+    assert forward in {line["line"] for line in imported(trace, "--project-root", tmp_path)["lines"]}
+    assert texts(trace, tmp_path) == {}, "a trace may name any file: only Python is shown"
+
+
 def test_operations_of_a_cpu_trace_are_those_of_key_averages(recorded):
     trace, figures = recorded
     report = imported(trace, "--project-root", HERE)

@@ -23,6 +23,7 @@ REPORTS = {
 OPTIONAL = {"tried", "device", "deviceMs", "allocator", "peakReservedBytes", "reservedBytes", "overTime"}
 OPTIONAL |= {"schedule", "script", "loading", "libraryCall", "text", "code"}
 OPTIONAL |= {"selfSpread"}  # absent with fewer than three recorded iterations
+OPTIONAL |= {"callers"}  # only of a module that several lines call
 
 Report = dict[str, Any]
 

@@ -62,6 +62,7 @@ def test_figures_of_a_script(tmp_path: Path) -> None:
     assert total == pytest.approx(report["iteration"]["timeMs"], rel=1e-3)
     for mark in ("loss.backward()", "optimizer.step()", "self.out(torch.relu"):
         assert number_of(script, mark) in {one["line"] for one in report["lines"]}, mark
+    assert line(report, number_of(script, "loss.backward()"))["text"] == "loss.backward()"
     assert line(report, number_of(script, "self.out(torch.relu"))["calls"] == 1
 
 

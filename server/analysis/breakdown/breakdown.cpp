@@ -1,7 +1,9 @@
 #include "analysis/breakdown/breakdown.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -23,6 +25,9 @@ class BreakdownBuilder {
     for (const auto& [key, cost] : input_.timeline.costs) {
       add_time(key, cost);
     }
+    for (Part& part : parts_) {
+      place(part);
+    }
     for (const MemoryCost& cost : input_.memory.at_peak) {
       add_memory(cost);
     }
@@ -31,6 +36,13 @@ class BreakdownBuilder {
   }
 
  private:
+  /// What a module's calls by one line cost.
+  struct Calls {
+    ByPhase ms{};
+    std::uint64_t bytes = 0;
+    double device_ms = 0;
+  };
+
   /// A module instance, or one of the groups and leaves below.
   struct Part {
     std::uint32_t parent = 0;
@@ -42,6 +54,7 @@ class BreakdownBuilder {
     std::uint64_t bytes = 0;
     double device_ms = 0;
     std::vector<std::uint32_t> children;
+    std::map<LineId, Calls> calls_by_line;  ///< of a module
   };
 
   std::uint32_t add_part(std::uint32_t parent, Part part) {
@@ -95,8 +108,33 @@ class BreakdownBuilder {
 
   void add_time(const CostKey& key, const Cost& cost) {
     Part& part = parts_[leaf_of(key, cost.ns)];
-    part.ms[static_cast<std::size_t>(key.phase)] += cost.ns * input_.scale / 1e6;
+    const auto phase = static_cast<std::size_t>(key.phase);
+    const double ms = cost.ns * input_.scale / 1e6;
+    part.ms[phase] += ms;
     part.calls += cost.calls;
+    add_to_calls(key.owner, [&](Calls& calls) { calls.ms[phase] += ms; });
+  }
+
+  /// Adds to the calls of all modules that a stack is in.
+  template <typename Add>
+  void add_to_calls(TreeNode stack, const Add& add) {
+    for (; stack != 0; stack = input_.tree[stack].parent) {
+      if (input_.tree[stack].instance != 0) {
+        const std::uint32_t module = part_of(stack);
+        add(parts_[module].calls_by_line[input_.tree[input_.tree[stack].parent].self_line]);
+      }
+    }
+  }
+
+  static double sum(const ByPhase& ms) { return std::accumulate(ms.begin(), ms.end(), 0.0); }
+
+  /// A module that several lines call stands on the one whose calls take most time.
+  static void place(Part& part) {
+    const auto ms_of = [](const auto& calls) { return calls.first == 0 ? -1 : sum(calls.second.ms); };
+    const auto most = std::ranges::max_element(part.calls_by_line, {}, ms_of);
+    if (most != part.calls_by_line.end()) {
+      part.line = most->first;
+    }
   }
 
   void add_device() {
@@ -105,7 +143,9 @@ class BreakdownBuilder {
     }
     const double to_ms = input_.device->scale / 1e6;
     for (const auto& [key, cost] : input_.device->timeline.costs) {
-      parts_[leaf_of(key, 0)].device_ms += (cost.kernel_ns + cost.copy_ns) * to_ms;
+      const double ms = (cost.kernel_ns + cost.copy_ns) * to_ms;
+      parts_[leaf_of(key, 0)].device_ms += ms;
+      add_to_calls(key.owner, [&](Calls& calls) { calls.device_ms += ms; });
     }
     const DeviceCost& unknown = input_.device->timeline.unknown;
     if (const double ms = (unknown.kernel_ns + unknown.copy_ns) * to_ms; ms > 0) {
@@ -151,6 +191,9 @@ class BreakdownBuilder {
       line = input_.tree[cost.owner].self_line;
     }
     parts_[leaf(parent, name, line)].bytes += cost.bytes;
+    if (!of_parameter) {
+      add_to_calls(cost.owner, [&](Calls& calls) { calls.bytes += cost.bytes; });
+    }
   }
 
   static std::string category_name(Category category) {
@@ -219,13 +262,31 @@ class BreakdownBuilder {
       node.peak_bytes += node.children.back().peak_bytes;
       node.device_ms += node.children.back().device_ms;
     }
-    for (const double ms : node.by_phase) {
-      node.ms += ms;
-    }
+    node.ms = sum(node.by_phase);
+    node.callers = callers_of(part, node);
     std::ranges::sort(node.children, [](const Node& a, const Node& b) {
       return std::tie(b.ms, b.peak_bytes, a.name) < std::tie(a.ms, a.peak_bytes, b.name);
     });
     return node;
+  }
+
+  /// Of a module that one line calls: none.
+  std::vector<Caller> callers_of(const Part& part, const Node& node) const {
+    std::vector<Caller> callers;
+    std::uint64_t parameter_bytes = node.peak_bytes;
+    for (const auto& [line, calls] : part.calls_by_line) {
+      parameter_bytes -= calls.bytes;
+      if (line != 0) {
+        callers.push_back({location_of(line, input_.recording, input_.tree, input_.scope), sum(calls.ms), calls.ms,
+                           calls.bytes, calls.device_ms});
+      }
+    }
+    if (callers.size() < 2) {
+      return {};
+    }
+    std::ranges::stable_sort(callers, std::greater{}, &Caller::ms);
+    callers.front().peak_bytes += parameter_bytes;
+    return callers;
   }
 
   const BreakdownInput& input_;

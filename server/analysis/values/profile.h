@@ -195,11 +195,21 @@ struct LibraryCall {
   static constexpr std::size_t kMostShown = 5;
 };
 
+/// One of several lines that call a module, with what its calls cost. With the calls that no user line makes, they sum
+/// to the module.
+struct Caller {
+  Location location;
+  double ms = 0;  ///< with everything inside
+  ByPhase by_phase{};
+  std::uint64_t peak_bytes = 0;  ///< likewise; no call makes weights and their gradients: the first caller has them
+  double device_ms = 0;
+};
+
 /// A node of the breakdown: the iteration, a module instance, or an operation.
 struct Node {
   std::string name;              ///< "layer3", "conv2d", "optimizer"
   std::string type;              ///< class of a module, else empty
-  Location location;             ///< the line that called it
+  Location location;             ///< the line that called it; of several, the one whose calls take most time
   Location definition;           ///< where the module's class is defined
   std::uint64_t calls = 0;       ///< how often a module was called or an operation ran
   double ms = 0;                 ///< with everything inside
@@ -207,6 +217,7 @@ struct Node {
   std::uint64_t peak_bytes = 0;  ///< alive at the peak, with everything inside
   std::vector<Node> children;    ///< most time first; their sums are this node's
   double device_ms = 0;          ///< kernels, and copies that no kernel hides, with everything inside
+  std::vector<Caller> callers;   ///< of a module that several lines call: these, most time first
 };
 
 /// What is going on at an instant of an iteration that has a device. Exactly one holds.

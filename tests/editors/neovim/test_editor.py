@@ -155,6 +155,7 @@ def test_what_is_uncertain_is_said_so(editing: Editor):
     editing.neovim.command("close")
     open_bars(editing)
     editing.until(f"{BARS}:find('throughput +≈ [%d.]+ samples/s') and {BARS}:find('Much varies.', 1, true)")
+    editing.until(f"{BARS}:find('peak memory +9.46 MiB') ~= nil")  # which is exact all the same
     editing.neovim.exec_lua("session.summary, session.request = summary, request")
 
 

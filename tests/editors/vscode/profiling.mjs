@@ -315,3 +315,22 @@ test('a training script is profiled as it is, with the arguments of launch.json'
   await window.status.getByText('Profiling').waitFor({ state: 'detached' });
   await window.lens('Profile this script').waitFor();
 });
+
+test('another batch size alone is not stale, and the script keeps its own', async (t) => {
+  const window = await ownWindow(t, { file: null });
+  window.write('train.py', 'BATCH_SIZE = 64\n');
+  window.write('entry.py', '"""Entry point for Ridgeline, from train.py: a model, its input and one training iteration."""\n' + window.read('entry.py'));
+  await window.openFile('entry.py');
+  await window.profile();
+  await window.openView();
+  await window.view.locator('.breakdown .row').first().waitFor();
+  await window.replace('batch_size: int = 64', 'batch_size: int = 32');
+  await window.view.getByText('profiled with 64').waitFor();
+  await window.view.getByText('train.py keeps its own batch size.').waitFor();
+  assert.equal(await window.view.locator('.notice.stale').count(), 0);
+  assert.equal(await window.status.getByText('(stale)').count(), 0);
+  const markers = await window.markers();
+  assert.ok(markers.length > 0 && markers.every(({ stale }) => !stale));
+  await window.view.getByRole('button', { name: 'Go to it' }).click();
+  await window.page.locator('.tab.active', { hasText: 'train.py' }).waitFor();
+});

@@ -87,6 +87,24 @@ def test_hover_of_a_line(profiled: Profiled) -> None:
         assert part in words
 
 
+def test_the_hover_of_each_line_that_calls_a_module_names_it(profiled: Profiled) -> None:
+    """Three lines call self.relu; each shows what its own call takes."""
+    editor, document, summary = profiled
+    uri = document["textDocument"]["uri"]
+    profile = {"profileId": summary["profileId"]}
+    children = editor.ask("ridgeline/breakdown", profile)["children"]
+    model = next(child["node"] for child in children if child["type"] == "MLP")
+    costs = editor.ask("ridgeline/lineCosts", document | profile | {"node": model})
+    lines = {line["line"]: line for line in costs["lines"]}
+    for layer in ("fc1", "fc2", "fc3"):
+        line = editor.line_of(uri, f"self.{layer}(hidden)")
+        found = editor.ask("textDocument/hover", document | {"position": {"line": line, "character": 25}})
+        rows = re.findall(r"\| `(.+?)` +\| +([\d.]+) ([µm]s) ", found["contents"]["value"])
+        times = {name: float(time) * (1 if unit == "ms" else 1e-3) for name, time, unit in rows}
+        assert {f"{layer} (Linear)", "relu (ReLU)"} <= times.keys(), found["contents"]["value"]
+        assert sum(times.values()) == pytest.approx(lines[line]["timeMs"], rel=0.02)
+
+
 def test_hover_of_a_call_leads_on(profiled: Profiled) -> None:
     editor, document, _ = profiled
     uri = document["textDocument"]["uri"]

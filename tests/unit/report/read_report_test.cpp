@@ -67,6 +67,9 @@ analysis::Profile full_profile() {
                             analysis::Estimate{4096, std::nullopt},
                             {},
                             {}});
+  profile.breakdown.children.front().callers = {{{"net.py", 11}, 30, {20, 10}, 4096, 0},
+                                                {{"net.py", 12}, 4, {4}, 0, 0}};
+  profile.lines.front().self_spread = 0.04;
   analysis::fit_models(profile);
   return profile;
 }

@@ -37,11 +37,12 @@ local function value(batch, metric)
   return tonumber(measured and measured[metric] or estimate and estimate.value)
 end
 
---- The same as text, with the certainty of a prediction or of the profile.
+--- The same as text, with the certainty of a prediction or, of a time, of the profile. Memory that was measured is exact.
 local function figure_text(batch, metric, format, summary)
-  local is_timed = metric ~= "peakBytes" and batch.batchSize == summary.batchSize
-  if batch.measured then return text.timed(format(value(batch, metric)), is_timed and summary or {}) end
-  return text.estimated(batch[metric], format)
+  if not batch.measured then return text.estimated(batch[metric], format) end
+  local shown = format(value(batch, metric))
+  local is_of_the_profile = metric ~= "peakBytes" and batch.batchSize == summary.batchSize
+  return is_of_the_profile and text.timed(shown, summary) or shown
 end
 
 --- How the figures of a batch size are known.

@@ -148,7 +148,7 @@ function showBatch(now: ViewState): void {
       preview === null ? null : h('span.knowledge', { role: 'status' }, `, ${knowledge(preview, summary)}`),
       preview === null ? null : h('span', {}, ` · profiled with ${summary.batchSize} `),
       preview === null || !now.isInCode ? null : button('button.link', 'undo', () => run('undo')),
-      preview === null ? ` · ${about(summary)}${duration(summary.timeMs)} per iteration · ${summary.device}${summary.inPlaceOf === '' ? '' : ` in place of ${summary.inPlaceOf}`}` : null,
+      preview === null ? h('span', {}, ' · ', whole(`${about(summary)}${duration(summary.timeMs)}`), ` per iteration · ${summary.device}${summary.inPlaceOf === '' ? '' : ` in place of ${summary.inPlaceOf}`}`) : null,
     preview !== null || summary.change === '' ? null : h('div.change', {}, `${summary.change[0]?.toUpperCase()}${summary.change.slice(1)}`),
   ].filter((part) => part !== null));
   throughput.show(throughputReading(summary, preview));
@@ -201,6 +201,11 @@ function throughputReading(summary: Summary, preview: Batch | null): Reading | n
     spoken: `${rate(value)} samples per second${part === '' ? '' : `, ${part}`}, batch size ${preview?.batchSize ?? summary.batchSize}`,
     warning: preview === null ? summary.uncertainty : extrapolation(summary, preview),
   };
+}
+
+/** A figure that no line break parts from its unit or its sign. */
+function whole(figure: string): HTMLElement {
+  return h('span.whole', {}, figure);
 }
 
 /** Before the time and the throughput of the profile. */
@@ -278,9 +283,9 @@ function answers({ batchSize, measured: sizes, answers: { largestThatFits, enoug
     if (batch === null) return [];
     const { measured } = batch;
     const throughputText = measured !== null ? `${rate(measured.samplesPerSecond)} samples/s` : batch.samplesPerSecond === null ? '' : `${estimated(batch.samplesPerSecond, rate)} samples/s`;
-    const text = [throughputText, measured !== null ? bytes(measured.peakBytes) : estimated(batch.peakBytes, bytes), measured !== null ? 'measured' : batch.extrapolated ? 'extrapolated' : ''].filter(Boolean).join(' · ');
+    const text = [throughputText, measured !== null ? bytes(measured.peakBytes) : estimated(batch.peakBytes, bytes), measured !== null ? 'measured' : batch.extrapolated ? 'extrapolated' : ''].filter(Boolean);
     const size = button('button.size', String(batch.batchSize), () => choose(batch.batchSize), { title: 'Write this batch size into the code', 'aria-label': `Batch size ${batch.batchSize}: ${what}` });
-    return [h('li', {}, size, h('span.what', {}, what, h('small', {}, text)))];
+    return [h('li', {}, size, h('span.what', {}, what, h('small', {}, ...text.flatMap((part, i) => (i === 0 ? [whole(part)] : [' · ', whole(part)])))))];
   };
   return h('ul.answers', {},
     ...(enoughThroughput === null ? [h('li', {}, 'The maximum throughput is unknown: the time model does not show one.')] : []),

@@ -41,6 +41,30 @@ TEST(Timeline, GivesAnOpItsTimeLessThatOfTheOpsInsideIt) {
   EXPECT_EQ(analysed.timeline.recorded_ns, 100);
 }
 
+/// Iterations in which a.py:1 takes so much of 100 ns, and a.py:2 the rest.
+RecordingBuilder iterations_with(std::initializer_list<std::uint64_t> parts) {
+  RecordingBuilder builder;
+  std::uint64_t start = 0;
+  for (const std::uint64_t part : parts) {
+    builder.iteration(start, start + 100);
+    builder.op({"aten::a", builder.at("a.py", 1), start, start + part});
+    builder.op({"aten::b", builder.at("a.py", 2), start + part, start + 100});
+    start += 100;
+  }
+  return builder;
+}
+
+TEST(Timeline, KnowsHowMuchTheShareOfALineVaries) {
+  const Analysed analysed(iterations_with({20, 40, 30}));
+  EXPECT_NEAR(*analysed.line("a.py:1")->self_spread, 0.1 / 0.3, 1e-9) << "standard deviation / mean, of all three";
+  EXPECT_NEAR(*analysed.line("a.py:2")->self_spread, 0.1 / 0.7, 1e-9);
+  EXPECT_NEAR(*Analysed(iterations_with({30, 30, 30, 30})).line("a.py:1")->self_spread, 0, 1e-6);
+}
+
+TEST(Timeline, DoesNotSayHowMuchAShareVariesFromTwoIterations) {
+  EXPECT_FALSE(Analysed(iterations_with({20, 40})).line("a.py:1")->self_spread.has_value());
+}
+
 TEST(Timeline, GivesAShortGapToTheNextOp) {
   RecordingBuilder builder;
   builder.iteration(0, 400 * kUs);

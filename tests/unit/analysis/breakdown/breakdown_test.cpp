@@ -195,6 +195,41 @@ TEST(Breakdown, HoldsWhatNoModuleOwnsAtTheRoot) {
   EXPECT_EQ(find_node(analysed.breakdown, "weights")->peak_bytes, 32U);
 }
 
+TEST(Breakdown, DividesAModuleAmongTheLinesThatCallIt) {
+  Network network;
+  const auto norm = network.instance("Norm", "net.norm", 3, "/env/site-packages/torch/nn/modules/normalization.py", 90);
+  const auto call = [&](std::uint32_t line) {
+    return network.child(network.stack({{"train.py", "step", 3}, {"model.py", "forward", line, network.net}}),
+                         {kLibrary.file, "forward", 20, norm});
+  };
+  const auto weight = network.parameter("net.norm.weight", 0xA0);
+  network.allocate({0, 0xA0, 512, network.at("model.py", 5), kNone, Stage::kModel});
+  network.role(0, 0xA0, Role::kParameter, weight);
+  const auto first = network.op({"aten::norm", call(20), 0, 3 * kMs});
+  network.op({"aten::norm", call(21), 3 * kMs, 18 * kMs});
+  network.op({"aten::norm", call(22), 18 * kMs, 20 * kMs});
+  network.allocate({2 * kMs, 0xB0, 64, call(20), first});
+  const Analysed analysed(network);
+  const Node* node = find_node(analysed.breakdown, "net/norm");
+  ASSERT_NE(node, nullptr);
+  EXPECT_EQ(node->location, (Location{"model.py", 21})) << "where it takes most time";
+  ASSERT_EQ(node->callers.size(), 3U);
+  double ms = 0;
+  for (const Caller& caller : node->callers) {
+    ms += caller.ms;
+    EXPECT_DOUBLE_EQ(caller.by_phase[static_cast<std::size_t>(Phase::kForward)], caller.ms);
+  }
+  EXPECT_DOUBLE_EQ(ms, node->ms);
+  EXPECT_EQ(node->callers[0].location, (Location{"model.py", 21}));
+  EXPECT_DOUBLE_EQ(node->callers[0].ms, 15);
+  EXPECT_EQ(node->callers[0].peak_bytes, 512U) << "the weights";
+  EXPECT_EQ(node->callers[1].location, (Location{"model.py", 20}));
+  EXPECT_DOUBLE_EQ(node->callers[1].ms, 3);
+  EXPECT_EQ(node->callers[1].peak_bytes, 64U);
+  EXPECT_DOUBLE_EQ(node->callers[2].ms, 2);
+  EXPECT_TRUE(find_node(analysed.breakdown, "net")->callers.empty()) << "one line calls it";
+}
+
 TEST(Breakdown, OfAModuleInsideItselfNests) {
   Network network;
   const auto again = network.child(network.in(network.first), {"block.py", "forward", 9, network.first});
