@@ -90,7 +90,8 @@ Captured captured_from(const Json& message) {
 OperationBegins operation_begins_from(const Json& message) { return {index_of(message, "operation", kMaxKeys)}; }
 
 OperationTimed operation_timed_from(const Json& message) {
-  OperationTimed timed{index_of(message, "operation", kMaxKeys), {}, reason_of(message)};
+  OperationTimed timed{
+      index_of(message, "operation", kMaxKeys), {}, reason_of(message), message.value("disturbed", false)};
   if (message.contains("samplesNs")) {
     timed.samples_ns = durations_at(message, "samplesNs", kMaxOperationSamples);
   }

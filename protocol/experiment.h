@@ -61,6 +61,7 @@ struct OperationTimed {
   int operation = 0;               ///< of Experiment::operations
   std::vector<double> samples_ns;  ///< positive; empty: not measured
   std::string reason;              ///< why it was not measured
+  bool disturbed = false;          ///< other processes took the processors away meanwhile
 };
 
 /// One change, timed in turns with the unchanged step.

@@ -82,6 +82,7 @@ base::Result<Timed, ExitCode> times_of_operations(const profiling::ProfileReques
     std::vector<operations::OperationTime> times = profiling::times_of(unknown, *findings);
     for (const operations::OperationTime& time : times) {
       timed.measured += time.reason.empty() ? 1 : 0;
+      timed.disturbed += time.disturbed ? 1 : 0;
       timed.known[time.key] = time;
     }
     keep(table, conditions, std::move(times));

@@ -20,6 +20,7 @@ base::Result<worker::ExperimentFindings, ExitCode> run_experiment(const profilin
 struct Timed {
   profiling::KnownTimes known;  ///< by key
   int measured = 0;             ///< just now
+  int disturbed = 0;            ///< of those, by other processes: not kept
 };
 
 /// The times of operations: from the table, and what it does not have is measured and added to it. Where the table

@@ -1,5 +1,7 @@
 #include "commands/what_if.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -75,8 +77,15 @@ class Asking {
       return timed.error();
     }
     measured_ += timed->measured;
+    disturbed_ += timed->disturbed;
     analysis::WhatIf answer = profiling::answer_what_if(base_, requests, findings->captured, timed->known);
     answer.operations_measured = measured_;
+    if (disturbed_ > 0) {
+      answer.warnings.push_back(fmt::format(
+          "Other processes ran while {} of {} operations were timed: predictions are less certain, and these times are "
+          "not kept. Ask again on a quiet machine.",
+          disturbed_, measured_));
+    }
     return answer;
   }
 
@@ -176,6 +185,7 @@ class Asking {
   profiling::WhatIfBase base_;
   const analysis::Environment& environment_;
   int measured_ = 0;
+  int disturbed_ = 0;
 };
 
 int run(const WhatIfOptions& options) {

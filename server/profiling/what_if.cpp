@@ -93,6 +93,7 @@ std::vector<operations::OperationTime> times_of(const std::vector<std::string>& 
     const std::string& key = keys[static_cast<std::size_t>(timed.operation)];
     times.push_back(timed.samples_ns.empty() ? operations::OperationTime{.key = key, .reason = timed.reason}
                                              : operations::time_of(key, timed.samples_ns));
+    times.back().disturbed = timed.disturbed;
   }
   if (findings.fatal_operation.has_value() && static_cast<std::size_t>(*findings.fatal_operation) < keys.size()) {
     times.push_back({.key = keys[static_cast<std::size_t>(*findings.fatal_operation)],
@@ -101,7 +102,7 @@ std::vector<operations::OperationTime> times_of(const std::vector<std::string>& 
   return times;
 }
 
-bool is_lasting(const operations::OperationTime& time) { return time.reason != kNoTime; }
+bool is_lasting(const operations::OperationTime& time) { return time.reason != kNoTime && !time.disturbed; }
 
 WhatIfBase what_if_base(const ProfileRun& run) {
   const analysis::Profile& profile = run.profile;

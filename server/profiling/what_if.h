@@ -49,7 +49,7 @@ base::Result<std::vector<std::string>> unknown_operations(operations::OperationT
 std::vector<operations::OperationTime> times_of(const std::vector<std::string>& keys,
                                                 const worker::ExperimentFindings& findings);
 
-/// Whether a time that could not be had would fail again.
+/// Whether a time, or why there is none, is worth keeping: nothing disturbed it, and it would be the same again.
 bool is_lasting(const operations::OperationTime& time);
 
 /// The unchanged step, for predictions: from a profile that was made just now.

@@ -8,6 +8,7 @@ are still under way when the loop ends, it is not. Nothing of the user's runs he
 from __future__ import annotations
 
 import gc
+import resource
 from collections.abc import Callable, Iterable
 from time import perf_counter, perf_counter_ns
 from typing import Any
@@ -16,8 +17,9 @@ from ridgeline_runner import timing
 from ridgeline_runner.failure import summary
 from ridgeline_runner.operation_key import Call, bytes_of
 
-_SAMPLES = 7
+_SAMPLES = 9
 _LEAST_SAMPLES = 3
+_PREEMPTED_PER_SECOND = 20  # by the system's own work; more means that other processes want the processors
 _SAMPLE_NS = 1_000_000  # a loop of fast operations is this long
 _MOST_CALLS = 200
 _MOST_OF_MEMORY = 0.25  # that the data of one operation may take
@@ -36,7 +38,8 @@ def measure(
     begin: Callable[[int], None],
     send: Callable[[int, dict[str, Any]], None],
 ) -> None:
-    """Times each operation of `keys` and sends it by its index: `{"samplesNs": [...]}` or `{"reason": ...}`.
+    """Times each operation of `keys` and sends it by its index: `{"samplesNs": [...], "disturbed": bool}` or
+    `{"reason": ...}`. Disturbed: other processes took the processors away too often for a time of the operation alone.
 
     `begin` is called before an operation runs for the first time: should it end the process, that one did.
     `seconds` bounds the whole: when they are over, the rest is sent with a reason.
@@ -90,11 +93,29 @@ class _Timed:
         once = min(self._loop(1), self._loop(1))
         self.more = max(1 if self.call.device == "cpu" else 4, min(_MOST_CALLS, round(_SAMPLE_NS / max(1, once))))
         self.samples: list[float] = []
+        self._disturbed: list[float] = []
 
     def sample(self) -> None:
         few = self.more // 4 if self.call.device != "cpu" else 0
         less = self._loop(few) if few else 0
-        self.samples.append(max(1.0, (self._loop(self.more) - less) / (self.more - few)))
+        preempted = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+        more = self._loop(self.more)
+        preempted = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - preempted
+        quiet = preempted <= 1 + _PREEMPTED_PER_SECOND * more / 1e9
+        (self.samples if quiet else self._disturbed).append(max(1.0, (more - less) / (self.more - few)))
+
+    @property
+    def is_known(self) -> bool:
+        """Whether enough quiet samples agree."""
+        if len(self.samples) < _LEAST_SAMPLES:
+            return False
+        return max(self.samples) - min(self.samples) < 0.04 * timing.median(self.samples)
+
+    def result(self) -> dict[str, Any]:
+        disturbed = len(self.samples) < _LEAST_SAMPLES
+        # What disturbs only ever adds: of too few quiet samples, the fastest of all are nearest.
+        samples = sorted(self.samples + self._disturbed)[:_LEAST_SAMPLES] if disturbed else self.samples
+        return {"samplesNs": samples, "disturbed": disturbed}
 
     def _loop(self, count: int) -> int:
         run, synchronise = self.call.run, self._synchronise
@@ -119,7 +140,7 @@ def _measure_together(
         except Exception as error:  # noqa: BLE001 - whatever torch does with data of ours
             send(index, {"reason": summary(error).splitlines()[0][:200]})
     for number in range(_SAMPLES):
-        for index in [i for i, t in timed.items() if number < _LEAST_SAMPLES or not _is_known(t)]:
+        for index in [i for i, t in timed.items() if not t.is_known]:
             try:
                 timed[index].sample()
             except Exception as error:  # noqa: BLE001
@@ -128,9 +149,4 @@ def _measure_together(
         if number + 1 >= _LEAST_SAMPLES and perf_counter() > deadline:
             break
     for index, one in timed.items():
-        send(index, {"samplesNs": one.samples})
-
-
-def _is_known(one: _Timed) -> bool:
-    middle = timing.median(one.samples)
-    return max(one.samples) - min(one.samples) < 0.04 * middle
+        send(index, one.result())
