@@ -24,6 +24,10 @@ void require(bool valid, const char* what) {
 
 std::string reason_of(const Json& message) { return message.value("reason", std::string()).substr(0, kMaxReasonBytes); }
 
+const Json::array_t& list_at(const Json& value, const char* name) {
+  return value.at(name).get_ref<const Json::array_t&>();
+}
+
 std::vector<std::string> strings_at(const Json& value, const char* name) {
   auto strings = value.at(name).get<std::vector<std::string>>();
   require(strings.size() <= kMaxKeys &&
@@ -54,7 +58,7 @@ int index_of(const Json& message, const char* name, std::size_t size) {
 
 CapturedStep step_from(const Json& value) {
   CapturedStep step{strings_at(value, "keys"), strings_at(value, "names"), strings_at(value, "modules"), {}};
-  const auto& sequence = value.at("sequence").get_ref<const Json::array_t&>();
+  const auto& sequence = list_at(value, "sequence");
   require(sequence.size() % 4 == 0 && sequence.size() / 4 <= kMaxCapturedOperations, "not a sequence of operations");
   step.operations.reserve(sequence.size() / 4);
   for (std::size_t i = 0; i < sequence.size(); i += 4) {
@@ -80,7 +84,9 @@ Captured captured_from(const Json& message) {
   captured.reason = reason_of(message);
   if (message.contains("operations") && !message.at("operations").is_null()) {
     captured.step = step_from(message.at("operations"));
-    captured.peak_bytes = member<std::uint64_t>(message, "peakBytes");
+    const auto& peaks = list_at(message, "peakBytes");
+    require(peaks.size() == kStepParts, "peakBytes: not of the parts of a step");
+    std::ranges::transform(peaks, captured.peak_bytes.begin(), value_as<std::uint64_t>);
     captured.batch_size = member<int>(message, "batchSize");
     require(captured.batch_size > 0, "batchSize: not positive");
   }

@@ -2,6 +2,7 @@
 // alone, and changed steps timed in turns with the unchanged one.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -29,6 +30,8 @@ struct Experiment {
 /// The phase of an operation in a step.
 enum class StepPart : std::uint8_t { kForward, kBackward, kOptimizer };
 
+inline constexpr std::size_t kStepParts = 3;
+
 struct CapturedOperation {
   int key = -1;    ///< of CapturedStep::keys; -1: its arguments cannot be described
   int name = 0;    ///< of CapturedStep::names
@@ -48,8 +51,9 @@ struct Captured {
   int change = 0;                    ///< 0: the unchanged step; else one more than the index in Experiment::changes
   std::string reason;                ///< why the change does not apply; then there is nothing else
   std::optional<CapturedStep> step;  ///< absent also where a change's operations cannot be known without running it
-  std::uint64_t peak_bytes = 0;      ///< of host memory, with weights and inputs
-  int batch_size = 0;                ///< samples of a step
+  /// Of the allocator, with weights and inputs: while each StepPart ran.
+  std::array<std::uint64_t, kStepParts> peak_bytes{};
+  int batch_size = 0;  ///< samples of a step
 };
 
 /// An operation is about to run for the first time: should the process die, that one did it.

@@ -31,7 +31,7 @@ struct OperationTime {
   double low = 0;   ///< of the samples
   double high = 0;  ///< likewise
   int samples = 0;
-  std::string reason;      ///< why it cannot be measured; then there is no time
+  std::string reason{};    ///< why it cannot be measured; then there is no time
   bool disturbed = false;  ///< other processes ran meanwhile: good enough for an answer, not to be kept
 };
 

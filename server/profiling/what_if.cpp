@@ -115,6 +115,7 @@ WhatIfBase what_if_base(const ProfileRun& run) {
   base.answer.step_ms = base.step_ms;
   base.answer.peak_bytes = profile.peak_bytes;
   base.answer.device = profile.environment.device_name;
+  base.on_host = profile.environment.device == "cpu";
   return base;
 }
 
@@ -127,11 +128,13 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
     return found != known.end() && found->second.reason.empty() ? std::optional(found->second.ns) : std::nullopt;
   };
   std::optional<whatif::UnchangedStep> step;
-  whatif::Baseline baseline{base.step_ms, answer.peak_bytes, 0, answer.batch_size};
+  whatif::Baseline baseline{base.step_ms, answer.peak_bytes, {}, answer.batch_size};
   if (unchanged != nullptr && unchanged->step.has_value()) {
     step.emplace(
         whatif::UnchangedStep{base.graph, *unchanged->step, whatif::find_recorded(base.graph, *unchanged->step)});
-    baseline.captured_peak_bytes = unchanged->peak_bytes;
+    if (base.on_host) {
+      baseline.captured_peak_bytes = unchanged->peak_bytes;
+    }
   }
   for (std::size_t i = 0; i < changes.size(); ++i) {
     analysis::ChangeAnswer row{changes[i], whatif::title_of(changes[i]), whatif::takes_of(changes[i]), {}, {}, {}, {}};

@@ -57,6 +57,7 @@ struct WhatIfBase {
   analysis::WhatIf answer;  ///< without changes
   graph::Graph graph;
   double step_ms = 0;
+  bool on_host = true;  ///< the step, and so its memory
 };
 WhatIfBase what_if_base(const ProfileRun& run);
 

@@ -50,6 +50,50 @@ std::size_t low_rank(std::size_t count) {
   return 0;
 }
 
+using PeakBytes = std::array<std::int64_t, protocol::kStepParts>;
+
+protocol::StepPart part_of(analysis::Phase phase) {
+  switch (phase) {
+    case analysis::Phase::kBackward:
+    case analysis::Phase::kRecomputation:
+      return protocol::StepPart::kBackward;
+    case analysis::Phase::kOptimizer:
+      return protocol::StepPart::kOptimizer;
+    default:
+      return protocol::StepPart::kForward;
+  }
+}
+
+/// The most bytes alive while each part of the step ran.
+PeakBytes peaks_by_part(const graph::Graph& graph, const simulate::Schedule& schedule) {
+  std::vector<graph::MemoryChange> changes = graph.memory;
+  std::ranges::stable_sort(changes, {}, [&](const graph::MemoryChange& change) {
+    return static_cast<double>(schedule.start[change.task]) +
+           static_cast<double>(change.at) * static_cast<double>(graph.tasks[change.task].duration_ns);
+  });
+  PeakBytes peaks{};
+  std::int64_t alive = graph.bytes_at_start;
+  for (const graph::MemoryChange& change : changes) {
+    alive += change.bytes;
+    auto& peak = peaks.at(static_cast<std::size_t>(part_of(graph.tasks[change.task].phase)));
+    peak = std::max(peak, alive);
+  }
+  return peaks;
+}
+
+/// Operations allocate memory of their own while they compute, which a step that is not computed does not show: of each
+/// part, the recorded peak changes by as much as the captured one.
+std::uint64_t changed_peak(const PeakBytes& recorded, const Baseline& baseline,
+                           const std::array<std::uint64_t, protocol::kStepParts>& changed) {
+  const std::int64_t above = static_cast<std::int64_t>(baseline.peak_bytes) - *std::ranges::max_element(recorded);
+  std::int64_t peak = 0;
+  for (std::size_t part = 0; part < recorded.size(); ++part) {
+    peak = std::max(peak, recorded.at(part) + above + static_cast<std::int64_t>(changed.at(part)) -
+                              static_cast<std::int64_t>(baseline.captured_peak_bytes->at(part)));
+  }
+  return static_cast<std::uint64_t>(peak);
+}
+
 }  // namespace
 
 base::Result<PredictedChange> predict_change(const UnchangedStep& unchanged, const Baseline& baseline,
@@ -70,8 +114,7 @@ base::Result<PredictedChange> predict_change(const UnchangedStep& unchanged, con
   const double scale = before->total_ns > 0 ? baseline.step_ms * 1e6 / static_cast<double>(before->total_ns) : 1;
   const double changed_ms = static_cast<double>(after->total_ns) * scale / 1e6;
   const double spread = std::max(kLeastSpread, retimed.spread);
-  const double measured_ms =
-      (retimed.changed_after_ns - std::min(retimed.assumed_ns, retimed.changed_after_ns)) / 1e6;
+  const double measured_ms = (retimed.changed_after_ns - std::min(retimed.assumed_ns, retimed.changed_after_ns)) / 1e6;
   const double error_ms = std::hypot(
       kLeastError * changed_ms, kTwoSigma * spread * measured_ms,
       std::hypot(kAssumedError * retimed.assumed_ns / 1e6, kSystematicShare * (baseline.step_ms - changed_ms)));
@@ -79,9 +122,9 @@ base::Result<PredictedChange> predict_change(const UnchangedStep& unchanged, con
   PredictedChange predicted;
   predicted.speed_up = speed_up_of(baseline.step_ms, changed_ms, error_ms, samples);
   predicted.step_ms = changed_ms;
-  const auto peak = static_cast<std::int64_t>(baseline.peak_bytes) + static_cast<std::int64_t>(changed.peak_bytes) -
-                    static_cast<std::int64_t>(baseline.captured_peak_bytes);
-  predicted.peak_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, peak));
+  if (baseline.captured_peak_bytes.has_value()) {
+    predicted.peak_bytes = changed_peak(peaks_by_part(unchanged.graph, *before), baseline, changed.peak_bytes);
+  }
   predicted.measured_share =
       retimed.changed_after_ns > 0 ? 1 - std::min(1.0, retimed.assumed_ns / retimed.changed_after_ns) : 1;
   return predicted;

@@ -1,7 +1,9 @@
 // What a change brings, predicted; and what it brought when it was tried.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 
 #include "analysis/values/what_if.h"
 #include "base/result.h"
@@ -12,9 +14,10 @@ namespace ridgeline::whatif {
 
 /// What is known of the unchanged step besides its graph.
 struct Baseline {
-  double step_ms = 0;                     ///< measured
-  std::uint64_t peak_bytes = 0;           ///< measured
-  std::uint64_t captured_peak_bytes = 0;  ///< Captured::peak_bytes of the unchanged step
+  double step_ms = 0;            ///< measured
+  std::uint64_t peak_bytes = 0;  ///< measured
+  /// Captured::peak_bytes of the unchanged step; absent: memory is not predicted, as on devices.
+  std::optional<std::array<std::uint64_t, protocol::kStepParts>> captured_peak_bytes{};
   int batch_size = 0;
 };
 

@@ -67,8 +67,14 @@ def _captured(entry: EntryPoint, request: list[str], recorder: Recorder) -> dict
     with _around(parts):
         log = operation_log.log_step(lambda: parts.function(*parts.inputs), names)
         recorder.forget_freed()
-        operation_log.run_uncomputed(lambda: parts.function(*parts.inputs))
-    return {"operations": log.message(), "peakBytes": recorder.peak_bytes() - before, "batchSize": parts.samples}
+
+        def take_peak() -> int:
+            peak = recorder.peak_bytes() - before
+            recorder.forget_freed()
+            return peak
+
+        peaks = operation_log.peaks_by_phase(lambda: parts.function(*parts.inputs), take_peak)
+    return {"operations": log.message(), "peakBytes": peaks, "batchSize": parts.samples}
 
 
 def measure(spec: dict[str, Any], reporter: Reporter) -> None:

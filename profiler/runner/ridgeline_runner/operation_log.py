@@ -36,8 +36,6 @@ class OperationLog:
         self.module = 0
 
     def note(self, operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        import torch
-
         if len(self.sequence) >= MAX_OPERATIONS:
             raise TooManyOperations
         try:
@@ -45,8 +43,13 @@ class OperationLog:
         except NotDescribed:
             key = -1
         name = self.names.setdefault(operator._schema.name, len(self.names))
-        phase = BACKWARD if torch._C._current_graph_task_id() != -1 else self.phase
+        phase = self.current_phase()
         self.sequence.append((key, name, phase, self.module if phase == FORWARD else 0))
+
+    def current_phase(self) -> int:
+        import torch
+
+        return BACKWARD if torch._C._current_graph_task_id() != -1 else self.phase
 
     def message(self) -> dict[str, Any]:
         return {
@@ -68,10 +71,27 @@ def log_step(step: Callable[[], Any], module_names: dict[int, str]) -> Operation
     return log
 
 
-def run_uncomputed(step: Callable[[], Any]) -> None:
-    """Runs the step without computing anything that is large."""
-    with _mode(lambda *_: None):
+def peaks_by_phase(step: Callable[[], Any], take_peak: Callable[[], int]) -> list[int]:
+    """Runs the step without computing anything that is large. The peaks of its forward, backward and optimizer: the
+    largest that `take_peak` returned, which is called at the end of each stretch and begins the next one."""
+    log = OperationLog()
+    peaks = [0, 0, 0]
+    current = FORWARD
+
+    def enter(phase: int) -> None:
+        nonlocal current
+        peaks[current] = max(peaks[current], take_peak())
+        current = phase
+
+    def note(*_: Any) -> None:
+        phase = log.current_phase()
+        if phase != current:
+            enter(phase)
+
+    with _mode(note), _phases(log):
         step()
+    enter(FORWARD)
+    return peaks
 
 
 def _mode(note: Callable[[Any, tuple[Any, ...], dict[str, Any]], None]) -> Any:

@@ -1,0 +1,145 @@
+"""The operations of a step, listed without computing them, are those that run when it is computed."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "profiler" / "runner"))
+
+import torch  # noqa: E402
+from ridgeline_runner import changes, operation_log  # noqa: E402
+from ridgeline_runner.entry import EntryPoint, load  # noqa: E402
+from ridgeline_runner.operation_key import Call, NotDescribed, bytes_of, key_of  # noqa: E402
+from ridgeline_runner.operation_times import measure  # noqa: E402
+from torch import nn  # noqa: E402
+
+
+def training_step(model: nn.Module, inputs: torch.Tensor, optimizer_class: type = torch.optim.Adam):
+    optimizer = optimizer_class(model.parameters(), lr=0.01)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        loss = model(inputs).square().mean()
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
+STEPS = {
+    "convolutions": lambda: training_step(
+        nn.Sequential(
+            nn.Conv2d(3, 16, 3), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(3600, 8)
+        ),
+        torch.randn(4, 3, 32, 32),
+    ),
+    "attention": lambda: training_step(
+        nn.TransformerEncoderLayer(64, 4, 128, batch_first=True), torch.randn(8, 32, 64), torch.optim.SGD
+    ),
+    "embedding": lambda: training_step(
+        nn.Sequential(nn.Embedding(5000, 64), nn.Linear(64, 64)), torch.randint(0, 5000, (64, 32))
+    ),
+}
+
+
+def sequence(log: operation_log.OperationLog) -> list[tuple[str, int, str]]:
+    keys, modules = [*log.keys, "?"], list(log.modules)
+    return [(keys[key], phase, modules[module]) for key, _, phase, module in log.sequence]
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_an_uncomputed_step_has_the_operations_of_a_computed_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    listed = operation_log.log_step(STEPS[name](), {})
+    monkeypatch.setattr(operation_log, "_uncomputed", lambda func, args, kwargs: func(*args, **kwargs))
+    torch.manual_seed(0)
+    computed = operation_log.log_step(STEPS[name](), {})
+    assert sequence(listed) == sequence(computed)
+    assert {phase for _, phase, _ in sequence(listed)} == {0, 1, 2}
+
+
+def test_modules_and_phases_are_named() -> None:
+    model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 8))
+    names = {id(module): path for path, module in model.named_modules()}
+    log = operation_log.log_step(training_step(model, torch.randn(64, 64)), names)
+    forward = {module for key, phase, module in sequence(log) if phase == operation_log.FORWARD and "addmm" in key}
+    assert forward == {"0", "2"}
+
+
+def test_a_step_without_an_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operation_log, "MAX_OPERATIONS", 10)
+    with pytest.raises(operation_log.TooManyOperations):
+        operation_log.log_step(STEPS["convolutions"](), {})
+
+
+def test_keys_describe_what_the_time_depends_on() -> None:
+    add = torch.ops.aten.add.Tensor
+    one, other = torch.randn(4, 8), torch.randn(8)
+    assert key_of(add, (one, other), {}) == '["aten::add.Tensor",["t:float32:4,8:8,1","t:float32:8:1"],{}]'
+    # The number that scales does not matter, whether it is 0 or 1 may.
+    assert key_of(add, (one, other), {"alpha": 0.123}) == key_of(add, (one, other), {"alpha": 0.0456})
+    assert key_of(add, (one, other), {"alpha": 1.0}) != key_of(add, (one, other), {"alpha": 0.5})
+    with pytest.raises(NotDescribed):
+        key_of(add, (one.to_sparse(), other), {})
+
+
+@pytest.mark.parametrize(
+    ("operator", "args"),
+    [
+        (torch.ops.aten.mm.default, (torch.randn(4, 8).t(), torch.randn(4, 3))),
+        (torch.ops.aten.embedding.default, (torch.randn(100, 4), torch.randint(0, 100, (5, 6)))),
+        (torch.ops.aten._foreach_add.Scalar, ([torch.randn(3), torch.randn(4)], 1.0)),
+        (torch.ops.aten._to_copy.default, (torch.randn(3),)),
+        (torch.ops.aten.sum.dim_IntList, (torch.randn(3, 4, dtype=torch.bfloat16).expand(2, 3, 4), [0, 2])),
+    ],
+)
+def test_a_call_is_made_again_from_its_key(operator, args) -> None:
+    kwargs = {"dtype": torch.bfloat16} if "_to_copy" in str(operator) else {}
+    key = key_of(operator, args, kwargs)
+    call = Call(key)
+    made, original = call.run(), operator(*args, **kwargs)
+    for a, b in zip(torch.utils._pytree.tree_leaves(made), torch.utils._pytree.tree_leaves(original), strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+    assert key_of(operator, call.args, call.kwargs) == key
+    assert bytes_of(key) > 0
+
+
+def test_what_cannot_be_measured_says_why() -> None:
+    keys = [
+        key_of(torch.ops.aten.mm.default, (torch.randn(4, 8), torch.randn(8, 4)), {}),
+        '["aten::mm.default",["t:float32:4,8:8,1","t:float32:5,4:4,1"],{}]',
+        '["aten::no_such_operation.default",[],{}]',
+        '["aten::_thnn_fused_lstm_cell_backward.default",["t:float32:4,8:8,1"],{}]',
+        '["aten::mm.default",["t:float32:100000,100000:100000,1","t:float32:100000,4:4,1"],{}]',
+    ]
+    begun: list[int] = []
+    found: dict[int, dict] = {}
+    measure(keys, 1 << 30, 20, begin=begun.append, send=found.__setitem__)
+    assert len(found[0]["samplesNs"]) >= 3
+    assert all(ns > 0 for ns in found[0]["samplesNs"])
+    assert all("reason" in found[index] for index in (1, 2, 3, 4))
+    assert "memory" in found[4]["reason"]
+    assert begun == [0, 1, 2]
+
+
+def test_changes_apply_to_a_step_that_is_built_anew() -> None:
+    path = str(ROOT / "examples" / "mlp" / "entry.py")
+    entry = EntryPoint.of(load(path, str(ROOT / "examples" / "mlp")), path)
+
+    def operations(*requests: str) -> list[str]:
+        parts = changes.build(entry, list(requests), entry.batch_size)
+        log = operation_log.log_step(lambda: parts.function(*parts.inputs), {})
+        names = list(log.names)
+        return [names[name] for _, name, _, _ in log.sequence]
+
+    usual = operations()
+    assert any("_to_copy" in name for name in operations("bf16-autocast"))
+    assert "aten::_fused_adam_" in operations("fused-optimizer") or "aten::_fused_sgd_" in operations("fused-optimizer")
+    assert len(operations("accumulate:2")) > 1.3 * len(usual)
+    assert operations("threads:1") == usual
+    with pytest.raises(changes.NotApplicable):
+        changes.build(entry, ["channels-last"], entry.batch_size)
+    assert operations() == usual  # nothing of a change stays

@@ -1,0 +1,257 @@
+// The graph of a changed step, on graphs that are made by hand.
+#include "whatif/retime.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simulate/simulate.h"
+#include "whatif/predict_change.h"
+#include "whatif/step_operations.h"
+
+namespace ridgeline::whatif {
+namespace {
+
+using graph::Graph;
+using graph::Kind;
+using graph::Task;
+using graph::TaskId;
+using protocol::CapturedStep;
+using protocol::StepPart;
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+/// A step on one thread: Python and operations in turns.
+class Step {
+ public:
+  Step() {
+    graph.resources.push_back({"thread 0", graph::Resource::Type::kHost});
+    graph.names = {""};
+    graph.lines.emplace_back();
+    graph.modules = {""};
+    graph.operations.emplace_back();
+    captured.modules = {""};
+    append({.kind = Kind::kMark});
+  }
+
+  /// `python_ns` of Python, then an operation whose key is `name` with `shape`.
+  Step& operation(const std::string& name, const std::string& shape, std::int64_t ns, std::int64_t python_ns = 0,
+                  StepPart part = StepPart::kForward) {
+    if (python_ns > 0) {
+      append({.duration_ns = python_ns, .kind = Kind::kPython});
+    }
+    const auto index = static_cast<std::uint32_t>(graph.operations.size());
+    graph.operations.push_back({graph::name_index(graph, name), 0});
+    append({.duration_ns = ns, .operation = index, .kind = Kind::kOperation});
+    capture(captured, name, shape, part);
+    return *this;
+  }
+
+  static void capture(CapturedStep& step, const std::string& name, const std::string& shape,
+                      StepPart part = StepPart::kForward) {
+    const auto index_in = [](std::vector<std::string>& texts, const std::string& text) {
+      const auto found = std::ranges::find(texts, text);
+      if (found == texts.end()) {
+        texts.push_back(text);
+        return static_cast<int>(texts.size()) - 1;
+      }
+      return static_cast<int>(found - texts.begin());
+    };
+    step.operations.push_back({index_in(step.keys, name + shape), index_in(step.names, name), 0, part});
+  }
+
+  UnchangedStep unchanged() const { return {graph, captured, find_recorded(graph, captured)}; }
+
+  Graph graph;
+  CapturedStep captured;
+
+ private:
+  void append(Task task) {
+    const auto id = static_cast<TaskId>(graph.tasks.size());
+    if (id > 0) {
+      graph.tasks.back().next = id;
+    }
+    graph.tasks.push_back(task);
+    graph.end = id;
+  }
+};
+
+CapturedStep captured(const std::vector<std::pair<std::string, std::string>>& operations) {
+  CapturedStep step;
+  step.modules = {""};
+  for (const auto& [name, shape] : operations) {
+    Step::capture(step, name, shape);
+  }
+  return step;
+}
+
+TimeAlone alone(std::map<std::string, double> times) {
+  return [times = std::move(times)](const std::string& key) {
+    const auto found = times.find(key);
+    return found == times.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
+std::int64_t total(const Graph& graph) {
+  const auto schedule = simulate::simulate(graph);
+  EXPECT_TRUE(schedule);
+  return schedule->total_ns;
+}
+
+TEST(FindRecorded, PassesOverWhatIsInsideAnOperation) {
+  Step step;
+  step.operation("aten::convolution", "", 10).operation("aten::copy_", "", 5);
+  // A copy inside the convolution is not the one that was captured.
+  step.graph.operations.insert(step.graph.operations.begin() + 2, {graph::name_index(step.graph, "aten::copy_"), 1});
+  EXPECT_THAT(find_recorded(step.graph, step.captured), ElementsAre(1U, 3U));
+}
+
+TEST(FindRecorded, LeavesOutWhatWasNotRecorded) {
+  Step step;
+  step.operation("aten::mm", "", 10).operation("aten::add", "", 5);
+  CapturedStep more = captured({{"aten::mm", ""}, {"aten::detach", ""}, {"aten::add", ""}});
+  EXPECT_THAT(find_recorded(step.graph, more), ElementsAre(1U, 0U, 2U));
+}
+
+TEST(MatchOperations, KeepsTheOrderAndThePart) {
+  CapturedStep before = captured({{"aten::mm", "a"}, {"aten::add", "a"}});
+  CapturedStep after = captured({{"aten::_to_copy", "a"}, {"aten::mm", "b"}, {"aten::add", "b"}});
+  EXPECT_THAT(match_operations(before, after), ElementsAre(std::pair(0U, 1U), std::pair(1U, 2U)));
+  after.operations[1].part = StepPart::kBackward;
+  EXPECT_THAT(match_operations(before, after), ElementsAre(std::pair(1U, 2U)));
+}
+
+TEST(Retime, TheSameStepStaysAsItIs) {
+  Step step;
+  step.operation("aten::mm", "a", 1000, 50).operation("aten::add", "a", 300, 20);
+  const RetimedStep same = retime(step.unchanged(), step.captured, alone({}));
+  EXPECT_EQ(total(same.graph), 1370);
+  EXPECT_EQ(same.changed_after_ns, 0);
+}
+
+TEST(Retime, ATimeInTheStepChangesAsTheTimeAloneDoes) {
+  Step step;
+  step.operation("aten::mm", "32", 1000).operation("aten::add", "32", 300);
+  const CapturedStep half = captured({{"aten::mm", "16"}, {"aten::add", "32"}});
+  const RetimedStep changed =
+      retime(step.unchanged(), half, alone({{"aten::mm32", 800}, {"aten::mm16", 200}, {"aten::add32", 300}}));
+  EXPECT_EQ(total(changed.graph), 1000 / 4 + 300);
+  EXPECT_DOUBLE_EQ(changed.changed_before_ns, 1000);
+  EXPECT_DOUBLE_EQ(changed.changed_after_ns, 250);
+  EXPECT_EQ(changed.assumed_ns, 0);
+}
+
+TEST(Retime, ANewOperationTakesWhatOthersOfItsNameTakeInTheStep) {
+  Step step;
+  step.operation("aten::mm", "a", 1200).operation("aten::add", "a", 300);
+  const CapturedStep more = captured({{"aten::mm", "a"}, {"aten::mm", "b"}, {"aten::add", "a"}});
+  // In the step, a product takes 1.2 times what it takes alone.
+  const RetimedStep changed = retime(step.unchanged(), more, alone({{"aten::mma", 1000}, {"aten::mmb", 500}}));
+  EXPECT_EQ(total(changed.graph), 1500 + 600);
+}
+
+TEST(Retime, WhatGoesTakesItsPythonAlong) {
+  Step step;
+  step.operation("aten::mm", "a", 1000, 10).operation("aten::add", "a", 300, 40).operation("aten::mm", "a", 1000, 10);
+  const RetimedStep changed =
+      retime(step.unchanged(), captured({{"aten::mm", "a"}, {"aten::mm", "a"}}), alone({}));
+  EXPECT_EQ(total(changed.graph), 2020);
+}
+
+TEST(Retime, AnOperationWithoutATimeIsAssumedToStayAndCountsAsAssumed) {
+  Step step;
+  step.operation("aten::mm", "32", 1000);
+  const RetimedStep changed = retime(step.unchanged(), captured({{"aten::mm", "16"}}), alone({}));
+  EXPECT_EQ(total(changed.graph), 1000);
+  EXPECT_DOUBLE_EQ(changed.assumed_ns, 1000);
+}
+
+TEST(Retime, TheSpreadIsHowFarOperationsOfOneNameAreApart) {
+  Step step;
+  step.operation("aten::mm", "a", 1000).operation("aten::mm", "b", 1100).operation("aten::mm", "c", 1210);
+  const RetimedStep changed = retime(step.unchanged(), step.captured,
+                                     alone({{"aten::mma", 1000}, {"aten::mmb", 1000}, {"aten::mmc", 1000}}));
+  EXPECT_THAT(changed.spread, DoubleNear(0.095, 0.001));
+}
+
+protocol::Captured of(CapturedStep step, int batch_size, std::array<std::uint64_t, protocol::kStepParts> peaks = {}) {
+  protocol::Captured captured;
+  captured.step = std::move(step);
+  captured.batch_size = batch_size;
+  captured.peak_bytes = peaks;
+  return captured;
+}
+
+TEST(PredictChange, ComparesSamplesPerSecond) {
+  Step step;
+  step.operation("aten::mm", "32", 1'000'000);
+  const auto predicted = predict_change(step.unchanged(), {.step_ms = 2, .batch_size = 32},
+                                        of(captured({{"aten::mm", "64"}}), 64),
+                                        alone({{"aten::mm32", 1000}, {"aten::mm64", 1500}}));
+  ASSERT_TRUE(predicted);
+  EXPECT_DOUBLE_EQ(predicted->step_ms, 3);  // the graph says 1 ms, the clock 2
+  EXPECT_DOUBLE_EQ(predicted->speed_up.value, 2 * 2.0 / 3);
+  EXPECT_LT(predicted->speed_up.low, predicted->speed_up.value);
+  EXPECT_GT(predicted->speed_up.high, predicted->speed_up.value);
+  EXPECT_EQ(predicted->measured_share, 1);
+  EXPECT_FALSE(predicted->peak_bytes.has_value());
+}
+
+TEST(PredictChange, WhatIsNotMeasuredWidensTheInterval) {
+  Step step;
+  step.operation("aten::mm", "32", 1'000'000);
+  const Baseline baseline{.step_ms = 1, .batch_size = 32};
+  const auto width = [&](const TimeAlone& times) {
+    const auto predicted = predict_change(step.unchanged(), baseline, of(captured({{"aten::mm", "16"}}), 32), times);
+    EXPECT_TRUE(predicted);
+    return std::pair(predicted->speed_up.high - predicted->speed_up.low, predicted->measured_share);
+  };
+  const auto measured = width(alone({{"aten::mm32", 1000}, {"aten::mm16", 1000}}));
+  const auto assumed = width(alone({}));
+  EXPECT_GT(assumed.first, 2 * measured.first);
+  EXPECT_EQ(assumed.second, 0);
+}
+
+TEST(PredictChange, EachPartsPeakChangesAsItsCapturedPeakDoes) {
+  Step step;
+  step.operation("aten::mm", "a", 100).operation("aten::mm", "a", 100, 0, StepPart::kBackward);
+  step.graph.tasks[2].phase = analysis::Phase::kBackward;
+  step.graph.bytes_at_start = 1000;
+  step.graph.memory = {{1, 0, 500}, {2, 0, 300}, {2, 1, -800}};  // forward 1500, backward 1800
+  const Baseline baseline{.step_ms = 1, .peak_bytes = 1800, .captured_peak_bytes = {{1400, 1500, 1000}},
+                          .batch_size = 1};
+  const auto peak = [&](std::array<std::uint64_t, protocol::kStepParts> changed) {
+    const auto predicted = predict_change(step.unchanged(), baseline, of(step.captured, 1, changed), alone({}));
+    EXPECT_TRUE(predicted);
+    return predicted->peak_bytes.value_or(0);
+  };
+  EXPECT_EQ(peak({1400, 1500, 1000}), 1800U);
+  EXPECT_EQ(peak({1400, 1000, 1000}), 1500U);  // now the forward's is the largest
+  EXPECT_EQ(peak({1900, 1500, 1000}), 2000U);
+}
+
+TEST(PredictChange, ACaptureWithoutOperationsCannotBePredicted) {
+  Step step;
+  step.operation("aten::mm", "a", 100);
+  EXPECT_FALSE(predict_change(step.unchanged(), {.step_ms = 1, .batch_size = 1}, {}, alone({})));
+}
+
+TEST(DescribeTrial, IsTheMedianOfThePairs) {
+  protocol::Tried tried;
+  tried.unchanged_ns = {200, 400, 600, 220, 200, 210, 190};
+  tried.changed_ns = {100, 200, 300, 100, 100, 100, 100};  // whatever slows both does not count
+  tried.unchanged_batch_size = 4;
+  tried.changed_batch_size = 2;
+  const analysis::TriedChange described = describe_trial(tried);
+  EXPECT_DOUBLE_EQ(described.speed_up.value, 1);  // twice as fast, with half of the samples
+  EXPECT_DOUBLE_EQ(described.speed_up.low, 0.95);
+  EXPECT_DOUBLE_EQ(described.speed_up.high, 1.1);
+}
+
+}  // namespace
+}  // namespace ridgeline::whatif
