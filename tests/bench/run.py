@@ -26,6 +26,7 @@ import language_server
 import remote
 import reserved
 import script_runs
+import what_if
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -337,6 +338,12 @@ def bench_remote(rounds: int) -> None:
     remote.run(BINARY, table, rounds)
 
 
+def bench_what_if(rounds: int) -> None:
+    """What changes of the examples are predicted to bring against what they bring: so many seconds for each trial."""
+    print("### What changes bring, predicted and tried\n")
+    what_if.run(what_if.EXAMPLES, [], rounds)
+
+
 BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "overhead": (bench_overhead, 15),
     "analysis": (bench_analysis, 5),
@@ -351,6 +358,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "profile": (bench_profile, 3),
     "cancel": (bench_cancel, 5),
     "scripts": (bench_scripts, 8),
+    "what-if": (bench_what_if, 4),
     "accuracy": (bench_accuracy, 2),
     "reserved": (bench_reserved, 1),
 }

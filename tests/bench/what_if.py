@@ -120,17 +120,11 @@ def summary(pairs: list[Pair]) -> None:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--examples", default=",".join(EXAMPLES))
-    parser.add_argument("--changes", default="")
-    parser.add_argument("--try-time", type=float, default=4.0)
-    options = parser.parse_args()
-    changes = [change for change in options.changes.split(",") if change]
+def run(examples: list[str], changes: list[str], try_time: float) -> None:
     print("| example | change | predicted | tried | error | inside | peak memory |\n|---|---|---|---|---|---|---|")
     pairs: list[Pair] = []
-    for example in options.examples.split(","):
-        answer = ask(example, changes, options.try_time)
+    for example in examples:
+        answer = ask(example, changes, try_time)
         for pair in pairs_of(example, answer) if answer else []:
             pairs.append(pair)
             show(pair)
@@ -138,6 +132,16 @@ def main() -> None:
             print(f"{example}: {warning}", flush=True)
     if pairs:
         summary(pairs)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--examples", default=",".join(EXAMPLES))
+    parser.add_argument("--changes", default="")
+    parser.add_argument("--try-time", type=float, default=4.0)
+    options = parser.parse_args()
+    changes = [change for change in options.changes.split(",") if change]
+    run(options.examples.split(","), changes, options.try_time)
 
 
 if __name__ == "__main__":

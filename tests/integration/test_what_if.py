@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -60,18 +61,24 @@ def iteration_provider(model):
 FAST = ("--python", sys.executable, "--time-budget", "0.3", "--batch-sizes", "8")
 
 
+@pytest.fixture(scope="session")
+def built_cache() -> Path:
+    """The cache of all tests, once it has the agent."""
+    done = ridgeline("profile", ROOT / "examples/mlp/entry.py", "--python", sys.executable, "--time-budget", "0.1")
+    assert done.returncode == 0, done.stderr
+    return Path(os.environ["RIDGELINE_CACHE"])
+
+
 @pytest.fixture
-def entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, built_cache: Path) -> Path:
     (tmp_path / "project").mkdir()
     path = tmp_path / "project" / "entry.py"
     path.write_text(ENTRY)
     # A table of its own, with the agents that are built already.
     cache = tmp_path / "cache"
     cache.mkdir(mode=0o700)
-    built = Path(os.environ["RIDGELINE_CACHE"])
     for part in ("agents", "sources"):
-        if (built / part).is_dir():
-            (cache / part).symlink_to(built / part)
+        shutil.copytree(built_cache / part, cache / part)
     monkeypatch.setenv("RIDGELINE_CACHE", str(cache))
     return path
 
@@ -115,11 +122,11 @@ def test_predicts_and_tries_what_applies(entry: Path) -> None:
 
 
 def test_the_predicted_peak_is_the_tried_one(entry: Path) -> None:
-    answer = what_if(entry, "--try", "--try-time", "0.5", *changes_of("checkpoint", "accumulate:2", "batch-size:16"))
+    answer = what_if(entry, "--try", "--try-time", "0.5", *changes_of("checkpoint", "foreach-optimizer"))
     for name, row in by_change(answer).items():
         predicted = row["predicted"]["peakBytes"] - answer["peakBytes"]
         tried = row["tried"]["changedPeakBytes"] - row["tried"]["unchangedPeakBytes"]
-        # Convolutions choose memory of their own by the shapes that they see.
+        # Recomputation allocates what operations need while they compute a second time.
         assert predicted == pytest.approx(tried, abs=0.06 * row["tried"]["unchangedPeakBytes"]), name
 
 
@@ -132,25 +139,19 @@ def test_what_is_known_is_not_measured_again(entry: Path) -> None:
     assert second["operationsMeasured"] < first["operationsMeasured"]
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ("accumulate:3", "batch size 8 has no 3 equal parts"),
-        ("accumulate:x", "write accumulate:N"),
-        ("checkpoint:blocks.7", "there is no module called blocks.7"),
-        ("freeze:blocks.0.layers.2", "has no parameters that are trained"),
-        ("without:head", ""),  # the loss then has other classes: whatever torch says
-    ],
-)
-def test_says_why_a_change_does_not_apply(entry: Path, change: str, reason: str) -> None:
-    rows = by_change(what_if(entry, "--try", "--try-time", "0.5", *changes_of(change)))
-    row = rows[change]
-    if reason:
-        assert not row["applies"]
-        assert reason in row["reason"]
-        assert row["predicted"] is None
-    else:
-        assert row["reason"] or row["notTried"] or row["tried"]
+def test_says_why_a_change_does_not_apply(entry: Path) -> None:
+    reasons = {
+        "accumulate:3": "batch size 8 has no 3 equal parts",
+        "accumulate:x": "write accumulate:N",
+        "checkpoint:blocks.7": "there is no module called blocks.7",
+        "freeze:blocks.0.layers.2": "has no parameters that are trained",
+        "fp16-autocast:": "",
+    }
+    rows = by_change(what_if(entry, "--measure-time", "1", *changes_of(*reasons)))
+    for change, reason in reasons.items():
+        assert reason in rows[change]["reason"]
+        assert rows[change]["applies"] == (not reason)
+        assert (rows[change]["predicted"] is None) == bool(reason)
 
 
 def test_an_unknown_change_is_refused(entry: Path) -> None:
@@ -209,7 +210,7 @@ def test_operation_times_are_measured_listed_and_shared(entry: Path, tmp_path: P
     assert {"key", "device", "threads", "torch", "ns", "low", "high", "samples", "reason", "measuredAt"} == set(
         times[0]
     )
-    assert any("aten::convolution" in time["key"] for time in times)
+    assert all(time["key"].startswith('["aten::') for time in times)
     shared = tmp_path / "shared.sqlite"
     assert ridgeline("operations", "export", shared).returncode == 0
     merged = tmp_path / "merged.sqlite"
