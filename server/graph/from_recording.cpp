@@ -346,7 +346,8 @@ class Builder {
     const std::int64_t gap = before.last == kNoTask ? std::numeric_limits<std::int64_t>::max()
                              : begin > before.end   ? static_cast<std::int64_t>(begin - before.end)
                                                     : 0;
-    const bool by_stream = gap <= kBackToBackNs || began_late(launch, before, gap) || (launch == launches_.end() && before.last != kNoTask);
+    const bool by_stream = gap <= kBackToBackNs || began_late(launch, before, gap) ||
+                           (launch == launches_.end() && before.last != kNoTask);
     if (before.last != kNoTask) {
       graph_.tasks[before.last].gap_ns = by_stream ? gap : 0;
     }
@@ -367,8 +368,8 @@ class Builder {
 
   using Launch = std::unordered_map<std::uint32_t, Placed>::const_iterator;
 
-  /// A copy begins some time after the kernel before it. Where it had been launched long before that, the stream allowed
-  /// it all the same.
+  /// A copy begins some time after the kernel before it. Where it had been launched long before that, the stream
+  /// allowed it all the same.
   bool began_late(Launch launch, const Stream& before, std::int64_t gap) const {
     return launch != launches_.end() && before.last != kNoTask && gap <= kLateNs &&
            launch->second.end + static_cast<std::uint64_t>(kLateTimes * gap) <= before.end;

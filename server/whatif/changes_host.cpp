@@ -101,7 +101,7 @@ base::Result<Loading> loading_of(const ChangedGraph& changed) {
     return period.error();
   }
   const auto all = static_cast<double>(*period);
-  if (found.ns < 0.01 * all) {
+  if (found.ns <= 0.01 * all) {
     return base::error("it hardly waits for data: less than 1 % of the step");
   }
   found.other_ns = std::max(0.0, all - found.ns);
