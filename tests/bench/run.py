@@ -195,21 +195,16 @@ def bench_replay(rounds: int, arguments: argparse.Namespace) -> None:
     table(["trace", "tasks", "recorded, ms", "replayed, ms", "difference"], rows)
 
 
-# Traces of the same script before and after one change: folder, before, after, options of `what-if`, what changed.
+# Traces of the same script before and after one change: before, after, the change as `what-if` has it, what it was.
 NSYS = "traces_nsys/{}.nsys-rep.sqlite.xz"
 KINETO = "traces_kineto/kineto_tb_plugin/resnet50_num_workers_{}/"
-NO_BROADCAST = {
-    "title": "no broadcast of buffers",
-    "steps": [{"select": {"kind": "kernel", "name": "broadcast"}, "do": "remove"}],
-}
-PAIRS: list[tuple[str, str, list[str] | dict[str, Any], str]] = [
-    (NSYS.format("sc23_dali"), NSYS.format("sc23_dali_amp_bf16"), ["amp"], "TF32 → bf16 autocast"),
-    (NSYS.format("sc22_baseline"), NSYS.format("sc22_16workers"), ["loader-workers:16"], "workers → 16"),
-    (NSYS.format("oh_baseline_nvtx"), NSYS.format("oh_firstOptimization"), ["loader-workers:2,1"], "workers 1 → 2"),
-    (NSYS.format("oh_firstOptimization"), NSYS.format("oh_secondOptimization"), ["pinned-memory"], "pinned memory"),
-    (NSYS.format("sc22_4gpu_baseline"), NSYS.format("sc22_4gpu_nobroadcast"), NO_BROADCAST, "no broadcast of buffers"),
-    (NSYS.format("sc22_4gpu_nobroadcast"), NSYS.format("sc22_4gpu_bucketcap100mb"), ["bucket-size:100"], "buckets"),
-    (KINETO.format(0), KINETO.format(4), ["loader-workers:4"], "workers 0 → 4"),
+PAIRS: list[tuple[str, str, str, str]] = [
+    (NSYS.format("sc23_dali"), NSYS.format("sc23_dali_amp_bf16"), "amp", "TF32 → bf16 autocast"),
+    (NSYS.format("sc22_baseline"), NSYS.format("sc22_16workers"), "loader-workers:16", "workers → 16"),
+    (NSYS.format("oh_baseline_nvtx"), NSYS.format("oh_firstOptimization"), "loader-workers:2,1", "workers 1 → 2"),
+    (NSYS.format("oh_firstOptimization"), NSYS.format("oh_secondOptimization"), "pinned-memory", "pinned memory"),
+    (NSYS.format("sc22_4gpu_nobroadcast"), NSYS.format("sc22_4gpu_bucketcap100mb"), "bucket-size:100", "buckets"),
+    (KINETO.format(0), KINETO.format(4), "loader-workers:4", "workers 0 → 4"),
 ]
 
 
@@ -218,17 +213,6 @@ def only_trace(data: Path, name: str) -> Path | None:
     if found.is_dir():
         found = next(iter(sorted(found.glob("*.json.gz"))), found / "*.json.gz")
     return found if found.is_file() else None
-
-
-def predicted(trace: Path, change: list[str] | dict[str, Any]) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as folder:
-        if isinstance(change, dict):
-            file = Path(folder) / "change.json"
-            file.write_text(json.dumps(change))
-            options = ["--change-file", file]
-        else:
-            options = [part for name in change for part in ("--change", name)]
-        return run_json(BINARY, "what-if", trace, "--format", "json", *options)
 
 
 def bench_what_if_traces(rounds: int, arguments: argparse.Namespace) -> None:
@@ -240,7 +224,7 @@ def bench_what_if_traces(rounds: int, arguments: argparse.Namespace) -> None:
         if None in traces:
             continue
         with unpacked(traces[0]) as first, unpacked(traces[1]) as second:
-            answer = predicted(first, change)
+            answer = run_json(BINARY, "what-if", first, "--change", change, "--format", "json")
             true_ms = run_json(BINARY, "import", second, "--format", "json")["iteration"]["timeMs"]
         row, ms = answer["changes"][-1], answer["stepMs"]
         true = ms / true_ms
@@ -438,7 +422,8 @@ def main() -> None:
     parser.add_argument(
         "--data",
         type=Path,
-        help="replay, what-if-traces: a folder with traces of torch.profiler (.json.gz) and reports of Nsight Systems (.sqlite[.xz])",
+        help="replay, what-if-traces: a folder with traces of torch.profiler (.json.gz) and reports of Nsight Systems "
+        "(.sqlite[.xz])",
     )
     group = parser.add_argument_group("accuracy", "A round is ten seconds of time budget for each model.")
     group.add_argument("--models", type=model_names, default=tuple(accuracy.CASES), help="separated by commas; all")
