@@ -119,9 +119,9 @@ std::string text_what_if(const WhatIf& answer, const TextOptions& options) {
     }
   }
   page.line();
-  if (answer.from_trace) {
+  if (answer.from_trace || answer.operations == 0) {
     page.prose("",
-               "Predicted by rules on the graph of the recorded step: nothing was run. The intervals are between the "
+               "Predicted by rules on the graph of the recorded step: no change was run. The intervals are between the "
                "ends of what the rules guess.",
                2);
   } else {

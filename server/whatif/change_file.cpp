@@ -215,10 +215,6 @@ bool is_called(const Graph& graph, const graph::Task& task, const std::vector<st
   return found;
 }
 
-bool is_inside(const std::string& module, const std::string& name) {
-  return module == name || module.starts_with(name + ".");
-}
-
 Selection chosen(const Graph& graph, const Selector& by) {
   return graph::select(graph, [&](const graph::Task& task) {
     const analysis::Location& at = graph.lines[task.line];

@@ -128,7 +128,7 @@ Selection place(const Graph& graph, std::string_view text) {
              is_at(graph.lines[task.line], text.substr(0, colon), static_cast<std::uint32_t>(*line));
     });
   }
-  return text.empty() ? Selection{} : graph::select_module(graph, text);
+  return module_of(graph, text);
 }
 
 }  // namespace
@@ -245,7 +245,7 @@ base::Result<ChangedGraph> faster(ChangedGraph changed, const Asked& asked) {
 }
 
 base::Result<ChangedGraph> without_module(ChangedGraph changed, const Asked& asked) {
-  const Selection tasks = asked.argument.empty() ? Selection{} : graph::select_module(changed.graph, asked.argument);
+  const Selection tasks = module_of(changed.graph, asked.argument);
   if (tasks.empty()) {
     return base::error("no module of it is called " + std::string(asked.argument));
   }

@@ -142,6 +142,23 @@ std::vector<TaskId> launches_of(const Graph& graph) {
   return launches;
 }
 
+bool is_inside(const std::string& module, std::string_view name) {
+  const auto holds = [&](std::string_view path) {
+    return path == name || (path.starts_with(name) && path.substr(name.size()).starts_with('.'));
+  };
+  const std::size_t dot = module.find('.');
+  return !name.empty() &&
+         (holds(module) || (dot != std::string::npos && holds(std::string_view(module).substr(dot + 1))));
+}
+
+graph::Selection module_of(const Graph& graph, std::string_view name) {
+  std::vector<bool> chosen;
+  for (const std::string& module : graph.modules) {
+    chosen.push_back(is_inside(module, name));
+  }
+  return graph::select(graph, [&](const graph::Task& task) { return chosen[task.module]; });
+}
+
 bool mentions(const std::string& text, std::string_view part) {
   return lower(text).find(lower(part)) != std::string::npos;
 }

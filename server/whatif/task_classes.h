@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/changes.h"
@@ -42,6 +43,10 @@ bool is_on_device(const graph::Graph& graph, graph::TaskId task);
 
 /// By task: the task of a host that launched it; kNoTask where none did.
 std::vector<graph::TaskId> launches_of(const graph::Graph& graph);
+
+/// The module and what is inside it, by its dotted name, which may lack the class of the model at its front.
+graph::Selection module_of(const graph::Graph& graph, std::string_view name);
+bool is_inside(const std::string& module, std::string_view name);
 
 /// Whether the text has the other in it, whatever the case.
 bool mentions(const std::string& text, std::string_view part);

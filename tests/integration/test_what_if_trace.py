@@ -14,7 +14,7 @@ from gpu_trace import GpuTrace
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
     file = tmp_path / "trace.json"
-    file.write_text(json.dumps(GpuTrace(seed=3).trace()), "utf-8")
+    file.write_text(json.dumps(GpuTrace(seed=3).document()), "utf-8")
     return file
 
 
@@ -74,12 +74,14 @@ def test_what_needs_the_code_says_so(trace):
 
 def test_an_entry_point_has_the_changes_of_graphs_too():
     entry = ROOT / "examples/mlp/entry.py"
-    done = ridgeline(
-        "what-if", entry, "--time-budget", "0.5", "--change", "faster:1=2", "--change", "faster:2=1", "--format", "json"
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    changes = ["faster:fc1=2", "faster:fc1=1", "data-parallel:4,10", "zero:4"]
+    options = [part for change in changes for part in ("--change", change)]
+    found = answer(entry, "--time-budget", "0.5", *options)
     assert not found["fromTrace"]
-    assert len(found["changes"]) == 3
-    for one in found["changes"]:
-        assert one["applies"] or "nothing in it is called or is at" in one["reason"]
+    twice, same, parallel, shared = (row(found, change) for change in changes)
+    assert twice["predicted"]["speedUp"]["value"] > 1.02
+    assert same["predicted"]["speedUp"]["value"] == pytest.approx(1)
+    assert 1 < parallel["predicted"]["speedUp"]["value"] <= 4, "the weights' bytes are known"
+    # The momentum of 798,474 parameters.
+    saved = found["peakBytes"] - shared["predicted"]["peakBytes"]
+    assert saved == pytest.approx(798_474 * 4 * 3 / 4, rel=0.01)

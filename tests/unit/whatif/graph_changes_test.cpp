@@ -225,6 +225,10 @@ TEST(GraphChanges, ALineOrAModuleIsFaster) {
   EXPECT_THAT(reason(faster, graph, "rain.py:7=2"), HasSubstr("nothing in it")) << "part of a file's name";
   EXPECT_THAT(reason(faster, graph, "train.py:7"), HasSubstr("FILE:LINE=K"));
   EXPECT_THAT(reason(faster, graph, "train.py:7=0"), HasSubstr("FILE:LINE=K"));
+  graph.modules[2] = "Net.body.0";
+  EXPECT_EQ(made(faster, graph, "body=5")->graph.tasks[5].duration_ns, 2 * kMillisecond) << "without the model's class";
+  EXPECT_THAT(reason(faster, graph, "bod=5"), HasSubstr("nothing in it"));
+  graph.modules[2] = "features.0";
   EXPECT_EQ(made(without_module, graph, "features")->graph.tasks[5].duration_ns, 0);
   EXPECT_THAT(reason(without_module, graph, "tail"), HasSubstr("no module"));
 }
