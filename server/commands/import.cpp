@@ -1,26 +1,18 @@
 #include "commands/import.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "analysis/build_profile.h"
 #include "analysis/prediction/answers.h"
-#include "commands/exit_codes.h"
+#include "commands/imported_trace.h"
 #include "commands/options.h"
 #include "commands/rendered_profile.h"
-#include "commands/terminal.h"
-#include "commands/trace_file.h"
-#include "imports/import_error.h"
-#include "imports/import_trace.h"
 #include "profiling/ran_sources.h"
 #include "store/fingerprint.h"
 #include "whatif/step_schedule.h"
@@ -28,38 +20,6 @@
 namespace ridgeline::commands {
 
 namespace {
-
-struct ImportOptions {
-  std::string trace;
-  std::string project_root;
-  int batch_size = 0;
-  std::optional<std::uint32_t> process;
-  std::vector<std::string> code;
-};
-
-std::string absolute(const std::string& path) {
-  std::error_code problem;
-  const std::filesystem::path real = std::filesystem::weakly_canonical(path, problem);
-  std::string text = problem ? std::filesystem::absolute(path).string() : real.string();
-  while (text.size() > 1 && text.ends_with('/')) {
-    text.pop_back();
-  }
-  return text;
-}
-
-/// Prints the reason when not.
-bool can_be_read(const std::string& path) {
-  std::error_code problem;
-  if (std::filesystem::is_directory(path, problem)) {
-    print_error(path + " is a folder: name a trace in it.");
-    return false;
-  }
-  if (!std::filesystem::exists(path, problem) || ::access(path.c_str(), R_OK) != 0) {
-    print_error("Cannot read " + path + ".");
-    return false;
-  }
-  return true;
-}
 
 /// When the trace was written; 1970, before any source was, where that is unknown.
 store::Moment time_of(const std::string& trace) {
@@ -85,37 +45,22 @@ void add_texts(analysis::Profile& profile, const std::string& trace) {
   profiling::add_line_texts(profile, profiling::ran_sources(paths, {}, time_of(trace)).texts);
 }
 
-int run(const ImportOptions& options, const Output& output) {
-  if (!can_be_read(options.trace)) {
-    return kExitUsage;
+int run(const TraceOptions& options, const Output& output) {
+  auto input = import_or_report(options);
+  if (!input) {
+    return input.error().value;
   }
-  try {
-    imports::ImportOptions how;
-    how.trace_path = absolute(options.trace);
-    how.project_root = options.project_root.empty() ? "" : absolute(options.project_root);
-    how.current = absolute(".");
-    how.exists = [](const std::string& path) {
-      std::error_code problem;
-      return std::filesystem::is_regular_file(path, problem);
-    };
-    how.batch_size = options.batch_size;
-    how.code = options.code;
-    analysis::RunInput input = imports::import_trace(read_trace_file(options.trace, options.process), how);
-    analysis::Profile profile = analysis::build_profile(input);
-    whatif::add_schedule(profile, input);
-    add_texts(profile, how.trace_path);
-    const analysis::RecordedRun recorded{std::move(input.runs.front()), std::move(input.scope)};
-    return write_out(rendered_profile(profile, analysis::outlook_of(profile), &recorded, output), output);
-  } catch (const imports::ImportError& error) {
-    print_error(error.what());
-    return kExitEntryFailed;
-  }
+  analysis::Profile profile = analysis::build_profile(*input);
+  whatif::add_schedule(profile, *input);
+  add_texts(profile, absolute_path(options.trace));
+  const analysis::RecordedRun recorded{std::move(input->runs.front()), std::move(input->scope)};
+  return write_out(rendered_profile(profile, analysis::outlook_of(profile), &recorded, output), output);
 }
 
 }  // namespace
 
 void add_import_command(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<ImportOptions>();
+  auto options = std::make_shared<TraceOptions>();
   auto output = std::make_shared<Output>();
   CLI::App* command = app.add_subcommand(
       "import", "Analyse a trace of torch.profiler or a report of Nsight Systems, also one from another machine.");

@@ -9,10 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "commands/imported_trace.h"
 #include "commands/operation_times.h"
 #include "commands/options.h"
 #include "commands/profile_now.h"
 #include "commands/terminal.h"
+#include "commands/what_if_requests.h"
+#include "commands/what_if_trace.h"
 #include "profiling/what_if.h"
 #include "report/what_if.h"
 #include "whatif/change_table.h"
@@ -33,6 +36,8 @@ struct WhatIfOptions {
   std::shared_ptr<profiling::ProfileRequest> request = std::make_shared<profiling::ProfileRequest>();
   std::shared_ptr<Output> output = std::make_shared<Output>();
   std::vector<std::string> changes;
+  std::vector<std::string> files;  ///< with changes that the user wrote
+  std::optional<std::uint32_t> process;
   bool attempt = false;  ///< try
   bool search = false;
   std::uint64_t memory_bytes = 0;  ///< 0: no limit
@@ -40,30 +45,61 @@ struct WhatIfOptions {
   double try_seconds = 5;
 };
 
-/// What is asked about: each change alone and, where there are several, all together.
-std::vector<ChangeRequest> requests_of(const std::vector<std::string>& changes) {
-  if (changes.empty()) {
-    return whatif::usual_changes();
-  }
-  std::vector<ChangeRequest> requests;
-  for (const std::string& change : changes) {
-    requests.push_back({change});
-  }
-  if (changes.size() > 1) {
-    requests.push_back(changes);
-  }
-  return requests;
-}
-
 /// One answer, asked for step by step: each step runs the worker.
 class Asking {
  public:
-  Asking(const WhatIfOptions& options, const profiling::Target& target, profiling::WhatIfBase base,
-         const analysis::Environment& environment)
-      : options_(options), target_(target), base_(std::move(base)), environment_(environment) {}
+  Asking(const WhatIfOptions& options, const WantedChanges& wanted, const profiling::Target& target,
+         profiling::WhatIfBase base, const analysis::Environment& environment)
+      : options_(options), wanted_(wanted), target_(target), base_(std::move(base)), environment_(environment) {}
 
   /// Predicts the requests.
   base::Result<analysis::WhatIf, ExitCode> predict(const std::vector<ChangeRequest>& requests) {
+    std::vector<ChangeRequest> captured;
+    std::vector<ChangeRequest> on_graph;
+    std::vector<ChangeRequest> mixed;
+    for (const ChangeRequest& request : requests) {
+      (runs(request)                                             ? captured
+       : whatif::is_on_graph_only(request, wanted_.user_changes) ? on_graph
+                                                                 : mixed)
+          .push_back(request);
+    }
+    analysis::WhatIf answer = base_.answer;
+    if (!captured.empty()) {
+      auto predicted = predict_captured(captured);
+      if (!predicted) {
+        return predicted;
+      }
+      answer = std::move(*predicted);
+    }
+    for (analysis::ChangeAnswer& row : profiling::answers_on_graph(base_, on_graph, wanted_.user_changes)) {
+      answer.changes.push_back(std::move(row));
+    }
+    for (const ChangeRequest& request : mixed) {
+      answer.changes.push_back({.change = request,
+                                .title = whatif::title_of(request),
+                                .takes = whatif::takes_of(request),
+                                .reason = "changes of the step and changes of its graph are not predicted together"});
+    }
+    if (options_.changes.empty() && options_.files.empty() && !graph_changes_added_) {
+      graph_changes_added_ = true;
+      on_graph.clear();
+      for (const ChangeRequest& request : whatif::usual_changes_on_traces()) {
+        if (whatif::is_on_graph_only(request, {})) {
+          on_graph.push_back(request);
+        }
+      }
+      for (analysis::ChangeAnswer& row : profiling::answers_on_graph(base_, on_graph, {})) {
+        if (row.reason.empty()) {
+          answer.changes.push_back(std::move(row));
+        }
+      }
+    }
+    profiling::sort_by_gain(answer);
+    return answer;
+  }
+
+  /// Predicts requests of which the runner makes every change.
+  base::Result<analysis::WhatIf, ExitCode> predict_captured(const std::vector<ChangeRequest>& requests) {
     auto findings =
         run_experiment(*options_.request, target_, {.kind = Experiment::Kind::kCapture, .changes = requests});
     if (!findings) {
@@ -93,7 +129,7 @@ class Asking {
   base::Result<void, ExitCode> attempt(analysis::WhatIf& answer, std::size_t most) {
     std::vector<ChangeRequest> requests;
     for (const analysis::ChangeAnswer& row : answer.changes) {
-      if (row.reason.empty() && requests.size() < most) {
+      if (row.reason.empty() && runs(row.change) && requests.size() < most) {
         requests.push_back(row.change);
       }
     }
@@ -115,11 +151,12 @@ class Asking {
 
   /// The best combinations: one change more as long as that is predicted to gain.
   base::Result<analysis::WhatIf, ExitCode> search() {
-    auto answer = predict(requests_of(options_.changes));
+    auto answer = predict(wanted_.requests);
     if (!answer) {
       return answer;
     }
-    const std::vector<analysis::ChangeAnswer> alone = answer->changes;
+    std::vector<analysis::ChangeAnswer> alone = answer->changes;
+    std::erase_if(alone, [](const analysis::ChangeAnswer& row) { return !runs(row.change); });
     std::optional<analysis::ChangeAnswer> best = best_of(alone);
     while (best.has_value() && best->change.size() < kMostCombined) {
       std::vector<ChangeRequest> more;
@@ -152,6 +189,14 @@ class Asking {
   }
 
  private:
+  /// Whether the runner makes all of it.
+  static bool runs(const ChangeRequest& request) {
+    return std::ranges::all_of(request, [](const std::string& change) {
+      const whatif::ChangeKind* kind = whatif::find_change(change);
+      return kind != nullptr && kind->on_step;
+    });
+  }
+
   static bool is_predicted(const analysis::ChangeAnswer& row) {
     return row.reason.empty() && row.predicted.has_value();
   }
@@ -181,30 +226,43 @@ class Asking {
   }
 
   const WhatIfOptions& options_;
+  const WantedChanges& wanted_;
   const profiling::Target& target_;
   profiling::WhatIfBase base_;
   const analysis::Environment& environment_;
   int measured_ = 0;
   int disturbed_ = 0;
+  bool graph_changes_added_ = false;  ///< the usual ones, to the first answer
 };
 
 int run(const WhatIfOptions& options) {
+  const bool trace = looks_like_trace(options.request->entry);
+  const auto wanted = wanted_changes(options.changes, options.files,
+                                     trace ? whatif::usual_changes_on_traces() : whatif::usual_changes());
+  if (!wanted) {
+    return wanted.error().value;
+  }
+  if (trace) {
+    if (options.attempt || options.search) {
+      print_error("A trace can only be predicted: --try and --search need an entry point.");
+      return kExitUsage;
+    }
+    return what_if_trace({.trace = options.request->entry,
+                          .project_root = options.request->project_root,
+                          .process = options.process,
+                          .code = options.request->code},
+                         *wanted, *options.output);
+  }
   const auto target = find_target_or_report(*options.request);
   if (!target) {
     return target.error().value;
-  }
-  for (const std::string& change : options.changes) {
-    if (whatif::find_change(change) == nullptr) {
-      print_error("no change is called " + change + ". `ridgeline what-if --help` names them.");
-      return 2;
-    }
   }
   const auto made = profile_now(*options.request, *target);
   if (!made) {
     return made.error().value;
   }
-  Asking asking(options, *target, profiling::what_if_base(*made), made->profile.environment);
-  auto answer = options.search ? asking.search() : asking.predict(requests_of(options.changes));
+  Asking asking(options, *wanted, *target, profiling::what_if_base(*made), made->profile.environment);
+  auto answer = options.search ? asking.search() : asking.predict(wanted->requests);
   if (!answer) {
     return answer.error().value;
   }
@@ -225,8 +283,9 @@ std::string list_of_changes() {
     if (!kind.argument.empty()) {
       name += ":" + std::string(kind.argument);
     }
-    name.resize(std::max<std::size_t>(name.size() + 1, 24), ' ');
-    text += name + std::string(kind.title) + (kind.predictable ? "" : " (only by trying)") + "\n";
+    name.resize(std::max<std::size_t>(name.size() + 1, 36), ' ');
+    text += name + std::string(kind.title) + (kind.predictable ? "" : " (only by trying)") +
+            (kind.on_step ? "" : " (by rule)") + "\n";
   }
   return text;
 }
@@ -235,10 +294,15 @@ std::string list_of_changes() {
 
 void add_what_if_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<WhatIfOptions>();
-  CLI::App* command = app.add_subcommand("what-if", "Predict what changes of the training step would bring.");
+  CLI::App* command = app.add_subcommand(
+      "what-if",
+      "Predict what changes of a training step would bring: of an entry point, or of a trace of another profiler.");
   command->add_option("--change", options->changes,
                       "A change, as NAME or NAME:ARGUMENT; may be repeated: each alone, and all together in order. "
                       "Without it, those that most often pay");
+  command->add_option("--change-file", options->files,
+                      "A change of your own, as JSON: docs/user/what-if-traces.md; may be repeated");
+  command->add_option("--process", options->process, "Of a report of Nsight Systems with several: which process");
   command->add_flag("--try", options->attempt,
                     "Also run each change that applies, in turns with the unchanged step; no file is changed");
   command->add_flag("--search", options->search, "Find the best combination, and try the best three");
@@ -258,7 +322,8 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
   command->footer("Changes:\n" + list_of_changes() +
                   "\nExamples:\n"
                   "  ridgeline what-if entry.py --try\n"
-                  "  ridgeline what-if entry.py --change bf16-autocast --change channels-last --format json");
+                  "  ridgeline what-if entry.py --change bf16-autocast --change channels-last --format json\n"
+                  "  ridgeline what-if trace.json.gz --change loader-workers:4 --change amp");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

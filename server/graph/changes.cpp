@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <string>
+#include <unordered_map>
 
 namespace ridgeline::graph {
 
@@ -24,6 +26,25 @@ std::vector<bool> matching(const std::vector<std::string>& texts, Matches matche
     found.push_back(matches(text));
   }
   return found;
+}
+
+/// Erases what the tasks allocate and free, but for blocks that other tasks free or allocate: those still exist. Blocks
+/// are told apart by their size.
+void erase_memory(Graph& graph, const std::vector<bool>& tasks) {
+  std::unordered_map<std::int64_t, std::int64_t> missing;  // by size: blocks that others free (> 0) or allocate (< 0)
+  for (const MemoryChange& change : graph.memory) {
+    if (!tasks[change.task]) {
+      missing[std::abs(change.bytes)] += change.bytes > 0 ? -1 : 1;
+    }
+  }
+  std::erase_if(graph.memory, [&](const MemoryChange& change) {
+    std::int64_t& others = missing[std::abs(change.bytes)];
+    if (!tasks[change.task] || (change.bytes > 0 ? others > 0 : others < 0)) {
+      others -= !tasks[change.task] ? 0 : others > 0 ? 1 : -1;
+      return false;
+    }
+    return true;
+  });
 }
 
 }  // namespace
@@ -82,7 +103,7 @@ Graph without(Graph graph, const Selection& tasks) {
       dependency.lag_ns = 0;
     }
   }
-  std::erase_if(graph.memory, [&](const MemoryChange& change) { return chosen[change.task]; });
+  erase_memory(graph, chosen);
   return graph;
 }
 

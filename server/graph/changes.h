@@ -40,8 +40,9 @@ Graph scaled(Graph graph, const Selection& tasks, double factor);
 /// Sets durations.
 Graph with_duration(Graph graph, const Selection& tasks, std::int64_t duration_ns);
 
-/// The tasks take no time, have no lag before them and no gap behind them, and neither allocate nor free: what follows
-/// one of them waits for what it waited for, as if it were not there.
+/// The tasks take no time, have no lag before them and no gap behind them, and neither allocate nor free, except blocks
+/// that other tasks free or have allocated: what follows one of them waits for what it waited for, as if it were not
+/// there.
 Graph without(Graph graph, const Selection& tasks);
 
 /// Runs the tasks on another resource, outside of any order there; what was behind one in its order follows what was

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -28,6 +29,10 @@ using recording::Recording;
 
 /// Kernels that follow each other on a busy stream are no farther apart: what waits longer waits for its launch.
 constexpr std::int64_t kBackToBackNs = 4'000;
+
+/// Nor are those farther apart that had been launched so many times their distance before.
+constexpr std::int64_t kLateNs = 50'000;
+constexpr std::int64_t kLateTimes = 10;
 
 /// The iterations that the profile uses, and what the chosen one consists of.
 struct ChosenIteration {
@@ -273,12 +278,24 @@ class Builder {
           }
           continue;
         }
-        for (std::size_t other = 0; other < spans.size(); ++other) {
-          const Placed* before = other == thread ? nullptr : last_over(other, span.end);
-          if (before != nullptr) {
-            depend(before->task, task, before->end, span.end);
-          }
-        }
+        const std::uint64_t begin = i + offset == 0 ? iteration_.begin : placed_[thread][i + offset - 1].end;
+        wait_for_threads(thread, task, begin, span.end);
+      }
+    }
+  }
+
+  /// A wait within [begin, end] is over when those threads are that worked in it, or the last of all where none did.
+  void wait_for_threads(std::size_t thread, TaskId task, std::uint64_t begin, std::uint64_t end) {
+    std::vector<const Placed*> found;
+    for (std::size_t other = 0; other < placed_.size(); ++other) {
+      if (const Placed* before = other == thread ? nullptr : last_over(other, end)) {
+        found.push_back(before);
+      }
+    }
+    std::ranges::stable_sort(found, std::greater{}, &Placed::end);
+    for (const Placed* before : found) {
+      if (before == found.front() || before->end >= begin) {
+        depend(before->task, task, before->end, end);
       }
     }
   }
@@ -329,7 +346,8 @@ class Builder {
     const std::int64_t gap = before.last == kNoTask ? std::numeric_limits<std::int64_t>::max()
                              : begin > before.end   ? static_cast<std::int64_t>(begin - before.end)
                                                     : 0;
-    const bool by_stream = gap <= kBackToBackNs || (launch == launches_.end() && before.last != kNoTask);
+    const bool by_stream = gap <= kBackToBackNs || began_late(launch, before, gap) ||
+                           (launch == launches_.end() && before.last != kNoTask);
     if (before.last != kNoTask) {
       graph_.tasks[before.last].gap_ns = by_stream ? gap : 0;
     }
@@ -346,6 +364,15 @@ class Builder {
       graph_.dependencies.push_back({other, id, static_cast<std::int64_t>(begin - streams_end(other))});
     }
     depend(asked.task, id, asked.end, by_stream || other != kNoTask ? asked.end : begin);
+  }
+
+  using Launch = std::unordered_map<std::uint32_t, Placed>::const_iterator;
+
+  /// A copy begins some time after the kernel before it. Where it had been launched long before that, the stream
+  /// allowed it all the same.
+  bool began_late(Launch launch, const Stream& before, std::int64_t gap) const {
+    return launch != launches_.end() && before.last != kNoTask && gap <= kLateNs &&
+           launch->second.end + static_cast<std::uint64_t>(kLateTimes * gap) <= before.end;
   }
 
   /// The task of another stream that ended so shortly before that an activity may have waited for it.

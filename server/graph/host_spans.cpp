@@ -18,6 +18,9 @@ using recording::Recording;
 constexpr std::uint64_t kClockErrorNs = 2'000;
 /// What a launch takes of the host at most, when the activity's start does not tell because its stream was busy.
 constexpr std::uint64_t kLaunchNs = 8'000;
+/// A copy that takes so long before it begins waited: for the work of the device that was over in its last tenth.
+constexpr std::uint64_t kBlockedNs = 1'000'000;
+constexpr double kBlockedShare = 0.9;
 /// The iteration's thread waits for others when they work in so much of a gap between its operations.
 constexpr double kWaitingShare = 0.5;
 
@@ -82,7 +85,20 @@ class Activities {
     if (kind == Call::kCopy && first_[call] != kNone && recording_.activity_end()[first_[call]] <= end) {
       return first_[call];
     }
+    if (kind == Call::kCopy && first_[call] != kNone) {
+      return blocked_by(call, recording_.activity_start()[first_[call]]);
+    }
     return kind == Call::kSynchronise ? last_ended(recording_.call_start()[call], end) : kNone;
+  }
+
+  /// What a copy waited for before it began: one from pageable memory begins at once, and its call fills buffers.
+  std::uint32_t blocked_by(std::uint32_t call, std::uint64_t own_start) const {
+    const std::uint64_t start = recording_.call_start()[call];
+    const std::uint64_t length = recording_.call_end()[call] - start;
+    const std::uint32_t other = length < kBlockedNs ? kNone : last_ended(start, own_start);
+    const bool late = other != kNone && static_cast<double>(recording_.activity_end()[other] - start) >=
+                                            kBlockedShare * static_cast<double>(length);
+    return late ? other : kNone;
   }
 
   /// The last to end within (after, until] that was asked for before `after`.

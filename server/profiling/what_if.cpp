@@ -105,10 +105,23 @@ std::vector<operations::OperationTime> times_of(const std::vector<std::string>& 
 bool is_lasting(const operations::OperationTime& time) { return time.reason != kNoTime && !time.disturbed; }
 
 WhatIfBase what_if_base(const ProfileRun& run) {
-  const analysis::Profile& profile = run.profile;
+  return what_if_base(run.profile, run.recorded.run.recording, run.recorded.scope);
+}
+
+WhatIfBase what_if_base(const analysis::Profile& profile, const recording::Recording& recording,
+                        const analysis::SourceScope& scope) {
   WhatIfBase base;
   base.step_ms = profile.iteration.ms.value;
-  base.graph = graph::graph_of(run.recorded.run.recording, run.recorded.scope, base.step_ms * kNsPerMs);
+  base.graph = graph::graph_of(recording, scope, base.step_ms * kNsPerMs);
+  base.peak_known = profile.peak_known && profile.peak_bytes > 0;
+  if (base.peak_known) {
+    const auto bytes = [&](analysis::Category category) {
+      const std::uint64_t alive = profile.by_category[static_cast<std::size_t>(category)];
+      return alive > 0 ? std::optional(static_cast<double>(alive)) : std::nullopt;
+    };
+    // There is a gradient for each weight; at the peak some of them may not be there yet.
+    base.facts = {bytes(analysis::Category::kWeights), bytes(analysis::Category::kOptimizerState)};
+  }
   base.answer.entry_path = profile.entry_path;
   base.answer.project_root = profile.project_root;
   base.answer.batch_size = profile.batch_size;
@@ -156,6 +169,20 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
   answer.operations = static_cast<int>(operations_of(captured).size());
   sort_by_gain(answer);
   return answer;
+}
+
+std::vector<analysis::ChangeAnswer> answers_on_graph(const WhatIfBase& base,
+                                                     const std::vector<protocol::ChangeRequest>& changes,
+                                                     const whatif::UserChanges& user) {
+  whatif::GraphBaseline unchanged{base.graph, base.step_ms, base.facts, {}};
+  if (base.peak_known) {
+    unchanged.peak_bytes = base.answer.peak_bytes;
+  }
+  std::vector<analysis::ChangeAnswer> answers;
+  for (const protocol::ChangeRequest& change : changes) {
+    answers.push_back(whatif::answer_on_graph(unchanged, change, user));
+  }
+  return answers;
 }
 
 void add_trials(analysis::WhatIf& answer, const std::vector<protocol::ChangeRequest>& changes,

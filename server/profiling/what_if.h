@@ -17,6 +17,7 @@
 #include "profiling/request.h"
 #include "profiling/run.h"
 #include "protocol/experiment.h"
+#include "whatif/predict_on_graph.h"
 #include "worker/run_inbox.h"
 
 namespace ridgeline::profiling {
@@ -57,9 +58,23 @@ struct WhatIfBase {
   analysis::WhatIf answer;  ///< without changes
   graph::Graph graph;
   double step_ms = 0;
+<<<<<<< HEAD
   bool on_host = true;  ///< the step, and so its memory
+=======
+  whatif::StepFacts facts{};
+  bool peak_known = true;
+>>>>>>> 79094d4 (Changes that are functions of the graph, also of traces: ridgeline what-if TRACE)
 };
 WhatIfBase what_if_base(const ProfileRun& run);
+
+/// The unchanged step of any recording: `profile` was made of it.
+WhatIfBase what_if_base(const analysis::Profile& profile, const recording::Recording& recording,
+                        const analysis::SourceScope& scope);
+
+/// Answers that need the graph alone (whatif::is_possible_on_graph).
+std::vector<analysis::ChangeAnswer> answers_on_graph(const WhatIfBase& base,
+                                                     const std::vector<protocol::ChangeRequest>& changes,
+                                                     const whatif::UserChanges& user);
 
 /// Predicts each of `changes` (protocol::Captured::change is one more than its index). Those that apply come first,
 /// most speed-up first.

@@ -48,6 +48,7 @@ std::string json_what_if(const analysis::WhatIf& answer) {
   }
   const nlohmann::ordered_json json = {{"version", 1},
                                        {"entry", {{"path", answer.entry_path}, {"projectRoot", answer.project_root}}},
+                                       {"fromTrace", answer.from_trace},
                                        {"batchSize", answer.batch_size},
                                        {"stepMs", answer.step_ms},
                                        {"peakBytes", answer.peak_bytes},

@@ -77,8 +77,12 @@ void applicable(Page& page, const WhatIf& answer, bool any_tried) {
     for (const std::string& more : {drift_text(row), printable(row.not_tried)}) {
       note += (note.empty() || more.empty() ? "" : "; ") + more;
     }
-    if (row.predicted.has_value() && row.predicted->measured_share < 0.9) {
+    const bool by_rule = row.predicted.has_value() && row.predicted->measured_share <= 0;
+    if (row.predicted.has_value() && !by_rule && row.predicted->measured_share < 0.9) {
       note += fmt::format("; {} of what changes was not measured", share(1 - row.predicted->measured_share));
+    }
+    if (by_rule && !answer.from_trace) {
+      note += std::string(note.empty() ? "" : "; ") + "by rule, on the graph of the step";
     }
     if (!row.predicted.has_value() && !row.tried.has_value()) {
       note += "; what it does is not known before it runs: try it";
@@ -99,9 +103,11 @@ std::string speed_up_text(double value) {
 std::string text_what_if(const WhatIf& answer, const TextOptions& options) {
   Page page(std::clamp(options.width, 80, 140), options.color);
   const std::string entry = answer.entry_path.substr(answer.entry_path.rfind('/') + 1);
-  page.line(page.bold(printable(entry)) +
-            page.dim(fmt::format(" · batch {} · {} a step · peak {} · {}", answer.batch_size, duration(answer.step_ms),
-                                 bytes(static_cast<double>(answer.peak_bytes)), printable(answer.device))));
+  const std::string batch = answer.batch_size > 0 ? fmt::format(" · batch {}", answer.batch_size) : "";
+  const std::string peak =
+      answer.peak_bytes > 0 ? " · peak " + bytes(static_cast<double>(answer.peak_bytes)) : std::string();
+  page.line(page.bold(printable(entry)) + page.dim(fmt::format("{} · {} a step{} · {}", batch, duration(answer.step_ms),
+                                                               peak, printable(answer.device))));
   page.line();
   const bool any_tried = std::ranges::any_of(answer.changes, [](const auto& row) { return row.tried.has_value(); });
   if (std::ranges::any_of(answer.changes, [](const auto& row) { return row.reason.empty(); })) {
@@ -113,12 +119,19 @@ std::string text_what_if(const WhatIf& answer, const TextOptions& options) {
     }
   }
   page.line();
-  page.prose("",
-             fmt::format("Predicted from the recorded step and the times of {} operations alone ({} measured now); "
-                         "intervals are 95 %.{}",
-                         answer.operations, answer.operations_measured,
-                         any_tried ? " Tried: timed in turns with the unchanged step." : ""),
-             2);
+  if (answer.from_trace || answer.operations == 0) {
+    page.prose("",
+               "Predicted by rules on the graph of the recorded step: no change was run. The intervals are between the "
+               "ends of what the rules guess.",
+               2);
+  } else {
+    page.prose("",
+               fmt::format("Predicted from the recorded step and the times of {} operations alone ({} measured now); "
+                           "intervals are 95 %.{}",
+                           answer.operations, answer.operations_measured,
+                           any_tried ? " Tried: timed in turns with the unchanged step." : ""),
+               2);
+  }
   for (const std::string& warning : answer.warnings) {
     page.prose("warning", printable(warning), kBeside);
   }

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "whatif/graph_change.h"
+
 namespace ridgeline::whatif {
 
 struct ChangeKind {
@@ -16,16 +18,25 @@ struct ChangeKind {
   /// The requests that are made when the user names no change; empty: only on request.
   std::string_view usual;
   bool predictable = true;  ///< its operations are known before it runs
+  bool on_step = true;      ///< the runner makes it: it can be captured and tried on an entry point
+  /// The change as a function of the graph alone; null: none. Of one that the runner makes, too, this is for traces.
+  GraphFunction on_graph = nullptr;
+  std::string_view usual_on_traces{};  ///< as `usual`, for traces
+  std::string_view section{};          ///< of a paper whose rule it follows
 };
 
-/// In the order of profiler/runner/ridgeline_runner/changes.py, which makes the changes.
+/// First those that the runner makes, in the order of profiler/runner/ridgeline_runner/changes.py.
 std::span<const ChangeKind> change_table();
 
 /// The kind of a request, `NAME` or `NAME:ARGUMENT`; null: there is none.
 const ChangeKind* find_change(std::string_view request);
 
+/// What follows the colon of a request; empty: nothing.
+std::string_view argument_of(std::string_view request);
+
 /// The requests that are made when the user names none.
 std::vector<std::vector<std::string>> usual_changes();
+std::vector<std::vector<std::string>> usual_changes_on_traces();
 
 /// Of changes that are made together.
 std::string title_of(const std::vector<std::string>& requests);

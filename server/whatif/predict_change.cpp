@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "simulate/simulate.h"
+#include "whatif/prediction_error.h"
 
 namespace ridgeline::whatif {
 
@@ -13,16 +14,12 @@ namespace {
 using analysis::PredictedChange;
 using analysis::SpeedUp;
 
-/// What even a change of nothing may miss by: the step is not the same twice.
-constexpr double kLeastError = 0.02;
 /// Of a time alone that stands for one in the step: at least.
 constexpr double kLeastSpread = 0.05;
 /// Two standard deviations, of a spread that is a median of absolute deviations.
 constexpr double kTwoSigma = 2 * 1.4826;
 /// Of operations that were not measured.
 constexpr double kAssumedError = 0.5;
-/// A share of what a change takes away that may come back in another form, or the other way round.
-constexpr double kSystematicShare = 0.15;
 
 SpeedUp speed_up_of(double unchanged_ms, double changed_ms, double error_ms, double samples) {
   const double least = 0.02 * changed_ms;

@@ -8,6 +8,7 @@
 
 #include "graph/changes.h"
 #include "whatif/step_operations.h"
+#include "whatif/task_classes.h"
 
 namespace ridgeline::whatif {
 
@@ -58,10 +59,6 @@ struct Places {
   std::vector<double> ns;                   ///< of `tasks`: on devices where there are any, else on hosts
   std::vector<double> python_ns;
 };
-
-bool is_on_device(const Graph& graph, TaskId task) {
-  return graph.resources[graph.tasks[task].resource].type == graph::Resource::Type::kDevice;
-}
 
 Places places_of(const UnchangedStep& unchanged) {
   const Graph& graph = unchanged.graph;

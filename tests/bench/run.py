@@ -196,6 +196,56 @@ def bench_replay(rounds: int, arguments: argparse.Namespace) -> None:
     table(["trace", "tasks", "recorded, ms", "replayed, ms", "difference"], rows)
 
 
+# Traces of the same script before and after one change: before, after, the change as `what-if` has it, what it was.
+NSYS = "traces_nsys/{}.nsys-rep.sqlite.xz"
+KINETO = "traces_kineto/kineto_tb_plugin/resnet50_num_workers_{}/"
+PAIRS: list[tuple[str, str, str, str]] = [
+    (NSYS.format("sc23_dali"), NSYS.format("sc23_dali_amp_bf16"), "amp", "TF32 → bf16 autocast"),
+    (NSYS.format("sc22_baseline"), NSYS.format("sc22_16workers"), "loader-workers:16", "workers → 16"),
+    (NSYS.format("oh_baseline_nvtx"), NSYS.format("oh_firstOptimization"), "loader-workers:2,1", "workers 1 → 2"),
+    (NSYS.format("oh_firstOptimization"), NSYS.format("oh_secondOptimization"), "pinned-memory", "pinned memory"),
+    (NSYS.format("sc22_4gpu_nobroadcast"), NSYS.format("sc22_4gpu_bucketcap100mb"), "bucket-size:100", "buckets"),
+    (KINETO.format(0), KINETO.format(4), "loader-workers:4", "workers 0 → 4"),
+]
+
+
+def only_trace(data: Path, name: str) -> Path | None:
+    found = data / name
+    if found.is_dir():
+        found = next(iter(sorted(found.glob("*.json.gz"))), found / "*.json.gz")
+    return found if found.is_file() else None
+
+
+def bench_what_if_traces(rounds: int, arguments: argparse.Namespace) -> None:
+    """Changes predicted on the trace before each, against the trace after it."""
+    print("### Changes of traces, predicted and true\n")
+    rows = []
+    for before, after, change, what in PAIRS:
+        traces = [only_trace(arguments.data, name) if arguments.data else None for name in (before, after)]
+        if None in traces:
+            continue
+        with unpacked(traces[0]) as first, unpacked(traces[1]) as second:
+            answer = run_json(BINARY, "what-if", first, "--change", change, "--format", "json")
+            true_ms = run_json(BINARY, "import", second, "--format", "json")["iteration"]["timeMs"]
+        row, ms = answer["changes"][-1], answer["stepMs"]
+        true = ms / true_ms
+        name = f"`{Path(before).name.split('.')[0]}`: {what}"
+        if row["predicted"] is None:
+            rows.append([name, f"{ms:.1f}", f"{true_ms:.1f}", f"{true:.2f}", row["reason"], "", ""])
+            continue
+        speed = row["predicted"]["speedUp"]
+        inside = speed["low"] <= true <= speed["high"]
+        figures = [f"{ms:.1f}", f"{true_ms:.1f}", f"{true:.2f}"]
+        interval = f"{speed['value']:.2f} ({speed['low']:.2f}–{speed['high']:.2f})"
+        rows.append(
+            [name, *figures, interval, f"{100 * (speed['value'] / true - 1):+.0f} %", "yes" if inside else "no"]
+        )
+    if not rows:
+        print("Skipped: name a folder with the traces with --data.")
+        return
+    table(["change", "before, ms", "after, ms", "true speed-up", "predicted", "error", "inside"], rows)
+
+
 def bench_source(rounds: int) -> None:
     """A long file is edited key by key."""
     print("### A key pressed in a file of 20,000 lines\n")
@@ -351,6 +401,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "import": (bench_import, 5),
     "simulate": (bench_simulate, 5),
     "replay": (bench_replay, 1),
+    "what-if-traces": (bench_what_if_traces, 1),
     "source": (bench_source, 3),
     "server": (bench_server, 2),
     "remote": (bench_remote, 3),
@@ -379,7 +430,8 @@ def main() -> None:
     parser.add_argument(
         "--data",
         type=Path,
-        help="replay: a folder with traces of torch.profiler (.json.gz) and reports of Nsight Systems (.sqlite[.xz])",
+        help="replay, what-if-traces: a folder with traces of torch.profiler (.json.gz) and reports of Nsight Systems "
+        "(.sqlite[.xz])",
     )
     group = parser.add_argument_group("accuracy", "A round is ten seconds of time budget for each model.")
     group.add_argument("--models", type=model_names, default=tuple(accuracy.CASES), help="separated by commas; all")
@@ -396,7 +448,7 @@ def main() -> None:
     print(f"{processor}, {os.cpu_count()} processors, Python {platform.python_version()}\n")
     for name in arguments.names or BENCHMARKS:
         benchmark, rounds = BENCHMARKS[name]
-        more = {"arguments": arguments} if benchmark in (bench_accuracy, bench_replay) else {}
+        more = {"arguments": arguments} if benchmark in (bench_accuracy, bench_replay, bench_what_if_traces) else {}
         benchmark(arguments.rounds or rounds, **more)
 
 

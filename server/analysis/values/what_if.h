@@ -41,20 +41,21 @@ struct ChangeAnswer {
   std::string title;                ///< what it is
   std::string takes;                ///< what the user has to write for it; empty: no rule for that
   std::string reason;               ///< why it does not apply, or cannot be predicted; mostly empty
-  std::optional<PredictedChange> predicted;
-  std::optional<TriedChange> tried;
-  std::string not_tried;  ///< why trying failed; mostly empty
+  std::optional<PredictedChange> predicted{};
+  std::optional<TriedChange> tried{};
+  std::string not_tried{};  ///< why trying failed; mostly empty
 };
 
 struct WhatIf {
-  std::string entry_path;  ///< absolute
+  bool from_trace = false;  ///< of an imported trace: nothing of it can be run here, and peak_bytes may be 0: unknown
+  std::string entry_path;   ///< absolute
   std::string project_root;
   int batch_size = 0;
   double step_ms = 0;  ///< measured
   std::uint64_t peak_bytes = 0;
   std::string device;
-  int operations = 0;           ///< distinct ones in the unchanged step and in the changed ones
-  int operations_measured = 0;  ///< of those, timed for this answer; the others were known
+  int operations = 0;                 ///< distinct ones in the unchanged step and in the changed ones
+  int operations_measured = 0;        ///< of those, timed for this answer; the others were known
   std::vector<ChangeAnswer> changes;  ///< those that apply first, most speed-up first
   std::vector<std::string> warnings;
 };

@@ -52,6 +52,15 @@ TEST(Changes, WhatIsTakenOutNeitherTakesTimeNorMemory) {
   EXPECT_EQ(graph.memory.size(), 1);
 }
 
+TEST(Changes, WhatIsTakenOutLeavesBlocksThatOthersFree) {
+  Graph graph = three_in_order();
+  graph.memory = {{0, 0, 8}, {1, 0, 4}, {1, 0.5, -8}, {2, 0, -4}};
+  const Graph changed = without(graph, {1});
+  ASSERT_EQ(changed.memory.size(), 4) << "the first frees a block of another, the second is freed by another";
+  graph.memory = {{1, 0, 8}, {1, 0.5, -8}, {2, 0, 4}};
+  EXPECT_EQ(without(graph, {1}).memory.size(), 1);
+}
+
 TEST(Changes, MovingATaskClosesTheOrderBehindIt) {
   const Graph graph = moved(three_in_order(), {1}, 1);
   EXPECT_EQ(graph.tasks[0].next, 2);

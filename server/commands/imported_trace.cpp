@@ -1,0 +1,83 @@
+#include "commands/imported_trace.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+
+#include "commands/terminal.h"
+#include "commands/trace_file.h"
+#include "imports/import_error.h"
+#include "imports/import_trace.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+/// Prints the reason when not.
+bool can_be_read(const std::string& path) {
+  std::error_code problem;
+  if (std::filesystem::is_directory(path, problem)) {
+    print_error(path + " is a folder: name a trace in it.");
+    return false;
+  }
+  if (!std::filesystem::exists(path, problem) || ::access(path.c_str(), R_OK) != 0) {
+    print_error("Cannot read " + path + ".");
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string absolute_path(const std::string& path) {
+  std::error_code problem;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(path, problem);
+  std::string text = problem ? std::filesystem::absolute(path).string() : real.string();
+  while (text.size() > 1 && text.ends_with('/')) {
+    text.pop_back();
+  }
+  return text;
+}
+
+base::Result<analysis::RunInput, ExitCode> import_or_report(const TraceOptions& options) {
+  if (!can_be_read(options.trace)) {
+    return ExitCode{kExitUsage};
+  }
+  try {
+    imports::ImportOptions how;
+    how.trace_path = absolute_path(options.trace);
+    how.project_root = options.project_root.empty() ? "" : absolute_path(options.project_root);
+    how.current = absolute_path(".");
+    how.exists = [](const std::string& path) {
+      std::error_code problem;
+      return std::filesystem::is_regular_file(path, problem);
+    };
+    how.batch_size = options.batch_size;
+    how.code = options.code;
+    return imports::import_trace(read_trace_file(options.trace, options.process), how);
+  } catch (const imports::ImportError& error) {
+    print_error(error.what());
+    return ExitCode{kExitEntryFailed};
+  }
+}
+
+bool looks_like_trace(const std::string& path) {
+  std::error_code problem;
+  if (!std::filesystem::is_regular_file(path, problem)) {
+    return false;
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, 16> first{};
+  file.read(first.data(), first.size());
+  const std::string_view text(first.data(), static_cast<std::size_t>(file.gcount()));
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  const bool json = begin != std::string_view::npos && (text[begin] == '{' || text[begin] == '[');
+  const bool python = path.ends_with(".py");
+  return !python && (json || text.starts_with("\x1f\x8b") || text.starts_with("SQLite format 3"));
+}
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,32 @@
+// A trace from another profiler, for the commands that are given one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/values/input.h"
+#include "base/result.h"
+#include "commands/exit_codes.h"
+
+namespace ridgeline::commands {
+
+struct TraceOptions {
+  std::string trace;
+  std::string project_root;  ///< empty: found
+  int batch_size = 0;        ///< 0: unknown
+  std::optional<std::uint32_t> process;
+  std::vector<std::string> code;
+};
+
+/// Without links where they can be followed, and without a '/' at its end.
+std::string absolute_path(const std::string& path);
+
+/// Reads the trace; why that is not possible is written to stderr.
+base::Result<analysis::RunInput, ExitCode> import_or_report(const TraceOptions& options);
+
+/// Whether the file begins as traces do: JSON, gzip or SQLite. No entry point does.
+bool looks_like_trace(const std::string& path);
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,50 @@
+#include "commands/what_if_trace.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/build_profile.h"
+#include "profiling/what_if.h"
+#include "report/what_if.h"
+#include "whatif/change_table.h"
+
+namespace ridgeline::commands {
+
+int what_if_trace(const TraceOptions& trace, const WantedChanges& wanted, const Output& output) {
+  auto input = import_or_report(trace);
+  if (!input) {
+    return input.error().value;
+  }
+  const analysis::Profile profile = analysis::build_profile(*input);
+  const profiling::WhatIfBase base = profiling::what_if_base(profile, input->runs.front().recording, input->scope);
+  analysis::WhatIf answer = base.answer;
+  answer.from_trace = true;
+  answer.warnings = profile.warnings;
+  if (!profile.batch_size_known) {
+    answer.batch_size = 0;
+  }
+  if (!base.peak_known) {
+    answer.peak_bytes = 0;
+  }
+  std::vector<protocol::ChangeRequest> possible;
+  for (const protocol::ChangeRequest& request : wanted.requests) {
+    if (whatif::is_possible_on_graph(request, wanted.user_changes)) {
+      possible.push_back(request);
+      continue;
+    }
+    answer.changes.push_back({.change = request,
+                              .title = whatif::title_of(request),
+                              .takes = whatif::takes_of(request),
+                              .reason = "operations of the changed step are needed: only an entry point has them"});
+  }
+  for (analysis::ChangeAnswer& row : profiling::answers_on_graph(base, possible, wanted.user_changes)) {
+    answer.changes.push_back(std::move(row));
+  }
+  profiling::sort_by_gain(answer);
+  return write_out(
+      output.format == "json" ? report::json_what_if(answer) : report::text_what_if(answer, text_options(output)),
+      output);
+}
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,13 @@
+// `ridgeline what-if TRACE`: changes of a step that another profiler recorded, predicted only.
+#pragma once
+
+#include "commands/imported_trace.h"
+#include "commands/options.h"
+#include "commands/what_if_requests.h"
+
+namespace ridgeline::commands {
+
+/// Writes the answer out. The exit code.
+int what_if_trace(const TraceOptions& trace, const WantedChanges& wanted, const Output& output);
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,20 @@
+// The arguments of changes: parts between separators, numbers, and numbers with units.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ridgeline::whatif {
+
+std::vector<std::string> split(std::string_view text, char separator);
+
+/// Nothing unless all of the text is a number from `low` to `high`.
+std::optional<double> number_of(std::string_view text, double low, double high);
+std::optional<int> whole_number_of(std::string_view text, int low, int high);
+
+/// Bytes: a number with B, kB, MB, GB, KiB, MiB or GiB behind it, or with nothing.
+std::optional<double> bytes_of(std::string_view text);
+
+}  // namespace ridgeline::whatif

@@ -1,0 +1,58 @@
+// A change that the user wrote, as JSON: steps over the primitives of graph/changes.h. Nothing in it is run.
+//
+// docs/user/what-if-traces.md describes the format.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/values/profile.h"
+#include "base/result.h"
+#include "whatif/graph_change.h"
+
+namespace ridgeline::whatif {
+
+/// All that it names must hold; of the names one.
+struct Selector {
+  std::vector<std::string> names;      ///< parts of the name of a task or of an operation that it is of
+  std::vector<std::string> not_names;  ///< none of these is in it
+  std::optional<graph::Kind> kind;
+  std::optional<analysis::Phase> phase;
+  std::string module;
+  std::string file;  ///< with `line`
+  std::uint32_t line = 0;
+};
+
+struct UserStep {
+  enum class Do : std::uint8_t { kScale, kSet, kInsert, kRemove, kMove, kPriority };
+  Do what = Do::kRemove;
+  Selector select;
+  Guess amount{1, 1, 1};  ///< factor, or microseconds
+  std::int32_t priority = 0;
+  std::string name;                ///< of what is inserted
+  std::string resource;            ///< of what is inserted or moved; empty: the same
+  std::optional<Selector> before;  ///< the next of these waits for what is inserted
+};
+
+struct UserChange {
+  std::string title;
+  std::string takes;
+  std::vector<UserStep> steps;
+};
+
+/// By request.
+using UserChanges = std::map<std::string, UserChange, std::less<>>;
+
+inline constexpr std::size_t kMaxChangeFileBytes = std::size_t{1} << 20U;
+inline constexpr std::size_t kMaxUserSteps = 256;
+
+/// An error names the place in the file and what is wrong there.
+base::Result<UserChange> parse_change(std::string_view text);
+
+base::Result<ChangedGraph> apply(const UserChange& change, ChangedGraph changed, Bound bound);
+
+}  // namespace ridgeline::whatif

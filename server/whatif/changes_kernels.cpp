@@ -1,0 +1,309 @@
+// Changes of what devices compute: AMP, FusedAdam, reconstructed batchnorm, MetaFlow (Daydream, section 5).
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph/changes.h"
+#include "whatif/arguments.h"
+#include "whatif/graph_changes.h"
+#include "whatif/task_classes.h"
+
+namespace ridgeline::whatif {
+
+namespace {
+
+using analysis::Phase;
+using graph::Graph;
+using graph::Kind;
+using graph::kNoTask;
+using graph::Selection;
+using graph::TaskId;
+
+// The speed-up of 16 bits. What a kernel moves halves, which alone gives 2. Tensor cores multiply 8 (V100) to 16 (A100,
+// H100) times as fast as the units for float32, of which large kernels get up to half; they multiply 16 bits twice as
+// fast as TensorFloat-32, and nothing is faster than twice when bytes and arithmetic both halve.
+constexpr Guess kFromFloat32 = {2, 4, 8};
+constexpr Guess kFromTensorFloat32 = {1.2, 1.6, 2};
+/// Some inputs of elementwise kernels stay float32: what autocast promotes, and what has been computed in float32.
+constexpr Guess kElementwiseHalf = {1, 1.4, 2};
+/// Autocast casts input, weight and bias of a layer, and their gradients: of a layer's kernels one is in forward, and
+/// two are in backward.
+constexpr Guess kCastsForward = {4, 3, 1};
+constexpr Guess kCastsBackward = {2, 1.5, 0.5};
+/// Of what the usual elementwise kernel takes: a cast moves 6 bytes where that moves 8 or 12, and most are of weights.
+constexpr Guess kCastDuration = {0.75, 0.4, 0.2};
+/// Of what the host does per kernel of the step.
+constexpr Guess kCastOnHost = {1, 0.7, 0.4};
+
+// Every tensor of the optimizer's state is read and written once by one kernel, and by several in turn otherwise.
+constexpr Guess kFusedKernels = {1, 0.6, 0.25};
+/// Python still collects the parameters.
+constexpr Guess kFusedHost = {0.5, 0.2, 0.05};
+
+std::int64_t median_duration(const Graph& graph, const Selection& tasks) {
+  std::vector<std::int64_t> durations;
+  for (const TaskId id : tasks) {
+    durations.push_back(graph.tasks[id].duration_ns);
+  }
+  if (durations.empty()) {
+    return 0;
+  }
+  const auto middle = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 2);
+  std::ranges::nth_element(durations, middle);
+  return *middle;
+}
+
+bool is_backward(const graph::Task& task) { return task.phase == Phase::kBackward; }
+
+void scale_task(Graph& graph, TaskId id, double factor) {
+  std::int64_t& duration = graph.tasks[id].duration_ns;
+  duration = std::llround(static_cast<double>(duration) * factor);
+}
+
+/// What threads do in operations and calls, per kernel that they launch.
+double host_ns_per_kernel(const Graph& graph) {
+  double host = 0;
+  double kernels = 0;
+  for (const graph::Task& task : graph.tasks) {
+    const bool counts = task.phase == Phase::kForward || task.phase == Phase::kBackward;
+    host += counts && (task.kind == Kind::kOperation || task.kind == Kind::kCall)
+                ? static_cast<double>(task.duration_ns)
+                : 0;
+    kernels += counts && task.kind == Kind::kKernel ? 1 : 0;
+  }
+  return kernels > 0 ? host / kernels : 0;
+}
+
+/// A kernel of a layer with weights: attention multiplies what has been computed.
+bool has_weights(const Graph& graph, TaskId id) {
+  const std::string& name = graph.names[graph.tasks[id].name];
+  return !mentions(name, "fmha") && !mentions(name, "attention") && !mentions(name, "flash");
+}
+
+/// Launches another kernel behind `kernel`, as it was launched.
+void insert_kernel(Graph& graph, TaskId kernel, TaskId launch, std::int64_t device_ns, std::int64_t host_ns,
+                   std::uint32_t name) {
+  graph::Task on_device = graph.tasks[kernel];
+  on_device.duration_ns = device_ns;
+  on_device.gap_ns = 0;
+  on_device.name = name;
+  const TaskId added = graph::insert_after(graph, kernel, on_device);
+  if (launch == kNoTask) {
+    graph.dependencies.push_back({kernel, added, 0});
+    return;
+  }
+  graph::Task on_host = graph.tasks[launch];
+  on_host.duration_ns = host_ns;
+  on_host.gap_ns = 0;
+  on_host.name = name;
+  graph.dependencies.push_back({graph::insert_after(graph, launch, on_host), added, 0});
+}
+
+/// The parts of a pattern, "conv>batch_norm>relu".
+std::vector<std::string> pattern_of(std::string_view text) {
+  std::vector<std::string> parts = split(text, '>');
+  const bool complete = std::ranges::none_of(parts, [](const std::string& part) { return part.empty(); });
+  return complete ? parts : std::vector<std::string>{};
+}
+
+bool is_named(const Graph& graph, TaskId id, const std::string& part) {
+  const graph::Task& task = graph.tasks[id];
+  if (mentions(graph.names[task.name], part)) {
+    return true;
+  }
+  for (std::uint32_t operation = task.operation; operation != 0; operation = graph.operations[operation].parent) {
+    if (mentions(graph.names[graph.operations[operation].name], part)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+base::Result<ChangedGraph> amp(ChangedGraph changed, const Asked& asked) {
+  Graph& graph = changed.graph;
+  if (!has_device(graph)) {
+    return base::error("nothing of the step ran on a device");
+  }
+  const std::vector<TaskClass> classes = classes_of(graph);
+  Selection computing;
+  Selection elementwise;
+  bool already = false;
+  for (const TaskId id : working_tasks(graph)) {
+    if (graph.tasks[id].phase == Phase::kOptimizer) {
+      continue;  // works on the weights, which stay float32
+    }
+    const bool half = classes[id].precision == Precision::kHalf;
+    if (classes[id].work == Work::kCompute) {
+      already |= half;
+      if (!half) computing.push_back(id);
+    } else if (!half && (classes[id].work == Work::kElementwise || classes[id].work == Work::kBatchNorm)) {
+      elementwise.push_back(id);
+    }
+  }
+  if (computing.empty()) {
+    return base::error(already ? "its matrix multiplications and convolutions have 16 bits already"
+                               : "no kernel of it multiplies matrices or convolves");
+  }
+  const std::vector<TaskId> launches = launches_of(graph);
+  const double cast_ns = static_cast<double>(median_duration(graph, elementwise)) * kCastDuration.at(asked.bound);
+  const double host_ns = host_ns_per_kernel(graph) * kCastOnHost.at(asked.bound);
+  for (const TaskId id : elementwise) {
+    scale_task(graph, id, 1 / kElementwiseHalf.at(asked.bound));
+  }
+  const std::uint32_t cast = graph::name_index(graph, "cast to 16 bits");
+  double casts = 0;
+  for (const TaskId id : computing) {
+    const bool tensor_cores = classes[id].precision == Precision::kTensorFloat32;
+    scale_task(graph, id, 1 / (tensor_cores ? kFromTensorFloat32 : kFromFloat32).at(asked.bound));
+    if (has_weights(graph, id)) {
+      casts += (is_backward(graph.tasks[id]) ? kCastsBackward : kCastsForward).at(asked.bound);
+    }
+    for (; casts >= 1; --casts) {
+      insert_kernel(graph, id, launches[id], std::llround(cast_ns), std::llround(host_ns), cast);
+    }
+  }
+  return changed;
+}
+
+base::Result<ChangedGraph> fused_optimizer(ChangedGraph changed, const Asked& asked) {
+  Graph& graph = changed.graph;
+  if (!has_device(graph)) {
+    return base::error("nothing of the step ran on a device");
+  }
+  Selection kernels;
+  Selection host;
+  double kernels_ns = 0;
+  for (TaskId id = 0; id < graph.tasks.size(); ++id) {
+    const graph::Task& task = graph.tasks[id];
+    if (task.phase != Phase::kOptimizer) {
+      continue;
+    }
+    if (is_named(graph, id, "fused")) {
+      return base::error("its optimizer is fused already");
+    }
+    if (task.kind == Kind::kKernel && class_of_name(graph.names[task.name]).work != Work::kCommunication) {
+      kernels.push_back(id);
+      kernels_ns += static_cast<double>(task.duration_ns);
+    } else if (task.kind == Kind::kOperation || task.kind == Kind::kPython || task.kind == Kind::kCall) {
+      host.push_back(id);
+    }
+  }
+  if (kernels.size() < 2) {
+    return base::error("its optimizer runs no more than one kernel");
+  }
+  const std::vector<TaskId> launches = launches_of(graph);
+  const TaskId last = kernels.back();
+  graph = graph::scaled(std::move(graph), host, kFusedHost.at(asked.bound));
+  // The last kernel becomes the fused one: behind the launches of all.
+  Selection gone = kernels;
+  gone.pop_back();
+  for (const TaskId id : gone) {
+    graph.tasks[id].duration_ns = graph.tasks[id].gap_ns = 0;
+  }
+  graph.tasks[last].duration_ns = std::llround(kernels_ns * kFusedKernels.at(asked.bound));
+  graph.tasks[last].name = graph::name_index(graph, "fused optimizer");
+  for (graph::Dependency& dependency : graph.dependencies) {
+    if (std::ranges::binary_search(gone, dependency.to) && dependency.from == launches[dependency.to]) {
+      dependency.lag_ns = 0;
+    }
+  }
+  return changed;
+}
+
+base::Result<ChangedGraph> reconstructed_batchnorm(ChangedGraph changed, const Asked& /*asked*/) {
+  Graph& graph = changed.graph;
+  const std::vector<TaskClass> classes = classes_of(graph);
+  const bool device = has_device(graph);
+  Selection removed;
+  bool behind = false;
+  bool found = false;
+  const auto is_activation = [&](TaskId id) { return is_named(graph, id, "relu") || is_named(graph, id, "threshold"); };
+  const Selection working = working_tasks(graph);
+  for (std::size_t i = 0; i < working.size(); ++i) {
+    const TaskId id = working[i];
+    if (classes[id].work == Work::kBatchNorm) {
+      scale_task(graph, id, 0.5);  // it reads and writes half of what it did
+      found = behind = true;
+      // In backward the activation comes first.
+      if (is_backward(graph.tasks[id]) && i > 0 && is_activation(working[i - 1])) {
+        removed.push_back(working[i - 1]);
+      }
+    } else if (behind && !is_backward(graph.tasks[id]) && is_activation(id)) {
+      removed.push_back(id);
+      behind = !device;  // the tasks of one operation of a host follow each other
+    } else if (classes[id].work == Work::kCompute) {
+      behind = false;
+    }
+  }
+  if (!found) {
+    return base::error("it has no batch normalisation");
+  }
+  std::ranges::sort(removed);
+  removed.erase(std::ranges::unique(removed).begin(), removed.end());
+  for (const TaskId id : removed) {
+    graph.tasks[id].duration_ns = 0;
+  }
+  return changed;
+}
+
+base::Result<ChangedGraph> metaflow(ChangedGraph changed, const Asked& asked) {
+  Graph& graph = changed.graph;
+  const std::size_t arrow = asked.argument.find('=');
+  const std::vector<std::string> before = pattern_of(asked.argument.substr(0, arrow));
+  const std::vector<std::string> after =
+      arrow == std::string_view::npos ? std::vector<std::string>{} : pattern_of(asked.argument.substr(arrow + 1));
+  const auto known = [&](const std::string& part) { return std::ranges::find(before, part) != before.end(); };
+  if (before.empty() || after.empty() || !std::ranges::all_of(after, known)) {
+    return base::error(
+        "its argument is a pair of patterns as conv>batch_norm>relu=conv: names of operations or kernels "
+        "that follow each other, and those of them that stay");
+  }
+  const Selection working = working_tasks(graph);
+  Selection gone;
+  bool found = false;
+  std::size_t at = 0;
+  // An operation may have several tasks in turn.
+  const auto run_end = [&](std::size_t from, const std::string& part) {
+    while (from < working.size() && is_named(graph, working[from], part)) {
+      ++from;
+    }
+    return from;
+  };
+  while (at < working.size()) {
+    std::size_t end = at;
+    Selection matched;
+    bool complete = true;
+    for (const std::string& part : before) {
+      const std::size_t next = run_end(end, part);
+      complete = complete && next > end;
+      if (std::ranges::find(after, part) == after.end()) {
+        matched.insert(matched.end(), working.begin() + static_cast<std::ptrdiff_t>(end),
+                       working.begin() + static_cast<std::ptrdiff_t>(next));
+      }
+      end = next;
+    }
+    if (complete) {
+      found = true;
+      gone.insert(gone.end(), matched.begin(), matched.end());
+    }
+    at = complete ? end : at + 1;
+  }
+  if (!found) {
+    return base::error("nothing in it follows the first pattern");
+  }
+  const std::vector<TaskId> launches = launches_of(graph);
+  for (const TaskId id : gone) {
+    graph.tasks[id].duration_ns = graph.tasks[id].gap_ns = 0;
+    if (launches[id] != kNoTask) {
+      graph.tasks[launches[id]].duration_ns = 0;
+    }
+  }
+  return changed;
+}
+
+}  // namespace ridgeline::whatif

@@ -1,0 +1,153 @@
+#include "whatif/predict_on_graph.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "simulate/schedule_analysis.h"
+#include "simulate/simulate.h"
+#include "whatif/change_table.h"
+#include "whatif/prediction_error.h"
+#include "whatif/steady_state.h"
+
+namespace ridgeline::whatif {
+
+namespace {
+
+using analysis::PredictedChange;
+
+/// Iterations that follow each other say more than one, unless the recording's do not repeat like that.
+constexpr double kMostPeriodError = 0.03;
+
+base::Result<ChangedGraph> made(const GraphBaseline& unchanged, const std::vector<std::string>& requests,
+                                const UserChanges& user, Bound bound) {
+  ChangedGraph changed{.graph = unchanged.graph};
+  for (const std::string& request : requests) {
+    base::Result<ChangedGraph> next = base::error("it is no change of a graph alone");
+    if (const auto own = user.find(request); own != user.end()) {
+      next = apply(own->second, std::move(changed), bound);
+    } else if (const ChangeKind* kind = find_change(request); kind != nullptr && kind->on_graph != nullptr) {
+      next = kind->on_graph(std::move(changed), {argument_of(request), bound, unchanged.facts});
+    }
+    if (!next) {
+      return next.error();
+    }
+    changed = std::move(*next);
+  }
+  return changed;
+}
+
+/// How long an iteration of the graph takes: from one to the next, or alone.
+base::Result<double> length_of(const ChangedGraph& changed, bool repeats) {
+  if (repeats || !changed.into_next.empty()) {
+    const auto period = period_ns(changed);
+    if (!period) {
+      return period.error();
+    }
+    return static_cast<double>(*period);
+  }
+  auto schedule = simulate::simulate(changed.graph);
+  if (!schedule) {
+    return schedule.error();
+  }
+  return static_cast<double>(schedule->total_ns);
+}
+
+base::Result<std::int64_t> peak_of(const ChangedGraph& changed) {
+  auto schedule = simulate::simulate(changed.graph);
+  if (!schedule) {
+    return schedule.error();
+  }
+  return simulate::memory_peak(changed.graph, *schedule).bytes + changed.peak_bytes;
+}
+
+}  // namespace
+
+base::Result<PredictedChange> predict_on_graph(const GraphBaseline& unchanged, const std::vector<std::string>& requests,
+                                               const UserChanges& user) {
+  const ChangedGraph before{.graph = unchanged.graph};
+  auto alone = length_of(before, false);
+  auto repeated = length_of(before, true);
+  if (!alone || !repeated) {
+    return alone ? repeated.error() : alone.error();
+  }
+  if (*alone <= 0) {
+    return base::error("the recorded step takes no time");
+  }
+  const bool repeats = std::abs(*repeated / *alone - 1) <= kMostPeriodError;
+  const double scale = unchanged.step_ms / (repeats ? *repeated : *alone);
+  std::array<double, 3> ms{};
+  PredictedChange predicted;
+  double samples = 1;
+  for (const Bound bound : {Bound::kPessimistic, Bound::kMiddle, Bound::kOptimistic}) {
+    const auto changed = made(unchanged, requests, user, bound);
+    if (!changed) {
+      return changed.error();
+    }
+    const auto length = length_of(*changed, repeats);
+    if (!length) {
+      return length.error();
+    }
+    ms[static_cast<std::size_t>(bound)] = *length * scale;
+    if (bound == Bound::kMiddle) {
+      samples = changed->samples;
+      if (unchanged.peak_bytes.has_value()) {
+        const auto was = peak_of(before);
+        const auto is = peak_of(*changed);
+        if (was && is) {
+          const std::int64_t peak = static_cast<std::int64_t>(*unchanged.peak_bytes) + *is - *was;
+          predicted.peak_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, peak));
+        }
+      }
+    }
+  }
+  const double middle = ms[static_cast<std::size_t>(Bound::kMiddle)];
+  const double slowest = std::ranges::max(ms);
+  const double fastest = std::ranges::min(ms);
+  const auto error = [&](double length) {
+    return std::hypot(kLeastError * length, kSystematicShare * (unchanged.step_ms - length));
+  };
+  const auto speed = [&](double length) {
+    return samples * unchanged.step_ms / std::max(length, 0.001 * unchanged.step_ms);
+  };
+  predicted.step_ms = middle;
+  predicted.speed_up = {speed(middle), speed(slowest + error(slowest)), speed(fastest - error(fastest))};
+  predicted.measured_share = 0;
+  return predicted;
+}
+
+analysis::ChangeAnswer answer_on_graph(const GraphBaseline& unchanged, const std::vector<std::string>& requests,
+                                       const UserChanges& user) {
+  analysis::ChangeAnswer row;
+  row.change = requests;
+  row.title = title_of(requests);
+  row.takes = takes_of(requests);
+  if (const auto own = requests.size() == 1 ? user.find(requests.front()) : user.end(); own != user.end()) {
+    row.title = own->second.title;
+    row.takes = own->second.takes;
+  }
+  const auto predicted = predict_on_graph(unchanged, requests, user);
+  if (predicted) {
+    row.predicted = *predicted;
+  } else {
+    row.reason = predicted.error().message();
+  }
+  return row;
+}
+
+bool is_on_graph_only(const std::vector<std::string>& requests, const UserChanges& user) {
+  return std::ranges::all_of(requests, [&](const std::string& request) {
+    const ChangeKind* kind = find_change(request);
+    return user.contains(request) || (kind != nullptr && !kind->on_step);
+  });
+}
+
+bool is_possible_on_graph(const std::vector<std::string>& requests, const UserChanges& user) {
+  return std::ranges::all_of(requests, [&](const std::string& request) {
+    const ChangeKind* kind = find_change(request);
+    return user.contains(request) || (kind != nullptr && kind->on_graph != nullptr);
+  });
+}
+
+}  // namespace ridgeline::whatif

@@ -1,0 +1,40 @@
+// What changes of the graph alone bring.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/values/what_if.h"
+#include "base/result.h"
+#include "whatif/change_file.h"
+#include "whatif/graph_change.h"
+
+namespace ridgeline::whatif {
+
+/// The unchanged step.
+struct GraphBaseline {
+  const graph::Graph& graph;
+  double step_ms = 0;  ///< measured
+  StepFacts facts{};
+  std::optional<std::uint64_t> peak_bytes{};  ///< measured, where it is known
+};
+
+/// Makes the changes in order, with their guesses at the middle and at both ends, and simulates each: the interval is
+/// between the ends, and wider by what a prediction misses anyway. An error says why one does not apply.
+base::Result<analysis::PredictedChange> predict_on_graph(const GraphBaseline& unchanged,
+                                                         const std::vector<std::string>& requests,
+                                                         const UserChanges& user = {});
+
+/// The row of an answer for the requests.
+analysis::ChangeAnswer answer_on_graph(const GraphBaseline& unchanged, const std::vector<std::string>& requests,
+                                       const UserChanges& user = {});
+
+/// Whether all of them are functions of the graph that need no captured operations.
+bool is_on_graph_only(const std::vector<std::string>& requests, const UserChanges& user);
+
+/// Whether all of them can be made on the graph of a trace.
+bool is_possible_on_graph(const std::vector<std::string>& requests, const UserChanges& user);
+
+}  // namespace ridgeline::whatif
