@@ -19,6 +19,7 @@
 #include "methods/open_report.h"
 #include "methods/parameters.h"
 #include "methods/status.h"
+#include "methods/what_if_json.h"
 #include "profiling/entry_name.h"
 #include "protocol/json_fields.h"
 #include "source/entry_point_text.h"
@@ -171,11 +172,14 @@ base::Task<session::Outcome> summary(Context context, SummaryParams params) {
   co_return co_await std::move(of_document);
 }
 
+ResponseError error_of_run(const profiling::RunFailure& failure) {
+  return {protocol::info_of(failure.kind).lsp_code, failure.message, failure_json(failure)};
+}
+
 /// The summary of a profile that has ended, or why there is none.
 base::Task<session::Outcome> outcome_of(Context context, ProfileEnd end) {
   if (end.has_error()) {
-    const profiling::RunFailure& failure = end.error();
-    co_return ResponseError{protocol::info_of(failure.kind).lsp_code, failure.message, failure_json(failure)};
+    co_return error_of_run(end.error());
   }
   auto answer = summary_of(context, (*end)->path);
   co_return co_await std::move(answer);
@@ -193,6 +197,26 @@ base::Task<session::Outcome> run_script(Context context, RunParams params) {
   const ProfileEnd end = co_await std::move(profiled);
   auto answer = outcome_of(context, end);
   co_return co_await std::move(answer);
+}
+
+base::Task<session::Outcome> what_if(Context context, WhatIfParams params) {
+  auto asking = context.what_if.ask(context.workspace, params.uri, std::move(params.changes), std::move(params.params),
+                                    context.cancel);
+  const WhatIfEnd end = co_await std::move(asking);
+  if (!end) {
+    co_return error_of_run(end.error());
+  }
+  co_return what_if_json(*end, context.session().uri_of(end->entry_path));
+}
+
+base::Task<session::Outcome> try_change(Context context, TryParams params) {
+  auto trying = context.what_if.attempt(context.workspace, params.uri, std::move(params.change),
+                                        std::move(params.params), context.cancel);
+  const WhatIfEnd end = co_await std::move(trying);
+  if (!end) {
+    co_return error_of_run(end.error());
+  }
+  co_return tried_json(*end);
 }
 
 /// What `ridgeline init` writes for a script, as its text is in the editor. Nothing is written.
@@ -364,6 +388,8 @@ void for_each_method(Visit visit) {
   visit(task("ridgeline/setBatchSize", set_batch_size));
   visit(task("ridgeline/status", status));
   visit(task("ridgeline/summary", summary));
+  visit(task("ridgeline/try", try_change));
+  visit(task("ridgeline/whatIf", what_if));
   visit(task("workspace/executeCommand", execute_command));
 }
 
