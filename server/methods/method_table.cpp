@@ -21,6 +21,7 @@
 #include "methods/status.h"
 #include "methods/what_if_json.h"
 #include "profiling/entry_name.h"
+#include "profiling/source_text.h"
 #include "protocol/json_fields.h"
 #include "source/entry_point_text.h"
 
@@ -199,6 +200,15 @@ base::Task<session::Outcome> run_script(Context context, RunParams params) {
   co_return co_await std::move(answer);
 }
 
+/// Of an entry file: in the editor, or on the disk.
+base::Task<std::optional<std::string>> text_of(Context context, std::string path) {
+  if (const SourceView* const view = context.workspace.view(context.session().uri_of(path)); view != nullptr) {
+    co_return view->document().bytes();
+  }
+  auto reading = context.workspace.while_open(context.entries.read_files([path] { return profiling::text_of(path); }));
+  co_return co_await std::move(reading);
+}
+
 base::Task<session::Outcome> what_if(Context context, WhatIfParams params) {
   auto asking = context.what_if.ask(context.workspace, params.uri, std::move(params.changes), std::move(params.params),
                                     context.cancel);
@@ -206,7 +216,9 @@ base::Task<session::Outcome> what_if(Context context, WhatIfParams params) {
   if (!end) {
     co_return error_of_run(end.error());
   }
-  co_return what_if_json(*end, context.session().uri_of(end->entry_path));
+  auto reading = text_of(context, end->entry_path);
+  const auto text = co_await std::move(reading);
+  co_return what_if_json(*end, context.session().uri_of(end->entry_path), text);
 }
 
 base::Task<session::Outcome> try_change(Context context, TryParams params) {
@@ -216,7 +228,26 @@ base::Task<session::Outcome> try_change(Context context, TryParams params) {
   if (!end) {
     co_return error_of_run(end.error());
   }
-  co_return tried_json(*end);
+  auto reading = text_of(context, end->entry_path);
+  const auto text = co_await std::move(reading);
+  co_return tried_json(*end, text);
+}
+
+/// A change as an edit of the entry file. Nothing is written.
+base::Task<session::Outcome> change_edit(Context context, TryParams params) {
+  const auto entry = context.entries.for_file(context.session().path_of(params.uri).value_or(""));
+  if (entry == nullptr) {
+    co_return ResponseError{code::kRequestFailed, "There is no profile of this file.", {}};
+  }
+  const auto make = [change = params.change, device = entry->figures->profile().environment.device](
+                        const Snapshot* snapshot) -> session::Outcome {
+    if (snapshot == nullptr) {
+      return Json{{"edit", nullptr}, {"noEditReason", "The entry file is not open: open it to edit it."}};
+    }
+    return change_edit_json(*snapshot, change, device);
+  };
+  auto made = when_parsed(context.workspace, {context.session().uri_of(entry->path)}, make);
+  co_return co_await std::move(made);
 }
 
 /// What `ridgeline init` writes for a script, as its text is in the editor. Nothing is written.
@@ -380,6 +411,7 @@ void for_each_method(Visit visit) {
   visit(on_profile("ridgeline/breakdown", breakdown));
   visit(on_profile("ridgeline/costliest", costliest));
   visit(on_profile("ridgeline/predictions", predictions));
+  visit(task("ridgeline/changeEdit", change_edit));
   visit(task("ridgeline/entryPoint", entry_point));
   visit(task("ridgeline/lineCosts", line_costs));
   visit(task("ridgeline/predict", predict));

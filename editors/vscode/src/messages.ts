@@ -107,7 +107,9 @@ export type FromView =
   | { type: 'askWhatIf' }
   /** Runs the changed step in turns with the unchanged one. */
   | { type: 'tryChange'; change: string[] }
-  /** Ends what goes on of these two. */
+  /** Writes the change into the entry file, as one undo step. */
+  | { type: 'applyChange'; change: string[] }
+  /** Ends what goes on of the first two. */
   | { type: 'cancelWhatIf' }
   /** Shows the batch size in the code again. */
   | { type: 'cancel' };

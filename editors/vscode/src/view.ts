@@ -71,6 +71,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       case 'cancel': return this.batchSize.cancel();
       case 'askWhatIf': return void this.whatIf.ask();
       case 'tryChange': return void this.whatIf.try(message.change);
+      case 'applyChange': return void this.whatIf.apply(message.change);
       case 'cancelWhatIf': return this.whatIf.cancel();
     }
   }

@@ -2,6 +2,7 @@
 import * as vscode from 'vscode';
 import { LSPErrorCodes, ResponseError } from 'vscode-languageclient/node';
 import type { Daemon } from './daemon';
+import { apply, reveal } from './edits';
 import type { WhatIfState } from './messages';
 import type { Profiles } from './profiles';
 import { mayRun } from './profiling';
@@ -53,6 +54,20 @@ export class WhatIf implements vscode.Disposable {
       const row = await this.daemon.request('ridgeline/try', { textDocument, change }, token);
       return () => this.replace(row);
     });
+  }
+
+  /** Writes one of them into the entry file, as one undo step. */
+  async apply(change: string[]): Promise<void> {
+    const entry = this.profiles.entry;
+    if (entry === undefined) return;
+    try {
+      await reveal(entry); // the edit is of an open text
+      const { edit, noEditReason } = await this.daemon.request('ridgeline/changeEdit', { textDocument: { uri: entry.toString() }, change });
+      this.failure = edit === null ? noEditReason : (await apply(edit)) ? null : 'The text changed meanwhile: apply it again.';
+    } catch (error) {
+      this.failure = error instanceof Error ? error.message : String(error);
+    }
+    this.emitter.fire();
   }
 
   cancel(): void {

@@ -6,6 +6,7 @@ import { button, h } from './dom';
 export interface WhatIfEvents {
   ask(): void;
   try(change: string[]): void;
+  apply(change: string[]): void;
   cancel(): void;
 }
 
@@ -57,7 +58,8 @@ export class WhatIfPanel {
     return h('li', {},
       h('div.top', {},
         h('span.title', {}, row.title),
-        h('div.buttons', {}, button('button.plain', label, () => this.events.try(row.change), { disabled: isBusy, 'data-does': `try ${name}`, 'aria-label': `${label}: ${row.title}`, title: 'Runs the changed step in turns with the unchanged one; no file is changed' }))),
+        h('div.buttons', {}, button('button.plain', label, () => this.events.try(row.change), { disabled: isBusy, 'data-does': `try ${name}`, 'aria-label': `${label}: ${row.title}`, title: 'Runs the changed step in turns with the unchanged one; no file is changed' }),
+          row.canBeWritten ? button('button.plain', 'Apply', () => this.events.apply(row.change), { 'data-does': `apply ${name}`, 'aria-label': `Apply: ${row.title}`, title: 'Writes it into the code, as one undo step' }) : null)),
       figure('predicted', row.predictedText),
       figure('tried', row.triedText),
       figure('peak', row.peakText),
