@@ -224,6 +224,7 @@ base::Task<base::Result<void, profiling::RunFailure>> WhatIfFlow::predict(std::s
     row.not_tried = known.answer.not_tried;
     known = {std::move(row), !findings->ended_early.has_value(), is_disturbed};
   }
+  asking->known->operations_measured += (*times)->measured;
   asking->known->operations = std::max(asking->known->operations, predicted.operations);
   co_return base::Result<void, profiling::RunFailure>();
 }
@@ -266,6 +267,7 @@ base::Task<WhatIfEnd> WhatIfFlow::ask(Workspace& workspace, std::string uri, std
     is_disturbed = is_disturbed || row.is_disturbed;
   }
   answer.operations = of->operations;
+  answer.operations_measured = of->operations_measured;
   if (is_disturbed) {
     answer.warnings.emplace_back(
         "Other processes ran while operations were timed: predictions are less certain. Profile and ask again on a "

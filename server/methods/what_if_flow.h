@@ -46,7 +46,8 @@ class WhatIfFlow {
     std::shared_ptr<const profiling::WhatIfBase> base;
     operations::Conditions conditions;
     std::map<protocol::ChangeRequest, Row> rows;
-    int operations = 0;
+    int operations = 0;           ///< distinct ones, in all steps
+    int operations_measured = 0;  ///< of those, timed for these rows
   };
   struct Asking;
   using Ready = base::Result<std::shared_ptr<Asking>, profiling::RunFailure>;

@@ -30,7 +30,13 @@ test('a change is asked about, tried and applied, and the next profile makes the
   await section(window).getByRole('button', { name: 'Cancel' }).waitFor();
   await figure(fused, 'tried').waitFor();
   assert.match(await figure(fused, 'tried').innerText(), /\([\d.]+ to [\d.]+\)$/);
-  await fused.getByText(/losses (are equal|differ by up to)/).waitFor();
+  await fused.getByText(/Losses (are equal|differ by up to)/).waitFor();
+  await window.resizeSideBar(170);
+  await until(async () => assert.deepEqual(await section(window).evaluate((whole) => {
+    const isCut = (element) => element.scrollWidth > element.clientWidth + 1 || element.getBoundingClientRect().right > document.documentElement.clientWidth;
+    return [...whole.querySelectorAll('.figure, .title, button, small, code')].filter((element) => element.getClientRects().length > 0 && isCut(element) && getComputedStyle(element).display !== 'inline').map((element) => element.outerHTML);
+  }), []));
+  await window.resizeSideBar(300);
   assert.equal(window.read('entry.py'), before);
   assert.equal(await window.page.locator('.tab.active.dirty').count(), 0);
 
@@ -43,9 +49,9 @@ test('a change is asked about, tried and applied, and the next profile makes the
   await window.page.keyboard.press('Control+Y');
   await until(async () => assert.ok((await window.lineWith('fused=True')) !== null));
   await window.save();
-  await section(window).getByText('Of the step before the last change.').waitFor();
+  await section(window).getByText('These figures are of the step before the last change.').waitFor();
   await section(window).getByRole('button', { name: 'Ask again' }).click();
-  await section(window).getByText('Of the step before the last change.').waitFor({ state: 'detached' });
+  await section(window).getByText('These figures are of the step before the last change.').waitFor({ state: 'detached' });
   await section(window).locator('.reasons li', { hasText: 'fused optimizer' }).getByText('uses it already').waitFor({ state: 'attached' });
 });
 

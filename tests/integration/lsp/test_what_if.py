@@ -69,6 +69,34 @@ def test_an_edited_entry_is_profiled_first(editor: Editor) -> None:
     assert titles == ["Profiling entry.py", "What if: entry.py"]
 
 
+def test_a_change_is_written_as_an_edit_and_profiled(editor: Editor) -> None:
+    entry = editor.folder / "entry.py"
+    uri = entry.as_uri()
+    document = editor.open(entry)
+    editor.ask("ridgeline/profile", document)
+    answer = editor.ask("ridgeline/whatIf", document | {"changes": [["fused-optimizer"], ["threads:1"]]})
+    assert {name: row["canBeWritten"] for name, row in rows_of(answer).items()} == {
+        "fused-optimizer": True,
+        "threads:1": False,
+    }
+    refused = editor.ask("ridgeline/changeEdit", document | {"change": ["threads:1"]})
+    assert refused["edit"] is None and refused["noEditReason"]
+    for change in (["fused-optimizer"], ["bf16-autocast"]):
+        edit = editor.ask("ridgeline/changeEdit", document | {"change": change})["edit"]
+        assert editor.result_of("workspace/applyEdit", {"edit": edit}) == {"applied": True}
+    assert "momentum=0.9, fused=True)" in editor.texts[uri]
+    lines = editor.texts[uri].splitlines()
+    at = lines.index('        with torch.autocast("cpu", dtype=torch.bfloat16):')
+    assert lines[at + 1 : at + 4] == [
+        "            logits = model(images)",
+        "            loss = loss_function(logits, labels)",
+        "        loss.backward()",
+    ]
+    editor.ask("ridgeline/profile", document)  # the edited text runs
+    again = rows_of(editor.ask("ridgeline/whatIf", document | {"changes": [["fused-optimizer"]]}))
+    assert not again["fused-optimizer"]["applies"]
+
+
 def test_what_does_not_apply_says_why(editor: Editor) -> None:
     document = editor.open(editor.folder / "entry.py")
     changes = [["channels-last"], ["without:no.such.module"]]

@@ -43,7 +43,7 @@ export class WhatIfPanel {
     const isNew = state.changes === null || state.isOutdated;
     this.foot.replaceChildren(...[
       state.failure === null ? null : h('div.notice.error', {}, h('p', {}, state.failure)),
-      state.isOutdated ? h('div.notice.stale', {}, h('p', {}, 'Of the step before the last change.')) : null,
+      state.isOutdated ? h('div.notice.stale', {}, h('p', {}, 'These figures are of the step before the last change.')) : null,
       isNew && running === null ? button(state.changes === null ? 'button.secondary' : 'button.link', label, () => this.events.ask(), { disabled: isBusy, 'data-does': 'ask' }) : null,
       ...state.notes.map((note) => h('small', {}, note)),
     ].filter((part) => part !== null));
@@ -63,7 +63,7 @@ export class WhatIfPanel {
       figure('predicted', row.predictedText),
       figure('tried', row.triedText),
       figure('peak', row.peakText),
-      remark === '' ? null : h('small', {}, remark),
+      remark === '' ? null : h('small', {}, `${remark[0]?.toUpperCase()}${remark.slice(1)}.`),
       row.notTried === '' ? null : h('small.failed', {}, `Could not be tried: ${row.notTried}`),
       row.takes === '' ? null : h('small', {}, 'Takes ', ...codes(row.takes)));
   }
