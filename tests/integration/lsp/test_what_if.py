@@ -74,12 +74,12 @@ def test_a_change_is_written_as_an_edit_and_profiled(editor: Editor) -> None:
     uri = entry.as_uri()
     document = editor.open(entry)
     editor.ask("ridgeline/profile", document)
-    answer = editor.ask("ridgeline/whatIf", document | {"changes": [["fused-optimizer"], ["threads:1"]]})
+    answer = editor.ask("ridgeline/whatIf", document | {"changes": [["fused-optimizer"], ["compile"]]})
     assert {name: row["canBeWritten"] for name, row in rows_of(answer).items()} == {
         "fused-optimizer": True,
-        "threads:1": False,
+        "compile": False,
     }
-    refused = editor.ask("ridgeline/changeEdit", document | {"change": ["threads:1"]})
+    refused = editor.ask("ridgeline/changeEdit", document | {"change": ["compile"]})
     assert refused["edit"] is None and refused["noEditReason"]
     for change in (["fused-optimizer"], ["bf16-autocast"]):
         edit = editor.ask("ridgeline/changeEdit", document | {"change": change})["edit"]
