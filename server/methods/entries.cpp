@@ -276,6 +276,39 @@ void Entries::show(const std::string& path, std::shared_ptr<const Figures> figur
   announce(path);
 }
 
+profiling::ProfileQueue::Ticket Entries::new_ticket() {
+  if (queue_ == nullptr) {
+    throw base::OwnerGone();
+  }
+  return queue_->new_ticket();
+}
+
+base::Task<profiling::ExperimentOutcome> Entries::experiment(profiling::ProfileQueue::Ticket ticket,
+                                                             profiling::ProfileRequest request,
+                                                             profiling::Target target, bool editor_vouches,
+                                                             protocol::Experiment experiment,
+                                                             std::function<void(const protocol::Progress&)> progress) {
+  if (queue_ == nullptr) {
+    throw base::OwnerGone();
+  }
+  const auto may_run = [this, target, editor_vouches] { return consent_holds(target, editor_vouches); };
+  auto job =
+      queue_->experiment(ticket, std::move(request), target, std::move(experiment), {may_run, std::move(progress)});
+  auto end = base::while_alive(lifetime_, std::move(job));
+  profiling::ExperimentOutcome outcome = co_await std::move(end);
+  if (outcome.has_error()) {
+    auto explained = explain(outcome.error(), std::move(target));
+    outcome = co_await std::move(explained);
+  }
+  co_return outcome;
+}
+
+void Entries::cancel_experiment(profiling::ProfileQueue::Ticket ticket) {
+  if (queue_ != nullptr) {
+    queue_->cancel(ticket);
+  }
+}
+
 void Entries::cancel(std::string_view path) {
   if (const auto entry = find(path); queue_ != nullptr && entry != nullptr && entry->active.has_value()) {
     queue_->cancel(*entry->active);

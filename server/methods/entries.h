@@ -98,6 +98,14 @@ class Entries {
                                     std::vector<protocol::SourceText> open_texts,
                                     std::function<void(const protocol::Progress&)> progress,
                                     std::function<void(std::string_view)> output);
+  /// Runs an experiment on an entry. Consent is checked as for a profile. `ticket`: of new_ticket(), for
+  /// cancel_experiment().
+  base::Task<profiling::ExperimentOutcome> experiment(profiling::ProfileQueue::Ticket ticket,
+                                                      profiling::ProfileRequest request, profiling::Target target,
+                                                      bool editor_vouches, protocol::Experiment experiment,
+                                                      std::function<void(const protocol::Progress&)> progress);
+  profiling::ProfileQueue::Ticket new_ticket();
+  void cancel_experiment(profiling::ProfileQueue::Ticket ticket);
   /// Cancels the queued or running profile; else the trial.
   void cancel(std::string_view path);
   /// Tries a batch size in the background and adds the result to the entry's figures, unless others have replaced them
@@ -124,7 +132,12 @@ class Entries {
   auto read_files(Work work) {
     return base::while_alive(lifetime_, base::run_on(files_, std::move(work)));
   }
-  /// Runs `question` with the consent, on the same thread; returns its result.
+  /// Runs `work`, which computes for long, on the pool of the analyses; returns its result.
+  template <typename Work>
+  auto compute(Work work) {
+    return base::while_alive(lifetime_, base::run_on(pool_, std::move(work)));
+  }
+  /// Runs `question` with the consent, on the same thread as read_files(); returns its result.
   template <typename Question>
   auto ask_consent(Question question) {
     return read_files([this, question = std::move(question)] { return question(consent_); });

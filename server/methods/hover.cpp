@@ -5,6 +5,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -124,6 +125,15 @@ std::string change_of(const Snapshot& snapshot, const LineCost& line) {
   return found == lines.end() || !found->time ? "" : report::line_change_label(*found->time);
 }
 
+/// What the step gains when the line is twice as fast, where the critical path says so.
+std::optional<double> saved_by(const analysis::Profile& profile, const analysis::Location& location) {
+  if (!profile.schedule.has_value()) {
+    return std::nullopt;
+  }
+  const auto line = std::ranges::find(profile.schedule->lines, location, &analysis::CriticalLine::location);
+  return line == profile.schedule->lines.end() ? std::nullopt : std::optional(line->cost.saved_twice_as_fast_ms);
+}
+
 Markdown of_line(const Snapshot& snapshot, std::uint32_t line, const UriOf& uri_of) {
   const auto then = snapshot.profiled_line(line);
   const FileFigures& file = *snapshot.file();
@@ -137,6 +147,7 @@ Markdown of_line(const Snapshot& snapshot, std::uint32_t line, const UriOf& uri_
   cost.calls = static_cast<double>(found->second->calls.value_or(0));
   cost.model = &found->second->self_model;
   cost.change = change_of(snapshot, *found->second);
+  cost.saved_twice_as_fast_ms = saved_by(snapshot.figures()->profile(), found->second->location);
   const std::vector<const Node*> called = outermost(*snapshot.figures(), nodes_at(file.calls, *then));
   std::vector<Node> parts;
   for (const Node* node : called) {

@@ -19,7 +19,9 @@
 #include "methods/open_report.h"
 #include "methods/parameters.h"
 #include "methods/status.h"
+#include "methods/what_if_json.h"
 #include "profiling/entry_name.h"
+#include "profiling/source_text.h"
 #include "protocol/json_fields.h"
 #include "source/entry_point_text.h"
 
@@ -171,11 +173,14 @@ base::Task<session::Outcome> summary(Context context, SummaryParams params) {
   co_return co_await std::move(of_document);
 }
 
+ResponseError error_of_run(const profiling::RunFailure& failure) {
+  return {protocol::info_of(failure.kind).lsp_code, failure.message, failure_json(failure)};
+}
+
 /// The summary of a profile that has ended, or why there is none.
 base::Task<session::Outcome> outcome_of(Context context, ProfileEnd end) {
   if (end.has_error()) {
-    const profiling::RunFailure& failure = end.error();
-    co_return ResponseError{protocol::info_of(failure.kind).lsp_code, failure.message, failure_json(failure)};
+    co_return error_of_run(end.error());
   }
   auto answer = summary_of(context, (*end)->path);
   co_return co_await std::move(answer);
@@ -193,6 +198,56 @@ base::Task<session::Outcome> run_script(Context context, RunParams params) {
   const ProfileEnd end = co_await std::move(profiled);
   auto answer = outcome_of(context, end);
   co_return co_await std::move(answer);
+}
+
+/// Of an entry file: in the editor, or on the disk.
+base::Task<std::optional<std::string>> text_of(Context context, std::string path) {
+  if (const SourceView* const view = context.workspace.view(context.session().uri_of(path)); view != nullptr) {
+    co_return view->document().bytes();
+  }
+  auto reading = context.workspace.while_open(context.entries.read_files([path] { return profiling::text_of(path); }));
+  co_return co_await std::move(reading);
+}
+
+base::Task<session::Outcome> what_if(Context context, WhatIfParams params) {
+  auto asking = context.what_if.ask(context.workspace, params.uri, std::move(params.changes), std::move(params.params),
+                                    context.cancel);
+  const WhatIfEnd end = co_await std::move(asking);
+  if (!end) {
+    co_return error_of_run(end.error());
+  }
+  auto reading = text_of(context, end->entry_path);
+  const auto text = co_await std::move(reading);
+  co_return what_if_json(*end, context.session().uri_of(end->entry_path), text);
+}
+
+base::Task<session::Outcome> try_change(Context context, TryParams params) {
+  auto trying = context.what_if.attempt(context.workspace, params.uri, std::move(params.change),
+                                        std::move(params.params), context.cancel);
+  const WhatIfEnd end = co_await std::move(trying);
+  if (!end) {
+    co_return error_of_run(end.error());
+  }
+  auto reading = text_of(context, end->entry_path);
+  const auto text = co_await std::move(reading);
+  co_return tried_json(*end, text);
+}
+
+/// A change as an edit of the entry file. Nothing is written.
+base::Task<session::Outcome> change_edit(Context context, TryParams params) {
+  const auto entry = context.entries.for_file(context.session().path_of(params.uri).value_or(""));
+  if (entry == nullptr) {
+    co_return ResponseError{code::kRequestFailed, "There is no profile of this file.", {}};
+  }
+  const auto make = [change = params.change, device = entry->figures->profile().environment.device](
+                        const Snapshot* snapshot) -> session::Outcome {
+    if (snapshot == nullptr) {
+      return Json{{"edit", nullptr}, {"noEditReason", "The entry file is not open: open it to edit it."}};
+    }
+    return change_edit_json(*snapshot, change, device);
+  };
+  auto made = when_parsed(context.workspace, {context.session().uri_of(entry->path)}, make);
+  co_return co_await std::move(made);
 }
 
 /// What `ridgeline init` writes for a script, as its text is in the editor. Nothing is written.
@@ -356,6 +411,7 @@ void for_each_method(Visit visit) {
   visit(on_profile("ridgeline/breakdown", breakdown));
   visit(on_profile("ridgeline/costliest", costliest));
   visit(on_profile("ridgeline/predictions", predictions));
+  visit(task("ridgeline/changeEdit", change_edit));
   visit(task("ridgeline/entryPoint", entry_point));
   visit(task("ridgeline/lineCosts", line_costs));
   visit(task("ridgeline/predict", predict));
@@ -364,6 +420,8 @@ void for_each_method(Visit visit) {
   visit(task("ridgeline/setBatchSize", set_batch_size));
   visit(task("ridgeline/status", status));
   visit(task("ridgeline/summary", summary));
+  visit(task("ridgeline/try", try_change));
+  visit(task("ridgeline/whatIf", what_if));
   visit(task("workspace/executeCommand", execute_command));
 }
 

@@ -9,6 +9,7 @@
 #include "methods/batch_size_writer.h"
 #include "methods/entries.h"
 #include "methods/profiling_flow.h"
+#include "methods/what_if_flow.h"
 #include "methods/workspace.h"
 #include "session/cancel.h"
 #include "session/method_table.h"
@@ -23,6 +24,7 @@ struct Context {
   BatchSizeWriter& writer;
   Entries& entries;
   ProfilingFlow& flow;
+  WhatIfFlow& what_if;
   session::CancelToken cancel{};
 
   session::Session& session() const { return workspace.session(); }

@@ -9,6 +9,7 @@
 #include "analysis/prediction/predictor.h"
 #include "methods/settings.h"
 #include "protocol/json_fields.h"
+#include "whatif/change_table.h"
 
 namespace ridgeline::methods {
 
@@ -19,7 +20,25 @@ using protocol::optional_member;
 
 namespace {
 
+/// Changes that are made together.
+constexpr std::size_t kMostCombined = 16;
+/// Of one, which may name a module.
+constexpr std::size_t kMostChangeBytes = 1024;
+
 std::string document_in(const Json& json) { return member<protocol::TextDocumentIdentifier>(json, "textDocument").uri; }
+
+/// Throws where it is none that can be asked about.
+protocol::ChangeRequest change_in(const std::vector<std::string>& texts, const char* member_name) {
+  if (texts.empty() || texts.size() > kMostCombined) {
+    throw protocol::InvalidValue(std::string(member_name) + ": a change is a list of 1 to 16 texts");
+  }
+  for (const std::string& text : texts) {
+    if (text.size() > kMostChangeBytes || whatif::find_change(text) == nullptr) {
+      throw protocol::InvalidValue(std::string(member_name) + ": no change is called " + text.substr(0, 60));
+    }
+  }
+  return texts;
+}
 
 }  // namespace
 
@@ -83,6 +102,24 @@ void from_json(const Json& json, ProfileParams& params) {
 void from_json(const Json& json, RunParams& params) {
   params.uri = document_in(json);
   params.options = script_options(json);
+}
+
+void from_json(const Json& json, WhatIfParams& params) {
+  params.uri = document_in(json);
+  const auto changes = optional_member<std::vector<std::vector<std::string>>>(json, "changes");
+  for (const std::vector<std::string>& change : changes.value_or(whatif::usual_changes())) {
+    params.changes.push_back(change_in(change, "changes"));
+  }
+  if (params.changes.empty() || params.changes.size() > protocol::kMaxChanges) {
+    throw protocol::InvalidValue("changes: must be a list of 1 to " + std::to_string(protocol::kMaxChanges));
+  }
+  params.params = json;
+}
+
+void from_json(const Json& json, TryParams& params) {
+  params.uri = document_in(json);
+  params.change = change_in(member<std::vector<std::string>>(json, "change"), "change");
+  params.params = json;
 }
 
 void from_json(const Json& json, CommandParams& params) {

@@ -3,10 +3,12 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analysis/values/prediction.h"
 #include "methods/figures.h"
 #include "methods/profiling_flow.h"
+#include "protocol/experiment.h"
 #include "protocol/json_rpc.h"
 #include "protocol/lsp.h"
 
@@ -57,6 +59,14 @@ struct ProfileParams : DocumentParams {
 struct RunParams : DocumentParams {
   ScriptOptions options;
 };
+struct WhatIfParams : DocumentParams {
+  std::vector<protocol::ChangeRequest> changes;  ///< those that most often pay, where the request names none
+  protocol::Json params;                         ///< of the request; they may hold a progress token
+};
+struct TryParams : DocumentParams {
+  protocol::ChangeRequest change;
+  protocol::Json params;  ///< likewise
+};
 /// workspace/executeCommand. All of ours are about an entry file.
 struct CommandParams : DocumentParams {
   std::string command;
@@ -77,6 +87,8 @@ void from_json(const protocol::Json& json, StatusParams& params);
 void from_json(const protocol::Json& json, SetBatchSizeParams& params);
 void from_json(const protocol::Json& json, ProfileParams& params);
 void from_json(const protocol::Json& json, RunParams& params);
+void from_json(const protocol::Json& json, WhatIfParams& params);
+void from_json(const protocol::Json& json, TryParams& params);
 void from_json(const protocol::Json& json, CommandParams& params);
 
 /// batchSizes, code and timeBudget of a request for a profile.

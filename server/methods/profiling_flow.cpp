@@ -1,11 +1,11 @@
 #include "methods/profiling_flow.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <utility>
 
 #include "base/path.h"
+#include "methods/progress_bar.h"
 #include "methods/script_output.h"
 #include "profiling/source_text.h"
 #include "protocol/json_fields.h"
@@ -42,53 +42,6 @@ std::string what_a_script_runs(const profiling::Target& target, const profiling:
   return "Profiling this script runs, in " + request.folder + ": " + variables + profiling::command_line(command) +
          ". It is ended once some training steps were timed; what it does until then, such as writing files, it does.";
 }
-
-profiling::RunFailure not_trusted(const profiling::Target& target) {
-  return {protocol::failure_of(
-              protocol::FailureKind::kNotTrusted, "start",
-              "The code of " + name_of(target.entry) +
-                  " was not run: permission was not given. Where the editor cannot ask, its settings for this "
-                  "server can say so: initializationOptions {\"trust\": \"editor\"}."),
-          ""};
-}
-
-/// The progress bar: never goes back, and has no percentage until the duration can be estimated.
-class Bar {
- public:
-  /// `name`: of the file.
-  Bar(session::Session& session, const protocol::Json& params, const std::string& name, std::function<void()> on_cancel)
-      : progress_(session, params, begin_of(name), std::move(on_cancel)) {}
-
-  void show(const protocol::Progress& step) {
-    protocol::WorkDoneProgressReport report;
-    report.message = step.message;
-    if (step.stage != "start" && step.stage != "build") {
-      percentage_ =
-          std::max(percentage_, static_cast<std::uint32_t>(std::lround(100 * std::clamp(step.fraction, 0.0, 1.0))));
-    }
-    report.percentage = percentage_;
-    if (report.message != message_ || percentage_ != shown_) {
-      message_ = report.message;
-      shown_ = percentage_;
-      progress_.report(std::move(report));
-    }
-  }
-  void end(const std::string& message) { progress_.end(message); }
-
- private:
-  static protocol::WorkDoneProgressBegin begin_of(const std::string& name) {
-    protocol::WorkDoneProgressBegin begin;
-    begin.title = "Profiling " + name;
-    begin.percentage = 0;
-    begin.cancellable = true;
-    return begin;
-  }
-
-  session::Progress progress_;
-  std::uint32_t percentage_ = 0;
-  std::uint32_t shown_ = 0;
-  std::string message_;
-};
 
 profiling::RunFailure cancelled() {
   return {protocol::failure_of(protocol::FailureKind::kCancelled, "start", "The profile was cancelled."), ""};
@@ -134,6 +87,15 @@ base::Task<void> keep_consent(Entries& entries, std::string path, std::string te
 }
 
 }  // namespace
+
+profiling::RunFailure not_trusted(const profiling::Target& target) {
+  return {protocol::failure_of(
+              protocol::FailureKind::kNotTrusted, "start",
+              "The code of " + name_of(target.entry) +
+                  " was not run: permission was not given. Where the editor cannot ask, its settings for this "
+                  "server can say so: initializationOptions {\"trust\": \"editor\"}."),
+          ""};
+}
 
 bool editor_vouches(const protocol::Json& options) {
   return options.is_object() && options.contains("trust") && options["trust"] == "editor";
@@ -207,7 +169,8 @@ base::Task<ProfileEnd> ProfilingFlow::run_script(Workspace& workspace, std::stri
   }
   const auto stop = lifetime_.guard([this, entry = target->entry] { entries_.cancel(entry); });
   cancel.on_cancel(stop);
-  const auto bar = std::make_shared<Bar>(workspace.session(), options.params, name_of(target->entry), stop);
+  const auto bar =
+      std::make_shared<ProgressBar>(workspace.session(), options.params, "Profiling " + name_of(target->entry), stop);
   const auto show = [bar](const protocol::Progress& step) { bar->show(step); };
   const auto sent = std::make_shared<ScriptOutput>(workspace.session(), uri);
   const auto output = [sent](std::string_view text) { sent->write(text); };
@@ -235,7 +198,8 @@ base::Task<ProfileEnd> ProfilingFlow::run(Workspace& workspace, profiling::Profi
       co_return cancelled();
     }
     cancel.on_cancel(stop);
-    const auto bar = std::make_shared<Bar>(workspace.session(), params, name_of(target.entry), stop);
+    const auto bar =
+        std::make_shared<ProgressBar>(workspace.session(), params, "Profiling " + name_of(target.entry), stop);
     const auto show = [bar](const protocol::Progress& step) { bar->show(step); };
     auto profiled =
         workspace.while_open(entries_.profile(request, target, vouches, profiling::as_overlay(open_texts), show));

@@ -33,6 +33,9 @@ struct ScriptOptions {
   protocol::Json params;                              ///< of the request; they may hold a progress token
 };
 
+/// A run that the user has not allowed.
+profiling::RunFailure not_trusted(const profiling::Target& target);
+
 /// Whether the editor asks the user for trust itself, and says so in its initializationOptions: then requesting a
 /// profile is consent enough.
 bool editor_vouches(const protocol::Json& options);
@@ -49,6 +52,9 @@ class ProfilingFlow {
   /// What the script writes is sent to the client. The text on disk runs.
   base::Task<ProfileEnd> run_script(Workspace& workspace, std::string uri, ScriptOptions options,
                                     session::CancelToken cancel);
+  /// Whether the entry's code may run: asks the user where there is no consent yet. `what`: what the user consents to,
+  /// as sentences.
+  base::Task<bool> has_consent(Workspace& workspace, profiling::Target target, std::string what);
   /// A file was saved: the entries that the user has profiled here and that it is part of are profiled once more,
   /// briefly, unless nothing but the batch size has changed; without consent to the present code, the user is asked
   /// first.
@@ -66,8 +72,6 @@ class ProfilingFlow {
   /// Asks the user, until the answer is about what is there. False: refused. `what`: what the user consents to, the
   /// first words of a sentence.
   base::Task<bool> ask(Workspace& workspace, profiling::Target target, std::string what);
-  /// Whether the code may run: the editor's word, an earlier consent, or the answer to ask().
-  base::Task<bool> has_consent(Workspace& workspace, profiling::Target target, std::string what);
   /// False when a save changed nothing, or nothing but the batch size: figures for it are predicted, and whether to run
   /// it is the user's decision.
   bool needs_profile(const std::string& entry) const;

@@ -20,7 +20,7 @@ Json capabilities_for(const protocol::InitializeParams& client) {
       {"codeLensProvider", {{"resolveProvider", false}}},
       {"codeActionProvider", {{"codeActionKinds", {"quickfix", "refactor.rewrite", "source.ridgeline.profile"}}}},
       {"executeCommandProvider", {{"commands", command_names()}}},
-      {"experimental", {{"ridgeline", {{"version", 3}, {"methods", own_methods()}}}}}};
+      {"experimental", {{"ridgeline", {{"version", 4}, {"methods", own_methods()}}}}}};
   if (client.capabilities.diagnostics.pull) {
     capabilities["diagnosticProvider"] = {
         {"identifier", "ridgeline"}, {"interFileDependencies", true}, {"workspaceDiagnostics", false}};
@@ -45,13 +45,14 @@ Server::Server(boost::asio::io_context& loop)
             }
           }),
       flow_(entries_),
+      what_if_(entries_, flow_),
       trial_timer_(loop),
       trials_(trial_ports()) {
   service_.capabilities = capabilities_for;
   service_.listener = this;
   service_.methods.requests = requests([this](session::Session& session) {
     Client& client = client_of(session);
-    return Context{client.workspace, client.writer, entries_, flow_};
+    return Context{client.workspace, client.writer, entries_, flow_, what_if_};
   });
   service_.methods.notifications["workspace/didChangeWatchedFiles"] =
       [this](session::Session& session, const Json& params) { files_changed(session, params); };
@@ -96,6 +97,7 @@ void Server::document_changed(session::Session& session, const session::Document
 }
 
 void Server::document_saved(session::Session& session, const session::Document& document) {
+  what_if_.saved(document.path());
   flow_.saved(client_of(session).workspace, document);
 }
 

@@ -15,6 +15,7 @@
 #include "methods/entries.h"
 #include "methods/profiling_flow.h"
 #include "methods/trials.h"
+#include "methods/what_if_flow.h"
 #include "methods/workspace.h"
 #include "session/method_table.h"
 #include "session/session.h"
@@ -63,6 +64,7 @@ class Server : public session::SessionListener {
   std::map<std::uint64_t, std::unique_ptr<Client>> clients_;  ///< by the session's id
   Entries entries_;
   ProfilingFlow flow_;
+  WhatIfFlow what_if_;
   boost::asio::steady_timer trial_timer_;
   Trials trials_;
   base::Lifetime lifetime_;

@@ -10,6 +10,7 @@
 #include "profiling/kept_profiles.h"
 #include "profiling/ran_sources.h"
 #include "profiling/source_text.h"
+#include "profiling/what_if.h"
 #include "source/entry_point.h"
 #include "store/profile_store.h"
 
@@ -50,7 +51,10 @@ ProfileOutcome make_profile(worker::Finished finished, const ProfileRequest& req
   if (!analysed) {
     return std::move(analysed).error();
   }
-  return keep_with_texts(std::move(*analysed), request, target);
+  auto what_if = std::make_shared<const WhatIfBase>(what_if_base(*analysed));
+  MadeProfile made = keep_with_texts(std::move(*analysed), request, target);
+  made.what_if = std::move(what_if);
+  return made;
 }
 
 MadeProfile keep_with_texts(ProfileRun run, const ProfileRequest& request, const Target& target) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@
 
 namespace ridgeline::profiling {
 
+struct WhatIfBase;
+
 struct MadeProfile {
   analysis::Profile profile;   ///< with its models fitted
   std::int64_t created_s = 0;  ///< seconds since 1970
@@ -29,6 +32,8 @@ struct MadeProfile {
   std::optional<source::Span> batch_size_literal{};
   /// The lines of the profile's library call, in its order, as they were when the profile was made or loaded.
   std::vector<std::string> library_lines{};
+  /// The step, for predictions of changes. Null: the profile was loaded, or is of a script.
+  std::shared_ptr<const WhatIfBase> what_if{};
 };
 
 using ProfileOutcome = base::Result<MadeProfile, RunFailure>;

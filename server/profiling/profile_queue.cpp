@@ -39,13 +39,15 @@ struct ProfileQueue::Job {
   Target target;
   std::shared_ptr<const MadeProfile> held;  ///< of a trial: what it adds to; null for a profile
   JobEvents events;
-  std::optional<ScriptRequest> script{};      ///< in place of `request`
-  std::unique_ptr<worker::Job> script_job{};  ///< while it runs
+  std::optional<ScriptRequest> script{};             ///< in place of `request`
+  std::optional<protocol::Experiment> experiment{};  ///< in place of a profile
+  std::unique_ptr<worker::Job> script_job{};         ///< while it runs
   State state = State::kWaiting;
   std::optional<FailureKind> ended_as{};  ///< kCancelled or kSuperseded while its run is being ended
   RemainingTime remaining{};
-  std::function<void(bool)> go{};              ///< its turn has come
-  std::function<void(ProfileOutcome)> done{};  ///< its outcome, to the task that waits for it
+  std::function<void(bool)> go{};                  ///< its turn has come
+  std::function<void(ProfileOutcome)> done{};      ///< its outcome, to the task that waits for it
+  std::function<void(ExperimentOutcome)> found{};  ///< likewise, of an experiment
 
   bool is_trial() const { return held != nullptr; }
 };
@@ -79,6 +81,7 @@ ProfileQueue::~ProfileQueue() {
     job->script_job.reset();
     job->go = nullptr;
     job->done = nullptr;
+    job->found = nullptr;
   }
 }
 
@@ -106,6 +109,20 @@ base::Task<ProfileOutcome> ProfileQueue::run_script(Ticket ticket, ScriptRequest
   job->script = std::move(request);
   jobs_.push_back(job);
   return outcome_of(std::move(job));
+}
+
+base::Task<ExperimentOutcome> ProfileQueue::experiment(Ticket ticket, ProfileRequest request, Target target,
+                                                       protocol::Experiment experiment, JobEvents events) {
+  supersede([](const Job& job) { return job.is_trial(); });
+  auto job = std::make_shared<Job>(Job{ticket, std::move(request), std::move(target), nullptr, std::move(events)});
+  job->experiment = std::move(experiment);
+  jobs_.push_back(job);
+  const auto begin = [this, job](std::function<void(ExperimentOutcome)> found) {
+    job->found = std::move(found);
+    base::start(loop_, run_experiment(job));
+  };
+  auto outcome = base::callback<ExperimentOutcome>(begin);
+  co_return co_await std::move(outcome);
 }
 
 base::Task<ProfileOutcome> ProfileQueue::outcome_of(std::shared_ptr<Job> job) {
@@ -221,6 +238,21 @@ base::Task<void> ProfileQueue::run_script(std::shared_ptr<Job> job) {
   finish(*job, std::move(outcome));
 }
 
+base::Task<void> ProfileQueue::run_experiment(std::shared_ptr<Job> job) {
+  auto turn = has_turn(job);
+  if (!co_await std::move(turn)) {
+    co_return;
+  }
+  job->state = Job::State::kRunning;
+  auto measurement = measure(job, plan_experiment(job->request, job->target, *job->experiment));
+  const std::shared_ptr<worker::Finished> finished = co_await std::move(measurement);
+  if (job->ended_as.has_value()) {
+    finish(*job, ended(*job->ended_as));
+  } else {
+    finish_experiment(*job, findings_of(std::move(*finished)));
+  }
+}
+
 base::Task<std::shared_ptr<worker::JobEnd>> ProfileQueue::measure_script(std::shared_ptr<Job> job,
                                                                          worker::JobOptions options) {
   const auto begin = [this, job, &options](std::function<void(std::shared_ptr<worker::JobEnd>)> done) {
@@ -317,16 +349,33 @@ void ProfileQueue::start_next() {
   }));
 }
 
-void ProfileQueue::finish(Job& job, ProfileOutcome outcome) {
+bool ProfileQueue::close(Job& job) {
   if (job.state == Job::State::kEnded) {
-    return;  // it was ended while it was analysed
+    return false;  // it was ended while it was analysed
   }
   job.state = Job::State::kEnded;
   job.go = nullptr;
-  const auto done = std::exchange(job.done, nullptr);
   std::erase_if(jobs_, [&](const auto& one) { return one.get() == &job; });
   start_next();
-  done(std::move(outcome));
+  return true;
+}
+
+void ProfileQueue::finish(Job& job, ProfileOutcome outcome) {
+  if (job.experiment.has_value()) {
+    finish_experiment(job, std::move(outcome).error());
+    return;
+  }
+  const auto done = std::exchange(job.done, nullptr);
+  if (close(job)) {
+    done(std::move(outcome));
+  }
+}
+
+void ProfileQueue::finish_experiment(Job& job, ExperimentOutcome outcome) {
+  const auto found = std::exchange(job.found, nullptr);
+  if (close(job)) {
+    found(std::move(outcome));
+  }
 }
 
 }  // namespace ridgeline::profiling

@@ -17,6 +17,7 @@
 #include "profiling/request.h"
 #include "profiling/run.h"
 #include "profiling/script_run.h"
+#include "profiling/what_if.h"
 #include "worker/worker.h"
 
 namespace ridgeline::profiling {
@@ -29,6 +30,8 @@ struct JobEvents {
   std::function<void(const protocol::Progress&)> progress;
   std::function<void(std::string_view)> output{};  ///< of a script: what it writes, as it comes
 };
+
+using ExperimentOutcome = base::Result<worker::ExperimentFindings, RunFailure>;
 
 /// Lives on the loop; the analysis runs on the pool. A request for an entry that waits or runs replaces it: the latest
 /// wins, and the older one ends with a failure of kind "superseded". A trial waits for all profiles, and any profile
@@ -52,6 +55,9 @@ class ProfileQueue {
   /// run, and no profile.
   base::Task<ProfileOutcome> try_batch_size(Ticket ticket, ProfileRequest request, Target target,
                                             std::shared_ptr<const MadeProfile> held, JobEvents events);
+  /// Runs an experiment on the entry, in the order of the profiles; it replaces trials, and no profile.
+  base::Task<ExperimentOutcome> experiment(Ticket ticket, ProfileRequest request, Target target,
+                                           protocol::Experiment experiment, JobEvents events);
   /// The job ends with a failure of kind "cancelled", within 200 ms. Unknown tickets are ignored.
   void cancel(Ticket ticket) { end(ticket, protocol::FailureKind::kCancelled); }
   /// Jobs that wait or run.
@@ -64,6 +70,7 @@ class ProfileQueue {
   base::Task<ProfileOutcome> outcome_of(std::shared_ptr<Job> job);
   base::Task<void> run(std::shared_ptr<Job> job);
   base::Task<void> run_script(std::shared_ptr<Job> job);
+  base::Task<void> run_experiment(std::shared_ptr<Job> job);
   /// Waits for the job's turn. False when it has ended: it may have been cancelled, or its code may not run.
   base::Task<bool> has_turn(std::shared_ptr<Job> job);
   base::Task<std::shared_ptr<worker::JobEnd>> measure_script(std::shared_ptr<Job> job, worker::JobOptions options);
@@ -72,6 +79,9 @@ class ProfileQueue {
   void end(Ticket ticket, protocol::FailureKind kind);
   void start_next();
   void finish(Job& job, ProfileOutcome outcome);
+  void finish_experiment(Job& job, ExperimentOutcome outcome);
+  /// Takes the job out of the queue; false: it has ended already.
+  bool close(Job& job);
 
   boost::asio::io_context& loop_;
   boost::asio::thread_pool& pool_;

@@ -192,6 +192,12 @@ Markdown title(const Profile& profile, const Markdown& name, double calls) {
   return text + "batch " + plain(batch_text(profile)) + "\n\n";
 }
 
+Markdown saved_text(double ms, double whole) {
+  const bool is_gain = ms >= kNegligible * whole;
+  return "Twice as fast: the step gains " +
+         plain(is_gain ? duration(ms) + " (" + share(ratio(ms, whole)) + ")" : std::string("nothing"));
+}
+
 }  // namespace
 
 Markdown code_span(std::string_view text, int width) { return Markdown::code(clip(printable(text), width)); }
@@ -213,6 +219,7 @@ Markdown cost_markdown(const Profile& profile, const Cost& cost) {
   on_device("copies alone", cost.device.copy_ms);
   on_device("waits for the device", cost.device.wait_ms);
   text += table.take();
+  if (cost.saved_twice_as_fast_ms.has_value()) text += saved_text(*cost.saved_twice_as_fast_ms, whole) + "\n\n";
   if (!cost.change.empty()) text += plain(cost.change) + "\n\n";
   if (has_parent) {
     text += plain(share(ratio(std::max(cost.total_ms, cost.self_ms), cost.parent->ms))) + " of " +

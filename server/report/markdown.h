@@ -3,6 +3,7 @@
 // Names that come from user code stand in code spans, which nothing in them can end; all else is escaped.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,7 +42,9 @@ struct Cost {
   std::vector<LineBelow> below;                         ///< the costliest lines that it leads to, most time first
   const std::vector<analysis::Piece>* model = nullptr;  ///< of self_ms; may be null
   const std::vector<analysis::LibraryModule>* modules = nullptr;  ///< in libraries that it calls; may be null
-  std::string change;                                             ///< of self_ms from the profile before; empty: none
+  /// What the step gains when the line is twice as fast; absent: not known.
+  std::optional<double> saved_twice_as_fast_ms{};
+  std::string change;  ///< of self_ms from the profile before; empty: none
 };
 
 /// "**`self.conv2`** — 16 calls in one iteration, batch 16", the tables, and what else is known.

@@ -10,6 +10,20 @@ namespace ridgeline::report {
 
 /// "1.42× faster", "no change", "1.10× slower".
 std::string speed_up_text(double value);
+/// The same with its interval, in the direction of the word: "1.42× faster (1.30 to 1.55)".
+std::string speed_up_text(const analysis::SpeedUp& speed_up);
+
+/// The peak with the change: "310 MiB (−43 MiB)", of the trial where there is one; empty: not known.
+std::string peak_text(const analysis::WhatIf& answer, const analysis::ChangeAnswer& row);
+
+/// What the tried change did to the loss: "losses differ by up to 0.4 %"; empty: it was not tried.
+std::string loss_text(const analysis::ChangeAnswer& row);
+
+/// How sure the prediction is, where that is worth a word; mostly empty.
+std::string certainty_text(const analysis::WhatIf& answer, const analysis::ChangeAnswer& row);
+
+/// Where the figures are from, as a sentence.
+std::string basis_text(const analysis::WhatIf& answer);
 
 /// A table of the changes: predicted beside tried, with the memory, and what each takes. Everything from outside is
 /// made printable. Ends with a newline.

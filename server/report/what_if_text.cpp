@@ -32,33 +32,12 @@ std::string memory_cell(std::uint64_t peak, std::uint64_t before) {
   return bytes(static_cast<double>(peak)) + " (" + change + ")";
 }
 
-std::string memory_of(const WhatIf& answer, const ChangeAnswer& row) {
-  if (row.tried.has_value()) {
-    return memory_cell(row.tried->changed_peak_bytes, row.tried->unchanged_peak_bytes);
-  }
-  return row.predicted.has_value() && row.predicted->peak_bytes.has_value()
-             ? memory_cell(*row.predicted->peak_bytes, answer.peak_bytes)
-             : "–";
-}
-
 std::string joined(const std::vector<std::string>& change) {
   std::string text;
   for (const std::string& request : change) {
     text += (text.empty() ? "" : " + ") + request;
   }
   return printable(text);
-}
-
-/// What a tried change did to the loss, where that is worth a word.
-std::string drift_text(const ChangeAnswer& row) {
-  if (!row.tried.has_value() || !row.tried->loss_drift.has_value()) {
-    return row.tried.has_value() ? "losses could not be compared" : "";
-  }
-  const double drift = *row.tried->loss_drift;
-  if (!std::isfinite(drift)) {
-    return "the loss is not a number any more";
-  }
-  return drift == 0 ? "losses are equal" : "losses differ by up to " + share(drift);
 }
 
 void applicable(Page& page, const WhatIf& answer, bool any_tried) {
@@ -71,21 +50,12 @@ void applicable(Page& page, const WhatIf& answer, bool any_tried) {
     }
     const std::string predicted = row.predicted.has_value() ? speed_cell(row.predicted->speed_up) : "–";
     const std::string tried = row.tried.has_value() ? speed_cell(row.tried->speed_up) : "–";
+    const std::string peak = peak_text(answer, row);
     page.line("  " + left(clip(joined(row.change), name_width - 2), name_width) + left(predicted, kSpeedColumns) +
-              (any_tried ? left(tried, kSpeedColumns) : "") + memory_of(answer, row));
+              (any_tried ? left(tried, kSpeedColumns) : "") + (peak.empty() ? "–" : peak));
     std::string note = printable(row.takes);
-    for (const std::string& more : {drift_text(row), printable(row.not_tried)}) {
+    for (const std::string& more : {loss_text(row), printable(row.not_tried), certainty_text(answer, row)}) {
       note += (note.empty() || more.empty() ? "" : "; ") + more;
-    }
-    const bool by_rule = row.predicted.has_value() && row.predicted->measured_share <= 0;
-    if (row.predicted.has_value() && !by_rule && row.predicted->measured_share < 0.9) {
-      note += fmt::format("; {} of what changes was not measured", share(1 - row.predicted->measured_share));
-    }
-    if (by_rule && !answer.from_trace) {
-      note += std::string(note.empty() ? "" : "; ") + "by rule, on the graph of the step";
-    }
-    if (!row.predicted.has_value() && !row.tried.has_value()) {
-      note += "; what it does is not known before it runs: try it";
     }
     page.prose("", note, 6);
   }
@@ -98,6 +68,57 @@ std::string speed_up_text(double value) {
     return "no change";
   }
   return value > 1 ? times(value) + " faster" : times(1 / value) + " slower";
+}
+
+std::string speed_up_text(const SpeedUp& speed_up) {
+  const bool slower = speed_up.value < 1 && std::abs(speed_up.value - 1) >= 0.005;
+  return fmt::format("{} ({:.2f} to {:.2f})", speed_up_text(speed_up.value), slower ? 1 / speed_up.high : speed_up.low,
+                     slower ? 1 / speed_up.low : speed_up.high);
+}
+
+std::string peak_text(const WhatIf& answer, const ChangeAnswer& row) {
+  if (row.tried.has_value()) {
+    return memory_cell(row.tried->changed_peak_bytes, row.tried->unchanged_peak_bytes);
+  }
+  return row.predicted.has_value() && row.predicted->peak_bytes.has_value()
+             ? memory_cell(*row.predicted->peak_bytes, answer.peak_bytes)
+             : "";
+}
+
+std::string loss_text(const ChangeAnswer& row) {
+  if (!row.tried.has_value() || !row.tried->loss_drift.has_value()) {
+    return row.tried.has_value() ? "losses could not be compared" : "";
+  }
+  const double drift = *row.tried->loss_drift;
+  if (!std::isfinite(drift)) {
+    return "the loss is not a number any more";
+  }
+  return drift == 0 ? "losses are equal" : "losses differ by up to " + share(drift);
+}
+
+std::string certainty_text(const WhatIf& answer, const ChangeAnswer& row) {
+  if (!row.predicted.has_value()) {
+    return row.reason.empty() && !row.tried.has_value() ? "what it does is not known before it runs: try it" : "";
+  }
+  if (row.predicted->measured_share <= 0) {
+    return answer.from_trace ? "" : "by rule, on the graph of the step";
+  }
+  return row.predicted->measured_share < 0.9
+             ? share(1 - row.predicted->measured_share) + " of what changes was not measured"
+             : "";
+}
+
+std::string basis_text(const WhatIf& answer) {
+  if (answer.from_trace || answer.operations == 0) {
+    return "Predicted by rules on the graph of the recorded step: no change was run. The intervals are between the "
+           "ends "
+           "of what the rules guess.";
+  }
+  const bool any_tried = std::ranges::any_of(answer.changes, [](const auto& row) { return row.tried.has_value(); });
+  return fmt::format(
+      "Predicted from the recorded step and the times of {} operations alone ({} measured now); intervals are 95 %.{}",
+      answer.operations, answer.operations_measured,
+      any_tried ? " Tried: timed in turns with the unchanged step." : "");
 }
 
 std::string text_what_if(const WhatIf& answer, const TextOptions& options) {
@@ -119,19 +140,7 @@ std::string text_what_if(const WhatIf& answer, const TextOptions& options) {
     }
   }
   page.line();
-  if (answer.from_trace || answer.operations == 0) {
-    page.prose("",
-               "Predicted by rules on the graph of the recorded step: no change was run. The intervals are between the "
-               "ends of what the rules guess.",
-               2);
-  } else {
-    page.prose("",
-               fmt::format("Predicted from the recorded step and the times of {} operations alone ({} measured now); "
-                           "intervals are 95 %.{}",
-                           answer.operations, answer.operations_measured,
-                           any_tried ? " Tried: timed in turns with the unchanged step." : ""),
-               2);
-  }
+  page.prose("", basis_text(answer), 2);
   for (const std::string& warning : answer.warnings) {
     page.prose("warning", printable(warning), kBeside);
   }

@@ -9,7 +9,7 @@ vim.api.nvim_create_user_command("Ridgeline", function(command)
   require("ridgeline.command").run(command.fargs)
 end, {
   nargs = "+",
-  desc = "What training steps cost: profile, run, code, init, cancel, breakdown, costliest, bars, toggle, log",
+  desc = "What training steps cost: profile, run, code, init, cancel, breakdown, costliest, bars, what-if, toggle, log",
   complete = function(typed, line)
     return require("ridgeline.command").complete(typed, line)
   end,

@@ -1,6 +1,7 @@
 /** Another batch size: shown while a bar is dragged, and written into the code when the bar is released. */
 import * as vscode from 'vscode';
 import type { Daemon } from './daemon';
+import { apply, reveal } from './edits';
 import type { Question } from './messages';
 import type { Profiles } from './profiles';
 import type { Batch, Prediction, WorkspaceEdit } from './protocol';
@@ -127,7 +128,7 @@ export class BatchSize implements vscode.Disposable {
     if (gesture.batch === undefined || entry === undefined) return this.show(this.preview, this.obstacle); // why there is none
     this.writing = gesture;
     try {
-      await this.reveal(entry); // the edit is of an open text
+      await reveal(entry); // the edit is of an open text
       const prediction = await this.predict({ batchSize: gesture.batch.batchSize });
       if (gesture.isOutdated) return await this.follow();
       if (prediction?.edit) await this.edit(prediction.edit);
@@ -143,27 +144,13 @@ export class BatchSize implements vscode.Disposable {
     return summary === null ? null : this.daemon.request('ridgeline/predict', { profileId: summary.profileId, ...question });
   }
 
-  /** Only in the version of the text that the edit was made for. An edit of the workspace would have no undo stops. */
   private async edit(edit: WorkspaceEdit): Promise<void> {
-    const change = edit.documentChanges?.[0];
-    const uri = change && vscode.Uri.parse(change.textDocument.uri).toString();
-    const editor = vscode.window.visibleTextEditors.find(({ document }) => document.uri.toString() === uri);
-    if (change === undefined || editor === undefined || editor.document.version !== change.textDocument.version) return;
     this.isEditing = true;
     try {
-      await editor.edit((builder) => {
-        for (const { range: { start, end }, newText } of change.edits) {
-          builder.replace(new vscode.Range(start.line, start.character, end.line, end.character), newText);
-        }
-      }, { undoStopBefore: true, undoStopAfter: true });
+      await apply(edit);
     } finally {
       this.isEditing = false;
     }
-  }
-
-  private async reveal(entry: vscode.Uri): Promise<void> {
-    if (vscode.window.visibleTextEditors.some(({ document }) => document.uri.toString() === entry.toString())) return;
-    await vscode.window.showTextDocument(entry, { preserveFocus: true, viewColumn: vscode.ViewColumn.One });
   }
 
   /** Undone, redone or typed: the bars follow the code, also when one of them is being dragged. */

@@ -47,8 +47,8 @@ export class Daemon implements vscode.Disposable {
   }
 
   /** Rejects with a ResponseError, or when the daemon is not running. */
-  async request<Method extends keyof Requests>(method: Method, params: Requests[Method]['params']): Promise<Requests[Method]['result']> {
-    return this.running().sendRequest(method, params);
+  async request<Method extends keyof Requests>(method: Method, params: Requests[Method]['params'], token?: vscode.CancellationToken): Promise<Requests[Method]['result']> {
+    return token === undefined ? this.running().sendRequest(method, params) : this.running().sendRequest(method, params, token);
   }
 
   /** One of the daemon's commands, workspace/executeCommand; rejects as request() does. */

@@ -14,6 +14,7 @@ import { Reports } from './reports';
 import { statusBar } from './status';
 import { goToFailure, registerTraceback, showTraceback } from './traceback';
 import { View } from './view';
+import { WhatIf } from './whatIf';
 
 let daemon: Daemon | undefined;
 
@@ -26,7 +27,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const markers = new Markers(own, profiles);
   const batchSize = new BatchSize(own, profiles);
   const reports = new Reports(own, () => profiles.entries);
-  const view = new View(context.extensionUri, own, profiles, batchSize);
+  const whatIf = new WhatIf(own, profiles);
+  const view = new View(context.extensionUri, own, profiles, batchSize, whatIf);
 
   function middleware(): Middleware {
     return {
@@ -65,7 +67,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const command = (name: string, action: (...args: unknown[]) => unknown) => vscode.commands.registerCommand(`ridgeline.${name}`, action);
   let explored = '';
   context.subscriptions.push(
-    own, interpreter, profiles, markers, batchSize, reports, view, statusBar(own, profiles), registerTraceback(),
+    own, interpreter, profiles, markers, batchSize, whatIf, reports, view, statusBar(own, profiles), registerTraceback(),
     vscode.window.registerWebviewViewProvider('ridgeline.view', view, { webviewOptions: { retainContextWhenHidden: true } }),
     profiles.onDidChange(() => {
       if (explored === (explored = profiles.breakdown?.node ?? '')) return;
@@ -83,6 +85,10 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     command('profileFile', (entry) => profiling.profile(entry instanceof vscode.Uri ? entry : undefined)),
     command('profileScript', (script) => profiling.runScript(script instanceof vscode.Uri ? script : undefined)),
     command('cancelProfile', () => profiling.cancel()),
+    command('whatIf', async () => {
+      await vscode.commands.executeCommand('ridgeline.view.focus');
+      await whatIf.ask();
+    }),
     command('showView', () => vscode.commands.executeCommand('ridgeline.view.focus')),
     command('showReport', () => profiles.entry && vscode.commands.executeCommand('ridgeline.openReport', profiles.entry.toString())),
     command('showLibraryCode', () => showLibraryCode(profiles, profiling)),

@@ -1,5 +1,5 @@
 /** The messages between the extension and the view. */
-import type { Batch, Breakdown, CostRow, Failure, Place, Summary } from './protocol';
+import type { Batch, Breakdown, ChangeAnswer, CostRow, Failure, Place, Summary } from './protocol';
 
 /** What to predict a batch size for. */
 export type Question = { batchSize: number } | { samplesPerSecond: number } | { peakBytes: number };
@@ -43,6 +43,19 @@ export interface Script {
   isFound: boolean;
 }
 
+/** What changes of the step would bring, as far as the user has asked. */
+export interface WhatIfState {
+  /** The changes, those that apply first; null: not asked yet. */
+  changes: ChangeAnswer[] | null;
+  /** Where the figures are from, and what makes them less certain. */
+  notes: string[];
+  /** Whether the profile or the code has changed since. */
+  isOutdated: boolean;
+  /** What goes on: the trial of a change, or predictions. */
+  running: { change: string[] | null; message: string } | null;
+  failure: string | null;
+}
+
 /** All that the view shows. */
 export interface ViewState {
   daemon: 'starting' | 'running' | 'stopped';
@@ -68,12 +81,14 @@ export interface ViewState {
   isInCode: boolean;
   /** Why there is no such prediction, or why the code was not edited. */
   obstacle: string | null;
+  whatIf: WhatIfState;
 }
 
 export type ToView =
   | { type: 'state'; state: ViewState }
   | { type: 'curve'; curve: Curve }
   | { type: 'costs'; costs: Costs }
+  | { type: 'whatIf'; whatIf: WhatIfState }
   | ({ type: 'preview' } & Pick<ViewState, 'preview' | 'isInCode' | 'obstacle'>);
 
 export type FromView =
@@ -88,6 +103,14 @@ export type FromView =
   | { type: 'ask'; question: Question }
   /** Writes the batch size that is shown into the code, as one undo step. */
   | { type: 'commit' }
+  /** What would changes of the step bring? */
+  | { type: 'askWhatIf' }
+  /** Runs the changed step in turns with the unchanged one. */
+  | { type: 'tryChange'; change: string[] }
+  /** Writes the change into the entry file, as one undo step. */
+  | { type: 'applyChange'; change: string[] }
+  /** Ends what goes on of the first two. */
+  | { type: 'cancelWhatIf' }
   /** Shows the batch size in the code again. */
   | { type: 'cancel' };
 

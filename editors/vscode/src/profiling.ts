@@ -98,7 +98,8 @@ export class Profiling {
   }
 }
 
-async function mayRun(): Promise<boolean> {
+/** Whether the code of the workspace may run; tells the user what to do where it may not. */
+export async function mayRun(): Promise<boolean> {
   if (vscode.workspace.isTrusted) return true;
   const choice = await showWarning('Profiling runs the code of this workspace, which is not trusted.', 'Manage Workspace Trust');
   if (choice !== undefined) await vscode.commands.executeCommand('workbench.trust.manage');

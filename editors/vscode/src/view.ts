@@ -8,6 +8,7 @@ import { activeNotebook, canExport } from './notebook';
 import type { Profiles } from './profiles';
 import type { Breakdown, CostRow, Estimate, Place } from './protocol';
 import { scriptOf } from './script';
+import type { WhatIf } from './whatIf';
 
 export class View implements vscode.WebviewViewProvider, vscode.Disposable {
   private view: vscode.WebviewView | undefined;
@@ -24,7 +25,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
   });
   private readonly disposables: vscode.Disposable[];
 
-  constructor(private readonly root: vscode.Uri, private readonly daemon: Daemon, private readonly profiles: Profiles, private readonly batchSize: BatchSize) {
+  constructor(private readonly root: vscode.Uri, private readonly daemon: Daemon, private readonly profiles: Profiles, private readonly batchSize: BatchSize, private readonly whatIf: WhatIf) {
     this.disposables = [
       this.highlight,
       daemon.onState(() => this.send()),
@@ -36,6 +37,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       profiles.onDidAnswer(() => this.sendAnswers()),
       vscode.window.onDidChangeActiveNotebookEditor(() => void this.notebookChanged()),
       batchSize.onDidChange(() => this.post({ type: 'preview', ...this.preview() })),
+      whatIf.onDidChange(() => this.post({ type: 'whatIf', whatIf: whatIf.state })),
       vscode.workspace.onDidGrantWorkspaceTrust(() => this.send()),
     ];
   }
@@ -67,6 +69,10 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       case 'ask': return this.batchSize.ask(message.question);
       case 'commit': return this.batchSize.commit();
       case 'cancel': return this.batchSize.cancel();
+      case 'askWhatIf': return void this.whatIf.ask();
+      case 'tryChange': return void this.whatIf.try(message.change);
+      case 'applyChange': return void this.whatIf.apply(message.change);
+      case 'cancelWhatIf': return this.whatIf.cancel();
     }
   }
 
@@ -149,6 +155,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       failure: state?.failure ?? null,
       script: this.script.known,
       ...this.preview(),
+      whatIf: this.whatIf.state,
     };
   }
 

@@ -3,6 +3,7 @@ import './profiling.mjs';
 import './view.mjs';
 import './costliest.mjs';
 import './library.mjs';
+import './whatif.mjs';
 import './tasks.mjs';
 import './daemon.mjs';
 

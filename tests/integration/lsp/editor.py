@@ -102,7 +102,8 @@ class Editor:
             for uri, version, edits in changes:
                 if version not in (None, self.versions[uri]):
                     return {"applied": False, "failureReason": "the document has changed"}
-                for each in sorted(edits, key=lambda e: str(e["range"]), reverse=True):
+                starts = [(e["range"]["start"]["line"], e["range"]["start"]["character"], e) for e in edits]
+                for _, _, each in sorted(starts, key=lambda start: start[:2], reverse=True):
                     self.replace(uri, each["range"], each["newText"])
             self.edits += 1
             return {"applied": True}

@@ -47,6 +47,8 @@ analysis::Profile net_profile() {
   analysis::Node inside = net_module("relu", 1, 10);
   inside.type.clear();
   act.children = {inside};
+  profile.schedule.emplace();
+  profile.schedule->lines = {{{"net.py", 1}, {.critical_ms = 61, .saved_twice_as_fast_ms = 30.5}}};
   profile.breakdown.ms = 100;
   profile.breakdown.children = {net_module("one", 1, 54), net_module("two", 2, 36), act};
   return profile;
@@ -96,6 +98,11 @@ TEST(Hover, SaysWhatALineDiffersByFromTheProfileBefore) {
               HasSubstr("22 % slower than in the profile before: 61.0 ms, was 50.0 ms"));
   EXPECT_THAT(hover_of(2, comparison_of(1, slower)), Not(HasSubstr("the profile before"))) << "another line";
   EXPECT_THAT(hover_of(1), Not(HasSubstr("the profile before"))) << "there is none";
+}
+
+TEST(Hover, SaysWhatTheStepGainsFromALineThatIsTwiceAsFast) {
+  EXPECT_THAT(hover_of(1), HasSubstr("Twice as fast: the step gains 30.5 ms (30 %)"));
+  EXPECT_THAT(hover_of(2), Not(HasSubstr("Twice as fast"))) << "the critical path does not have it";
 }
 
 TEST(Hover, SaysNothingOfADifferenceWithinTheNoise) {

@@ -65,6 +65,9 @@ local COMMANDS = {
     session.with_profile(code, function(profiled) require("ridgeline.costliest").open(profiled, kind, order) end)
   end,
   bars = function(code) session.with_profile(code, require("ridgeline.bars").open) end,
+  ["what-if"] = function(code)
+    session.with_server(code, function() require("ridgeline.what_if").open(code) end)
+  end,
   toggle = toggle,
   log = log,
 }

@@ -58,6 +58,7 @@ end
 function M.client(buffer) return vim.lsp.get_clients({ name = "ridgeline", bufnr = buffer })[1] end
 
 --- Sends a request. Without `on_error` a failure is shown; neither callback is called for a cancelled request.
+---@return integer? the id, for cancel_request()
 function M.request(buffer, method, params, on_result, on_error)
   local client = M.client(buffer)
   if not client then return end
@@ -66,8 +67,15 @@ function M.request(buffer, method, params, on_result, on_error)
     if on_error then return on_error(problem) end
     M.say(problem.message, "ERROR")
   end
-  if vim.fn.has("nvim-0.11") == 1 then return client:request(method, params, answered, buffer) end
-  client.request(method, params, answered, buffer)
+  if vim.fn.has("nvim-0.11") == 1 then return select(2, client:request(method, params, answered, buffer)) end
+  return select(2, client.request(method, params, answered, buffer))
+end
+
+function M.cancel_request(buffer, id)
+  local client = M.client(buffer)
+  if not client or not id then return end
+  if vim.fn.has("nvim-0.11") == 1 then return client:cancel_request(id) end
+  client.cancel_request(id)
 end
 
 local ANSWERED = 500 -- ms: what may keep Neovim waiting

@@ -9,6 +9,7 @@ import { button, h, place } from './dom';
 import { legend } from './legend';
 import { ageNotice, notices, Offer, welcome } from './notices';
 import { type Reading, Slider, type SliderEvents, stepped } from './slider';
+import { WhatIfPanel } from './whatIf';
 
 const vscode = acquireVsCodeApi();
 const post = (message: FromView) => vscode.postMessage(message);
@@ -52,6 +53,13 @@ const code = {
 const breakdown = new BreakdownPanel({ ...code, explore: (node) => post({ type: 'explore', node }) });
 const costliest = new CostliestPanel({ ...code, explore: (node) => breakdown.enter(node) });
 
+const whatIf = new WhatIfPanel({
+  ask: () => post({ type: 'askWhatIf' }),
+  try: (change) => post({ type: 'tryChange', change }),
+  apply: (change) => post({ type: 'applyChange', change }),
+  cancel: () => post({ type: 'cancelWhatIf' }),
+});
+
 const files = h('div.files');
 const facts = h('div.facts');
 const header = h('header', {}, files, facts);
@@ -65,7 +73,7 @@ const recommended = h('section.recommended', { 'aria-label': 'Recommended batch 
 const atPeak = h('section.peak', { 'aria-label': 'At the peak' });
 const others = h('section.others', { 'aria-label': 'Other batch sizes' });
 const gutter = h('section', { 'aria-label': 'Legend' }, legend());
-const figures = h('div.figures', {}, sliders, obstacle, offer.element, age, recommended, atPeak, breakdown.element, costliest.element, others, gutter);
+const figures = h('div.figures', {}, sliders, obstacle, offer.element, age, recommended, atPeak, breakdown.element, costliest.element, whatIf.element, others, gutter);
 document.getElementById('view')?.append(header, news, empty, figures);
 
 window.addEventListener('message', ({ data }: MessageEvent<ToView>) => {
@@ -78,6 +86,10 @@ window.addEventListener('message', ({ data }: MessageEvent<ToView>) => {
   } else if (data.type === 'costs') {
     if (state?.summary) costs = { of: state.summary.uri, known: data.costs };
     if (state !== null) showCosts(state);
+  } else if (data.type === 'whatIf') {
+    if (state === null) return;
+    state = { ...state, whatIf: data.whatIf };
+    whatIf.show(state.whatIf, state.trusted);
   } else if (state !== null) {
     const { preview, isInCode, obstacle } = data;
     state = { ...state, preview, isInCode, obstacle };
@@ -99,6 +111,7 @@ function showAll(now: ViewState): void {
   showFiles(now);
   breakdown.show(now.breakdown, now.path);
   showCosts(now);
+  whatIf.show(now.whatIf, now.trusted);
   showBatch(now);
 }
 

@@ -1,0 +1,215 @@
+--- What changes of the step would bring: a window that lists them, tries the one under the cursor, and writes it.
+local screen = require("ridgeline.screen")
+local session = require("ridgeline.session")
+local text = require("ridgeline.text")
+
+local M = {}
+
+-- Widths in cells.
+local SPEED, PEAK, LEAST_NAME, MOST_NAME = 30, 24, 16, 40
+local KEYS = { "t try", "a apply", "r ask again", "x cancel", "q close" }
+
+---@class ridgeline.WhatIf
+---@field buffer integer
+---@field window integer
+---@field code integer
+---@field answer table? of ridgeline/whatIf
+---@field profile string? that the answer is of
+---@field running { change: string[]?, id: integer? }? what goes on: a trial, or predictions
+---@field note string what went wrong; mostly empty
+---@field rows table<integer, table> the change that a row of the window is about
+local view ---@type ridgeline.WhatIf?
+
+local function is_open(one) return view == one and vim.api.nvim_win_is_valid(one.window) end
+
+local function document() return { uri = session.uri(view.code) } end
+
+--- The columns that fit: where the window is narrow, first the peak is left out.
+local function columns_of(width, has_tried)
+  local speeds = has_tried and 2 * SPEED or SPEED
+  local peak = width - 2 - speeds - PEAK >= LEAST_NAME and PEAK or 0
+  return { name = math.max(LEAST_NAME, math.min(MOST_NAME, width - 2 - speeds - peak)), tried = has_tried and SPEED or 0, peak = peak }
+end
+
+local function row_of(change, columns)
+  local function cell(value, width) return width > 0 and text.fit(value == "" and "–" or text.printable(value), width) or "" end
+  return {
+    "  ", { text.fit(text.printable(change.title), columns.name - 2) .. "  ", "RidgelineTitle" },
+    { cell(change.predictedText, SPEED), "RidgelineTime" }, { cell(change.triedText, columns.tried), "RidgelineTime" },
+    { cell(change.peakText, columns.peak), "RidgelineMemory" },
+  }
+end
+
+--- What follows a row: what it takes, and what is known besides its figures.
+local function remarks_of(change, columns)
+  local remarks = {}
+  if change.takes ~= "" then remarks[1] = "takes " .. change.takes end
+  if columns.peak == 0 and change.peakText ~= "" then remarks[#remarks + 1] = "peak " .. change.peakText end
+  for _, remark in ipairs({ change.lossText, change.certaintyText }) do
+    if remark ~= "" then remarks[#remarks + 1] = remark end
+  end
+  if change.notTried ~= "" then remarks[#remarks + 1] = "could not be tried: " .. change.notTried end
+  return remarks
+end
+
+--- Why the answer is not of the present code; nil when it is.
+local function age_note()
+  local summary = session.summary(view.code)
+  if not view.answer or not summary then return nil end
+  return (summary.stale or summary.profileId ~= view.profile) and "of the step before the last change: r asks again" or nil
+end
+
+local function doing()
+  if not view.running then return nil end
+  local change = view.running.change
+  return change and ("trying %s …"):format(table.concat(change, " + ")) or "asking what changes would bring …"
+end
+
+local function render()
+  local width, rows = vim.api.nvim_win_get_width(view.window), {}
+  local cursor, at = vim.api.nvim_win_get_cursor(view.window), nil
+  local under = view.rows[cursor[1]]
+  view.rows = {}
+  local function add(row, change, indent)
+    for _, folded in ipairs(screen.fold(row, width, indent or 2)) do
+      rows[#rows + 1] = folded
+      view.rows[#rows] = change
+    end
+  end
+  local name = vim.fs.basename(vim.uri_to_fname(document().uri))
+  local age, what = age_note(), doing()
+  add({ { "What if: " .. text.printable(name), "RidgelineTitle" }, { age and "   (" .. age .. ")" or "", "RidgelineStale" } })
+  add({ { text.row(KEYS, "·"), "RidgelineDim" } })
+  if what then add({ { what, "RidgelineStale" } }) end
+  if view.note ~= "" then add({ { text.printable(view.note), "DiagnosticError" } }) end
+  local changes, others = view.answer and view.answer.changes or {}, {}
+  local has_tried = vim.iter(changes):any(function(change) return change.triedText ~= "" end)
+  local columns = columns_of(width, has_tried)
+  local is_first = true
+  for _, change in ipairs(changes) do
+    if not change.applies then
+      others[#others + 1] = change
+    else
+      if is_first then
+        local titles = "  " .. text.fit("CHANGE", columns.name) .. text.fit("PREDICTED SPEED-UP", SPEED)
+          .. (has_tried and text.fit("TRIED SPEED-UP", SPEED) or "") .. (columns.peak > 0 and "PEAK MEMORY" or "")
+        rows[#rows + 1] = { { titles, "RidgelineDim" } }
+        is_first = false
+      end
+      rows[#rows + 1] = row_of(change, columns)
+      view.rows[#rows] = change
+      if under and not at and vim.deep_equal(under.change, change.change) then at = #rows end
+      local remarks = remarks_of(change, columns)
+      if #remarks > 0 then add({ "    ", { table.concat(remarks, "; "), "RidgelineDim" } }, change, 4) end
+    end
+  end
+  if #others > 0 then add({ { "Does not apply:", "RidgelineDim" } }) end
+  for _, change in ipairs(others) do
+    add({ "  ", { text.printable(change.title .. ": " .. change.reason), "RidgelineDim" } }, nil, 4)
+  end
+  for _, note in ipairs(view.answer and vim.list_extend({ view.answer.basisText }, view.answer.warnings) or {}) do
+    add({ { text.printable(note), "RidgelineDim" } })
+  end
+  screen.write(view.buffer, rows)
+  vim.api.nvim_win_set_cursor(view.window, { math.min(at or cursor[1], #rows), 0 })
+end
+
+--- Sends a request that runs the code, one at a time.
+---@param change string[]? of a trial
+local function ask(method, params, change, on_result)
+  if view.running then return session.say("one is asked already: x cancels it.", "WARN") end
+  local one, running = view, { change = change }
+  one.running, one.note = running, ""
+  local function ended(note)
+    if one.running ~= running then return false end
+    one.running, one.note = nil, note
+    return is_open(one)
+  end
+  running.id = session.request(one.code, method, params, function(result)
+    if not ended("") then return end
+    on_result(result)
+    render()
+  end, function(problem)
+    if ended(problem.message) then render() end
+  end)
+  render()
+end
+
+local function ask_all()
+  local one = view
+  ask("ridgeline/whatIf", { textDocument = document() }, nil, function(answer)
+    local first = one.answer == nil
+    one.answer = answer
+    session.with_profile(one.code, function()
+      if not is_open(one) then return end
+      one.profile = session.summary(one.code).profileId
+      render()
+      local row = first and vim.iter(ipairs(vim.api.nvim_buf_get_lines(one.buffer, 0, -1, false))):find(function(i) return one.rows[i] end)
+      if row then vim.api.nvim_win_set_cursor(one.window, { row, 0 }) end
+    end)
+  end)
+end
+
+local function under_cursor()
+  local change = view.rows[vim.api.nvim_win_get_cursor(view.window)[1]]
+  if not change then session.say("the cursor is on no change that applies.", "WARN") end
+  return change
+end
+
+local function try()
+  local change, one = under_cursor(), view
+  if not change then return end
+  ask("ridgeline/try", { textDocument = document(), change = change.change }, change.change, function(tried)
+    for i, other in ipairs(one.answer.changes) do
+      if vim.deep_equal(other.change, tried.change) then one.answer.changes[i] = tried end
+    end
+  end)
+end
+
+--- Writes the change under the cursor into the entry file, as one undo step.
+local function apply()
+  local change, one = under_cursor(), view
+  if not change then return end
+  if not change.canBeWritten then
+    return session.say("this is for you to write: " .. (change.takes ~= "" and change.takes or change.title), "WARN")
+  end
+  local uri = session.uri(one.code)
+  vim.fn.bufload(vim.uri_to_bufnr(uri))
+  session.request(one.code, "ridgeline/changeEdit", { textDocument = { uri = uri }, change = change.change }, function(made)
+    if made.edit == vim.NIL or not made.edit then return session.say(made.noEditReason, "WARN") end
+    vim.lsp.util.apply_workspace_edit(made.edit, session.client(one.code).offset_encoding)
+    session.say("written: " .. change.title .. ". u in the code undoes it.")
+  end)
+end
+
+local function cancel()
+  local running = view.running
+  if not running then return session.say("nothing goes on here.") end
+  view.running = nil
+  session.cancel_request(view.code, running.id)
+  session.say("cancelled.")
+  render()
+end
+
+local function close() screen.close(view.window) end
+
+function M.open(code)
+  local buffer = screen.buffer("what-if", code, { t = { try }, a = { apply }, r = { ask_all }, x = { cancel }, q = { close } })
+  local window = screen.open(buffer, { split = "below", win = -1, height = 16 })
+  view = { buffer = buffer, window = window, code = code, note = "", rows = {} }
+  local one = view
+  local function again()
+    if is_open(one) then render() end
+  end
+  screen.follow(buffer, again, again)
+  vim.api.nvim_create_autocmd("BufWipeout", {
+    buffer = buffer,
+    callback = function()
+      if one.running then session.cancel_request(one.code, one.running.id) end
+      one.running = nil
+    end,
+  })
+  ask_all()
+end
+
+return M

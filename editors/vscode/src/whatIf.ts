@@ -1,0 +1,124 @@
+/** What changes of the step would bring: asked for and tried by the user, for the entry that the view shows. */
+import * as vscode from 'vscode';
+import { LSPErrorCodes, ResponseError } from 'vscode-languageclient/node';
+import type { Daemon } from './daemon';
+import { apply, reveal } from './edits';
+import type { WhatIfState } from './messages';
+import type { Profiles } from './profiles';
+import { mayRun } from './profiling';
+import type { ChangeAnswer, WhatIf as Answer } from './protocol';
+
+export class WhatIf implements vscode.Disposable {
+  private readonly emitter = new vscode.EventEmitter<void>();
+  readonly onDidChange = this.emitter.event;
+  private answer: Answer | null = null;
+  /** The profile that the answer is of. */
+  private profileId: string | undefined;
+  private running: { change: string[] | null; cancel: vscode.CancellationTokenSource } | undefined;
+  private failure: string | null = null;
+  private entry: string | undefined;
+  private readonly disposables: vscode.Disposable[];
+
+  constructor(private readonly daemon: Daemon, private readonly profiles: Profiles) {
+    this.disposables = [
+      profiles.onDidChange(() => this.followEntry()),
+      profiles.onDidProgress(() => this.running && this.emitter.fire()),
+    ];
+  }
+
+  get state(): WhatIfState {
+    const { summary, progress } = this.profiles;
+    return {
+      changes: this.answer?.changes ?? null,
+      notes: this.answer === null ? [] : [this.answer.basisText, ...this.answer.warnings],
+      isOutdated: this.answer !== null && (summary?.profileId !== this.profileId || summary?.stale === true),
+      running: this.running === undefined ? null : { change: this.running.change, message: progress?.message ?? 'Waiting' },
+      failure: this.failure,
+    };
+  }
+
+  /** Predicts the usual changes. */
+  ask(): Promise<void> {
+    return this.run(null, async (textDocument, token) => {
+      const answer = await this.daemon.request('ridgeline/whatIf', { textDocument }, token);
+      return () => {
+        this.answer = answer;
+        this.profileId = this.profiles.summary?.profileId;
+      };
+    });
+  }
+
+  /** Runs one of them. */
+  try(change: string[]): Promise<void> {
+    return this.run(change, async (textDocument, token) => {
+      const row = await this.daemon.request('ridgeline/try', { textDocument, change }, token);
+      return () => this.replace(row);
+    });
+  }
+
+  /** Writes one of them into the entry file, as one undo step. */
+  async apply(change: string[]): Promise<void> {
+    const entry = this.profiles.entry;
+    if (entry === undefined) return;
+    try {
+      await reveal(entry); // the edit is of an open text
+      const { edit, noEditReason } = await this.daemon.request('ridgeline/changeEdit', { textDocument: { uri: entry.toString() }, change });
+      this.failure = edit === null ? noEditReason : (await apply(edit)) ? null : 'The text changed meanwhile: apply it again.';
+    } catch (error) {
+      this.failure = error instanceof Error ? error.message : String(error);
+    }
+    this.emitter.fire();
+  }
+
+  cancel(): void {
+    this.running?.cancel.cancel();
+  }
+
+  dispose(): void {
+    this.cancel();
+    this.emitter.dispose();
+    for (const disposable of this.disposables) disposable.dispose();
+  }
+
+  /** `request` returns what its answer changes: nothing, once another entry is shown. */
+  private async run(change: string[] | null, request: (textDocument: { uri: string }, token: vscode.CancellationToken) => Promise<() => void>): Promise<void> {
+    const entry = this.profiles.entry;
+    if (entry === undefined || this.running !== undefined || !(await mayRun())) return;
+    const running = (this.running = { change, cancel: new vscode.CancellationTokenSource() });
+    this.failure = null;
+    this.profiles.progress = null;
+    this.emitter.fire();
+    try {
+      const apply = await request({ uri: entry.toString() }, running.cancel.token);
+      if (this.running === running) apply();
+    } catch (error) {
+      const isCancelled = error instanceof ResponseError && error.code === LSPErrorCodes.RequestCancelled;
+      if (this.running === running && !isCancelled) this.failure = error instanceof Error ? error.message : String(error);
+    } finally {
+      running.cancel.dispose();
+      if (this.running === running) {
+        this.running = undefined;
+        this.emitter.fire();
+      }
+    }
+  }
+
+  private replace(row: ChangeAnswer): void {
+    if (this.answer === null) return;
+    const key = JSON.stringify(row.change);
+    const changes = this.answer.changes.map((one) => (JSON.stringify(one.change) === key ? row : one));
+    this.answer = { ...this.answer, changes };
+  }
+
+  /** What is known of another entry is asked for anew: the daemon still has it. */
+  private followEntry(): void {
+    const entry = this.profiles.entry?.toString();
+    if (entry !== this.entry) {
+      this.entry = entry;
+      this.running?.cancel.cancel();
+      this.running = undefined;
+      this.answer = this.failure = null;
+    }
+    this.emitter.fire();
+  }
+}

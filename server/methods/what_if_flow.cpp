@@ -1,0 +1,306 @@
+#include "methods/what_if_flow.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/path.h"
+#include "methods/progress_bar.h"
+#include "profiling/kept_profiles.h"
+#include "profiling/source_text.h"
+#include "whatif/change_table.h"
+
+namespace ridgeline::methods {
+
+namespace {
+
+using protocol::ChangeRequest;
+using protocol::Experiment;
+using protocol::FailureKind;
+
+/// Operations that ended the process, one after the other: more are not looked for.
+constexpr int kMostAttempts = 4;
+constexpr double kMeasureSeconds = 60;
+constexpr double kTrySeconds = 5;
+
+std::string name_of(const std::string& path) { return std::filesystem::path(path).filename().string(); }
+
+profiling::RunFailure failure(FailureKind kind, std::string message) {
+  return {protocol::failure_of(kind, "what-if", std::move(message)), ""};
+}
+
+analysis::ChangeAnswer unknown_row(const ChangeRequest& change) {
+  return {change, whatif::title_of(change), whatif::takes_of(change), {}, {}, {}, {}};
+}
+
+/// The table, or nothing: then all operations are measured. Reads and writes files.
+std::optional<operations::OperationTable> table_in(const std::string& cache) {
+  auto table = operations::OperationTable::open(profiling::operation_table_path(cache));
+  return table ? std::optional(std::move(*table)) : std::nullopt;
+}
+
+}  // namespace
+
+struct WhatIfFlow::Asking {
+  Workspace& workspace;
+  profiling::ProfileRequest request;
+  profiling::Target target;
+  std::shared_ptr<Known> known;
+  session::CancelToken cancel;
+  std::unique_ptr<ProgressBar> bar{};
+  profiling::ProfileQueue::Ticket ticket = 0;  ///< of the run that goes on
+  bool is_cancelled = false;
+};
+
+struct WhatIfFlow::Times {
+  profiling::KnownTimes known{};
+  int measured = 0;
+  int disturbed = 0;
+};
+
+std::string WhatIfFlow::entry_of(const Workspace& workspace, const std::string& uri) const {
+  const std::string path = workspace.session().path_of(uri).value_or(uri);
+  const auto entry = entries_.for_file(path);
+  return entry == nullptr ? path : entry->path;
+}
+
+std::shared_ptr<WhatIfFlow::Known> WhatIfFlow::known(const std::string& path) {
+  const auto entry = entries_.find(path);
+  if (entry == nullptr || entry->figures == nullptr || entry->figures->made().what_if == nullptr || entry->is_stale() ||
+      entry->batch_size_changed) {
+    known_.erase(path);
+    return nullptr;
+  }
+  std::shared_ptr<Known>& known = known_[path];
+  if (known == nullptr || known->base != entry->figures->made().what_if) {
+    const analysis::Environment& environment = entry->figures->profile().environment;
+    known = std::make_shared<Known>(
+        Known{entry->figures->made().what_if, profiling::conditions_of(environment, environment.threads), {}, 0});
+  }
+  return known;
+}
+
+void WhatIfFlow::saved(const std::string& path) {
+  std::erase_if(known_, [&](const auto& one) {
+    const auto entry = entries_.find(one.first);
+    return entry == nullptr || base::is_below(path, entry->project_root);
+  });
+}
+
+base::Task<WhatIfFlow::Ready> WhatIfFlow::prepare(Workspace& workspace, std::string path, protocol::Json params,
+                                                  session::CancelToken cancel) {
+  auto configured = workspace.configured();
+  co_await std::move(configured);
+  if (const auto entry = entries_.find(path); entry != nullptr && entry->is_script) {
+    co_return failure(FailureKind::kProviderMissing, name_of(path) +
+                                                         " was profiled as a script. What changes bring is known of an "
+                                                         "entry file with providers: write one for its model.");
+  }
+  if (known(path) == nullptr) {
+    auto profiled = profiling_.profile(workspace, workspace.session().uri_of(path), {}, cancel);
+    const ProfileEnd end = co_await std::move(profiled);
+    if (!end) {
+      co_return end.error();
+    }
+    path = (*end)->path;
+  }
+  auto found = workspace.while_open(entries_.find_target(workspace.settings().request(path)));
+  auto target = co_await std::move(found);
+  if (!target) {
+    co_return std::move(target).error();
+  }
+  auto consent = profiling_.has_consent(
+      workspace, *target,
+      "Predicting and trying changes runs the code of " + target->entry + " with " + target->interpreter.path + ".");
+  if (!co_await std::move(consent)) {
+    co_return not_trusted(*target);
+  }
+  auto asking =
+      std::make_shared<Asking>(Asking{workspace, workspace.settings().request(path), *target, nullptr, cancel});
+  const auto open_texts = workspace.open_texts(target->project_root);
+  auto unsaved = workspace.while_open(entries_.read_files([open_texts] { return profiling::unsaved_of(open_texts); }));
+  asking->request.overlay = co_await std::move(unsaved);
+  asking->known = known(path);
+  if (asking->known == nullptr) {
+    co_return failure(FailureKind::kSuperseded, "The code has changed meanwhile. Ask again.");
+  }
+  const auto stop = [this, weak = std::weak_ptr(asking)] {
+    if (const auto stopped = weak.lock()) {
+      stopped->is_cancelled = true;
+      entries_.cancel_experiment(stopped->ticket);
+    }
+  };
+  asking->bar = std::make_unique<ProgressBar>(workspace.session(), params, "What if: " + name_of(path), stop);
+  cancel.on_cancel(stop);
+  co_return asking;
+}
+
+base::Task<profiling::ExperimentOutcome> WhatIfFlow::run(std::shared_ptr<Asking> asking, Experiment experiment) {
+  if (asking->is_cancelled) {
+    co_return failure(FailureKind::kCancelled, "It was cancelled.");
+  }
+  asking->ticket = entries_.new_ticket();
+  asking->bar->restart();
+  const bool vouches = editor_vouches(asking->workspace.session().client().options);
+  const auto show = [weak = std::weak_ptr(asking)](const protocol::Progress& step) {
+    if (const auto shown = weak.lock()) {
+      shown->bar->show(step);
+    }
+  };
+  auto running = asking->workspace.while_open(
+      entries_.experiment(asking->ticket, asking->request, asking->target, vouches, std::move(experiment), show));
+  co_return co_await std::move(running);
+}
+
+base::Task<base::Result<std::shared_ptr<WhatIfFlow::Times>, profiling::RunFailure>> WhatIfFlow::times_of(
+    std::shared_ptr<Asking> asking, std::vector<std::string> keys) {
+  auto times = std::make_shared<Times>();
+  const auto read = [cache = asking->target.cache, conditions = asking->known->conditions, keys] {
+    std::pair<std::vector<std::string>, profiling::KnownTimes> found;
+    auto table = table_in(cache);
+    auto unknown = table ? profiling::unknown_operations(*table, conditions, keys, found.second)
+                         : base::Result<std::vector<std::string>>(keys);
+    found.first = unknown ? std::move(*unknown) : keys;
+    return found;
+  };
+  auto reading = asking->workspace.while_open(entries_.read_files(read));
+  auto found = co_await std::move(reading);
+  std::vector<std::string> unknown = std::move(found.first);
+  times->known = std::move(found.second);
+  for (int attempt = 0; attempt < kMostAttempts && !unknown.empty(); ++attempt) {
+    auto measuring =
+        run(asking, {.kind = Experiment::Kind::kMeasure, .operations = unknown, .seconds = kMeasureSeconds});
+    const profiling::ExperimentOutcome findings = co_await std::move(measuring);
+    if (!findings) {
+      co_return findings.error();
+    }
+    std::vector<operations::OperationTime> measured = profiling::times_of(unknown, *findings);
+    for (const operations::OperationTime& time : measured) {
+      times->measured += time.reason.empty() ? 1 : 0;
+      times->disturbed += time.disturbed ? 1 : 0;
+      times->known[time.key] = time;
+    }
+    std::erase_if(measured, [](const auto& time) { return !profiling::is_lasting(time); });
+    const auto keep = [cache = asking->target.cache, conditions = asking->known->conditions, measured] {
+      auto table = table_in(cache);
+      return table && table->add(conditions, measured, profiling::seconds_since_1970(std::chrono::system_clock::now()));
+    };
+    auto keeping = asking->workspace.while_open(entries_.read_files(keep));
+    co_await std::move(keeping);
+    if (findings->threads > 0) {
+      break;  // it came to its end
+    }
+    std::erase_if(unknown, [&](const std::string& key) { return times->known.contains(key); });
+  }
+  co_return times;
+}
+
+base::Task<base::Result<void, profiling::RunFailure>> WhatIfFlow::predict(std::shared_ptr<Asking> asking,
+                                                                          std::vector<ChangeRequest> changes) {
+  auto capturing = run(asking, {.kind = Experiment::Kind::kCapture, .changes = changes});
+  const profiling::ExperimentOutcome findings = co_await std::move(capturing);
+  if (!findings) {
+    co_return findings.error();
+  }
+  auto timing = times_of(asking, profiling::operations_of(findings->captured));
+  const auto times = co_await std::move(timing);
+  if (!times) {
+    co_return times.error();
+  }
+  const auto answer = [base = asking->known->base, changes, captured = findings->captured, known = (*times)->known] {
+    return profiling::answer_what_if(*base, changes, captured, known);
+  };
+  auto answering = asking->workspace.while_open(entries_.compute(answer));
+  analysis::WhatIf predicted = co_await std::move(answering);
+  const bool is_disturbed = (*times)->disturbed > 0;
+  for (analysis::ChangeAnswer& row : predicted.changes) {
+    const ChangeRequest change = row.change;
+    Row& known = asking->known->rows[change];
+    row.tried = known.answer.tried;
+    row.not_tried = known.answer.not_tried;
+    known = {std::move(row), !findings->ended_early.has_value(), is_disturbed};
+  }
+  asking->known->operations_measured += (*times)->measured;
+  asking->known->operations = std::max(asking->known->operations, predicted.operations);
+  co_return base::Result<void, profiling::RunFailure>();
+}
+
+base::Task<WhatIfEnd> WhatIfFlow::ask(Workspace& workspace, std::string uri, std::vector<ChangeRequest> changes,
+                                      protocol::Json params, session::CancelToken cancel) {
+  const std::string path = entry_of(workspace, uri);
+  std::vector<ChangeRequest> missing;
+  const auto find_missing = [&](const Known& known) {
+    missing.clear();
+    std::ranges::copy_if(changes, std::back_inserter(missing), [&](const ChangeRequest& change) {
+      const auto row = known.rows.find(change);
+      return row == known.rows.end() || !row->second.is_known;
+    });
+  };
+  std::shared_ptr<Known> of = known(path);
+  if (of != nullptr) {
+    find_missing(*of);
+  }
+  if (of == nullptr || !missing.empty()) {
+    auto preparing = prepare(workspace, path, std::move(params), cancel);
+    const Ready asking = co_await std::move(preparing);
+    if (!asking) {
+      co_return asking.error();
+    }
+    of = (*asking)->known;
+    find_missing(*of);
+    if (!missing.empty()) {
+      auto predicting = predict(*asking, missing);
+      if (const auto predicted = co_await std::move(predicting); !predicted) {
+        co_return predicted.error();
+      }
+    }
+  }
+  analysis::WhatIf answer = of->base->answer;
+  bool is_disturbed = false;
+  for (const ChangeRequest& change : changes) {
+    const Row& row = of->rows.at(change);
+    answer.changes.push_back(row.answer);
+    is_disturbed = is_disturbed || row.is_disturbed;
+  }
+  answer.operations = of->operations;
+  answer.operations_measured = of->operations_measured;
+  if (is_disturbed) {
+    answer.warnings.emplace_back(
+        "Other processes ran while operations were timed: predictions are less certain. Profile and ask again on a "
+        "quiet machine.");
+  }
+  profiling::sort_by_gain(answer);
+  co_return answer;
+}
+
+base::Task<WhatIfEnd> WhatIfFlow::attempt(Workspace& workspace, std::string uri, ChangeRequest change,
+                                          protocol::Json params, session::CancelToken cancel) {
+  auto preparing = prepare(workspace, entry_of(workspace, uri), std::move(params), cancel);
+  const Ready asking = co_await std::move(preparing);
+  if (!asking) {
+    co_return asking.error();
+  }
+  auto trying = run(*asking, {.kind = Experiment::Kind::kTry, .changes = {change}, .seconds = kTrySeconds});
+  const profiling::ExperimentOutcome findings = co_await std::move(trying);
+  if (!findings) {
+    co_return findings.error();
+  }
+  Known& of = *(*asking)->known;
+  Row& known = of.rows.try_emplace(change, Row{unknown_row(change)}).first->second;
+  analysis::WhatIf answer = of.base->answer;
+  answer.changes = {known.answer};
+  answer.changes.front().tried.reset();
+  answer.changes.front().not_tried.clear();
+  profiling::add_trials(answer, {change}, findings->tried);
+  if (analysis::ChangeAnswer& row = answer.changes.front(); !row.tried.has_value() && row.not_tried.empty()) {
+    row.not_tried = findings->ended_early.has_value() ? findings->ended_early->message : "it did not come to its end";
+  }
+  known.answer = answer.changes.front();
+  co_return answer;
+}
+
+}  // namespace ridgeline::methods

@@ -1,0 +1,74 @@
+// ridgeline/whatIf and ridgeline/try: from consent to the answer, and what is known of each entry until it changes.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/values/what_if.h"
+#include "base/result.h"
+#include "base/task.h"
+#include "methods/profiling_flow.h"
+#include "methods/workspace.h"
+#include "profiling/what_if.h"
+#include "session/cancel.h"
+
+namespace ridgeline::methods {
+
+using WhatIfEnd = base::Result<analysis::WhatIf, profiling::RunFailure>;
+
+/// Lives on the loop, as long as the server. Answers come from the last profile of an entry that was made in this
+/// process, with the texts that ran: without one, or after an edit, the entry is profiled first.
+class WhatIfFlow {
+ public:
+  WhatIfFlow(Entries& entries, ProfilingFlow& profiling) : entries_(entries), profiling_(profiling) {}
+
+  /// Predicts `changes`, each a row. What is known already is answered without running anything. `uri`: an entry file,
+  /// or a file of its profile. `params`: of the request; they may hold a progress token.
+  base::Task<WhatIfEnd> ask(Workspace& workspace, std::string uri, std::vector<protocol::ChangeRequest> changes,
+                            protocol::Json params, session::CancelToken cancel);
+  /// Runs the changed step in turns with the unchanged one: the answer has the row of `change` only, with what was
+  /// predicted for it before.
+  base::Task<WhatIfEnd> attempt(Workspace& workspace, std::string uri, protocol::ChangeRequest change,
+                                protocol::Json params, session::CancelToken cancel);
+  /// A file was saved: what is known of entries of its project is dropped.
+  void saved(const std::string& path);
+
+ private:
+  struct Row {
+    analysis::ChangeAnswer answer;
+    bool is_known = false;      ///< predicted, or known not to apply; else only tried
+    bool is_disturbed = false;  ///< other processes ran while its operations were timed
+  };
+  /// What is known of an entry as it was profiled.
+  struct Known {
+    std::shared_ptr<const profiling::WhatIfBase> base;
+    operations::Conditions conditions;
+    std::map<protocol::ChangeRequest, Row> rows;
+    int operations = 0;           ///< distinct ones, in all steps
+    int operations_measured = 0;  ///< of those, timed for these rows
+  };
+  struct Asking;
+  using Ready = base::Result<std::shared_ptr<Asking>, profiling::RunFailure>;
+
+  std::string entry_of(const Workspace& workspace, const std::string& uri) const;
+  /// Of an entry whose figures are of the present texts; null: it has to be profiled first.
+  std::shared_ptr<Known> known(const std::string& entry);
+  base::Task<Ready> prepare(Workspace& workspace, std::string entry, protocol::Json params,
+                            session::CancelToken cancel);
+  base::Task<profiling::ExperimentOutcome> run(std::shared_ptr<Asking> asking, protocol::Experiment experiment);
+  /// Adds the rows of `changes` to what is known; the failure when nothing was found.
+  base::Task<base::Result<void, profiling::RunFailure>> predict(std::shared_ptr<Asking> asking,
+                                                                std::vector<protocol::ChangeRequest> changes);
+  struct Times;
+  /// Of operations: from the table, and what it does not have is measured and added to it.
+  base::Task<base::Result<std::shared_ptr<Times>, profiling::RunFailure>> times_of(std::shared_ptr<Asking> asking,
+                                                                                   std::vector<std::string> keys);
+
+  Entries& entries_;
+  ProfilingFlow& profiling_;
+  std::map<std::string, std::shared_ptr<Known>> known_;  ///< by the entry's path
+};
+
+}  // namespace ridgeline::methods

@@ -1,0 +1,397 @@
+#include "source/change_edits.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "source/entry_point.h"
+#include "source/syntax.h"
+
+namespace ridgeline::source {
+
+namespace {
+
+using Edits = base::Result<std::vector<TextEdit>>;
+
+/// Nodes of one type in the order of the text.
+template <typename Matches>
+std::vector<Node> nodes_in(Node root, Matches matches) {
+  std::vector<Node> found;
+  Cursor cursor(root);
+  std::size_t depth = 0;
+  for (;;) {
+    if (matches(cursor.node())) {
+      found.push_back(cursor.node());
+    }
+    if (cursor.to_first_child()) {
+      ++depth;
+      continue;
+    }
+    while (depth > 0 && !cursor.to_next_sibling()) {
+      cursor.to_parent();
+      --depth;
+    }
+    if (depth == 0) {
+      return found;
+    }
+  }
+}
+
+bool is_call(Node node) { return node.is("call"); }
+
+bool is_trivia(Node node) { return node.is("comment") || node.is("line_continuation"); }
+
+/// The blanks that the line of `offset` begins with.
+std::string_view indentation_at(const SourceTree::Content& content, std::size_t offset) {
+  const std::string_view line = content.lines.line_in(content.text, content.lines.line_of(offset));
+  return line.substr(0, std::min(line.find_first_not_of(" \t"), line.size()));
+}
+
+std::string_view line_end_of(const SourceTree::Content& content) {
+  const std::size_t feed = content.text.find('\n');
+  return feed != std::string::npos && feed > 0 && content.text[feed - 1] == '\r' ? "\r\n" : "\n";
+}
+
+bool begins_line(const SourceTree::Content& content, std::size_t offset) {
+  const std::size_t start = content.lines.start_of(content.lines.line_of(offset));
+  return start + indentation_at(content, offset).size() == offset;
+}
+
+/// Whether the file has `import torch`.
+bool imports_torch(const SourceTree::Content& content) {
+  for (const Node statement : content.root().children()) {
+    if (statement.is("import_statement") &&
+        std::ranges::any_of(statement.children(), [&](Node name) { return content.text_of(name) == "torch"; })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The `def` of a provider; none where it is assigned or imported.
+Node function_of(const SourceTree& tree, ProviderKind kind) {
+  const auto entry_point = find_entry_point(tree);
+  if (!entry_point.has_value() || !entry_point->provider(kind).has_value()) {
+    return {};
+  }
+  const Span name = entry_point->provider(kind)->name_span;
+  const std::vector<Node> found = nodes_in(tree.content().root(), [&](Node node) {
+    return node.is("function_definition") && node.field("name").exists() && node.field("name").span() == name;
+  });
+  return found.empty() ? Node() : found.front();
+}
+
+// ---- arguments of an optimizer
+
+/// The last part of what is called: "SGD" of `torch.optim.SGD(...)`.
+std::string_view callee_name(const SourceTree::Content& content, Node call) {
+  const std::string_view callee = content.text_of(call.field("function"));
+  return callee.substr(callee.rfind('.') + 1);
+}
+
+bool can_be(std::string_view optimizer, std::string_view argument) {
+  const bool fused = is_any_of(optimizer, {"SGD", "Adam", "AdamW", "Adagrad"});
+  return argument == "fused"
+             ? fused
+             : fused || is_any_of(optimizer, {"Adadelta", "Adamax", "ASGD", "NAdam", "RAdam", "RMSprop", "Rprop"});
+}
+
+std::vector<Node> arguments_of(Node list) {
+  std::vector<Node> arguments = list.children();
+  std::erase_if(arguments, [](Node part) { return part.is("(") || part.is(")") || part.is(",") || is_trivia(part); });
+  return arguments;
+}
+
+/// Adds an argument behind the last one, as those before it are laid out.
+TextEdit argument_added(const SourceTree::Content& content, Node list, Node last, const std::string& argument) {
+  const std::size_t end = last.span().end;
+  Node comma;
+  for (const Node part : list.children()) {
+    if (part.is(",") && part.span().begin >= end) {
+      comma = part;
+    }
+  }
+  if (!comma.exists()) {
+    return {{end, end}, ", " + argument};
+  }
+  const std::size_t behind = comma.span().end;
+  if (!begins_line(content, last.span().begin)) {
+    return {{behind, behind}, " " + argument};
+  }
+  return {{behind, behind},
+          std::string(line_end_of(content)) + std::string(indentation_at(content, last.span().begin)) + argument + ","};
+}
+
+Edits optimizer_argument(const SourceTree::Content& content, Node call, std::string_view argument,
+                         std::string_view other) {
+  const Node list = call.field("arguments");
+  const std::vector<Node> arguments = list.is("argument_list") ? arguments_of(list) : std::vector<Node>();
+  const std::string name(callee_name(content, call));
+  if (arguments.empty() || list.has_error()) {
+    return base::error("The arguments of " + name + " cannot be edited.");
+  }
+  std::vector<TextEdit> edits;
+  bool is_there = false;
+  for (const Node each : arguments) {
+    if (each.is("dictionary_splat") || each.is("list_splat")) {
+      return base::error(name + " gets arguments that are not written in its call.");
+    }
+    const std::string_view keyword = each.is("keyword_argument") ? content.text_of(each.field("name")) : "";
+    if (keyword != argument && keyword != other) {
+      continue;
+    }
+    const Node value = each.field("value");
+    if (!value.is("true") && !value.is("false") && !value.is("none")) {
+      return base::error("`" + std::string(keyword) + "` of " + name + " is chosen by other code.");
+    }
+    is_there = is_there || keyword == argument;
+    if (keyword == argument && !value.is("true")) {
+      edits.push_back({value.span(), "True"});
+    } else if (keyword == other && value.is("true")) {
+      edits.push_back({value.span(), "False"});  // both at once are refused
+    }
+  }
+  if (!is_there) {
+    edits.push_back(argument_added(content, list, arguments.back(), std::string(argument) + "=True"));
+  }
+  return edits;
+}
+
+Edits optimizer_edits(const SourceTree& tree, std::string_view argument, std::string_view other) {
+  const SourceTree::Content& content = tree.content();
+  const auto constructs = [&](Node node) { return is_call(node) && can_be(callee_name(content, node), argument); };
+  const Node provider = function_of(tree, ProviderKind::kIteration);
+  std::vector<Node> calls = provider.exists() ? nodes_in(provider, constructs) : std::vector<Node>();
+  if (calls.empty()) {
+    calls = nodes_in(content.root(), constructs);
+    if (calls.size() > 1) {
+      return base::error("Which optimizer of this file the step uses is not known.");
+    }
+  }
+  if (calls.empty()) {
+    return base::error("No optimizer that has `" + std::string(argument) + "` is constructed in this file.");
+  }
+  std::vector<TextEdit> edits;
+  for (const Node call : calls) {
+    auto more = optimizer_argument(content, call, argument, other);
+    if (!more) {
+      return more;
+    }
+    edits.insert(edits.end(), more->begin(), more->end());
+  }
+  return edits.empty() ? Edits(base::error("The code has `" + std::string(argument) + "=True` already."))
+                       : Edits(std::move(edits));
+}
+
+// ---- autocast around forward
+
+/// What the first parameter of a function is called; empty: it has none.
+std::string_view first_parameter(const SourceTree::Content& content, Node function) {
+  for (const Node part : function.field("parameters").children()) {
+    const std::vector<Node> inside = part.children();
+    if (part.is("identifier")) {
+      return content.text_of(part);
+    }
+    if ((part.is("typed_parameter") || part.is("default_parameter") || part.is("typed_default_parameter")) &&
+        !inside.empty() && inside.front().is("identifier")) {
+      return content.text_of(inside.front());
+    }
+  }
+  return {};
+}
+
+class Autocast {
+ public:
+  Autocast(const SourceTree::Content& content, std::string_view model, std::string_view device)
+      : content_(content), model_(model), device_(device) {}
+
+  /// `block`: of statements, one of which calls the model.
+  Edits around(Node block) {
+    const std::vector<Node> statements = block.children();
+    const auto first = std::ranges::find_if(statements, [&](Node each) { return has(each, false); });
+    if (first == statements.end()) {
+      return base::error("The iteration function does not call `" + std::string(model_) + "` itself.");
+    }
+    if (has(*first, true)) {
+      return inside(*first);
+    }
+    const auto backward = std::find_if(first, statements.end(), [&](Node each) { return has(each, true); });
+    if (backward == statements.end()) {
+      return base::error("Where forward ends is not to be seen: `backward()` is not called beside it.");
+    }
+    return wrapped(first->span().begin, std::prev(backward)->span().end, backward->span().begin);
+  }
+
+ private:
+  /// Whether a statement calls the model, or `.backward()`.
+  bool has(Node statement, bool backward) const {
+    return !nodes_in(statement, [&](Node node) {
+              const std::string_view callee = is_call(node) ? content_.text_of(node.field("function")) : "";
+              return backward ? callee.ends_with(".backward") : !callee.empty() && callee == model_;
+            }).empty();
+  }
+
+  /// A statement that calls both: a loop or a branch may have them in one block.
+  Edits inside(Node statement) {
+    if (content_.text_of(statement).find("autocast") != std::string_view::npos) {
+      return base::error("The code uses autocast already.");
+    }
+    const Node body = statement.is("for_statement") || statement.is("with_statement") || statement.is("while_statement")
+                          ? statement.field("body")
+                          : Node();
+    return body.exists() && has(body, false) && has(body, true)
+               ? around(body)
+               : Edits(base::error("Forward and backward are one statement."));
+  }
+
+  Edits wrapped(std::size_t begin, std::size_t end, std::size_t next) const {
+    if (slice(content_.text, {begin, end}).find("autocast") != std::string_view::npos) {
+      return base::error("The code uses autocast already.");
+    }
+    if (!begins_line(content_, begin) || content_.lines.line_of(end) == content_.lines.line_of(next)) {
+      return base::error("Forward shares a line with other statements.");
+    }
+    const std::string indent(indentation_at(content_, begin));
+    const std::string step = indent.find('\t') != std::string::npos ? "\t" : "    ";
+    std::vector<TextEdit> edits = {{{begin, begin},
+                                    "with torch.autocast(\"" + std::string(device_) + "\", dtype=torch.bfloat16):" +
+                                        std::string(line_end_of(content_)) + indent + step}};
+    const std::size_t last = content_.lines.line_of(end);
+    for (std::size_t line = content_.lines.line_of(begin) + 1; line <= last; ++line) {
+      const std::size_t start = content_.lines.start_of(line);
+      const std::string_view text = content_.lines.line_in(content_.text, line);
+      if (in_string(start)) {
+        return base::error("Forward has a string of several lines.");
+      }
+      if (text.find_first_not_of(" \t\r\f") != std::string_view::npos) {
+        edits.push_back({{start, start}, step});
+      }
+    }
+    return edits;
+  }
+
+  /// Whether a string goes on at the beginning of a line.
+  bool in_string(std::size_t offset) const {
+    Cursor cursor(content_.root());
+    while (cursor.to_child_after(offset) && cursor.node().span().begin < offset) {
+      if (cursor.node().is("string")) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  const SourceTree::Content& content_;
+  std::string_view model_;
+  std::string_view device_;
+};
+
+Edits autocast_edits(const SourceTree& tree, std::string_view device) {
+  const SourceTree::Content& content = tree.content();
+  const Node provider = function_of(tree, ProviderKind::kIteration);
+  const std::string_view model = provider.exists() ? first_parameter(content, provider) : "";
+  if (model.empty()) {
+    return base::error("The iteration provider is not a function of this file that takes the model.");
+  }
+  if (!imports_torch(content)) {
+    return base::error("The file does not import torch by that name.");
+  }
+  std::vector<Node> functions = nodes_in(provider.field("body"), [&](Node node) {
+    return node.is("function_definition") && !nodes_in(node, [&](Node call) {
+                                                return is_call(call) &&
+                                                       content.text_of(call.field("function")) == model;
+                                              }).empty();
+  });
+  if (functions.size() != 1) {
+    return base::error("Which function calls `" + std::string(model) + "` is not to be seen.");
+  }
+  return Autocast(content, model, device).around(functions.front().field("body"));
+}
+
+// ---- the model's memory format
+
+Edits channels_last_edits(const SourceTree& tree) {
+  const SourceTree::Content& content = tree.content();
+  const Node provider = function_of(tree, ProviderKind::kModel);
+  if (!provider.exists()) {
+    return base::error("The model provider is not a function of this file.");
+  }
+  if (!imports_torch(content)) {
+    return base::error("The file does not import torch by that name.");
+  }
+  const std::vector<Node> returns =
+      nodes_in(provider.field("body"), [](Node node) { return node.is("return_statement"); });
+  const std::vector<Node> parts = returns.size() == 1 ? returns.front().children() : std::vector<Node>();
+  if (parts.size() != 2 || parts.back().has_error()) {
+    return base::error("The model provider does not return one model at one place.");
+  }
+  if (content.text_of(provider).find("channels_last") != std::string_view::npos) {
+    return base::error("The code has channels_last already.");
+  }
+  const Node model = parts.back();
+  const Span span = model.span();
+  const std::string format = ".to(memory_format=torch.channels_last)";
+  if (model.is("call") || model.is("identifier") || model.is("attribute") || model.is("subscript") ||
+      model.is("parenthesized_expression")) {
+    return std::vector<TextEdit>{{{span.end, span.end}, format}};
+  }
+  if (model.is("expression_list")) {
+    return base::error("The model provider does not return one model at one place.");
+  }
+  return std::vector<TextEdit>{{{span.begin, span.begin}, "("}, {{span.end, span.end}, ")" + format}};
+}
+
+Edits batch_size_edits(const SourceTree& tree, std::string_view argument) {
+  std::uint64_t size = 0;
+  const auto [end, failed] = std::from_chars(argument.data(), argument.data() + argument.size(), size);
+  const auto entry_point = find_entry_point(tree);
+  const auto edit = failed == std::errc() && end == argument.data() + argument.size() && entry_point.has_value()
+                        ? batch_size_edit(*entry_point, size)
+                        : std::nullopt;
+  return edit.has_value() ? Edits(std::vector<TextEdit>{*edit})
+                          : Edits(base::error("The batch size is no number in this file."));
+}
+
+Edits edits_of(const SourceTree& tree, std::string_view change, std::string_view device) {
+  const std::size_t colon = change.find(':');
+  if (change == "fused-optimizer") {
+    return optimizer_edits(tree, "fused", "foreach");
+  }
+  if (change == "foreach-optimizer") {
+    return optimizer_edits(tree, "foreach", "fused");
+  }
+  if (change == "bf16-autocast") {
+    return autocast_edits(tree, device);
+  }
+  if (change == "channels-last") {
+    return channels_last_edits(tree);
+  }
+  if (colon != std::string_view::npos && change.substr(0, colon) == "batch-size") {
+    return batch_size_edits(tree, change.substr(colon + 1));
+  }
+  return base::error("This change is for you to write.");
+}
+
+}  // namespace
+
+base::Result<std::vector<TextEdit>> change_edits(const SourceTree& tree, std::span<const std::string> changes,
+                                                 std::string_view device) {
+  if (tree.content().has_error()) {
+    return base::error("The file has a syntax error.");
+  }
+  std::vector<TextEdit> all;
+  for (const std::string& change : changes) {
+    const Edits edits = edits_of(tree, change, device);
+    if (!edits) {
+      return edits.error();
+    }
+    all.insert(all.end(), edits->begin(), edits->end());
+  }
+  std::ranges::stable_sort(all, {}, [](const TextEdit& edit) { return edit.span.begin; });
+  const auto overlap = std::ranges::adjacent_find(
+      all, [](const TextEdit& a, const TextEdit& b) { return b.span.begin < a.span.end || a.span == b.span; });
+  return overlap == all.end() ? Edits(std::move(all)) : Edits(base::error("These changes are at the same place."));
+}
+
+}  // namespace ridgeline::source

@@ -1,0 +1,20 @@
+// Changes of the training step (ridgeline what-if) as edits of the entry file, where these are small and safe.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "source/source_tree.h"
+#include "source/text.h"
+
+namespace ridgeline::source {
+
+/// What makes `changes`, each `NAME` or `NAME:ARGUMENT`, in the order of the text, without overlaps; or why it cannot
+/// be written: a sentence. `device`: the type that the step runs on, "cpu". Pure.
+base::Result<std::vector<TextEdit>> change_edits(const SourceTree& tree, std::span<const std::string> changes,
+                                                 std::string_view device);
+
+}  // namespace ridgeline::source

@@ -1,0 +1,88 @@
+"""`:Ridgeline what-if`: changes are asked about, tried and written; in a terminal, the list fits."""
+
+from __future__ import annotations
+
+import re
+
+from conftest import Editor, Terminal, project
+
+LINES = "table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('ridgeline://what-if'), 0, -1, false), '\\n')"
+
+
+def list_of(editor: Editor) -> str:
+    return editor.lua(LINES)
+
+
+def open_list(editor: Editor) -> None:
+    editor.neovim.command("Ridgeline what-if")
+    editor.until(LINES + ":find('fused optimizer', 1, true)")
+    editor.until("vim.api.nvim_get_current_line() ~= '' and vim.bo.filetype == 'ridgeline'")
+
+
+def go_to(editor: Editor, title: str) -> None:
+    line = next(i for i, words in enumerate(list_of(editor).splitlines(), 1) if words.strip().startswith(title))
+    editor.neovim.current.window.cursor = (line, 0)
+
+
+def test_a_change_is_asked_about_and_tried(editor: Editor) -> None:
+    editor.profile()
+    before = editor.entry.read_text()
+    open_list(editor)
+    assert re.search(r"^  fused optimizer +(no change|[\d.]+× \w+) \([\d.]+ to [\d.]+\)", list_of(editor), re.M)
+    assert "takes `fused=True` for the optimizer" in list_of(editor)
+    assert "TRIED" not in list_of(editor)
+    go_to(editor, "fused optimizer")
+    editor.neovim.feedkeys("t")
+    editor.until(LINES + ":find('trying fused-optimizer', 1, true)")
+    editor.until(LINES + ":find('TRIED SPEED-UP', 1, true)")
+    assert re.search(r"losses (are equal|differ by up to)", list_of(editor))
+    assert editor.neovim.current.line.strip().startswith("fused optimizer")  # the cursor stays on its change
+    assert editor.entry.read_text() == before and editor.neovim.buffers[1][:] == before.splitlines()
+
+
+def test_a_change_is_applied_as_one_undo_step_and_profiled(editor: Editor) -> None:
+    editor.profile()
+    open_list(editor)
+    code = editor.neovim.buffers[1]
+    before = code[:]
+    go_to(editor, "bfloat16 autocast")
+    editor.neovim.feedkeys("a")
+    editor.said("written: bfloat16 autocast")
+    at = next(i for i, line in enumerate(code[:]) if "torch.autocast" in line)
+    assert code[at : at + 4] == [
+        '        with torch.autocast("cpu", dtype=torch.bfloat16):',
+        "            logits = model(images)",
+        "            loss = loss_function(logits, labels)",
+        "        loss.backward()",
+    ]
+    editor.until(LINES + ":find('of the step before the last change', 1, true)")
+    editor.neovim.exec_lua("vim.api.nvim_buf_call(1, function() vim.cmd('silent undo') end)")
+    assert code[:] == before
+    editor.neovim.exec_lua("vim.api.nvim_buf_call(1, function() vim.cmd('silent redo') end)")
+    editor.forget()
+    editor.neovim.exec_lua("vim.api.nvim_buf_call(1, function() vim.cmd('silent write') end)")
+    editor.said("profiled: ")
+
+
+def test_it_is_cancelled(editor: Editor) -> None:
+    editor.profile()
+    open_list(editor)
+    go_to(editor, "fused optimizer")
+    editor.neovim.feedkeys("t")
+    editor.until(LINES + ":find('trying fused-optimizer', 1, true)")
+    editor.neovim.feedkeys("x")
+    editor.said("cancelled.")
+    assert "trying" not in list_of(editor)
+    editor.until("not require('ridgeline.session').progress(1)")
+    editor.neovim.command("q")
+
+
+def test_the_list_fits_into_a_terminal(tmp_path) -> None:
+    with Terminal(tmp_path, project(tmp_path), columns=100) as terminal:
+        terminal.until("nn.Module")
+        terminal.command("Ridgeline what-if")  # without a profile: it is made first
+        terminal.until("Type number")
+        terminal.keys("1", "Enter")
+        terminal.until(r"^  fused optimizer +(no change|[\d.]+×)")
+        terminal.until(r"t try · a apply · .*q close")
+        assert all(len(line) <= 100 for line in terminal.screen().splitlines())

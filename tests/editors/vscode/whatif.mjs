@@ -1,0 +1,66 @@
+/** What changes of the step would bring: asked for, tried and applied in the view. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ownWindow } from './shared.mjs';
+import { until } from './workbench.mjs';
+
+const section = (window) => window.view.locator('.what-if');
+const row = (window, title) => section(window).locator('.changes > li', { hasText: title });
+const figure = (of, kind) => of.locator(`.said.${kind} .figure`);
+
+test('a change is asked about, tried and applied, and the next profile makes the answer one of before', async (t) => {
+  const window = await ownWindow(t);
+  await window.profile();
+  await window.openView();
+  const before = window.read('entry.py');
+  await section(window).getByRole('button', { name: 'Ask what changes would bring' }).click();
+  const fused = row(window, 'fused optimizer');
+  await fused.waitFor();
+  assert.match(await figure(fused, 'predicted').innerText(), /^(no change|[\d.]+× (faster|slower)) \([\d.]+ to [\d.]+\)$/);
+  assert.match(await figure(fused, 'peak').innerText(), /^[\d.]+ [KMG]iB \(.+\)$/);
+  await fused.getByText('Takes fused=True for the optimizer').waitFor();
+  assert.equal(await figure(fused, 'tried').count(), 0);
+  // Of convolutions there are none: why it does not apply is folded.
+  const others = section(window).locator('details');
+  if (await others.isVisible()) {
+    await others.locator('summary').click();
+    assert.match(await others.locator('.reasons li small').first().innerText(), /\w/);
+  }
+  await fused.getByRole('button', { name: 'Try' }).click();
+  await section(window).getByRole('button', { name: 'Cancel' }).waitFor();
+  await figure(fused, 'tried').waitFor();
+  assert.match(await figure(fused, 'tried').innerText(), /\([\d.]+ to [\d.]+\)$/);
+  await fused.getByText(/Losses (are equal|differ by up to)/).waitFor();
+  await window.resizeSideBar(170);
+  await until(async () => assert.deepEqual(await section(window).evaluate((whole) => {
+    const isCut = (element) => element.scrollWidth > element.clientWidth + 1 || element.getBoundingClientRect().right > document.documentElement.clientWidth;
+    return [...whole.querySelectorAll('.figure, .title, button, small, code')].filter((element) => element.getClientRects().length > 0 && isCut(element) && getComputedStyle(element).display !== 'inline').map((element) => element.outerHTML);
+  }), []));
+  await window.resizeSideBar(300);
+  assert.equal(window.read('entry.py'), before);
+  assert.equal(await window.page.locator('.tab.active.dirty').count(), 0);
+
+  // It is written as one undo step, and redone; the save profiles it.
+  await fused.getByRole('button', { name: 'Apply' }).click();
+  await until(async () => assert.ok((await window.lineWith('momentum=0.9, fused=True)')) !== null));
+  await window.focusEditor();
+  await window.page.keyboard.press('Control+Z');
+  await until(async () => assert.equal(await window.lineWith('fused=True'), null));
+  await window.page.keyboard.press('Control+Y');
+  await until(async () => assert.ok((await window.lineWith('fused=True')) !== null));
+  await window.save();
+  await section(window).getByText('These figures are of the step before the last change.').waitFor();
+  await section(window).getByRole('button', { name: 'Ask again' }).click();
+  await section(window).getByText('These figures are of the step before the last change.').waitFor({ state: 'detached' });
+  await section(window).locator('.reasons li', { hasText: 'fused optimizer' }).getByText('uses it already').waitFor({ state: 'attached' });
+});
+
+test('what goes on is cancelled', async (t) => {
+  const window = await ownWindow(t);
+  await window.profile();
+  await window.openView();
+  await section(window).getByRole('button', { name: 'Ask what changes would bring' }).click();
+  await section(window).getByRole('button', { name: 'Cancel' }).click();
+  await section(window).getByRole('button', { name: 'Ask what changes would bring' }).waitFor();
+  assert.equal(await section(window).locator('.notice.error').count(), 0);
+});

@@ -1,0 +1,144 @@
+"""What changes of the step would bring, from an editor: predicted, tried, known until the code changes."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from .editor import Editor
+from .test_trials import count, counting
+
+OPTIMIZERS = [["foreach-optimizer"], ["fused-optimizer"]]
+
+
+def rows_of(answer: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {"+".join(row["change"]): row for row in answer["changes"]}
+
+
+def test_changes_are_predicted_and_tried_and_known_until_a_save(editor: Editor) -> None:
+    entry = editor.folder / "entry.py"
+    runs = counting(entry)
+    document = editor.open(entry)
+    editor.ask("ridgeline/profile", document)
+    editor.progress.clear()
+    answer = editor.ask("ridgeline/whatIf", document | {"changes": OPTIMIZERS, "workDoneToken": "w"})
+    assert answer["uri"] == entry.as_uri()
+    rows = rows_of(answer)
+    assert set(rows) == {"foreach-optimizer", "fused-optimizer"}
+    for row in rows.values():
+        assert row["applies"], row
+        assert row["predicted"]["speedUp"]["value"] > 0
+        assert row["predictedText"] and row["peakText"] and row["takes"]
+        assert row["tried"] is None and row["triedText"] == row["lossText"] == ""
+    assert [value["kind"] for value in editor.progress if value["kind"] != "report"] == ["begin", "end"]
+    assert editor.questions and len(editor.questions) == 1  # asked once, for the profile
+
+    tried = editor.ask("ridgeline/try", document | {"change": ["fused-optimizer"]})
+    assert tried["change"] == ["fused-optimizer"]
+    assert tried["tried"]["speedUp"]["value"] > 0 and tried["triedText"] and tried["lossText"]
+    assert tried["predictedText"] == rows["fused-optimizer"]["predictedText"]
+
+    # What is known is answered at once, without running the code; a trial stays beside its prediction.
+    ran, times = count(runs), []
+    for _ in range(5):
+        begin = time.monotonic()
+        again = editor.ask("ridgeline/whatIf", document | {"changes": OPTIMIZERS})
+        times.append(time.monotonic() - begin)
+    assert count(runs) == ran
+    assert min(times) < 0.02, times
+    assert rows_of(again)["fused-optimizer"]["triedText"] == tried["triedText"]
+
+    # A save drops what is known.
+    editor.save(entry)
+    ran = count(runs)
+    editor.ask("ridgeline/whatIf", document | {"changes": OPTIMIZERS[:1]})
+    assert count(runs) > ran
+
+
+def test_an_edited_entry_is_profiled_first(editor: Editor) -> None:
+    entry = editor.folder / "entry.py"
+    document = editor.open(entry)
+    first = editor.ask("ridgeline/profile", document)
+    editor.type_over(entry.as_uri(), "lr=0.01", "lr=0.02")
+    editor.progress.clear()
+    answer = editor.ask("ridgeline/whatIf", document | {"changes": [["foreach-optimizer"]]})
+    assert rows_of(answer)["foreach-optimizer"]["applies"]
+    second = editor.ask("ridgeline/summary", document)
+    assert second["profileId"] != first["profileId"] and not second["stale"]
+    titles = [value["title"] for value in editor.progress if value["kind"] == "begin"]
+    assert titles == ["Profiling entry.py", "What if: entry.py"]
+
+
+def test_a_change_is_written_as_an_edit_and_profiled(editor: Editor) -> None:
+    entry = editor.folder / "entry.py"
+    uri = entry.as_uri()
+    document = editor.open(entry)
+    editor.ask("ridgeline/profile", document)
+    answer = editor.ask("ridgeline/whatIf", document | {"changes": [["fused-optimizer"], ["compile"]]})
+    assert {name: row["canBeWritten"] for name, row in rows_of(answer).items()} == {
+        "fused-optimizer": True,
+        "compile": False,
+    }
+    refused = editor.ask("ridgeline/changeEdit", document | {"change": ["compile"]})
+    assert refused["edit"] is None and refused["noEditReason"]
+    for change in (["fused-optimizer"], ["bf16-autocast"]):
+        edit = editor.ask("ridgeline/changeEdit", document | {"change": change})["edit"]
+        assert editor.result_of("workspace/applyEdit", {"edit": edit}) == {"applied": True}
+    assert "momentum=0.9, fused=True)" in editor.texts[uri]
+    lines = editor.texts[uri].splitlines()
+    at = lines.index('        with torch.autocast("cpu", dtype=torch.bfloat16):')
+    assert lines[at + 1 : at + 4] == [
+        "            logits = model(images)",
+        "            loss = loss_function(logits, labels)",
+        "        loss.backward()",
+    ]
+    editor.ask("ridgeline/profile", document)  # the edited text runs
+    again = rows_of(editor.ask("ridgeline/whatIf", document | {"changes": [["fused-optimizer"]]}))
+    assert not again["fused-optimizer"]["applies"]
+
+
+def test_what_does_not_apply_says_why(editor: Editor) -> None:
+    document = editor.open(editor.folder / "entry.py")
+    changes = [["channels-last"], ["without:no.such.module"]]
+    answer = editor.ask("ridgeline/whatIf", document | {"changes": changes})  # without a profile: it is made
+    rows = rows_of(answer)
+    assert not rows["without:no.such.module"]["applies"]
+    assert "no.such.module" in rows["without:no.such.module"]["reason"]
+
+
+def test_an_unknown_change_is_refused(editor: Editor) -> None:
+    document = editor.open(editor.folder / "entry.py")
+    for method, params in (
+        ("ridgeline/whatIf", {"changes": [["faster"]]}),
+        ("ridgeline/try", {"change": ["faster"]}),
+        ("ridgeline/whatIf", {"changes": [[]]}),
+    ):
+        assert editor.call(method, document | params)["error"]["code"] == -32602
+    assert editor.questions == []
+
+
+def test_without_consent_nothing_runs(editor: Editor) -> None:
+    entry = editor.folder / "entry.py"
+    runs = counting(entry)
+    editor.consent = "Not now"
+    document = editor.open(entry)
+    answer = editor.call("ridgeline/try", document | {"change": ["fused-optimizer"]})
+    assert answer["error"]["data"]["kind"] == "not-trusted"
+    assert count(runs) == 0
+
+
+def test_it_can_be_cancelled(editor: Editor) -> None:
+    entry = editor.folder / "entry.py"
+    document = editor.open(entry)
+    editor.ask("ridgeline/profile", document)
+    editor.progress.clear()
+    number = editor.wire.begin("ridgeline/try", document | {"change": ["fused-optimizer"]})
+    editor.until(lambda: any(value.get("title", "").startswith("What if") for value in editor.progress))
+    begin = time.monotonic()
+    editor.wire.notify("$/cancelRequest", {"id": number})
+    assert editor.answer(number)["error"]["code"] == -32800
+    editor.until(lambda: editor.progress[-1]["kind"] == "end")
+    assert time.monotonic() - begin < 2
+    # The worker is free again.
+    tried = editor.ask("ridgeline/try", document | {"change": ["fused-optimizer"]})
+    assert tried["triedText"]

@@ -1,0 +1,210 @@
+#include "source/change_edits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/unit/source/marked.h"
+
+namespace ridgeline::source {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// An entry file whose iteration provider is `provider`.
+std::string entry(std::string_view provider) {
+  return "import torch\n\n\ndef model_provider():\n    return Net()\n\n\n" + std::string(provider);
+}
+
+/// The text with the changes, or why there is none.
+std::string changed(const std::string& text, const std::vector<std::string>& changes) {
+  const auto edits = change_edits(parsed(text), changes, "cpu");
+  if (!edits) {
+    return "refused: " + edits.error().message();
+  }
+  std::string result = text;
+  for (auto edit = edits->rbegin(); edit != edits->rend(); ++edit) {
+    result.replace(edit->span.begin, edit->span.end - edit->span.begin, edit->replacement);
+  }
+  EXPECT_FALSE(change_edits(parsed(result), changes, "cpu")) << "it is there already:\n" << result;
+  return result;
+}
+
+std::string with_lines(std::string text, std::string_view line_end) {
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += line_end.size()) {
+    text.replace(at, 1, line_end);
+  }
+  return text;
+}
+
+// ---- optimizers
+
+/// `after` in the place of `before`, a call of an optimizer in an entry file.
+void expect_optimizer(std::string_view change, std::string_view before, std::string_view after) {
+  SCOPED_TRACE(before);
+  const auto with = [](std::string_view call) {
+    return entry("def iteration_provider(model):\n    optimizer = " + std::string(call) + "\n    return step\n");
+  };
+  EXPECT_EQ(changed(with(before), {std::string(change)}), with(after));
+  EXPECT_EQ(changed(with_lines(with(before), "\r\n"), {std::string(change)}), with_lines(with(after), "\r\n"));
+}
+
+TEST(ChangeEdits, AddAnArgumentToTheOptimizer) {
+  expect_optimizer("fused-optimizer", "torch.optim.SGD(model.parameters(), lr=0.1)",
+                   "torch.optim.SGD(model.parameters(), lr=0.1, fused=True)");
+  expect_optimizer("foreach-optimizer", "Adam(model.parameters())", "Adam(model.parameters(), foreach=True)");
+  expect_optimizer("fused-optimizer", "optim.AdamW(model.parameters(), lr=1,)",
+                   "optim.AdamW(model.parameters(), lr=1, fused=True)");
+}
+
+TEST(ChangeEdits, FollowTheLayoutOfTheArguments) {
+  expect_optimizer(
+      "fused-optimizer", "torch.optim.SGD(\n        model.parameters(),\n        lr=0.1,  # high\n    )",
+      "torch.optim.SGD(\n        model.parameters(),\n        lr=0.1,\n        fused=True,  # high\n    )");
+  expect_optimizer("fused-optimizer", "torch.optim.SGD(\n        model.parameters(),\n        lr=0.1\n    )",
+                   "torch.optim.SGD(\n        model.parameters(),\n        lr=0.1, fused=True\n    )");
+}
+
+TEST(ChangeEdits, ChangeArgumentsThatAreThere) {
+  expect_optimizer("fused-optimizer", "SGD(model.parameters(), fused=False, lr=1)",
+                   "SGD(model.parameters(), fused=True, lr=1)");
+  expect_optimizer("fused-optimizer", "SGD(model.parameters(), foreach=True)",
+                   "SGD(model.parameters(), foreach=False, fused=True)");
+  expect_optimizer("foreach-optimizer", "SGD(model.parameters(), foreach=None, fused=None)",
+                   "SGD(model.parameters(), foreach=True, fused=None)");
+}
+
+TEST(ChangeEdits, OfSeveralOptimizersOfTheStepChangeAll) {
+  const auto with = [](std::string_view argument) {
+    return entry("def iteration_provider(model):\n    a = torch.optim.SGD(model.a.parameters(), lr=1" +
+                 std::string(argument) + ")\n    b = torch.optim.Adam(model.b.parameters()" + std::string(argument) +
+                 ")\n    return step\n") +
+           "\n\ndef main():\n    other = torch.optim.SGD(parameters)\n";
+  };
+  EXPECT_EQ(changed(with(""), {"fused-optimizer"}), with(", fused=True"));
+}
+
+TEST(ChangeEdits, FindTheOnlyOptimizerOfTheFile) {
+  const std::string helper = "\n\ndef make_optimizer(model):\n    return torch.optim.Adam(model.parameters())\n";
+  const std::string provider = entry("def iteration_provider(model):\n    return make(make_optimizer(model))\n");
+  EXPECT_THAT(changed(provider + helper, {"fused-optimizer"}), HasSubstr("Adam(model.parameters(), fused=True)"));
+  EXPECT_THAT(changed(provider + helper + helper, {"fused-optimizer"}), HasSubstr("refused: Which optimizer"));
+}
+
+TEST(ChangeEdits, RefuseOptimizersWhoseArgumentsAreElsewhere) {
+  const auto refused = [](std::string_view call) {
+    return changed(
+        entry("def iteration_provider(model):\n    optimizer = " + std::string(call) + "\n    return step\n"),
+        {"fused-optimizer"});
+  };
+  EXPECT_THAT(refused("SGD(model.parameters(), **options)"), HasSubstr("refused: SGD gets arguments"));
+  EXPECT_THAT(refused("SGD(*arguments)"), HasSubstr("refused: SGD gets arguments"));
+  EXPECT_THAT(refused("SGD(model.parameters(), fused=on_gpu)"), HasSubstr("refused: `fused` of SGD is chosen"));
+  EXPECT_THAT(refused("SGD(p for p in model.parameters())"), HasSubstr("refused: The arguments of SGD"));
+  EXPECT_THAT(refused("SGD()"), HasSubstr("refused: The arguments of SGD"));
+  EXPECT_THAT(refused("Lion(model.parameters())"), HasSubstr("refused: No optimizer"));
+  EXPECT_THAT(refused("RMSprop(model.parameters())"), HasSubstr("refused: No optimizer"));  // has no fused one
+}
+
+// ---- autocast
+
+std::string iteration(std::string_view body) {
+  return entry("def iteration_provider(model: nn.Module):\n    def iteration(images, labels):\n" + std::string(body) +
+               "\n    return iteration\n");
+}
+
+void expect_autocast(std::string_view before, std::string_view after) {
+  SCOPED_TRACE(before);
+  EXPECT_EQ(changed(iteration(before), {"bf16-autocast"}), iteration(after));
+  EXPECT_EQ(changed(with_lines(iteration(before), "\r\n"), {"bf16-autocast"}), with_lines(iteration(after), "\r\n"));
+}
+
+TEST(ChangeEdits, WrapForwardAndTheLoss) {
+  expect_autocast(
+      "        optimizer.zero_grad()\n"
+      "        logits = model(images)\n"
+      "        loss = criterion(\n"
+      "            logits,\n"
+      "\n"
+      "            labels)\n"
+      "        loss.backward()\n"
+      "        optimizer.step()\n",
+      "        optimizer.zero_grad()\n"
+      "        with torch.autocast(\"cpu\", dtype=torch.bfloat16):\n"
+      "            logits = model(images)\n"
+      "            loss = criterion(\n"
+      "                logits,\n"
+      "\n"
+      "                labels)\n"
+      "        loss.backward()\n"
+      "        optimizer.step()\n");
+}
+
+TEST(ChangeEdits, WrapInsideALoop) {
+  expect_autocast(
+      "        for part in images.chunk(2):\n"
+      "            loss = model(part).sum()  # of a half\n"
+      "            loss.backward()\n",
+      "        for part in images.chunk(2):\n"
+      "            with torch.autocast(\"cpu\", dtype=torch.bfloat16):\n"
+      "                loss = model(part).sum()  # of a half\n"
+      "            loss.backward()\n");
+}
+
+TEST(ChangeEdits, KeepTabs) {
+  const auto with = [](std::string_view body) {
+    return "import torch\ndef iteration_provider(model):\n\tdef step(x):\n" + std::string(body) + "\treturn step\n";
+  };
+  EXPECT_EQ(changed(with("\t\ty = model(x)\n\t\ty.backward()\n"), {"bf16-autocast"}),
+            with("\t\twith torch.autocast(\"cpu\", dtype=torch.bfloat16):\n\t\t\ty = model(x)\n\t\ty.backward()\n"));
+}
+
+TEST(ChangeEdits, RefuseForwardThatCannotBeWrapped) {
+  const auto refused = [](std::string_view body) { return changed(iteration(body), {"bf16-autocast"}); };
+  EXPECT_THAT(refused("        model(images).sum().backward()\n"), HasSubstr("refused: Forward and backward are one"));
+  EXPECT_THAT(refused("        loss = model(images); loss.backward()\n"), HasSubstr("refused: Forward shares a line"));
+  EXPECT_THAT(refused("        loss = model(images)\n        engine.step(loss)\n"),
+              HasSubstr("refused: Where forward ends"));
+  EXPECT_THAT(refused("        loss = model(images, \"\"\"\n  text\"\"\")\n        loss.backward()\n"),
+              HasSubstr("refused: Forward has a string"));
+  EXPECT_THAT(refused("        loss = engine(images)\n        loss.backward()\n"),
+              HasSubstr("refused: Which function"));
+  EXPECT_THAT(
+      refused("        with torch.autocast(\"cpu\"):\n            loss = model(images)\n        loss.backward()\n"),
+      HasSubstr("refused: The code uses autocast"));
+  std::string without = iteration("        loss = model(images)\n        loss.backward()\n");
+  without.replace(0, 12, "import torch as t");
+  EXPECT_THAT(changed(without, {"bf16-autocast"}), HasSubstr("refused: The file does not import torch"));
+}
+
+// ---- others
+
+TEST(ChangeEdits, GiveTheModelItsMemoryFormat) {
+  EXPECT_THAT(changed(entry(""), {"channels-last"}),
+              HasSubstr("    return Net().to(memory_format=torch.channels_last)\n"));
+  const std::string choice = "import torch\ndef model_provider():\n    return Net() if small else Big()\n";
+  EXPECT_THAT(changed(choice, {"channels-last"}),
+              HasSubstr("return (Net() if small else Big()).to(memory_format=torch.channels_last)\n"));
+}
+
+TEST(ChangeEdits, AreMadeTogether) {
+  const std::string both = changed(
+      entry("def iteration_provider(model):\n    optimizer = torch.optim.SGD(model.parameters())\n\n"
+            "    def iteration(x):\n        loss = model(x)\n        loss.backward()\n\n    return iteration\n"),
+      {"fused-optimizer", "bf16-autocast", "channels-last"});
+  EXPECT_THAT(both, HasSubstr("SGD(model.parameters(), fused=True)\n"));
+  EXPECT_THAT(both, HasSubstr("            loss = model(x)\n        loss.backward()"));
+  EXPECT_THAT(both, HasSubstr("Net().to(memory_format"));
+}
+
+TEST(ChangeEdits, LeaveTheRestToTheUser) {
+  EXPECT_THAT(changed(entry(""), {"compile"}), HasSubstr("refused: This change is for you"));
+  EXPECT_THAT(changed(entry("def iteration_provider(model:\n"), {"channels-last"}),
+              HasSubstr("refused: The file has a"));
+}
+
+}  // namespace
+}  // namespace ridgeline::source
