@@ -58,12 +58,9 @@ struct WhatIfBase {
   analysis::WhatIf answer;  ///< without changes
   graph::Graph graph;
   double step_ms = 0;
-<<<<<<< HEAD
   bool on_host = true;  ///< the step, and so its memory
-=======
   whatif::StepFacts facts{};
   bool peak_known = true;
->>>>>>> 79094d4 (Changes that are functions of the graph, also of traces: ridgeline what-if TRACE)
 };
 WhatIfBase what_if_base(const ProfileRun& run);
 

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 from conftest import ROOT, ridgeline
 from gpu_trace import GpuTrace
+from jsonschema import Draft202012Validator
+
+SCHEMA = json.loads((ROOT / "protocol/what_if.schema.json").read_text("utf-8"))
 
 
 @pytest.fixture
@@ -21,7 +24,9 @@ def trace(tmp_path: Path) -> Path:
 def answer(trace: Path, *options: str | Path) -> dict[str, Any]:
     done = ridgeline("what-if", trace, "--format", "json", *options)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    found = json.loads(done.stdout)
+    assert [error.message for error in Draft202012Validator(SCHEMA).iter_errors(found)] == []
+    return found
 
 
 def row(answer: dict[str, Any], *change: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ using testing::StepGraph;
 const StepFacts kNoFacts;
 constexpr std::int64_t kMillisecond = 1'000'000;
 
-std::int64_t total(const Graph& graph) { return simulate::simulate(graph)->total_ns; }
+std::int64_t length_of_step(const Graph& graph) { return simulate::simulate(graph)->total_ns; }
 
 base::Result<ChangedGraph> made(GraphFunction change, const Graph& graph, std::string_view argument = "",
                                 const StepFacts& facts = kNoFacts, Bound bound = Bound::kMiddle) {
@@ -76,7 +76,7 @@ TEST(SteadyState, AHostThatWaitsForNothingIsAsFastAsItsDevice) {
   step.host(Kind::kMark, 0, Phase::kOther);
   step.kernel("gemm", 50, Phase::kForward);
   const ChangedGraph changed{.graph = step.finish()};
-  EXPECT_EQ(total(changed.graph), 1) << "the host alone";
+  EXPECT_EQ(length_of_step(changed.graph), 1) << "the host alone";
   EXPECT_EQ(*period_ns(changed), 50);
 }
 
@@ -134,7 +134,7 @@ TEST(GraphChanges, ReconstructedBatchnormHalvesItAndDropsTheActivation) {
   ASSERT_TRUE(after);
   EXPECT_EQ(after->graph.tasks[relu].duration_ns, 0);
   EXPECT_EQ(after->graph.tasks[other].duration_ns, 6) << "it follows no batch normalisation";
-  EXPECT_EQ(total(before) - total(after->graph), 16);
+  EXPECT_EQ(length_of_step(before) - length_of_step(after->graph), 16);
   EXPECT_THAT(reason(reconstructed_batchnorm, training_step()), HasSubstr("no batch normalisation"));
 }
 
@@ -188,7 +188,7 @@ TEST(GraphChanges, PinnedMemoryCopiesFasterAndNoOneWaits) {
   const auto after = made(pinned_memory, before);
   ASSERT_TRUE(after);
   EXPECT_EQ(after->graph.tasks[copy].duration_ns, 20);
-  EXPECT_EQ(total(before) - total(after->graph), 40);
+  EXPECT_EQ(length_of_step(before) - length_of_step(after->graph), 40);
   EXPECT_THAT(reason(pinned_memory, training_step()), HasSubstr("pageable"));
 }
 
@@ -213,7 +213,7 @@ TEST(GraphChanges, CudaGraphsNeedAStepWithoutWaits) {
   const Graph before = step.finish();
   const auto after = made(cuda_graphs, before, "", kNoFacts, Bound::kOptimistic);
   ASSERT_TRUE(after);
-  EXPECT_EQ(total(after->graph), 10'000 + 3 * 10'000) << "one launch, and kernels without gaps";
+  EXPECT_EQ(length_of_step(after->graph), 10'000 + 3 * 10'000) << "one launch, and kernels without gaps";
 }
 
 TEST(GraphChanges, ALineOrAModuleIsFaster) {
@@ -273,7 +273,7 @@ TEST(GraphChanges, BlueConnectSendsLessBetweenMachines) {
   ASSERT_TRUE(after);
   EXPECT_EQ(after->samples, 8);
   const auto flat = made(data_parallel, training_step(), "8,1,100MB");
-  EXPECT_LT(total(after->graph), total(flat->graph));
+  EXPECT_LT(length_of_step(after->graph), length_of_step(flat->graph));
   EXPECT_THAT(reason(blueconnect, training_step(), "8,1"), HasSubstr("MACHINESxDEVICES"));
 }
 
@@ -281,7 +281,7 @@ TEST(GraphChanges, CompressionScalesWhatIsSent) {
   const auto sent = made(data_parallel, training_step(), "2,1,100MB");
   const auto compressed = made(dgc, training_step(), "2,1,100MB");
   ASSERT_TRUE(sent && compressed);
-  EXPECT_LT(total(compressed->graph), total(sent->graph));
+  EXPECT_LT(length_of_step(compressed->graph), length_of_step(sent->graph));
 }
 
 TEST(GraphChanges, LargerBucketsAreFewerAllReduces) {
@@ -298,7 +298,8 @@ TEST(GraphChanges, LargerBucketsAreFewerAllReduces) {
   EXPECT_EQ(after->graph.tasks[reduces[1]].duration_ns, 100'000 + 48'000) << "of 80 µs 0.6 are sent";
   EXPECT_EQ(after->graph.tasks[reduces[0]].duration_ns, 0);
   EXPECT_EQ(after->graph.tasks[reduces[4]].duration_ns, 100'000);
-  EXPECT_EQ(total(before) - total(slowest->graph), -1) << "all is sent, and the second is launched 1 later";
+  EXPECT_EQ(length_of_step(before) - length_of_step(slowest->graph), -1)
+      << "all is sent, and the second is launched 1 later";
   EXPECT_THAT(reason(bucket_size, before, "10"), HasSubstr("only larger"));
   EXPECT_THAT(reason(bucket_size, training_step(), "50"), HasSubstr("no more than one"));
 }
@@ -327,7 +328,7 @@ TEST(GraphChanges, VdnnMovesActivationsAndBack) {
   for (const graph::MemoryChange& change : after->graph.memory) moved += change.bytes;
   EXPECT_EQ(moved, 0);
   EXPECT_LE(simulate::memory_peak(after->graph, *schedule).bytes, 64 << 20);
-  EXPECT_GE(total(after->graph), total(before));
+  EXPECT_GE(length_of_step(after->graph), length_of_step(before));
   Graph none = before;
   none.memory.clear();
   EXPECT_THAT(reason(vdnn, none), HasSubstr("no events of the allocator"));
@@ -337,7 +338,7 @@ TEST(GraphChanges, VdnnMovesActivationsAndBack) {
 TEST(GraphChanges, GistEncodesForTime) {
   const auto after = made(gist, with_activations());
   ASSERT_TRUE(after);
-  EXPECT_GT(total(after->graph), total(with_activations()));
+  EXPECT_GT(length_of_step(after->graph), length_of_step(with_activations()));
   EXPECT_EQ(after->graph.memory[2].bytes, -(32 << 20));
   EXPECT_EQ(after->graph.memory[3].bytes, 32 << 20);
 }
