@@ -52,7 +52,7 @@ constexpr std::array kChanges = {
                .takes = "`torch.nn.Identity()` in place of the module",
                .usual = "",
                .on_graph = without_module},
-    ChangeKind{"threads", "N", "threads inside operations", "`torch.set_num_threads(N)`", ""},
+    ChangeKind{"threads", "N", "threads inside operations", "`torch.set_num_threads(N)`", "", false},
     ChangeKind{"batch-size", "N", "batch size", "the batch size", ""},
     of_graph("amp", "", "automatic mixed precision",
              "`with torch.autocast(\"cuda\", dtype=torch.bfloat16):` around forward", amp, "amp", "Daydream 5.1"),

@@ -154,6 +154,15 @@ def test_says_why_a_change_does_not_apply(entry: Path) -> None:
         assert (rows[change]["predicted"] is None) == bool(reason)
 
 
+def test_what_is_not_known_before_it_runs_is_only_tried(entry: Path) -> None:
+    row = by_change(what_if(entry, "--try", "--try-time", "0.5", "--measure-time", "1", *changes_of("threads:1")))[
+        "threads:1"
+    ]
+    assert row["applies"]
+    assert row["predicted"] is None
+    assert row["tried"]["speedUp"]["value"] > 0
+
+
 def test_an_unknown_change_is_refused(entry: Path) -> None:
     done = ridgeline("what-if", entry, *FAST, "--change", "faster-please")
     assert done.returncode == 2

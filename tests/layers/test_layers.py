@@ -94,6 +94,7 @@ MAY_INCLUDE = {
         "server/analysis",
         "server/report",
         "server/store",
+        "server/whatif",
     ]
     + ["server/profiling", "server/worker", "server/compare"],
     "server/commands": ["protocol", "server"],

@@ -29,6 +29,7 @@ _WANTED_HALF_WIDTH = 0.01
 _FEWEST_ROUNDS = 3
 _PATIENCE = 3  # times the seconds: then a slow step is timed in the fewest rounds
 _WARMUP = 3
+_NOT_LISTED = {"compile", "threads"}  # what these make of operations, or of their times, is not known before they run
 _DRIFT_STEPS = 5  # whose losses are compared
 
 
@@ -61,8 +62,8 @@ def _captured(entry: EntryPoint, request: list[str], recorder: Recorder) -> dict
     before = recorder.peak_bytes()
     torch.manual_seed(_SEED)
     parts = changes.build(entry, request, entry.batch_size)
-    if "compile" in {name.partition(":")[0] for name in request}:
-        return {"operations": None}  # what the compiler makes of them is not known before it has run
+    if _NOT_LISTED & {name.partition(":")[0] for name in request}:
+        return {"operations": None}
     names = {id(module): name for model in parts.models for name, module in model.named_modules()}
     with _around(parts):
         log = operation_log.log_step(lambda: parts.function(*parts.inputs), names)
