@@ -105,8 +105,8 @@ def test_what_does_not_apply_says_why(editor: Editor) -> None:
 def test_an_unknown_change_is_refused(editor: Editor) -> None:
     document = editor.open(editor.folder / "entry.py")
     for method, params in (
-        ("ridgeline/whatIf", {"changes": [["faster"]]}),
-        ("ridgeline/try", {"change": ["faster"]}),
+        ("ridgeline/whatIf", {"changes": [["faster-please"]]}),
+        ("ridgeline/try", {"change": ["faster-please"]}),
         ("ridgeline/whatIf", {"changes": [[]]}),
     ):
         assert editor.call(method, document | params)["error"]["code"] == -32602
