@@ -287,16 +287,16 @@ std::string run_message(int run, const RunSpec& spec) {
     overlay[source.path] = source.text;
   }
   json body = {{"entry", spec.entry},
-                     {"projectRoot", spec.project_root},
-                     {"batchSizes", spec.batch_sizes},
-                     {"checkSizes", spec.check_sizes},
-                     {"device", spec.device},
-                     {"timeBudgetSeconds", spec.time_budget_seconds},
-                     {"memoryLimitBytes", spec.memory_limit_bytes},
-                     {"environmentRoots", spec.environment_roots},
-                     {"finishWithinSeconds", spec.finish_within_seconds},
-                     {"code", spec.code},
-                     {"overlay", std::move(overlay)}};
+               {"projectRoot", spec.project_root},
+               {"batchSizes", spec.batch_sizes},
+               {"checkSizes", spec.check_sizes},
+               {"device", spec.device},
+               {"timeBudgetSeconds", spec.time_budget_seconds},
+               {"memoryLimitBytes", spec.memory_limit_bytes},
+               {"environmentRoots", spec.environment_roots},
+               {"finishWithinSeconds", spec.finish_within_seconds},
+               {"code", spec.code},
+               {"overlay", std::move(overlay)}};
   if (spec.experiment.has_value()) {
     body["experiment"] = experiment_json(*spec.experiment);
   }

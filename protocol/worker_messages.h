@@ -202,11 +202,11 @@ struct RunSpec {
   double time_budget_seconds = 10;
   std::uint64_t memory_limit_bytes = 0;
   std::vector<std::string> environment_roots;
-  std::string device{};               ///< "cpu": also where the code asks for CUDA; empty: what the code asks for
-  std::vector<int> check_sizes{};     ///< run too, and kept out of the models
-  std::vector<SourceText> overlay{};  ///< run instead of what the files hold; at most kMaxOverlayBytes
-  double finish_within_seconds = 0;   ///< what does not fit is left out; 0: everything is measured
-  std::vector<std::string> code{};    ///< packages whose lines are counted, too; by import name
+  std::string device{};                    ///< "cpu": also where the code asks for CUDA; empty: what the code asks for
+  std::vector<int> check_sizes{};          ///< run too, and kept out of the models
+  std::vector<SourceText> overlay{};       ///< run instead of what the files hold; at most kMaxOverlayBytes
+  double finish_within_seconds = 0;        ///< what does not fit is left out; 0: everything is measured
+  std::vector<std::string> code{};         ///< packages whose lines are counted, too; by import name
   std::optional<Experiment> experiment{};  ///< instead of a profile
 };
 

@@ -116,7 +116,8 @@ OperationTime time_of(std::string key, std::vector<double> samples_ns) {
   const std::size_t middle = samples_ns.size() / 2;
   const double median =
       samples_ns.size() % 2 != 0 ? samples_ns[middle] : (samples_ns[middle - 1] + samples_ns[middle]) / 2;
-  return {std::move(key), median, samples_ns.front(), samples_ns.back(), static_cast<int>(samples_ns.size()), {}, false};
+  return {std::move(key), median, samples_ns.front(), samples_ns.back(), static_cast<int>(samples_ns.size()), {},
+          false};
 }
 
 OperationTable::OperationTable() = default;

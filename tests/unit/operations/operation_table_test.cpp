@@ -12,8 +12,8 @@
 namespace ridgeline::operations {
 namespace {
 
-using ::testing::HasSubstr;
 using ridgeline::testing::TemporaryFolder;
+using ::testing::HasSubstr;
 
 constexpr std::int64_t kThen = 1'700'000'000;
 const Conditions kHere{"a processor", 2, "2.13.0"};

@@ -158,8 +158,7 @@ TEST(Retime, ANewOperationTakesWhatOthersOfItsNameTakeInTheStep) {
 TEST(Retime, WhatGoesTakesItsPythonAlong) {
   Step step;
   step.operation("aten::mm", "a", 1000, 10).operation("aten::add", "a", 300, 40).operation("aten::mm", "a", 1000, 10);
-  const RetimedStep changed =
-      retime(step.unchanged(), captured({{"aten::mm", "a"}, {"aten::mm", "a"}}), alone({}));
+  const RetimedStep changed = retime(step.unchanged(), captured({{"aten::mm", "a"}, {"aten::mm", "a"}}), alone({}));
   EXPECT_EQ(total(changed.graph), 2020);
 }
 
@@ -174,8 +173,8 @@ TEST(Retime, AnOperationWithoutATimeIsAssumedToStayAndCountsAsAssumed) {
 TEST(Retime, TheSpreadIsHowFarOperationsOfOneNameAreApart) {
   Step step;
   step.operation("aten::mm", "a", 1000).operation("aten::mm", "b", 1100).operation("aten::mm", "c", 1210);
-  const RetimedStep changed = retime(step.unchanged(), step.captured,
-                                     alone({{"aten::mma", 1000}, {"aten::mmb", 1000}, {"aten::mmc", 1000}}));
+  const RetimedStep changed =
+      retime(step.unchanged(), step.captured, alone({{"aten::mma", 1000}, {"aten::mmb", 1000}, {"aten::mmc", 1000}}));
   EXPECT_THAT(changed.spread, DoubleNear(0.095, 0.001));
 }
 
@@ -190,9 +189,9 @@ protocol::Captured of(CapturedStep step, int batch_size, std::array<std::uint64_
 TEST(PredictChange, ComparesSamplesPerSecond) {
   Step step;
   step.operation("aten::mm", "32", 1'000'000);
-  const auto predicted = predict_change(step.unchanged(), {.step_ms = 2, .batch_size = 32},
-                                        of(captured({{"aten::mm", "64"}}), 64),
-                                        alone({{"aten::mm32", 1000}, {"aten::mm64", 1500}}));
+  const auto predicted =
+      predict_change(step.unchanged(), {.step_ms = 2, .batch_size = 32}, of(captured({{"aten::mm", "64"}}), 64),
+                     alone({{"aten::mm32", 1000}, {"aten::mm64", 1500}}));
   ASSERT_TRUE(predicted);
   EXPECT_DOUBLE_EQ(predicted->step_ms, 3);  // the graph says 1 ms, the clock 2
   EXPECT_DOUBLE_EQ(predicted->speed_up.value, 2 * 2.0 / 3);
@@ -223,8 +222,8 @@ TEST(PredictChange, EachPartsPeakChangesAsItsCapturedPeakDoes) {
   step.graph.tasks[2].phase = analysis::Phase::kBackward;
   step.graph.bytes_at_start = 1000;
   step.graph.memory = {{1, 0, 500}, {2, 0, 300}, {2, 1, -800}};  // forward 1500, backward 1800
-  const Baseline baseline{.step_ms = 1, .peak_bytes = 1800, .captured_peak_bytes = {{1400, 1500, 1000}},
-                          .batch_size = 1};
+  const Baseline baseline{
+      .step_ms = 1, .peak_bytes = 1800, .captured_peak_bytes = {{1400, 1500, 1000}}, .batch_size = 1};
   const auto peak = [&](std::array<std::uint64_t, protocol::kStepParts> changed) {
     const auto predicted = predict_change(step.unchanged(), baseline, of(step.captured, 1, changed), alone({}));
     EXPECT_TRUE(predicted);
