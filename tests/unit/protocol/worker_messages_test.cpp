@@ -308,7 +308,7 @@ TEST(WorkerMessages, SurviveNumbersOutOfRange) {
 const json kJoined = {
     {"type", "joined"},
     {"environment", kEnvironment},
-    {"process", {{"pid", 4711}, {"rank", 1}, {"ranks", 2}, {"folder", "/work"}, {"script", "/work/train.py"}}}};
+    {"process", {{"pid", 4711}, {"rank", 1}, {"ranks", 2}, {"folder", "/home/me"}, {"script", "/home/me/train.py"}}}};
 
 TEST(JoinedMessage, HoldsTheProcess) {
   const auto message = parse_worker_message(kJoined.dump());
@@ -318,8 +318,8 @@ TEST(JoinedMessage, HoldsTheProcess) {
   EXPECT_EQ(joined.pid, 4711);
   EXPECT_EQ(joined.rank, 1);
   EXPECT_EQ(joined.ranks, 2);
-  EXPECT_EQ(joined.folder, "/work");
-  EXPECT_EQ(joined.script, "/work/train.py");
+  EXPECT_EQ(joined.folder, "/home/me");
+  EXPECT_EQ(joined.script, "/home/me/train.py");
 }
 
 TEST(JoinedMessage, IsRefusedWithoutAnyOfItsFields) {
