@@ -15,9 +15,6 @@ namespace ridgeline::commands {
 
 namespace {
 
-/// Operations that ended the process, one after the other: more are not looked for.
-constexpr int kMostAttempts = 4;
-
 /// The table, or nothing with a warning.
 std::optional<operations::OperationTable> open_table(const std::string& cache) {
   auto table = operations::OperationTable::open(profiling::operation_table_path(cache));
@@ -29,8 +26,7 @@ std::optional<operations::OperationTable> open_table(const std::string& cache) {
 }
 
 void keep(std::optional<operations::OperationTable>& table, const operations::Conditions& conditions,
-          std::vector<operations::OperationTime> times) {
-  std::erase_if(times, [](const auto& time) { return !profiling::is_lasting(time); });
+          const std::vector<operations::OperationTime>& times) {
   if (table.has_value() && !times.empty()) {
     if (const auto added =
             table->add(conditions, times, profiling::seconds_since_1970(std::chrono::system_clock::now()));
@@ -58,12 +54,13 @@ base::Result<worker::ExperimentFindings, ExitCode> run_experiment(const profilin
   return std::move(*findings);
 }
 
-base::Result<Timed, ExitCode> times_of_operations(const profiling::ProfileRequest& request,
-                                                  const profiling::Target& target,
-                                                  const operations::Conditions& conditions,
-                                                  const std::vector<std::string>& keys, double seconds) {
+base::Result<profiling::TimesForAnswer, ExitCode> times_of_operations(const profiling::ProfileRequest& request,
+                                                                      const profiling::Target& target,
+                                                                      const operations::Conditions& conditions,
+                                                                      const std::vector<std::string>& keys,
+                                                                      double seconds) {
   auto table = open_table(target.cache);
-  Timed timed;
+  profiling::TimesForAnswer timed;
   std::vector<std::string> unknown = keys;
   if (table.has_value()) {
     auto missing = profiling::unknown_operations(*table, conditions, keys, timed.known);
@@ -73,23 +70,13 @@ base::Result<Timed, ExitCode> times_of_operations(const profiling::ProfileReques
       warn(missing.error().message());
     }
   }
-  for (int attempt = 0; attempt < kMostAttempts && !unknown.empty(); ++attempt) {
+  for (int attempt = 0; attempt < profiling::kMostMeasurements && !unknown.empty(); ++attempt) {
     auto findings = run_experiment(
         request, target, {.kind = protocol::Experiment::Kind::kMeasure, .operations = unknown, .seconds = seconds});
     if (!findings) {
       return findings.error();
     }
-    std::vector<operations::OperationTime> times = profiling::times_of(unknown, *findings);
-    for (const operations::OperationTime& time : times) {
-      timed.measured += time.reason.empty() ? 1 : 0;
-      timed.disturbed += time.disturbed ? 1 : 0;
-      timed.known[time.key] = time;
-    }
-    keep(table, conditions, std::move(times));
-    if (findings->threads > 0) {
-      break;  // it came to its end
-    }
-    std::erase_if(unknown, [&](const std::string& key) { return timed.known.contains(key); });
+    keep(table, conditions, profiling::take_times(*findings, timed, unknown));
   }
   return timed;
 }

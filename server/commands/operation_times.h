@@ -17,17 +17,12 @@ base::Result<worker::ExperimentFindings, ExitCode> run_experiment(const profilin
                                                                   const profiling::Target& target,
                                                                   protocol::Experiment experiment);
 
-struct Timed {
-  profiling::KnownTimes known;  ///< by key
-  int measured = 0;             ///< just now
-  int disturbed = 0;            ///< of those, by other processes: not kept
-};
-
 /// The times of operations: from the table, and what it does not have is measured and added to it. Where the table
 /// cannot be used, that is a warning, and all are measured.
-base::Result<Timed, ExitCode> times_of_operations(const profiling::ProfileRequest& request,
-                                                  const profiling::Target& target,
-                                                  const operations::Conditions& conditions,
-                                                  const std::vector<std::string>& keys, double seconds);
+base::Result<profiling::TimesForAnswer, ExitCode> times_of_operations(const profiling::ProfileRequest& request,
+                                                                      const profiling::Target& target,
+                                                                      const operations::Conditions& conditions,
+                                                                      const std::vector<std::string>& keys,
+                                                                      double seconds);
 
 }  // namespace ridgeline::commands

@@ -22,8 +22,6 @@ using protocol::ChangeRequest;
 using protocol::Experiment;
 using protocol::FailureKind;
 
-/// Operations that ended the process, one after the other: more are not looked for.
-constexpr int kMostAttempts = 4;
 constexpr double kMeasureSeconds = 60;
 constexpr double kTrySeconds = 5;
 
@@ -56,11 +54,7 @@ struct WhatIfFlow::Asking {
   bool is_cancelled = false;
 };
 
-struct WhatIfFlow::Times {
-  profiling::KnownTimes known{};
-  int measured = 0;
-  int disturbed = 0;
-};
+struct WhatIfFlow::Times : profiling::TimesForAnswer {};
 
 std::string WhatIfFlow::entry_of(const Workspace& workspace, const std::string& uri) const {
   const std::string path = workspace.session().path_of(uri).value_or(uri);
@@ -171,30 +165,20 @@ base::Task<base::Result<std::shared_ptr<WhatIfFlow::Times>, profiling::RunFailur
   auto found = co_await std::move(reading);
   std::vector<std::string> unknown = std::move(found.first);
   times->known = std::move(found.second);
-  for (int attempt = 0; attempt < kMostAttempts && !unknown.empty(); ++attempt) {
+  for (int attempt = 0; attempt < profiling::kMostMeasurements && !unknown.empty(); ++attempt) {
     auto measuring =
         run(asking, {.kind = Experiment::Kind::kMeasure, .operations = unknown, .seconds = kMeasureSeconds});
     const profiling::ExperimentOutcome findings = co_await std::move(measuring);
     if (!findings) {
       co_return findings.error();
     }
-    std::vector<operations::OperationTime> measured = profiling::times_of(unknown, *findings);
-    for (const operations::OperationTime& time : measured) {
-      times->measured += time.reason.empty() ? 1 : 0;
-      times->disturbed += time.disturbed ? 1 : 0;
-      times->known[time.key] = time;
-    }
-    std::erase_if(measured, [](const auto& time) { return !profiling::is_lasting(time); });
+    const std::vector<operations::OperationTime> measured = profiling::take_times(*findings, *times, unknown);
     const auto keep = [cache = asking->target.cache, conditions = asking->known->conditions, measured] {
       auto table = table_in(cache);
       return table && table->add(conditions, measured, profiling::seconds_since_1970(std::chrono::system_clock::now()));
     };
     auto keeping = asking->workspace.while_open(entries_.read_files(keep));
     co_await std::move(keeping);
-    if (findings->threads > 0) {
-      break;  // it came to its end
-    }
-    std::erase_if(unknown, [&](const std::string& key) { return times->known.contains(key); });
   }
   co_return times;
 }

@@ -102,6 +102,22 @@ std::vector<operations::OperationTime> times_of(const std::vector<std::string>& 
   return times;
 }
 
+std::vector<operations::OperationTime> take_times(const worker::ExperimentFindings& findings, TimesForAnswer& times,
+                                                  std::vector<std::string>& unknown) {
+  std::vector<operations::OperationTime> found = times_of(unknown, findings);
+  for (const operations::OperationTime& time : found) {
+    times.measured += time.reason.empty() ? 1 : 0;
+    times.disturbed += time.disturbed ? 1 : 0;
+    times.known[time.key] = time;
+  }
+  if (findings.threads > 0) {
+    unknown.clear();
+  }
+  std::erase_if(unknown, [&](const std::string& key) { return times.known.contains(key); });
+  std::erase_if(found, [](const operations::OperationTime& time) { return !is_lasting(time); });
+  return found;
+}
+
 bool is_lasting(const operations::OperationTime& time) { return time.reason != kNoTime && !time.disturbed; }
 
 WhatIfBase what_if_base(const ProfileRun& run) {

@@ -50,6 +50,21 @@ base::Result<std::vector<std::string>> unknown_operations(operations::OperationT
 std::vector<operations::OperationTime> times_of(const std::vector<std::string>& keys,
                                                 const worker::ExperimentFindings& findings);
 
+/// Measurements of one answer at most, each after an operation that ended the process of the one before.
+inline constexpr int kMostMeasurements = 4;
+
+/// The times for one answer.
+struct TimesForAnswer {
+  KnownTimes known{};
+  int measured = 0;   ///< just now, not from the table
+  int disturbed = 0;  ///< of those, by other processes: not kept
+};
+
+/// Adds what a measurement of `unknown` found, and leaves in `unknown` what is to be measured again: nothing when it
+/// came to its end. Those that the table should keep.
+std::vector<operations::OperationTime> take_times(const worker::ExperimentFindings& findings, TimesForAnswer& times,
+                                                  std::vector<std::string>& unknown);
+
 /// Whether a time, or why there is none, is worth keeping: nothing disturbed it, and it would be the same again.
 bool is_lasting(const operations::OperationTime& time);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "analysis/time/models.h"
 #include "simulate/simulate.h"
 #include "whatif/prediction_error.h"
 
@@ -25,26 +26,6 @@ SpeedUp speed_up_of(double unchanged_ms, double changed_ms, double error_ms, dou
   const double least = 0.02 * changed_ms;
   return {samples * unchanged_ms / changed_ms, samples * unchanged_ms / (changed_ms + error_ms),
           samples * unchanged_ms / std::max(least, changed_ms - error_ms)};
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 != 0 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
-/// The rank from 0 of the lower end of the 95 % interval of the median of so many values.
-std::size_t low_rank(std::size_t count) {
-  double probability = std::pow(0.5, static_cast<double>(count));
-  double cumulative = 0;
-  for (std::size_t below = 0; 2 * below <= count; ++below) {
-    cumulative += probability;
-    if (cumulative > 0.025) {
-      return below == 0 ? 0 : below - 1;
-    }
-    probability *= static_cast<double>(count - below) / static_cast<double>(below + 1);
-  }
-  return 0;
 }
 
 using PeakBytes = std::array<std::int64_t, protocol::kStepParts>;
@@ -133,13 +114,11 @@ analysis::TriedChange describe_trial(const protocol::Tried& tried) {
   for (std::size_t i = 0; i < tried.changed_ns.size(); ++i) {
     ratios.push_back(samples * tried.unchanged_ns[i] / tried.changed_ns[i]);
   }
-  const double middle = median(ratios);
-  std::ranges::sort(ratios);
-  const std::size_t low = low_rank(ratios.size());
+  const analysis::Measured ratio = analysis::median_interval(ratios);
   analysis::TriedChange described;
-  described.speed_up = {middle, ratios[low], ratios[ratios.size() - 1 - low]};
-  described.unchanged_ms = median(tried.unchanged_ns) / 1e6;
-  described.changed_ms = median(tried.changed_ns) / 1e6;
+  described.speed_up = {ratio.value, ratio.low, ratio.high};
+  described.unchanged_ms = analysis::median(tried.unchanged_ns) / 1e6;
+  described.changed_ms = analysis::median(tried.changed_ns) / 1e6;
   described.unchanged_peak_bytes = tried.unchanged_peak_bytes;
   described.changed_peak_bytes = tried.changed_peak_bytes;
   described.loss_drift = tried.loss_drift;

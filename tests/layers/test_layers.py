@@ -50,7 +50,7 @@ MAY_INCLUDE = {
     + ["server/analysis/breakdown", "server/analysis/device"],
     "server/simulate": ["server/base", "server/graph"],
     # What a change would bring.
-    "server/whatif": [*ANALYSIS_VALUES, "server/graph", "server/simulate"],
+    "server/whatif": [*ANALYSIS_VALUES, "server/analysis/time", "server/graph", "server/simulate"],
     # The times of operations alone, in a file.
     "server/operations": ["server/base", "server/store"],
     # Two versions of a step, compared: values in, values out.
