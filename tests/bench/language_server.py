@@ -140,7 +140,10 @@ def measure(binary: Path, table: Callable[[list[str], list[list[str]]], None], r
     profile = client.ask("ridgeline/profile", document)["profileId"]
     saves = []
     for number in range(10 * rounds):
-        entry.write_text(text + f"\n# {number}\n")
+        changed = f"{text}\n# {number}\n"
+        entry.write_text(changed)
+        versioned = {"uri": entry.as_uri(), "version": number + 2}
+        client.notify("textDocument/didChange", {"textDocument": versioned, "contentChanges": [{"text": changed}]})
 
         def save() -> None:
             client.changes.clear()
@@ -161,7 +164,7 @@ def measure(binary: Path, table: Callable[[list[str], list[list[str]]], None], r
         "inlay hints": ("textDocument/inlayHint", document | {"range": whole}),
         "predict, by batch size": ("ridgeline/predict", {"profileId": profile, "batchSize": 100}),
         "predict, by throughput": ("ridgeline/predict", {"profileId": profile, "samplesPerSecond": 1000}),
-        "predict, by memory": ("ridgeline/predict", {"profileId": profile, "bytes": 20e6}),
+        "predict, by memory": ("ridgeline/predict", {"profileId": profile, "peakBytes": 20e6}),
     }
     client.last_id += 1
     client.send(id=client.last_id, method="ridgeline/profile", params=document | {"timeBudget": 60})
