@@ -198,6 +198,9 @@ void end_recording() {
   for (ThreadBuffer* buffer : all_thread_buffers()) {
     complete_stacks_of_calls(*buffer);
   }
+  if (!iteration_spans().empty() && iteration_spans().back().end == 0) {
+    iteration_spans().pop_back();  // it was not ended, and is none of the recording
+  }
 }
 
 TickScale::Moment recording_start() { return g_recording_start; }

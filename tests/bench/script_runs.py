@@ -23,6 +23,7 @@ BINARY = Path(os.environ.get("RIDGELINE_BINARY", ROOT / "build" / "bin" / "ridge
 PYTHON = str(MODELS_PYTHON)
 STEPS = 80
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)  # as most have it: what is imported again was compiled before
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,12 @@ def test_what_lies_between_steps_is_named_and_no_part_of_them(tmp_path: Path) ->
     assert not {number_of(script, mark) for mark in ("        model(data)", "torch.save")} & lines
 
 
+def test_an_evaluation_that_ends_the_recording_is_no_part_of_its_peak(tmp_path: Path) -> None:
+    script = write(tmp_path, TRAIN.replace("model.eval()", "model.eval(); torch.ones(16 << 20)"))
+    report = report_of(script, "100000", options=STOP)
+    assert report["memory"]["peakBytes"] < 32 << 20
+
+
 def test_what_happens_in_every_step_is_part_of_it(tmp_path: Path) -> None:
     text = WITHOUT_OPTIMIZER.replace("x = torch.randn(32, 64)", "model.eval(); x = torch.randn(32, 64); model.train()")
     script = write(tmp_path, text)
