@@ -64,7 +64,8 @@ bool is_on_provider(const Snapshot& snapshot, const source::EntryPoint& entry_po
 
 }  // namespace
 
-std::vector<CodeAction> code_actions(const Snapshot& snapshot, const CodeActionParams& params) {
+std::vector<CodeAction> code_actions(const Snapshot& snapshot, const CodeActionParams& params,
+                                     std::span<const WrittenChange> changes) {
   const Range& range = params.range;
   const protocol::CodeActionContext& context = params.context;
   std::vector<CodeAction> actions;
@@ -78,8 +79,12 @@ std::vector<CodeAction> code_actions(const Snapshot& snapshot, const CodeActionP
   if (wanted(context.only, kProfileKind) && is_on_provider(snapshot, *entry_point, range)) {
     actions.push_back(profile_action(snapshot));
   }
+  if (!wanted(context.only, "refactor.rewrite")) {
+    return actions;
+  }
+  add_changes(snapshot, range, changes, actions);
   const auto& input = entry_point->provider(source::ProviderKind::kInput);
-  if (input.has_value() && wanted(context.only, "refactor.rewrite")) {
+  if (input.has_value()) {
     const std::size_t end = std::max(input->name_span.end, entry_point->batch_size.literal.end);
     const Range signature = snapshot.range({input->name_span.begin, end});
     const Range lines{{signature.start.line, 0}, {signature.end.line + 1, 0}};

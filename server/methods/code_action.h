@@ -1,14 +1,18 @@
-// textDocument/codeAction: other batch sizes, each with what it brings, and fixes of providers.
+// textDocument/codeAction: other batch sizes and changes of the step, each with what it brings; fixes of providers.
 #pragma once
 
+#include <span>
 #include <vector>
 
+#include "methods/change_actions.h"
 #include "methods/parameters.h"
 #include "methods/snapshot.h"
 
 namespace ridgeline::methods {
 
 /// On a line of input_provider's signature: batch sizes to choose from. On a mistake: its fix, where there is one.
-std::vector<protocol::CodeAction> code_actions(const Snapshot& snapshot, const CodeActionParams& params);
+/// Where one of `changes` would be written: that.
+std::vector<protocol::CodeAction> code_actions(const Snapshot& snapshot, const CodeActionParams& params,
+                                               std::span<const WrittenChange> changes);
 
 }  // namespace ridgeline::methods

@@ -89,6 +89,11 @@ std::optional<protocol::Hover> hover_of(const Context& context, const Snapshot& 
   return hover(snapshot, params, [&](const std::string& path) { return context.session().uri_of(path); });
 }
 
+std::vector<protocol::CodeAction> actions_of(const Context& context, const Snapshot& snapshot,
+                                             const CodeActionParams& params) {
+  return code_actions(snapshot, params, context.what_if.written(snapshot.document.path()));
+}
+
 protocol::DocumentDiagnosticReport document_diagnostics(const Context& context, const Snapshot& snapshot,
                                                         const DocumentParams& /*params*/) {
   protocol::DocumentDiagnosticReport report;
@@ -406,7 +411,7 @@ void for_each_method(Visit visit) {
   visit(on_document<HoverParams>("textDocument/hover", hover_of));
   visit(on_document<RangeParams>("textDocument/inlayHint", inlay_hints));
   visit(on_document<DocumentParams>("textDocument/codeLens", code_lenses));
-  visit(on_document<CodeActionParams>("textDocument/codeAction", code_actions));
+  visit(on_document<CodeActionParams>("textDocument/codeAction", actions_of));
   visit(on_document<DocumentParams>("textDocument/diagnostic", document_diagnostics));
   visit(on_profile("ridgeline/breakdown", breakdown));
   visit(on_profile("ridgeline/costliest", costliest));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "methods/progress_bar.h"
 #include "profiling/kept_profiles.h"
 #include "profiling/source_text.h"
+#include "source/change_edits.h"
 #include "whatif/change_table.h"
 
 namespace ridgeline::methods {
@@ -208,9 +210,49 @@ base::Task<base::Result<void, profiling::RunFailure>> WhatIfFlow::predict(std::s
     row.not_tried = known.answer.not_tried;
     known = {std::move(row), !findings->ended_early.has_value(), is_disturbed};
   }
+  auto writing = write(asking, changes);
+  co_await std::move(writing);
   asking->known->operations_measured += (*times)->measured;
   asking->known->operations = std::max(asking->known->operations, predicted.operations);
   co_return base::Result<void, profiling::RunFailure>();
+}
+
+base::Task<void> WhatIfFlow::write(std::shared_ptr<Asking> asking, std::vector<ChangeRequest> changes) {
+  const auto entry = entries_.find(asking->request.entry);
+  const FileFigures* const file = entry == nullptr ? nullptr : entry->figures->file(entry->path);
+  if (file == nullptr || file->text == nullptr) {
+    co_return;
+  }
+  const auto make = [changes, text = *file->text, device = entry->figures->profile().environment.device] {
+    std::vector<std::vector<source::TextEdit>> edits(changes.size());
+    if (const auto tree = source::SourceTree::parse(text)) {
+      for (std::size_t i = 0; i < changes.size(); ++i) {
+        if (auto made = source::change_edits(*tree, changes[i], device)) {
+          edits[i] = std::move(*made);
+        }
+      }
+    }
+    return edits;
+  };
+  auto making = asking->workspace.while_open(entries_.compute(make));
+  std::vector<std::vector<source::TextEdit>> edits = co_await std::move(making);
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    asking->known->rows.at(changes[i]).edits = std::move(edits[i]);
+  }
+}
+
+std::vector<WrittenChange> WhatIfFlow::written(const std::string& path) {
+  std::vector<WrittenChange> changes;
+  if (const auto of = known_.contains(path) ? known(path) : nullptr) {
+    for (const auto& [change, row] : of->rows) {
+      if (!row.edits.empty() && pays(row.answer)) {
+        changes.push_back({row.answer, row.edits});
+      }
+    }
+  }
+  std::ranges::stable_sort(changes, std::greater{},
+                           [](const WrittenChange& one) { return known_speed_up(one.answer).value; });
+  return changes;
 }
 
 base::Task<WhatIfEnd> WhatIfFlow::ask(Workspace& workspace, std::string uri, std::vector<ChangeRequest> changes,
@@ -284,6 +326,8 @@ base::Task<WhatIfEnd> WhatIfFlow::attempt(Workspace& workspace, std::string uri,
     row.not_tried = findings->ended_early.has_value() ? findings->ended_early->message : "it did not come to its end";
   }
   known.answer = answer.changes.front();
+  auto writing = write(*asking, {change});
+  co_await std::move(writing);
   co_return answer;
 }
 

@@ -9,6 +9,7 @@
 #include "analysis/values/what_if.h"
 #include "base/result.h"
 #include "base/task.h"
+#include "methods/change_actions.h"
 #include "methods/profiling_flow.h"
 #include "methods/workspace.h"
 #include "profiling/what_if.h"
@@ -32,14 +33,17 @@ class WhatIfFlow {
   /// predicted for it before.
   base::Task<WhatIfEnd> attempt(Workspace& workspace, std::string uri, protocol::ChangeRequest change,
                                 protocol::Json params, session::CancelToken cancel);
+  /// What is known of the entry file at `path` to pay, and can be written; best first.
+  std::vector<WrittenChange> written(const std::string& path);
   /// A file was saved: what is known of entries of its project is dropped.
   void saved(const std::string& path);
 
  private:
   struct Row {
     analysis::ChangeAnswer answer;
-    bool is_known = false;      ///< predicted, or known not to apply; else only tried
-    bool is_disturbed = false;  ///< other processes ran while its operations were timed
+    bool is_known = false;                  ///< predicted, or known not to apply; else only tried
+    bool is_disturbed = false;              ///< other processes ran while its operations were timed
+    std::vector<source::TextEdit> edits{};  ///< of the text of the entry file that ran; empty: it cannot be written
   };
   /// What is known of an entry as it was profiled.
   struct Known {
@@ -61,6 +65,8 @@ class WhatIfFlow {
   /// Adds the rows of `changes` to what is known; the failure when nothing was found.
   base::Task<base::Result<void, profiling::RunFailure>> predict(std::shared_ptr<Asking> asking,
                                                                 std::vector<protocol::ChangeRequest> changes);
+  /// Finds the edits of the rows of `changes`.
+  base::Task<void> write(std::shared_ptr<Asking> asking, std::vector<protocol::ChangeRequest> changes);
   struct Times;
   /// Of operations: from the table, and what it does not have is measured and added to it.
   base::Task<base::Result<std::shared_ptr<Times>, profiling::RunFailure>> times_of(std::shared_ptr<Asking> asking,

@@ -93,6 +93,30 @@ def test_a_change_is_written_as_an_edit_and_profiled(editor: Editor) -> None:
     assert not again["fused-optimizer"]["applies"]
 
 
+def test_a_change_that_pays_is_a_code_action(editor: Editor) -> None:
+    entry = editor.folder / "entry.py"
+    uri = entry.as_uri()
+    document = editor.open(entry)
+    at = {"line": editor.line_of(uri, "def iteration_provider"), "character": 6}
+    question = document | {"range": {"start": at, "end": at}, "context": {"diagnostics": [], "only": ["refactor"]}}
+    editor.ask("ridgeline/profile", document)
+    assert editor.ask("textDocument/codeAction", question) == []
+    answer = editor.ask(
+        "ridgeline/whatIf", document | {"changes": [["batch-size:256"], ["compile"], ["fused-optimizer"]]}
+    )
+    pays = [row for row in answer["changes"] if row["canBeWritten"] and row["predicted"]["speedUp"]["low"] > 1]
+    assert ["batch-size:256"] in [row["change"] for row in pays]
+    actions = editor.ask("textDocument/codeAction", question)
+    assert [action["title"] for action in actions] == [
+        f"{row['title']}: {row['predictedText']}, predicted" for row in pays
+    ]
+    edit = actions[0]["edit"]
+    # An edit ends what is known: the text is not the one that ran any more.
+    assert editor.result_of("workspace/applyEdit", {"edit": edit}) == {"applied": True}
+    assert "batch_size: int = 256" in editor.texts[uri]
+    assert editor.ask("textDocument/codeAction", question) == []
+
+
 def test_what_does_not_apply_says_why(editor: Editor) -> None:
     document = editor.open(editor.folder / "entry.py")
     changes = [["channels-last"], ["without:no.such.module"]]
