@@ -36,7 +36,8 @@ struct WhatIfOptions {
   std::shared_ptr<profiling::ProfileRequest> request = std::make_shared<profiling::ProfileRequest>();
   std::shared_ptr<Output> output = std::make_shared<Output>();
   std::vector<std::string> changes;
-  std::vector<std::string> files;  ///< with changes that the user wrote
+  std::vector<std::string> widths;  ///< changes too, but for their name, which is "set"
+  std::vector<std::string> files;   ///< with changes that the user wrote
   std::optional<std::uint32_t> process;
   bool attempt = false;  ///< try
   bool search = false;
@@ -80,7 +81,7 @@ class Asking {
                                 .takes = whatif::takes_of(request),
                                 .reason = "changes of the step and changes of its graph are not predicted together"});
     }
-    if (options_.changes.empty() && options_.files.empty() && !graph_changes_added_) {
+    if (options_.changes.empty() && options_.widths.empty() && options_.files.empty() && !graph_changes_added_) {
       graph_changes_added_ = true;
       on_graph.clear();
       for (const ChangeRequest& request : whatif::usual_changes_on_traces()) {
@@ -237,8 +238,12 @@ class Asking {
 
 int run(const WhatIfOptions& options) {
   const bool trace = looks_like_trace(options.request->entry);
-  const auto wanted = wanted_changes(options.changes, options.files,
-                                     trace ? whatif::usual_changes_on_traces() : whatif::usual_changes());
+  std::vector<std::string> changes = options.changes;
+  for (const std::string& width : options.widths) {
+    changes.push_back("set:" + width);
+  }
+  const auto wanted =
+      wanted_changes(changes, options.files, trace ? whatif::usual_changes_on_traces() : whatif::usual_changes());
   if (!wanted) {
     return wanted.error().value;
   }
@@ -300,6 +305,9 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
   command->add_option("--change", options->changes,
                       "A change, as NAME or NAME:ARGUMENT; may be repeated: each alone, and all together in order. "
                       "Without it, those that most often pay");
+  command->add_option("--set", options->widths,
+                      "Another width of a layer, as MODULE:ATTRIBUTE=N, such as fc1:out_features=1024: the same as "
+                      "--change set:MODULE:ATTRIBUTE=N; may be repeated");
   command->add_option("--change-file", options->files,
                       "A change of your own, as JSON: docs/user/what-if-traces.md; may be repeated");
   command->add_option("--process", options->process, "Of a report of Nsight Systems with several: which process");

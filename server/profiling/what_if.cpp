@@ -8,7 +8,6 @@
 #include "graph/from_recording.h"
 #include "whatif/change_table.h"
 #include "whatif/predict_change.h"
-#include "whatif/step_operations.h"
 
 namespace ridgeline::profiling {
 
@@ -156,24 +155,23 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
     const auto found = known.find(key);
     return found != known.end() && found->second.reason.empty() ? std::optional(found->second.ns) : std::nullopt;
   };
-  std::optional<whatif::UnchangedStep> step;
-  whatif::Baseline baseline{base.step_ms, answer.peak_bytes, {}, answer.batch_size};
+  base::Result<whatif::ChangeBasis> basis = base::error("its operations are not known");
   if (unchanged != nullptr && unchanged->step.has_value()) {
-    step.emplace(
-        whatif::UnchangedStep{base.graph, *unchanged->step, whatif::find_recorded(base.graph, *unchanged->step)});
+    whatif::Baseline baseline{base.step_ms, answer.peak_bytes, {}, answer.batch_size};
     if (base.on_host) {
       baseline.captured_peak_bytes = unchanged->peak_bytes;
     }
+    basis = whatif::change_basis(base.graph, *unchanged->step, baseline, alone);
   }
   for (std::size_t i = 0; i < changes.size(); ++i) {
     analysis::ChangeAnswer row{changes[i], whatif::title_of(changes[i]), whatif::takes_of(changes[i]), {}, {}, {}, {}};
     const protocol::Captured* changed = find(captured, i + 1);
-    if (changed == nullptr || !step.has_value()) {
-      row.reason = "its operations are not known";
+    if (changed == nullptr || !basis) {
+      row.reason = basis ? "its operations are not known" : basis.error().message();
     } else if (!changed->reason.empty()) {
       row.reason = changed->reason;
     } else if (changed->step.has_value()) {
-      auto predicted = whatif::predict_change(*step, baseline, *changed, alone);
+      auto predicted = whatif::predict_change(*basis, *changed, alone);
       if (predicted) {
         row.predicted = *predicted;
       } else {
@@ -190,13 +188,15 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
 std::vector<analysis::ChangeAnswer> answers_on_graph(const WhatIfBase& base,
                                                      const std::vector<protocol::ChangeRequest>& changes,
                                                      const whatif::UserChanges& user) {
-  whatif::GraphBaseline unchanged{base.graph, base.step_ms, base.facts, {}};
-  if (base.peak_known) {
-    unchanged.peak_bytes = base.answer.peak_bytes;
-  }
+  const auto peak = base.peak_known ? std::optional(base.answer.peak_bytes) : std::nullopt;
+  const auto basis = whatif::graph_basis(base.graph, base.step_ms, base.facts, peak);
   std::vector<analysis::ChangeAnswer> answers;
   for (const protocol::ChangeRequest& change : changes) {
-    answers.push_back(whatif::answer_on_graph(unchanged, change, user));
+    answers.push_back(basis ? whatif::answer_on_graph(*basis, change, user)
+                            : analysis::ChangeAnswer{.change = change,
+                                                     .title = whatif::title_of(change),
+                                                     .takes = whatif::takes_of(change),
+                                                     .reason = basis.error().message()});
   }
   return answers;
 }

@@ -43,6 +43,10 @@ constexpr std::array kChanges = {
     ChangeKind{"checkpoint", "[MODULE]", "activation checkpointing",
                "`torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False)` for calls of the module",
                "checkpoint"},
+    ChangeKind{"selective-checkpoint", "[MODULE]", "activation checkpointing that keeps matrix products",
+               "`checkpoint(module, x, use_reentrant=False, context_fn=...)` with "
+               "torch.utils.checkpoint.create_selective_checkpoint_contexts and a policy that saves matrix products",
+               ""},
     ChangeKind{"accumulate", "K", "gradient accumulation",
                "a K-th of the batch size, and an optimizer step every K-th iteration", "accumulate:2"},
     ChangeKind{"freeze", "MODULE", "frozen module", "`module.requires_grad_(False)`", ""},
@@ -52,6 +56,10 @@ constexpr std::array kChanges = {
                .takes = "`torch.nn.Identity()` in place of the module",
                .usual = "",
                .on_graph = without_module},
+    ChangeKind{"set", "MODULE:ATTRIBUTE=N", "another width of a layer",
+               "the width where the layer is constructed, and "
+               "that of the layers that read it",
+               ""},
     ChangeKind{"threads", "N", "threads inside operations", "`torch.set_num_threads(N)`", "", false},
     ChangeKind{"batch-size", "N", "batch size", "the batch size", ""},
     of_graph("amp", "", "automatic mixed precision",

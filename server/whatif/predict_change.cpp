@@ -28,7 +28,7 @@ SpeedUp speed_up_of(double unchanged_ms, double changed_ms, double error_ms, dou
           samples * unchanged_ms / std::max(least, changed_ms - error_ms)};
 }
 
-using PeakBytes = std::array<std::int64_t, protocol::kStepParts>;
+using PeakBytes = decltype(ChangeBasis::peaks);
 
 protocol::StepPart part_of(analysis::Phase phase) {
   switch (phase) {
@@ -61,8 +61,7 @@ PeakBytes peaks_by_part(const graph::Graph& graph, const simulate::Schedule& sch
 
 /// Operations allocate memory of their own while they compute, which a step that is not computed does not show: of each
 /// part, the recorded peak changes by as much as the captured one.
-std::uint64_t changed_peak(const PeakBytes& recorded, const Baseline& baseline,
-                           const std::array<std::uint64_t, protocol::kStepParts>& changed) {
+std::uint64_t changed_peak(const PeakBytes& recorded, const Baseline& baseline, const PartBytes& changed) {
   const std::int64_t above = static_cast<std::int64_t>(baseline.peak_bytes) - *std::ranges::max_element(recorded);
   std::int64_t peak = 0;
   for (std::size_t part = 0; part < recorded.size(); ++part) {
@@ -74,23 +73,29 @@ std::uint64_t changed_peak(const PeakBytes& recorded, const Baseline& baseline,
 
 }  // namespace
 
-base::Result<PredictedChange> predict_change(const UnchangedStep& unchanged, const Baseline& baseline,
-                                             const protocol::Captured& changed, const TimeAlone& alone) {
+base::Result<ChangeBasis> change_basis(const graph::Graph& graph, const protocol::CapturedStep& step,
+                                       const Baseline& baseline, const TimeAlone& alone) {
+  const auto schedule = simulate::simulate(graph);
+  if (!schedule) {
+    return schedule.error();
+  }
+  // The replay of the unchanged step is near its measured time; what differs of it cancels out.
+  const double scale = schedule->total_ns > 0 ? baseline.step_ms / static_cast<double>(schedule->total_ns) : 1e-6;
+  return ChangeBasis{baseline, unchanged_step(graph, step, alone), scale, peaks_by_part(graph, *schedule)};
+}
+
+base::Result<PredictedChange> predict_change(const ChangeBasis& basis, const protocol::Captured& changed,
+                                             const TimeAlone& alone) {
+  const Baseline& baseline = basis.baseline;
   if (!changed.step.has_value()) {
     return base::error("its operations are not known before it runs");
   }
-  const auto before = simulate::simulate(unchanged.graph);
-  if (!before) {
-    return before.error();
-  }
-  const RetimedStep retimed = retime(unchanged, *changed.step, alone);
+  const RetimedStep retimed = retime(basis.step, *changed.step, alone);
   const auto after = simulate::simulate(retimed.graph);
   if (!after) {
     return after.error();
   }
-  // The replay of the unchanged step is near its measured time; what differs of it cancels out.
-  const double scale = before->total_ns > 0 ? baseline.step_ms * 1e6 / static_cast<double>(before->total_ns) : 1;
-  const double changed_ms = static_cast<double>(after->total_ns) * scale / 1e6;
+  const double changed_ms = static_cast<double>(after->total_ns) * basis.ms_per_ns;
   const double spread = std::max(kLeastSpread, retimed.spread);
   const double measured_ms = (retimed.changed_after_ns - std::min(retimed.assumed_ns, retimed.changed_after_ns)) / 1e6;
   const double error_ms = std::hypot(
@@ -101,7 +106,7 @@ base::Result<PredictedChange> predict_change(const UnchangedStep& unchanged, con
   predicted.speed_up = speed_up_of(baseline.step_ms, changed_ms, error_ms, samples);
   predicted.step_ms = changed_ms;
   if (baseline.captured_peak_bytes.has_value()) {
-    predicted.peak_bytes = changed_peak(peaks_by_part(unchanged.graph, *before), baseline, changed.peak_bytes);
+    predicted.peak_bytes = changed_peak(basis.peaks, baseline, changed.peak_bytes);
   }
   predicted.measured_share =
       retimed.changed_after_ns > 0 ? 1 - std::min(1.0, retimed.assumed_ns / retimed.changed_after_ns) : 1;

@@ -20,15 +20,15 @@ using analysis::PredictedChange;
 /// Iterations that follow each other say more than one, unless the recording's do not repeat like that.
 constexpr double kMostPeriodError = 0.03;
 
-base::Result<ChangedGraph> made(const GraphBaseline& unchanged, const std::vector<std::string>& requests,
+base::Result<ChangedGraph> made(const GraphBasis& basis, const std::vector<std::string>& requests,
                                 const UserChanges& user, Bound bound) {
-  ChangedGraph changed{.graph = unchanged.graph};
+  ChangedGraph changed{.graph = basis.graph};
   for (const std::string& request : requests) {
     base::Result<ChangedGraph> next = base::error("it is no change of a graph alone");
     if (const auto own = user.find(request); own != user.end()) {
       next = apply(own->second, std::move(changed), bound);
     } else if (const ChangeKind* kind = find_change(request); kind != nullptr && kind->on_graph != nullptr) {
-      next = kind->on_graph(std::move(changed), {argument_of(request), bound, unchanged.facts});
+      next = kind->on_graph(std::move(changed), {argument_of(request), bound, basis.facts});
     }
     if (!next) {
       return next.error();
@@ -62,62 +62,73 @@ base::Result<std::int64_t> peak_of(const ChangedGraph& changed) {
   return simulate::memory_peak(changed.graph, *schedule).bytes + changed.peak_bytes;
 }
 
+std::optional<std::uint64_t> changed_peak(const GraphBasis& basis, const ChangedGraph& changed) {
+  const auto is = basis.graph_peak_bytes.has_value() ? peak_of(changed) : base::Result<std::int64_t>(0);
+  if (!basis.graph_peak_bytes.has_value() || !is) {
+    return std::nullopt;
+  }
+  const std::int64_t peak = static_cast<std::int64_t>(*basis.peak_bytes) + *is - *basis.graph_peak_bytes;
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, peak));
+}
+
 }  // namespace
 
-base::Result<PredictedChange> predict_on_graph(const GraphBaseline& unchanged, const std::vector<std::string>& requests,
-                                               const UserChanges& user) {
-  const ChangedGraph before{.graph = unchanged.graph};
-  auto alone = length_of(before, false);
-  auto repeated = length_of(before, true);
+base::Result<GraphBasis> graph_basis(const graph::Graph& graph, double step_ms, const StepFacts& facts,
+                                     std::optional<std::uint64_t> peak_bytes) {
+  const ChangedGraph unchanged{.graph = graph};
+  const auto alone = length_of(unchanged, false);
+  const auto repeated = length_of(unchanged, true);
   if (!alone || !repeated) {
     return alone ? repeated.error() : alone.error();
   }
   if (*alone <= 0) {
     return base::error("the recorded step takes no time");
   }
-  const bool repeats = std::abs(*repeated / *alone - 1) <= kMostPeriodError;
-  const double scale = unchanged.step_ms / (repeats ? *repeated : *alone);
+  GraphBasis basis{graph, step_ms, facts, peak_bytes};
+  basis.repeats = std::abs(*repeated / *alone - 1) <= kMostPeriodError;
+  basis.ms_per_ns = step_ms / (basis.repeats ? *repeated : *alone);
+  if (peak_bytes.has_value()) {
+    if (const auto peak = peak_of(unchanged)) {
+      basis.graph_peak_bytes = *peak;
+    }
+  }
+  return basis;
+}
+
+base::Result<PredictedChange> predict_on_graph(const GraphBasis& basis, const std::vector<std::string>& requests,
+                                               const UserChanges& user) {
   std::array<double, 3> ms{};
   PredictedChange predicted;
   double samples = 1;
   for (const Bound bound : {Bound::kPessimistic, Bound::kMiddle, Bound::kOptimistic}) {
-    const auto changed = made(unchanged, requests, user, bound);
+    const auto changed = made(basis, requests, user, bound);
     if (!changed) {
       return changed.error();
     }
-    const auto length = length_of(*changed, repeats);
+    const auto length = length_of(*changed, basis.repeats);
     if (!length) {
       return length.error();
     }
-    ms[static_cast<std::size_t>(bound)] = *length * scale;
+    ms.at(static_cast<std::size_t>(bound)) = *length * basis.ms_per_ns;
     if (bound == Bound::kMiddle) {
       samples = changed->samples;
-      if (unchanged.peak_bytes.has_value()) {
-        const auto was = peak_of(before);
-        const auto is = peak_of(*changed);
-        if (was && is) {
-          const std::int64_t peak = static_cast<std::int64_t>(*unchanged.peak_bytes) + *is - *was;
-          predicted.peak_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, peak));
-        }
-      }
+      predicted.peak_bytes = changed_peak(basis, *changed);
     }
   }
-  const double middle = ms[static_cast<std::size_t>(Bound::kMiddle)];
+  const double middle = ms.at(static_cast<std::size_t>(Bound::kMiddle));
   const double slowest = std::ranges::max(ms);
   const double fastest = std::ranges::min(ms);
   const auto error = [&](double length) {
-    return std::hypot(kLeastError * length, kSystematicShare * (unchanged.step_ms - length));
+    return std::hypot(kLeastError * length, kSystematicShare * (basis.step_ms - length));
   };
-  const auto speed = [&](double length) {
-    return samples * unchanged.step_ms / std::max(length, 0.001 * unchanged.step_ms);
-  };
+  const auto speed = [&](double length) { return samples * basis.step_ms / std::max(length, 0.001 * basis.step_ms); };
   predicted.step_ms = middle;
   predicted.speed_up = {speed(middle), speed(slowest + error(slowest)), speed(fastest - error(fastest))};
   predicted.measured_share = 0;
   return predicted;
 }
 
-analysis::ChangeAnswer answer_on_graph(const GraphBaseline& unchanged, const std::vector<std::string>& requests,
+analysis::ChangeAnswer answer_on_graph(const GraphBasis& basis, const std::vector<std::string>& requests,
                                        const UserChanges& user) {
   analysis::ChangeAnswer row;
   row.change = requests;
@@ -127,7 +138,7 @@ analysis::ChangeAnswer answer_on_graph(const GraphBaseline& unchanged, const std
     row.title = own->second.title;
     row.takes = own->second.takes;
   }
-  const auto predicted = predict_on_graph(unchanged, requests, user);
+  const auto predicted = predict_on_graph(basis, requests, user);
   if (predicted) {
     row.predicted = *predicted;
   } else {

@@ -13,22 +13,30 @@
 
 namespace ridgeline::whatif {
 
-/// The unchanged step.
-struct GraphBaseline {
+/// The unchanged step, and what every change of its graph is compared with, made once. `graph` outlives it.
+struct GraphBasis {
   const graph::Graph& graph;
   double step_ms = 0;  ///< measured
   StepFacts facts{};
   std::optional<std::uint64_t> peak_bytes{};  ///< measured, where it is known
+  /// Whether iterations that follow each other are simulated: not where the recording's do not repeat like that.
+  bool repeats = false;
+  double ms_per_ns = 0;                            ///< measured, over simulated
+  std::optional<std::int64_t> graph_peak_bytes{};  ///< of Graph::memory
 };
+
+/// An error when the graph cannot be simulated, or takes no time. `step_ms` is positive.
+base::Result<GraphBasis> graph_basis(const graph::Graph& graph, double step_ms, const StepFacts& facts,
+                                     std::optional<std::uint64_t> peak_bytes);
 
 /// Makes the changes in order, with their guesses at the middle and at both ends, and simulates each: the interval is
 /// between the ends, and wider by what a prediction misses anyway. An error says why one does not apply.
-base::Result<analysis::PredictedChange> predict_on_graph(const GraphBaseline& unchanged,
+base::Result<analysis::PredictedChange> predict_on_graph(const GraphBasis& basis,
                                                          const std::vector<std::string>& requests,
                                                          const UserChanges& user = {});
 
 /// The row of an answer for the requests.
-analysis::ChangeAnswer answer_on_graph(const GraphBaseline& unchanged, const std::vector<std::string>& requests,
+analysis::ChangeAnswer answer_on_graph(const GraphBasis& basis, const std::vector<std::string>& requests,
                                        const UserChanges& user = {});
 
 /// Whether all of them are functions of the graph that need no captured operations.

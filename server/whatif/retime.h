@@ -6,25 +6,11 @@
 // alone, times what operations of the same name take in the step over what they take alone.
 #pragma once
 
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "graph/graph.h"
 #include "protocol/experiment.h"
+#include "whatif/unchanged_step.h"
 
 namespace ridgeline::whatif {
-
-/// An operation alone, nanoseconds, by its key; nothing where it was not measured.
-using TimeAlone = std::function<std::optional<double>(const std::string& key)>;
-
-/// What is known of the unchanged step.
-struct UnchangedStep {
-  const graph::Graph& graph;
-  const protocol::CapturedStep& step;
-  std::vector<std::uint32_t> recorded;  ///< find_recorded()
-};
 
 struct RetimedStep {
   graph::Graph graph;
