@@ -57,12 +57,8 @@ class Asking {
   base::Result<analysis::WhatIf, ExitCode> predict(const std::vector<ChangeRequest>& requests) {
     std::vector<ChangeRequest> captured;
     std::vector<ChangeRequest> on_graph;
-    std::vector<ChangeRequest> mixed;
     for (const ChangeRequest& request : requests) {
-      (runs(request)                                             ? captured
-       : whatif::is_on_graph_only(request, wanted_.user_changes) ? on_graph
-                                                                 : mixed)
-          .push_back(request);
+      (whatif::parts_of(request).runner.empty() ? on_graph : captured).push_back(request);
     }
     analysis::WhatIf answer = base_.answer;
     if (!captured.empty()) {
@@ -74,12 +70,6 @@ class Asking {
     }
     for (analysis::ChangeAnswer& row : profiling::answers_on_graph(base_, on_graph, wanted_.user_changes)) {
       answer.changes.push_back(std::move(row));
-    }
-    for (const ChangeRequest& request : mixed) {
-      answer.changes.push_back({.change = request,
-                                .title = whatif::title_of(request),
-                                .takes = whatif::takes_of(request),
-                                .reason = "changes of the step and changes of its graph are not predicted together"});
     }
     if (options_.changes.empty() && options_.widths.empty() && options_.files.empty() && !graph_changes_added_) {
       graph_changes_added_ = true;
@@ -99,10 +89,14 @@ class Asking {
     return answer;
   }
 
-  /// Predicts requests of which the runner makes every change.
+  /// Predicts requests of which the runner makes at least one change.
   base::Result<analysis::WhatIf, ExitCode> predict_captured(const std::vector<ChangeRequest>& requests) {
+    std::vector<ChangeRequest> by_runner;
+    for (const ChangeRequest& request : requests) {
+      by_runner.push_back(whatif::parts_of(request).runner);
+    }
     auto findings =
-        run_experiment(*options_.request, target_, {.kind = Experiment::Kind::kCapture, .changes = requests});
+        run_experiment(*options_.request, target_, {.kind = Experiment::Kind::kCapture, .changes = by_runner});
     if (!findings) {
       return findings.error();
     }
@@ -115,7 +109,8 @@ class Asking {
     }
     measured_ += timed->measured;
     disturbed_ += timed->disturbed;
-    analysis::WhatIf answer = profiling::answer_what_if(base_, requests, findings->captured, timed->known);
+    analysis::WhatIf answer =
+        profiling::answer_what_if(base_, requests, findings->captured, timed->known, wanted_.user_changes);
     answer.operations_measured = measured_;
     if (disturbed_ > 0) {
       answer.warnings.push_back(fmt::format(

@@ -19,8 +19,6 @@ using analysis::SpeedUp;
 constexpr double kLeastSpread = 0.05;
 /// Two standard deviations, of a spread that is a median of absolute deviations.
 constexpr double kTwoSigma = 2 * 1.4826;
-/// Of operations that were not measured.
-constexpr double kAssumedError = 0.5;
 
 SpeedUp speed_up_of(double unchanged_ms, double changed_ms, double error_ms, double samples) {
   const double least = 0.02 * changed_ms;
@@ -84,13 +82,13 @@ base::Result<ChangeBasis> change_basis(const graph::Graph& graph, const protocol
   return ChangeBasis{baseline, unchanged_step(graph, step, alone), scale, peaks_by_part(graph, *schedule)};
 }
 
-base::Result<PredictedChange> predict_change(const ChangeBasis& basis, const protocol::Captured& changed,
-                                             const TimeAlone& alone) {
+base::Result<PredictedStep> predict_step(const ChangeBasis& basis, const protocol::Captured& changed,
+                                         const TimeAlone& alone) {
   const Baseline& baseline = basis.baseline;
   if (!changed.step.has_value()) {
     return base::error("its operations are not known before it runs");
   }
-  const RetimedStep retimed = retime(basis.step, *changed.step, alone);
+  RetimedStep retimed = retime(basis.step, *changed.step, alone);
   const auto after = simulate::simulate(retimed.graph);
   if (!after) {
     return after.error();
@@ -98,19 +96,22 @@ base::Result<PredictedChange> predict_change(const ChangeBasis& basis, const pro
   const double changed_ms = static_cast<double>(after->total_ns) * basis.ms_per_ns;
   const double spread = std::max(kLeastSpread, retimed.spread);
   const double measured_ms = (retimed.changed_after_ns - std::min(retimed.assumed_ns, retimed.changed_after_ns)) / 1e6;
-  const double error_ms = std::hypot(
-      kLeastError * changed_ms, kTwoSigma * spread * measured_ms,
-      std::hypot(kAssumedError * retimed.assumed_ns / 1e6, kSystematicShare * (baseline.step_ms - changed_ms)));
-  const double samples = static_cast<double>(changed.batch_size) / std::max(1, baseline.batch_size);
-  PredictedChange predicted;
-  predicted.speed_up = speed_up_of(baseline.step_ms, changed_ms, error_ms, samples);
+  const double error_ms =
+      std::hypot(kLeastError * changed_ms, kTwoSigma * spread * measured_ms,
+                 std::hypot(retimed.assumed_error_ns / 1e6, kSystematicShare * (baseline.step_ms - changed_ms)));
+  PredictedStep step;
+  step.samples = static_cast<double>(changed.batch_size) / std::max(1, baseline.batch_size);
+  step.error_ms = error_ms;
+  PredictedChange& predicted = step.predicted;
+  predicted.speed_up = speed_up_of(baseline.step_ms, changed_ms, error_ms, step.samples);
   predicted.step_ms = changed_ms;
   if (baseline.captured_peak_bytes.has_value()) {
     predicted.peak_bytes = changed_peak(basis.peaks, baseline, changed.peak_bytes);
   }
   predicted.measured_share =
       retimed.changed_after_ns > 0 ? 1 - std::min(1.0, retimed.assumed_ns / retimed.changed_after_ns) : 1;
-  return predicted;
+  step.graph = std::move(retimed.graph);
+  return step;
 }
 
 analysis::TriedChange describe_trial(const protocol::Tried& tried) {

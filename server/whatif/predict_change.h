@@ -36,9 +36,17 @@ struct ChangeBasis {
 base::Result<ChangeBasis> change_basis(const graph::Graph& graph, const protocol::CapturedStep& step,
                                        const Baseline& baseline, const TimeAlone& alone);
 
+/// A changed step: its graph, and what is predicted of it.
+struct PredictedStep {
+  graph::Graph graph;
+  analysis::PredictedChange predicted;
+  double samples = 1;   ///< of a step, over those of the unchanged one
+  double error_ms = 0;  ///< that PredictedChange::step_ms may be wrong by, 95 %
+};
+
 /// Simulates the changed step. An error when the graph cannot be simulated.
-base::Result<analysis::PredictedChange> predict_change(const ChangeBasis& basis, const protocol::Captured& changed,
-                                                       const TimeAlone& alone);
+base::Result<PredictedStep> predict_step(const ChangeBasis& basis, const protocol::Captured& changed,
+                                         const TimeAlone& alone);
 
 /// Of at least one pair of rounds: the median of the pairs' ratios, with the 95 % interval of order statistics.
 analysis::TriedChange describe_trial(const protocol::Tried& tried);

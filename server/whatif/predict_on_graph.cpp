@@ -62,7 +62,16 @@ base::Result<std::int64_t> peak_of(const ChangedGraph& changed) {
   return simulate::memory_peak(changed.graph, *schedule).bytes + changed.peak_bytes;
 }
 
+bool has_same_memory(const graph::Graph& a, const graph::Graph& b) {
+  return std::ranges::equal(a.memory, b.memory, {}, &graph::MemoryChange::bytes, &graph::MemoryChange::bytes);
+}
+
+/// Nothing where it is not known: also where the runner changed what the step allocates, which the graph does not show,
+/// and the change of the graph is about single allocations.
 std::optional<std::uint64_t> changed_peak(const GraphBasis& basis, const ChangedGraph& changed) {
+  if (basis.start.has_value() && basis.start->memory_changed && !has_same_memory(basis.graph, changed.graph)) {
+    return std::nullopt;
+  }
   const auto is = basis.graph_peak_bytes.has_value() ? peak_of(changed) : base::Result<std::int64_t>(0);
   if (!basis.graph_peak_bytes.has_value() || !is) {
     return std::nullopt;
@@ -95,6 +104,26 @@ base::Result<GraphBasis> graph_basis(const graph::Graph& graph, double step_ms, 
   return basis;
 }
 
+GraphBasis after_runner(const GraphBasis& unchanged, const PredictedStep& changed, bool keeps_parameters) {
+  GraphBasis basis{.graph = changed.graph,
+                   .step_ms = unchanged.step_ms,
+                   .facts = keeps_parameters ? unchanged.facts : StepFacts{},
+                   .peak_bytes = changed.predicted.peak_bytes,
+                   .repeats = unchanged.repeats,
+                   .ms_per_ns = unchanged.ms_per_ns};
+  if (basis.peak_bytes.has_value()) {
+    if (const auto peak = peak_of({.graph = changed.graph})) {
+      basis.graph_peak_bytes = *peak;
+    }
+  }
+  basis.start = GraphBasis::Start{.step_ms = changed.predicted.step_ms,
+                                  .error_ms = changed.error_ms,
+                                  .samples = changed.samples,
+                                  .measured_share = changed.predicted.measured_share,
+                                  .memory_changed = basis.peak_bytes != unchanged.peak_bytes};
+  return basis;
+}
+
 base::Result<PredictedChange> predict_on_graph(const GraphBasis& basis, const std::vector<std::string>& requests,
                                                const UserChanges& user) {
   std::array<double, 3> ms{};
@@ -111,20 +140,24 @@ base::Result<PredictedChange> predict_on_graph(const GraphBasis& basis, const st
     }
     ms.at(static_cast<std::size_t>(bound)) = *length * basis.ms_per_ns;
     if (bound == Bound::kMiddle) {
-      samples = changed->samples;
+      samples = changed->samples * (basis.start.has_value() ? basis.start->samples : 1);
       predicted.peak_bytes = changed_peak(basis, *changed);
     }
   }
   const double middle = ms.at(static_cast<std::size_t>(Bound::kMiddle));
   const double slowest = std::ranges::max(ms);
   const double fastest = std::ranges::min(ms);
+  const GraphBasis::Start start = basis.start.value_or(GraphBasis::Start{.step_ms = basis.step_ms});
   const auto error = [&](double length) {
-    return std::hypot(kLeastError * length, kSystematicShare * (basis.step_ms - length));
+    // What was wrong before stays so, even where the change of the graph makes the step shorter.
+    const double before = start.error_ms * std::max(1.0, length / start.step_ms);
+    return std::hypot(kLeastError * length, kSystematicShare * (basis.step_ms - length), before);
   };
   const auto speed = [&](double length) { return samples * basis.step_ms / std::max(length, 0.001 * basis.step_ms); };
   predicted.step_ms = middle;
   predicted.speed_up = {speed(middle), speed(slowest + error(slowest)), speed(fastest - error(fastest))};
-  predicted.measured_share = 0;
+  predicted.measured_share = start.measured_share;
+  predicted.by_rule = true;
   return predicted;
 }
 

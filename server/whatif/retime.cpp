@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "graph/changes.h"
+#include "whatif/operation_scale.h"
 #include "whatif/step_operations.h"
 #include "whatif/task_classes.h"
 
@@ -23,6 +24,9 @@ using protocol::StepPart;
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 /// Python before an operation that goes does not all go: loops over parameters stay.
 constexpr double kUsualPythonShare = 2;
+
+/// Of the time of an operation that was not measured.
+constexpr double kAssumedError = 0.5;
 
 class Retimer {
  public:
@@ -62,7 +66,7 @@ class Retimer {
     const auto old_ns = alone_(*old_key);
     const auto new_ns = alone_(*new_key);
     const bool measured = old_ns.has_value() && new_ns.has_value();
-    const double factor = measured ? *new_ns / *old_ns : 1;
+    const double factor = measured ? *new_ns / *old_ns : scale_of(*old_key, *new_key);
     for (const TaskId id : unchanged_.places.tasks[before]) {
       if (is_on_device(result_.graph, id) == has_device_task(before)) {
         graph::Task& task = result_.graph.tasks[id];
@@ -160,7 +164,11 @@ class Retimer {
   void count(double before, double after, bool measured) {
     result_.changed_before_ns += before;
     result_.changed_after_ns += after;
-    result_.assumed_ns += measured ? 0 : std::max(before, after);
+    if (!measured) {
+      // Of an operation that became larger, neither is known whether it takes longer at all nor by how much.
+      result_.assumed_ns += std::max(before, after);
+      result_.assumed_error_ns += std::max(kAssumedError * std::max(before, after), std::abs(after - before));
+    }
   }
 
   const UnchangedStep& unchanged_;

@@ -246,3 +246,19 @@ def test_widths_and_modules_are_predicted_and_tried(entry: Path) -> None:
     selective = rows["selective-checkpoint"]
     assert selective["tried"]["lossDrift"] < 1e-5
     assert selective["tried"]["changedPeakBytes"] <= selective["tried"]["unchangedPeakBytes"]
+
+
+def test_changes_of_the_step_and_of_its_graph_combine(entry: Path) -> None:
+    answer = what_if(entry, *changes_of("data-parallel:4,10", "checkpoint", "zero:2"))
+    rows = by_change(answer)
+    both = rows["data-parallel:4,10+checkpoint+zero:2"]
+    assert both["applies"], both["reason"]
+    assert both["predicted"]["byRule"]
+    assert not rows["checkpoint"]["predicted"]["byRule"]
+    # Four devices and recomputation; the interval is as wide as either's alone at least.
+    alone = rows["data-parallel:4,10"]["predicted"]["speedUp"]
+    assert both["predicted"]["speedUp"]["value"] < alone["value"]
+    assert both["predicted"]["peakBytes"] < rows["checkpoint"]["predicted"]["peakBytes"]
+    # Of a model with other parameters it is not known how large the gradients are.
+    frozen = by_change(what_if(entry, *changes_of("freeze:stem", "data-parallel:4,10")))
+    assert "how large the gradients are" in frozen["freeze:stem+data-parallel:4,10"]["reason"]

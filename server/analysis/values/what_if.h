@@ -23,6 +23,7 @@ struct PredictedChange {
   std::optional<std::uint64_t> peak_bytes;
   /// Share of the changed part's time that is of operations measured alone on this machine; the rest is assumed.
   double measured_share = 1;
+  bool by_rule = false;  ///< all of it, or a part: on the graph of the step, by a rule that guesses
 };
 
 /// The changed step ran in turns with the unchanged one.

@@ -10,7 +10,10 @@
 #include <vector>
 
 #include "simulate/simulate.h"
+#include "whatif/change_file.h"
+#include "whatif/operation_scale.h"
 #include "whatif/predict_change.h"
+#include "whatif/predict_on_graph.h"
 #include "whatif/step_operations.h"
 
 namespace ridgeline::whatif {
@@ -110,6 +113,14 @@ std::int64_t total(const Graph& graph) {
   return schedule->total_ns;
 }
 
+protocol::Captured of(CapturedStep step, int batch_size, std::array<std::uint64_t, protocol::kStepParts> peaks = {}) {
+  protocol::Captured captured;
+  captured.step = std::move(step);
+  captured.batch_size = batch_size;
+  captured.peak_bytes = peaks;
+  return captured;
+}
+
 TEST(FindRecorded, PassesOverWhatIsInsideAnOperation) {
   Step step;
   step.operation("aten::convolution", "", 10).operation("aten::copy_", "", 5);
@@ -177,6 +188,51 @@ TEST(Retime, AnOperationWithoutATimeIsAssumedToStayAndCountsAsAssumed) {
   EXPECT_DOUBLE_EQ(changed.assumed_ns, 1000);
 }
 
+TEST(Retime, WhatCannotBeTimedGrowsAsItsDataDoes) {
+  const std::string small = R"(["aten::rnn",["t:float32:4,8:8,1","t:float32:8,8:8,1"],{}])";
+  const std::string large = R"(["aten::rnn",["t:float32:12,8:8,1","t:float32:8,8:8,1"],{}])";
+  Step step;
+  step.operation("aten::rnn", "", 1000);
+  step.captured.keys.front() = small;
+  CapturedStep changed = step.captured;
+  changed.keys.front() = large;
+  const RetimedStep grown = retimed(step, changed, alone({}));
+  EXPECT_EQ(total(grown.graph), 3000);
+  EXPECT_DOUBLE_EQ(grown.assumed_ns, 3000);
+  EXPECT_DOUBLE_EQ(grown.assumed_error_ns, 2000) << "it may not have grown at all";
+  EXPECT_DOUBLE_EQ(scale_of(small, large), 3);
+  EXPECT_DOUBLE_EQ(scale_of(large, small), 1 / 3.0);
+  EXPECT_DOUBLE_EQ(scale_of(small, "broken"), 1);
+}
+
+TEST(PredictOnGraph, ChangesOfTheGraphComeAfterThoseOfTheRunner) {
+  Step step;
+  step.operation("aten::mm", "32", 1'000'000).operation("aten::add", "32", 1'000'000);
+  const TimeAlone times = alone({{"aten::mm32", 1000}, {"aten::mm16", 500}, {"aten::add32", 1000}});
+  const Baseline baseline{.step_ms = 2, .batch_size = 4};
+  const ChangeBasis basis = step.basis(baseline, times);
+  const auto halved = predict_step(basis, of(captured({{"aten::mm", "16"}, {"aten::add", "32"}}), 8), times);
+  ASSERT_TRUE(halved);
+  EXPECT_DOUBLE_EQ(halved->predicted.step_ms, 1.5);
+  const auto graph = graph_basis(step.graph, 2, {1e6, {}}, {});
+  ASSERT_TRUE(graph);
+  const auto half =
+      parse_change(R"({"title": "t", "steps": [{"select": {"kind": "operation"}, "do": "scale", "factor": 0.5}]})");
+  ASSERT_TRUE(half);
+  const UserChanges user = {{"half", *half}};
+  const auto both = predict_on_graph(after_runner(*graph, *halved, true), {"half"}, user);
+  ASSERT_TRUE(both);
+  EXPECT_NEAR(both->step_ms, 0.75, 1e-9);
+  EXPECT_NEAR(both->speed_up.value, 2 * 2 / 0.75, 1e-9) << "twice the samples";
+  EXPECT_TRUE(both->by_rule);
+  // What was uncertain before the change of the graph is uncertain after it.
+  const auto alone_on_graph = predict_on_graph(*graph, {"half"}, user);
+  ASSERT_TRUE(alone_on_graph);
+  EXPECT_FALSE(after_runner(*graph, *halved, false).facts.gradients.has_value());
+  const auto width = [](const analysis::SpeedUp& speed) { return (speed.high - speed.low) / speed.value; };
+  EXPECT_GT(width(both->speed_up), width(alone_on_graph->speed_up));
+}
+
 TEST(Retime, TheSpreadIsHowFarOperationsOfOneNameAreApart) {
   Step step;
   step.operation("aten::mm", "a", 1000).operation("aten::mm", "b", 1100).operation("aten::mm", "c", 1210);
@@ -185,17 +241,11 @@ TEST(Retime, TheSpreadIsHowFarOperationsOfOneNameAreApart) {
   EXPECT_THAT(changed.spread, DoubleNear(0.095, 0.001));
 }
 
-protocol::Captured of(CapturedStep step, int batch_size, std::array<std::uint64_t, protocol::kStepParts> peaks = {}) {
-  protocol::Captured captured;
-  captured.step = std::move(step);
-  captured.batch_size = batch_size;
-  captured.peak_bytes = peaks;
-  return captured;
-}
-
 base::Result<analysis::PredictedChange> predicted_change(const Step& step, const Baseline& baseline,
                                                          const protocol::Captured& changed, const TimeAlone& alone) {
-  return predict_change(step.basis(baseline, alone), changed, alone);
+  const ChangeBasis basis = step.basis(baseline, alone);
+  const auto predicted = predict_step(basis, changed, alone);
+  return predicted ? base::Result<analysis::PredictedChange>(predicted->predicted) : predicted.error();
 }
 
 TEST(PredictChange, ComparesSamplesPerSecond) {
