@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "commands/captured_changes.h"
 #include "commands/imported_trace.h"
 #include "commands/operation_times.h"
 #include "commands/options.h"
@@ -62,7 +63,7 @@ class Asking {
     }
     analysis::WhatIf answer = base_.answer;
     if (!captured.empty()) {
-      auto predicted = predict_captured(captured);
+      auto predicted = predict_by_capture(captured);
       if (!predicted) {
         return predicted;
       }
@@ -90,35 +91,19 @@ class Asking {
   }
 
   /// Predicts requests of which the runner makes at least one change.
-  base::Result<analysis::WhatIf, ExitCode> predict_captured(const std::vector<ChangeRequest>& requests) {
-    std::vector<ChangeRequest> by_runner;
-    for (const ChangeRequest& request : requests) {
-      by_runner.push_back(whatif::parts_of(request).runner);
+  base::Result<analysis::WhatIf, ExitCode> predict_by_capture(const std::vector<ChangeRequest>& requests) {
+    auto found = predict_captured({*options_.request, target_, base_, environment_, options_.measure_seconds}, requests,
+                                  wanted_.user_changes);
+    if (!found) {
+      return found.error();
     }
-    auto findings =
-        run_experiment(*options_.request, target_, {.kind = Experiment::Kind::kCapture, .changes = by_runner});
-    if (!findings) {
-      return findings.error();
+    measured_ += found->answer.operations_measured;
+    disturbed_ += found->disturbed;
+    found->answer.operations_measured = measured_;
+    if (std::string text = disturbed_text(disturbed_, measured_); !text.empty()) {
+      found->answer.warnings.push_back(std::move(text));
     }
-    const std::vector<std::string> keys = profiling::operations_of(findings->captured);
-    auto timed =
-        times_of_operations(*options_.request, target_, profiling::conditions_of(environment_, environment_.threads),
-                            keys, options_.measure_seconds);
-    if (!timed) {
-      return timed.error();
-    }
-    measured_ += timed->measured;
-    disturbed_ += timed->disturbed;
-    analysis::WhatIf answer =
-        profiling::answer_what_if(base_, requests, findings->captured, timed->known, wanted_.user_changes);
-    answer.operations_measured = measured_;
-    if (disturbed_ > 0) {
-      answer.warnings.push_back(fmt::format(
-          "Other processes ran while {} of {} operations were timed: predictions are less certain, and these times are "
-          "not kept. Ask again on a quiet machine.",
-          disturbed_, measured_));
-    }
-    return answer;
+    return std::move(found->answer);
   }
 
   /// Tries those of the answer that apply, at most `most` of them, best first.
