@@ -256,9 +256,7 @@ int run(const WhatIfOptions& options) {
       return tried.error().value;
     }
   }
-  return write_out(options.output->format == "json" ? report::json_what_if(*answer)
-                                                    : report::text_what_if(*answer, text_options(*options.output)),
-                   *options.output);
+  return write_out(rendered_what_if(*answer, *options.output), *options.output);
 }
 
 std::string list_of_changes() {
@@ -306,7 +304,7 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
       ->check(number_in(0.5, 600))
       ->capture_default_str();
   add_profile_options(*command, options->request);
-  add_output_options(*command, options->output);
+  add_output_options(*command, options->output, {"text", "json", "html"});
   command->footer("Changes:\n" + list_of_changes() +
                   "\nExamples:\n"
                   "  ridgeline what-if entry.py --try\n"
