@@ -32,8 +32,9 @@ struct PredictOptions {
   std::uint64_t memory_bytes = 0;  ///< likewise
   double percent_of_maximum = 0;   ///< likewise
   bool balanced = false;
-  bool fits = false;  ///< the question when there is no other
-  int make_fit = 0;   ///< another kind of question; 0: not asked for
+  bool fits = false;             ///< the question when there is no other
+  int make_fit = 0;              ///< another kind of question; 0: not asked for
+  std::uint64_t into_bytes = 0;  ///< with make_fit; 0: the capacity
   bool refine = false;
   double measure_seconds = 60;
 
@@ -111,9 +112,8 @@ int run_make_fit(const PredictOptions& options, const profiling::Target& target)
     return found.error().value;
   }
   const analysis::BatchPrediction fitted = analysis::predict_batch(analysis::make_predictor(made->profile), size);
-  const std::uint64_t limit = options.request->memory_limit_bytes;
-  const auto answer = profiling::make_fit(found->answer, size, limit > 0 ? limit : made->profile.capacity_bytes,
-                                          analysis::best_peak_bytes(fitted));
+  const std::uint64_t limit = options.into_bytes > 0 ? options.into_bytes : made->profile.capacity_bytes;
+  const auto answer = profiling::make_fit(found->answer, size, limit, analysis::best_peak_bytes(fitted));
   if (!answer.has_value()) {
     print_error(
         fmt::format("The memory of a batch of {} cannot be predicted: {}.", size, found->answer.changes.back().reason));
@@ -190,11 +190,16 @@ void add_predict_command(CLI::App& app, int& exit_code) {
   question->add_flag("--fits", options->fits, "The largest batch size that fits into the memory of this device");
   question->add_flag("--balanced", options->balanced,
                      "The smallest batch size with as many bytes of activations as of weights");
-  question
-      ->add_option("--make-fit", options->make_fit,
-                   "Which changes make this batch size fit into --memory-limit, or into the memory of this device, and "
-                   "what they cost in time")
-      ->check(CLI::Range(1, analysis::kMaxBatchSize));
+  CLI::Option* make_fit =
+      question
+          ->add_option("--make-fit", options->make_fit,
+                       "Which changes make this batch size fit into the memory of this device, and what they cost in "
+                       "time")
+          ->check(CLI::Range(1, analysis::kMaxBatchSize));
+  command->add_option("--into", options->into_bytes, "With --make-fit: into this much memory instead, such as 8GiB")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber)
+      ->needs(make_fit);
   question->require_option(1);
   command->add_flag("--refine", options->refine,
                     "Also predict the batch size from operations that are timed at its shapes; profiles anew");
@@ -210,7 +215,7 @@ void add_predict_command(CLI::App& app, int& exit_code) {
       "  ridgeline predict entry.py --batch-size 64\n"
       "  ridgeline predict entry.py --batch-size 64 --refine\n"
       "  ridgeline predict entry.py --fits --memory-limit 8GiB\n"
-      "  ridgeline predict entry.py --make-fit 64 --memory-limit 8GiB");
+      "  ridgeline predict entry.py --make-fit 64 --into 8GiB");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -113,7 +113,7 @@ TEST_F(OperationTableTest, DoesNotTakeTimesThatCannotBe) {
     add(other, {.key = kAdd, .ns = -1, .low = -1, .high = -1, .samples = 1});
     add(other, {.key = kMatrix, .ns = 10, .low = 20, .high = 5, .samples = 1});
     add(other, {.key = "", .ns = 1, .low = 1, .high = 1, .samples = 1});
-    add(other, time_of(R"(["aten::t.default",[],{}])", {5}), kThen * 100);  // measured in the future
+    add(other, time_of(R"(["aten::t.default",[],{}])", std::vector<double>{5}), kThen * 100);  // measured in the future
   }
   const auto added = table.merge(path("other"));
   ASSERT_TRUE(added) << added.error().message();
