@@ -6,11 +6,18 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "analysis/prediction/answers.h"
+#include "commands/captured_changes.h"
 #include "commands/options.h"
 #include "commands/profile_now.h"
+#include "commands/terminal.h"
+#include "profiling/batch_changes.h"
 #include "profiling/kept_profiles.h"
+#include "report/make_fit.h"
 #include "report/prediction.h"
 
 namespace ridgeline::commands {
@@ -25,7 +32,11 @@ struct PredictOptions {
   std::uint64_t memory_bytes = 0;  ///< likewise
   double percent_of_maximum = 0;   ///< likewise
   bool balanced = false;
-  bool fits = false;  ///< the question when there is no other
+  bool fits = false;             ///< the question when there is no other
+  int make_fit = 0;              ///< another kind of question; 0: not asked for
+  std::uint64_t into_bytes = 0;  ///< with make_fit; 0: the capacity
+  bool refine = false;
+  double measure_seconds = 60;
 
   analysis::Question question(std::uint64_t capacity_bytes) const {
     if (batch_size > 0) {
@@ -44,28 +55,114 @@ struct PredictOptions {
   }
 };
 
+/// The changes' operations are captured and timed after the profile.
+base::Result<CapturedAnswer, ExitCode> captured_answer(const PredictOptions& options, const profiling::Target& target,
+                                                       const profiling::ProfileRun& made,
+                                                       const profiling::WhatIfBase& base,
+                                                       const std::vector<protocol::ChangeRequest>& requests) {
+  auto found =
+      predict_captured({*options.request, target, base, made.profile.environment, options.measure_seconds}, requests);
+  if (found) {
+    if (std::string text = disturbed_text(found->disturbed, found->answer.operations_measured); !text.empty()) {
+      found->answer.warnings.push_back(std::move(text));
+    }
+  }
+  return found;
+}
+
+/// Nothing, with a warning, where it cannot be predicted.
+base::Result<std::optional<analysis::RefinedBatch>, ExitCode> refine(const PredictOptions& options,
+                                                                     const profiling::Target& target,
+                                                                     const profiling::ProfileRun& made,
+                                                                     const analysis::Answer& answer) {
+  std::optional<analysis::RefinedBatch> refined;
+  if (!answer.batch.has_value()) {
+    return refined;
+  }
+  const int size = answer.batch->batch_size;
+  const auto found =
+      captured_answer(options, target, made, profiling::what_if_base(made), {profiling::batch_size_change(size)});
+  if (!found) {
+    return found.error();
+  }
+  refined = profiling::refined_batch(found->answer, size);
+  if (!refined.has_value()) {
+    warn(fmt::format("A batch of {} cannot be predicted from its operations: {}.", size,
+                     found->answer.changes.front().reason));
+  }
+  for (const std::string& warning : found->answer.warnings) {
+    warn(warning);
+  }
+  return refined;
+}
+
+int run_make_fit(const PredictOptions& options, const profiling::Target& target) {
+  const auto made = profile_now(*options.request, target);
+  if (!made) {
+    return made.error().value;
+  }
+  const profiling::WhatIfBase base = profiling::what_if_base(*made);
+  if (!base.on_host) {
+    print_error("--make-fit needs a step on the CPU: what changes do to a device's memory is not predicted.");
+    return kExitUsage;
+  }
+  const int size = options.make_fit;
+  auto found = captured_answer(options, target, *made, base, profiling::fitting_requests(size));
+  if (!found) {
+    return found.error().value;
+  }
+  const analysis::BatchPrediction fitted = analysis::predict_batch(analysis::make_predictor(made->profile), size);
+  const std::uint64_t limit = options.into_bytes > 0 ? options.into_bytes : made->profile.capacity_bytes;
+  const auto answer = profiling::make_fit(found->answer, size, limit, analysis::best_peak_bytes(fitted));
+  if (!answer.has_value()) {
+    print_error(
+        fmt::format("The memory of a batch of {} cannot be predicted: {}.", size, found->answer.changes.back().reason));
+    return kExitEntryFailed;
+  }
+  return write_out(options.output->format == "json" ? report::json_make_fit(*answer)
+                                                    : report::text_make_fit(*answer, text_options(*options.output)),
+                   *options.output);
+}
+
 int run(const PredictOptions& options) {
   const auto target = find_target_or_report(*options.request);
   if (!target) {
     return target.error().value;
   }
-  auto [kept, warning] = profiling::find_kept_profile(*options.request, *target);
-  warn(warning);
+  if (options.make_fit > 0) {
+    return run_make_fit(options, *target);
+  }
+  std::optional<profiling::StoredProfile> kept;
+  if (!options.refine) {
+    auto [found, warning] = profiling::find_kept_profile(*options.request, *target);
+    warn(warning);
+    kept = std::move(found);
+  }
   const bool stored = kept.has_value();
   const std::int64_t now = profiling::seconds_since_1970(std::chrono::system_clock::now());
+  std::optional<profiling::ProfileRun> made;
   if (!stored) {
-    auto made = profile_now(*options.request, *target);
-    if (!made) {
-      return made.error().value;
+    auto profiled = profile_now(*options.request, *target);
+    if (!profiled) {
+      return profiled.error().value;
     }
-    kept = profiling::StoredProfile{std::move(made->profile), now};
+    made = std::move(*profiled);
+    kept = profiling::StoredProfile{made->profile, now};
   }
   const analysis::Answer answer =
       analysis::answer(analysis::make_predictor(kept->profile), options.question(kept->profile.capacity_bytes));
   const report::Origin origin{stored, kept->created_s, std::max(std::int64_t{0}, now - kept->created_s)};
+  std::optional<analysis::RefinedBatch> refined;
+  if (options.refine) {
+    auto found = refine(options, *target, *made, answer);
+    if (!found) {
+      return found.error().value;
+    }
+    refined = *found;
+  }
   return write_out(options.output->format == "json"
-                       ? report::json_prediction(answer, kept->profile, origin)
-                       : report::text_prediction(answer, kept->profile, origin, text_options(*options.output)),
+                       ? report::json_prediction(answer, kept->profile, origin, refined)
+                       : report::text_prediction(answer, kept->profile, origin, text_options(*options.output), refined),
                    *options.output);
 }
 
@@ -93,13 +190,32 @@ void add_predict_command(CLI::App& app, int& exit_code) {
   question->add_flag("--fits", options->fits, "The largest batch size that fits into the memory of this device");
   question->add_flag("--balanced", options->balanced,
                      "The smallest batch size with as many bytes of activations as of weights");
+  CLI::Option* make_fit =
+      question
+          ->add_option("--make-fit", options->make_fit,
+                       "Which changes make this batch size fit into the memory of this device, and what they cost in "
+                       "time")
+          ->check(CLI::Range(1, analysis::kMaxBatchSize));
+  command->add_option("--into", options->into_bytes, "With --make-fit: into this much memory instead, such as 8GiB")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber)
+      ->needs(make_fit);
   question->require_option(1);
+  command->add_flag("--refine", options->refine,
+                    "Also predict the batch size from operations that are timed at its shapes; profiles anew");
+  command
+      ->add_option("--measure-time", options->measure_seconds,
+                   "With --refine and --make-fit: seconds for timing operations that are not known yet")
+      ->check(number_in(1, 3600))
+      ->capture_default_str();
   add_profile_options(*command, options->request);
   add_output_options(*command, options->output);
   command->footer(
       "Examples:\n"
       "  ridgeline predict entry.py --batch-size 64\n"
-      "  ridgeline predict entry.py --fits --memory-limit 8GiB");
+      "  ridgeline predict entry.py --batch-size 64 --refine\n"
+      "  ridgeline predict entry.py --fits --memory-limit 8GiB\n"
+      "  ridgeline predict entry.py --make-fit 64 --into 8GiB");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

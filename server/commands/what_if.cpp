@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "commands/captured_changes.h"
 #include "commands/imported_trace.h"
 #include "commands/operation_times.h"
 #include "commands/options.h"
@@ -36,7 +37,8 @@ struct WhatIfOptions {
   std::shared_ptr<profiling::ProfileRequest> request = std::make_shared<profiling::ProfileRequest>();
   std::shared_ptr<Output> output = std::make_shared<Output>();
   std::vector<std::string> changes;
-  std::vector<std::string> files;  ///< with changes that the user wrote
+  std::vector<std::string> widths;  ///< changes too, but for their name, which is "set"
+  std::vector<std::string> files;   ///< with changes that the user wrote
   std::optional<std::uint32_t> process;
   bool attempt = false;  ///< try
   bool search = false;
@@ -56,16 +58,12 @@ class Asking {
   base::Result<analysis::WhatIf, ExitCode> predict(const std::vector<ChangeRequest>& requests) {
     std::vector<ChangeRequest> captured;
     std::vector<ChangeRequest> on_graph;
-    std::vector<ChangeRequest> mixed;
     for (const ChangeRequest& request : requests) {
-      (runs(request)                                             ? captured
-       : whatif::is_on_graph_only(request, wanted_.user_changes) ? on_graph
-                                                                 : mixed)
-          .push_back(request);
+      (whatif::parts_of(request).runner.empty() ? on_graph : captured).push_back(request);
     }
     analysis::WhatIf answer = base_.answer;
     if (!captured.empty()) {
-      auto predicted = predict_captured(captured);
+      auto predicted = predict_by_capture(captured);
       if (!predicted) {
         return predicted;
       }
@@ -74,13 +72,7 @@ class Asking {
     for (analysis::ChangeAnswer& row : profiling::answers_on_graph(base_, on_graph, wanted_.user_changes)) {
       answer.changes.push_back(std::move(row));
     }
-    for (const ChangeRequest& request : mixed) {
-      answer.changes.push_back({.change = request,
-                                .title = whatif::title_of(request),
-                                .takes = whatif::takes_of(request),
-                                .reason = "changes of the step and changes of its graph are not predicted together"});
-    }
-    if (options_.changes.empty() && options_.files.empty() && !graph_changes_added_) {
+    if (options_.changes.empty() && options_.widths.empty() && options_.files.empty() && !graph_changes_added_) {
       graph_changes_added_ = true;
       on_graph.clear();
       for (const ChangeRequest& request : whatif::usual_changes_on_traces()) {
@@ -98,31 +90,20 @@ class Asking {
     return answer;
   }
 
-  /// Predicts requests of which the runner makes every change.
-  base::Result<analysis::WhatIf, ExitCode> predict_captured(const std::vector<ChangeRequest>& requests) {
-    auto findings =
-        run_experiment(*options_.request, target_, {.kind = Experiment::Kind::kCapture, .changes = requests});
-    if (!findings) {
-      return findings.error();
+  /// Predicts requests of which the runner makes at least one change.
+  base::Result<analysis::WhatIf, ExitCode> predict_by_capture(const std::vector<ChangeRequest>& requests) {
+    auto found = predict_captured({*options_.request, target_, base_, environment_, options_.measure_seconds}, requests,
+                                  wanted_.user_changes);
+    if (!found) {
+      return found.error();
     }
-    const std::vector<std::string> keys = profiling::operations_of(findings->captured);
-    auto timed =
-        times_of_operations(*options_.request, target_, profiling::conditions_of(environment_, environment_.threads),
-                            keys, options_.measure_seconds);
-    if (!timed) {
-      return timed.error();
+    measured_ += found->answer.operations_measured;
+    disturbed_ += found->disturbed;
+    found->answer.operations_measured = measured_;
+    if (std::string text = disturbed_text(disturbed_, measured_); !text.empty()) {
+      found->answer.warnings.push_back(std::move(text));
     }
-    measured_ += timed->measured;
-    disturbed_ += timed->disturbed;
-    analysis::WhatIf answer = profiling::answer_what_if(base_, requests, findings->captured, timed->known);
-    answer.operations_measured = measured_;
-    if (disturbed_ > 0) {
-      answer.warnings.push_back(fmt::format(
-          "Other processes ran while {} of {} operations were timed: predictions are less certain, and these times are "
-          "not kept. Ask again on a quiet machine.",
-          disturbed_, measured_));
-    }
-    return answer;
+    return std::move(found->answer);
   }
 
   /// Tries those of the answer that apply, at most `most` of them, best first.
@@ -237,8 +218,12 @@ class Asking {
 
 int run(const WhatIfOptions& options) {
   const bool trace = looks_like_trace(options.request->entry);
-  const auto wanted = wanted_changes(options.changes, options.files,
-                                     trace ? whatif::usual_changes_on_traces() : whatif::usual_changes());
+  std::vector<std::string> changes = options.changes;
+  for (const std::string& width : options.widths) {
+    changes.push_back("set:" + width);
+  }
+  const auto wanted =
+      wanted_changes(changes, options.files, trace ? whatif::usual_changes_on_traces() : whatif::usual_changes());
   if (!wanted) {
     return wanted.error().value;
   }
@@ -271,9 +256,7 @@ int run(const WhatIfOptions& options) {
       return tried.error().value;
     }
   }
-  return write_out(options.output->format == "json" ? report::json_what_if(*answer)
-                                                    : report::text_what_if(*answer, text_options(*options.output)),
-                   *options.output);
+  return write_out(rendered_what_if(*answer, *options.output), *options.output);
 }
 
 std::string list_of_changes() {
@@ -300,6 +283,9 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
   command->add_option("--change", options->changes,
                       "A change, as NAME or NAME:ARGUMENT; may be repeated: each alone, and all together in order. "
                       "Without it, those that most often pay");
+  command->add_option("--set", options->widths,
+                      "Another width of a layer, as MODULE:ATTRIBUTE=N, such as fc1:out_features=1024: the same as "
+                      "--change set:MODULE:ATTRIBUTE=N; may be repeated");
   command->add_option("--change-file", options->files,
                       "A change of your own, as JSON: docs/user/what-if-traces.md; may be repeated");
   command->add_option("--process", options->process, "Of a report of Nsight Systems with several: which process");
@@ -318,7 +304,7 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
       ->check(number_in(0.5, 600))
       ->capture_default_str();
   add_profile_options(*command, options->request);
-  add_output_options(*command, options->output);
+  add_output_options(*command, options->output, {"text", "json", "html"});
   command->footer("Changes:\n" + list_of_changes() +
                   "\nExamples:\n"
                   "  ridgeline what-if entry.py --try\n"

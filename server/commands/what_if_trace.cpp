@@ -11,6 +11,12 @@
 
 namespace ridgeline::commands {
 
+std::string rendered_what_if(const analysis::WhatIf& answer, const Output& output) {
+  return output.format == "json"   ? report::json_what_if(answer)
+         : output.format == "html" ? report::html_what_if(answer)
+                                   : report::text_what_if(answer, text_options(output));
+}
+
 int what_if_trace(const TraceOptions& trace, const WantedChanges& wanted, const Output& output) {
   auto input = import_or_report(trace);
   if (!input) {
@@ -42,9 +48,7 @@ int what_if_trace(const TraceOptions& trace, const WantedChanges& wanted, const 
     answer.changes.push_back(std::move(row));
   }
   profiling::sort_by_gain(answer);
-  return write_out(
-      output.format == "json" ? report::json_what_if(answer) : report::text_what_if(answer, text_options(output)),
-      output);
+  return write_out(rendered_what_if(answer, output), output);
 }
 
 }  // namespace ridgeline::commands

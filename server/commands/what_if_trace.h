@@ -1,11 +1,17 @@
 // `ridgeline what-if TRACE`: changes of a step that another profiler recorded, predicted only.
 #pragma once
 
+#include <string>
+
+#include "analysis/values/what_if.h"
 #include "commands/imported_trace.h"
 #include "commands/options.h"
 #include "commands/what_if_requests.h"
 
 namespace ridgeline::commands {
+
+/// In the format that `output` names.
+std::string rendered_what_if(const analysis::WhatIf& answer, const Output& output);
 
 /// Writes the answer out. The exit code.
 int what_if_trace(const TraceOptions& trace, const WantedChanges& wanted, const Output& output);

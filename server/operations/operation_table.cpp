@@ -12,6 +12,7 @@
 #include <limits>
 #include <utility>
 
+#include "analysis/time/models.h"
 #include "store/database.h"
 
 namespace ridgeline::operations {
@@ -111,13 +112,9 @@ bool is_sound(const ListedTime& listed, std::int64_t now_s) {
 
 }  // namespace
 
-OperationTime time_of(std::string key, std::vector<double> samples_ns) {
-  std::ranges::sort(samples_ns);
-  const std::size_t middle = samples_ns.size() / 2;
-  const double median =
-      samples_ns.size() % 2 != 0 ? samples_ns[middle] : (samples_ns[middle - 1] + samples_ns[middle]) / 2;
-  return {std::move(key), median, samples_ns.front(), samples_ns.back(), static_cast<int>(samples_ns.size()), {},
-          false};
+OperationTime time_of(std::string key, std::span<const double> samples_ns) {
+  const auto [low, high] = std::ranges::minmax(samples_ns);
+  return {std::move(key), analysis::median(samples_ns), low, high, static_cast<int>(samples_ns.size()), {}, false};
 }
 
 OperationTable::OperationTable() = default;

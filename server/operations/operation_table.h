@@ -42,7 +42,7 @@ struct ListedTime {
 };
 
 /// The median and the bounds of samples, of which there is at least one.
-OperationTime time_of(std::string key, std::vector<double> samples_ns);
+OperationTime time_of(std::string key, std::span<const double> samples_ns);
 
 /// One connection. A damaged file is an error, and so is one of another program: the caller goes on without. Not
 /// thread-safe.

@@ -8,7 +8,6 @@
 #include "graph/from_recording.h"
 #include "whatif/change_table.h"
 #include "whatif/predict_change.h"
-#include "whatif/step_operations.h"
 
 namespace ridgeline::profiling {
 
@@ -27,6 +26,46 @@ double gain(const analysis::ChangeAnswer& answer) {
     return answer.tried->speed_up.value;
   }
   return answer.predicted.has_value() ? answer.predicted->speed_up.value : 0;
+}
+
+analysis::ChangeAnswer row_of(const protocol::ChangeRequest& change) {
+  return {.change = change, .title = whatif::title_of(change), .takes = whatif::takes_of(change), .reason = {}};
+}
+
+base::Result<whatif::GraphBasis> basis_on_graph(const WhatIfBase& base) {
+  const auto peak = base.peak_known ? std::optional(base.answer.peak_bytes) : std::nullopt;
+  return whatif::graph_basis(base.graph, base.step_ms, base.facts, peak);
+}
+
+/// `unchanged` outlives it; null: it was not captured.
+base::Result<whatif::ChangeBasis> basis_of(const WhatIfBase& base, const protocol::Captured* unchanged,
+                                           const whatif::TimeAlone& alone) {
+  if (unchanged == nullptr || !unchanged->step.has_value()) {
+    return base::error("its operations are not known");
+  }
+  whatif::Baseline baseline{base.step_ms, base.answer.peak_bytes, {}, base.answer.batch_size};
+  if (base.on_host) {
+    baseline.captured_peak_bytes = unchanged->peak_bytes;
+  }
+  return whatif::change_basis(base.graph, *unchanged->step, baseline, alone);
+}
+
+/// What the runner changes, and then, where there is a `graph`, the changes of the graph.
+base::Result<analysis::PredictedChange> predict(const whatif::ChangeBasis& basis, const whatif::GraphBasis* graph,
+                                                const protocol::ChangeRequest& change,
+                                                const protocol::Captured& captured, const whatif::TimeAlone& alone,
+                                                const whatif::UserChanges& user) {
+  const auto step = whatif::predict_step(basis, captured, alone);
+  if (!step) {
+    return step.error();
+  }
+  if (graph == nullptr) {
+    return step->predicted;
+  }
+  const whatif::RequestParts parts = whatif::parts_of(change);
+  const bool keeps_parameters = std::ranges::all_of(
+      parts.runner, [](const std::string& one) { return whatif::find_change(one)->keeps_parameters; });
+  return whatif::predict_on_graph(whatif::after_runner(*graph, *step, keeps_parameters), parts.graph, user);
 }
 
 }  // namespace
@@ -149,31 +188,25 @@ WhatIfBase what_if_base(const analysis::Profile& profile, const recording::Recor
 }
 
 analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protocol::ChangeRequest>& changes,
-                                const std::vector<protocol::Captured>& captured, const KnownTimes& known) {
+                                const std::vector<protocol::Captured>& captured, const KnownTimes& known,
+                                const whatif::UserChanges& user) {
   analysis::WhatIf answer = base.answer;
-  const protocol::Captured* unchanged = find(captured, 0);
   const whatif::TimeAlone alone = [&](const std::string& key) -> std::optional<double> {
     const auto found = known.find(key);
     return found != known.end() && found->second.reason.empty() ? std::optional(found->second.ns) : std::nullopt;
   };
-  std::optional<whatif::UnchangedStep> step;
-  whatif::Baseline baseline{base.step_ms, answer.peak_bytes, {}, answer.batch_size};
-  if (unchanged != nullptr && unchanged->step.has_value()) {
-    step.emplace(
-        whatif::UnchangedStep{base.graph, *unchanged->step, whatif::find_recorded(base.graph, *unchanged->step)});
-    if (base.on_host) {
-      baseline.captured_peak_bytes = unchanged->peak_bytes;
-    }
-  }
+  const auto basis = basis_of(base, find(captured, 0), alone);
+  const auto graph = basis_on_graph(base);
   for (std::size_t i = 0; i < changes.size(); ++i) {
-    analysis::ChangeAnswer row{changes[i], whatif::title_of(changes[i]), whatif::takes_of(changes[i]), {}, {}, {}, {}};
+    analysis::ChangeAnswer row = row_of(changes[i]);
     const protocol::Captured* changed = find(captured, i + 1);
-    if (changed == nullptr || !step.has_value()) {
-      row.reason = "its operations are not known";
+    const bool by_rule = !whatif::parts_of(changes[i]).graph.empty();
+    if (changed == nullptr || !basis || (by_rule && !graph)) {
+      row.reason = !basis ? basis.error().message() : !graph ? graph.error().message() : "its operations are not known";
     } else if (!changed->reason.empty()) {
       row.reason = changed->reason;
-    } else if (changed->step.has_value()) {
-      auto predicted = whatif::predict_change(*step, baseline, *changed, alone);
+    } else if (changed->step.has_value() || by_rule) {
+      const auto predicted = predict(*basis, by_rule ? &*graph : nullptr, changes[i], *changed, alone, user);
       if (predicted) {
         row.predicted = *predicted;
       } else {
@@ -190,13 +223,13 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
 std::vector<analysis::ChangeAnswer> answers_on_graph(const WhatIfBase& base,
                                                      const std::vector<protocol::ChangeRequest>& changes,
                                                      const whatif::UserChanges& user) {
-  whatif::GraphBaseline unchanged{base.graph, base.step_ms, base.facts, {}};
-  if (base.peak_known) {
-    unchanged.peak_bytes = base.answer.peak_bytes;
-  }
+  const auto basis = basis_on_graph(base);
   std::vector<analysis::ChangeAnswer> answers;
   for (const protocol::ChangeRequest& change : changes) {
-    answers.push_back(whatif::answer_on_graph(unchanged, change, user));
+    answers.push_back(basis ? whatif::answer_on_graph(*basis, change, user) : row_of(change));
+    if (!basis) {
+      answers.back().reason = basis.error().message();
+    }
   }
   return answers;
 }

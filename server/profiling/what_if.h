@@ -88,10 +88,12 @@ std::vector<analysis::ChangeAnswer> answers_on_graph(const WhatIfBase& base,
                                                      const std::vector<protocol::ChangeRequest>& changes,
                                                      const whatif::UserChanges& user);
 
-/// Predicts each of `changes` (protocol::Captured::change is one more than its index). Those that apply come first,
-/// most speed-up first.
+/// Predicts each of `changes` (protocol::Captured::change is one more than its index; what was captured is the changes
+/// that the runner makes, whatif::parts_of). Those of the graph come after these. Those that apply come first, most
+/// speed-up first.
 analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protocol::ChangeRequest>& changes,
-                                const std::vector<protocol::Captured>& captured, const KnownTimes& known);
+                                const std::vector<protocol::Captured>& captured, const KnownTimes& known,
+                                const whatif::UserChanges& user = {});
 
 /// Adds to the answers of `changes`, by request, what trying them found (protocol::Tried::change is the index).
 void add_trials(analysis::WhatIf& answer, const std::vector<protocol::ChangeRequest>& changes,

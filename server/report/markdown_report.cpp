@@ -17,6 +17,7 @@ namespace ridgeline::report {
 namespace {
 
 using analysis::Profile;
+using protocol::Markdown;
 
 constexpr std::size_t kMostLines = 15;
 constexpr int kWidth = 100;  ///< columns of the notes

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "analysis/values/prediction.h"
@@ -21,12 +22,14 @@ struct Origin {
 std::string obstacle_text(const analysis::Answer& answer);
 
 /// What the figures are of, the answer, and what to know about it. Of `options`: width and colour. Every character
-/// that comes from the user's machine is made printable. Ends with a newline.
+/// that comes from the user's machine is made printable. `refined`: of the answer's batch size. Ends with a newline.
 std::string text_prediction(const analysis::Answer& answer, const analysis::Profile& profile, const Origin& origin,
-                            const TextOptions& options = {});
+                            const TextOptions& options = {},
+                            const std::optional<analysis::RefinedBatch>& refined = std::nullopt);
 
 /// What protocol/prediction.schema.json describes: indented, in valid UTF-8, with a newline at its end. Nothing is
 /// rounded. Of `profile` its identity and environment are written.
-std::string json_prediction(const analysis::Answer& answer, const analysis::Profile& profile, const Origin& origin);
+std::string json_prediction(const analysis::Answer& answer, const analysis::Profile& profile, const Origin& origin,
+                            const std::optional<analysis::RefinedBatch>& refined = std::nullopt);
 
 }  // namespace ridgeline::report

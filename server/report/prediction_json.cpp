@@ -30,9 +30,22 @@ std::string utc_time(std::int64_t seconds) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
+Json refined_json(const analysis::RefinedBatch& refined) {
+  const auto measured = [](const analysis::Measured& value) {
+    return Json{{"value", value.value}, {"low", value.low}, {"high", value.high}};
+  };
+  return {{"batchSize", refined.batch_size},
+          {"timeMs", measured(refined.ms)},
+          {"samplesPerSecond", measured(refined.samples_per_second)},
+          {"measuredShare", refined.measured_share},
+          {"operations", refined.operations},
+          {"operationsMeasured", refined.operations_measured}};
+}
+
 }  // namespace
 
-std::string json_prediction(const Answer& answer, const analysis::Profile& profile, const Origin& origin) {
+std::string json_prediction(const Answer& answer, const analysis::Profile& profile, const Origin& origin,
+                            const std::optional<analysis::RefinedBatch>& refined) {
   const Json json = {{"version", 1},
                      {"profile",
                       {{"id", profile.id.empty() ? Json(nullptr) : Json(profile.id)},
@@ -46,6 +59,7 @@ std::string json_prediction(const Answer& answer, const analysis::Profile& profi
                      {"answer", batch_json(answer.batch)},
                      {"obstacle", obstacle_json(answer.obstacle)},
                      {"least", batch_json(answer.least)},
+                     {"refined", refined ? refined_json(*refined) : Json(nullptr)},
                      {"limits",
                       {{"maxSamplesPerSecond", optional_json(answer.max_samples_per_second)},
                        {"capacityBytes", answer.capacity_bytes},

@@ -165,6 +165,23 @@ void figures(Page& page, const Answer& answer, const BatchPrediction& batch) {
   }
 }
 
+std::string refined_text(const analysis::RefinedBatch& refined) {
+  const auto interval = [](const analysis::Measured& value, const auto& format) {
+    return fmt::format("{} ({} to {})", format(value.value), format(value.low), format(value.high));
+  };
+  std::string text = fmt::format(
+      "{} samples/s, iteration {}: from the recorded step and {} operations timed alone, {} of them now. The figures "
+      "above are those of the fitted models.",
+      interval(refined.samples_per_second, [](double value) { return figure(value); }),
+      interval(refined.ms, [](double value) { return duration(value); }), refined.operations,
+      refined.operations_measured);
+  if (refined.measured_share < 0.9) {
+    text += fmt::format(" {} of what changes could not be timed and is scaled with its data.",
+                        share(1 - refined.measured_share));
+  }
+  return text;
+}
+
 /// What to do about an obstacle, on the command line.
 std::string_view way_out(Obstacle obstacle) {
   switch (obstacle) {
@@ -226,7 +243,7 @@ std::string obstacle_text(const Answer& answer) {
 }
 
 std::string text_prediction(const Answer& answer, const analysis::Profile& profile, const Origin& origin,
-                            const TextOptions& options) {
+                            const TextOptions& options, const std::optional<analysis::RefinedBatch>& refined) {
   Page page(std::clamp(options.width, 80, 140), options.color);
   title(page, profile, origin);
   if (const std::string text = sentence(answer); !text.empty()) {
@@ -234,6 +251,7 @@ std::string text_prediction(const Answer& answer, const analysis::Profile& profi
     page.line();
   }
   if (answer.batch) figures(page, answer, *answer.batch);
+  if (refined) page.prose("refined", refined_text(*refined), kBeside);
   if (std::string text = obstacle_text(answer); !text.empty()) {
     page.prose("", text.append(way_out(answer.obstacle)), 2);
   }

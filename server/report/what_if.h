@@ -32,4 +32,8 @@ std::string text_what_if(const analysis::WhatIf& answer, const TextOptions& opti
 /// What protocol/what_if.schema.json describes. Nothing is rounded. Ends with a newline.
 std::string json_what_if(const analysis::WhatIf& answer);
 
+/// One page for a browser, which loads nothing and has no script: the table, with the intervals drawn. Everything from
+/// outside is escaped. Ends with a newline.
+std::string html_what_if(const analysis::WhatIf& answer);
+
 }  // namespace ridgeline::report

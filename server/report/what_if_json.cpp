@@ -14,7 +14,8 @@ nlohmann::ordered_json speed_up_json(const analysis::SpeedUp& speed_up) {
 nlohmann::ordered_json predicted_json(const analysis::PredictedChange& predicted) {
   nlohmann::ordered_json json = {{"speedUp", speed_up_json(predicted.speed_up)},
                                  {"stepMs", predicted.step_ms},
-                                 {"measuredShare", predicted.measured_share}};
+                                 {"measuredShare", predicted.measured_share},
+                                 {"byRule", predicted.by_rule}};
   json["peakBytes"] = predicted.peak_bytes.has_value() ? nlohmann::ordered_json(*predicted.peak_bytes) : nullptr;
   return json;
 }

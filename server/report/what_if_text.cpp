@@ -100,8 +100,11 @@ std::string certainty_text(const WhatIf& answer, const ChangeAnswer& row) {
   if (!row.predicted.has_value()) {
     return row.reason.empty() && !row.tried.has_value() ? "what it does is not known before it runs: try it" : "";
   }
-  if (row.predicted->measured_share <= 0) {
+  if (row.predicted->by_rule && row.predicted->measured_share <= 0) {
     return answer.from_trace ? "" : "by rule, on the graph of the step";
+  }
+  if (row.predicted->by_rule) {
+    return "partly by rule, on the graph of the changed step";
   }
   return row.predicted->measured_share < 0.9
              ? share(1 - row.predicted->measured_share) + " of what changes was not measured"

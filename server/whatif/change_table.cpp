@@ -43,15 +43,31 @@ constexpr std::array kChanges = {
     ChangeKind{"checkpoint", "[MODULE]", "activation checkpointing",
                "`torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False)` for calls of the module",
                "checkpoint"},
+    ChangeKind{"selective-checkpoint", "[MODULE]", "activation checkpointing that keeps matrix products",
+               "`checkpoint(module, x, use_reentrant=False, context_fn=...)` with "
+               "torch.utils.checkpoint.create_selective_checkpoint_contexts and a policy that saves matrix products",
+               ""},
     ChangeKind{"accumulate", "K", "gradient accumulation",
                "a K-th of the batch size, and an optimizer step every K-th iteration", "accumulate:2"},
-    ChangeKind{"freeze", "MODULE", "frozen module", "`module.requires_grad_(False)`", ""},
+    ChangeKind{.name = "freeze",
+               .argument = "MODULE",
+               .title = "frozen module",
+               .takes = "`module.requires_grad_(False)`",
+               .usual = "",
+               .keeps_parameters = false},
     ChangeKind{.name = "without",
                .argument = "MODULE",
                .title = "module taken out",
                .takes = "`torch.nn.Identity()` in place of the module",
                .usual = "",
+               .keeps_parameters = false,
                .on_graph = without_module},
+    ChangeKind{.name = "set",
+               .argument = "MODULE:ATTRIBUTE=N",
+               .title = "another width of a layer",
+               .takes = "the width where the layer is constructed, and that of the layers that read it",
+               .usual = "",
+               .keeps_parameters = false},
     ChangeKind{"threads", "N", "threads inside operations", "`torch.set_num_threads(N)`", "", false},
     ChangeKind{"batch-size", "N", "batch size", "the batch size", ""},
     of_graph("amp", "", "automatic mixed precision",
@@ -131,6 +147,15 @@ const ChangeKind* find_change(std::string_view request) {
   const std::string_view name = request.substr(0, request.find(':'));
   const auto* found = std::ranges::find(kChanges, name, &ChangeKind::name);
   return found == kChanges.end() ? nullptr : found;
+}
+
+RequestParts parts_of(const std::vector<std::string>& requests) {
+  RequestParts parts;
+  for (const std::string& request : requests) {
+    const ChangeKind* kind = find_change(request);
+    (kind != nullptr && kind->on_step ? parts.runner : parts.graph).push_back(request);
+  }
+  return parts;
 }
 
 std::string_view argument_of(std::string_view request) {

@@ -17,8 +17,9 @@ struct ChangeKind {
   std::string_view takes;  ///< what the user writes for it
   /// The requests that are made when the user names no change; empty: only on request.
   std::string_view usual;
-  bool predictable = true;  ///< its operations are known before it runs
-  bool on_step = true;      ///< the runner makes it: it can be captured and tried on an entry point
+  bool predictable = true;       ///< its operations are known before it runs
+  bool on_step = true;           ///< the runner makes it: it can be captured and tried on an entry point
+  bool keeps_parameters = true;  ///< the step trains the same parameters
   /// The change as a function of the graph alone; null: none. Of one that the runner makes, too, this is for traces.
   GraphFunction on_graph = nullptr;
   std::string_view usual_on_traces{};  ///< as `usual`, for traces
@@ -30,6 +31,13 @@ std::span<const ChangeKind> change_table();
 
 /// The kind of a request, `NAME` or `NAME:ARGUMENT`; null: there is none.
 const ChangeKind* find_change(std::string_view request);
+
+/// A request by who makes its changes: the runner, which comes first, then functions of the graph. In order.
+struct RequestParts {
+  std::vector<std::string> runner;
+  std::vector<std::string> graph;
+};
+RequestParts parts_of(const std::vector<std::string>& requests);
 
 /// What follows the colon of a request; empty: nothing.
 std::string_view argument_of(std::string_view request);

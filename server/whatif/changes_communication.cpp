@@ -176,20 +176,34 @@ void insert_all_reduces(ChangedGraph& changed, const Step& step, const Network& 
   }
 }
 
+/// The network that the argument names, and the step that gets it.
+struct Distributed {
+  Network network;
+  Step step;
+};
+
+base::Result<Distributed> distributed(const Graph& graph, const std::vector<std::string>& parts, const Asked& asked) {
+  auto network = network_of(parts, asked);
+  if (!network) {
+    return network.error();
+  }
+  auto step = step_of(graph);
+  if (!step) {
+    return step.error();
+  }
+  return Distributed{*network, std::move(*step)};
+}
+
 base::Result<ChangedGraph> on_workers(ChangedGraph changed, const Asked& asked, double compressed) {
   if (!collectives(changed.graph).empty()) {
     return base::error("it is data-parallel already: its device runs collectives");
   }
-  const auto network = network_of(split(asked.argument, ','), asked);
-  if (!network) {
-    return network.error();
+  const auto made = distributed(changed.graph, split(asked.argument, ','), asked);
+  if (!made) {
+    return made.error();
   }
-  const auto step = step_of(changed.graph);
-  if (!step) {
-    return step.error();
-  }
-  insert_all_reduces(changed, *step, *network, asked, compressed);
-  changed.samples *= network->workers;
+  insert_all_reduces(changed, made->step, made->network, asked, compressed);
+  changed.samples *= made->network.workers;
   return changed;
 }
 
@@ -200,15 +214,12 @@ base::Result<ChangedGraph> data_parallel(ChangedGraph changed, const Asked& aske
 }
 
 base::Result<ChangedGraph> p3(ChangedGraph changed, const Asked& asked) {
-  const auto network = network_of(split(asked.argument, ','), asked);
-  if (!network) {
-    return network.error();
+  const auto made = distributed(changed.graph, split(asked.argument, ','), asked);
+  if (!made) {
+    return made.error();
   }
-  const auto step = step_of(changed.graph);
-  if (!step) {
-    return step.error();
-  }
-  if (step->forward.empty()) {
+  const auto& [network, step] = *made;
+  if (step.forward.empty()) {
     return base::error("the recording does not show its forward");
   }
   Graph& graph = changed.graph;
@@ -216,22 +227,22 @@ base::Result<ChangedGraph> p3(ChangedGraph changed, const Asked& asked) {
   const std::uint16_t down = add_link(graph, "network, pull");
   const std::uint32_t push = graph::name_index(graph, "push");
   const std::uint32_t pull = graph::name_index(graph, "pull");
-  const double size = std::max(kSliceBytes, network->gradients / kMostSlices);
-  const auto slices = static_cast<std::size_t>(std::ceil(network->gradients / size));
+  const double size = std::max(kSliceBytes, network.gradients / kMostSlices);
+  const auto slices = static_cast<std::size_t>(std::ceil(network.gradients / size));
   for (std::size_t i = 0; i < slices; ++i) {
-    const double bytes = std::min(size, network->gradients - static_cast<double>(i) * size);
-    const std::int64_t ns = std::llround(bytes / network->bytes_per_ns);
-    const double share = std::min(1.0, (static_cast<double>(i) * size + bytes) / network->gradients);
-    const TaskId pushed = add_message(graph, up, ns, push, ready_after(*step, share, asked.bound));
+    const double bytes = std::min(size, network.gradients - static_cast<double>(i) * size);
+    const std::int64_t ns = std::llround(bytes / network.bytes_per_ns);
+    const double share = std::min(1.0, (static_cast<double>(i) * size + bytes) / network.gradients);
+    const TaskId pushed = add_message(graph, up, ns, push, ready_after(step, share, asked.bound));
     const TaskId pulled = add_message(graph, down, ns, pull, pushed);
     // What backward makes last, forward needs first.
     graph.tasks[pushed].priority = graph.tasks[pulled].priority = static_cast<std::int32_t>(i);
-    const auto layer = static_cast<std::size_t>((1 - share) * static_cast<double>(step->forward.size()));
-    const TaskId needs = step->forward[std::min(layer, step->forward.size() - 1)];
+    const auto layer = static_cast<std::size_t>((1 - share) * static_cast<double>(step.forward.size()));
+    const TaskId needs = step.forward[std::min(layer, step.forward.size() - 1)];
     const std::int64_t latency = 2 * std::llround(kMessageNs.at(asked.bound));
     changed.into_next.push_back({pulled, needs, latency});
   }
-  changed.samples *= network->workers;
+  changed.samples *= network.workers;
   return changed;
 }
 
@@ -248,14 +259,11 @@ base::Result<ChangedGraph> blueconnect(ChangedGraph changed, const Asked& asked)
   if (parts.size() > 2) {
     parts.erase(parts.begin() + 2);
   }
-  const auto network = network_of(parts, asked);
-  if (!network) {
-    return network.error();
+  const auto made = distributed(changed.graph, parts, asked);
+  if (!made) {
+    return made.error();
   }
-  const auto step = step_of(changed.graph);
-  if (!step) {
-    return step.error();
-  }
+  const auto& [network, step] = *made;
   Graph& graph = changed.graph;
   const std::uint16_t within = add_link(graph, "within machines");
   const std::uint16_t between = add_link(graph, "between machines");
@@ -264,15 +272,15 @@ base::Result<ChangedGraph> blueconnect(ChangedGraph changed, const Asked& asked)
   const std::uint32_t gather = graph::name_index(graph, "all-gather");
   const double message = kMessageNs.at(asked.bound);
   const double inner = *inside * kNamedBandwidth.at(asked.bound);
-  for (double sent = 0; sent < network->gradients; sent += kBucketBytes) {
-    const double bytes = std::min(kBucketBytes, network->gradients - sent);
-    const TaskId ready = ready_after(*step, (sent + bytes) / network->gradients, asked.bound);
+  for (double sent = 0; sent < network.gradients; sent += kBucketBytes) {
+    const double bytes = std::min(kBucketBytes, network.gradients - sent);
+    const TaskId ready = ready_after(step, (sent + bytes) / network.gradients, asked.bound);
     const std::int64_t half = std::llround((devices - 1.0) / devices * bytes / inner + (devices - 1) * message);
     // Every device of a machine has a part of its own, and all of them share the machine's link.
-    const double outer = all_reduce_ns(bytes, *machines, network->bytes_per_ns, message);
+    const double outer = all_reduce_ns(bytes, *machines, network.bytes_per_ns, message);
     const TaskId scattered = add_message(graph, within, half, scatter, ready);
     const TaskId reduced = add_message(graph, between, std::llround(outer), reduce, scattered);
-    graph.dependencies.push_back({add_message(graph, within, half, gather, reduced), step->update, 0});
+    graph.dependencies.push_back({add_message(graph, within, half, gather, reduced), step.update, 0});
   }
   changed.samples *= static_cast<double>(*machines) * devices;
   return changed;
@@ -292,11 +300,11 @@ base::Result<ChangedGraph> dgc(ChangedGraph changed, const Asked& asked) {
   if (!existing.empty()) {
     graph = graph::scaled(std::move(graph), existing, kCompressed.at(asked.bound));
   } else {
-    auto distributed = on_workers(std::move(changed), asked, kCompressed.at(asked.bound));
-    if (!distributed) {
-      return distributed;
+    auto parallel = on_workers(std::move(changed), asked, kCompressed.at(asked.bound));
+    if (!parallel) {
+      return parallel;
     }
-    changed = std::move(*distributed);
+    changed = std::move(*parallel);
   }
   const auto step = step_of(changed.graph);
   if (!step) {

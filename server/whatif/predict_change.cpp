@@ -19,8 +19,6 @@ using analysis::SpeedUp;
 constexpr double kLeastSpread = 0.05;
 /// Two standard deviations, of a spread that is a median of absolute deviations.
 constexpr double kTwoSigma = 2 * 1.4826;
-/// Of operations that were not measured.
-constexpr double kAssumedError = 0.5;
 
 SpeedUp speed_up_of(double unchanged_ms, double changed_ms, double error_ms, double samples) {
   const double least = 0.02 * changed_ms;
@@ -28,7 +26,7 @@ SpeedUp speed_up_of(double unchanged_ms, double changed_ms, double error_ms, dou
           samples * unchanged_ms / std::max(least, changed_ms - error_ms)};
 }
 
-using PeakBytes = std::array<std::int64_t, protocol::kStepParts>;
+using PeakBytes = decltype(ChangeBasis::peaks);
 
 protocol::StepPart part_of(analysis::Phase phase) {
   switch (phase) {
@@ -61,8 +59,7 @@ PeakBytes peaks_by_part(const graph::Graph& graph, const simulate::Schedule& sch
 
 /// Operations allocate memory of their own while they compute, which a step that is not computed does not show: of each
 /// part, the recorded peak changes by as much as the captured one.
-std::uint64_t changed_peak(const PeakBytes& recorded, const Baseline& baseline,
-                           const std::array<std::uint64_t, protocol::kStepParts>& changed) {
+std::uint64_t changed_peak(const PeakBytes& recorded, const Baseline& baseline, const PartBytes& changed) {
   const std::int64_t above = static_cast<std::int64_t>(baseline.peak_bytes) - *std::ranges::max_element(recorded);
   std::int64_t peak = 0;
   for (std::size_t part = 0; part < recorded.size(); ++part) {
@@ -74,38 +71,47 @@ std::uint64_t changed_peak(const PeakBytes& recorded, const Baseline& baseline,
 
 }  // namespace
 
-base::Result<PredictedChange> predict_change(const UnchangedStep& unchanged, const Baseline& baseline,
-                                             const protocol::Captured& changed, const TimeAlone& alone) {
+base::Result<ChangeBasis> change_basis(const graph::Graph& graph, const protocol::CapturedStep& step,
+                                       const Baseline& baseline, const TimeAlone& alone) {
+  const auto schedule = simulate::simulate(graph);
+  if (!schedule) {
+    return schedule.error();
+  }
+  // The replay of the unchanged step is near its measured time; what differs of it cancels out.
+  const double scale = schedule->total_ns > 0 ? baseline.step_ms / static_cast<double>(schedule->total_ns) : 1e-6;
+  return ChangeBasis{baseline, unchanged_step(graph, step, alone), scale, peaks_by_part(graph, *schedule)};
+}
+
+base::Result<PredictedStep> predict_step(const ChangeBasis& basis, const protocol::Captured& changed,
+                                         const TimeAlone& alone) {
+  const Baseline& baseline = basis.baseline;
   if (!changed.step.has_value()) {
     return base::error("its operations are not known before it runs");
   }
-  const auto before = simulate::simulate(unchanged.graph);
-  if (!before) {
-    return before.error();
-  }
-  const RetimedStep retimed = retime(unchanged, *changed.step, alone);
+  RetimedStep retimed = retime(basis.step, *changed.step, alone);
   const auto after = simulate::simulate(retimed.graph);
   if (!after) {
     return after.error();
   }
-  // The replay of the unchanged step is near its measured time; what differs of it cancels out.
-  const double scale = before->total_ns > 0 ? baseline.step_ms * 1e6 / static_cast<double>(before->total_ns) : 1;
-  const double changed_ms = static_cast<double>(after->total_ns) * scale / 1e6;
+  const double changed_ms = static_cast<double>(after->total_ns) * basis.ms_per_ns;
   const double spread = std::max(kLeastSpread, retimed.spread);
   const double measured_ms = (retimed.changed_after_ns - std::min(retimed.assumed_ns, retimed.changed_after_ns)) / 1e6;
-  const double error_ms = std::hypot(
-      kLeastError * changed_ms, kTwoSigma * spread * measured_ms,
-      std::hypot(kAssumedError * retimed.assumed_ns / 1e6, kSystematicShare * (baseline.step_ms - changed_ms)));
-  const double samples = static_cast<double>(changed.batch_size) / std::max(1, baseline.batch_size);
-  PredictedChange predicted;
-  predicted.speed_up = speed_up_of(baseline.step_ms, changed_ms, error_ms, samples);
+  const double error_ms =
+      std::hypot(kLeastError * changed_ms, kTwoSigma * spread * measured_ms,
+                 std::hypot(retimed.assumed_error_ns / 1e6, kSystematicShare * (baseline.step_ms - changed_ms)));
+  PredictedStep step;
+  step.samples = static_cast<double>(changed.batch_size) / std::max(1, baseline.batch_size);
+  step.error_ms = error_ms;
+  PredictedChange& predicted = step.predicted;
+  predicted.speed_up = speed_up_of(baseline.step_ms, changed_ms, error_ms, step.samples);
   predicted.step_ms = changed_ms;
   if (baseline.captured_peak_bytes.has_value()) {
-    predicted.peak_bytes = changed_peak(peaks_by_part(unchanged.graph, *before), baseline, changed.peak_bytes);
+    predicted.peak_bytes = changed_peak(basis.peaks, baseline, changed.peak_bytes);
   }
   predicted.measured_share =
       retimed.changed_after_ns > 0 ? 1 - std::min(1.0, retimed.assumed_ns / retimed.changed_after_ns) : 1;
-  return predicted;
+  step.graph = std::move(retimed.graph);
+  return step;
 }
 
 analysis::TriedChange describe_trial(const protocol::Tried& tried) {

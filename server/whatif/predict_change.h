@@ -12,18 +12,41 @@
 
 namespace ridgeline::whatif {
 
+/// By protocol::StepPart.
+using PartBytes = std::array<std::uint64_t, protocol::kStepParts>;
+
 /// What is known of the unchanged step besides its graph.
 struct Baseline {
   double step_ms = 0;            ///< measured
   std::uint64_t peak_bytes = 0;  ///< measured
   /// Captured::peak_bytes of the unchanged step; absent: memory is not predicted, as on devices.
-  std::optional<std::array<std::uint64_t, protocol::kStepParts>> captured_peak_bytes{};
+  std::optional<PartBytes> captured_peak_bytes{};
   int batch_size = 0;
 };
 
+/// What every change of a step is compared with, made once.
+struct ChangeBasis {
+  Baseline baseline;
+  UnchangedStep step;
+  double ms_per_ns = 0;                                    ///< measured, over simulated
+  std::array<std::int64_t, protocol::kStepParts> peaks{};  ///< of the simulated step, while each part ran
+};
+
+/// `graph` and `step` outlive it. An error when the graph cannot be simulated.
+base::Result<ChangeBasis> change_basis(const graph::Graph& graph, const protocol::CapturedStep& step,
+                                       const Baseline& baseline, const TimeAlone& alone);
+
+/// A changed step: its graph, and what is predicted of it.
+struct PredictedStep {
+  graph::Graph graph;
+  analysis::PredictedChange predicted;
+  double samples = 1;   ///< of a step, over those of the unchanged one
+  double error_ms = 0;  ///< that PredictedChange::step_ms may be wrong by, 95 %
+};
+
 /// Simulates the changed step. An error when the graph cannot be simulated.
-base::Result<analysis::PredictedChange> predict_change(const UnchangedStep& unchanged, const Baseline& baseline,
-                                                       const protocol::Captured& changed, const TimeAlone& alone);
+base::Result<PredictedStep> predict_step(const ChangeBasis& basis, const protocol::Captured& changed,
+                                         const TimeAlone& alone);
 
 /// Of at least one pair of rounds: the median of the pairs' ratios, with the 95 % interval of order statistics.
 analysis::TriedChange describe_trial(const protocol::Tried& tried);

@@ -20,15 +20,15 @@ using analysis::PredictedChange;
 /// Iterations that follow each other say more than one, unless the recording's do not repeat like that.
 constexpr double kMostPeriodError = 0.03;
 
-base::Result<ChangedGraph> made(const GraphBaseline& unchanged, const std::vector<std::string>& requests,
+base::Result<ChangedGraph> made(const GraphBasis& basis, const std::vector<std::string>& requests,
                                 const UserChanges& user, Bound bound) {
-  ChangedGraph changed{.graph = unchanged.graph};
+  ChangedGraph changed{.graph = basis.graph};
   for (const std::string& request : requests) {
     base::Result<ChangedGraph> next = base::error("it is no change of a graph alone");
     if (const auto own = user.find(request); own != user.end()) {
       next = apply(own->second, std::move(changed), bound);
     } else if (const ChangeKind* kind = find_change(request); kind != nullptr && kind->on_graph != nullptr) {
-      next = kind->on_graph(std::move(changed), {argument_of(request), bound, unchanged.facts});
+      next = kind->on_graph(std::move(changed), {argument_of(request), bound, basis.facts});
     }
     if (!next) {
       return next.error();
@@ -62,62 +62,106 @@ base::Result<std::int64_t> peak_of(const ChangedGraph& changed) {
   return simulate::memory_peak(changed.graph, *schedule).bytes + changed.peak_bytes;
 }
 
+bool has_same_memory(const graph::Graph& a, const graph::Graph& b) {
+  return std::ranges::equal(a.memory, b.memory, {}, &graph::MemoryChange::bytes, &graph::MemoryChange::bytes);
+}
+
+/// Nothing where it is not known: also where the runner changed what the step allocates, which the graph does not show,
+/// and the change of the graph is about single allocations.
+std::optional<std::uint64_t> changed_peak(const GraphBasis& basis, const ChangedGraph& changed) {
+  if (basis.start.has_value() && basis.start->memory_changed && !has_same_memory(basis.graph, changed.graph)) {
+    return std::nullopt;
+  }
+  const auto is = basis.graph_peak_bytes.has_value() ? peak_of(changed) : base::Result<std::int64_t>(0);
+  if (!basis.graph_peak_bytes.has_value() || !is) {
+    return std::nullopt;
+  }
+  const std::int64_t peak = static_cast<std::int64_t>(*basis.peak_bytes) + *is - *basis.graph_peak_bytes;
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, peak));
+}
+
 }  // namespace
 
-base::Result<PredictedChange> predict_on_graph(const GraphBaseline& unchanged, const std::vector<std::string>& requests,
-                                               const UserChanges& user) {
-  const ChangedGraph before{.graph = unchanged.graph};
-  auto alone = length_of(before, false);
-  auto repeated = length_of(before, true);
+base::Result<GraphBasis> graph_basis(const graph::Graph& graph, double step_ms, const StepFacts& facts,
+                                     std::optional<std::uint64_t> peak_bytes) {
+  const ChangedGraph unchanged{.graph = graph};
+  const auto alone = length_of(unchanged, false);
+  const auto repeated = length_of(unchanged, true);
   if (!alone || !repeated) {
     return alone ? repeated.error() : alone.error();
   }
   if (*alone <= 0) {
     return base::error("the recorded step takes no time");
   }
-  const bool repeats = std::abs(*repeated / *alone - 1) <= kMostPeriodError;
-  const double scale = unchanged.step_ms / (repeats ? *repeated : *alone);
+  GraphBasis basis{graph, step_ms, facts, peak_bytes};
+  basis.repeats = std::abs(*repeated / *alone - 1) <= kMostPeriodError;
+  basis.ms_per_ns = step_ms / (basis.repeats ? *repeated : *alone);
+  if (peak_bytes.has_value()) {
+    if (const auto peak = peak_of(unchanged)) {
+      basis.graph_peak_bytes = *peak;
+    }
+  }
+  return basis;
+}
+
+GraphBasis after_runner(const GraphBasis& unchanged, const PredictedStep& changed, bool keeps_parameters) {
+  GraphBasis basis{.graph = changed.graph,
+                   .step_ms = unchanged.step_ms,
+                   .facts = keeps_parameters ? unchanged.facts : StepFacts{},
+                   .peak_bytes = changed.predicted.peak_bytes,
+                   .repeats = unchanged.repeats,
+                   .ms_per_ns = unchanged.ms_per_ns};
+  if (basis.peak_bytes.has_value()) {
+    if (const auto peak = peak_of({.graph = changed.graph})) {
+      basis.graph_peak_bytes = *peak;
+    }
+  }
+  basis.start = GraphBasis::Start{.step_ms = changed.predicted.step_ms,
+                                  .error_ms = changed.error_ms,
+                                  .samples = changed.samples,
+                                  .measured_share = changed.predicted.measured_share,
+                                  .memory_changed = basis.peak_bytes != unchanged.peak_bytes};
+  return basis;
+}
+
+base::Result<PredictedChange> predict_on_graph(const GraphBasis& basis, const std::vector<std::string>& requests,
+                                               const UserChanges& user) {
   std::array<double, 3> ms{};
   PredictedChange predicted;
   double samples = 1;
   for (const Bound bound : {Bound::kPessimistic, Bound::kMiddle, Bound::kOptimistic}) {
-    const auto changed = made(unchanged, requests, user, bound);
+    const auto changed = made(basis, requests, user, bound);
     if (!changed) {
       return changed.error();
     }
-    const auto length = length_of(*changed, repeats);
+    const auto length = length_of(*changed, basis.repeats);
     if (!length) {
       return length.error();
     }
-    ms[static_cast<std::size_t>(bound)] = *length * scale;
+    ms.at(static_cast<std::size_t>(bound)) = *length * basis.ms_per_ns;
     if (bound == Bound::kMiddle) {
-      samples = changed->samples;
-      if (unchanged.peak_bytes.has_value()) {
-        const auto was = peak_of(before);
-        const auto is = peak_of(*changed);
-        if (was && is) {
-          const std::int64_t peak = static_cast<std::int64_t>(*unchanged.peak_bytes) + *is - *was;
-          predicted.peak_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, peak));
-        }
-      }
+      samples = changed->samples * (basis.start.has_value() ? basis.start->samples : 1);
+      predicted.peak_bytes = changed_peak(basis, *changed);
     }
   }
-  const double middle = ms[static_cast<std::size_t>(Bound::kMiddle)];
+  const double middle = ms.at(static_cast<std::size_t>(Bound::kMiddle));
   const double slowest = std::ranges::max(ms);
   const double fastest = std::ranges::min(ms);
+  const GraphBasis::Start start = basis.start.value_or(GraphBasis::Start{.step_ms = basis.step_ms});
   const auto error = [&](double length) {
-    return std::hypot(kLeastError * length, kSystematicShare * (unchanged.step_ms - length));
+    // What was wrong before stays so, even where the change of the graph makes the step shorter.
+    const double before = start.error_ms * std::max(1.0, length / start.step_ms);
+    return std::hypot(kLeastError * length, kSystematicShare * (basis.step_ms - length), before);
   };
-  const auto speed = [&](double length) {
-    return samples * unchanged.step_ms / std::max(length, 0.001 * unchanged.step_ms);
-  };
+  const auto speed = [&](double length) { return samples * basis.step_ms / std::max(length, 0.001 * basis.step_ms); };
   predicted.step_ms = middle;
   predicted.speed_up = {speed(middle), speed(slowest + error(slowest)), speed(fastest - error(fastest))};
-  predicted.measured_share = 0;
+  predicted.measured_share = start.measured_share;
+  predicted.by_rule = true;
   return predicted;
 }
 
-analysis::ChangeAnswer answer_on_graph(const GraphBaseline& unchanged, const std::vector<std::string>& requests,
+analysis::ChangeAnswer answer_on_graph(const GraphBasis& basis, const std::vector<std::string>& requests,
                                        const UserChanges& user) {
   analysis::ChangeAnswer row;
   row.change = requests;
@@ -127,7 +171,7 @@ analysis::ChangeAnswer answer_on_graph(const GraphBaseline& unchanged, const std
     row.title = own->second.title;
     row.takes = own->second.takes;
   }
-  const auto predicted = predict_on_graph(unchanged, requests, user);
+  const auto predicted = predict_on_graph(basis, requests, user);
   if (predicted) {
     row.predicted = *predicted;
   } else {

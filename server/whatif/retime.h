@@ -6,31 +6,18 @@
 // alone, times what operations of the same name take in the step over what they take alone.
 #pragma once
 
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "graph/graph.h"
 #include "protocol/experiment.h"
+#include "whatif/unchanged_step.h"
 
 namespace ridgeline::whatif {
-
-/// An operation alone, nanoseconds, by its key; nothing where it was not measured.
-using TimeAlone = std::function<std::optional<double>(const std::string& key)>;
-
-/// What is known of the unchanged step.
-struct UnchangedStep {
-  const graph::Graph& graph;
-  const protocol::CapturedStep& step;
-  std::vector<std::uint32_t> recorded;  ///< find_recorded()
-};
 
 struct RetimedStep {
   graph::Graph graph;
   double changed_before_ns = 0;  ///< of the operations that change or go, in the unchanged step
   double changed_after_ns = 0;   ///< of those that changed or are new
   double assumed_ns = 0;         ///< of changed_after_ns: of operations that were not measured
+  double assumed_error_ns = 0;   ///< that these may be wrong by
   /// How far the ratio of an operation's time in the step to its time alone is from that of its name's, typically: 0.1
   /// means 10 %. Judged by the operations of the unchanged step, weighted by time.
   double spread = 0;

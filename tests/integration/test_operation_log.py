@@ -11,6 +11,7 @@ sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
 import torch  # noqa: E402
 from ridgeline_runner import changes, operation_log  # noqa: E402
+from ridgeline_runner.change import NotApplicable  # noqa: E402
 from ridgeline_runner.entry import EntryPoint, load  # noqa: E402
 from ridgeline_runner.operation_key import Call, NotDescribed, bytes_of, key_of  # noqa: E402
 from ridgeline_runner.operation_times import measure  # noqa: E402
@@ -140,6 +141,6 @@ def test_changes_apply_to_a_step_that_is_built_anew() -> None:
     assert "aten::_fused_adam_" in operations("fused-optimizer") or "aten::_fused_sgd_" in operations("fused-optimizer")
     assert len(operations("accumulate:2")) > 1.3 * len(usual)
     assert operations("threads:1") == usual
-    with pytest.raises(changes.NotApplicable):
+    with pytest.raises(NotApplicable):
         changes.build(entry, ["channels-last"], entry.batch_size)
     assert operations() == usual  # nothing of a change stays

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ENTRIES, prediction_validator, profile, ridgeline
+from conftest import ENTRIES, ROOT, prediction_validator, profile, ridgeline
+from jsonschema import Draft202012Validator
 
 MODEL = """import torch
 
@@ -241,3 +242,53 @@ def test_profile_and_predict_have_the_same_options() -> None:
 
 def ridgeline_command() -> list[str]:
     return [str(ridgeline.__globals__["BINARY"])]
+
+
+def test_a_batch_size_is_refined_from_operations_timed_at_its_shapes(entry: Path) -> None:
+    found = predict(entry, "--batch-size", "128", "--refine", "--measure-time", "20")
+    assert not found["profile"]["stored"]
+    refined = found["refined"]
+    assert refined["batchSize"] == found["answer"]["batchSize"] == 128
+    time, rate = refined["timeMs"], refined["samplesPerSecond"]
+    assert 0 < time["low"] < time["value"] < time["high"]
+    assert rate["value"] == pytest.approx(128e3 / time["value"])
+    assert rate["low"] == pytest.approx(128e3 / time["high"])
+    assert refined["measuredShare"] > 0.9
+    assert 0 < refined["operationsMeasured"] <= refined["operations"]
+    assert predict(entry, "--batch-size", "128")["refined"] is None
+    done = ridgeline("predict", entry, "--batch-size", "128", "--refine", *SHORT)
+    assert "refined" in done.stdout and "fitted models" in done.stdout
+
+
+MAKE_FIT = Draft202012Validator(json.loads((ROOT / "protocol/make_fit.schema.json").read_text("utf-8")))
+
+
+def make_fit(entry: Path, size: int, *options: str) -> dict[str, Any]:
+    done = ridgeline("predict", entry, "--make-fit", str(size), *options, *SHORT, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [error.message for error in MAKE_FIT.iter_errors(found)] == []
+    return found
+
+
+def test_what_makes_a_batch_size_fit_and_what_it_costs() -> None:
+    entry = ROOT / "examples" / "transformer" / "entry.py"
+    roomy = make_fit(entry, 16)
+    alone = roomy["changes"][0]
+    assert alone["change"] == [] and alone["fits"] and alone["speedUp"]["value"] == 1
+    by_change = {"+".join(row["change"]): row for row in roomy["changes"] if row["applies"]}
+    assert by_change["accumulate:4"]["peakBytes"] < by_change["accumulate:2"]["peakBytes"] < alone["peakBytes"]
+    # A limit between the two: only what needs less than the batch size alone makes it fit.
+    limit = (by_change["accumulate:4"]["peakBytes"] + alone["peakBytes"]) // 2
+    tight = make_fit(entry, 16, "--into", str(limit))
+    fits = {"+".join(row["change"]): row["fits"] for row in tight["changes"]}
+    assert not fits[""] and fits["accumulate:4"]
+    done = ridgeline("predict", entry, "--make-fit", "16", "--into", str(limit), *SHORT)
+    assert done.returncode == 0, done.stderr
+    assert "does not fit into" in done.stdout and "predicted to make it fit" in done.stdout
+    assert ridgeline("predict", entry, "--fits", "--into", "8GiB").returncode == 2
+    ranked = [row for row in roomy["changes"][1:] if row["applies"]]
+    speeds = [row["speedUp"]["value"] for row in ranked]
+    assert speeds == sorted(speeds, reverse=True), "all fit: the fastest first"
+    for row in ranked:
+        assert row["speedUp"]["low"] <= row["speedUp"]["value"] <= row["speedUp"]["high"]

@@ -233,3 +233,32 @@ def test_operation_times_are_measured_listed_and_shared(entry: Path, tmp_path: P
     refused = ridgeline("operations", "import", broken)
     assert refused.returncode == 1
     assert "broken.sqlite" in refused.stderr
+
+
+def test_widths_and_modules_are_predicted_and_tried(entry: Path) -> None:
+    names = ["set:stem:out_channels=16", "without:blocks.1", "selective-checkpoint"]
+    options = ["--set", names[0].removeprefix("set:"), *changes_of(*names[1:])]
+    rows = by_change(what_if(entry, "--try", "--try-time", "0.5", *options))
+    assert "shapes do not fit in blocks.0.layers.0 (Conv2d)" not in str(rows)
+    assert "shapes do not fit in blocks.0 (Block)" in rows[names[0]]["reason"]
+    assert rows["without:blocks.1"]["predicted"]["speedUp"]["value"] > 1
+    assert rows["without:blocks.1"]["tried"]["speedUp"]["value"] > 1
+    selective = rows["selective-checkpoint"]
+    assert selective["tried"]["lossDrift"] < 1e-5
+    assert selective["tried"]["changedPeakBytes"] <= selective["tried"]["unchangedPeakBytes"]
+
+
+def test_changes_of_the_step_and_of_its_graph_combine(entry: Path) -> None:
+    answer = what_if(entry, *changes_of("data-parallel:4,10", "checkpoint", "zero:2"))
+    rows = by_change(answer)
+    both = rows["data-parallel:4,10+checkpoint+zero:2"]
+    assert both["applies"], both["reason"]
+    assert both["predicted"]["byRule"]
+    assert not rows["checkpoint"]["predicted"]["byRule"]
+    # Four devices and recomputation; the interval is as wide as either's alone at least.
+    alone = rows["data-parallel:4,10"]["predicted"]["speedUp"]
+    assert both["predicted"]["speedUp"]["value"] < alone["value"]
+    assert both["predicted"]["peakBytes"] < rows["checkpoint"]["predicted"]["peakBytes"]
+    # Of a model with other parameters it is not known how large the gradients are.
+    frozen = by_change(what_if(entry, *changes_of("freeze:stem", "data-parallel:4,10")))
+    assert "how large the gradients are" in frozen["freeze:stem+data-parallel:4,10"]["reason"]

@@ -52,7 +52,7 @@ MAY_INCLUDE = {
     # What a change would bring.
     "server/whatif": [*ANALYSIS_VALUES, "server/analysis/time", "server/graph", "server/simulate"],
     # The times of operations alone, in a file.
-    "server/operations": ["server/base", "server/store"],
+    "server/operations": ["server/base", "server/store", "server/analysis/values", "server/analysis/time"],
     # Two versions of a step, compared: values in, values out.
     "server/compare": ["server/base", "server/analysis/values", "server/analysis/time"],
     "server/compare/comparison.h": ["server/analysis/values"],

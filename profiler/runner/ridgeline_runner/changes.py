@@ -11,73 +11,32 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
+from ridgeline_runner import layer_widths
+from ridgeline_runner.change import Change, Function, NotApplicable, Parts, whole_number
 from ridgeline_runner.entry import EntryPoint, tensors_in
-
-Function = Callable[..., Any]
-
-
-class NotApplicable(Exception):
-    """Why a change cannot be made to this step."""
-
-
-@dataclass
-class Parts:
-    """A step while it is built. A change overwrites what it changes."""
-
-    entry: EntryPoint
-    positional: tuple[Any, ...]
-    keywords: dict[str, Any]
-    batch_size: int
-    calls: int = 1  # of the function that the providers return, in one step
-    optimizers: list[Any] = field(default_factory=list)
-    inputs: tuple[Any, ...] = ()
-    function: Function = lambda *_: None
-    around: list[Callable[[], contextlib.AbstractContextManager[Any]]] = field(default_factory=list)  # of the process
-
-    @property
-    def samples(self) -> int:
-        """Of one step."""
-        return self.batch_size * self.calls
-
-    @property
-    def models(self) -> list[Any]:
-        return [*self.positional, *self.keywords.values()]
-
-    def module(self, name: str) -> Any:
-        """The instance of that name, as reports have it: `ResNet.layer1.0`, or without the model's class."""
-        for model in self.models:
-            for path, module in model.named_modules():
-                if path and name in (path, f"{type(model).__name__}.{path}"):
-                    return module
-        raise NotApplicable(f"there is no module called {name}")
-
-
-class Change:
-    """Does nothing: what each change overrides is what it changes. One per built step."""
-
-    def __init__(self, argument: str) -> None:
-        self.argument = argument
-
-    def on_models(self, parts: Parts) -> None:
-        """Before the iteration provider is called."""
-
-    def on_optimizers(self, parts: Parts) -> None:
-        """After it was."""
-
-    def on_step(self, parts: Parts) -> None:
-        """Once inputs and function are there."""
+from ridgeline_runner.layer_widths import Width
 
 
 def build(entry: EntryPoint, requests: list[str], batch_size: int) -> Parts:
     """A new step with the changes made in order. Raises NotApplicable, and whatever the providers raise."""
+    widths: layer_widths.Widths = {}
+    if any(_named(request).reshapes for request in requests):
+        uncompiled = [request for request in requests if request != "compile"]
+        widths = layer_widths.that_follow(lambda observe: _built(entry, uncompiled, batch_size, observe))
+    return _built(entry, requests, batch_size, lambda models: layer_widths.apply(models, widths))
+
+
+def _built(
+    entry: EntryPoint, requests: list[str], batch_size: int, on_changed_models: Callable[[list[Any]], None]
+) -> Parts:
     changes = [_named(request) for request in requests]
     positional, keywords = entry.models()
     parts = Parts(entry, positional, keywords, batch_size)
     for change in changes:
         change.on_models(parts)
+    on_changed_models(parts.models)
     with _constructed_optimizers(parts.optimizers):
         parts.function = entry.iteration(parts.positional, parts.keywords)
     for change in changes:
@@ -260,22 +219,46 @@ class Checkpoint(Change):
     """Activation checkpointing of a module, or of all modules of the class that repeats and holds most parameters."""
 
     def on_models(self, parts: Parts) -> None:
-        from torch.utils.checkpoint import checkpoint
-
         modules = [parts.module(self.argument)] if self.argument else _repeated(parts.models)
         if not modules:
             raise NotApplicable("no kind of module is repeated; name one, as checkpoint:MODULE")
+        options = self.options()
         for module in modules:
-            module.forward = _checkpointed(module.forward, checkpoint)
+            module.forward = _checkpointed(module.forward, options)
+
+    def options(self) -> dict[str, Any]:
+        """Of torch.utils.checkpoint.checkpoint."""
+        return {}
 
 
-def _checkpointed(forward: Function, checkpoint: Function) -> Function:
+class SelectiveCheckpoint(Checkpoint):
+    """The same, but the results of matrix products, convolutions and attention are kept: only what is cheap runs
+    again."""
+
+    kept = frozenset({"mm", "addmm", "bmm", "baddbmm", "convolution", "mkldnn_rnn_layer"})
+
+    def options(self) -> dict[str, Any]:
+        try:
+            from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
+        except ImportError:
+            raise NotApplicable("this version of torch has no selective checkpointing: it needs 2.4 or newer") from None
+
+        def policy(_: Any, operation: Any, *args: Any, **kwargs: Any) -> Any:
+            name = operation._schema.name.removeprefix("aten::")
+            is_kept = name in self.kept or name.startswith("_scaled_dot_product")
+            return CheckpointPolicy.MUST_SAVE if is_kept else CheckpointPolicy.PREFER_RECOMPUTE
+
+        return {"context_fn": functools.partial(create_selective_checkpoint_contexts, policy)}
+
+
+def _checkpointed(forward: Function, options: dict[str, Any]) -> Function:
     import torch
+    from torch.utils.checkpoint import checkpoint
 
     @functools.wraps(forward)
     def run(*args: Any, **kwargs: Any) -> Any:
         if torch.is_grad_enabled():
-            return checkpoint(forward, *args, use_reentrant=False, **kwargs)
+            return checkpoint(forward, *args, use_reentrant=False, **options, **kwargs)
         return forward(*args, **kwargs)
 
     return run
@@ -305,7 +288,7 @@ class Accumulate(Change):
     """The same samples in K parts of a K-th of the batch: the optimizer steps once, after the last part."""
 
     def on_optimizers(self, parts: Parts) -> None:
-        self._count = _whole_number(self.argument, "accumulate", least=2)
+        self._count = whole_number(self.argument, "accumulate", least=2)
         if parts.batch_size % self._count:
             raise NotApplicable(f"batch size {parts.batch_size} has no {self._count} equal parts")
         parts.batch_size //= self._count
@@ -367,7 +350,9 @@ class Freeze(Change):
 
 
 class Without(Change):
-    """A module taken out: it returns its first input."""
+    """A module taken out: it returns its first input. Layers that get another width by that are made anew for it."""
+
+    reshapes = True
 
     def on_models(self, parts: Parts) -> None:
         if not self.argument:
@@ -381,7 +366,7 @@ class Threads(Change):
     def on_step(self, parts: Parts) -> None:
         import torch
 
-        count = _whole_number(self.argument, "threads", least=1)
+        count = whole_number(self.argument, "threads", least=1)
         usual = torch.get_num_threads()
         if count == usual:
             raise NotApplicable(f"it runs with {count} threads already")
@@ -401,13 +386,7 @@ class BatchSize(Change):
     """Another batch size."""
 
     def on_models(self, parts: Parts) -> None:
-        parts.batch_size = _whole_number(self.argument, "batch-size", least=1)
-
-
-def _whole_number(argument: str, name: str, *, least: int) -> int:
-    if not argument.isdecimal() or not least <= int(argument) <= 1 << 24:
-        raise NotApplicable(f"write {name}:N, with a whole number of at least {least}")
-    return int(argument)
+        parts.batch_size = whole_number(self.argument, "batch-size", least=1)
 
 
 CHANGES: dict[str, type[Change]] = {
@@ -418,9 +397,11 @@ CHANGES: dict[str, type[Change]] = {
     "channels-last": ChannelsLast,
     "compile": Compile,
     "checkpoint": Checkpoint,
+    "selective-checkpoint": SelectiveCheckpoint,
     "accumulate": Accumulate,
     "freeze": Freeze,
     "without": Without,
+    "set": Width,
     "threads": Threads,
     "batch-size": BatchSize,
 }

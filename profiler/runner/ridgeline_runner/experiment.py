@@ -13,7 +13,7 @@ from time import perf_counter, perf_counter_ns
 from typing import Any
 
 from ridgeline_runner import changes, operation_log, operation_times, timing
-from ridgeline_runner.changes import NotApplicable, Parts
+from ridgeline_runner.change import NotApplicable, Parts
 from ridgeline_runner.channel import ChannelClosed
 from ridgeline_runner.devices import Device
 from ridgeline_runner.entry import EntryPoint, load

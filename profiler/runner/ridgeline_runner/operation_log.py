@@ -64,11 +64,16 @@ def log_step(step: Callable[[], Any], module_names: dict[int, str]) -> Operation
     """The operations of `step()`, which runs twice: the first time creates the optimizer's state. Raises what the step
     raises. `module_names`: the dotted name by id of the instance."""
     log = OperationLog()
-    with _mode(lambda *_: None):
-        step()
+    run_uncomputed(step)
     with _mode(log.note), _phases(log), _modules(log, module_names):
         step()
     return log
+
+
+def run_uncomputed(step: Callable[[], Any]) -> None:
+    """Runs the step without computing anything that is large: whether its shapes fit. Raises what the step raises."""
+    with _mode(lambda *_: None):
+        step()
 
 
 def peaks_by_phase(step: Callable[[], Any], take_peak: Callable[[], int]) -> list[int]:

@@ -103,6 +103,16 @@ struct Answer {
 /// Part of the greatest throughput that is taken as enough: beyond it a larger batch buys little.
 inline constexpr double kEnoughThroughput = 0.95;
 
+/// A batch size predicted from operations that were timed at its shapes, beside what the fitted models say.
+struct RefinedBatch {
+  int batch_size = 0;
+  Measured ms;                  ///< predicted, with its 95 % interval; nothing of that size was run
+  Measured samples_per_second;  ///< likewise
+  double measured_share = 1;    ///< of the time that changes: of operations that were timed; the rest is scaled
+  int operations = 0;           ///< distinct ones
+  int operations_measured = 0;  ///< of those, timed for this answer; the others were known
+};
+
 /// Answers to the first questions of a reader.
 struct Outlook {
   Answer now;       ///< the profile's own batch size

@@ -23,6 +23,7 @@ struct PredictedChange {
   std::optional<std::uint64_t> peak_bytes;
   /// Share of the changed part's time that is of operations measured alone on this machine; the rest is assumed.
   double measured_share = 1;
+  bool by_rule = false;  ///< all of it, or a part: on the graph of the step, by a rule that guesses
 };
 
 /// The changed step ran in turns with the unchanged one.
@@ -44,6 +45,30 @@ struct ChangeAnswer {
   std::optional<PredictedChange> predicted{};
   std::optional<TriedChange> tried{};
   std::string not_tried{};  ///< why trying failed; mostly empty
+};
+
+/// A change that may make a batch size fit into memory.
+struct FittingChange {
+  std::vector<std::string> change;  ///< as it is asked for; empty: the batch size alone
+  std::string title;
+  std::string takes;
+  std::string reason;  ///< why it does not apply; then there is nothing else
+  double step_ms = 0;  ///< predicted, of all samples of the batch
+  SpeedUp speed_up;    ///< over the batch size alone
+  std::uint64_t peak_bytes = 0;
+  bool fits = false;
+};
+
+/// What makes a batch size fit. All of it predicted.
+struct MakeFit {
+  std::string entry_path;  ///< absolute
+  std::string project_root;
+  std::string device;
+  int batch_size = 0;
+  std::uint64_t limit_bytes = 0;
+  bool by_fitted_model = false;        ///< the peak of the batch size alone; else from its captured operations
+  std::vector<FittingChange> changes;  ///< the batch size alone; then those that fit, fastest first; then the others
+  std::vector<std::string> warnings;
 };
 
 struct WhatIf {

@@ -43,18 +43,18 @@ class OperationTableTest : public ::testing::Test {
 };
 
 TEST(OperationTime, IsTheMedianWithinTheSamples) {
-  const OperationTime odd = time_of(kAdd, {30, 10, 20});
+  const OperationTime odd = time_of(kAdd, std::vector<double>{30, 10, 20});
   EXPECT_EQ(odd.ns, 20);
   EXPECT_EQ(odd.low, 10);
   EXPECT_EQ(odd.high, 30);
   EXPECT_EQ(odd.samples, 3);
-  EXPECT_EQ(time_of(kAdd, {10, 40, 20, 30}).ns, 25);
+  EXPECT_EQ(time_of(kAdd, std::vector<double>{10, 40, 20, 30}).ns, 25);
 }
 
 TEST_F(OperationTableTest, RemembersAcrossConnections) {
   {
     OperationTable table = open("times");
-    add(table, time_of(kAdd, {10, 20, 30}));
+    add(table, time_of(kAdd, std::vector<double>{10, 20, 30}));
   }
   OperationTable again = open("times");
   ASSERT_TRUE(find(again, kAdd).has_value());
@@ -64,7 +64,7 @@ TEST_F(OperationTableTest, RemembersAcrossConnections) {
 
 TEST_F(OperationTableTest, TimesHoldUnderTheirConditionsOnly) {
   OperationTable table = open("times");
-  add(table, time_of(kAdd, {10}));
+  add(table, time_of(kAdd, std::vector<double>{10}));
   EXPECT_FALSE(find(table, kAdd, {"another processor", 2, "2.13.0"}).has_value());
   EXPECT_FALSE(find(table, kAdd, {"a processor", 1, "2.13.0"}).has_value());
   EXPECT_FALSE(find(table, kAdd, {"a processor", 2, "2.14.0"}).has_value());
@@ -79,12 +79,12 @@ TEST_F(OperationTableTest, RemembersWhatCannotBeMeasured) {
 
 TEST_F(OperationTableTest, MergesTheNewerOfTwoTimes) {
   OperationTable table = open("times");
-  add(table, time_of(kAdd, {10}), kThen);
-  add(table, time_of(kMatrix, {100}), kThen + 10);
+  add(table, time_of(kAdd, std::vector<double>{10}), kThen);
+  add(table, time_of(kMatrix, std::vector<double>{100}), kThen + 10);
   {
     OperationTable other = open("other");
-    add(other, time_of(kAdd, {20}), kThen + 5);
-    add(other, time_of(kMatrix, {200}), kThen + 5);
+    add(other, time_of(kAdd, std::vector<double>{20}), kThen + 5);
+    add(other, time_of(kMatrix, std::vector<double>{200}), kThen + 5);
   }
   const auto added = table.merge(path("other"));
   ASSERT_TRUE(added) << added.error().message();
@@ -95,7 +95,7 @@ TEST_F(OperationTableTest, MergesTheNewerOfTwoTimes) {
 
 TEST_F(OperationTableTest, ExportsWhatCanBeMerged) {
   OperationTable table = open("times");
-  add(table, time_of(kAdd, {10}));
+  add(table, time_of(kAdd, std::vector<double>{10}));
   const auto written = table.export_to(path("export"));
   ASSERT_TRUE(written) << written.error().message();
   OperationTable other = open("other");
@@ -113,7 +113,7 @@ TEST_F(OperationTableTest, DoesNotTakeTimesThatCannotBe) {
     add(other, {.key = kAdd, .ns = -1, .low = -1, .high = -1, .samples = 1});
     add(other, {.key = kMatrix, .ns = 10, .low = 20, .high = 5, .samples = 1});
     add(other, {.key = "", .ns = 1, .low = 1, .high = 1, .samples = 1});
-    add(other, time_of(R"(["aten::t.default",[],{}])", {5}), kThen * 100);  // measured in the future
+    add(other, time_of(R"(["aten::t.default",[],{}])", std::vector<double>{5}), kThen * 100);  // measured in the future
   }
   const auto added = table.merge(path("other"));
   ASSERT_TRUE(added) << added.error().message();
@@ -131,8 +131,8 @@ TEST_F(OperationTableTest, RefusesOtherFiles) {
 
 TEST_F(OperationTableTest, ListsTheSlowestFirst) {
   OperationTable table = open("times");
-  add(table, time_of(kAdd, {10}));
-  add(table, time_of(kMatrix, {100}));
+  add(table, time_of(kAdd, std::vector<double>{10}));
+  add(table, time_of(kMatrix, std::vector<double>{100}));
   const auto listed = table.list(1);
   ASSERT_TRUE(listed);
   ASSERT_EQ(listed->size(), 1U);

@@ -353,7 +353,7 @@ TEST(GraphChanges, ZeroSharesTheState) {
 
 TEST(PredictOnGraph, TheIntervalHoldsTheMiddleAndChangesCombine) {
   const Graph graph = training_step();
-  const GraphBaseline unchanged{graph, 200, {}, {}};
+  const GraphBasis unchanged = *graph_basis(graph, 200, {}, {});
   const auto one = predict_on_graph(unchanged, {"loader-workers:1"});
   ASSERT_TRUE(one);
   EXPECT_NEAR(one->step_ms, 200 * 0.608, 0.01) << "in proportion to the measured step";

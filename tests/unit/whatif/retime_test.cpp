@@ -10,7 +10,10 @@
 #include <vector>
 
 #include "simulate/simulate.h"
+#include "whatif/change_file.h"
+#include "whatif/operation_scale.h"
 #include "whatif/predict_change.h"
+#include "whatif/predict_on_graph.h"
 #include "whatif/step_operations.h"
 
 namespace ridgeline::whatif {
@@ -65,7 +68,10 @@ class Step {
     step.operations.push_back({index_in(step.keys, name + shape), index_in(step.names, name), 0, part});
   }
 
-  UnchangedStep unchanged() const { return {graph, captured, find_recorded(graph, captured)}; }
+  UnchangedStep unchanged(const TimeAlone& alone) const { return unchanged_step(graph, captured, alone); }
+  ChangeBasis basis(const Baseline& baseline, const TimeAlone& alone) const {
+    return *change_basis(graph, captured, baseline, alone);
+  }
 
   Graph graph;
   CapturedStep captured;
@@ -80,6 +86,10 @@ class Step {
     graph.end = id;
   }
 };
+
+RetimedStep retimed(const Step& step, const CapturedStep& changed, const TimeAlone& alone) {
+  return retime(step.unchanged(alone), changed, alone);
+}
 
 CapturedStep captured(const std::vector<std::pair<std::string, std::string>>& operations) {
   CapturedStep step;
@@ -101,6 +111,14 @@ std::int64_t total(const Graph& graph) {
   const auto schedule = simulate::simulate(graph);
   EXPECT_TRUE(schedule);
   return schedule->total_ns;
+}
+
+protocol::Captured of(CapturedStep step, int batch_size, std::array<std::uint64_t, protocol::kStepParts> peaks = {}) {
+  protocol::Captured captured;
+  captured.step = std::move(step);
+  captured.batch_size = batch_size;
+  captured.peak_bytes = peaks;
+  return captured;
 }
 
 TEST(FindRecorded, PassesOverWhatIsInsideAnOperation) {
@@ -129,7 +147,7 @@ TEST(MatchOperations, KeepsTheOrderAndThePart) {
 TEST(Retime, TheSameStepStaysAsItIs) {
   Step step;
   step.operation("aten::mm", "a", 1000, 50).operation("aten::add", "a", 300, 20);
-  const RetimedStep same = retime(step.unchanged(), step.captured, alone({}));
+  const RetimedStep same = retimed(step, step.captured, alone({}));
   EXPECT_EQ(total(same.graph), 1370);
   EXPECT_EQ(same.changed_after_ns, 0);
 }
@@ -139,7 +157,7 @@ TEST(Retime, ATimeInTheStepChangesAsTheTimeAloneDoes) {
   step.operation("aten::mm", "32", 1000).operation("aten::add", "32", 300);
   const CapturedStep half = captured({{"aten::mm", "16"}, {"aten::add", "32"}});
   const RetimedStep changed =
-      retime(step.unchanged(), half, alone({{"aten::mm32", 800}, {"aten::mm16", 200}, {"aten::add32", 300}}));
+      retimed(step, half, alone({{"aten::mm32", 800}, {"aten::mm16", 200}, {"aten::add32", 300}}));
   EXPECT_EQ(total(changed.graph), 1000 / 4 + 300);
   EXPECT_DOUBLE_EQ(changed.changed_before_ns, 1000);
   EXPECT_DOUBLE_EQ(changed.changed_after_ns, 250);
@@ -151,47 +169,91 @@ TEST(Retime, ANewOperationTakesWhatOthersOfItsNameTakeInTheStep) {
   step.operation("aten::mm", "a", 1200).operation("aten::add", "a", 300);
   const CapturedStep more = captured({{"aten::mm", "a"}, {"aten::mm", "b"}, {"aten::add", "a"}});
   // In the step, a product takes 1.2 times what it takes alone.
-  const RetimedStep changed = retime(step.unchanged(), more, alone({{"aten::mma", 1000}, {"aten::mmb", 500}}));
+  const RetimedStep changed = retimed(step, more, alone({{"aten::mma", 1000}, {"aten::mmb", 500}}));
   EXPECT_EQ(total(changed.graph), 1500 + 600);
 }
 
 TEST(Retime, WhatGoesTakesItsPythonAlong) {
   Step step;
   step.operation("aten::mm", "a", 1000, 10).operation("aten::add", "a", 300, 40).operation("aten::mm", "a", 1000, 10);
-  const RetimedStep changed = retime(step.unchanged(), captured({{"aten::mm", "a"}, {"aten::mm", "a"}}), alone({}));
+  const RetimedStep changed = retimed(step, captured({{"aten::mm", "a"}, {"aten::mm", "a"}}), alone({}));
   EXPECT_EQ(total(changed.graph), 2020);
 }
 
 TEST(Retime, AnOperationWithoutATimeIsAssumedToStayAndCountsAsAssumed) {
   Step step;
   step.operation("aten::mm", "32", 1000);
-  const RetimedStep changed = retime(step.unchanged(), captured({{"aten::mm", "16"}}), alone({}));
+  const RetimedStep changed = retimed(step, captured({{"aten::mm", "16"}}), alone({}));
   EXPECT_EQ(total(changed.graph), 1000);
   EXPECT_DOUBLE_EQ(changed.assumed_ns, 1000);
+}
+
+TEST(Retime, WhatCannotBeTimedGrowsAsItsDataDoes) {
+  const std::string small = R"(["aten::rnn",["t:float32:4,8:8,1","t:float32:8,8:8,1"],{}])";
+  const std::string large = R"(["aten::rnn",["t:float32:12,8:8,1","t:float32:8,8:8,1"],{}])";
+  Step step;
+  step.operation("aten::rnn", "", 1000);
+  step.captured.keys.front() = small;
+  CapturedStep changed = step.captured;
+  changed.keys.front() = large;
+  const RetimedStep grown = retimed(step, changed, alone({}));
+  EXPECT_EQ(total(grown.graph), 3000);
+  EXPECT_DOUBLE_EQ(grown.assumed_ns, 3000);
+  EXPECT_DOUBLE_EQ(grown.assumed_error_ns, 2000) << "it may not have grown at all";
+  EXPECT_DOUBLE_EQ(scale_of(small, large), 3);
+  EXPECT_DOUBLE_EQ(scale_of(large, small), 1 / 3.0);
+  EXPECT_DOUBLE_EQ(scale_of(small, "broken"), 1);
+}
+
+TEST(PredictOnGraph, ChangesOfTheGraphComeAfterThoseOfTheRunner) {
+  Step step;
+  step.operation("aten::mm", "32", 1'000'000).operation("aten::add", "32", 1'000'000);
+  const TimeAlone times = alone({{"aten::mm32", 1000}, {"aten::mm16", 500}, {"aten::add32", 1000}});
+  const Baseline baseline{.step_ms = 2, .batch_size = 4};
+  const ChangeBasis basis = step.basis(baseline, times);
+  const auto halved = predict_step(basis, of(captured({{"aten::mm", "16"}, {"aten::add", "32"}}), 8), times);
+  ASSERT_TRUE(halved);
+  EXPECT_DOUBLE_EQ(halved->predicted.step_ms, 1.5);
+  const auto graph = graph_basis(step.graph, 2, {1e6, {}}, {});
+  ASSERT_TRUE(graph);
+  const auto half =
+      parse_change(R"({"title": "t", "steps": [{"select": {"kind": "operation"}, "do": "scale", "factor": 0.5}]})");
+  ASSERT_TRUE(half);
+  const UserChanges user = {{"half", *half}};
+  const auto both = predict_on_graph(after_runner(*graph, *halved, true), {"half"}, user);
+  ASSERT_TRUE(both);
+  EXPECT_NEAR(both->step_ms, 0.75, 1e-9);
+  EXPECT_NEAR(both->speed_up.value, 2 * 2 / 0.75, 1e-9) << "twice the samples";
+  EXPECT_TRUE(both->by_rule);
+  // What was uncertain before the change of the graph is uncertain after it.
+  const auto alone_on_graph = predict_on_graph(*graph, {"half"}, user);
+  ASSERT_TRUE(alone_on_graph);
+  EXPECT_FALSE(after_runner(*graph, *halved, false).facts.gradients.has_value());
+  const auto width = [](const analysis::SpeedUp& speed) { return (speed.high - speed.low) / speed.value; };
+  EXPECT_GT(width(both->speed_up), width(alone_on_graph->speed_up));
 }
 
 TEST(Retime, TheSpreadIsHowFarOperationsOfOneNameAreApart) {
   Step step;
   step.operation("aten::mm", "a", 1000).operation("aten::mm", "b", 1100).operation("aten::mm", "c", 1210);
   const RetimedStep changed =
-      retime(step.unchanged(), step.captured, alone({{"aten::mma", 1000}, {"aten::mmb", 1000}, {"aten::mmc", 1000}}));
+      retimed(step, step.captured, alone({{"aten::mma", 1000}, {"aten::mmb", 1000}, {"aten::mmc", 1000}}));
   EXPECT_THAT(changed.spread, DoubleNear(0.095, 0.001));
 }
 
-protocol::Captured of(CapturedStep step, int batch_size, std::array<std::uint64_t, protocol::kStepParts> peaks = {}) {
-  protocol::Captured captured;
-  captured.step = std::move(step);
-  captured.batch_size = batch_size;
-  captured.peak_bytes = peaks;
-  return captured;
+base::Result<analysis::PredictedChange> predicted_change(const Step& step, const Baseline& baseline,
+                                                         const protocol::Captured& changed, const TimeAlone& alone) {
+  const ChangeBasis basis = step.basis(baseline, alone);
+  const auto predicted = predict_step(basis, changed, alone);
+  return predicted ? base::Result<analysis::PredictedChange>(predicted->predicted) : predicted.error();
 }
 
 TEST(PredictChange, ComparesSamplesPerSecond) {
   Step step;
   step.operation("aten::mm", "32", 1'000'000);
   const auto predicted =
-      predict_change(step.unchanged(), {.step_ms = 2, .batch_size = 32}, of(captured({{"aten::mm", "64"}}), 64),
-                     alone({{"aten::mm32", 1000}, {"aten::mm64", 1500}}));
+      predicted_change(step, {.step_ms = 2, .batch_size = 32}, of(captured({{"aten::mm", "64"}}), 64),
+                       alone({{"aten::mm32", 1000}, {"aten::mm64", 1500}}));
   ASSERT_TRUE(predicted);
   EXPECT_DOUBLE_EQ(predicted->step_ms, 3);  // the graph says 1 ms, the clock 2
   EXPECT_DOUBLE_EQ(predicted->speed_up.value, 2 * 2.0 / 3);
@@ -206,7 +268,7 @@ TEST(PredictChange, WhatIsNotMeasuredWidensTheInterval) {
   step.operation("aten::mm", "32", 1'000'000);
   const Baseline baseline{.step_ms = 1, .batch_size = 32};
   const auto width = [&](const TimeAlone& times) {
-    const auto predicted = predict_change(step.unchanged(), baseline, of(captured({{"aten::mm", "16"}}), 32), times);
+    const auto predicted = predicted_change(step, baseline, of(captured({{"aten::mm", "16"}}), 32), times);
     EXPECT_TRUE(predicted);
     return std::pair(predicted->speed_up.high - predicted->speed_up.low, predicted->measured_share);
   };
@@ -225,7 +287,7 @@ TEST(PredictChange, EachPartsPeakChangesAsItsCapturedPeakDoes) {
   const Baseline baseline{
       .step_ms = 1, .peak_bytes = 1800, .captured_peak_bytes = {{1400, 1500, 1000}}, .batch_size = 1};
   const auto peak = [&](std::array<std::uint64_t, protocol::kStepParts> changed) {
-    const auto predicted = predict_change(step.unchanged(), baseline, of(step.captured, 1, changed), alone({}));
+    const auto predicted = predicted_change(step, baseline, of(step.captured, 1, changed), alone({}));
     EXPECT_TRUE(predicted);
     return predicted->peak_bytes.value_or(0);
   };
@@ -237,7 +299,7 @@ TEST(PredictChange, EachPartsPeakChangesAsItsCapturedPeakDoes) {
 TEST(PredictChange, ACaptureWithoutOperationsCannotBePredicted) {
   Step step;
   step.operation("aten::mm", "a", 100);
-  EXPECT_FALSE(predict_change(step.unchanged(), {.step_ms = 1, .batch_size = 1}, {}, alone({})));
+  EXPECT_FALSE(predicted_change(step, {.step_ms = 1, .batch_size = 1}, {}, alone({})));
 }
 
 TEST(DescribeTrial, IsTheMedianOfThePairs) {

@@ -1,0 +1,30 @@
+// Another batch size from operations that were timed at its shapes, and what makes it fit into memory. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "analysis/values/prediction.h"
+#include "analysis/values/what_if.h"
+#include "protocol/experiment.h"
+
+namespace ridgeline::profiling {
+
+/// The change to that batch size.
+protocol::ChangeRequest batch_size_change(int batch_size);
+
+/// Of an answer about batch_size_change(batch_size); nothing where that is not predicted. `answer` is of a step whose
+/// batch size is known.
+std::optional<analysis::RefinedBatch> refined_batch(const analysis::WhatIf& answer, int batch_size);
+
+/// That batch size alone, and with each change, or two of them, that lets the same samples need less memory.
+std::vector<protocol::ChangeRequest> fitting_requests(int batch_size);
+
+/// From an answer about fitting_requests(batch_size). `fitted_peak_bytes`: of the batch size alone, by the models of
+/// the profile, which are better at that than operations that are not computed: then the changes' differences from it
+/// count. Without a row of the batch size alone whose peak is predicted, nothing.
+std::optional<analysis::MakeFit> make_fit(const analysis::WhatIf& answer, int batch_size, std::uint64_t limit_bytes,
+                                          std::optional<double> fitted_peak_bytes);
+
+}  // namespace ridgeline::profiling

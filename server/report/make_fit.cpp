@@ -1,0 +1,120 @@
+#include "report/make_fit.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "report/page.h"
+#include "report/units.h"
+#include "report/what_if.h"
+
+namespace ridgeline::report {
+namespace {
+
+using analysis::FittingChange;
+using analysis::MakeFit;
+using Json = nlohmann::ordered_json;
+
+constexpr int kPeakColumns = 24;
+constexpr int kTimeColumns = 36;
+
+std::string name_of(const FittingChange& row) {
+  std::string name;
+  for (const std::string& one : row.change) {
+    name += (name.empty() ? "" : " + ") + one;
+  }
+  return name.empty() ? "the batch size alone" : printable(name);
+}
+
+std::string answer_text(const MakeFit& made) {
+  const std::string limit = bytes(static_cast<double>(made.limit_bytes));
+  if (!made.changes.empty() && made.changes.front().fits) {
+    return fmt::format("A batch of {} fits into {} as it is.", made.batch_size, limit);
+  }
+  const bool any = std::ranges::any_of(made.changes, [](const FittingChange& row) { return row.fits; });
+  return any ? fmt::format(
+                   "A batch of {} does not fit into {} as it is. These changes are predicted to make it fit, "
+                   "the fastest first.",
+                   made.batch_size, limit)
+             : fmt::format("A batch of {} does not fit into {}, and none of these changes is predicted to make it fit.",
+                           made.batch_size, limit);
+}
+
+void row_of(Page& page, const FittingChange& row, int name_width) {
+  const std::string peak = bytes(static_cast<double>(row.peak_bytes)) + (row.fits ? ": fits" : ": does not fit");
+  const std::string time = duration(row.step_ms) + (row.change.empty() ? "" : ", " + speed_up_text(row.speed_up));
+  page.line("  " + left(clip(name_of(row), name_width - 2), name_width) + left(peak, kPeakColumns) + time);
+  page.prose("", printable(row.takes), 6);
+}
+
+Json row_json(const FittingChange& row) {
+  const bool applies = row.reason.empty();
+  const Json speed_up = {{"value", row.speed_up.value}, {"low", row.speed_up.low}, {"high", row.speed_up.high}};
+  return {{"change", row.change},
+          {"title", row.title},
+          {"takes", row.takes},
+          {"applies", applies},
+          {"reason", row.reason},
+          {"peakBytes", applies ? Json(row.peak_bytes) : Json(nullptr)},
+          {"fits", row.fits},
+          {"stepMs", applies ? Json(row.step_ms) : Json(nullptr)},
+          {"speedUp", applies ? speed_up : Json(nullptr)}};
+}
+
+}  // namespace
+
+std::string text_make_fit(const MakeFit& made, const TextOptions& options) {
+  Page page(std::clamp(options.width, 80, 140), options.color);
+  const std::string entry = made.entry_path.substr(made.entry_path.rfind('/') + 1);
+  page.line(page.bold(printable(entry)) +
+            page.dim(fmt::format(" · batch {} in {} · {}", made.batch_size,
+                                 bytes(static_cast<double>(made.limit_bytes)), printable(made.device))));
+  page.line();
+  page.prose("", answer_text(made), 2);
+  page.line();
+  const int name_width = page.width() - 2 - kPeakColumns - kTimeColumns;
+  page.line("  " + page.bold(left("CHANGE", name_width) + left("PREDICTED PEAK", kPeakColumns) + "PREDICTED STEP"));
+  for (const FittingChange& row : made.changes) {
+    if (row.reason.empty()) {
+      row_of(page, row, name_width);
+    }
+  }
+  for (const FittingChange& row : made.changes) {
+    if (!row.reason.empty()) {
+      page.prose("", name_of(row) + " does not apply: " + printable(row.reason), 2);
+    }
+  }
+  page.line();
+  page.prose(
+      "",
+      fmt::format("Nothing was run at this batch size. Its own peak is from {}; speeds are relative to the batch "
+                  "size alone, with 95 % intervals.",
+                  made.by_fitted_model ? "the memory model of the profile, and each change's is that with what "
+                                         "its tensors need less or more"
+                                       : "the operations of the step"),
+      2);
+  for (const std::string& warning : made.warnings) {
+    page.prose("warning", printable(warning), kBeside);
+  }
+  return page.take();
+}
+
+std::string json_make_fit(const MakeFit& made) {
+  Json changes = Json::array();
+  for (const FittingChange& row : made.changes) {
+    changes.push_back(row_json(row));
+  }
+  const Json json = {{"version", 1},
+                     {"entry", {{"path", made.entry_path}, {"projectRoot", made.project_root}}},
+                     {"device", made.device},
+                     {"batchSize", made.batch_size},
+                     {"limitBytes", made.limit_bytes},
+                     {"byFittedModel", made.by_fitted_model},
+                     {"changes", changes},
+                     {"warnings", made.warnings}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ridgeline::report

@@ -1,0 +1,62 @@
+// What is known of the unchanged step's operations, prepared once for all changes of an answer.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "graph/graph.h"
+#include "protocol/experiment.h"
+
+namespace ridgeline::whatif {
+
+/// An operation alone, nanoseconds, by its key; nothing where it was not measured.
+using TimeAlone = std::function<std::optional<double>(const std::string& key)>;
+
+/// The key of an operation of the step; null where its arguments cannot be described.
+const std::string* key_of(const protocol::CapturedStep& step, const protocol::CapturedOperation& operation);
+const std::string& name_of(const protocol::CapturedStep& step, const protocol::CapturedOperation& operation);
+
+/// The tasks of a step's graph by captured operation, and the Python before each.
+struct Places {
+  std::vector<std::vector<graph::TaskId>> tasks;   ///< on the host and on devices
+  std::vector<std::vector<graph::TaskId>> python;  ///< between the operation before and this one, on its thread
+  std::vector<double> ns;                          ///< of `tasks`: on devices where there are any, else on hosts
+  std::vector<double> python_ns;
+};
+
+/// The time in the step over the time alone: of operations of each name, and of all.
+struct Ratios {
+  std::map<std::string, double> by_name;
+  double usual = 1;
+  /// How far the ratio of an operation is from that of its name, typically: 0.1 means 10 %. Weighted by time.
+  double spread = 1;
+
+  double of(const std::string& name) const;
+};
+
+/// A sum of times and their number.
+struct Times {
+  double ns = 0;
+  int count = 0;
+  double mean_ns() const { return ns / count; }  ///< needs one time
+};
+
+/// The unchanged step. `graph` and `step` belong to the caller and outlive it.
+struct UnchangedStep {
+  const graph::Graph& graph;
+  const protocol::CapturedStep& step;
+  Places places;
+  Ratios ratios;
+  std::unordered_map<std::string, Times> in_step;                      ///< by key
+  std::map<std::pair<std::string, protocol::StepPart>, Times> python;  ///< by name: before it
+};
+
+/// Finds the operations of `step` in the graph, which was recorded of the same step.
+UnchangedStep unchanged_step(const graph::Graph& graph, const protocol::CapturedStep& step, const TimeAlone& alone);
+
+}  // namespace ridgeline::whatif
