@@ -29,6 +29,7 @@ int show(const compare::Comparison& comparison, const Output& output) {
   const auto render = [&] {
     if (output.format == "json") return report::comparison_json(comparison);
     if (output.format == "markdown") return report::comparison_markdown(comparison);
+    if (output.format == "html") return report::comparison_html(comparison);
     return report::comparison_text(comparison, text_options(output));
   };
   return write_out(render(), output);
@@ -86,7 +87,7 @@ void add_compare_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   add_measurement_options(*command, measurement);
   auto output = std::make_shared<Output>();
-  add_report_options(*command, output);
+  add_output_options(*command, output, {"text", "json", "markdown", "html"});
   command->footer(
       "Examples:\n"
       "  ridgeline compare before.json after.json\n"

@@ -13,6 +13,8 @@ std::string comparison_text(const compare::Comparison& comparison, const TextOpt
 
 /// Everything from outside is escaped, or in a code span.
 std::string comparison_markdown(const compare::Comparison& comparison);
+/// A page of its own: opens offline.
+std::string comparison_html(const compare::Comparison& comparison);
 
 /// What protocol/comparison.schema.json describes.
 std::string comparison_json(const compare::Comparison& comparison);

@@ -55,7 +55,8 @@ class RowBuilder {
     if (time) add_time(name, code, *time);
     if (memory && memory->outcome == Outcome::kDiffers) {
       rows_.memory.push_back({name, code, bytes(static_cast<double>(memory->before_bytes)),
-                              bytes(static_cast<double>(memory->after_bytes)), memory_change_text(*memory)});
+                              bytes(static_cast<double>(memory->after_bytes)), memory_change_text(*memory),
+                              memory->after_bytes > memory->before_bytes});
     }
   }
 
@@ -65,7 +66,8 @@ class RowBuilder {
   void add_time(const std::string& name, const std::string& code, const TimeChange& time) {
     const auto cell = [](double ms) { return ms > 0 ? duration(ms) : "–"; };
     if (time.outcome == Outcome::kDiffers) {
-      rows_.time.push_back({name, code, cell(time.before_ms), cell(time.after_ms), time_change_text(time)});
+      rows_.time.push_back({name, code, cell(time.before_ms), cell(time.after_ms), time_change_text(time),
+                            time.after_ms > time.before_ms});
     } else if (time.outcome == Outcome::kUndecided) {
       rows_.undecided.push_back(name);
     } else {

@@ -1,4 +1,4 @@
-// What a comparison has to say, as the cells of a table: the text and the Markdown lay the same rows out.
+// What a comparison has to say, as the cells of a table: text, Markdown and HTML lay the same rows out.
 #pragma once
 
 #include <string>
@@ -15,6 +15,7 @@ struct ComparisonRow {
   std::string before;  ///< figures
   std::string after;
   std::string change;
+  bool is_worse = false;  ///< slower, larger or new
 };
 
 struct ComparisonRows {

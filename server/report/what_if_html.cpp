@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "report/plain_page.h"
 #include "report/units.h"
 #include "report/what_if.h"
 
@@ -15,35 +16,7 @@ using analysis::ChangeAnswer;
 using analysis::SpeedUp;
 using analysis::WhatIf;
 
-/// The colours are those of the HTML report (web/src/style.css).
-constexpr std::string_view kHead = R"(<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-<title>Ridgeline: what if</title>
-<style>
-:root { color-scheme: light dark; --paper: #ffffff; --ink: #1b1f26; --faint: #5c6470; --line: #d8dce2;
-  --track: #eef0f3; --time: #2f6fd0; --memory: #8250c4; --warning: #9a5b00; }
-@media (prefers-color-scheme: dark) { :root { --paper: #16181d; --ink: #d8dce4; --faint: #99a1af; --line: #363b45;
-  --track: #23272f; --time: #61afef; --memory: #c08ae8; --warning: #e5c07b; } }
-* { box-sizing: border-box; }
-body { margin: 0; color: var(--ink); background: var(--paper); font: 14px / 1.5 system-ui, sans-serif;
-  font-variant-numeric: tabular-nums; }
-main { max-width: 1280px; margin: 0 auto; padding: 24px 32px 64px; }
-h1 { margin: 0; font-size: 20px; font-weight: 650; overflow-wrap: anywhere; }
-p { margin: 4px 0; }
-.faint { color: var(--faint); }
-.scroll { overflow-x: auto; margin-top: 24px; }
-table { border-collapse: collapse; width: 100%; }
-th { font-size: 12px; font-weight: 650; letter-spacing: 0.05em; text-align: left; text-transform: uppercase;
-  color: var(--faint); }
-th, td { padding: 6px 16px 6px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-td.figure { white-space: nowrap; }
-code { font: 13px ui-monospace, monospace; overflow-wrap: anywhere; }
+constexpr std::string_view kStyle = R"(
 svg { display: block; width: 260px; height: 34px; background: var(--track); border-radius: 3px; }
 .one { stroke: var(--faint); stroke-dasharray: 2 2; }
 .predicted { stroke: var(--time); fill: var(--time); }
@@ -51,37 +24,7 @@ svg { display: block; width: 260px; height: 34px; background: var(--track); bord
 .key::before { content: ""; display: inline-block; width: 10px; height: 10px; margin: 0 5px 0 14px;
   border-radius: 5px; background: var(--time); }
 .key.of-tried::before { background: var(--memory); }
-.warning { padding: 4px 14px; border-left: 3px solid var(--warning); background: var(--track); }
-@media print { .scroll { overflow: visible; } }
-</style>
-</head>
-<body>
-<main>
 )";
-
-/// Printable, and nothing in it begins or ends markup.
-std::string escaped(std::string_view text) {
-  std::string safe;
-  for (const char c : printable(std::string(text))) {
-    switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += c;
-    }
-  }
-  return safe;
-}
 
 /// Speed-ups on a logarithmic axis that all rows share: half as fast is as far from 1 as twice as fast.
 class Axis {
@@ -180,7 +123,7 @@ std::string table_html(const WhatIf& answer) {
 
 std::string html_what_if(const WhatIf& answer) {
   const std::string entry = answer.entry_path.substr(answer.entry_path.rfind('/') + 1);
-  std::string html(kHead);
+  std::string html = page_begin("Ridgeline: what if", kStyle);
   html += "<h1>What if: " + escaped(entry) + "</h1>\n<p class=\"faint\">" +
           escaped((answer.batch_size > 0 ? fmt::format("batch {} · ", answer.batch_size) : std::string()) +
                   duration(answer.step_ms) + " a step" +
@@ -197,7 +140,7 @@ std::string html_what_if(const WhatIf& answer) {
   for (const std::string& warning : answer.warnings) {
     html += "<p class=\"warning\">" + escaped(warning) + "</p>\n";
   }
-  return html + "</main>\n</body>\n</html>\n";
+  return html + std::string(kPageEnd);
 }
 
 }  // namespace ridgeline::report

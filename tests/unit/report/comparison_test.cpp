@@ -99,6 +99,20 @@ TEST(Comparison, AsMarkdown) {
   testing::expect_file("comparison-equal.md", comparison_markdown(equal_versions()));
 }
 
+TEST(Comparison, AsHtml) {
+  const std::string html = comparison_html(full_comparison());
+  EXPECT_THAT(html, HasSubstr(R"(<tr class="worse"><td>Step</td>)"));
+  EXPECT_THAT(html, HasSubstr("12 % slower (9.1 % to 15 %)"));
+  EXPECT_THAT(html, HasSubstr("<code>x = x | y  # a pipe, &lt;b&gt;, and `ticks`</code>"));
+  EXPECT_THAT(html, HasSubstr("because the noise is too large: "));
+  EXPECT_THAT(html, HasSubstr("model/net.py:17.</p>"));
+  EXPECT_THAT(html, HasSubstr("The batch sizes differ"));
+  const std::string equal = comparison_html(equal_versions());
+  EXPECT_THAT(equal, HasSubstr(R"(<tr class=""><td>Step</td>)"));
+  EXPECT_THAT(equal, HasSubstr("The runs alternated."));
+  EXPECT_THAT(equal, Not(HasSubstr("<h2>")));
+}
+
 TEST(Comparison, SaysEachOutcome) {
   EXPECT_EQ(time_change_text(slower()), "12 % slower (9.1 % to 15 %)");
   EXPECT_EQ(time_change_text(faster()), "50 % faster (47 % to 53 %)");
@@ -141,6 +155,9 @@ TEST(Comparison, ShowsTextFromOutsideAsText) {
   EXPECT_THAT(markdown, Not(HasSubstr("\n# ")));
   EXPECT_THAT(markdown, Not(HasSubstr("[a](")));
   EXPECT_THAT(markdown, Not(HasSubstr(" <img")));
+  const std::string html = comparison_html(hostile);
+  EXPECT_THAT(html, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(html, Not(HasSubstr("<img")));
 }
 
 }  // namespace
