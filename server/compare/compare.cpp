@@ -153,8 +153,9 @@ class Comparing {
     const Runs& only = pair.before.empty() ? pair.after : pair.before;
     const bool one_sided = pair.before.empty() || pair.after.empty();
     // A single run on a busy machine may have missed it in the other version.
-    const bool certain = std::ranges::all_of(
-        only, [&](const RunFigure& run) { return run.ms > 0 && (only.size() > 1 || run.relative_error.has_value()); });
+    const bool certain = std::ranges::all_of(only, [&](const RunFigure& run) {
+      return run.ms > 0 && (only.size() > 1 || run.relative_error.value_or(1) < kNoisyRunToRun);
+    });
     return {mean(pair.before), mean(pair.after), 0, std::nullopt,
             one_sided && certain ? Outcome::kDiffers : Outcome::kUndecided};
   }

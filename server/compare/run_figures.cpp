@@ -5,6 +5,7 @@
 
 #include "analysis/time/noise.h"
 #include "analysis/time/quantiles.h"
+#include "compare/statistics.h"
 
 namespace ridgeline::compare {
 
@@ -14,16 +15,13 @@ using analysis::LineCost;
 using analysis::Node;
 using analysis::Profile;
 
-/// A run whose step is less certain than this, as on a busy machine, is not taken for what another run would show.
-constexpr double kMostError = 0.03;
-
-/// Nothing for a run that says nothing by itself.
-std::optional<double> step_error(const Profile& profile) {
+/// Standard deviation of what another run may differ by, as a fraction, as far as this run shows it.
+double step_error(const Profile& profile) {
   const double of_interval = analysis::relative_width(profile.iteration.ms) / 2 / analysis::normal95();
   const analysis::TimeSample* sample = analysis::sample_of(profile, profile.batch_size);
   const double between_stages = std::abs(std::log(std::max(profile.scale, 1e-9)));
   const double error = std::max({of_interval, sample == nullptr ? 0 : sample->aa_noise / 2, between_stages});
-  return error <= kMostError ? std::optional(error) : std::nullopt;
+  return error <= kMostError ? error : std::max(error, kNoisyRunToRun);
 }
 
 /// A weighted mean of the lines' variation.
@@ -74,10 +72,10 @@ class RunFiguresBuilder {
  private:
   /// Of a mean over the recorded iterations, scaled to the step.
   std::optional<double> error_of(const std::optional<double>& spread) const {
-    if (!spread.has_value() || !step_error_.has_value()) {
+    if (!spread.has_value()) {
       return std::nullopt;
     }
-    return std::hypot(*step_error_, *spread / std::sqrt(std::max(1, profile_.recorded_iterations)));
+    return std::hypot(step_error_, *spread / std::sqrt(std::max(1, profile_.recorded_iterations)));
   }
 
   /// Returns the variation of what is inside of the node. As deep as a report may be nested.
@@ -102,7 +100,7 @@ class RunFiguresBuilder {
   }
 
   const Profile& profile_;
-  std::optional<double> step_error_;
+  double step_error_;
   std::map<Place, std::optional<double>> spreads_;
   std::map<std::string, Variation> variations_;
   RunFigures result_;

@@ -48,16 +48,17 @@ struct MeanError {
 };
 
 std::optional<MeanError> error_of(std::span<const Observation> runs) {
+  const bool shows_between = runs.size() >= 3;
   double variance = kRunToRun * kRunToRun;
   for (const Observation& run : runs) {
-    if (run.relative_error.has_value()) {
+    if (!run.relative_error.has_value()) {
+      if (!shows_between) return std::nullopt;
+    } else if (!shows_between || *run.relative_error < kNoisyRunToRun) {
       variance = std::max(variance, *run.relative_error * *run.relative_error);
-    } else if (runs.size() < 3) {
-      return std::nullopt;
     }
   }
   const auto count = static_cast<double>(runs.size());
-  const double between = runs.size() < 3 ? 0 : moments(logarithms(runs)).variance;
+  const double between = shows_between ? moments(logarithms(runs)).variance : 0;
   return between > variance ? MeanError{between / count, static_cast<int>(runs.size()) - 1}
                             : MeanError{variance / count};
 }

@@ -12,10 +12,17 @@ namespace ridgeline::compare {
 /// fraction. What a single run does not show of its own noise.
 inline constexpr double kRunToRun = 0.01;
 
+/// A run whose step is less certain than this, as on a busy machine, is not taken for what another run would show.
+inline constexpr double kMostError = 0.03;
+/// What such runs of the same code differ by, one standard deviation as a fraction:
+/// docs/dev/measurement/comparisons.md.
+inline constexpr double kNoisyRunToRun = 0.2;
+
 /// A time as one run measured it.
 struct Observation {
-  double ms = 0;                           ///< above 0
-  std::optional<double> relative_error{};  ///< standard error within the run; absent: unknown
+  double ms = 0;  ///< above 0
+  /// Standard error within the run, kNoisyRunToRun at least where that is above kMostError; absent: unknown.
+  std::optional<double> relative_error{};
 };
 
 /// The change from `before` to `after`, with its confidence interval of level 1 - `alpha`. Both have a run.

@@ -29,6 +29,18 @@ TEST(TimeChange, IsUndecidedWhereTheErrorOfASingleRunIsUnknown) {
   EXPECT_EQ(change.outcome, Outcome::kUndecided);
 }
 
+TEST(TimeChange, OfNoisyRunsSaysOnlyWhatIsLarge) {
+  const auto outcome = [](double after) {
+    return time_change(Runs{{100, kNoisyRunToRun}}, Runs{{after, kNoisyRunToRun}}, false, 0.05, kMargin).outcome;
+  };
+  EXPECT_EQ(outcome(200), Outcome::kDiffers);
+  EXPECT_EQ(outcome(150), Outcome::kUndecided);
+  // What several runs show between them counts instead.
+  const Runs before = {{100, kNoisyRunToRun}, {101, kNoisyRunToRun}, {99, kNoisyRunToRun}};
+  const Runs after = {{150, kNoisyRunToRun}, {151, kNoisyRunToRun}, {149, kNoisyRunToRun}};
+  EXPECT_EQ(time_change(before, after, false, 0.05, kMargin).outcome, Outcome::kDiffers);
+}
+
 TEST(TimeChange, HasThreeOutcomes) {
   const auto outcome = [](double after, double error) {
     return time_change(Runs{{100, error}}, Runs{{after, error}}, false, 0.05, kMargin).outcome;
