@@ -1,4 +1,4 @@
-"""refine.py [--seed S] [--examples N] [--sizes N]: another batch size by fitted models and by operations timed at it.
+"""refine.py [--seed S] [--of A,B] [--sizes N]: another batch size by fitted models and by operations timed at it.
 
 Draws examples, and of each batch sizes that the profile does not sample, by the seed. `ridgeline predict --refine`
 answers both ways from one profile; then a profile runs the default batch size and the drawn one. All are compared as
@@ -72,12 +72,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=24)
     parser.add_argument("--examples", type=int, default=3)
     parser.add_argument("--sizes", type=int, default=2)
+    parser.add_argument("--of", default="", help="names of examples, instead of drawing them: A,B")
     options = parser.parse_args()
     draw = random.Random(options.seed)
     print("| example | default | size | measured ratio | fitted | refined | inside | not timed |")
     print("|---|---:|---:|---:|---:|---:|---|---:|")
     errors = []
-    for example in draw.sample([name for name in EXAMPLES if name not in _TOO_SLOW], options.examples):
+    drawn = draw.sample([name for name in EXAMPLES if name not in _TOO_SLOW], options.examples)
+    for example in options.of.split(",") if options.of else drawn:
         report = ridgeline("profile", str(ROOT / "examples" / example / "entry.py"), "--time-budget", "1")
         default = report["entry"]["batchSize"]
         sampled = {one["batchSize"] for one in report["models"]["time"]["samples"]}

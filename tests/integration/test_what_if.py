@@ -239,10 +239,10 @@ def test_widths_and_modules_are_predicted_and_tried(entry: Path) -> None:
     names = ["set:stem:out_channels=16", "without:blocks.1", "selective-checkpoint"]
     options = ["--set", names[0].removeprefix("set:"), *changes_of(*names[1:])]
     rows = by_change(what_if(entry, "--try", "--try-time", "0.5", *options))
-    assert "shapes do not fit in blocks.0.layers.0 (Conv2d)" not in str(rows)
     assert "shapes do not fit in blocks.0 (Block)" in rows[names[0]]["reason"]
-    assert rows["without:blocks.1"]["predicted"]["speedUp"]["value"] > 1
-    assert rows["without:blocks.1"]["tried"]["speedUp"]["value"] > 1
+    without = rows["without:blocks.1"]
+    assert without["predicted"]["speedUp"]["value"] > 1
+    assert without["tried"]["changedPeakBytes"] < without["tried"]["unchangedPeakBytes"]
     selective = rows["selective-checkpoint"]
     assert selective["tried"]["lossDrift"] < 1e-5
     assert selective["tried"]["changedPeakBytes"] <= selective["tried"]["unchangedPeakBytes"]
