@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "analysis/build_profile.h"
+#include "analysis/prediction/predictor.h"
 #include "report/read_report.h"
 #include "store/profile_store.h"
 #include "worker/cache.h"
