@@ -37,8 +37,8 @@ struct Group {
 struct Collective {
   Kind kind = Kind::kOther;
   std::uint32_t group = 0;  ///< of RankRecord::groups
-  /// Collectives of the group before this one: equal on all of its ranks. Of send and recv the tag, in the upper 32
-  /// bits, and how many calls of the recording had it before, between the two ranks: equal at both.
+  /// Collectives of the group before this one: equal on all of its ranks. Of send and recv the transaction of its
+  /// message: equal at both ends.
   std::uint64_t sequence = 0;
   std::uint64_t bytes = 0;                ///< of the tensors of this rank
   std::string dtype;                      ///< "float32"

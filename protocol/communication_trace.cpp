@@ -54,7 +54,7 @@ GlooMessage gloo_message_from(const nlohmann::json& value, std::size_t connectio
   GlooMessage message{value_as<std::int64_t>(value.at(0)),  value_as<std::int64_t>(value.at(1)),
                       value_as<std::uint64_t>(value.at(2)), value_as<std::uint64_t>(value.at(3)),
                       index_of(value.at(4), connections),   static_cast<MessageKind>(index_of(value.at(5), 4)),
-                      index_of(value.at(6), 2) == 1};
+                      index_of(value.at(6), 2) == 1,        value_as<std::int64_t>(value.at(7))};
   check_span(message.started_ns, message.ended_ns);
   return message;
 }

@@ -56,6 +56,7 @@ struct GlooMessage {
   std::uint32_t connection = 0;  ///< of CommunicationTrace::connections
   MessageKind kind = MessageKind::kBuffer;
   bool sent = false;
+  std::int64_t position = -1;  ///< of its first byte among all that the connection has carried this way; -1: not known
 };
 
 /// A call of Work.wait() by the thread that runs the steps.

@@ -1,13 +1,16 @@
 #include "gloo_messages.h"
 
 #include <arpa/inet.h>
+#include <linux/tcp.h>
 #include <netdb.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <mutex>
 
@@ -40,7 +43,10 @@ struct Stream {
   std::atomic_flag busy;
   std::uint64_t left;  ///< of the message that is under way
   std::uint64_t start;
-  std::size_t header_read;  ///< of a message that is received
+  std::int64_t position;        ///< bytes that it has carried since it was connected; -1: not known
+  std::int64_t start_position;  ///< of the message
+  bool is_positioned;           ///< `position` was looked up in this recording
+  std::size_t header_read;      ///< of a message that is received
   Header header;
 };
 
@@ -81,9 +87,55 @@ void log_message(int socket, const Stream& stream, std::uint64_t end, bool sent)
                 end,
                 stream.header.slot,
                 stream.header.length,
+                stream.start_position,
                 socket,
                 static_cast<MessageKind>(stream.header.kind),
                 sent};
+  }
+}
+
+std::int64_t before(const Stream& stream, std::size_t bytes) {
+  return stream.position < 0 ? -1 : stream.position - static_cast<std::int64_t>(bytes);
+}
+
+/// The kernel's counts of a connection; false where it has none.
+bool read_info(int socket, tcp_info& info) {
+  socklen_t size = sizeof(info);
+  return ::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+         size >= offsetof(tcp_info, tcpi_bytes_retrans) + sizeof(info.tcpi_bytes_retrans);
+}
+
+/// Bytes that the process has written to the connection so far, while no other thread writes. -1: not known.
+std::int64_t written_so_far(int socket) {
+  tcp_info info{};
+  return read_info(socket, info) ? static_cast<std::int64_t>(info.tcpi_bytes_sent - info.tcpi_bytes_retrans) +
+                                       static_cast<std::int64_t>(info.tcpi_notsent_bytes)
+                                 : -1;
+}
+
+/// Likewise, that it has read: what came less what waits to be read. More may come between the two questions.
+std::int64_t read_so_far(int socket) {
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    tcp_info first{};
+    tcp_info second{};
+    int waiting = 0;
+    if (!read_info(socket, first) || ::ioctl(socket, FIONREAD, &waiting) != 0 || !read_info(socket, second)) {
+      return -1;
+    }
+    if (first.tcpi_bytes_received == second.tcpi_bytes_received) {
+      return static_cast<std::int64_t>(first.tcpi_bytes_received) - waiting;
+    }
+  }
+  return -1;
+}
+
+/// After a call that moved so many bytes.
+void advance(Stream& stream, std::size_t bytes, std::int64_t (*so_far)(int), int socket) {
+  if (!stream.is_positioned) {
+    stream.is_positioned = true;
+    stream.position = so_far(socket);
+  } else if (stream.position >= 0) {
+    stream.position += static_cast<std::int64_t>(bytes);
   }
 }
 
@@ -100,6 +152,7 @@ void wrote(int socket, Stream& stream, const iovec* parts, int count, std::size_
     }
     stream.left = stream.header.total;
     stream.start = start;
+    stream.start_position = before(stream, bytes);
   }
   if (bytes > stream.left) {
     stream.left = 0;
@@ -134,6 +187,7 @@ void received(int socket, Stream& stream, const void* data, std::size_t wanted, 
   }
   if (stream.header_read == 0) {
     stream.start = start;
+    stream.start_position = before(stream, bytes);
   }
   std::memcpy(reinterpret_cast<char*>(&stream.header) + stream.header_read, data, bytes);
   stream.header_read += bytes;
@@ -168,8 +222,10 @@ ssize_t observed_writev(int socket, const iovec* parts, int count) {
   const ssize_t result = ::writev(socket, parts, count);
   if (result > 0) {
     const int error = errno;
-    follow(g_sent, socket,
-           [&](Stream& stream) { wrote(socket, stream, parts, count, static_cast<std::size_t>(result), start); });
+    follow(g_sent, socket, [&](Stream& stream) {
+      advance(stream, static_cast<std::size_t>(result), &written_so_far, socket);
+      wrote(socket, stream, parts, count, static_cast<std::size_t>(result), start);
+    });
     errno = error;
   }
   return result;
@@ -180,8 +236,10 @@ ssize_t observed_recv(int socket, void* data, std::size_t size, int flags) {
   const ssize_t result = ::recv(socket, data, size, flags);
   if (result > 0 && (flags & MSG_PEEK) == 0) {
     const int error = errno;
-    follow(g_received, socket,
-           [&](Stream& stream) { received(socket, stream, data, size, static_cast<std::size_t>(result), start); });
+    follow(g_received, socket, [&](Stream& stream) {
+      advance(stream, static_cast<std::size_t>(result), &read_so_far, socket);
+      received(socket, stream, data, size, static_cast<std::size_t>(result), start);
+    });
     errno = error;
   }
   return result;
@@ -189,9 +247,10 @@ ssize_t observed_recv(int socket, void* data, std::size_t size, int flags) {
 
 void forget(Stream* streams) {
   for (int i = 0; i < kMaxSockets; ++i) {
-    if (streams[i].left != 0 || streams[i].header_read != 0) {
+    if (streams[i].is_positioned) {
       streams[i].left = 0;
       streams[i].header_read = 0;
+      streams[i].is_positioned = false;
     }
   }
 }

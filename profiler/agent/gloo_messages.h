@@ -21,10 +21,11 @@ enum class MessageKind : std::uint8_t {
 };
 
 struct Message {
-  std::uint64_t start;  ///< ticks: of its first byte, before the system call
-  std::uint64_t end;    ///< ticks: of its last byte
-  std::uint64_t slot;   ///< Gloo's: the kind of the collective, its tag, and a part of it
-  std::uint64_t bytes;  ///< of the payload, or of the announced one
+  std::uint64_t start;    ///< ticks: of its first byte, before the system call
+  std::uint64_t end;      ///< ticks: of its last byte
+  std::uint64_t slot;     ///< Gloo's: the kind of the collective, its tag, and a part of it
+  std::uint64_t bytes;    ///< of the payload, or of the announced one
+  std::int64_t position;  ///< of its first byte among all that the connection has carried this way; -1: not known
   std::int32_t socket;
   MessageKind kind;
   bool sent;  ///< otherwise it was received

@@ -293,11 +293,12 @@ PyObject* py_messages(PyObject*, PyObject*) {
   const TickScale scale{recording_start(), TickScale::now()};
   for (std::size_t i = 0; list != nullptr && i < message_count(); ++i) {
     const Message& message = messages()[i];
-    PyObject* entry = Py_BuildValue(
-        "KKKKkBB", static_cast<unsigned long long>(scale.ns(message.start)),
-        static_cast<unsigned long long>(scale.ns(message.end)), static_cast<unsigned long long>(message.slot),
-        static_cast<unsigned long long>(message.bytes), number.at(message.socket),
-        static_cast<unsigned char>(message.kind), static_cast<unsigned char>(message.sent ? 1 : 0));
+    PyObject* entry =
+        Py_BuildValue("KKKKkBBL", static_cast<unsigned long long>(scale.ns(message.start)),
+                      static_cast<unsigned long long>(scale.ns(message.end)),
+                      static_cast<unsigned long long>(message.slot), static_cast<unsigned long long>(message.bytes),
+                      number.at(message.socket), static_cast<unsigned char>(message.kind),
+                      static_cast<unsigned char>(message.sent ? 1 : 0), static_cast<long long>(message.position));
     if (entry == nullptr) {
       Py_CLEAR(list);
       break;
@@ -371,7 +372,7 @@ PyMethodDef kMethods[] = {
     {"begin_messages", py_begin_messages, METH_NOARGS, "Observe Gloo's messages; returns why that failed, or ''."},
     {"end_messages", py_end_messages, METH_NOARGS, "Stop that."},
     {"messages", py_messages, METH_NOARGS,
-     "([(local, remote)], [(start, end, slot, bytes, connection, kind, sent)], lost) of the last recording."},
+     "([(local, remote)], [(start, end, slot, bytes, connection, kind, sent, position)], lost) of the last recording."},
     {"finish", py_finish, METH_O, "The recording as bytes."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -14,8 +14,8 @@ namespace ridgeline::communication {
 namespace {
 
 /// What a message is, seen from either end: group, whether it is of send and recv, the sequence of the collective, and
-/// the index among its messages.
-using MessageKey = std::tuple<std::string, bool, std::uint64_t, std::uint32_t>;
+/// its place. Those of send and recv have no sequence of their own: the place alone tells them apart.
+using MessageKey = std::tuple<std::string, bool, std::uint64_t, std::uint64_t>;
 
 struct End {
   std::size_t rank = 0;
@@ -116,7 +116,7 @@ class Connector {
   static MessageKey key(const RankRecord& record, const TracedMessage& message) {
     const Collective& one = record.collectives[message.transfer.collective];
     const bool is_call = one.kind == Kind::kSend || one.kind == Kind::kReceive;
-    return {record.groups[one.group].name, is_call, one.sequence, message.index};
+    return {record.groups[one.group].name, is_call, is_call ? 0 : one.sequence, message.place};
   }
 
   /// Numbers the messages of each sender to each receiver, in the order of their keys, which both ends know.
@@ -150,6 +150,14 @@ class Connector {
       if (end == nullptr) continue;
       end->transaction = number;
       if (differ) end->peer = -1;
+    }
+    for (const std::optional<End>& end : {ends.sender, ends.receiver}) {
+      if (!end.has_value()) continue;
+      Collective& one = ranks_[end->rank].record.collectives[at(*end).collective];
+      if (one.kind == Kind::kSend || one.kind == Kind::kReceive) {
+        one.sequence = number;
+        one.peer = at(*end).peer < 0 ? one.peer : at(*end).peer;  // also where it receives from any
+      }
     }
   }
 

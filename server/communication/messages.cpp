@@ -55,7 +55,7 @@ class Messages {
     std::size_t unknown = 0;
     for (const GlooMessage& message : trace_.messages) {
       note_post(message);
-      if (!has_payload(message)) continue;
+      if (!has_payload(message) || (!is_of_collective(message) && message.position < 0)) continue;
       const auto collective = is_of_collective(message) ? collective_of(message) : call_of(message);
       if (collective.has_value()) {
         add(message, *collective);
@@ -114,14 +114,12 @@ class Messages {
                                          trace_.point_to_point.size(), calls.size()));
       return;
     }
-    std::map<std::tuple<std::uint32_t, bool, int, std::uint64_t>, std::uint64_t> counts;
     for (std::size_t i = 0; i < calls.size(); ++i) {
       const protocol::PointToPointCall& call = trace_.point_to_point[i];
       const bool sends = call.function == "send";
       Collective one;
       one.kind = sends ? Kind::kSend : Kind::kReceive;
       one.group = call.group;
-      one.sequence = call.tag << 32U | counts[{call.group, sends, call.peer, call.tag}]++;
       one.bytes = call.bytes;
       one.dtype = call.dtype;
       one.peer = call.peer;
@@ -177,8 +175,9 @@ class Messages {
         posts.erase(posts.begin());
       }
     }
-    const std::uint32_t index = counts_[{message.connection, collective, message.sent}]++;
-    to_.messages.push_back({transfer, message.connection, index});
+    const std::uint64_t place = is_of_collective(message) ? counts_[{message.connection, collective, message.sent}]++
+                                                          : static_cast<std::uint64_t>(message.position);
+    to_.messages.push_back({transfer, message.connection, place});
   }
 
   /// A call whose message was not seen has no times.
@@ -207,7 +206,7 @@ class Messages {
   std::map<std::pair<std::uint64_t, bool>, std::vector<std::uint32_t>> waiting_;         ///< (tag, sends) → calls
   std::map<std::pair<std::uint32_t, int>, std::uint32_t> connection_of_peer_;            ///< (group, rank)
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<std::int64_t>> posted_;  ///< (connection, slot)
-  std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, std::uint32_t> counts_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, bool>, std::uint64_t> counts_;
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace ridgeline::communication {
 struct TracedMessage {
   Transfer transfer;             ///< `peer` and `transaction` are set by connect_ranks()
   std::uint32_t connection = 0;  ///< of TracedRank::connections
-  std::uint32_t index = 0;       ///< among the messages of the collective, in this direction of the connection
+  std::uint64_t place = 0;       ///< of send and recv its position in the connection, else its number in the collective
 };
 
 struct TracedRank {

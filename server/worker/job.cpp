@@ -347,7 +347,9 @@ void Job::answer(Client& client) {
   if (spec.agree_steps) {
     client.number = ++agreeing_;
     agreement_.join(client.number);
-    agreement_.expect(options_.ranks.empty() ? joined.local_ranks : static_cast<int>(options_.ranks.size()));
+    const auto wanted = std::ranges::count_if(options_.ranks, [&](int rank) { return rank < joined.ranks; });
+    agreement_.expect(options_.ranks.empty() ? joined.local_ranks
+                                             : std::min(static_cast<int>(wanted), joined.local_ranks));
   }
   client.inbox = std::make_unique<RunInbox>(
       kRecordingBytes, [](const protocol::Progress&) {}, [](const protocol::SizesAsked&) {},

@@ -167,10 +167,11 @@ class CommunicationWatch:
         calls = []
         for entry in sorted(entries, key=lambda one: one["record_id"]):
             name = entry["process_group"][0]
-            if name in numbers and not entry["is_p2p"] and entry["collective_seq_id"] > self._sequences.get(name, 0):
+            if name in numbers and not entry["is_p2p"] and entry["op_id"] > self._sequences.get(name, 0):
                 calls.append([numbers[name], entry["collective_seq_id"] - 1, _kind(entry), *_size(entry)])
         for group, name in _groups():
-            wanted = _sequence(group) - self._sequences.get(name, 0)
+            others = sum(1 for call in self._point_to_point if call[1] == name)
+            wanted = _sequence(group) - self._sequences.get(name, 0) - others
             found = sum(1 for call in calls if call[0] == numbers[name])
             if wanted > found:
                 kept = f"its buffer held {found} of {wanted} (TORCH_FR_BUFFER_SIZE)" if entries else _RECORDER_OFF
@@ -204,7 +205,7 @@ def _backend(group: Any) -> str:
 
 
 def _sequence(group: Any) -> int:
-    """How many collectives the group has begun."""
+    """How many collectives, sends and receives the group has begun: op_id of the flight recorder."""
     try:
         return group._get_sequence_number_for_group()  # noqa: SLF001
     except RuntimeError:

@@ -305,10 +305,15 @@ TEST(WorkerMessages, SurviveNumbersOutOfRange) {
   }
 }
 
-const json kJoined = {
-    {"type", "joined"},
-    {"environment", kEnvironment},
-    {"process", {{"pid", 4711}, {"rank", 1}, {"ranks", 2}, {"folder", "/home/me"}, {"script", "/home/me/train.py"}}}};
+const json kJoined = {{"type", "joined"},
+                      {"environment", kEnvironment},
+                      {"process",
+                       {{"pid", 4711},
+                        {"rank", 1},
+                        {"ranks", 2},
+                        {"localRanks", 2},
+                        {"folder", "/home/me"},
+                        {"script", "/home/me/train.py"}}}};
 
 TEST(JoinedMessage, HoldsTheProcess) {
   const auto message = parse_worker_message(kJoined.dump());
