@@ -99,12 +99,13 @@ base::Result<MeasuredNetwork> parse_network(std::string_view text) {
 double bandwidth_gbit_s(const MeasuredLink& link) {
   std::vector<double> rates;
   for (const MessageTime& time : link.times) {
-    const double transfer_ns = std::max(1.0, time.ns.value - link.latency_ns.value);
-    if (time.bytes >= kLarge || &time == &link.times.back()) {
+    const double transfer_ns = time.ns.value - 2 * link.latency_ns.value;
+    if (time.bytes >= kLarge && transfer_ns > 2 * link.latency_ns.value) {
       rates.push_back(static_cast<double>(time.bytes) * kBits / transfer_ns);
     }
   }
-  return analysis::median(rates);
+  const MessageTime& largest = link.times.back();
+  return rates.empty() ? static_cast<double>(largest.bytes) * kBits / largest.ns.value : analysis::median(rates);
 }
 
 std::string network_toml(const MeasuredNetwork& network) {
@@ -129,10 +130,10 @@ std::string network_toml(const MeasuredNetwork& network) {
 std::string network_text(const MeasuredNetwork& network) {
   std::string text;
   for (const MeasuredLink& link : network.links) {
-    text +=
-        fmt::format("{} to {}: latency {:.3g} µs ({:.3g} to {:.3g}), {:.3g} Gbit/s\n  {:>10}{:>14}{:>26}{:>12}\n",
-                    link.from, link.to, link.latency_ns.value / 1e3, link.latency_ns.low / 1e3,
-                    link.latency_ns.high / 1e3, bandwidth_gbit_s(link), "message", "time", "95 % interval", "rounds");
+    text += fmt::format("{} to {}: latency {:.3g} µs ({:.3g} to {:.3g}), {:.3g} Gbit/s\n  {:>10}{:>14}{:>26}{:>12}\n",
+                        link.from, link.to, link.latency_ns.value / 1e3, link.latency_ns.low / 1e3,
+                        link.latency_ns.high / 1e3, bandwidth_gbit_s(link), "message", "with answer", "95 % interval",
+                        "rounds");
     for (const MessageTime& time : link.times) {
       text += fmt::format("  {:>10}{:>14}{:>26}{:>12}\n", size_text(time.bytes),
                           fmt::format("{:.1f} µs", time.ns.value / 1e3),

@@ -21,7 +21,7 @@ struct Range {
 struct MessageTime {
   std::uint64_t bytes = 0;
   int rounds = 0;
-  Range ns;  ///< from the sender's first byte until the receiver has all
+  Range ns;  ///< from the sender's first byte until it has an answer of one byte
 };
 
 /// One direction between two machines, or between two processes of one.
@@ -50,7 +50,8 @@ struct MeasuredNetwork {
 /// What profiler/runner/ridgeline_runner/network.py writes. Untrusted. The error is a clause.
 base::Result<MeasuredNetwork> parse_network(std::string_view json);
 
-/// Of large messages: the median over the measured sizes from 1 MiB on, or of the largest.
+/// Of large messages: the median over the sizes from 1 MiB on whose transfer takes longer than two latencies. Where
+/// none does, what the largest one moves in all of its time: a lower bound.
 double bandwidth_gbit_s(const MeasuredLink& link);
 
 /// The machines, links and ranks as the TOML of a cluster. How links are shared stands in comments.

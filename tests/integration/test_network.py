@@ -7,9 +7,9 @@ import re
 import socket
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
+import tomllib
 from conftest import BINARY, ridgeline
 
 QUICK = ("--python", sys.executable, "--largest", "4", "--seconds", "0.03")

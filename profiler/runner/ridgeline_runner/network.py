@@ -2,8 +2,8 @@
 
 `ridgeline network` runs this file. Rank 0 writes what was measured as one line of JSON, other ranks an empty object;
 progress goes to standard error. No clock is compared with another: the sender times each message with an answer of one
-byte. The latency of a direction is half of that time for a message of one byte, which cannot tell the directions apart;
-what a larger message takes beyond two latencies is its transfer.
+byte. The latency of a direction is half of that time for a message of one byte, which cannot tell the directions apart.
+What a larger message takes beyond two latencies is its transfer.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _one_way(sender: int, receiver: int, options: argparse.Namespace) -> dict[st
         if size == 1:
             latency = [ns / 2 for ns in _interval(times)]
         elif times:
-            timed.append({"bytes": size, "rounds": len(times), "ns": [ns - latency[0] for ns in _interval(times)]})
+            timed.append({"bytes": size, "rounds": len(times), "ns": _interval(times)})
         dist.barrier()
     return {"latencyNs": latency, "times": timed}
 
