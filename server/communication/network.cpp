@@ -139,7 +139,7 @@ std::string network_text(const MeasuredNetwork& network) {
                           fmt::format("{:.1f} µs", time.ns.value / 1e3),
                           fmt::format("{:.1f} to {:.1f} µs", time.ns.low / 1e3, time.ns.high / 1e3), time.rounds);
     }
-    text += "  messages of 16 MiB: " + sharing_text(link) + "\n\n";
+    text += "  large messages: " + sharing_text(link) + "\n\n";
   }
   return text;
 }

@@ -23,7 +23,7 @@ from ridgeline_runner.communication import CommunicationWatch
 from ridgeline_runner.warm import load_agent
 
 STEPS = 100  # of a block
-BLOCKS = 40  # of each kind
+BLOCKS = 60  # of each kind
 KINDS = ("recorded", "bare", "bare again")
 
 
