@@ -193,15 +193,15 @@ void iteration_end() {
 
 void end_recording() {
   stop_sampler(false);  // the last iteration may have ended by an exception
-  if (!iteration_spans().empty() && iteration_spans().back().end == 0) {
-    iteration_spans().pop_back();  // or is left out
-  }
   thread_buffer().python = nullptr;
   stop_ops();
   cupti::Collector::instance().end();
   end_regions();
   for (ThreadBuffer* buffer : all_thread_buffers()) {
     complete_stacks_of_calls(*buffer);
+  }
+  if (!iteration_spans().empty() && iteration_spans().back().end == 0) {
+    iteration_spans().pop_back();  // it was not ended, and is none of the recording
   }
 }
 

@@ -152,6 +152,25 @@ Job job_of(const std::vector<Rank>& ranks, const std::string& command) {
   return job;
 }
 
+void add_communication(std::vector<Rank>& ranks, const Job& job) {
+  const auto records = records_of(job);
+  const auto figures = communication::rank_figures(records);
+  const auto steps = static_cast<int>(communication::common_steps(records).size());
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    const auto rank = std::ranges::find(ranks, records[i].rank, &Rank::rank);
+    auto& script = rank->run.profile.script;
+    if (!script.has_value()) continue;
+    const RankFigures& one = figures[i];
+    analysis::Communication added{one.rank, steps, one.step_ms, one.exposed_ms, one.waiting_ms, one.hidden_ms, {}};
+    for (const communication::LineCommunication& line : communication::line_communication(records, i)) {
+      const std::string file = line.file.empty() ? "" : analysis::display_path(line.file, rank->run.recorded.scope);
+      added.lines.push_back(
+          {{file, static_cast<std::uint32_t>(line.line)}, line.exposed_ms, line.waiting_ms, line.hidden_ms});
+    }
+    script->communication = std::move(added);
+  }
+}
+
 std::string ranks_text(const std::vector<Rank>& ranks, const Job& job, bool numbered) {
   std::string text = numbered ? "\nRanks\n" : "\nProcesses, in the order in which they imported torch\n";
   text += fmt::format("  {:<6}{:>12}{:>20}{:>14}{:>14}\n", "", "step", "throughput", "peak memory", "data loading");

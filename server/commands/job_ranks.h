@@ -31,6 +31,9 @@ base::Result<Rank, std::string> analysed_rank(worker::JobProcess process, const 
 /// The job of those ranks that have a process group; no ranks where none has. `command`: as a shell would read it.
 communication::Job job_of(const std::vector<Rank>& ranks, const std::string& command);
 
+/// Adds to the profile of each rank what it waits for.
+void add_communication(std::vector<Rank>& ranks, const communication::Job& job);
+
 /// A line for each process, and what keeps the ranks of a job apart: below the report of the first. `job` has the ranks
 /// with a process group. `numbered`: whether a launcher numbered the processes.
 std::string ranks_text(const std::vector<Rank>& ranks, const communication::Job& job, bool numbered);

@@ -230,9 +230,10 @@ int run(const RunRequest& request) {
   if (ranks.empty() && failures.empty()) {
     print_error(nothing_text(*ended, *boundary));
   }
-  if (!ranks.empty()) keep(ranks.front(), request.script.place);
   const bool numbered = number_processes(ranks);
   const communication::Job job = job_of(ranks, profiling::command_line(request.script.command));
+  if (numbered) add_communication(ranks, job);
+  if (!ranks.empty()) keep(ranks.front(), request.script.place);
   int written = write_report(ranks, job, numbered, request.output);
   if (!request.job_file.empty()) written = std::max(written, write_job(job, request.job_file));
   const int code = exit_code_of_status(ended->status);

@@ -16,7 +16,7 @@ TORCHRUN = Path(sys.executable).with_name("torchrun")
 
 # Trains for as many steps as its argument says, with buckets, buffers and a metric. Each rank runs ACT in each step.
 DDP = """
-import os, sys, time
+import gc, os, sys, time
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -56,6 +56,8 @@ def main():
             break
     if rank == 0:
         print("weights", sum(p.double().sum().item() for p in net.parameters()).hex())
+    del model, optimizer, loss  # left to the end of the interpreter, DDP's threads may end it with SIGABRT (torch 2.13)
+    gc.collect()
     dist.destroy_process_group()
 
 
@@ -124,7 +126,7 @@ def command(script: Path, steps: int, ranks: int = 2) -> list[str]:
     return [str(TORCHRUN), "--nproc-per-node", str(ranks), "--standalone", str(script), str(steps)]
 
 
-# What torch 2.13 says when it crashes as an interpreter with a Gloo group ends, in about one run of ten; also alone.
+# What torch 2.13 may say when an interpreter with a Gloo group ends, also without Ridgeline.
 TORCH_CRASHES = "terminate called without an active exception"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -190,6 +191,22 @@ def test_communication_stands_by_line(recorded: tuple) -> None:
     assert {f"train.py:{number}" for number in wanted} <= lines
 
 
+def test_communication_stands_in_the_report_of_each_rank(tmp_path: Path) -> None:
+    script = script_of(tmp_path, DDP)
+    file = tmp_path / "report.json"
+    done = run_job(script, 300, "--steps", "6", "--format", "json", "--output", str(file))
+    assert done.returncode == 0, done.stderr
+    for rank, name in enumerate(("report.json", "report.rank1.json")):
+        communication = json.loads((tmp_path / name).read_text())["script"]["communication"]
+        assert communication["rank"] == rank
+        assert communication["steps"] == 6
+        assert 0 < communication["exposedMs"] < communication["stepMs"]
+        assert 0 <= communication["waitingMs"] <= communication["exposedMs"]
+        lines = {one["line"]["line"]: one for one in communication["lines"] if one["line"]}
+        assert number_of(script, "loss.backward()") in lines
+        assert sum(one["exposedMs"] for one in lines.values()) >= 0.99 * communication["exposedMs"]
+
+
 # ---- which ranks, and what goes wrong --------------------------------------------------------------------------------
 
 
@@ -250,7 +267,7 @@ def test_a_rank_that_never_steps(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_a_rank_that_hangs_is_not_waited_for_forever(tmp_path: Path) -> None:
     act = "if rank == 1: time.sleep(22); sys.exit(0)"
-    done = run_job(script_of(tmp_path, ALONE, act=act), 60000, "--steps", "4")
+    done = run_job(script_of(tmp_path, ALONE, act=act), 10_000_000, "--steps", "4", "--stop")
     assert done.returncode == 0, done.stderr
     assert "1 of the ranks has not taken enough training steps" in done.stderr
     assert "train.py · batch 32" in done.stderr
