@@ -348,18 +348,17 @@ TEST(RecordStepsMessage, HoldsTheDecision) {
   EXPECT_EQ(message, json({{"type", "recordSteps"}, {"first", 28}, {"steps", 8}, {"asksAgain", true}}));
 }
 
-const json kCommunication = {
-    {"type", "communication"},
-    {"host", "node1"},
-    {"steps", {41, 42}},
-    {"groups", {{{"name", "0"}, {"backend", "gloo"}, {"ranks", {0, 1}}}}},
-    {"calls", {{0, 10, "all_reduce", 4000, "float32"}}},
-    {"pointToPoint", {{"send", 0, 1, 7, 64, "float32"}}},
-    {"waits", {{100, 200}}},
-    {"buckets", {{{"replica", 0}, {"index", 0}, {"bytes", 4000}, {"parameters", {"out.weight"}}}}},
-    {"connections", {{"a:1", "b:2"}}},
-    {"messages", {{100, 200, 288230376319483904, 4000, 0, 1, 1, 512}}},
-    {"warnings", json::array()}};
+const json kCommunication = json::parse(R"({
+  "type": "communication", "host": "node1", "steps": [41, 42],
+  "groups": [{"name": "0", "backend": "gloo", "ranks": [0, 1]}],
+  "calls": [[0, 10, "all_reduce", 4000, "float32"]],
+  "pointToPoint": [["send", 0, 1, 7, 64, "float32"]],
+  "waits": [[100, 200]],
+  "buckets": [{"replica": 0, "index": 0, "bytes": 4000, "parameters": ["out.weight"]}],
+  "connections": [["a:1", "b:2"]],
+  "messages": [[100, 200, 288230376319483904, 4000, 0, 1, 1, 512]],
+  "warnings": []
+})");
 
 TEST(CommunicationMessage, HoldsWhatARankSends) {
   const auto message = parse_worker_message(kCommunication.dump());
@@ -388,7 +387,7 @@ TEST(CommunicationMessage, IsRefusedWithWhatCannotBe) {
   EXPECT_TRUE(refused("/groups/0/ranks/1", -1));
   EXPECT_TRUE(refused("/host", 3));
   json many = kCommunication;
-  many["connections"] = json(std::vector<json>(kMaxConnections + 1, json{"a", "b"}));
+  many["connections"] = json(std::vector<json>(kMaxConnections + 1, json::array({"a", "b"})));
   EXPECT_FALSE(parse_worker_message(many.dump()).has_value());
   for (const auto& [field, value] : kCommunication.items()) {
     json damaged = kCommunication;
