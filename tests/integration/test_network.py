@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import tomllib
-from conftest import BINARY, eventually, ridgeline
+from conftest import BINARY, ridgeline
 
 QUICK = ("--python", sys.executable, "--largest", "4", "--seconds", "0.03")
 
@@ -37,11 +37,7 @@ def test_processes_of_this_machine(tmp_path: Path) -> None:
     assert "two pairs of processes at once" in file.read_text()
 
 
-def test_larger_messages_take_longer() -> None:
-    eventually(check_times)
-
-
-def check_times() -> None:
+def test_times_of_each_size() -> None:
     done = ridgeline("network", *QUICK, "--ranks", "2")
     assert done.returncode == 0, done.stderr
     rows = re.findall(r"^ +(\d+) (KiB|MiB) +([\d.]+) µs", done.stderr, re.MULTILINE)
@@ -49,7 +45,8 @@ def check_times() -> None:
         "1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB",
     ]  # fmt: skip
     times = [float(time) for _, _, time in rows]
-    assert times[-1] > 2 * times[0] > 0, "4 MiB and 1 KiB"
+    assert all(time > 1 for time in times)
+    assert times[-1] > 40, "memory does not move 4 MiB at 100 GB/s"
     assert "two pairs" not in done.stderr, "there are only two processes"
 
 
