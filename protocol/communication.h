@@ -36,8 +36,10 @@ struct Group {
 /// A call of torch.distributed, or of DDP for a bucket.
 struct Collective {
   Kind kind = Kind::kOther;
-  std::uint32_t group = 0;                ///< of RankRecord::groups
-  std::uint64_t sequence = 0;             ///< calls of the group before this one; equal on all of its ranks
+  std::uint32_t group = 0;  ///< of RankRecord::groups
+  /// Collectives of the group before this one: equal on all of its ranks. Of send and recv the transaction of its
+  /// message: equal at both ends.
+  std::uint64_t sequence = 0;
   std::uint64_t bytes = 0;                ///< of the tensors of this rank
   std::string dtype;                      ///< "float32"
   int peer = -1;                          ///< rank of the job that is sent to or received from, or the root; -1: all
@@ -48,7 +50,7 @@ struct Collective {
   std::uint32_t iteration = 0;            ///< of RankRecord::iterations, in which it was called
   int bucket = -1;                        ///< of DDP; -1: not by DDP
   std::vector<std::string> parameters{};  ///< of the bucket, by their names
-  std::string file{};                     ///< the user line that called it; of a bucket, nothing
+  std::string file{};                     ///< the user line that called it; of a bucket, that which runs backward
   int line = 0;
 };
 

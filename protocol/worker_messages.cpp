@@ -145,7 +145,7 @@ std::vector<int> sizes_at(const json& value, const char* name) {
   return sizes;
 }
 
-double positive(const json& value) {
+double positive_time(const json& value) {
   const auto number = value.get<double>();
   if (!std::isfinite(number) || number <= 0) {
     throw std::invalid_argument("a time is not positive");
@@ -154,13 +154,16 @@ double positive(const json& value) {
 }
 
 SizesAsked sizes_asked_from(const json& value) {
-  SizesAsked asked{
-      positive(value.at("secondsLeft")), positive(value.at("roundSeconds")), member<int>(value, "largestAffordable"),
-      sizes_at(value, "first"),          sizes_at(value, "excluded"),        {}};
+  SizesAsked asked{positive_time(value.at("secondsLeft")),
+                   positive_time(value.at("roundSeconds")),
+                   member<int>(value, "largestAffordable"),
+                   sizes_at(value, "first"),
+                   sizes_at(value, "excluded"),
+                   {}};
   for (const json& sample : array_at(value, "samples")) {
     RoundTimes times{member<int>(sample, "batchSize"), {}};
     for (const json& median : array_at(sample, "roundMediansNs")) {
-      times.round_medians_ns.push_back(positive(median));
+      times.round_medians_ns.push_back(positive_time(median));
     }
     if (times.batch_size < 1 || times.round_medians_ns.empty() || times.round_medians_ns.size() > kMaxRounds ||
         asked.samples.size() >= kMaxSizesListed) {
@@ -169,6 +172,15 @@ SizesAsked sizes_asked_from(const json& value) {
     asked.samples.push_back(std::move(times));
   }
   return asked;
+}
+
+ReadyToRecord ready_from(const json& value) {
+  const ReadyToRecord ready{member<std::int64_t>(value, "step"), positive_time(value.at("stepNs")),
+                            member<int>(value, "steps")};
+  if (ready.step < 0 || ready.steps < 1 || ready.steps > kMaxRecordedSteps) {
+    throw std::invalid_argument("readyToRecord: not steps");
+  }
+  return ready;
 }
 
 WorkerMessage message_from(const json& value) {
@@ -182,6 +194,7 @@ WorkerMessage message_from(const json& value) {
                   member<int>(process, "pid"),
                   member<int>(process, "rank"),
                   member<int>(process, "ranks"),
+                  member<int>(process, "localRanks"),
                   process.at("folder").get<std::string>(),
                   process.at("script").get<std::string>()};
   }
@@ -208,6 +221,12 @@ WorkerMessage message_from(const json& value) {
   if (type == "recording") {
     return RecordingAnnounced{batch_size_from(value), member<std::uint64_t>(value, "bytes"),
                               value.at("check").get<bool>(), times_from(value, "warmupNs", kMaxWarmups)};
+  }
+  if (type == "readyToRecord") {
+    return ready_from(value);
+  }
+  if (type == "communication") {
+    return communication_trace_from(value);
   }
   if (type == "warmed") {
     return Warmed{batch_size_from(value), times_from(value, "warmupNs", kMaxWarmups)};
@@ -276,10 +295,18 @@ std::string join_message(const std::string& agent_path, const JobSpec& spec) {
         {"file", boundary.file},
         {"line", boundary.line}}},
       {"loaderSizes", std::move(sizes)},
-      {"memoryLimitBytes", spec.memory_limit_bytes}};
+      {"memoryLimitBytes", spec.memory_limit_bytes},
+      {"agreeSteps", spec.agree_steps}};
   return json{{"type", "loadAgent"}, {"path", agent_path}, {"options", options}}.dump(-1, ' ', false,
                                                                                       json::error_handler_t::replace);
 }
+
+std::string record_steps_message(const RecordSteps& steps) {
+  return json{{"type", "recordSteps"}, {"first", steps.first}, {"steps", steps.steps}, {"asksAgain", steps.asks_again}}
+      .dump();
+}
+
+std::string not_recorded_message() { return json{{"type", "notRecorded"}}.dump(); }
 
 std::string run_message(int run, const RunSpec& spec) {
   json overlay = json::object();

@@ -4,8 +4,9 @@
 // started, exited. A process of a job sends joined, is answered with loadAgent, and goes on as a run. On a run's own
 // channel, from its child: progress, recording (its bytes follow), warmed, timed, choose, skipped; a result that is not
 // final once the user's batch size is recorded, and at last one that is, or failure; to it: chosen, the answer to
-// choose. A run that is an experiment sends progress, captured, operationBegins, operationTime, tried, and at last
-// experimentEnded or failure.
+// choose. A rank of a job asks with readyToRecord which steps all ranks record, is answered with recordSteps, and sends
+// communication after its recording. A run that is an experiment sends progress, captured, operationBegins,
+// operationTime, tried, and at last experimentEnded or failure.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "protocol/communication_trace.h"
 #include "protocol/experiment.h"
 #include "protocol/failure_kind.h"
 #include "protocol/script_run.h"
@@ -51,8 +53,9 @@ struct Unusable {
 struct Joined {
   WorkerEnvironment environment;
   int pid = 0;
-  int rank = 0;   ///< as the launcher numbered it
-  int ranks = 0;  ///< 0: no launcher did
+  int rank = 0;         ///< as the launcher numbered it
+  int ranks = 0;        ///< 0: no launcher did
+  int local_ranks = 0;  ///< of those, on this machine; 0 likewise
   std::string folder;
   std::string script;  ///< absolute; empty: unknown
 };
@@ -116,6 +119,20 @@ struct TraceFrame {
   std::string function;
   std::string text;
 };
+/// A rank is warm, and asks which steps it is to record.
+struct ReadyToRecord {
+  std::int64_t step = 0;  ///< how many steps it has taken
+  double step_ns = 0;     ///< positive
+  int steps = 0;          ///< that it would record; 1 to kMaxRecordedSteps
+};
+inline constexpr int kMaxRecordedSteps = 1 << 20;
+/// The answer: `steps` steps from the one on that has the number `first`.
+struct RecordSteps {
+  std::int64_t first = 0;
+  int steps = 0;
+  bool asks_again = true;  ///< where the answer comes after that step has begun
+};
+
 /// Why there is no profile.
 struct Failure {
   FailureKind kind = FailureKind::kInternalError;
@@ -179,9 +196,10 @@ inline constexpr std::size_t kMaxUnusedGradients = 4096;
 inline constexpr std::size_t kMaxWarnings = 16;
 inline constexpr std::size_t kMaxWarningBytes = 4096;
 
-using WorkerMessage = std::variant<Ready, Unusable, Joined, AgentLoaded, AgentRefused, Started, Exited, Progress,
-                                   RecordingAnnounced, Warmed, Timed, SizesAsked, SkippedBatch, Failure, RunResult,
-                                   Captured, OperationBegins, OperationTimed, Tried, ExperimentEnded>;
+using WorkerMessage =
+    std::variant<Ready, Unusable, Joined, AgentLoaded, AgentRefused, Started, Exited, Progress, RecordingAnnounced,
+                 ReadyToRecord, CommunicationTrace, Warmed, Timed, SizesAsked, SkippedBatch, Failure, RunResult,
+                 Captured, OperationBegins, OperationTimed, Tried, ExperimentEnded>;
 
 /// A message of the worker. Never throws.
 base::Result<WorkerMessage> parse_worker_message(std::string_view json);
@@ -233,11 +251,15 @@ struct JobSpec {
   BoundaryRequest boundary{};
   std::vector<LoaderSize> loader_sizes{};  ///< not empty: the script runs again, at another batch size
   std::uint64_t memory_limit_bytes = 0;    ///< of each process then; 0: none
+  bool agree_steps = false;                ///< the process asks which steps to record: ReadyToRecord
 };
 
 std::string load_agent_message(const std::string& path);
 /// The answer to Joined.
 std::string join_message(const std::string& agent_path, const JobSpec& spec);
+std::string record_steps_message(const RecordSteps& steps);
+/// The answer to Joined of a process that is not recorded.
+std::string not_recorded_message();
 std::string run_message(int run, const RunSpec& spec);
 std::string chosen_message(const std::vector<int>& batch_sizes);
 

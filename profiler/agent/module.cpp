@@ -5,10 +5,12 @@
 #include <sys/prctl.h>
 
 #include <csignal>
+#include <map>
 
 #include "counter.h"
 #include "device_calls.h"
 #include "device_regions.h"
+#include "gloo_messages.h"
 #include "memory.h"
 #include "ops.h"
 #include "profiler/agent/cupti/collector.h"
@@ -261,6 +263,55 @@ PyObject* py_set_requests(PyObject*, PyObject* list) {
   return none();
 }
 
+PyObject* py_begin_messages(PyObject*, PyObject*) { return text(begin_messages()); }
+PyObject* py_end_messages(PyObject*, PyObject*) {
+  end_messages();
+  return none();
+}
+
+/// (local, remote) of each socket that messages came through; `number` gets its place in the list, by socket.
+PyObject* list_connections(std::map<int, unsigned long>& number) {
+  PyObject* list = PyList_New(0);
+  for (std::size_t i = 0; list != nullptr && i < message_count(); ++i) {
+    if (!number.emplace(messages()[i].socket, number.size()).second) {
+      continue;
+    }
+    const Endpoints ends = endpoints_of(messages()[i].socket);
+    PyObject* pair = Py_BuildValue("ss", ends.local.c_str(), ends.remote.c_str());
+    if (pair == nullptr || PyList_Append(list, pair) != 0) {
+      Py_CLEAR(list);
+    }
+    Py_XDECREF(pair);
+  }
+  return list;
+}
+
+PyObject* py_messages(PyObject*, PyObject*) {
+  std::map<int, unsigned long> number;
+  PyObject* connections = list_connections(number);
+  PyObject* list = connections == nullptr ? nullptr : PyList_New(static_cast<Py_ssize_t>(message_count()));
+  const TickScale scale{recording_start(), TickScale::now()};
+  for (std::size_t i = 0; list != nullptr && i < message_count(); ++i) {
+    const Message& message = messages()[i];
+    PyObject* entry =
+        Py_BuildValue("KKKKkBBL", static_cast<unsigned long long>(scale.ns(message.start)),
+                      static_cast<unsigned long long>(scale.ns(message.end)),
+                      static_cast<unsigned long long>(message.slot), static_cast<unsigned long long>(message.bytes),
+                      number.at(message.socket), static_cast<unsigned char>(message.kind),
+                      static_cast<unsigned char>(message.sent ? 1 : 0), static_cast<long long>(message.position));
+    if (entry == nullptr) {
+      Py_CLEAR(list);
+      break;
+    }
+    PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), entry);
+  }
+  if (list == nullptr) {
+    Py_XDECREF(connections);
+    return nullptr;
+  }
+  return Py_BuildValue("NNK", connections, list, static_cast<unsigned long long>(lost_messages()));
+}
+
 /// finish(instances) → bytes: instances as (type, name, file, line).
 PyObject* py_finish(PyObject*, PyObject* instance_list) {
   if (!PyList_Check(instance_list)) {
@@ -318,6 +369,10 @@ PyMethodDef kMethods[] = {
     {"stop_counting", py_stop_counting, METH_NOARGS, "Stop counting."},
     {"instances", py_instances, METH_NOARGS, "(address, type) of module instances by number."},
     {"set_requests", py_set_requests, METH_O, "The requests to the device's allocator: (address, bytes, stream)."},
+    {"begin_messages", py_begin_messages, METH_NOARGS, "Observe Gloo's messages; returns why that failed, or ''."},
+    {"end_messages", py_end_messages, METH_NOARGS, "Stop that."},
+    {"messages", py_messages, METH_NOARGS,
+     "([(local, remote)], [(start, end, slot, bytes, connection, kind, sent, position)], lost) of the last recording."},
     {"finish", py_finish, METH_O, "The recording as bytes."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -1,5 +1,6 @@
 #include "recorder.h"
 #include "device_regions.h"
+#include "gloo_messages.h"
 #include "memory.h"
 #include "ops.h"
 #include "roles.h"
@@ -72,6 +73,7 @@ void stop_in_child() {
   state().tracking_memory = false;
   state().recording_ops = false;
   forget_sampler();
+  stop_messages_in_child();
   cupti::Collector::instance().stop_in_child();
 }
 

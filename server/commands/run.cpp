@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <charconv>
 #include <csignal>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,21 +19,18 @@
 
 #include <fmt/format.h>
 
-#include "analysis/values/profile.h"
 #include "commands/exit_codes.h"
 #include "commands/failure_text.h"
+#include "commands/job_ranks.h"
 #include "commands/options.h"
 #include "commands/profile_now.h"
 #include "commands/rendered_profile.h"
 #include "commands/script_options.h"
 #include "commands/terminal.h"
 #include "profiling/kept_profiles.h"
-#include "profiling/ran_sources.h"
 #include "profiling/run.h"
 #include "profiling/script_run.h"
 #include "profiling/script_sizes.h"
-#include "report/units.h"
-#include "report/wording.h"
 #include "store/fingerprint.h"
 #include "worker/job.h"
 
@@ -46,6 +45,8 @@ struct RunRequest {
   std::string step_boundary;
   std::string batch_sizes;  ///< "auto", or sizes; empty: only the script's own
   bool allow_writes = false;
+  std::string ranks = "all";  ///< or some, as "0,3"
+  std::string job_file;       ///< empty: none
   Output output;
 };
 
@@ -84,12 +85,6 @@ base::Result<worker::JobEnd, protocol::Failure> run_job(worker::JobOptions optio
 
 int exit_code_of_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
-struct Rank {
-  int rank = 0;
-  profiling::ProfileRun run;
-  std::string interpreter;
-};
-
 /// Whether each process has a rank of its own. Those that no launcher numbered, as of torch.multiprocessing.spawn, are
 /// numbered as they joined.
 bool number_processes(std::vector<Rank>& ranks) {
@@ -98,17 +93,6 @@ bool number_processes(std::vector<Rank>& ranks) {
   const bool numbered = known.size() == ranks.size();
   for (std::size_t i = 0; !numbered && i < ranks.size(); ++i) ranks[i].rank = static_cast<int>(i);
   return numbered;
-}
-
-/// One line for each process, where there are several.
-std::string ranks_text(const std::vector<Rank>& ranks, bool numbered) {
-  std::string text = numbered ? "\nRanks\n" : "\nProcesses, in the order in which they imported torch\n";
-  for (const Rank& one : ranks) {
-    const analysis::Profile& profile = one.run.profile;
-    text += fmt::format("  {:<6}{:>12}{:>20}{:>14}\n", one.rank, report::duration(profile.iteration.ms.value),
-                        report::throughput_text(profile), report::peak_text(profile));
-  }
-  return text;
 }
 
 /// "report.json" of rank 3: "report.rank3.json".
@@ -122,8 +106,7 @@ Output output_of(Output output, int rank) {
   return output;
 }
 
-int write_report(std::vector<Rank> ranks, const Output& output) {
-  const bool numbered = number_processes(ranks);
+int write_report(const std::vector<Rank>& ranks, const communication::Job& job, bool numbered, const Output& output) {
   int code = kExitOk;
   for (const Rank& one : ranks) {
     if (one.rank != ranks.front().rank && output.file.empty()) {
@@ -131,7 +114,7 @@ int write_report(std::vector<Rank> ranks, const Output& output) {
     }
     std::string text = rendered_profile(one.run.profile, one.run.outlook, &one.run.recorded, output);
     if (ranks.size() > 1 && one.rank == ranks.front().rank && output.format == "text") {
-      text += ranks_text(ranks, numbered);
+      text += printable_lines(ranks_text(ranks, job, numbered));
     }
     if (output.file.empty()) {
       write_to_error("\n" + text);  // standard output is the script's
@@ -158,19 +141,6 @@ void keep(Rank& rank, const profiling::ProfileRequest& place) {
   warn(profiling::keep_profile(rank.run, request, *target));
 }
 
-/// What was measured of a process, as a run of the worker would have it; or what to say of its failure.
-base::Result<Rank, std::string> analysed(worker::JobProcess process, const worker::JobOptions& options,
-                                         const store::Moment& began) {
-  const int rank = process.joined.rank;
-  std::string interpreter = process.joined.environment.executable;
-  auto run = profiling::analyse_process(std::move(process), options, began);
-  if (!run) {
-    return failure_text(run.error(), options.spec.project_root);
-  }
-  profiling::add_line_texts(run->profile, profiling::ran_sources(run->profile, {}, began).texts);
-  return Rank{rank, std::move(*run), std::move(interpreter)};
-}
-
 /// Why there is nothing to report, where no process says so itself.
 std::string nothing_text(const worker::JobEnd& end, const protocol::BoundaryRequest& boundary) {
   if (!end.joined) {
@@ -180,6 +150,36 @@ std::string nothing_text(const worker::JobEnd& end, const protocol::BoundaryRequ
     return fmt::format("line {} of {} did not run: there is nothing to report", boundary.line, boundary.file);
   }
   return "no process of the command took a training step: there is nothing to report";
+}
+
+/// The ranks that `--ranks` names, ascending; none: all.
+base::Result<std::vector<int>> parse_ranks(const std::string& text) {
+  std::vector<int> ranks;
+  if (text == "all") return ranks;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    int rank = 0;
+    const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), rank);
+    if (problem != std::errc() || end != word.data() + word.size() || rank < 0) {
+      return base::error("--ranks: \"" + word + "\" is not a rank. Give all, or numbers such as 0,3.");
+    }
+    ranks.push_back(rank);
+  }
+  if (ranks.empty()) return base::error("--ranks: no rank is named. Give all, or numbers such as 0,3.");
+  std::ranges::sort(ranks);
+  const auto repeated = std::ranges::unique(ranks);
+  ranks.erase(repeated.begin(), repeated.end());
+  return ranks;
+}
+
+/// Says which of the wanted ranks the command did not have.
+void report_missing(const std::vector<int>& wanted, const worker::JobEnd& end) {
+  for (const int rank : wanted) {
+    const auto is_rank = [&](const worker::JobProcess& process) { return process.joined.rank == rank; };
+    if (std::ranges::none_of(end.processes, is_rank)) {
+      print_error(fmt::format("no process of the command that was recorded had rank {}", rank));
+    }
+  }
 }
 
 int run(const RunRequest& request) {
@@ -193,8 +193,9 @@ int run(const RunRequest& request) {
   }
   const auto boundary = parse_step_boundary(request.step_boundary);
   const auto sizes = parse_batch_sizes(request.batch_sizes);
-  if (!boundary || !sizes) {
-    print_error(boundary ? sizes.error().message() : boundary.error().message());
+  const auto wanted = parse_ranks(request.ranks);
+  if (!boundary || !sizes || !wanted) {
+    print_error(!boundary ? boundary.error().message() : !sizes ? sizes.error().message() : wanted.error().message());
     return kExitUsage;
   }
   auto planned = profiling::plan_job(request.script);
@@ -204,6 +205,7 @@ int run(const RunRequest& request) {
   }
   worker::JobOptions& options = *planned;
   options.spec.boundary = *boundary;
+  options.ranks = *wanted;
   options.watch_writes = !request.batch_sizes.empty() && !request.allow_writes;
   const store::Moment began;
   auto ended = run_job(options);
@@ -214,10 +216,11 @@ int run(const RunRequest& request) {
   if (!request.batch_sizes.empty()) {
     profiling::sample_sizes(*ended, options, {*sizes, request.allow_writes}, run_job, print_error);
   }
+  report_missing(*wanted, *ended);
   std::vector<Rank> ranks;
   std::set<std::string> failures;  // of several processes that fail alike, one is shown
   for (worker::JobProcess& process : ended->processes) {
-    auto rank = analysed(std::move(process), options, began);
+    auto rank = analysed_rank(std::move(process), options, began);
     if (rank) {
       ranks.push_back(std::move(*rank));
     } else if (failures.insert(rank.error()).second) {
@@ -227,8 +230,12 @@ int run(const RunRequest& request) {
   if (ranks.empty() && failures.empty()) {
     print_error(nothing_text(*ended, *boundary));
   }
+  const bool numbered = number_processes(ranks);
+  const communication::Job job = job_of(ranks, profiling::command_line(request.script.command));
+  if (numbered) add_communication(ranks, job);
   if (!ranks.empty()) keep(ranks.front(), request.script.place);
-  const int written = write_report(std::move(ranks), request.output);
+  int written = write_report(ranks, job, numbered, request.output);
+  if (!request.job_file.empty()) written = std::max(written, write_job(job, request.job_file));
   const int code = exit_code_of_status(ended->status);
   return code != 0 ? code : written;
 }
@@ -262,6 +269,9 @@ void add_run_command(CLI::App& app, int& exit_code, const std::vector<std::strin
   command->add_option("--batch-sizes", request->batch_sizes,
                       "Run the command again at other batch sizes, such as 8,16,64 or auto, for predictions");
   command->add_flag("--allow-writes", request->allow_writes, "Run it again although it writes files");
+  command->add_option("--ranks", request->ranks, "Which ranks of a job are recorded: all, or numbers such as 0,3")
+      ->capture_default_str();
+  add_file_option(*command, "--job", request->job_file, "Write what the ranks sent each other to a file");
   command->add_option("--time-budget", request->script.place.time_budget_seconds, "Seconds for timing")
       ->check(number_in(0.1, 3600))
       ->capture_default_str();

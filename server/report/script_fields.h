@@ -50,6 +50,33 @@ void fields(Io& io, analysis::DataLoading& loading) {
      "The same in later passes; null until a second pass was seen.");
 }
 
+/// What Communication and its lines share.
+template <typename Io, typename Part>
+void communication_times(Io& io, Part& part) {
+  io("exposedMs", part.exposed_ms,
+     "The thread of the step waits for the result of a collective, of send or of recv; a mean of the recorded steps, "
+     "with the cost of recording. Milliseconds.");
+  io("waitingMs", part.waiting_ms,
+     "Of exposedMs, until the last rank had made the same call. Null where that is not known: on several machines, or "
+     "where not all ranks of a group were recorded.");
+  io("hiddenMs", part.hidden_ms, "Collectives run, and the thread does not wait. Milliseconds.");
+}
+
+template <typename Io>
+void fields(Io& io, analysis::CommunicationLine& line) {
+  place(io, "line", line.line, "The line that calls; of a bucket, the one that runs backward; null: no line of yours.");
+  communication_times(io, line);
+}
+
+template <typename Io>
+void fields(Io& io, analysis::Communication& communication) {
+  io("rank", communication.rank, "Number of the rank.");
+  io("steps", communication.steps, "Steps that all ranks recorded.", Whole{1});
+  io("stepMs", communication.step_ms, "A recorded step; a mean, with the cost of recording. Milliseconds.");
+  communication_times(io, communication);
+  io("lines", communication.lines, "By the lines that call, most exposed time first.");
+}
+
 template <typename Io>
 void fields(Io& io, analysis::Script& script) {
   io("step", script.step, "Where a training step ends.");
@@ -57,6 +84,8 @@ void fields(Io& io, analysis::Script& script) {
      "What happened between steps and is no part of them, from the first step until the last one was timed.");
   if_present(io, "loading", script.loading,
              "How the batches of the timed steps were loaded. Absent where no data loader of torch gave one.");
+  if_present(io, "communication", script.communication,
+             "What the rank of a job waits for. Absent of a process that uses no process group.");
 }
 
 }  // namespace ridgeline::report

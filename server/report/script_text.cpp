@@ -80,12 +80,29 @@ std::string loading_text(const DataLoading& loading) {
   return text;
 }
 
+std::string communication_text(const analysis::Communication& communication) {
+  std::string text =
+      fmt::format("a recorded step of rank {} takes {} and waits for communication for {}", communication.rank,
+                  unbroken(duration(communication.step_ms)), unbroken(duration(communication.exposed_ms)));
+  if (communication.waiting_ms) {
+    text += fmt::format(", {} of that for other ranks", unbroken(duration(*communication.waiting_ms)));
+  }
+  text += fmt::format("; {} are hidden", unbroken(duration(communication.hidden_ms)));
+  if (!communication.lines.empty() && !communication.lines.front().line.file.empty()) {
+    const analysis::CommunicationLine& most = communication.lines.front();
+    text += fmt::format("; most of the waiting, {}, is at {}:{}", unbroken(duration(most.exposed_ms)),
+                        printable(most.line.file), most.line.line);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::vector<Item> script_notes(const analysis::Script& script) {
   std::vector<Item> notes = {{"step", step_text(script.step)}};
   if (std::string text = between_text(script.between); !text.empty()) notes.push_back({"between", std::move(text)});
   if (script.loading) notes.push_back({"data", loading_text(*script.loading)});
+  if (script.communication) notes.push_back({"ranks", communication_text(*script.communication)});
   return notes;
 }
 

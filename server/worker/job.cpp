@@ -42,6 +42,12 @@ protocol::Failure failure(FailureKind kind, const std::string& message) {
   return protocol::failure_of(kind, "start", message);
 }
 
+using Clock = std::chrono::steady_clock;
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+}
+
 std::string_view variable_name(std::string_view variable) { return variable.substr(0, variable.find('=')); }
 
 /// Ours and `added`, with PYTHONPATH, RIDGELINE_JOB and RIDGELINE_JOB_WRITES for the job's processes.
@@ -99,7 +105,8 @@ Job::Job(asio::io_context& loop, Reaper& reaper, JobOptions options, Handlers ha
       builder_(reaper),
       acceptor_(loop),
       patience_(loop),
-      end_timer_(loop) {}
+      end_timer_(loop),
+      agreement_timer_(loop) {}
 
 Job::~Job() {
   builder_.cancel();
@@ -286,6 +293,12 @@ void Job::handle_bytes(Client& client, std::string_view bytes) {
 }
 
 void Job::on_joined(Client& client) {
+  if (!is_recorded(*client.joined)) {
+    boost::system::error_code gone;
+    asio::write(client.socket, asio::buffer(protocol::encode_message(protocol::not_recorded_message())), gone);
+    close(client);
+    return;
+  }
   if (auto problem = unsupported(client.joined->environment)) {
     refuse(client, std::move(*problem));
     return;
@@ -323,13 +336,56 @@ void Job::build_for(Client& client) {
                   }});
 }
 
+bool Job::is_recorded(const protocol::Joined& joined) const {
+  return options_.ranks.empty() || std::ranges::binary_search(options_.ranks, joined.rank);
+}
+
 void Job::answer(Client& client) {
+  const protocol::Joined& joined = *client.joined;
+  protocol::JobSpec spec = options_.spec;
+  spec.agree_steps = joined.ranks > 1;
+  if (spec.agree_steps) {
+    client.number = ++agreeing_;
+    agreement_.join(client.number);
+    const auto wanted = std::ranges::count_if(options_.ranks, [&](int rank) { return rank < joined.ranks; });
+    agreement_.expect(options_.ranks.empty() ? joined.local_ranks
+                                             : std::min(static_cast<int>(wanted), joined.local_ranks));
+  }
   client.inbox = std::make_unique<RunInbox>(
-      kRecordingBytes, [](const protocol::Progress&) {}, [](const protocol::SizesAsked&) {});
+      kRecordingBytes, [](const protocol::Progress&) {}, [](const protocol::SizesAsked&) {},
+      [this, number = client.number](const protocol::ReadyToRecord& ready) {
+        agreement_.ready(number, ready, now_ns());
+        decide_steps();
+      });
   boost::system::error_code gone;
-  const std::string path = agent_path(options_.cache, client.joined->environment);
+  const std::string path = agent_path(options_.cache, joined.environment);
   report("load", 0.1, "Waiting for training steps");
-  asio::write(client.socket, asio::buffer(protocol::encode_message(protocol::join_message(path, options_.spec))), gone);
+  asio::write(client.socket, asio::buffer(protocol::encode_message(protocol::join_message(path, spec))), gone);
+}
+
+void Job::decide_steps() {
+  agreement_timer_.cancel();
+  const auto steps = agreement_.decide(now_ns());
+  if (!steps.has_value()) {
+    if (const auto due = agreement_.due_ns()) {
+      agreement_timer_.expires_at(Clock::time_point(std::chrono::nanoseconds(*due)));
+      agreement_timer_.async_wait(lifetime_.guard([this](const boost::system::error_code& error) {
+        if (!error) decide_steps();
+      }));
+    }
+    return;
+  }
+  if (const int missing = agreement_.missing(); missing > 0) {
+    handlers_.note(fmt::format("{} of the ranks {} not taken enough training steps to be recorded with the others",
+                               missing, missing == 1 ? "has" : "have"));
+  }
+  const std::string message = protocol::encode_message(protocol::record_steps_message(*steps));
+  for (Client& client : clients_) {
+    if (client.open && client.number > 0 && agreement_.is_ready(client.number)) {
+      boost::system::error_code gone;
+      asio::write(client.socket, asio::buffer(message), gone);
+    }
+  }
 }
 
 /// The process goes on without us.
@@ -343,6 +399,10 @@ void Job::close(Client& client) {
     client.open = false;
     boost::system::error_code ignored;
     client.socket.close(ignored);
+    if (client.number > 0) {
+      agreement_.leave(client.number);
+      decide_steps();
+    }
     if (client.inbox != nullptr && client.inbox->has_final_result() && std::ranges::none_of(clients_, &Client::open)) {
       expect_end();
     }
@@ -414,6 +474,10 @@ JobProcess Job::taken(Client& client) const {
     process.outcome = *client.inbox->runner_failure();
   } else if (client.failure.has_value()) {
     process.outcome = *client.failure;
+  } else if (client.number > 0) {
+    process.outcome = failure(FailureKind::kProcessDied,
+                              fmt::format("Rank {} (process {}) ended before its training steps were recorded.",
+                                          client.joined->rank, client.joined->pid));
   }
   return process;
 }

@@ -27,6 +27,7 @@
 #include "worker/process.h"
 #include "worker/run.h"
 #include "worker/run_inbox.h"
+#include "worker/step_agreement.h"
 
 namespace ridgeline::worker {
 
@@ -40,6 +41,7 @@ struct JobOptions {
   std::vector<std::string> variables{};  ///< "NAME=value", added to our environment
   bool watch_writes = false;             ///< RunResult::script says which files were written
   bool discards_output = false;          ///< the command's standard streams are /dev/null, not ours
+  std::vector<int> ranks{};              ///< that are recorded, ascending; empty: all
 };
 
 /// A process of the job that trained, or said why nothing is known of it.
@@ -89,6 +91,7 @@ class Job {
     std::optional<protocol::Failure> failure;
     bool open = true;
     bool has_recording = false;
+    int number = 0;  ///< in the agreement on steps, from 1; 0: not part of it
   };
 
   Job(boost::asio::io_context& loop, Reaper& reaper, JobOptions options, Handlers handlers);
@@ -104,6 +107,9 @@ class Job {
   void on_joined(Client& client);
   void build_for(Client& client);
   void answer(Client& client);
+  /// Sends the ranks which steps they record, once that can be decided.
+  void decide_steps();
+  bool is_recorded(const protocol::Joined& joined) const;
   void refuse(Client& client, protocol::Failure failure);
   void close(Client& client);
   void on_command_ended(int status);
@@ -125,6 +131,9 @@ class Job {
   std::vector<Client*> waiting_;  ///< for the agent that is being built
   pid_t process_ = 0;
   std::optional<int> status_;
+  StepAgreement agreement_;
+  int agreeing_ = 0;  ///< clients that have joined it
+  boost::asio::steady_timer agreement_timer_;
   bool cancelled_ = false;
   base::Lifetime lifetime_;
 };

@@ -51,8 +51,9 @@ protocol::Failure channel_broken(const std::string& what) {
 }
 
 RunInbox::RunInbox(std::uint64_t recording_bytes, std::function<void(const protocol::Progress&)> progress,
-                   std::function<void(const protocol::SizesAsked&)> choose)
-    : limit_(recording_bytes), progress_(std::move(progress)), choose_(std::move(choose)) {}
+                   std::function<void(const protocol::SizesAsked&)> choose,
+                   std::function<void(const protocol::ReadyToRecord&)> ready)
+    : limit_(recording_bytes), progress_(std::move(progress)), choose_(std::move(choose)), ready_(std::move(ready)) {}
 
 std::optional<protocol::Failure> RunInbox::feed(std::string_view bytes) {
   if (closed_ || runner_failure_.has_value()) {
@@ -87,7 +88,7 @@ std::optional<Measured> RunInbox::take_measured() {
                             batch.warmup_ns.end());
     }
   }
-  return Measured{std::move(*result_), std::move(batches_), std::move(skipped_)};
+  return Measured{std::move(*result_), std::move(batches_), std::move(skipped_), std::move(communication_)};
 }
 
 std::optional<Measured> RunInbox::take_measured_until(const protocol::Failure& end, const std::string& project_root) {
@@ -127,6 +128,10 @@ std::optional<protocol::Failure> RunInbox::take_message(protocol::WorkerMessage 
       return failure(protocol::FailureKind::kWorkerProtocol, "The worker asked for batch sizes too often.");
     }
     choose_(*asked);
+  } else if (const auto* ready = std::get_if<protocol::ReadyToRecord>(&message)) {
+    ready_(*ready);
+  } else if (auto* communication = std::get_if<protocol::CommunicationTrace>(&message)) {
+    communication_ = std::move(*communication);
   } else if (auto* skipped = std::get_if<protocol::SkippedBatch>(&message)) {
     if (skipped_.size() >= kMaxBatches) {
       return too_many_batches();

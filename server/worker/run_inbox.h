@@ -31,7 +31,8 @@ struct MeasuredBatch {
 struct Measured {
   protocol::RunResult result;
   std::vector<MeasuredBatch> batches;
-  std::vector<protocol::Failure> skipped;  ///< each with its batch size
+  std::vector<protocol::Failure> skipped;                       ///< each with its batch size
+  std::optional<protocol::CommunicationTrace> communication{};  ///< of a rank with process groups
 };
 
 /// What an experiment found, in the order in which it came.
@@ -54,9 +55,12 @@ inline constexpr std::size_t kMaxBatches = 256;
 /// Fed by one thread with the channel's bytes as they come. Untrusted: user code can write to the channel.
 class RunInbox {
  public:
-  /// `recording_bytes` bounds the sum of all recordings. `progress` and `choose` are called from within feed().
-  RunInbox(std::uint64_t recording_bytes, std::function<void(const protocol::Progress&)> progress,
-           std::function<void(const protocol::SizesAsked&)> choose);
+  /// `recording_bytes` bounds the sum of all recordings. `progress`, `choose` and `ready` are called from within
+  /// feed().
+  RunInbox(
+      std::uint64_t recording_bytes, std::function<void(const protocol::Progress&)> progress,
+      std::function<void(const protocol::SizesAsked&)> choose,
+      std::function<void(const protocol::ReadyToRecord&)> ready = [](const protocol::ReadyToRecord&) {});
 
   /// Why the run must end at once (kinds `channel-broken`, `recording-too-large` and `worker-protocol`, without a
   /// stage), or nothing. After that, and after the runner has reported a failure, the rest of the channel is ignored.
@@ -93,6 +97,7 @@ class RunInbox {
   std::uint64_t limit_;
   std::function<void(const protocol::Progress&)> progress_;
   std::function<void(const protocol::SizesAsked&)> choose_;
+  std::function<void(const protocol::ReadyToRecord&)> ready_;
   int asked_ = 0;  ///< how often
   protocol::FrameDecoder frames_;
   bool closed_ = false;
@@ -100,6 +105,7 @@ class RunInbox {
   std::optional<protocol::RunResult> result_;
   std::vector<MeasuredBatch> batches_;
   std::vector<protocol::Failure> skipped_;
+  std::optional<protocol::CommunicationTrace> communication_;
   ExperimentFindings findings_;
   std::size_t times_ = 0;
   std::optional<MeasuredBatch> incoming_;  ///< its recording's bytes are on their way

@@ -45,6 +45,8 @@ MAY_INCLUDE = {
         "server/analysis/memory",
     ],
     "server/analysis/prediction": [*ANALYSIS_VALUES, "server/analysis/time", "server/analysis/memory"],
+    # What ranks of a job sent each other, and the file of a job.
+    "server/communication": [*ANALYSIS_VALUES, "server/analysis/attribution", "server/analysis/time"],
     # The graph of an iteration, and when its tasks run.
     "server/graph": [*ANALYSIS_VALUES, "server/analysis/attribution"]
     + ["server/analysis/breakdown", "server/analysis/device"],

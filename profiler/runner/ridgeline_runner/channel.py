@@ -6,6 +6,7 @@ A frame is `R` `L`, the version, the kind (1: JSON, 2: bytes), the length as fou
 from __future__ import annotations
 
 import json
+import select
 import socket
 import struct
 from os import getpid
@@ -20,6 +21,7 @@ _CHUNK = 1 << 20
 _encode = json.JSONEncoder().encode
 _decode = json.JSONDecoder().decode
 _send_all = socket.socket.sendall
+_select = select.select
 
 
 class ChannelClosed(Exception):
@@ -53,6 +55,14 @@ class Channel:
         if magic != b"RL" or version != VERSION or kind != _JSON or length > _MAX_MESSAGE:
             raise ChannelClosed(f"not a message of version {VERSION}")
         return _decode(self._receive_exactly(length).decode())
+
+    def receive_if_any(self) -> dict[str, Any] | None:
+        """The next message where one has come; does not wait for it."""
+        try:
+            readable, _, _ = _select([self._socket], [], [], 0)
+        except (OSError, ValueError) as error:
+            raise ChannelClosed(str(error)) from None
+        return self.receive() if readable else None
 
     def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any] | None:
         """Sends a message and returns the answer; None when there is none in time, or none that can be read. Then the

@@ -26,6 +26,7 @@ from typing import Any
 from ridgeline_runner import devices, script_batch
 from ridgeline_runner.between_steps import BetweenSteps
 from ridgeline_runner.channel import VERSION, Channel, ChannelClosed
+from ridgeline_runner.communication import CommunicationWatch
 from ridgeline_runner.failure import Failure, describe
 from ridgeline_runner.line_watch import LineWatch
 from ridgeline_runner.loader_watch import LoaderWatch
@@ -61,6 +62,7 @@ def _introduce(address: str, described: dict[str, Any]) -> tuple[Channel, dict[s
         "pid": os.getpid(),
         "rank": _number("RANK"),
         "ranks": _number("WORLD_SIZE"),
+        "localRanks": _number("LOCAL_WORLD_SIZE") or _number("WORLD_SIZE"),
         "folder": os.getcwd(),
         "script": script_path(),
     }
@@ -98,6 +100,7 @@ class _Script:
         self._boundary = boundary_of(options["stepBoundary"])
         self._between = BetweenSteps(self._is_watched)
         self._loaders = LoaderWatch(self)
+        self._communication = CommunicationWatch(agent, reporter.warnings)
         self._lines: LineWatch | None = None
         self._is_over = False
 
@@ -119,6 +122,7 @@ class _Script:
             self._between,
             self._loaders,
             self._boundary,
+            self._communication,
         )
         self._watch_compile()
         self._watch_optimizers()
@@ -319,5 +323,6 @@ class _Script:
         if self._lines is not None:
             self._lines.stop()
         with contextlib.suppress(Exception):
+            self._communication.end()
             self._recorder.detach()
         self._reporter.channel.close()

@@ -16,6 +16,7 @@ from typing import Any
 
 from ridgeline_runner import devices, observed_writes, timing
 from ridgeline_runner.between_steps import BetweenSteps
+from ridgeline_runner.communication import CommunicationWatch
 from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.failure import Failure, describe
 from ridgeline_runner.line_watch import LineWatch
@@ -46,6 +47,7 @@ class Measurement:
         between: BetweenSteps,
         loaders: LoaderWatch,
         boundary: StepBoundary,
+        communication: CommunicationWatch,
     ) -> None:
         """`options` are those of the job, with `environmentRoots` and `entry`, the script; `optimizers` are all that
         the script has, at any time."""
@@ -56,6 +58,8 @@ class Measurement:
         self._between = between
         self._loaders = loaders
         self._boundary = boundary
+        self._communication = communication
+        self._first_recorded = 0  # number of the step, where the job decides that
         self.steps = 0  # and parts of steps, as long as none was found
         self.is_done = False
         self._state: Callable[[int, list[str]], None] = self._first_step
@@ -106,7 +110,7 @@ class Measurement:
             self.is_done = True
             return
         if self._recorded:
-            self._recorder.end()
+            self._end_recording()
         self._recorded = 0
         self._warmup.clear()
         self._state = self._first_step
@@ -174,6 +178,7 @@ class Measurement:
             for model in models
             if not any(model is not other and model in set(other.modules()) for other in models)
         ]
+        self._communication.follow(outer)
         parameters = self._recorder.set_models(tuple(outer), {})
         self._device = devices.Device.of(parameters)
         self._recorder.use_device(self._device)
@@ -190,18 +195,71 @@ class Measurement:
                 estimate, self._options["timeBudgetSeconds"], chosen=True
             )
             self._usual_ns = timing.median(self._warmup)
+            if self._options["agreeSteps"]:
+                self._ask_which_steps()
+            else:
+                self._record_from_here()
+
+    # ---- the ranks of a job record the same steps --------------------------------------------------------------------
+
+    def _ask_which_steps(self) -> None:
+        """The job knows when all ranks are warm, and decides."""
+        self._reporter.channel.send(
+            {"type": "readyToRecord", "step": self.steps, "stepNs": self._usual_ns, "steps": self._wanted}
+        )
+        self._state = self._waiting_for_answer
+
+    def _waiting_for_answer(self, now: int, happened: list[str]) -> None:
+        self._recorder.forget_freed()
+        answer = self._reporter.channel.receive_if_any()
+        if answer is not None:
+            self._follow_decision(answer)
+
+    def _follow_decision(self, answer: dict[str, Any]) -> None:
+        self._first_recorded = answer["first"]
+        self._wanted = answer["steps"]
+        if self.steps > self._first_recorded and answer["asksAgain"]:
+            self._ask_which_steps()  # it came too late
+            return
+        self._state = self._waiting_for_step
+        self._record_when_agreed()
+
+    def _waiting_for_step(self, now: int, happened: list[str]) -> None:
+        self._recorder.forget_freed()
+        answer = self._reporter.channel.receive_if_any()
+        if answer is not None:  # another rank has missed that step, and there is a new decision
+            self._follow_decision(answer)
+        else:
+            self._record_when_agreed()
+
+    def _record_when_agreed(self) -> None:
+        if self.steps >= self._first_recorded:
             self._record_from_here()
 
     # ---- the recording -----------------------------------------------------------------------------------------------
 
     def _record_from_here(self) -> None:
         self._recorder.begin()
+        self._communication.begin()
         self._recorded = 1
-        self._began = self._recorder.begin_iteration()
+        self._begin_iteration()
         self._state = self._recording
+
+    def _begin_iteration(self) -> None:
+        self._communication.iteration_begins(self.steps)
+        self._began = self._recorder.begin_iteration()
+
+    def _end_recording(self) -> None:
+        self._recorder.end()
+        self._communication.end()
 
     def _recording(self, now: int, happened: list[str]) -> None:
         self._device.synchronise()
+        if self._options["agreeSteps"] and (answer := self._reporter.channel.receive_if_any()):
+            self._end_recording()  # another rank has missed the first step, and all begin again
+            self._recorded = 0
+            self._follow_decision(answer)
+            return
         took = perf_counter_ns() - self._began
         is_long = took > max(_LONG * self._usual_ns, self._usual_ns + _LONG_NS)
         if (happened or is_long) and self._end_before_this_step():
@@ -210,9 +268,9 @@ class Measurement:
         self._recorder.end_iteration()
         if self._recorded < self._wanted:
             self._recorded += 1
-            self._began = self._recorder.begin_iteration()
+            self._begin_iteration()
         else:
-            self._recorder.end()
+            self._end_recording()
             self._count()
 
     def _end_before_this_step(self) -> bool:
@@ -220,13 +278,13 @@ class Measurement:
         complete = self._recorded - 1
         least = self._options["steps"] or min(self._wanted, _LEAST_RECORDED)
         if complete >= least or (complete > 0 and self._retries >= _MOST_RETRIES):
-            self._recorder.end()  # without the iteration that was not ended
+            self._end_recording()  # without the iteration that was not ended
             self._count()
             return True
         if self._retries >= _MOST_RETRIES:
             return False
         self._retries += 1
-        self._recorder.end()
+        self._end_recording()
         self._record_from_here()
         return True
 
@@ -266,6 +324,8 @@ class Measurement:
             }
         )
         self._reporter.channel.send_bytes(recording)
+        if communication := self._communication.description():
+            self._reporter.channel.send({"type": "communication", **communication})
         options = self._options
         main = options["entry"] or os.path.abspath(getattr(sys.modules["__main__"], "__file__", None) or "")
         self._result = Result(
@@ -310,7 +370,7 @@ class Measurement:
     def finish(self, traced_calls: int) -> None:
         """Sends what is known; `traced_calls` of Python functions were slowed down to find where steps end."""
         if self._sampled is None and self._recorded > 1:
-            self._recorder.end()  # without the iteration that was not ended
+            self._end_recording()  # without the iteration that was not ended
             self._send_recording()
         warnings = self._reporter.warnings
         warnings += self._boundary.warnings

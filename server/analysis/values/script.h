@@ -44,10 +44,30 @@ struct DataLoading {
   std::optional<double> later_passes_batch_ms;  ///< likewise; absent until a second pass has begun
 };
 
+/// What communication costs at a line. Means of the recorded steps, by the clock: with the cost of recording.
+struct CommunicationLine {
+  Location line;                     ///< without a file: no user line calls it
+  double exposed_ms = 0;             ///< the thread of the step waits for it
+  std::optional<double> waiting_ms;  ///< of exposed_ms, until the last rank had made the same call; absent: not known
+  double hidden_ms = 0;              ///< it runs, and the thread does not wait
+};
+
+/// Of a rank of a job.
+struct Communication {
+  int rank = 0;
+  int steps = 0;       ///< recorded by all ranks
+  double step_ms = 0;  ///< of them
+  double exposed_ms = 0;
+  std::optional<double> waiting_ms;
+  double hidden_ms = 0;
+  std::vector<CommunicationLine> lines;  ///< most exposed time first
+};
+
 struct Script {
   StepRule step;
   std::vector<BetweenSteps> between;
-  std::optional<DataLoading> loading;  ///< absent: no data loader of torch gave a batch
+  std::optional<DataLoading> loading;            ///< absent: no data loader of torch gave a batch
+  std::optional<Communication> communication{};  ///< absent: it is no rank of a job with process groups
 };
 
 }  // namespace ridgeline::analysis

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -305,10 +306,15 @@ TEST(WorkerMessages, SurviveNumbersOutOfRange) {
   }
 }
 
-const json kJoined = {
-    {"type", "joined"},
-    {"environment", kEnvironment},
-    {"process", {{"pid", 4711}, {"rank", 1}, {"ranks", 2}, {"folder", "/home/me"}, {"script", "/home/me/train.py"}}}};
+const json kJoined = {{"type", "joined"},
+                      {"environment", kEnvironment},
+                      {"process",
+                       {{"pid", 4711},
+                        {"rank", 1},
+                        {"ranks", 2},
+                        {"localRanks", 2},
+                        {"folder", "/home/me"},
+                        {"script", "/home/me/train.py"}}}};
 
 TEST(JoinedMessage, HoldsTheProcess) {
   const auto message = parse_worker_message(kJoined.dump());
@@ -322,6 +328,74 @@ TEST(JoinedMessage, HoldsTheProcess) {
   EXPECT_EQ(joined.script, "/home/me/train.py");
 }
 
+TEST(ReadyToRecordMessage, HoldsTheStepsOfARank) {
+  const json sent = {{"type", "readyToRecord"}, {"step", 20}, {"stepNs", 5e6}, {"steps", 8}};
+  const auto message = parse_worker_message(sent.dump());
+  ASSERT_TRUE(message.has_value()) << message.error().message();
+  const auto& ready = std::get<ReadyToRecord>(*message);
+  EXPECT_EQ(ready.step, 20);
+  EXPECT_EQ(ready.step_ns, 5e6);
+  EXPECT_EQ(ready.steps, 8);
+  for (const auto& [field, value] : std::map<std::string, json>{{"step", -1}, {"stepNs", 0}, {"steps", 0}}) {
+    json damaged = sent;
+    damaged[field] = value;
+    EXPECT_FALSE(parse_worker_message(damaged.dump()).has_value()) << field;
+  }
+}
+
+TEST(RecordStepsMessage, HoldsTheDecision) {
+  const json message = json::parse(record_steps_message({28, 8, true}));
+  EXPECT_EQ(message, json({{"type", "recordSteps"}, {"first", 28}, {"steps", 8}, {"asksAgain", true}}));
+}
+
+const json kCommunication = json::parse(R"({
+  "type": "communication", "host": "node1", "steps": [41, 42],
+  "groups": [{"name": "0", "backend": "gloo", "ranks": [0, 1]}],
+  "calls": [[0, 10, "all_reduce", 4000, "float32"]],
+  "pointToPoint": [["send", 0, 1, 7, 64, "float32"]],
+  "waits": [[100, 200]],
+  "buckets": [{"replica": 0, "index": 0, "bytes": 4000, "parameters": ["out.weight"]}],
+  "connections": [["a:1", "b:2"]],
+  "messages": [[100, 200, 288230376319483904, 4000, 0, 1, 1, 512]],
+  "warnings": []
+})");
+
+TEST(CommunicationMessage, HoldsWhatARankSends) {
+  const auto message = parse_worker_message(kCommunication.dump());
+  ASSERT_TRUE(message.has_value()) << message.error().message();
+  const auto& trace = std::get<CommunicationTrace>(*message);
+  EXPECT_EQ(trace.steps, (std::vector<std::int64_t>{41, 42}));
+  EXPECT_EQ(trace.calls[0].kind, "all_reduce");
+  EXPECT_EQ(trace.point_to_point[0].tag, 7U);
+  EXPECT_EQ(trace.buckets[0].parameters, std::vector<std::string>{"out.weight"});
+  EXPECT_EQ(trace.messages[0].slot, 288230376319483904U);
+  EXPECT_TRUE(trace.messages[0].sent);
+  EXPECT_EQ(trace.messages[0].position, 512);
+}
+
+TEST(CommunicationMessage, IsRefusedWithWhatCannotBe) {
+  const auto refused = [](const char* pointer, const json& with) {
+    json damaged = kCommunication;
+    damaged[json::json_pointer(pointer)] = with;
+    return !parse_worker_message(damaged.dump()).has_value();
+  };
+  EXPECT_TRUE(refused("/calls/0/0", 1)) << "there is one group";
+  EXPECT_TRUE(refused("/messages/0/4", 1)) << "there is one connection";
+  EXPECT_TRUE(refused("/messages/0/5", 4)) << "no such kind";
+  EXPECT_TRUE(refused("/messages/0/1", 99)) << "it ends before it starts";
+  EXPECT_TRUE(refused("/waits/0/1", 99));
+  EXPECT_TRUE(refused("/groups/0/ranks/1", -1));
+  EXPECT_TRUE(refused("/host", 3));
+  json many = kCommunication;
+  many["connections"] = json(std::vector<json>(kMaxConnections + 1, json::array({"a", "b"})));
+  EXPECT_FALSE(parse_worker_message(many.dump()).has_value());
+  for (const auto& [field, value] : kCommunication.items()) {
+    json damaged = kCommunication;
+    damaged.erase(field);
+    EXPECT_FALSE(parse_worker_message(damaged.dump()).has_value()) << field;
+  }
+}
+
 TEST(JoinedMessage, IsRefusedWithoutAnyOfItsFields) {
   for (const auto& [field, value] : kJoined["process"].items()) {
     json damaged = kJoined;
@@ -333,9 +407,15 @@ TEST(JoinedMessage, IsRefusedWithoutAnyOfItsFields) {
 }
 
 TEST(JoinMessage, HoldsTheSpec) {
-  const json message = json::parse(join_message(
-      "/cache/agent.so",
-      {"/project", 7, true, 2.5, {"nets"}, {protocol::StepEnd::kLine, "/project/train.py", 12}, {{32, 64}}, 1024}));
+  const json message = json::parse(join_message("/cache/agent.so", {"/project",
+                                                                    7,
+                                                                    true,
+                                                                    2.5,
+                                                                    {"nets"},
+                                                                    {protocol::StepEnd::kLine, "/project/train.py", 12},
+                                                                    {{32, 64}},
+                                                                    1024,
+                                                                    true}));
   EXPECT_EQ(message["type"], "loadAgent");
   EXPECT_EQ(message["path"], "/cache/agent.so");
   const json options = {{"projectRoot", "/project"},
@@ -345,7 +425,8 @@ TEST(JoinMessage, HoldsTheSpec) {
                         {"code", {"nets"}},
                         {"stepBoundary", {{"kind", "line"}, {"file", "/project/train.py"}, {"line", 12}}},
                         {"loaderSizes", json::array({{32, 64}})},
-                        {"memoryLimitBytes", 1024}};
+                        {"memoryLimitBytes", 1024},
+                        {"agreeSteps", true}};
   EXPECT_EQ(message["options"], options);
 }
 

@@ -66,9 +66,24 @@ TEST(ScriptText, SaysWhatStarvesAStep) {
   EXPECT_THAT(text_of(script), HasSubstr("1 worker loads the batches"));
 }
 
+analysis::Communication of_rank(std::optional<double> waiting_ms) {
+  return {1, 8, 12.2, 8.97, waiting_ms, 0.662, {{{"train.py", 21}, 6.62, waiting_ms, 0.2}, {{}, 2.35, {}, 0.462}}};
+}
+
+TEST(ScriptText, SaysWhatARankWaitsFor) {
+  analysis::Script script;
+  script.communication = of_rank(6.53);
+  EXPECT_THAT(text_of(script),
+              HasSubstr("a recorded step of rank 1 takes 12.2 ms and waits for communication for 8.97 ms, 6.53 ms of "
+                        "that for other ranks; 662 µs are hidden; most of the waiting, 6.62 ms, is at train.py:21"));
+  script.communication = of_rank({});
+  EXPECT_THAT(text_of(script), Not(HasSubstr("other ranks"))) << "it is not known";
+}
+
 TEST(ScriptJson, IsReadAsItWasWritten) {
   analysis::Profile profile = testing::resnet_profile();
   profile.script = starved();
+  profile.script->communication = of_rank(6.53);
   profile.script->step.line = {"train.py", 12};
   const auto read = read_report(json_report(profile, analysis::outlook_of(profile)));
   ASSERT_TRUE(read.has_value()) << read.error().message();
@@ -77,6 +92,9 @@ TEST(ScriptJson, IsReadAsItWasWritten) {
   EXPECT_EQ(read->script->step.line, (analysis::Location{"train.py", 12}));
   EXPECT_EQ(read->script->between.at(1).name, "checkpoint");
   EXPECT_EQ(read->script->loading->workers_needed, 3);
+  EXPECT_EQ(read->script->communication->lines.size(), 2U);
+  EXPECT_EQ(read->script->communication->lines[0].waiting_ms, 6.53);
+  EXPECT_FALSE(read->script->communication->lines[1].waiting_ms.has_value());
   EXPECT_EQ(text_of(*read->script), text_of(*profile.script));
 }
 

@@ -1,0 +1,10 @@
+// `ridgeline network`: what messages between processes cost, as the links of a cluster's file.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace ridgeline::commands {
+
+void add_network_command(CLI::App& app, int& exit_code);
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,232 @@
+#include "communication/rank_figures.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "analysis/time/models.h"
+#include "communication/job_file.h"
+#include "communication/spans.h"
+
+namespace ridgeline::communication {
+
+namespace {
+
+constexpr double kNsPerMs = 1e6;
+constexpr std::size_t kLeastSteps = 6;  ///< an interval of order statistics needs so many
+constexpr double kLeastSlower = 0.03;
+
+bool is_point_to_point(const Collective& one) { return one.kind == Kind::kSend || one.kind == Kind::kReceive; }
+
+/// When the last rank had called each collective.
+class LastCalls {
+ public:
+  explicit LastCalls(const std::vector<RankRecord>& ranks) {
+    for (const RankRecord& rank : ranks) {
+      one_host_ = one_host_ && rank.host == ranks.front().host;
+      for (const Collective& one : rank.collectives) {
+        Calls& calls = calls_[key(rank, one)];
+        calls.last_ns = std::max(calls.last_ns, one.called_ns);
+        ++calls.count;
+      }
+    }
+  }
+
+  /// Nothing: not all of its ranks were recorded, or their clocks differ.
+  std::optional<std::int64_t> of(const RankRecord& rank, const Collective& one) const {
+    const std::size_t all = is_point_to_point(one) ? 2 : rank.groups[one.group].ranks.size();
+    const Calls& calls = calls_.at(key(rank, one));
+    return one_host_ && calls.count == all ? std::optional(calls.last_ns) : std::nullopt;
+  }
+
+ private:
+  /// Group, sequence, and of send and recv the sender and the receiver.
+  using Key = std::tuple<std::string, std::uint64_t, int, int>;
+  struct Calls {
+    std::int64_t last_ns = 0;
+    std::size_t count = 0;
+  };
+
+  static Key key(const RankRecord& rank, const Collective& one) {
+    const std::string& group = rank.groups[one.group].name;
+    if (!is_point_to_point(one)) return {group, one.sequence, -1, -1};
+    const bool sends = one.kind == Kind::kSend;
+    return {group, one.sequence, sends ? rank.rank : one.peer, sends ? one.peer : rank.rank};
+  }
+
+  std::map<Key, Calls> calls_;
+  bool one_host_ = true;
+};
+
+/// When a rank waited, and when its collectives ran.
+struct Activity {
+  std::vector<Span> exposed;
+  std::vector<Span> running;
+  std::vector<Span> waiting;
+  bool waiting_known = true;
+};
+
+Span wait_of(const Collective& one) { return {one.ended_ns - one.waited_ns, one.ended_ns}; }
+
+void add(const RankRecord& rank, const Collective& one, const LastCalls& last, Activity& to) {
+  to.exposed.push_back(wait_of(one));
+  to.running.push_back({one.started_ns, one.ended_ns});
+  if (one.waited_ns == 0) return;
+  const auto called = last.of(rank, one);
+  to.waiting_known = to.waiting_known && called.has_value();
+  to.waiting.push_back({wait_of(one).begin, std::min(one.ended_ns, called.value_or(0))});
+}
+
+Activity merged(Activity activity) {
+  return {merged(std::move(activity.exposed)), merged(std::move(activity.running)), merged(std::move(activity.waiting)),
+          activity.waiting_known};
+}
+
+/// Sums over the given iterations.
+struct Sums {
+  double exposed_ns = 0;
+  double hidden_ns = 0;
+  double waiting_ns = 0;
+};
+
+Sums sums_of(const Activity& activity, const std::vector<Iteration>& iterations) {
+  Sums sums;
+  for (const Iteration& one : iterations) {
+    const Span within{one.started_ns, one.ended_ns};
+    const auto exposed = clipped(activity.exposed, within);
+    const auto running = clipped(activity.running, within);
+    sums.exposed_ns += static_cast<double>(length(exposed));
+    sums.hidden_ns += static_cast<double>(length(running) - overlap(running, exposed));
+    sums.waiting_ns += static_cast<double>(length(clipped(activity.waiting, within)));
+  }
+  return sums;
+}
+
+std::vector<Iteration> iterations_of(const RankRecord& rank, const std::vector<std::int64_t>& steps) {
+  std::vector<Iteration> chosen;
+  for (const Iteration& one : rank.iterations) {
+    if (std::ranges::binary_search(steps, one.step)) chosen.push_back(one);
+  }
+  return chosen;
+}
+
+/// Of each common step, the rank's own work.
+std::vector<double> own_work(const RankRecord& rank, const std::vector<std::int64_t>& steps) {
+  std::vector<Span> waits;
+  for (const Collective& one : rank.collectives) waits.push_back(wait_of(one));
+  waits = merged(std::move(waits));
+  std::vector<double> own;
+  for (const Iteration& one : iterations_of(rank, steps)) {
+    const auto waited = length(clipped(waits, {one.started_ns, one.ended_ns}));
+    own.push_back(static_cast<double>(one.ended_ns - one.started_ns - waited) / kNsPerMs);
+  }
+  return own;
+}
+
+const RankWork* work_of(int rank, const std::vector<RankWork>& work) {
+  const auto found = std::ranges::find(work, rank, &RankWork::rank);
+  return found == work.end() ? nullptr : &*found;
+}
+
+/// What the other ranks spend at a place, in the median.
+LineWork usual_work(const std::string& place, int except, const std::vector<RankWork>& work) {
+  std::vector<double> ms;
+  std::vector<double> data;
+  for (const RankWork& rank : work) {
+    if (rank.rank == except) continue;
+    const auto line = std::ranges::find(rank.lines, place, &LineWork::place);
+    ms.push_back(line == rank.lines.end() ? 0 : line->ms);
+    data.push_back(line == rank.lines.end() ? 0 : line->data_ms);
+  }
+  return {place, analysis::median(ms), analysis::median(data)};
+}
+
+/// Names the line with at least half of `excess_ms`.
+void name_line(Straggler& straggler, double excess_ms, const std::vector<RankWork>& work) {
+  const RankWork* own = work_of(straggler.rank, work);
+  if (own == nullptr || work.size() < 2) return;
+  double most = excess_ms / 2;
+  for (const LineWork& line : own->lines) {
+    const LineWork usual = usual_work(line.place, straggler.rank, work);
+    if (line.ms - usual.ms >= most) {
+      most = line.ms - usual.ms;
+      straggler.place = line.place;
+      straggler.is_data_loading = line.data_ms - usual.data_ms >= most / 2;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<RankFigures> rank_figures(const std::vector<RankRecord>& ranks) {
+  const std::vector<std::int64_t> steps = common_steps(ranks);
+  if (steps.empty()) return {};
+  const LastCalls last(ranks);
+  std::vector<RankFigures> figures;
+  for (const RankRecord& rank : ranks) {
+    Activity activity;
+    for (const Collective& one : rank.collectives) add(rank, one, last, activity);
+    activity = merged(std::move(activity));
+    const auto iterations = iterations_of(rank, steps);
+    const Sums sums = sums_of(activity, iterations);
+    const double count = static_cast<double>(iterations.size()) * kNsPerMs;
+    double step_ns = 0;
+    for (const Iteration& one : iterations) step_ns += static_cast<double>(one.ended_ns - one.started_ns);
+    figures.push_back({rank.rank, step_ns / count, sums.exposed_ns / count, sums.hidden_ns / count,
+                       activity.waiting_known ? std::optional(sums.waiting_ns / count) : std::nullopt});
+  }
+  return figures;
+}
+
+std::vector<LineCommunication> line_communication(const std::vector<RankRecord>& ranks, std::size_t index) {
+  const std::vector<std::int64_t> steps = common_steps(ranks);
+  if (steps.empty()) return {};
+  const LastCalls last(ranks);
+  const RankRecord& rank = ranks[index];
+  std::map<std::pair<std::string, int>, Activity> by_line;
+  for (const Collective& one : rank.collectives) add(rank, one, last, by_line[{one.file, one.line}]);
+  const auto iterations = iterations_of(rank, steps);
+  const double count = static_cast<double>(iterations.size()) * kNsPerMs;
+  std::vector<LineCommunication> lines;
+  for (auto& [place, activity] : by_line) {
+    activity = merged(std::move(activity));
+    const Sums sums = sums_of(activity, iterations);
+    lines.push_back({place.first, place.second, sums.exposed_ns / count, sums.hidden_ns / count,
+                     activity.waiting_known ? std::optional(sums.waiting_ns / count) : std::nullopt});
+  }
+  std::ranges::stable_sort(lines, std::greater{}, &LineCommunication::exposed_ms);
+  return lines;
+}
+
+std::optional<Straggler> find_straggler(const std::vector<RankRecord>& ranks, const std::vector<RankWork>& work) {
+  const std::vector<std::int64_t> steps = common_steps(ranks);
+  if (ranks.size() < 2 || steps.size() < kLeastSteps) return std::nullopt;
+  std::vector<std::vector<double>> own;
+  std::vector<double> medians;
+  for (const RankRecord& rank : ranks) {
+    own.push_back(own_work(rank, steps));
+    medians.push_back(analysis::median(own.back()));
+  }
+  const auto slowest = static_cast<std::size_t>(std::ranges::max_element(medians) - medians.begin());
+  std::vector<double> ahead;  // of the next slowest rank, in each step
+  for (std::size_t step = 0; step < steps.size(); ++step) {
+    double next = 0;
+    for (std::size_t rank = 0; rank < own.size(); ++rank) {
+      if (rank != slowest) next = std::max(next, own[rank][step]);
+    }
+    ahead.push_back(own[slowest][step] - next);
+  }
+  std::vector<double> others = medians;
+  others.erase(others.begin() + static_cast<std::ptrdiff_t>(slowest));
+  const double usual = analysis::median(others);
+  const double slower = usual > 0 ? medians[slowest] / usual - 1 : 0;
+  if (analysis::median_interval(ahead).low <= 0 || slower < kLeastSlower) return std::nullopt;
+  Straggler straggler{ranks[slowest].rank, slower};
+  name_line(straggler, medians[slowest] - usual, work);
+  return straggler;
+}
+
+}  // namespace ridgeline::communication

@@ -1,0 +1,220 @@
+#include "communication/rank_record.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "communication/kinds.h"
+#include "communication/messages.h"
+#include "communication/recorded_operations.h"
+
+namespace ridgeline::communication {
+
+namespace {
+
+using protocol::CommunicationTrace;
+using recording::Recording;
+
+class Tracer {
+ public:
+  Tracer(const Recording& recording, const CommunicationTrace& trace, const analysis::SourceScope& scope)
+      : recording_(recording), trace_(trace), operations_(recorded_operations(recording, scope)) {}
+
+  TracedRank trace(int rank, int world_size) {
+    result_.record = {rank, world_size, trace_.host, trace_.groups};
+    result_.connections = trace_.connections;
+    result_.warnings = trace_.warnings;
+    add_iterations();
+    add_collectives();
+    name_buckets();
+    add_messages(recording_, trace_, operations_.point_to_point, result_);
+    add_python_waits();
+    sort_by_call(result_);
+    return std::move(result_);
+  }
+
+ private:
+  void add_iterations() {
+    const std::size_t count = std::min(trace_.steps.size(), recording_.iteration_start().size());
+    for (std::size_t i = 0; i < count; ++i) {
+      result_.record.iterations.push_back({trace_.steps[i], static_cast<std::int64_t>(recording_.iteration_start()[i]),
+                                           static_cast<std::int64_t>(recording_.iteration_end()[i])});
+    }
+  }
+
+  /// Whether each named call is an operation of the recording, in the same order.
+  bool calls_agree() const {
+    return trace_.calls.size() == operations_.calls.size() &&
+           std::ranges::equal(
+               trace_.calls, operations_.calls, {},
+               [](const protocol::CollectiveCall& call) { return kind_of_call(call.kind); }, &CalledOperation::kind);
+  }
+
+  void add_collectives() {
+    if (!calls_agree()) {
+      if (!trace_.calls.empty()) {
+        result_.warnings.push_back(
+            fmt::format("Collectives were left out: torch's flight recorder names {} calls, and {} were recorded, or "
+                        "they differ in kind.",
+                        trace_.calls.size(), operations_.calls.size()));
+      }
+      return;
+    }
+    std::size_t without_times = 0;
+    for (std::size_t i = 0; i < trace_.calls.size(); ++i) {
+      const std::optional<std::size_t> run = take_run(trace_.calls[i], operations_.calls[i]);
+      if (!run.has_value()) {
+        ++without_times;
+        continue;
+      }
+      add_collective(trace_.calls[i], operations_.calls[i], *run);
+    }
+    if (without_times > 0) {
+      result_.warnings.push_back(fmt::format(
+          "{} of {} collectives were left out: when they ran is recorded for Gloo on the CPU only, and for those that "
+          "ended before the recording did.",
+          without_times, trace_.calls.size()));
+    }
+  }
+
+  /// The operation of the group's threads that is the call's: the first of its name after the call that no other call
+  /// has, on a thread of no other group.
+  std::optional<std::size_t> take_run(const protocol::CollectiveCall& call, const CalledOperation& called) {
+    if (trace_.groups[call.group].backend.find("gloo") == std::string::npos) {
+      return std::nullopt;
+    }
+    while (first_run_ < operations_.runs.size() && operations_.runs[first_run_].taken) ++first_run_;
+    for (std::size_t i = first_run_; i < operations_.runs.size(); ++i) {
+      RunOperation& run = operations_.runs[i];
+      if (run.taken || run.name != call.kind || recording_.op_start()[run.op] < recording_.op_start()[called.op] ||
+          recording_.op_end()[run.op] == recording_.op_start()[run.op]) {
+        continue;
+      }
+      const auto [owner, is_new] = group_of_thread_.try_emplace(recording_.op_thread()[run.op], call.group);
+      if (owner->second == call.group) {
+        run.taken = true;
+        return run.op;
+      }
+    }
+    return std::nullopt;
+  }
+
+  void add_collective(const protocol::CollectiveCall& call, const CalledOperation& called, std::size_t run) {
+    Collective one;
+    one.kind = called.kind;
+    one.group = call.group;
+    one.sequence = call.sequence;
+    one.bytes = call.bytes;
+    one.dtype = call.dtype;
+    one.called_ns = static_cast<std::int64_t>(recording_.op_start()[called.op]);
+    one.started_ns = static_cast<std::int64_t>(recording_.op_start()[run]);
+    one.ended_ns = static_cast<std::int64_t>(recording_.op_end()[run]);
+    one.iteration = iteration_at(one.called_ns);
+    one.file = called.file;
+    one.line = called.line;
+    result_.record.collectives.push_back(std::move(one));
+    called_.push_back(&called);
+  }
+
+  /// Calls between iterations count to the one before.
+  std::uint32_t iteration_at(std::int64_t time) const {
+    const auto& all = result_.record.iterations;
+    const auto after = std::ranges::upper_bound(all, time, {}, &Iteration::started_ns);
+    return after == all.begin() ? 0 : static_cast<std::uint32_t>(after - all.begin() - 1);
+  }
+
+  /// The all-reduces of backward, in each iteration, are the buckets of each replica in their order.
+  void name_buckets() {
+    std::map<int, std::vector<const protocol::Bucket*>> replicas;
+    for (const protocol::Bucket& bucket : trace_.buckets) replicas[bucket.replica].push_back(&bucket);
+    std::map<int, std::size_t> next;
+    std::uint32_t iteration = 0;
+    auto& collectives = result_.record.collectives;
+    for (std::size_t i = 0; i < collectives.size(); ++i) {
+      Collective& one = collectives[i];
+      if (one.iteration != iteration) {
+        next.clear();
+        iteration = one.iteration;
+      }
+      if (one.kind != Kind::kAllReduce || !called_[i]->in_backward) continue;
+      for (const auto& [replica, buckets] : replicas) {
+        std::size_t& bucket = next[replica];
+        if (bucket < buckets.size() && buckets[bucket]->bytes == one.bytes) {
+          one.bucket = buckets[bucket]->index;
+          one.parameters = buckets[bucket]->parameters;
+          bucket = (bucket + 1) % buckets.size();  // several backward passes in a step begin again
+          break;
+        }
+      }
+    }
+    add_cpp_waits();
+  }
+
+  /// Of calls that C++ made and waits for: DistributedDataParallel waits for its buckets once the last one was called.
+  void add_cpp_waits() {
+    auto& collectives = result_.record.collectives;
+    std::map<std::uint32_t, std::int64_t> last_bucket;  // by iteration
+    for (const Collective& one : collectives) {
+      if (one.bucket >= 0) last_bucket[one.iteration] = std::max(last_bucket[one.iteration], one.called_ns);
+    }
+    std::int64_t done_ns = 0;  // of the calls before: they are waited for in turn
+    for (std::size_t i = 0; i < collectives.size(); ++i) {
+      Collective& one = collectives[i];
+      if (called_[i]->by_python) continue;
+      if (one.bucket < 0 || one.ended_ns > last_bucket[one.iteration]) {
+        one.waited_ns = std::clamp<std::int64_t>(waited_in_cpp(recording_, called_[i]->op, one.ended_ns), 0,
+                                                 std::max<std::int64_t>(0, one.ended_ns - done_ns));
+      }
+      done_ns = std::max(done_ns, one.ended_ns);
+    }
+  }
+
+  /// A wait of torch.distributed's Python functions is for what ended last before it returned.
+  void add_python_waits() {
+    auto& collectives = result_.record.collectives;
+    std::vector<Collective*> waiting;
+    for (std::size_t i = 0; i < collectives.size(); ++i) {
+      if (i >= called_.size() || called_[i]->by_python) waiting.push_back(&collectives[i]);
+    }
+    std::ranges::stable_sort(waiting, {}, &Collective::called_ns);
+    std::size_t first = 0;
+    for (const protocol::WaitSpan& wait : trace_.waits) {
+      while (first < waiting.size() && waiting[first] == nullptr) ++first;
+      std::size_t latest = waiting.size();
+      for (std::size_t i = first; i < waiting.size(); ++i) {
+        if (waiting[i] == nullptr) continue;
+        if (waiting[i]->called_ns > wait.started_ns) break;
+        if (waiting[i]->ended_ns <= wait.ended_ns &&
+            (latest == waiting.size() || waiting[i]->ended_ns >= waiting[latest]->ended_ns)) {
+          latest = i;
+        }
+      }
+      if (latest < waiting.size()) {
+        Collective& one = *std::exchange(waiting[latest], nullptr);
+        one.waited_ns += std::max<std::int64_t>(0, one.ended_ns - wait.started_ns);
+      }
+    }
+  }
+
+  const Recording& recording_;
+  const CommunicationTrace& trace_;
+  RecordedOperations operations_;
+  std::map<std::uint16_t, std::uint32_t> group_of_thread_;
+  std::size_t first_run_ = 0;                   ///< of operations_.runs: those before are taken
+  std::vector<const CalledOperation*> called_;  ///< of each collective
+  TracedRank result_;
+};
+
+}  // namespace
+
+TracedRank trace_rank(const Recording& recording, const CommunicationTrace& trace, const analysis::SourceScope& scope,
+                      int rank, int world_size) {
+  return Tracer(recording, trace, scope).trace(rank, world_size);
+}
+
+}  // namespace ridgeline::communication

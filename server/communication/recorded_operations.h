@@ -1,0 +1,45 @@
+// The operations of a recording that communicate.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/values/input.h"
+#include "protocol/communication.h"
+#include "protocol/recording.h"
+
+namespace ridgeline::communication {
+
+/// A call of the dispatcher's `c10d::…` operators, on the thread that made it.
+struct CalledOperation {
+  std::size_t op = 0;  ///< of the recording
+  Kind kind = Kind::kOther;
+  bool in_backward = false;  ///< a node of the autograd graph was running: DistributedDataParallel's hooks call there
+  bool by_python = false;    ///< torch.distributed's Python functions called it; else C++ did
+  std::string file{};        ///< of the innermost user line on its stack; empty: there is none
+  int line = 0;
+};
+
+/// A collective that a thread of a Gloo group ran.
+struct RunOperation {
+  std::size_t op = 0;
+  std::string name;  ///< "all_reduce"
+  bool taken = false;
+};
+
+struct RecordedOperations {
+  std::vector<CalledOperation> calls;           ///< collectives, as they were called
+  std::vector<CalledOperation> point_to_point;  ///< likewise
+  std::vector<RunOperation> runs;               ///< as they began
+};
+
+RecordedOperations recorded_operations(const recording::Recording& recording, const analysis::SourceScope& scope);
+
+/// How long the thread of a call waited for it in C++: from the end of the last operation of that thread before
+/// `ended_ns`, or of the call itself; 0 where an operation was running at that time.
+std::int64_t waited_in_cpp(const recording::Recording& recording, std::size_t call, std::int64_t ended_ns);
+
+}  // namespace ridgeline::communication

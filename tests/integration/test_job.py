@@ -1,0 +1,280 @@
+"""What `ridgeline run` records of the ranks of a job, with real torchrun and Gloo."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import BINARY
+from job_scripts import (
+    ALONE,
+    DDP,
+    PARAMETER_SERVER,
+    TORCH_CRASHES,
+    command,
+    read_job,
+    records,
+    run_job,
+    script_of,
+    transfers,
+)
+from training_scripts import SINGLE, number_of
+
+ALL_REDUCE, BROADCAST, SEND, RECEIVE = 0, 3, 9, 10
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any], subprocess.CompletedProcess[str]]:
+    """A job of two ranks with DistributedDataParallel."""
+    folder = tmp_path_factory.mktemp("job")
+    script = script_of(folder, DDP)
+    done = run_job(script, 350, "--steps", "8", "--job", str(folder / "a.ridgeline-job"))
+    assert done.returncode == 0, done.stderr
+    return script, read_job(folder / "a.ridgeline-job"), done
+
+
+# ---- what is recorded ------------------------------------------------------------------------------------------------
+
+
+def test_ranks_record_the_same_steps(recorded: tuple) -> None:
+    first, second = records(recorded[1])
+    steps = [one[0] for one in first["iterations"]]
+    assert len(steps) == 8
+    assert steps == list(range(steps[0], steps[0] + 8))
+    assert steps == [one[0] for one in second["iterations"]]
+    assert recorded[1]["warnings"] == []
+
+
+def test_ranks_record_the_same_collectives(recorded: tuple) -> None:
+    """Two buckets, the buffers of BatchNorm (float and int64) and the metric, in each of eight steps."""
+    first, second = records(recorded[1])
+    described = [
+        [(c["kind"], c["sequence"], c["bytes"], c["dtype"], c["bucket"], c["peer"]) for c in record["collectives"]]
+        for record in (first, second)
+    ]
+    assert described[0] == described[1]
+    assert len(described[0]) == 8 * 5
+    sequences = [one[1] for one in described[0]]
+    assert sequences == list(range(sequences[0], sequences[0] + 40))
+    kinds = [one[0] for one in described[0][:5]]
+    assert kinds == [BROADCAST, BROADCAST, ALL_REDUCE, ALL_REDUCE, ALL_REDUCE]
+    assert {one[5] for one in described[0] if one[0] == BROADCAST} == {0}, "the root"
+
+
+def test_buckets_have_their_parameters(recorded: tuple) -> None:
+    sizes = {"0.weight": 64 * 256, "0.bias": 256, "1.weight": 256, "1.bias": 256}
+    sizes |= {"3.weight": 256 * 256, "3.bias": 256, "4.weight": 256 * 8, "4.bias": 8}
+    buckets = [c for c in records(recorded[1])[0]["collectives"][:5] if c["bucket"] >= 0]
+    assert [one["bucket"] for one in buckets] == [0, 1]
+    assert sorted(name for one in buckets for name in one["parameters"]) == sorted(sizes)
+    for one in buckets:
+        assert one["bytes"] == 4 * sum(sizes[name] for name in one["parameters"])
+
+
+def test_collectives_have_the_user_lines(recorded: tuple) -> None:
+    script, job, _ = recorded
+    lines = {c["line"] for c in records(job)[0]["collectives"] if c["bucket"] < 0 and c["kind"] == ALL_REDUCE}
+    assert lines == {number_of(script, "dist.all_reduce(loss.detach())")}
+    assert {c["line"] for c in records(job)[0]["collectives"] if c["bucket"] >= 0} == {
+        number_of(script, "loss.backward()")
+    }
+    assert {c["file"] for c in records(job)[0]["collectives"]} == {str(script)}
+
+
+def test_times_of_collectives_are_possible(recorded: tuple) -> None:
+    for record in records(recorded[1]):
+        for one in record["collectives"]:
+            _, start, end = record["iterations"][one["iteration"]]
+            assert start <= one["called"] <= one["started"] <= one["ended"] <= end
+            assert 0 <= one["waited"] <= one["ended"] - one["called"]
+
+
+def test_each_message_is_seen_at_both_ends(recorded: tuple) -> None:
+    sent, received = transfers(recorded[1])
+    assert sent.keys() == received.keys()
+    assert len(sent) > 8 * 5
+    for key, (size, start, _) in sent.items():
+        assert received[key][0] == size
+        assert start <= received[key][2], "nothing is received before it is sent"
+
+
+def test_messages_lie_within_their_collectives(recorded: tuple) -> None:
+    for record in records(recorded[1]):
+        for index, _, _, _, _, start, end in record["transfers"]:
+            one = record["collectives"][index]
+            assert one["called"] <= start <= end <= one["ended"] + 5_000_000
+
+
+def test_an_all_reduce_of_two_ranks_moves_the_tensor_once_each_way(recorded: tuple) -> None:
+    """Gloo reduces in halves: each rank sends one half, and then the other one as the result."""
+    record = records(recorded[1])[0]
+    for index, one in enumerate(record["collectives"]):
+        if one["bucket"] >= 0:
+            assert sum(t[4] for t in record["transfers"] if t[0] == index and t[1]) == one["bytes"]
+
+
+def test_send_and_receive_are_matched_across_steps(tmp_path: Path) -> None:
+    """The server's step ends between a worker's send and its receive: the ends of a message are in different steps."""
+    file = tmp_path / "a.ridgeline-job"
+    done = run_job(script_of(tmp_path, PARAMETER_SERVER), 600, "--steps", "6", "--job", str(file), ranks=3)
+    assert done.returncode == 0, done.stderr
+    job = read_job(file)
+    assert job["warnings"] == []
+    sent, received = transfers(job)
+    both = sent.keys() & received.keys()
+    assert len(both) >= 2 * 6 * 2 * 2 - 8, "all but those at the begin and the end of the recording"
+    for key in both:
+        assert sent[key][0] == received[key][0]
+        assert received[key][1] <= sent[key][1] <= received[key][2], "Gloo sends once the receive is posted"
+    kinds = {one["kind"] for record in records(job) for one in record["collectives"]}
+    assert kinds == {SEND, RECEIVE}
+
+
+# ---- that the job is its own -----------------------------------------------------------------------------------------
+
+
+def test_weights_are_those_of_a_run_without_ridgeline(recorded: tuple) -> None:
+    script, _, done = recorded
+    alone = subprocess.run(command(script, 350), capture_output=True, text=True, env={**os.environ, **SINGLE})
+    assert "weights" in alone.stdout
+    assert done.stdout == alone.stdout, "bit for bit"
+
+
+def test_two_jobs_at_once(tmp_path: Path) -> None:
+    jobs = []
+    for number in range(2):
+        script = script_of(tmp_path, DDP, name=f"train{number}.py")
+        options = ["run", "--python", sys.executable, "--time-budget", "0.5", "--steps", "4"]
+        options += ["--job", str(tmp_path / f"{number}.ridgeline-job")]
+        jobs.append(
+            subprocess.Popen(
+                [str(BINARY), *options, "--", *command(script, 250)],
+                stderr=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                text=True,
+                env={**os.environ, **SINGLE},
+            )
+        )
+    for number, job in enumerate(jobs):
+        _, stderr = job.communicate(timeout=300)
+        assert job.returncode == 0 or TORCH_CRASHES in stderr, stderr
+        read = read_job(tmp_path / f"{number}.ridgeline-job")
+        assert len(read["ranks"]) == 2
+        assert {c["file"] for c in records(read)[0]["collectives"]} == {str(tmp_path / f"train{number}.py")}
+
+
+# ---- what is said of it ----------------------------------------------------------------------------------------------
+
+
+def test_a_rank_that_loads_its_data_slowly_is_named(tmp_path: Path) -> None:
+    script = script_of(tmp_path, DDP, slow=0.0005)
+    done = run_job(script, 150, "--steps", "8")
+    assert done.returncode == 0, done.stderr
+    named = re.search(
+        r"Rank 1 is \d+ % slower than the others in its own work: data loading, train.py:(\d+)", done.stderr
+    )
+    assert named, done.stderr
+    assert int(named[1]) == number_of(script, "time.sleep(")
+
+
+def test_communication_stands_by_line(recorded: tuple) -> None:
+    script, _, done = recorded
+    table = done.stderr.split("Communication by line, rank 0\n")[1].splitlines()
+    lines = {row.split()[0] for row in table[1:] if row.strip()}
+    wanted = {number_of(script, mark) for mark in ("loss.backward()", "model(x)", "dist.all_reduce(")}
+    assert {f"train.py:{number}" for number in wanted} <= lines
+
+
+def test_communication_stands_in_the_report_of_each_rank(tmp_path: Path) -> None:
+    script = script_of(tmp_path, DDP)
+    file = tmp_path / "report.json"
+    done = run_job(script, 300, "--steps", "6", "--format", "json", "--output", str(file))
+    assert done.returncode == 0, done.stderr
+    for rank, name in enumerate(("report.json", "report.rank1.json")):
+        communication = json.loads((tmp_path / name).read_text())["script"]["communication"]
+        assert communication["rank"] == rank
+        assert communication["steps"] == 6
+        assert 0 < communication["exposedMs"] < communication["stepMs"]
+        assert 0 <= communication["waitingMs"] <= communication["exposedMs"]
+        lines = {one["line"]["line"]: one for one in communication["lines"] if one["line"]}
+        assert number_of(script, "loss.backward()") in lines
+        assert sum(one["exposedMs"] for one in lines.values()) >= 0.99 * communication["exposedMs"]
+
+
+# ---- which ranks, and what goes wrong --------------------------------------------------------------------------------
+
+
+def test_some_ranks_are_recorded(tmp_path: Path) -> None:
+    file = tmp_path / "a.ridgeline-job"
+    done = run_job(script_of(tmp_path, DDP), 250, "--steps", "4", "--ranks", "1,7", "--job", str(file))
+    assert done.returncode == 0, done.stderr
+    assert "no process of the command that was recorded had rank 7" in done.stderr
+    job = read_job(file)
+    assert [record["rank"] for record in records(job)] == [1]
+    assert {t[2] for t in records(job)[0]["transfers"]} == {0}, "the other one of two"
+
+
+@pytest.mark.parametrize("ranks", ["", "x", "1,", "-1", "0;1"])
+def test_ranks_that_are_none(tmp_path: Path, ranks: str) -> None:
+    done = run_job(script_of(tmp_path, DDP), 1, "--ranks", ranks)
+    if ranks == "1,":
+        assert done.returncode == 0 or "no process" in done.stderr
+    else:
+        assert done.returncode == 2
+        assert "--ranks" in done.stderr
+
+
+def test_a_rank_that_is_killed(tmp_path: Path) -> None:
+    """Before anything was recorded: the other rank fails as it would alone, and both are named."""
+    act = "step == 5 and rank == 1 and os.kill(os.getpid(), 9)"
+    done = run_job(script_of(tmp_path, DDP, act=act), 300)
+    assert done.returncode != 0
+    assert re.search(r"Rank 1 \(process \d+\) ended before its training steps were recorded", done.stderr), done.stderr
+
+
+def test_a_rank_that_is_killed_later(tmp_path: Path) -> None:
+    """After the recording: what was measured of both is kept."""
+    file = tmp_path / "a.ridgeline-job"
+    act = "step == 200 and rank == 1 and os.kill(os.getpid(), 9)"
+    done = run_job(script_of(tmp_path, DDP, act=act), 400, "--steps", "4", "--job", str(file), budget=60)
+    assert done.returncode != 0, "that of torchrun"
+    assert [record["rank"] for record in records(read_job(file))] == [0, 1]
+    assert "Communication in steps" in done.stderr
+
+
+def test_a_rank_out_of_memory(tmp_path: Path) -> None:
+    act = "step == 5 and rank == 1 and torch.empty(1 << 50)"
+    done = run_job(script_of(tmp_path, DDP, act=act), 300)
+    assert done.returncode != 0
+    assert "1125899906842624" in done.stderr or "DefaultCPUAllocator" in done.stderr, "torch's own message"
+    assert "Rank 0" in done.stderr or "Rank 1" in done.stderr or "ended after" in done.stderr
+
+
+def test_a_rank_that_never_steps(tmp_path: Path) -> None:
+    """It is not waited for after it has ended; the other rank is recorded."""
+    done = run_job(script_of(tmp_path, ALONE, act="if rank == 1: time.sleep(3); sys.exit(0)"), 20000, "--steps", "4")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"Rank 1 \(process \d+\) ended before its training steps were recorded", done.stderr)
+    assert "train.py · batch 32" in done.stderr
+
+
+@pytest.mark.long
+def test_a_rank_that_hangs_is_not_waited_for_forever(tmp_path: Path) -> None:
+    act = "if rank == 1: time.sleep(22); sys.exit(0)"
+    done = run_job(script_of(tmp_path, ALONE, act=act), 10_000_000, "--steps", "4", "--stop")
+    assert done.returncode == 0, done.stderr
+    assert "1 of the ranks has not taken enough training steps" in done.stderr
+    assert "train.py · batch 32" in done.stderr
+
+
+def test_a_job_without_process_groups_has_no_file(tmp_path: Path) -> None:
+    file = tmp_path / "a.ridgeline-job"
+    done = run_job(script_of(tmp_path, ALONE), 400, "--steps", "4", "--job", str(file))
+    assert "no rank of the command used torch.distributed" in done.stderr
+    assert not file.exists()

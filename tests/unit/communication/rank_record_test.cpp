@@ -1,0 +1,222 @@
+// From a recording and what the process says to the collectives and transfers of a rank.
+#include "communication/rank_record.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/unit/analysis/recording_builder.h"
+
+namespace ridgeline::communication {
+namespace {
+
+using analysis::testing::Frame;
+using analysis::testing::RecordingBuilder;
+using protocol::MessageKind;
+using recording::Scope;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr Frame kDistributed{"/env/site-packages/torch/distributed/distributed_c10d.py", "all_reduce", 3000};
+constexpr std::uint64_t kUs = 1000;
+
+const analysis::SourceScope& scope() {
+  static const analysis::SourceScope one{"/project", {"/env"}, {}};
+  return one;
+}
+
+std::uint64_t slot(std::uint64_t kind, std::uint64_t tag) { return kind << 56U | tag << 24U; }
+
+/// Rank 0 of two. One step: backward calls the all-reduces of two buckets, waits for them, and the script reduces a
+/// metric. The group's thread runs all three.
+class Story {
+ public:
+  RecordingBuilder builder;
+  protocol::CommunicationTrace trace;
+
+  Story() {
+    const std::uint32_t backward = builder.stack({{"train.py", "main", 22}, analysis::testing::kEngine});
+    const std::uint32_t metric = builder.stack({{"train.py", "main", 23}, kDistributed});
+    builder.iteration(100 * kUs, 1000 * kUs);
+    for (const std::uint64_t start : {200 * kUs, 300 * kUs}) {
+      const auto node = builder.backward("AccumulateGrad", backward, start, start + 20 * kUs, 1);
+      builder.op({"c10d::allreduce_", backward, start + 5 * kUs, start + 10 * kUs, node});
+    }
+    builder.op({"aten::copy_", backward, 520 * kUs, 530 * kUs});  // once the first bucket is there
+    builder.op({"c10d::allreduce_", metric, 700 * kUs, 710 * kUs});
+    const std::uint16_t group = builder.thread(9);
+    builder.op({"gloo:all_reduce", 0, 210 * kUs, 500 * kUs, recording::kNone, Scope::kUser, -1, 0, group});
+    builder.op({"gloo:all_reduce", 0, 505 * kUs, 600 * kUs, recording::kNone, Scope::kUser, -1, 0, group});
+    builder.op({"gloo:all_reduce", 0, 712 * kUs, 800 * kUs, recording::kNone, Scope::kUser, -1, 0, group});
+    trace.host = "host";
+    trace.steps = {41};
+    trace.groups = {{"0", "gloo", {0, 1}}};
+    trace.calls = {{0, 10, "all_reduce", 4000, "float32"},
+                   {0, 11, "all_reduce", 800, "float32"},
+                   {0, 12, "all_reduce", 4, "float32"}};
+    trace.buckets = {{0, 0, 4000, {"out.weight"}}, {0, 1, 800, {"in.weight", "in.bias"}}};
+    trace.waits = {{720 * static_cast<std::int64_t>(kUs), 805 * static_cast<std::int64_t>(kUs)}};
+  }
+
+  TracedRank traced(int rank = 0) const { return trace_rank(builder.build(), trace, scope(), rank, 2); }
+
+  void message(std::uint64_t start, std::uint64_t end, std::uint64_t slot, std::uint64_t bytes, bool sent,
+               MessageKind kind = MessageKind::kUnboundBuffer, std::int64_t position = 0) {
+    if (trace.connections.empty()) trace.connections = {{"a:1", "b:2"}};
+    trace.messages.push_back({static_cast<std::int64_t>(start * kUs), static_cast<std::int64_t>(end * kUs), slot, bytes,
+                              0, kind, sent, position});
+  }
+};
+
+std::vector<std::int64_t> waits(const TracedRank& rank) {
+  std::vector<std::int64_t> us;
+  for (const Collective& one : rank.record.collectives) us.push_back(one.waited_ns / 1000);
+  return us;
+}
+
+TEST(TraceRank, JoinsCallsToWhatTheGroupRan) {
+  const TracedRank rank = Story().traced();
+  EXPECT_THAT(rank.warnings, IsEmpty());
+  ASSERT_EQ(rank.record.collectives.size(), 3U);
+  const Collective& first = rank.record.collectives[0];
+  EXPECT_EQ(first.kind, Kind::kAllReduce);
+  EXPECT_EQ(first.sequence, 10U);
+  EXPECT_EQ(first.bytes, 4000U);
+  EXPECT_EQ(first.called_ns, 205'000);
+  EXPECT_EQ(first.started_ns, 210'000);
+  EXPECT_EQ(first.ended_ns, 500'000);
+  EXPECT_EQ(rank.record.iterations[0].step, 41);
+}
+
+TEST(TraceRank, NamesBucketsAndLines) {
+  const TracedRank rank = Story().traced();
+  const auto& all = rank.record.collectives;
+  EXPECT_EQ(all[0].bucket, 0);
+  EXPECT_EQ(all[1].bucket, 1);
+  EXPECT_THAT(all[1].parameters, ElementsAre("in.weight", "in.bias"));
+  EXPECT_EQ(all[2].bucket, -1) << "it is no bucket: its size is another";
+  EXPECT_EQ(all[1].file, "/project/train.py");
+  EXPECT_EQ(all[1].line, 22);
+  EXPECT_EQ(all[2].line, 23);
+}
+
+TEST(TraceRank, WaitsFromTheLastOperationToTheResult) {
+  // Of the first bucket from the end of the last node, of the second from the copy, of the metric by Work.wait().
+  EXPECT_THAT(waits(Story().traced()), ElementsAre(180, 70, 80));
+}
+
+TEST(TraceRank, DoesNotWaitForABucketThatEndsDuringBackward) {
+  Story story;
+  story.builder.columns.op_end[6] = 290 * kUs;  // before the second bucket is called
+  EXPECT_EQ(story.builder.text("gloo:all_reduce"), story.builder.columns.op_name[6]);
+  EXPECT_EQ(waits(story.traced())[0], 0);
+}
+
+TEST(TraceRank, HasNoCollectivesWhereTheCallsDoNotAgree) {
+  Story fewer;
+  fewer.trace.calls.pop_back();
+  EXPECT_THAT(fewer.traced().record.collectives, IsEmpty());
+  EXPECT_THAT(fewer.traced().warnings, ElementsAre(HasSubstr("names 2 calls, and 3 were recorded")));
+  Story other;
+  other.trace.calls[1].kind = "broadcast";
+  EXPECT_THAT(other.traced().record.collectives, IsEmpty());
+}
+
+TEST(TraceRank, LeavesOutBackendsWithoutTimes) {
+  Story story;
+  story.trace.groups[0].backend = "nccl";
+  EXPECT_THAT(story.traced().record.collectives, IsEmpty());
+  EXPECT_THAT(story.traced().warnings, ElementsAre(HasSubstr("3 of 3 collectives were left out")));
+}
+
+TEST(TraceRank, GivesMessagesToTheirCollectivesByTag) {
+  Story story;
+  story.message(211, 212, slot(4, 10), 2000, true, MessageKind::kReceiveReady);
+  story.message(213, 220, slot(4, 10), 2000, true);
+  story.message(300, 480, slot(4, 10), 2000, false);
+  story.message(510, 520, slot(4, 11), 400, true);
+  story.message(50, 60, slot(4, 9), 400, true);  // of a collective before the recording
+  const TracedRank rank = story.traced();
+  EXPECT_THAT(rank.warnings, IsEmpty());
+  ASSERT_EQ(rank.messages.size(), 3U);
+  EXPECT_EQ(rank.messages[0].transfer.started_ns, 211'000) << "a receive begins when it is posted";
+  EXPECT_FALSE(rank.messages[0].transfer.sends);
+  EXPECT_EQ(rank.messages[0].transfer.ended_ns, 480'000);
+  EXPECT_EQ(rank.messages[2].transfer.collective, 1U);
+}
+
+TEST(TraceRank, LeavesOutMessagesOfAnUnknownGroup) {
+  Story story;
+  story.message(20'000, 20'010, slot(4, 10), 2000, true);  // when that collective was long over
+  const TracedRank rank = story.traced();
+  EXPECT_THAT(rank.messages, IsEmpty());
+  EXPECT_THAT(rank.warnings, ElementsAre(HasSubstr("not known which process group")));
+}
+
+TEST(TraceRank, TakesTheTimesOfSendFromItsMessage) {
+  Story story;
+  story.trace.point_to_point = {{"send", 0, 1, 7, 64, "float32"}};
+  auto& columns = story.builder.columns;
+  const auto at = static_cast<std::ptrdiff_t>(6);  // before those of the group's thread
+  RecordingBuilder only;
+  columns.op_thread.insert(columns.op_thread.begin() + at, 0);
+  columns.op_scope.insert(columns.op_scope.begin() + at, 0);
+  columns.op_name.insert(columns.op_name.begin() + at, story.builder.text("c10d::send"));
+  columns.op_node.insert(columns.op_node.begin() + at, story.builder.at("train.py", 30));
+  columns.op_parent.insert(columns.op_parent.begin() + at, recording::kNone);
+  columns.op_start.insert(columns.op_start.begin() + at, 850 * kUs);
+  columns.op_end.insert(columns.op_end.begin() + at, 860 * kUs);
+  columns.op_sequence.insert(columns.op_sequence.begin() + at, -1);
+  columns.op_forward_thread.insert(columns.op_forward_thread.begin() + at, 0);
+  story.message(870, 880, 7, 64, true, MessageKind::kUnboundBuffer, 5000);
+  const TracedRank rank = story.traced();
+  ASSERT_EQ(rank.record.collectives.size(), 4U);
+  const Collective& send = rank.record.collectives[3];
+  EXPECT_EQ(send.kind, Kind::kSend);
+  EXPECT_EQ(send.peer, 1);
+  EXPECT_EQ(send.started_ns, 870'000);
+  EXPECT_EQ(send.ended_ns, 880'000);
+  EXPECT_EQ(send.line, 30);
+  ASSERT_EQ(rank.messages.size(), 1U);
+  EXPECT_EQ(rank.messages[0].place, 5000U);
+}
+
+/// Two ranks whose messages of the first bucket are those of one connection.
+std::vector<TracedRank> two_ranks(std::uint64_t received_bytes = 2000) {
+  Story first;
+  first.message(213, 220, slot(4, 10), 2000, true);
+  Story second;
+  second.trace.connections = {{"b:2", "a:1"}};
+  second.message(215, 230, slot(4, 10), received_bytes, false);
+  return {first.traced(0), second.traced(1)};
+}
+
+TEST(ConnectRanks, FindsTheOtherEndByTheConnection) {
+  std::vector<std::string> warnings;
+  const auto records = connect_ranks(two_ranks(), warnings);
+  EXPECT_THAT(warnings, IsEmpty());
+  ASSERT_EQ(records[0].transfers.size(), 1U);
+  ASSERT_EQ(records[1].transfers.size(), 1U);
+  EXPECT_EQ(records[0].transfers[0].peer, 1);
+  EXPECT_EQ(records[1].transfers[0].peer, 0);
+  EXPECT_EQ(records[0].transfers[0].transaction, records[1].transfers[0].transaction);
+}
+
+TEST(ConnectRanks, LeavesOutMessagesThatTheEndsDoNotAgreeOn) {
+  std::vector<std::string> warnings;
+  const auto records = connect_ranks(two_ranks(1999), warnings);
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("different numbers of bytes")));
+  EXPECT_THAT(records[0].transfers, IsEmpty());
+  EXPECT_THAT(records[1].transfers, IsEmpty());
+}
+
+TEST(ConnectRanks, KnowsThePeerInAGroupOfTwoWithoutIt) {
+  std::vector<std::string> warnings;
+  std::vector<TracedRank> ranks = two_ranks();
+  ranks.pop_back();
+  const auto records = connect_ranks(std::move(ranks), warnings);
+  ASSERT_EQ(records[0].transfers.size(), 1U);
+  EXPECT_EQ(records[0].transfers[0].peer, 1);
+}
+
+}  // namespace
+}  // namespace ridgeline::communication
