@@ -139,6 +139,19 @@ void advance(Stream& stream, std::size_t bytes, std::int64_t (*so_far)(int), int
   }
 }
 
+/// So many bytes more of the message that is under way: it is noted once it is complete.
+void take(int socket, Stream& stream, std::size_t bytes, bool sent) {
+  if (bytes > stream.left) {
+    stream.left = 0;
+    g_lost.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  stream.left -= bytes;
+  if (stream.left == 0) {
+    log_message(socket, stream, ticks(), sent);
+  }
+}
+
 void wrote(int socket, Stream& stream, const iovec* parts, int count, std::size_t bytes, std::uint64_t start) {
   if (stream.left == 0) {
     std::uint64_t offered = 0;
@@ -154,29 +167,13 @@ void wrote(int socket, Stream& stream, const iovec* parts, int count, std::size_
     stream.start = start;
     stream.start_position = before(stream, bytes);
   }
-  if (bytes > stream.left) {
-    stream.left = 0;
-    g_lost.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  stream.left -= bytes;
-  if (stream.left == 0) {
-    log_message(socket, stream, ticks(), true);
-  }
+  take(socket, stream, bytes, true);
 }
 
 void received(int socket, Stream& stream, const void* data, std::size_t wanted, std::size_t bytes,
               std::uint64_t start) {
   if (stream.left > 0) {
-    if (bytes > stream.left) {
-      stream.left = 0;
-      g_lost.fetch_add(1, std::memory_order_relaxed);
-      return;
-    }
-    stream.left -= bytes;
-    if (stream.left == 0) {
-      log_message(socket, stream, ticks(), false);
-    }
+    take(socket, stream, bytes, false);
     return;
   }
   if (wanted != sizeof(Header) - stream.header_read) {

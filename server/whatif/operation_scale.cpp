@@ -13,19 +13,18 @@ namespace {
 /// Sizes of the tensors of a call, in order: "32,128".
 std::vector<std::string> tensors_of(const std::string& key) {
   std::vector<std::string> sizes;
-  const auto call = nlohmann::json::parse(key, nullptr, false);
-  const auto visit = [&](const auto& self, const nlohmann::json& value) -> void {
-    if (value.is_structured()) {
-      for (const auto& inner : value) {
-        self(self, inner);
-      }
-    } else if (value.is_string() && value.get_ref<const std::string&>().starts_with("t:")) {
+  // Every string of it, however deep, in order: a key comes from the user's process, and recursion would have to be
+  // bounded.
+  const auto take_strings = [&](int /*depth*/, nlohmann::json::parse_event_t event, const nlohmann::json& value) {
+    if (event == nlohmann::json::parse_event_t::value && value.is_string() &&
+        value.get_ref<const std::string&>().starts_with("t:")) {
       const std::vector<std::string> parts = split(value.get_ref<const std::string&>(), ':');
       sizes.push_back(parts.size() > 2 ? parts[2] : "");
     }
+    return event != nlohmann::json::parse_event_t::value;  // nothing is kept but the arrays and objects around it
   };
-  visit(visit, call);
-  return sizes;
+  const auto rest = nlohmann::json::parse(key, take_strings, false);
+  return rest.is_discarded() ? std::vector<std::string>() : sizes;
 }
 
 double elements_of(std::string_view sizes) {
