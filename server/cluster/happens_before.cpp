@@ -107,7 +107,7 @@ Role role_of(const Collective& collective, int rank) {
 }
 
 /// One call on all its ranks, by machine: the latest start that contributes and the earliest end that depends.
-struct Call {
+struct CallTimes {
   std::map<std::uint32_t, std::int64_t> starts{};
   std::map<std::uint32_t, std::int64_t> ends{};
 };
@@ -116,13 +116,13 @@ using CallKey = std::tuple<std::vector<int>, std::string, std::uint64_t, Kind>;
 
 void add_collectives(HappensBefore& found, std::span<const RankRecord> ranks,
                      const std::vector<std::uint32_t>& machine) {
-  std::map<CallKey, Call> calls;
+  std::map<CallKey, CallTimes> calls;
   for (std::size_t place = 0; place < ranks.size(); ++place) {
     for (const Collective& collective : ranks[place].collectives) {
       const Role role = role_of(collective, ranks[place].rank);
       if (!role.contributes && !role.depends) continue;
       const communication::Group& group = ranks[place].groups[collective.group];
-      Call& call = calls[{group.ranks, group.name, collective.sequence, collective.kind}];
+      CallTimes& call = calls[{group.ranks, group.name, collective.sequence, collective.kind}];
       if (role.contributes) {
         const auto [at, fresh] = call.starts.try_emplace(machine[place], collective.started_ns);
         if (!fresh) at->second = std::max(at->second, collective.started_ns);
