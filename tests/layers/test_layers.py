@@ -51,6 +51,8 @@ MAY_INCLUDE = {
     "server/graph": [*ANALYSIS_VALUES, "server/analysis/attribution"]
     + ["server/analysis/breakdown", "server/analysis/device"],
     "server/simulate": ["server/base", "server/graph"],
+    # The ranks of a job: clocks, and what each rank waits for.
+    "server/cluster": ["protocol", "server/base", "server/graph", "server/simulate"],
     # What a change would bring.
     "server/whatif": [*ANALYSIS_VALUES, "server/analysis/time", "server/graph", "server/simulate"],
     # The times of operations alone, in a file.
@@ -117,7 +119,7 @@ HOMES = [
     (r"toml\+\+/.*", ["server/budgets"]),
     (r"spdlog/.*", ["server/session", "server/methods", "server/commands"]),
     (r"boost/math/.*", ["server/analysis"]),
-    (r"Eigen/.*", ["server/analysis/time/spline.cpp"]),
+    (r"Eigen/.*", ["server/analysis/time/spline.cpp", "server/cluster/linear_program.cpp"]),
     # Pure layers: bytes in, values out.
     (
         r"boost/(?!math/).*|thread|mutex|shared_mutex|condition_variable|future|fstream|unistd\.h|sys/.*|fcntl\.h",

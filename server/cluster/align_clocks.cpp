@@ -1,0 +1,228 @@
+#include "cluster/align_clocks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "cluster/linear_program.h"
+
+namespace ridgeline::cluster {
+
+namespace {
+
+constexpr std::size_t kMostMachines = 16;
+constexpr double kMostDrift = 1e-3;   ///< two clocks that NTP slews apart, each by its most of 500 ppm
+constexpr double kLeastSlack = 2e-3;  ///< microseconds: rounding to nanoseconds then keeps every order
+constexpr std::int64_t kLongestNs = 1'000'000'000'000'000;  ///< 11 days
+
+/// The offset of machine m > 0 is base + variable 2(m-1) + variable 2(m-1)+1 × position, in microseconds; the position
+/// goes from -1 to 1 while the machine's record lasts, or less where another's lasts longer.
+struct Problem {
+  const HappensBefore& recorded;
+  std::vector<ClockOffset> clocks;
+  double half_ns = 1;
+  std::vector<Row> rows;  ///< one for each order, then the bounds of the drift
+
+  double position(std::size_t machine, std::int64_t ns) const {
+    const ClockOffset& clock = clocks[machine];
+    const double from_begin = static_cast<double>(ns - clock.begin_ns);
+    return (from_begin - static_cast<double>(clock.end_ns - clock.begin_ns) / 2) / half_ns;
+  }
+};
+
+std::optional<base::Error> find_spans(Problem& problem) {
+  const auto widen = [&](std::uint32_t machine, std::int64_t ns) {
+    ClockOffset& clock = problem.clocks[machine];
+    clock.begin_ns = std::min(clock.begin_ns, ns);
+    clock.end_ns = std::max(clock.end_ns, ns);
+  };
+  for (ClockOffset& clock : problem.clocks) {
+    clock.begin_ns = std::numeric_limits<std::int64_t>::max();
+    clock.end_ns = std::numeric_limits<std::int64_t>::min();
+  }
+  for (const Order& order : problem.recorded.orders) {
+    widen(order.from, order.before_ns);
+    widen(order.to, order.after_ns);
+  }
+  for (std::size_t machine = 0; machine < problem.clocks.size(); ++machine) {
+    const ClockOffset& clock = problem.clocks[machine];
+    const std::string& name = problem.recorded.machines[machine];
+    if (clock.begin_ns > clock.end_ns) {
+      return base::error("the clock of " + name + " cannot be aligned: no message from or to it was recorded");
+    }
+    if (clock.end_ns - clock.begin_ns > kLongestNs) {
+      return base::error("the record of " + name + " lasts more than 11 days by its clock, which was set meanwhile");
+    }
+    problem.half_ns = std::max(problem.half_ns, static_cast<double>(clock.end_ns - clock.begin_ns) / 2);
+  }
+  return std::nullopt;
+}
+
+/// Offsets without drift along a tree of machines that exchanged something: so near that the rest is small.
+std::optional<base::Error> find_bases(Problem& problem) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> least;  ///< of offset(second) - offset(first)
+  for (const Order& order : problem.recorded.orders) {
+    const std::int64_t bound = order.before_ns - order.after_ns;
+    const auto [at, fresh] = least.try_emplace({order.from, order.to}, bound);
+    if (!fresh) at->second = std::max(at->second, bound);
+  }
+  std::vector<bool> known(problem.clocks.size());
+  std::vector<std::uint32_t> queue = {0};
+  known[0] = true;
+  for (std::size_t at = 0; at < queue.size(); ++at) {
+    for (std::uint32_t other = 0; other < known.size(); ++other) {
+      const auto low = least.find({queue[at], other});
+      const auto high = least.find({other, queue[at]});
+      if (known[other] || (low == least.end() && high == least.end())) continue;
+      const std::int64_t lowest = low != least.end() ? low->second : -high->second;
+      const std::int64_t highest = high != least.end() ? -high->second : lowest;
+      problem.clocks[other].base_ns = problem.clocks[queue[at]].base_ns + lowest + (highest - lowest) / 2;
+      known[other] = true;
+      queue.push_back(other);
+    }
+  }
+  const auto lost = std::ranges::find(known, false);
+  if (lost == known.end()) return std::nullopt;
+  return base::error("the clock of " + problem.recorded.machines[static_cast<std::size_t>(lost - known.begin())] +
+                     " cannot be aligned to that of " + problem.recorded.machines[0] +
+                     ": nothing was recorded between them");
+}
+
+Row row_of(const Problem& problem, const Order& order) {
+  const auto base = problem.clocks[order.to].base_ns - problem.clocks[order.from].base_ns;
+  Row row{.bound = static_cast<double>(order.after_ns - order.before_ns + base) / 1e3};
+  if (order.from > 0) {
+    row.terms[0] = {2 * (order.from - 1UL), 1};
+    row.terms[1] = {2 * (order.from - 1UL) + 1, problem.position(order.from, order.before_ns)};
+  }
+  if (order.to > 0) {
+    row.terms[2] = {2 * (order.to - 1UL), -1};
+    row.terms[3] = {2 * (order.to - 1UL) + 1, -problem.position(order.to, order.after_ns)};
+  }
+  return row;
+}
+
+void make_rows(Problem& problem) {
+  for (const Order& order : problem.recorded.orders) problem.rows.push_back(row_of(problem, order));
+  const double most = kMostDrift * problem.half_ns / 1e3;
+  for (std::size_t machine = 1; machine < problem.clocks.size(); ++machine) {
+    for (const double sign : {1.0, -1.0}) {
+      Row row{.bound = most};
+      row.terms[0] = {2 * (machine - 1) + 1, sign};
+      problem.rows.push_back(row);
+    }
+  }
+}
+
+base::Error unsolved(const Problem& problem, Optimum::Outcome outcome) {
+  switch (outcome) {
+    case Optimum::Outcome::kUnbounded: {
+      return base::error("the clocks of " + problem.recorded.machines[0] +
+                         " and the other machines cannot be aligned: between some of them messages went in one "
+                         "direction only; record collectives of all ranks");
+    }
+    case Optimum::Outcome::kInfeasible: {
+      return base::error(
+          "no offsets of the machines' clocks agree with the order of what was sent and received: a clock was set "
+          "while the job was recorded, or records are of different runs; record the job again");
+    }
+    case Optimum::Outcome::kFound:
+    case Optimum::Outcome::kNotSolved:
+      break;
+  }
+  return base::error("the offsets of the machines' clocks were not found in the steps that are allowed");
+}
+
+/// Maximises the slack of the tightest pair of machines, and with less weight that of each pair. The slack of a pair is
+/// that of its tightest order in either direction.
+Optimum centre(const Problem& problem) {
+  const std::size_t tightest = 2 * (problem.clocks.size() - 1);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> pairs;
+  std::vector<Row> rows = problem.rows;
+  for (std::size_t place = 0; place < problem.recorded.orders.size(); ++place) {
+    const Order& order = problem.recorded.orders[place];
+    const auto slack = pairs.try_emplace(std::minmax(order.from, order.to), tightest + 1 + pairs.size()).first->second;
+    rows[place].terms[4] = {slack, 1};
+  }
+  std::vector<double> gain(tightest + 1 + pairs.size());
+  gain[tightest] = static_cast<double>(pairs.size());
+  Row least{.bound = -kLeastSlack};
+  least.terms[0] = {tightest, -1};
+  rows.push_back(least);
+  for (const auto& [pair, slack] : pairs) {
+    gain[slack] = 1;
+    Row row;
+    row.terms[0] = {tightest, 1};
+    row.terms[1] = {slack, -1};
+    rows.push_back(row);
+  }
+  return maximise(gain, rows);
+}
+
+/// The offset of the machine at its time `ns`, of all that the orders allow.
+base::Result<OffsetRange> range_of(const Problem& problem, const std::vector<double>& centre, std::size_t machine,
+                                   std::int64_t ns) {
+  const std::size_t variable = 2 * (machine - 1);
+  const double position = problem.position(machine, ns);
+  std::vector<double> gain(2 * (problem.clocks.size() - 1));
+  gain[variable] = 1;
+  gain[variable + 1] = position;
+  const Optimum highest = maximise(gain, problem.rows);
+  if (highest.outcome != Optimum::Outcome::kFound) return unsolved(problem, highest.outcome);
+  gain[variable] = -1;
+  gain[variable + 1] = -position;
+  const Optimum lowest = maximise(gain, problem.rows);
+  if (lowest.outcome != Optimum::Outcome::kFound) return unsolved(problem, lowest.outcome);
+  return OffsetRange{1e3 * (centre[variable] + centre[variable + 1] * position), -1e3 * lowest.value,
+                     1e3 * highest.value};
+}
+
+}  // namespace
+
+double ClockOffset::drift_ppm() const {
+  const auto span = static_cast<double>(end_ns - begin_ns);
+  return span > 0 ? 1e6 * (at_end.estimate - at_begin.estimate) / span : 0;
+}
+
+OffsetRange ClockOffset::range_at(std::int64_t local_ns) const {
+  const auto span = static_cast<double>(end_ns - begin_ns);
+  const double part = span > 0 ? static_cast<double>(local_ns - begin_ns) / span : 0;
+  const auto between = [&](double begin, double end) { return begin + part * (end - begin); };
+  return {between(at_begin.estimate, at_end.estimate), between(at_begin.lowest, at_end.lowest),
+          between(at_begin.highest, at_end.highest)};
+}
+
+std::int64_t ClockOffset::aligned(std::int64_t local_ns) const {
+  return local_ns + base_ns + std::llround(range_at(local_ns).estimate);
+}
+
+base::Result<std::vector<ClockOffset>> align_clocks(const HappensBefore& recorded) {
+  const std::size_t machines = recorded.machines.size();
+  if (machines > kMostMachines) {
+    return base::error("clocks of " + std::to_string(machines) + " machines: at most " + std::to_string(kMostMachines) +
+                       " are aligned; record fewer ranks");
+  }
+  Problem problem{.recorded = recorded, .clocks = std::vector<ClockOffset>(machines), .rows = {}};
+  if (machines < 2) return problem.clocks;
+  if (const auto error = find_spans(problem)) return *error;
+  if (const auto error = find_bases(problem)) return *error;
+  make_rows(problem);
+  const Optimum found = centre(problem);
+  if (found.outcome != Optimum::Outcome::kFound) return unsolved(problem, found.outcome);
+  for (std::size_t machine = 1; machine < machines; ++machine) {
+    ClockOffset& clock = problem.clocks[machine];
+    const auto begin = range_of(problem, found.variables, machine, clock.begin_ns);
+    if (!begin) return begin.error();
+    const auto end = range_of(problem, found.variables, machine, clock.end_ns);
+    if (!end) return end.error();
+    clock.at_begin = *begin;
+    clock.at_end = *end;
+  }
+  return problem.clocks;
+}
+
+}  // namespace ridgeline::cluster

@@ -1,0 +1,37 @@
+// Linear programs of few variables and many rows, solved exactly: the revised simplex method on the dual.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+namespace ridgeline::cluster {
+
+struct Term {
+  std::size_t variable = 0;
+  double factor = 0;  ///< 0: the term is none
+};
+
+/// The sum of the terms, each of another variable, is at most the bound.
+struct Row {
+  std::array<Term, 5> terms{};
+  double bound = 0;
+};
+
+struct Optimum {
+  enum class Outcome {
+    kFound,
+    kUnbounded,   ///< there is no largest value, or the rows contradict each other
+    kInfeasible,  ///< the rows contradict each other
+    kNotSolved,   ///< more steps than are allowed
+  };
+  Outcome outcome = Outcome::kNotSolved;
+  std::vector<double> variables{};  ///< when found
+  double value = 0;                 ///< when found: sum of gain × variable
+};
+
+/// Maximises the sum of gain × variable; variables may be negative. Each row holds up to rounding, of about 1e-9 of the
+/// largest bound. The optimality conditions are what ends the search, so that an optimum found is one.
+Optimum maximise(const std::vector<double>& gain, const std::vector<Row>& rows);
+
+}  // namespace ridgeline::cluster
