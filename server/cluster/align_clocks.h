@@ -13,7 +13,8 @@
 
 namespace ridgeline::cluster {
 
-/// Nanoseconds to add to a machine's clock.
+/// Nanoseconds to add to a machine's clock. Bounds are exact to a few nanoseconds, as times are rounded and the solver
+/// perturbs its gain.
 struct OffsetRange {
   double estimate = 0;
   double lowest = 0;   ///< no happens-before allows less

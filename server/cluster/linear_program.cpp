@@ -12,10 +12,11 @@ namespace {
 
 using Outcome = Optimum::Outcome;
 
-/// Smaller pivots, of rows that are nearly the same, would spoil the basis: the second only where there is no other.
-constexpr std::array<double, 2> kLeastPivots = {1e-5, 1e-9};
-constexpr double kLeastGain = 1e-9;  ///< of a step that makes the dual feasible
-constexpr int kMostSteps = 20'000;
+constexpr double kLeastPivot = 1e-9;
+constexpr double kPerturbation = 1e-8;  ///< of the gain, to its largest
+constexpr double kSlip = 1e-10;         ///< by how much a level may fall below 0 so that a larger pivot is taken
+constexpr double kLeastGain = 1e-9;     ///< of a step that makes the dual feasible
+constexpr int kMostSteps = 5'000;
 constexpr int kStalledSteps = 30;  ///< without progress, before Bland's rule, which cannot cycle, takes over
 
 /// The dual: minimise the sum of bound × y over y ≥ 0 whose columns, the rows of the program, sum to the gain. Columns
@@ -27,6 +28,12 @@ class Dual {
     double largest = 1;
     for (const Row& row : rows) largest = std::max(largest, std::abs(row.bound));
     tolerance_ = 1e-10 * largest;
+    // Levels of 0 would make steps without progress: no two variables get the same small gain on top.
+    asked_ = gain_;
+    const double scale = kPerturbation * (1 + gain_.lpNorm<Eigen::Infinity>());
+    for (Eigen::Index variable = 0; variable < gain_.size(); ++variable) {
+      gain_[variable] += scale * (1 + std::fmod(0.618033988749895 * static_cast<double>(variable + 1), 1.0));
+    }
     for (std::size_t variable = 0; variable < gain.size(); ++variable) basis_.push_back(rows.size() + variable);
   }
 
@@ -41,7 +48,7 @@ class Dual {
     if (level_.minCoeff() < -negligible()) return {.outcome = Outcome::kNotSolved};
     return {.outcome = outcome,
             .variables = {multipliers_.data(), multipliers_.data() + multipliers_.size()},
-            .value = multipliers_.dot(gain_)};
+            .value = multipliers_.dot(asked_)};
   }
 
  private:
@@ -106,22 +113,26 @@ class Dual {
     return best;
   }
 
-  /// The place in the basis whose level reaches 0 first. An artificial column at 0 leaves as soon as it can.
-  std::optional<std::size_t> leaving(const Eigen::VectorXd& direction, double least_pivot, bool bland) const {
+  double level_at(std::size_t place) const { return std::max(0.0, level_[static_cast<Eigen::Index>(place)]); }
+
+  /// The place in the basis whose level reaches 0 first; of several that do so at nearly the same time that with the
+  /// largest pivot (Harris), as small pivots, of rows that are nearly the same, spoil the basis.
+  std::optional<std::size_t> leaving(const Eigen::VectorXd& direction, bool bland) const {
+    double most = std::numeric_limits<double>::infinity();
+    for (std::size_t place = 0; place < basis_.size(); ++place) {
+      const double fall = direction[static_cast<Eigen::Index>(place)];
+      if (fall > kLeastPivot) most = std::min(most, (level_at(place) + kSlip) / fall);
+    }
     std::optional<std::size_t> best;
-    double least = std::numeric_limits<double>::infinity();
+    double pivot = 0;
     for (std::size_t place = 0; place < basis_.size(); ++place) {
       const double fall = direction[static_cast<Eigen::Index>(place)];
       const bool leftover = !artificial_costs_ && is_artificial(basis_[place]);
-      if (!(fall > least_pivot || (leftover && fall < -least_pivot))) continue;
-      const double ratio = leftover ? 0 : std::max(0.0, level_[static_cast<Eigen::Index>(place)]) / fall;
-      const bool ties = best.has_value() && std::abs(ratio - least) <= 1e-12 * (1 + least);
-      const bool preferred = ties && (bland ? basis_[place] < basis_[*best]
-                                            : std::abs(fall) > std::abs(direction[static_cast<Eigen::Index>(*best)]));
-      if (!best.has_value() || (ties ? preferred : ratio < least)) {
-        best = place;
-        least = ratio;
-      }
+      if (leftover && std::abs(fall) > kLeastPivot) return place;
+      if (fall <= kLeastPivot || level_at(place) / fall > most) continue;
+      if (best.has_value() && (bland ? basis_[place] > basis_[*best] : fall <= pivot)) continue;
+      best = place;
+      pivot = fall;
     }
     return best;
   }
@@ -138,8 +149,7 @@ class Dual {
       const auto column = entering(bland);
       if (!column.has_value()) return Outcome::kFound;
       const Eigen::VectorXd direction = factors_.solve(column_of(*column));
-      auto place = leaving(direction, kLeastPivots[0], bland);
-      if (!place.has_value()) place = leaving(direction, kLeastPivots[1], bland);
+      const auto place = leaving(direction, bland);
       if (!place.has_value()) return Outcome::kInfeasible;
       basis_[*place] = *column;
     }
@@ -147,7 +157,8 @@ class Dual {
   }
 
   const std::vector<Row>& rows_;
-  Eigen::VectorXd gain_;
+  Eigen::VectorXd gain_;   ///< with the perturbation
+  Eigen::VectorXd asked_;  ///< without
   std::vector<std::size_t> basis_;
   bool artificial_costs_ = true;
   double tolerance_ = 0;

@@ -30,8 +30,10 @@ struct Optimum {
   double value = 0;                 ///< when found: sum of gain × variable
 };
 
-/// Maximises the sum of gain × variable; variables may be negative. Each row holds up to rounding, of about 1e-9 of the
-/// largest bound. The optimality conditions are what ends the search, so that an optimum found is one.
+/// Maximises the sum of gain × variable; variables may be negative, and each is bounded by the rows. Each row holds up
+/// to rounding, of about 1e-10 of the largest bound. The gain is perturbed by up to 2e-8 of its largest, so that of
+/// optima of nearly the same value any may be found. The optimality conditions are what ends the search, so that an
+/// optimum found is one.
 Optimum maximise(const std::vector<double>& gain, const std::vector<Row>& rows);
 
 }  // namespace ridgeline::cluster

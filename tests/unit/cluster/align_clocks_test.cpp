@@ -83,6 +83,27 @@ TEST(AlignClocks, CollectivesAloneGiveAWiderRangeThatHolds) {
   EXPECT_GT(wide, narrow);
 }
 
+/// Rows that are nearly the same: a basis of the linear program must not become singular.
+TEST(AlignClocks, FindsOffsetsOfShortAndOfLongRecords) {
+  for (const int machines : {3, 5, 12}) {
+    for (const int iterations : {2, 5, 50}) {
+      for (const double gap_s : {0.002, 0.6, 5.0}) {
+        for (std::uint32_t seed = 1; seed <= (machines > 8 ? 1U : 6U); ++seed) {
+          const GeneratedJob job =
+              JobGenerator({.machines = machines, .iterations = iterations, .iteration_s = gap_s, .seed = seed}).make();
+          const auto recorded = happens_before(job.ranks);
+          ASSERT_TRUE(recorded);
+          const auto clocks = align_clocks(*recorded);
+          ASSERT_TRUE(clocks) << machines << " machines, " << iterations << " iterations of " << gap_s << " s, seed "
+                              << seed << ": " << clocks.error().message();
+          EXPECT_LT(quality_of(job, *clocks).outside_ns, kRoundingNs);
+          EXPECT_EQ(violated(*recorded, *clocks), 0U);
+        }
+      }
+    }
+  }
+}
+
 TEST(AlignClocks, OneMachineNeedsNothing) {
   const GeneratedJob job = JobGenerator({.machines = 1, .ranks_of_machine = 2}).make();
   const auto recorded = happens_before(job.ranks);
