@@ -9,6 +9,7 @@
 #include "commands/doctor.h"
 #include "commands/import.h"
 #include "commands/init.h"
+#include "commands/job.h"
 #include "commands/network.h"
 #include "commands/operations.h"
 #include "commands/predict.h"
@@ -35,6 +36,7 @@ int main(int argc, char** argv) {
     ridgeline::commands::add_predict_command(app, exit_code);
     ridgeline::commands::add_what_if_command(app, exit_code);
     ridgeline::commands::add_operations_command(app, exit_code);
+    ridgeline::commands::add_job_command(app, exit_code);
     ridgeline::commands::add_network_command(app, exit_code);
     ridgeline::commands::add_compare_command(app, exit_code);
     ridgeline::commands::add_check_command(app, exit_code);

@@ -69,29 +69,13 @@ std::string communication_text(const std::vector<Rank>& ranks, const Job& job) {
   if (figures.empty()) {
     return "\nThe ranks recorded no step that all of them took: they cannot be compared.\n";
   }
-  const auto steps = communication::common_steps(records);
-  std::string text = fmt::format(
-      "\nCommunication in steps {} to {}, with the cost of recording\n"
-      "  {:<6}{:>12}{:>12}{:>14}{:>16}{:>12}\n",
-      steps.front(), steps.back(), "rank", "step", "own work", "comm exposed", "of it for ranks", "hidden");
-  for (const RankFigures& one : figures) {
-    text += fmt::format("  {:<6}{:>12}{:>12}{:>14}{:>16}{:>12}\n", one.rank, report::duration(one.step_ms),
-                        report::duration(one.own_ms()), report::duration(one.exposed_ms), cell(one.waiting_ms),
-                        report::duration(one.hidden_ms));
-  }
+  std::string text = figures_text(records, figures);
   std::vector<communication::RankWork> work;
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto rank = std::ranges::find(ranks, records[i].rank, &Rank::rank);
-    const auto lines = communication::line_communication(records, i);
-    work.push_back(work_of(*rank, lines));
-    if (i > 0) continue;
-    text += fmt::format("\nCommunication by line, rank {}\n  {:<34}{:>12}{:>16}{:>12}\n", records[i].rank, "",
-                        "exposed", "of it for ranks", "hidden");
-    for (const communication::LineCommunication& line : lines) {
-      text += fmt::format("  {:<34}{:>12}{:>16}{:>12}\n", place_of(line, rank->run.recorded.scope),
-                          report::duration(line.exposed_ms), cell(line.waiting_ms), report::duration(line.hidden_ms));
-    }
+    work.push_back(work_of(*rank, communication::line_communication(records, i)));
   }
+  text += lines_text(records, 0, std::ranges::find(ranks, records[0].rank, &Rank::rank)->run.recorded.scope);
   if (const auto straggler = communication::find_straggler(records, work)) {
     text += "\n" + straggler_text(*straggler);
   }
@@ -181,6 +165,32 @@ std::string ranks_text(const std::vector<Rank>& ranks, const Job& job, bool numb
   }
   if (!job.ranks.empty() && numbered) text += communication_text(ranks, job);
   for (const std::string& warning : job.warnings) text += "! " + warning + "\n";
+  return text;
+}
+
+std::string figures_text(const std::vector<communication::RankRecord>& records,
+                         const std::vector<RankFigures>& figures) {
+  const auto steps = communication::common_steps(records);
+  std::string text = fmt::format(
+      "\nCommunication in steps {} to {}, with the cost of recording\n"
+      "  {:<6}{:>12}{:>12}{:>14}{:>16}{:>12}\n",
+      steps.front(), steps.back(), "rank", "step", "own work", "comm exposed", "of it for ranks", "hidden");
+  for (const RankFigures& one : figures) {
+    text += fmt::format("  {:<6}{:>12}{:>12}{:>14}{:>16}{:>12}\n", one.rank, report::duration(one.step_ms),
+                        report::duration(one.own_ms()), report::duration(one.exposed_ms), cell(one.waiting_ms),
+                        report::duration(one.hidden_ms));
+  }
+  return text;
+}
+
+std::string lines_text(const std::vector<communication::RankRecord>& records, std::size_t index,
+                       const analysis::SourceScope& scope) {
+  std::string text = fmt::format("\nCommunication by line, rank {}\n  {:<34}{:>12}{:>16}{:>12}\n", records[index].rank,
+                                 "", "exposed", "of it for ranks", "hidden");
+  for (const communication::LineCommunication& line : communication::line_communication(records, index)) {
+    text += fmt::format("  {:<34}{:>12}{:>16}{:>12}\n", place_of(line, scope), report::duration(line.exposed_ms),
+                        cell(line.waiting_ms), report::duration(line.hidden_ms));
+  }
   return text;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "communication/job_file.h"
+#include "communication/rank_figures.h"
 #include "profiling/run.h"
 #include "protocol/communication_trace.h"
 #include "store/fingerprint.h"
@@ -37,6 +38,14 @@ void add_communication(std::vector<Rank>& ranks, const communication::Job& job);
 /// A line for each process, and what keeps the ranks of a job apart: below the report of the first. `job` has the ranks
 /// with a process group. `numbered`: whether a launcher numbered the processes.
 std::string ranks_text(const std::vector<Rank>& ranks, const communication::Job& job, bool numbered);
+
+/// How the ranks spend a step: a table, with the steps it is of. `figures` are those of `records`, and not empty.
+std::string figures_text(const std::vector<communication::RankRecord>& records,
+                         const std::vector<communication::RankFigures>& figures);
+
+/// What communication costs by line, of the rank at `index` of `records`: a table.
+std::string lines_text(const std::vector<communication::RankRecord>& records, std::size_t index,
+                       const analysis::SourceScope& scope);
 
 /// Writes the file of the job. An exit code; what it says goes to standard error.
 int write_job(const communication::Job& job, const std::string& file);

@@ -11,18 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import BINARY
+from conftest import BINARY, ridgeline
 from job_scripts import (
     ALONE,
     DDP,
     PARAMETER_SERVER,
     TORCH_CRASHES,
     command,
+    on_another_machine,
     read_job,
     records,
     run_job,
     script_of,
     transfers,
+    write_job,
 )
 from training_scripts import SINGLE, number_of
 
@@ -37,6 +39,46 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
     done = run_job(script, 350, "--steps", "8", "--job", str(folder / "a.ridgeline-job"))
     assert done.returncode == 0, done.stderr
     return script, read_job(folder / "a.ridgeline-job"), done
+
+
+# ---- the file, read again --------------------------------------------------------------------------------------------
+
+
+def ranks_waiting(text: str) -> list[str]:
+    """The rows of the ranks, from the table of what they wait for."""
+    rows = text.partition("Communication in steps")[2].partition("Communication by line")[0].splitlines()
+    return [row for row in rows if re.match(r"  \d", row)]
+
+
+def test_the_file_tells_what_the_run_told(recorded: tuple) -> None:
+    script, _, run = recorded
+    shown = ridgeline("job", script.parent / "a.ridgeline-job")
+    assert shown.returncode == 0, shown.stderr
+    assert ranks_waiting(shown.stdout) == ranks_waiting(run.stderr) != []
+    assert "Clocks" not in shown.stdout
+    other = ridgeline("job", script.parent / "a.ridgeline-job", "--lines-of", "1")
+    assert "Communication by line, rank 1" in other.stdout
+    missing = ridgeline("job", script.parent / "a.ridgeline-job", "--lines-of", "7")
+    assert missing.returncode == 2 and "no file has a record of rank 7" in missing.stderr
+
+
+def test_files_of_two_machines_are_read_by_one_clock(recorded: tuple, tmp_path: Path) -> None:
+    """The ranks of a real job, told apart: the other machine's clock is ahead by 2,345.678 s."""
+    script, job, run = recorded
+    alone = [{**job, "ranks": [rank]} for rank in job["ranks"]]
+    first = write_job(tmp_path / "first", json.loads(json.dumps(alone[0])))
+    second = write_job(tmp_path / "second", on_another_machine(alone[1], "other", 2_345_678_000_000))
+    shown = ridgeline("job", first, second)
+    assert shown.returncode == 0, shown.stderr
+    row = re.search(r"other +(-?[\d.]+) s +-([\d.]+) to \+([\d.]+) us", shown.stdout)
+    assert row, shown.stdout
+    offset, below, above = 1e6 * float(row[1]), float(row[2]), float(row[3])
+    assert offset - below - 1 <= -2_345_678_000 <= offset + above + 1, "the truth is inside of the range"
+    assert below + above < 2000
+    waiting = [row.split() for row in ranks_waiting(shown.stdout)]
+    assert len(waiting) == 2 and all("–" not in row for row in waiting), "who waits for whom is known"
+    twice = ridgeline("job", first, first)
+    assert "rank 0" in twice.stdout and "!" in twice.stdout
 
 
 # ---- what is recorded ------------------------------------------------------------------------------------------------

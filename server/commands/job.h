@@ -1,0 +1,10 @@
+// `ridgeline job`: what the ranks of a recorded job waited for, from its files.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace ridgeline::commands {
+
+void add_job_command(CLI::App& app, int& exit_code);
+
+}  // namespace ridgeline::commands
