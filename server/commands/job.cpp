@@ -89,8 +89,7 @@ std::string communication_text(const std::vector<RankRecord>& records, const Job
   if (figures.empty()) return "\nThe ranks recorded no step that all of them took: they cannot be compared.\n";
   std::string text = figures_text(records, figures) + lines_text(records, lines_of, job.scope);
   if (const auto straggler = communication::find_straggler(records, {})) {
-    text += fmt::format("\nRank {} is {:.0f} % slower than the others in its own work.\n", straggler->rank,
-                        100 * straggler->slower);
+    text += "\n" + slower_text(*straggler) + ".\n";
   }
   return text;
 }

@@ -57,8 +57,7 @@ communication::RankWork work_of(const Rank& rank, const std::vector<communicatio
 }
 
 std::string straggler_text(const communication::Straggler& straggler) {
-  const std::string slower =
-      fmt::format("Rank {} is {:.0f} % slower than the others in its own work", straggler.rank, 100 * straggler.slower);
+  const std::string slower = slower_text(straggler);
   if (straggler.place.empty()) return slower + "; no single line makes up half of that.\n";
   return fmt::format("{}: {}{}.\n", slower, straggler.is_data_loading ? "data loading, " : "", straggler.place);
 }
@@ -166,6 +165,13 @@ std::string ranks_text(const std::vector<Rank>& ranks, const Job& job, bool numb
   if (!job.ranks.empty() && numbered) text += communication_text(ranks, job);
   for (const std::string& warning : job.warnings) text += "! " + warning + "\n";
   return text;
+}
+
+std::string slower_text(const communication::Straggler& straggler) {
+  return straggler.slower < 1 ? fmt::format("Rank {} is {:.0f} % slower than the others in its own work",
+                                            straggler.rank, 100 * straggler.slower)
+                              : fmt::format("Rank {} takes {:.1f} times as long as the others for its own work",
+                                            straggler.rank, 1 + straggler.slower);
 }
 
 std::string figures_text(const std::vector<communication::RankRecord>& records,

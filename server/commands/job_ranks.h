@@ -39,6 +39,9 @@ void add_communication(std::vector<Rank>& ranks, const communication::Job& job);
 /// with a process group. `numbered`: whether a launcher numbered the processes.
 std::string ranks_text(const std::vector<Rank>& ranks, const communication::Job& job, bool numbered);
 
+/// "Rank 1 is 18 % slower than the others in its own work".
+std::string slower_text(const communication::Straggler& straggler);
+
 /// How the ranks spend a step: a table, with the steps it is of. `figures` are those of `records`, and not empty.
 std::string figures_text(const std::vector<communication::RankRecord>& records,
                          const std::vector<communication::RankFigures>& figures);
