@@ -40,15 +40,15 @@ struct Collective {
   /// Collectives of the group before this one: equal on all of its ranks. Of send and recv the transaction of its
   /// message: equal at both ends.
   std::uint64_t sequence = 0;
-  std::uint64_t bytes = 0;                ///< of the tensors of this rank
-  std::string dtype;                      ///< "float32"
-  int peer = -1;                          ///< rank of the job that is sent to or received from, or the root; -1: all
-  std::int64_t called_ns = 0;             ///< the call by the host
-  std::int64_t started_ns = 0;            ///< its first byte, or kernel, or turn on the group's own thread
-  std::int64_t ended_ns = 0;              ///< its result is there
-  std::int64_t waited_ns = 0;             ///< how long host threads waited for the result
-  std::uint32_t iteration = 0;            ///< of RankRecord::iterations, in which it was called
-  int bucket = -1;                        ///< of DDP; -1: not by DDP
+  std::uint64_t bytes = 0;      ///< of the tensors of this rank
+  std::string dtype;            ///< "float32"
+  int peer = -1;                ///< rank of the job that is sent to or received from, or the root; -1: all
+  std::int64_t called_ns = 0;   ///< the call by the host
+  std::int64_t started_ns = 0;  ///< its first byte, or kernel, or turn on the group's own thread
+  std::int64_t ended_ns = 0;    ///< its result is there, as the group's thread notes it after it has released who waits
+  std::int64_t waited_ns = 0;   ///< how long host threads waited for the result
+  std::uint32_t iteration = 0;  ///< of RankRecord::iterations, in which it was called
+  int bucket = -1;              ///< of DDP; -1: not by DDP
   std::vector<std::string> parameters{};  ///< of the bucket, by their names
   std::string file{};                     ///< the user line that called it; of a bucket, that which runs backward
   int line = 0;

@@ -212,9 +212,7 @@ void add_predict_command(CLI::App& app, int& exit_code) {
   add_output_options(*command, options->output);
   command->footer(
       "Examples:\n"
-      "  ridgeline predict entry.py --batch-size 64\n"
       "  ridgeline predict entry.py --batch-size 64 --refine\n"
-      "  ridgeline predict entry.py --fits --memory-limit 8GiB\n"
       "  ridgeline predict entry.py --make-fit 64 --into 8GiB");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }

@@ -130,10 +130,13 @@ def test_collectives_have_the_user_lines(recorded: tuple) -> None:
 
 
 def test_times_of_collectives_are_possible(recorded: tuple) -> None:
+    """The group's thread notes the end after it has released who waits, so that on a busy machine it may be later."""
+    late = 50_000_000
     for record in records(recorded[1]):
         for one in record["collectives"]:
             _, start, end = record["iterations"][one["iteration"]]
-            assert start <= one["called"] <= one["started"] <= one["ended"] <= end
+            assert start <= one["called"] <= one["started"] <= one["ended"] <= end + late
+            assert one["called"] <= end
             assert 0 <= one["waited"] <= one["ended"] - one["called"]
 
 
@@ -302,7 +305,8 @@ def test_a_rank_out_of_memory(tmp_path: Path) -> None:
 
 def test_a_rank_that_never_steps(tmp_path: Path) -> None:
     """It is not waited for after it has ended; the other rank is recorded."""
-    done = run_job(script_of(tmp_path, ALONE, act="if rank == 1: time.sleep(3); sys.exit(0)"), 20000, "--steps", "4")
+    act = "if rank == 1: time.sleep(3); sys.exit(0)"
+    done = run_job(script_of(tmp_path, ALONE, act=act), 10_000_000, "--steps", "4", "--stop")
     assert done.returncode == 0, done.stderr
     assert re.search(r"Rank 1 \(process \d+\) ended before its training steps were recorded", done.stderr)
     assert "train.py · batch 32" in done.stderr

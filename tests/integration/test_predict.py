@@ -236,6 +236,10 @@ def test_profile_and_predict_have_the_same_options() -> None:
         "--of-maximum",
         "--fits",
         "--balanced",
+        "--refine",
+        "--make-fit",
+        "--into",
+        "--measure-time",
     }
     assert options("profile") <= options("predict")
 

@@ -24,6 +24,7 @@ OPTIONAL = {"tried", "device", "deviceMs", "allocator", "peakReservedBytes", "re
 OPTIONAL |= {"schedule", "script", "loading", "libraryCall", "text", "code"}
 OPTIONAL |= {"selfSpread"}  # absent with fewer than three recorded iterations
 OPTIONAL |= {"callers"}  # only of a module that several lines call
+OPTIONAL |= {"communication"}  # only of ranks of a job
 
 Report = dict[str, Any]
 
