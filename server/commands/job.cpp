@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/time/models.h"
 #include "cluster/one_clock.h"
 #include "commands/exit_codes.h"
 #include "commands/job_ranks.h"
@@ -56,9 +57,7 @@ base::Result<Job> read_jobs(const std::vector<std::string>& files) {
 std::string ranks_table(const Job& job) {
   std::string text = fmt::format("  {:<6}{:>12}{:>14}  {}\n", "rank", "bare step", "data loading", "machine");
   for (const communication::JobRank& rank : job.ranks) {
-    std::vector<double> times = rank.times_ns;
-    std::ranges::sort(times);
-    const std::string step = times.empty() ? "–" : report::duration(times[times.size() / 2] / 1e6);
+    const std::string step = rank.times_ns.empty() ? "–" : report::duration(analysis::median(rank.times_ns) / 1e6);
     const std::string data = rank.data_wait_ns > 0 ? report::duration(rank.data_wait_ns / 1e6) : "–";
     text +=
         fmt::format("  {:<6}{:>12}{:>14}  {}\n", rank.record.rank, step, data, protocol::printable(rank.record.host));
@@ -101,8 +100,7 @@ int show(const JobRequest& request) {
     return kExitUsage;
   }
   const int wanted = request.lines_of < 0 ? job->ranks.front().record.rank : request.lines_of;
-  std::vector<RankRecord> records;
-  for (communication::JobRank& rank : job->ranks) records.push_back(rank.record);
+  std::vector<RankRecord> records = records_of(*job);
   const auto lines_of = std::ranges::find(records, wanted, &RankRecord::rank) - records.begin();
   if (lines_of == std::ssize(records)) {
     print_error(fmt::format("no file has a record of rank {}", wanted));

@@ -27,12 +27,6 @@ namespace {
 using communication::Job;
 using communication::RankFigures;
 
-std::vector<communication::RankRecord> records_of(const Job& job) {
-  std::vector<communication::RankRecord> records;
-  for (const communication::JobRank& rank : job.ranks) records.push_back(rank.record);
-  return records;
-}
-
 std::string cell(const std::optional<double>& ms) { return ms.has_value() ? report::duration(*ms) : "–"; }
 
 std::string place_of(const communication::LineCommunication& line, const analysis::SourceScope& scope) {
@@ -133,6 +127,12 @@ Job job_of(const std::vector<Rank>& ranks, const std::string& command) {
   std::vector<communication::RankRecord> records = communication::connect_ranks(std::move(traced), job.warnings);
   for (std::size_t i = 0; i < records.size(); ++i) job.ranks[i].record = std::move(records[i]);
   return job;
+}
+
+std::vector<communication::RankRecord> records_of(const Job& job) {
+  std::vector<communication::RankRecord> records;
+  for (const communication::JobRank& rank : job.ranks) records.push_back(rank.record);
+  return records;
 }
 
 void add_communication(std::vector<Rank>& ranks, const Job& job) {

@@ -32,6 +32,9 @@ base::Result<Rank, std::string> analysed_rank(worker::JobProcess process, const 
 /// The job of those ranks that have a process group; no ranks where none has. `command`: as a shell would read it.
 communication::Job job_of(const std::vector<Rank>& ranks, const std::string& command);
 
+/// What each of them sent, by rank.
+std::vector<communication::RankRecord> records_of(const communication::Job& job);
+
 /// Adds to the profile of each rank what it waits for.
 void add_communication(std::vector<Rank>& ranks, const communication::Job& job);
 

@@ -55,11 +55,12 @@ TEST(Places, OfPackagesAreNamedFromWhereTheseAreInstalled) {
 TEST(Places, OfPackagesOfCodeAreNamedFromTheFolderThatHoldsThem) {
   analysis::Profile profile;
   profile.project_root = "/tree";
-  profile.code = {{"nets", {"/work/nets/src/nets"}}, {"deep.inner", {"/work/deep/inner"}}, {"one", {"/work/one.py"}}};
+  profile.code = {
+      {"nets", {"/home/me/nets/src/nets"}}, {"deep.inner", {"/home/me/deep/inner"}}, {"one", {"/home/me/one.py"}}};
   const Places places(profile);
-  EXPECT_EQ(places.name({"/work/nets/src/nets/net.py", 42}), "nets/net.py:42");
-  EXPECT_EQ(places.name({"/work/deep/inner/net.py", 42}), "deep/inner/net.py:42");
-  EXPECT_EQ(places.name({"/work/one.py", 42}), "one.py:42");
+  EXPECT_EQ(places.name({"/home/me/nets/src/nets/net.py", 42}), "nets/net.py:42");
+  EXPECT_EQ(places.name({"/home/me/deep/inner/net.py", 42}), "deep/inner/net.py:42");
+  EXPECT_EQ(places.name({"/home/me/one.py", 42}), "one.py:42");
 }
 
 TEST(Places, KeepApartWhatWouldGetOneName) {
