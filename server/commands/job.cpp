@@ -86,7 +86,9 @@ std::string clocks_text(const cluster::OneClock& aligned) {
 std::string communication_text(const std::vector<RankRecord>& records, const Job& job, std::size_t lines_of) {
   const auto figures = communication::rank_figures(records);
   if (figures.empty()) return "\nThe ranks recorded no step that all of them took: they cannot be compared.\n";
-  std::string text = figures_text(records, figures) + lines_text(records, lines_of, job.scope);
+  std::string text =
+      figures_text(records, figures) +
+      lines_text(records[lines_of].rank, communication::line_communication(records)[lines_of], job.scope);
   if (const auto straggler = communication::find_straggler(records, {})) {
     text += "\n" + slower_text(*straggler) + ".\n";
   }

@@ -63,12 +63,14 @@ std::string communication_text(const std::vector<Rank>& ranks, const Job& job) {
     return "\nThe ranks recorded no step that all of them took: they cannot be compared.\n";
   }
   std::string text = figures_text(records, figures);
+  const auto lines = communication::line_communication(records);
   std::vector<communication::RankWork> work;
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto rank = std::ranges::find(ranks, records[i].rank, &Rank::rank);
-    work.push_back(work_of(*rank, communication::line_communication(records, i)));
+    work.push_back(work_of(*rank, lines[i]));
   }
-  text += lines_text(records, 0, std::ranges::find(ranks, records[0].rank, &Rank::rank)->run.recorded.scope);
+  text +=
+      lines_text(records[0].rank, lines[0], std::ranges::find(ranks, records[0].rank, &Rank::rank)->run.recorded.scope);
   if (const auto straggler = communication::find_straggler(records, work)) {
     text += "\n" + straggler_text(*straggler);
   }
@@ -138,6 +140,7 @@ std::vector<communication::RankRecord> records_of(const Job& job) {
 void add_communication(std::vector<Rank>& ranks, const Job& job) {
   const auto records = records_of(job);
   const auto figures = communication::rank_figures(records);
+  const auto lines = communication::line_communication(records);
   const auto steps = static_cast<int>(communication::common_steps(records).size());
   for (std::size_t i = 0; i < figures.size(); ++i) {
     const auto rank = std::ranges::find(ranks, records[i].rank, &Rank::rank);
@@ -145,7 +148,7 @@ void add_communication(std::vector<Rank>& ranks, const Job& job) {
     if (!script.has_value()) continue;
     const RankFigures& one = figures[i];
     analysis::Communication added{one.rank, steps, one.step_ms, one.exposed_ms, one.waiting_ms, one.hidden_ms, {}};
-    for (const communication::LineCommunication& line : communication::line_communication(records, i)) {
+    for (const communication::LineCommunication& line : lines[i]) {
       const std::string file = line.file.empty() ? "" : analysis::display_path(line.file, rank->run.recorded.scope);
       added.lines.push_back(
           {{file, static_cast<std::uint32_t>(line.line)}, line.exposed_ms, line.waiting_ms, line.hidden_ms});
@@ -189,11 +192,11 @@ std::string figures_text(const std::vector<communication::RankRecord>& records,
   return text;
 }
 
-std::string lines_text(const std::vector<communication::RankRecord>& records, std::size_t index,
+std::string lines_text(int rank, const std::vector<communication::LineCommunication>& lines,
                        const analysis::SourceScope& scope) {
-  std::string text = fmt::format("\nCommunication by line, rank {}\n  {:<34}{:>12}{:>16}{:>12}\n", records[index].rank,
-                                 "", "exposed", "of it for ranks", "hidden");
-  for (const communication::LineCommunication& line : communication::line_communication(records, index)) {
+  std::string text = fmt::format("\nCommunication by line, rank {}\n  {:<34}{:>12}{:>16}{:>12}\n", rank, "", "exposed",
+                                 "of it for ranks", "hidden");
+  for (const communication::LineCommunication& line : lines) {
     text += fmt::format("  {:<34}{:>12}{:>16}{:>12}\n", place_of(line, scope), report::duration(line.exposed_ms),
                         cell(line.waiting_ms), report::duration(line.hidden_ms));
   }

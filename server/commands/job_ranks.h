@@ -49,8 +49,8 @@ std::string slower_text(const communication::Straggler& straggler);
 std::string figures_text(const std::vector<communication::RankRecord>& records,
                          const std::vector<communication::RankFigures>& figures);
 
-/// What communication costs by line, of the rank at `index` of `records`: a table.
-std::string lines_text(const std::vector<communication::RankRecord>& records, std::size_t index,
+/// What communication costs by line, of one rank: a table.
+std::string lines_text(int rank, const std::vector<communication::LineCommunication>& lines,
                        const analysis::SourceScope& scope);
 
 /// Writes the file of the job. An exit code; what it says goes to standard error.

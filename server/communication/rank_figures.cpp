@@ -159,6 +159,23 @@ void name_line(Straggler& straggler, double excess_ms, const std::vector<RankWor
   }
 }
 
+std::vector<LineCommunication> lines_of(const RankRecord& rank, const std::vector<std::int64_t>& steps,
+                                        const LastCalls& last) {
+  std::map<std::pair<std::string, int>, Activity> by_line;
+  for (const Collective& one : rank.collectives) add(rank, one, last, by_line[{one.file, one.line}]);
+  const auto iterations = iterations_of(rank, steps);
+  const double count = static_cast<double>(iterations.size()) * kNsPerMs;
+  std::vector<LineCommunication> lines;
+  for (auto& [place, activity] : by_line) {
+    activity = merged(std::move(activity));
+    const Sums sums = sums_of(activity, iterations);
+    lines.push_back({place.first, place.second, sums.exposed_ns / count, sums.hidden_ns / count,
+                     activity.waiting_known ? std::optional(sums.waiting_ns / count) : std::nullopt});
+  }
+  std::ranges::stable_sort(lines, std::greater{}, &LineCommunication::exposed_ms);
+  return lines;
+}
+
 }  // namespace
 
 std::vector<RankFigures> rank_figures(const std::vector<RankRecord>& ranks) {
@@ -181,24 +198,13 @@ std::vector<RankFigures> rank_figures(const std::vector<RankRecord>& ranks) {
   return figures;
 }
 
-std::vector<LineCommunication> line_communication(const std::vector<RankRecord>& ranks, std::size_t index) {
+std::vector<std::vector<LineCommunication>> line_communication(const std::vector<RankRecord>& ranks) {
   const std::vector<std::int64_t> steps = common_steps(ranks);
   if (steps.empty()) return {};
   const LastCalls last(ranks);
-  const RankRecord& rank = ranks[index];
-  std::map<std::pair<std::string, int>, Activity> by_line;
-  for (const Collective& one : rank.collectives) add(rank, one, last, by_line[{one.file, one.line}]);
-  const auto iterations = iterations_of(rank, steps);
-  const double count = static_cast<double>(iterations.size()) * kNsPerMs;
-  std::vector<LineCommunication> lines;
-  for (auto& [place, activity] : by_line) {
-    activity = merged(std::move(activity));
-    const Sums sums = sums_of(activity, iterations);
-    lines.push_back({place.first, place.second, sums.exposed_ns / count, sums.hidden_ns / count,
-                     activity.waiting_known ? std::optional(sums.waiting_ns / count) : std::nullopt});
-  }
-  std::ranges::stable_sort(lines, std::greater{}, &LineCommunication::exposed_ms);
-  return lines;
+  std::vector<std::vector<LineCommunication>> all;
+  for (const RankRecord& rank : ranks) all.push_back(lines_of(rank, steps, last));
+  return all;
 }
 
 std::optional<Straggler> find_straggler(const std::vector<RankRecord>& ranks, const std::vector<RankWork>& work) {

@@ -34,8 +34,9 @@ struct LineCommunication {
   std::optional<double> waiting_ms;  ///< as RankFigures has it
 };
 
-/// Of the rank at `index` of `ranks`; most exposed time first. What no user line called stands under an empty file.
-std::vector<LineCommunication> line_communication(const std::vector<RankRecord>& ranks, std::size_t index);
+/// Of each of `ranks`; most exposed time first. What no user line called stands under an empty file. Empty where no
+/// step is common to all.
+std::vector<std::vector<LineCommunication>> line_communication(const std::vector<RankRecord>& ranks);
 
 /// What a rank spends of a step at a line, without waiting for communication.
 struct LineWork {

@@ -75,7 +75,7 @@ TEST(RankFigures, AreOfTheCommonSteps) {
 }
 
 TEST(LineCommunication, IsOfTheLinesThatCall) {
-  const auto lines = line_communication(pair(4, 6), 0);
+  const auto lines = line_communication(pair(4, 6))[0];
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_EQ(lines[0].file, "/project/train.py");
   EXPECT_EQ(lines[0].line, 22);
