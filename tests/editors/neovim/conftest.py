@@ -74,12 +74,19 @@ def daemon_of(neovim: int) -> int:
     raise AssertionError("there is no daemon")
 
 
+def attached(address: Path) -> Any:
+    """A Neovim that listens; none yet while its socket is only a file."""
+    try:
+        return pynvim.attach("socket", path=str(address))
+    except (FileNotFoundError, ConnectionRefusedError):
+        return None
+
+
 class Remote:
     """What can be asked of a Neovim that listens."""
 
     def __init__(self, address: Path) -> None:
-        wait_for(address.exists, lambda: f"{address} is not there")
-        self.neovim = pynvim.attach("socket", path=str(address))
+        self.neovim = wait_for(lambda: attached(address), lambda: f"nobody listens at {address}")
 
     def lua(self, code: str, *arguments: Any) -> Any:
         """The value of an expression."""
