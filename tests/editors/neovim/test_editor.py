@@ -280,9 +280,10 @@ def test_broken_code_is_a_diagnostic_on_its_line_and_save_profiles_again(editing
     editing.neovim.command("write")
     editing.until("#vim.diagnostic.get(1, { severity = 1 }) == 0")
     editing.until("require('ridgeline.session').summary(1).profileId ~= ...", before)
+    mended = editing.lua("require('ridgeline.session').summary(1).profileId")
     buffer[line - 1] = good
     editing.neovim.command("write")
-    editing.until("require('ridgeline.session').summary(1).profileId == ...", before)  # kept: nothing runs
+    editing.until("require('ridgeline.session').summary(1).profileId ~= ...", mended)
 
 
 def test_a_killed_daemon_comes_back_with_its_profiles(editor: Editor):
