@@ -34,6 +34,7 @@ TESTS = [
     "test_frames.py",
     "test_truth.py",
     "test_runner.py",
+    "test_run_steps.py",
     "test_run_ends.py::test_a_memory_limit_is_kept",
     "test_run_ends.py::test_an_agent_for_another_torch_is_refused",
     "test_examples.py",

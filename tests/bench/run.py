@@ -22,6 +22,7 @@ from statistics import median
 from typing import Any
 
 import accuracy
+import injected
 import language_server
 import remote
 import reserved
@@ -355,6 +356,13 @@ def bench_scripts(rounds: int) -> None:
     table(["", "under ridgeline run", "against itself"], script_runs.overhead(rounds))
 
 
+def bench_compare(rounds: int) -> None:
+    """Revisions of which the second has a line that takes 5 % of the step, and revisions against themselves."""
+    print("### Revisions compared\n")
+    head = ["example", "step, ms", "with 5 % more", "lines that differ", "against itself", "lines that differ"]
+    table(head, injected.rows(rounds))
+
+
 def bench_server(rounds: int) -> None:
     """What an editor waits for."""
     print("### The language server\n")
@@ -409,6 +417,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "profile": (bench_profile, 3),
     "cancel": (bench_cancel, 5),
     "scripts": (bench_scripts, 8),
+    "compare": (bench_compare, 10),
     "what-if": (bench_what_if, 4),
     "accuracy": (bench_accuracy, 2),
     "reserved": (bench_reserved, 1),
