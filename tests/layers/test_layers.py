@@ -55,6 +55,8 @@ MAY_INCLUDE = {
     "server/cluster": ["protocol", "server/base", "server/graph", "server/simulate"],
     # What a change would bring.
     "server/whatif": [*ANALYSIS_VALUES, "server/analysis/time", "server/graph", "server/simulate"],
+    # What a device can do, and what an operation asks of it.
+    "server/hardware": ["server/base"],
     # The times of operations alone, in a file.
     "server/operations": ["server/base", "server/store", "server/analysis/values", "server/analysis/time"],
     # Two versions of a step, compared: values in, values out.
