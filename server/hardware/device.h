@@ -59,7 +59,8 @@ struct Device {
   std::optional<Figure> memory_capacity_bytes;
   std::optional<Figure> power_w;
   std::optional<Figure> launch_ns;  ///< that starting any operation takes at least: a kernel's launch, threads' wake-up
-  std::optional<Figure> memory_latency_ns;  ///< of a dependent load from the main memory
+  std::optional<Figure> stream_triad_bytes_per_s;  ///< of the main memory, as STREAM counts
+  std::optional<Figure> memory_latency_ns;         ///< of a dependent load from the main memory
   bool operator==(const Device&) const = default;
 };
 

@@ -160,6 +160,7 @@ Device device(const json& value) {
   device.memory_capacity_bytes = optional_figure(value, "", "memoryCapacityBytes");
   device.power_w = optional_figure(value, "", "powerW");
   device.launch_ns = optional_figure(value, "", "launchNs");
+  device.stream_triad_bytes_per_s = optional_figure(value, "", "streamTriadBytesPerS");
   device.memory_latency_ns = optional_figure(value, "", "memoryLatencyNs");
   return device;
 }
@@ -224,11 +225,12 @@ std::string device_json(const Device& device) {
   for (const MemoryLevel& level : device.levels) {
     made["levels"].push_back(to_json(level));
   }
-  const std::array<std::pair<const char*, const std::optional<Figure>*>, 5> figures = {
+  const std::array<std::pair<const char*, const std::optional<Figure>*>, 6> figures = {
       {{"clockHz", &device.clock_hz},
        {"memoryCapacityBytes", &device.memory_capacity_bytes},
        {"powerW", &device.power_w},
        {"launchNs", &device.launch_ns},
+       {"streamTriadBytesPerS", &device.stream_triad_bytes_per_s},
        {"memoryLatencyNs", &device.memory_latency_ns}}};
   for (const auto& [key, value] : figures) {
     if (*value) {
