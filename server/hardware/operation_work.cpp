@@ -23,6 +23,7 @@ enum class Result : std::uint8_t {
   kGathered,   ///< rows of the first one by the second one's indices: as many are read as are written
   kScattered,  ///< a new tensor whose size stands in the arguments: only what is read is known
   kOnly,       ///< nothing is read: the first tensor, or what the sizes in the first argument say, is filled
+  kPooled,     ///< windows of the last two dimensions: of arguments kernel, stride and padding from the second on
   kNothing,
 };
 
@@ -141,9 +142,9 @@ constexpr std::array kOperators = {
     Operator{"native_batch_norm_backward", kReduction, 12, Result::kFirst},
     Operator{"_native_batch_norm_legit", kReduction, 7, Result::kFirst},
     Operator{"_fused_rms_norm", kReduction, 4, Result::kFirst},
-    Operator{"max_pool2d_with_indices", kReduction, 1, Result::kNothing},
+    Operator{"max_pool2d_with_indices", kReduction, 1, Result::kPooled},
     Operator{"max_pool2d_with_indices_backward", kReduction, 0, Result::kSecond},
-    Operator{"avg_pool2d", kReduction, 1, Result::kNothing},
+    Operator{"avg_pool2d", kReduction, 1, Result::kPooled},
     Operator{"avg_pool2d_backward", kReduction, 1, Result::kSecond},
     Operator{"avg_pool3d", kReduction, 1, Result::kNothing},
     Operator{"avg_pool3d_backward", kReduction, 1, Result::kSecond},
@@ -294,6 +295,31 @@ Moved moved_by_gather(const OperationCall& call) {
   return {0, rows + indices->bytes(), rows};
 }
 
+/// avg_pool2d and max_pool2d_with_indices, which also writes an index of 8 bytes for each element.
+Moved moved_by_pooling(const Operator& operation, const OperationCall& call) {
+  const TensorShape* input = call.argument(0).tensor();
+  const std::vector<std::int64_t> kernel = call.argument(1).numbers();
+  if (input == nullptr || input->sizes.size() < 2 || kernel.empty()) {
+    return {};
+  }
+  const auto at = [](const std::vector<std::int64_t>& values, std::size_t index, std::int64_t otherwise) {
+    return values.empty() ? otherwise : values[std::min(index, values.size() - 1)];
+  };
+  double output = input->elements();
+  double window = 1;
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+    const std::int64_t size = input->sizes[input->sizes.size() - 2 + i];
+    const std::int64_t reach = std::max<std::int64_t>(1, at(kernel, i, 1));
+    const std::int64_t step = std::max<std::int64_t>(1, at(call.argument(2).numbers(), i, reach));
+    const std::int64_t padded = size + 2 * at(call.argument(3).numbers(), i, 0);
+    const std::int64_t places = padded < reach ? 0 : (padded - reach) / step + 1;
+    output *= static_cast<double>(places) / std::max(1.0, static_cast<double>(size));
+    window *= static_cast<double>(reach);
+  }
+  const double index = operation.name.starts_with("max") ? 8 : 0;
+  return {output * window, input->bytes(), output * (dtype_bytes(input->dtype) + index)};
+}
+
 Moved moved_by(const Operator& operation, const OperationCall& call, const std::vector<const TensorShape*>& tensors) {
   const TensorShape* first = tensors.empty() ? nullptr : tensors[0];
   const double size = result_bytes(call, first);
@@ -315,6 +341,8 @@ Moved moved_by(const Operator& operation, const OperationCall& call, const std::
       return moved_by_gather(call);
     case Result::kOnly:
       return {0, 0, first == nullptr ? product_of(call.argument(0).numbers()) * size : first->bytes()};
+    case Result::kPooled:
+      return moved_by_pooling(operation, call);
     case Result::kReduced:
     case Result::kScattered:
     case Result::kNothing:

@@ -56,8 +56,10 @@ def key_of(operator: str, shape: str) -> str:
         arguments = _convolution(n, c, h, w, c, [str(k), str(k), *parts[5:]], c)
         return json.dumps(["aten::convolution.default", arguments, {}])
     if operator[0] == "P":
-        n, c, h, w = map(int, parts[1:5])
-        return json.dumps(["aten::avg_pool2d.default", [tensor(n, c, h, w), [int(parts[5])] * 2], {}])
+        n, c, h, w, kernel, stride = map(int, parts[1:7])
+        padding = (kernel - 1) // 2 if parts[7] == "SAME" else 0
+        arguments = [tensor(n, c, h, w), [kernel] * 2, [stride] * 2, [padding] * 2]
+        return json.dumps([f"aten::{parts[0]}_pool2d.default", arguments, {}])
     name = "aten::relu.default" if operator[0] == "E" else "aten::mean.dim"
     return json.dumps([name, [tensor(*map(int, parts))], {}])
 

@@ -69,6 +69,12 @@ TEST(OperationWork, ElementsReductionsAndData) {
   const OperationWork rows = work(R"(["aten::embedding.default",["t:float32:50000,64:64,1","t:int64:3,2:2,1"],{}])");
   EXPECT_EQ(rows.read_bytes, 6 * 64 * 4 + 6 * 8);
   EXPECT_EQ(rows.written_bytes, 6 * 64 * 4);
+  const OperationWork pooled =
+      work(R"(["aten::max_pool2d_with_indices.default",["t:float32:2,3,9,9:243,81,9,1",[3,3],[2,2],[1,1]],{}])");
+  EXPECT_EQ(pooled.written_bytes, 2 * 3 * 25 * (4 + 8));
+  EXPECT_EQ(pooled.flops, 2 * 3 * 25 * 9);
+  const OperationWork whole = work(R"(["aten::avg_pool2d.default",["t:float32:2,3,8,8:192,64,8,1",[8,8]],{}])");
+  EXPECT_EQ(whole.written_bytes, 2 * 3 * 4);
   const OperationWork cast = work(R"(["aten::_to_copy.default",["t:float32:4,8:8,1"],{"dtype":"d:bfloat16"}])");
   EXPECT_EQ(cast.written_bytes, 64);
   EXPECT_EQ(work(R"(["aten::t.default",["t:float32:4,8:8,1"],{}])").bytes(), 0);
