@@ -35,7 +35,7 @@ int fail(const std::string& why) {
   return kExitEnvironment;
 }
 
-Device measured(const DeviceOptions& options) {
+microbenchmarks::Measured measured(const DeviceOptions& options) {
   microbenchmarks::MeasureRequest request;
   request.name = worker::processor_name();
   request.memory_bytes = static_cast<double>(worker::memory_capacity());
@@ -81,7 +81,13 @@ int show(const DeviceOptions& options, const Output& output) {
       return write(**kept, output);
     }
   }
-  const Device device = measured(options);
+  const auto [device, disturbed] = measured(options);
+  if (disturbed) {
+    print_error(
+        "other processes used the processor meanwhile: some rates are too low, and nothing is kept. Measure on "
+        "a quiet machine.");
+    return write(device, output);
+  }
   if (const auto done = profiling::keep_device(*cache, device); !done) {
     return fail(done.error().message());
   }

@@ -35,7 +35,7 @@ constexpr int kVectorBytes = 64;
   constexpr int kChains = 12;
   __m512bh left = _mm512_cvtne2ps_pbh(_mm512_set1_ps(0.5F), _mm512_set1_ps(0.25F));
   __m512bh right = left;
-  asm volatile("" : "+v"(left), "+v"(right));
+  asm volatile("" : "+m"(left), "+m"(right));
   __m512 a = _mm512_setzero_ps();
   __m512 b = a, c = a, d = a, e = a, f = a, g = a, h = a, i = a, j = a, k = a, l = a;
   for (std::int64_t round = 0; round < rounds; ++round) {

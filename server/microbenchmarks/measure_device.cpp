@@ -1,6 +1,7 @@
 #include "microbenchmarks/measure_device.h"
 
 #include <sched.h>
+#include <time.h>
 
 #include <algorithm>
 #include <barrier>
@@ -26,6 +27,7 @@ using hardware::Source;
 constexpr std::size_t kAlignment = 4096;
 constexpr std::size_t kFloatsStep = 1024;             // what the kernels take
 constexpr double kLeastWindow = 2e-3;                 // seconds: so long that starting together does not matter
+constexpr int kMostRepeats = 6;                       // as long as other processes disturb each window
 constexpr double kAssumedCache = 64.0 * 1024 * 1024;  // where the system does not say
 
 /// One core's part of a benchmark, repeated `times` times: what it did, in floating-point operations or bytes.
@@ -67,11 +69,30 @@ std::int64_t times_for_a_window(const Work& work) {
   }
 }
 
+/// Of the calling thread.
+double cpu_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
 struct Window {
   Clock::time_point begin;
   Clock::time_point end;
   double done = 0;
+  double cpu_s = 0;  ///< that its thread ran
 };
+
+/// The best window, and whether all threads ran throughout it.
+struct Best {
+  double rate = 0;
+  bool undisturbed = false;
+};
+
+bool ran_throughout(const Window& window) {
+  constexpr double kNearly = 0.95;
+  return window.cpu_s > kNearly * seconds_between(window.begin, window.end);
+}
 
 double rate_of(const std::vector<Window>& windows) {
   const auto begin = std::ranges::min(windows, {}, &Window::begin).begin;
@@ -83,16 +104,19 @@ double rate_of(const std::vector<Window>& windows) {
 
 /// Per second, of one thread on each of the cores together: the best window. `make` is called on each thread, so that
 /// it touches its memory first.
-double best_rate(const std::vector<int>& cores, std::chrono::milliseconds each, const std::function<Work()>& make) {
+Best best_rate(const std::vector<int>& cores, std::chrono::milliseconds each, const std::function<Work()>& make) {
   std::vector<Window> windows(cores.size());
-  double best = 0;
+  Best best;
   bool is_over = false;
   std::int64_t times = 0;
   const Clock::time_point limit = Clock::now() + each;
+  const Clock::time_point last = Clock::now() + kMostRepeats * each;
   const auto after_window = [&]() noexcept {
     if (windows[0].done > 0) {
-      best = std::max(best, rate_of(windows));
-      is_over = Clock::now() > limit;
+      if (const double rate = rate_of(windows); rate > best.rate) {
+        best = {rate, std::ranges::all_of(windows, ran_throughout)};
+      }
+      is_over = Clock::now() > (best.undisturbed ? limit : last);
     }
   };
   std::barrier together(static_cast<std::ptrdiff_t>(cores.size()), after_window);
@@ -104,9 +128,11 @@ double best_rate(const std::vector<int>& cores, std::chrono::milliseconds each, 
     }
     together.arrive_and_wait();
     while (!is_over) {
-      Window window{Clock::now(), {}, 0};
+      const double cpu = cpu_seconds();
+      Window window{Clock::now(), {}, 0, 0};
       window.done = work(times);
       window.end = Clock::now();
+      window.cpu_s = cpu_seconds() - cpu;
       windows[index] = window;
       together.arrive_and_wait();
     }
@@ -119,12 +145,31 @@ double best_rate(const std::vector<int>& cores, std::chrono::milliseconds each, 
   return best;
 }
 
-/// One core, and all of them.
-Rate measured_rate(const std::vector<int>& cores, std::chrono::milliseconds each, const std::function<Work()>& make) {
-  const double one = best_rate({cores.front()}, each, make);
-  const double all = cores.size() > 1 ? best_rate(cores, each, make) : one;
-  return {{std::max(all, one), Source::kMeasured}, Figure{one, Source::kMeasured}};
-}
+class Measurement {
+ public:
+  Measurement(const std::vector<int>& cores, std::chrono::milliseconds each) : cores_(cores), each_(each) {}
+
+  double one(const std::function<Work()>& make) { return taken(best_rate({cores_.front()}, each_, make)); }
+
+  /// One core, and all of them.
+  Rate rate(const std::function<Work()>& make) {
+    const double alone = one(make);
+    const double all = cores_.size() > 1 ? taken(best_rate(cores_, each_, make)) : alone;
+    return {{std::max(all, alone), Source::kMeasured}, Figure{alone, Source::kMeasured}};
+  }
+
+  bool disturbed() const { return disturbed_; }
+
+ private:
+  double taken(const Best& best) {
+    disturbed_ |= !best.undisturbed;
+    return best.rate;
+  }
+
+  const std::vector<int>& cores_;
+  std::chrono::milliseconds each_;
+  bool disturbed_ = false;
+};
 
 std::function<Work()> multiply_adds(double (*kernel)(std::int64_t, float*)) {
   return [kernel] {
@@ -171,18 +216,18 @@ Rate better(const Rate& a, const Rate& b) {
           Figure{std::max(a.one_unit->value, b.one_unit->value), Source::kMeasured}};
 }
 
-Figure measured_clock(const std::vector<int>& cores, std::chrono::milliseconds each) {
+Figure measured_clock(Measurement& measurement) {
   const auto make = []() -> Work {
     return [](std::int64_t times) {
       add_chain(times * 64);
       return static_cast<double>(times) * 64;
     };
   };
-  return {best_rate({cores.front()}, each, make), Source::kMeasured};
+  return {measurement.one(make), Source::kMeasured};
 }
 
 /// Of loads each of which needs the one before, from places in random order, a cache line each.
-Figure measured_latency(const std::vector<int>& cores, std::chrono::milliseconds each, double bytes) {
+Figure measured_latency(Measurement& measurement, double bytes) {
   constexpr std::size_t kLine = 64 / sizeof(void*);
   const auto lines = static_cast<std::size_t>(bytes / 64);
   const auto make = [lines]() -> Work {
@@ -200,17 +245,17 @@ Figure measured_latency(const std::vector<int>& cores, std::chrono::milliseconds
       return static_cast<double>(times) * 256;
     };
   };
-  return {1e9 / best_rate({cores.front()}, each, make), Source::kMeasured};
+  return {1e9 / measurement.one(make), Source::kMeasured};
 }
 
-void measure_peaks(hardware::Device& device, const std::vector<int>& cores, std::chrono::milliseconds each) {
+void measure_peaks(hardware::Device& device, Measurement& measurement) {
   const Kernels& found = kernels();
-  device.peaks.push_back({"float32", measured_rate(cores, each, multiply_adds(found.multiply_add_float32))});
-  device.peaks.push_back({"float64", measured_rate(cores, each, multiply_adds(found.multiply_add_float64))});
+  device.peaks.push_back({"float32", measurement.rate(multiply_adds(found.multiply_add_float32))});
+  device.peaks.push_back({"float64", measurement.rate(multiply_adds(found.multiply_add_float64))});
   if (!has_matrix_units("bfloat16")) {
     // Without an instruction for them they are computed as float32.
     device.peaks.push_back({"bfloat16", found.multiply_add_bfloat16 != nullptr
-                                            ? measured_rate(cores, each, multiply_adds(found.multiply_add_bfloat16))
+                                            ? measurement.rate(multiply_adds(found.multiply_add_bfloat16))
                                             : device.peaks.front().flop_per_s});
   }
   if (!has_matrix_units("float16")) {
@@ -220,37 +265,36 @@ void measure_peaks(hardware::Device& device, const std::vector<int>& cores, std:
 
 }  // namespace
 
-hardware::Device measure_processor(const MeasureRequest& request, const Processor& processor,
-                                   const std::function<void(const std::string&)>& note) {
-  const std::vector<int>& cores = processor.cores;
+Measured measure_processor(const MeasureRequest& request, const Processor& processor,
+                           const std::function<void(const std::string&)>& note) {
+  Measurement measurement(processor.cores, request.each);
   hardware::Device device;
   device.name = request.name;
-  device.compute_units = static_cast<int>(cores.size());
+  device.compute_units = static_cast<int>(processor.cores.size());
   device.vector_bytes = kernels().vector_bytes;
   note("clock");
-  device.clock_hz = measured_clock(cores, request.each);
+  device.clock_hz = measured_clock(measurement);
   note("peak");
-  measure_peaks(device, cores, request.each);
+  measure_peaks(device, measurement);
   for (hardware::MemoryLevel level : processor.caches) {
     note(level.name);
     const double bytes = level.capacity_bytes / 2 / level.shared_by_units;
-    level.bytes_per_s =
-        better(measured_rate(cores, request.each, reads(bytes)), measured_rate(cores, request.each, triads(bytes)));
+    level.bytes_per_s = better(measurement.rate(reads(bytes)), measurement.rate(triads(bytes)));
     device.levels.push_back(level);
   }
   note("memory");
   const double last = device.levels.empty() ? kAssumedCache : device.levels.back().capacity_bytes;
   const double all = std::min(4 * last, request.memory_bytes / 4);
   const double each = all / device.compute_units;
-  const Rate triad = measured_rate(cores, request.each, triads(3 * each));
+  const Rate triad = measurement.rate(triads(3 * each));
   device.stream_triad_bytes_per_s = triad.all;
   device.levels.push_back({"memory", request.memory_bytes, device.compute_units,
                            device.levels.empty() ? 64 : device.levels.back().transaction_bytes,
-                           better(measured_rate(cores, request.each, reads(each)), triad)});
+                           better(measurement.rate(reads(each)), triad)});
   device.memory_capacity_bytes = Figure{request.memory_bytes, Source::kSystem};
   note("latency");
-  device.memory_latency_ns = measured_latency(cores, request.each, all);
-  return device;
+  device.memory_latency_ns = measured_latency(measurement, all);
+  return {device, measurement.disturbed()};
 }
 
 }  // namespace ridgeline::microbenchmarks

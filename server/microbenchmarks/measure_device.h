@@ -10,6 +10,11 @@
 
 namespace ridgeline::microbenchmarks {
 
+struct Measured {
+  hardware::Device device;
+  bool disturbed = false;  ///< other processes had the cores in each repetition of a benchmark: its rate is too low
+};
+
 struct MeasureRequest {
   std::string name;                     ///< of the processor
   double memory_bytes = 0;              ///< that this process may use
@@ -20,7 +25,7 @@ struct MeasureRequest {
 /// and over at least four times the last one for the memory (STREAM's rule). A rate is the best repetition's, so that
 /// other processes disturb it little. Starts threads, and pins them to cores; takes about 25 times `each`.
 /// `note`: called before each benchmark with what it measures.
-hardware::Device measure_processor(const MeasureRequest& request, const Processor& processor,
+Measured measure_processor(const MeasureRequest& request, const Processor& processor,
                                    const std::function<void(const std::string&)>& note);
 
 }  // namespace ridgeline::microbenchmarks
