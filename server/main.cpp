@@ -6,6 +6,7 @@
 
 #include "commands/check.h"
 #include "commands/compare.h"
+#include "commands/device.h"
 #include "commands/doctor.h"
 #include "commands/import.h"
 #include "commands/init.h"
@@ -37,6 +38,7 @@ int main(int argc, char** argv) {
     ridgeline::commands::add_what_if_command(app, exit_code);
     ridgeline::commands::add_operations_command(app, exit_code);
     ridgeline::commands::add_job_command(app, exit_code);
+    ridgeline::commands::add_device_command(app, exit_code);
     ridgeline::commands::add_network_command(app, exit_code);
     ridgeline::commands::add_compare_command(app, exit_code);
     ridgeline::commands::add_check_command(app, exit_code);

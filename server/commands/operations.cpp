@@ -13,6 +13,7 @@
 #include "commands/profile_now.h"
 #include "commands/terminal.h"
 #include "operations/operation_table.h"
+#include "profiling/known_device.h"
 #include "profiling/what_if.h"
 #include "report/operation_times.h"
 #include "report/units.h"
@@ -98,8 +99,16 @@ int list(const Output& output, std::size_t most) {
   if (!count || !listed) {
     return fail(count ? listed.error() : count.error());
   }
-  return write_out(output.format == "json" ? report::json_operation_times(*listed)
-                                           : report::text_operation_times(*listed, *count, text_options(output)),
+  const auto cache = worker::cache_folder();
+  const auto kept =
+      cache ? profiling::kept_device(*cache) : base::Result<std::optional<hardware::Device>>(cache.error());
+  if (!kept) {
+    warn(kept.error().message());
+  }
+  const hardware::Device* device = kept && *kept ? &**kept : nullptr;
+  return write_out(output.format == "json"
+                       ? report::json_operation_times(*listed, device)
+                       : report::text_operation_times(*listed, *count, device, text_options(output)),
                    output);
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "hardware/operation_work.h"
+#include "hardware/roofline.h"
 #include "report/page.h"
 #include "report/units.h"
 
@@ -12,6 +14,7 @@ namespace ridgeline::report {
 namespace {
 
 constexpr std::size_t kShownTensors = 6;
+constexpr int kAttainedWidth = 19;
 
 /// "float32[64,784]" of "t:float32:64,784:784,1".
 std::string tensor_text(const std::string& described) {
@@ -33,6 +36,39 @@ void collect(const nlohmann::json& value, std::vector<std::string>& tensors) {
   }
 }
 
+/// Only of a time that was measured on this processor.
+std::optional<hardware::RooflineBound> bound_of(const operations::ListedTime& listed, MeasuredDevice device) {
+  if (device == nullptr || listed.conditions.device != device->name || !listed.time.reason.empty()) {
+    return std::nullopt;
+  }
+  const auto work = hardware::work_of(std::string_view(listed.time.key));
+  auto bound = work ? hardware::roofline_bound(*work, *device, listed.conditions.threads) : std::nullopt;
+  return bound && bound->ns > 0 ? bound : std::nullopt;
+}
+
+/// "38 % of computing", "62 % of L3".
+std::string attained_text(const operations::ListedTime& listed, MeasuredDevice device) {
+  const auto bound = bound_of(listed, device);
+  if (!bound) {
+    return "–";
+  }
+  return share(bound->ns / listed.time.ns) + " of " +
+         (bound->limit == hardware::Limit::kCompute ? "computing" : printable(bound->level));
+}
+
+void add_work(nlohmann::ordered_json& made, const operations::ListedTime& listed, MeasuredDevice device) {
+  if (const auto work = hardware::work_of(std::string_view(listed.time.key))) {
+    made["kind"] = hardware::kind_name(work->kind);
+    made["flops"] = work->flops;
+    made["bytes"] = work->bytes();
+  }
+  if (const auto bound = bound_of(listed, device)) {
+    made["boundNs"] = bound->ns;
+    made["limit"] = bound->limit == hardware::Limit::kCompute ? "compute" : bound->level;
+    made["attained"] = bound->ns / listed.time.ns;
+  }
+}
+
 }  // namespace
 
 std::string operation_text(const std::string& key) {
@@ -51,24 +87,30 @@ std::string operation_text(const std::string& key) {
 }
 
 std::string text_operation_times(const std::vector<operations::ListedTime>& times, std::int64_t count,
-                                 const TextOptions& options) {
+                                 MeasuredDevice device, const TextOptions& options) {
   Page page(std::clamp(options.width, 80, 200), options.color);
-  const int name_width = page.width() - 2 - 12 - 22;
-  page.line("  " + page.bold(left("OPERATION", name_width) + right("TIME", 10) + "  SAMPLES"));
+  const int name_width = page.width() - 2 - 12 - 22 - kAttainedWidth;
+  page.line("  " + page.bold(left("OPERATION", name_width) + right("TIME", 10) + "  " +
+                             left("ATTAINED", kAttainedWidth) + "SAMPLES"));
   for (const operations::ListedTime& listed : times) {
     const operations::OperationTime& time = listed.time;
-    const std::string figures = time.reason.empty()
-                                    ? right(duration(time.ns / 1e6), 10) +
-                                          fmt::format("  {} to {}", duration(time.low / 1e6), duration(time.high / 1e6))
-                                    : right("–", 10) + "  " + clip(printable(time.reason), 22);
+    const std::string figures =
+        time.reason.empty()
+            ? right(duration(time.ns / 1e6), 10) + "  " + left(attained_text(listed, device), kAttainedWidth) +
+                  fmt::format("{} to {}", duration(time.low / 1e6), duration(time.high / 1e6))
+            : right("–", 10) + "  " + left("–", kAttainedWidth) + clip(printable(time.reason), 22);
     page.line("  " + left(clip(operation_text(time.key), name_width - 2), name_width) + figures);
   }
   page.line();
   page.prose("", fmt::format("{} of {} operations.", times.size(), count), 2);
+  page.prose("",
+             device == nullptr ? "What they attain is not known: `ridgeline device` measures what the processor can do."
+                               : "Attained: the roofline bound over the time alone.",
+             2);
   return page.take();
 }
 
-std::string json_operation_times(const std::vector<operations::ListedTime>& times) {
+std::string json_operation_times(const std::vector<operations::ListedTime>& times, MeasuredDevice device) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const operations::ListedTime& listed : times) {
     const operations::OperationTime& time = listed.time;
@@ -82,6 +124,7 @@ std::string json_operation_times(const std::vector<operations::ListedTime>& time
                     {"samples", time.samples},
                     {"reason", time.reason},
                     {"measuredAt", listed.measured_s}});
+    add_work(json.back(), listed, device);
   }
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

@@ -26,6 +26,7 @@ import injected
 import language_server
 import remote
 import reserved
+import roofline
 import script_runs
 import what_if
 
@@ -396,6 +397,12 @@ def bench_remote(rounds: int) -> None:
     remote.run(BINARY, table, rounds)
 
 
+def bench_roofline(rounds: int, arguments: argparse.Namespace) -> None:
+    """Nothing is measured: one round."""
+    del rounds
+    roofline.run(arguments.data, BENCHES / "ridgeline_work_probe", table)
+
+
 def bench_what_if(rounds: int) -> None:
     """What changes of the examples are predicted to bring against what they bring: so many seconds for each trial."""
     print("### What changes bring, predicted and tried\n")
@@ -418,6 +425,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "cancel": (bench_cancel, 5),
     "scripts": (bench_scripts, 8),
     "compare": (bench_compare, 10),
+    "roofline": (bench_roofline, 1),
     "what-if": (bench_what_if, 4),
     "accuracy": (bench_accuracy, 2),
     "reserved": (bench_reserved, 1),
@@ -432,6 +440,9 @@ def model_names(text: str) -> tuple[str, ...]:
     return names
 
 
+WITH_ARGUMENTS = (bench_accuracy, bench_replay, bench_roofline, bench_what_if_traces)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)}; all by default")
@@ -440,7 +451,7 @@ def main() -> None:
         "--data",
         type=Path,
         help="replay, what-if-traces: a folder with traces of torch.profiler (.json.gz) and reports of Nsight Systems "
-        "(.sqlite[.xz])",
+        "(.sqlite[.xz]); roofline: a folder with Roller's table of operators",
     )
     group = parser.add_argument_group("accuracy", "A round is ten seconds of time budget for each model.")
     group.add_argument("--models", type=model_names, default=tuple(accuracy.CASES), help="separated by commas; all")
@@ -457,7 +468,7 @@ def main() -> None:
     print(f"{processor}, {os.cpu_count()} processors, Python {platform.python_version()}\n")
     for name in arguments.names or BENCHMARKS:
         benchmark, rounds = BENCHMARKS[name]
-        more = {"arguments": arguments} if benchmark in (bench_accuracy, bench_replay, bench_what_if_traces) else {}
+        more = {"arguments": arguments} if benchmark in WITH_ARGUMENTS else {}
         benchmark(arguments.rounds or rounds, **more)
 
 

@@ -34,7 +34,7 @@ def test_nothing_is_suggested_where_nothing_is_near(arguments: tuple[str | Path,
     assert "Did you mean" not in done.stderr
 
 
-@pytest.mark.parametrize("command", ["init", "profile", "predict", "import", "serve", "remote", "doctor"])
+@pytest.mark.parametrize("command", ["init", "profile", "predict", "import", "serve", "remote", "doctor", "device"])
 def test_help_has_two_examples(command: str) -> None:
     done = ridgeline(command, "--help")
     assert done.returncode == 0

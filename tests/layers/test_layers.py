@@ -55,6 +55,10 @@ MAY_INCLUDE = {
     "server/cluster": ["protocol", "server/base", "server/graph", "server/simulate"],
     # What a change would bring.
     "server/whatif": [*ANALYSIS_VALUES, "server/analysis/time", "server/graph", "server/simulate"],
+    # What a device can do, and what an operation asks of it.
+    "server/hardware": ["server/base"],
+    # What this machine's processor can do, measured.
+    "server/microbenchmarks": ["server/hardware"],
     # The times of operations alone, in a file.
     "server/operations": ["server/base", "server/store", "server/analysis/values", "server/analysis/time"],
     # Two versions of a step, compared: values in, values out.
@@ -62,7 +66,7 @@ MAY_INCLUDE = {
     "server/compare/comparison.h": ["server/analysis/values"],
     # What it renders: values, not how they are made.
     "server/report": ["protocol", "server/base", "server/analysis/values", "server/analysis/advice.h"]
-    + ["server/compare/comparison.h", "server/operations"],
+    + ["server/compare/comparison.h", "server/operations", "server/hardware"],
     "protocol/failure_kind.h": [],
     "protocol/step_end.h": [],
     "server/analysis/advice.h": ["server/analysis/values"],
@@ -81,6 +85,7 @@ MAY_INCLUDE = {
         "server/base",
         "server/analysis",
         "server/graph",
+        "server/hardware",
         "server/operations",
         "server/report",
         "server/source",
@@ -124,6 +129,7 @@ HOMES = [
     (
         r"boost/(?!math/).*|thread|mutex|shared_mutex|condition_variable|future|fstream|unistd\.h|sys/.*|fcntl\.h",
         ["server/store", "server/worker", "server/profiling", "server/transport", "server/session", "server/methods"]
+        + ["server/microbenchmarks"]
         + ["server/commands", "server/main.cpp", "profiler/agent", "server/base/file.cpp", "server/base/task.h"]
         + ["server/base/own_file.cpp", "server/base/random_digits.cpp", "server/base/result.h"],
     ),

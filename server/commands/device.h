@@ -1,0 +1,10 @@
+// `ridgeline device`: what this machine's processor can do, measured once; or a GPU's data sheet.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace ridgeline::commands {
+
+void add_device_command(CLI::App& app, int& exit_code);
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,13 @@
+// A device's peaks and memory levels for people. Pure.
+#pragma once
+
+#include <string>
+
+#include "hardware/device.h"
+
+namespace ridgeline::report {
+
+/// Several lines. A figure that was not measured says where it comes from.
+std::string text_device(const hardware::Device& device);
+
+}  // namespace ridgeline::report
