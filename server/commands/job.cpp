@@ -14,6 +14,7 @@
 #include "cluster/one_clock.h"
 #include "commands/exit_codes.h"
 #include "commands/job_ranks.h"
+#include "commands/job_replay.h"
 #include "commands/options.h"
 #include "commands/stored_profile.h"
 #include "commands/terminal.h"
@@ -116,6 +117,11 @@ int show(const JobRequest& request) {
     job->warnings.push_back(aligned.error().message());
   }
   text += communication_text(records, *job, static_cast<std::size_t>(lines_of));
+  if (auto replayed = replay_text(*job, records)) {
+    text += *replayed;
+  } else {
+    job->warnings.push_back("The job is not replayed: " + replayed.error().message() + ".");
+  }
   for (const std::string& warning : job->warnings) text += "! " + protocol::printable(warning) + "\n";
   return write_out(text, request.output);
 }

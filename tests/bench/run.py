@@ -22,6 +22,7 @@ from statistics import median
 from typing import Any
 
 import accuracy
+import job_replay
 import language_server
 import remote
 import reserved
@@ -388,6 +389,12 @@ def bench_remote(rounds: int) -> None:
     remote.run(BINARY, table, rounds)
 
 
+def bench_jobs(rounds: int) -> None:
+    print("## Replay of recorded jobs\n")
+    head = ["model, bucket", "recorded step", "replayed, as recorded", "replayed, with nothing attached"]
+    table(head, job_replay.rows(BINARY, rounds))
+
+
 def bench_what_if(rounds: int) -> None:
     """What changes of the examples are predicted to bring against what they bring: so many seconds for each trial."""
     print("### What changes bring, predicted and tried\n")
@@ -409,6 +416,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "profile": (bench_profile, 3),
     "cancel": (bench_cancel, 5),
     "scripts": (bench_scripts, 8),
+    "jobs": (bench_jobs, 3),
     "what-if": (bench_what_if, 4),
     "accuracy": (bench_accuracy, 2),
     "reserved": (bench_reserved, 1),

@@ -62,6 +62,29 @@ def test_the_file_tells_what_the_run_told(recorded: tuple) -> None:
     assert missing.returncode == 2 and "no file has a record of rank 7" in missing.stderr
 
 
+def test_the_job_is_replayed(recorded: tuple) -> None:
+    """The graph of the ranks takes as long as the steps did, and the critical path makes up all of it."""
+    script, job, _ = recorded
+    shown = ridgeline("job", script.parent / "a.ridgeline-job").stdout
+    row = re.search(r"with the cost of recording +[\d.]+ \S+ +[\d.]+ \S+ +([-+][\d.]+) %", shown)
+    assert row, shown
+    assert abs(float(row[1])) <= 2
+    assert "with nothing attached" in shown
+    path = shown.partition("Critical path over all ranks")[2].splitlines()[1:]
+    shares = [float(line.split()[-2]) for line in path if line.endswith("%")]
+    assert 80 <= sum(shares) <= 100.5
+    assert any("all-reduce of bucket" in line or "train.py:" in line for line in path)
+    assert "not replayed" not in shown
+
+
+def test_some_ranks_are_not_replayed(recorded: tuple, tmp_path: Path) -> None:
+    _, job, _ = recorded
+    alone = write_job(tmp_path / "alone", {**json.loads(json.dumps(job)), "ranks": [dict(job["ranks"][0])]})
+    shown = ridgeline("job", alone)
+    assert shown.returncode == 0, shown.stderr
+    assert "The job is not replayed: rank 0: its recording" in shown.stdout
+
+
 def test_files_of_two_machines_are_read_by_one_clock(recorded: tuple, tmp_path: Path) -> None:
     """The ranks of a real job, told apart: the other machine's clock is ahead by 2,345.678 s."""
     script, job, run = recorded

@@ -52,7 +52,8 @@ MAY_INCLUDE = {
     + ["server/analysis/breakdown", "server/analysis/device"],
     "server/simulate": ["server/base", "server/graph"],
     # The ranks of a job: clocks, and what each rank waits for.
-    "server/cluster": ["protocol", "server/base", "server/graph", "server/simulate"],
+    "server/cluster": [*ANALYSIS_VALUES, "server/analysis/attribution", "server/analysis/breakdown", "server/graph"]
+    + ["server/simulate"],
     # What a change would bring.
     "server/whatif": [*ANALYSIS_VALUES, "server/analysis/time", "server/graph", "server/simulate"],
     # The times of operations alone, in a file.

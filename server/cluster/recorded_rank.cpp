@@ -1,0 +1,277 @@
+#include "cluster/recorded_rank.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "analysis/attribution/attribution.h"
+#include "analysis/attribution/iteration_walk.h"
+#include "analysis/breakdown/breakdown.h"
+
+namespace ridgeline::cluster {
+
+namespace {
+
+using communication::Collective;
+using communication::RankRecord;
+using graph::Graph;
+using graph::kNoTask;
+using graph::Task;
+using graph::TaskId;
+using recording::Recording;
+
+/// Around the hook with which DistributedDataParallel learns that a gradient is ready.
+constexpr std::string_view kGradientOperation = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad";
+
+/// What happens to the thread at a time, besides its work. At one time in this order.
+struct Event {
+  enum class Type : std::uint8_t { kGradient, kCall, kWaitBegins, kWaitEnds, kResult };
+  std::int64_t time_ns = 0;
+  Type type = Type::kCall;
+  std::size_t place = 0;  ///< of RecordedRank::collectives, or the iteration of a gradient
+};
+
+class Builder {
+ public:
+  Builder(const Recording& recording, const RankRecord& record, const analysis::SourceScope& scope, StepRange steps,
+          Durations durations)
+      : recording_(recording),
+        record_(record),
+        scope_(scope),
+        steps_(steps),
+        durations_(durations),
+        attribution_(analysis::attribute(recording, scope)),
+        walk_(recording, attribution_) {}
+
+  RecordedRank build(std::int64_t lead_ns) {
+    Graph& graph = result_.graph;
+    graph.names.emplace_back();
+    graph.lines.emplace_back();
+    graph.modules.emplace_back();
+    graph.operations.emplace_back();
+    graph.resources = {{"thread 0", graph::Resource::Type::kHost}, {"collectives", graph::Resource::Type::kLink, 1e9}};
+    choose_collectives();
+    add_events();
+    graph.tasks[append({.kind = graph::Kind::kMark})].gap_ns = lead_ns;
+    for (std::size_t i = steps_.first; i < steps_.first + steps_.count; ++i) add_step(i);
+    graph.end = result_.step_ends.back();
+    const auto& all = record_.iterations;
+    graph.recorded_ns = all[steps_.first + steps_.count - 1].ended_ns - all[steps_.first].started_ns;
+    return std::move(result_);
+  }
+
+ private:
+  void choose_collectives() {
+    for (std::uint32_t i = 0; i < record_.collectives.size(); ++i) {
+      const std::uint32_t iteration = record_.collectives[i].iteration;
+      if (iteration >= steps_.first && iteration < steps_.first + steps_.count) result_.collectives.push_back(i);
+    }
+    result_.calls.assign(result_.collectives.size(), kNoTask);
+    result_.waits.assign(result_.collectives.size(), kNoTask);
+  }
+
+  const Collective& collective(std::size_t place) const { return record_.collectives[result_.collectives[place]]; }
+
+  void add_events() {
+    std::map<std::uint32_t, std::int64_t> last_bucket;  // by iteration
+    for (std::size_t place = 0; place < result_.collectives.size(); ++place) {
+      const Collective& one = collective(place);
+      if (one.bucket >= 0) last_bucket[one.iteration] = std::max(last_bucket[one.iteration], one.called_ns);
+    }
+    for (std::size_t place = 0; place < result_.collectives.size(); ++place) {
+      const Collective& one = collective(place);
+      events_.push_back({one.called_ns, Event::Type::kCall, place});
+      if (one.waited_ns > 0) {
+        events_.push_back({one.ended_ns - one.waited_ns, Event::Type::kWaitBegins, place});
+        events_.push_back({one.ended_ns, Event::Type::kWaitEnds, place});
+      } else {
+        const std::int64_t bucket = one.bucket >= 0 ? last_bucket[one.iteration] : 0;
+        events_.push_back({std::max(one.ended_ns, bucket), Event::Type::kResult, place});
+      }
+    }
+    add_gradients();
+    std::ranges::stable_sort(events_, {}, [](const Event& one) { return std::pair(one.time_ns, one.type); });
+  }
+
+  void add_gradients() {
+    const auto ops = std::ranges::equal_range(recording_.op_thread(), std::uint16_t{0});
+    for (auto at = ops.begin(); at != ops.end(); ++at) {
+      const auto op = static_cast<std::size_t>(at - recording_.op_thread().begin());
+      if (recording_.string(recording_.op_name()[op]) != kGradientOperation) continue;
+      for (std::size_t i = steps_.first; i < steps_.first + steps_.count; ++i) {
+        if (recording_.op_start()[op] < recording_.iteration_start()[i] ||
+            recording_.op_end()[op] > recording_.iteration_end()[i]) {
+          continue;
+        }
+        events_.push_back({ready_ns(op), Event::Type::kGradient, i});
+      }
+    }
+  }
+
+  /// The last gradient of a bucket is ready when the hook calls the all-reduce.
+  std::int64_t ready_ns(std::size_t op) const {
+    auto ready = static_cast<std::int64_t>(recording_.op_end()[op]);
+    for (std::size_t place = 0; place < result_.collectives.size(); ++place) {
+      const std::int64_t called = collective(place).called_ns;
+      if (called >= static_cast<std::int64_t>(recording_.op_start()[op])) ready = std::min(ready, called);
+    }
+    return ready;
+  }
+
+  // ---- tasks of the thread -----------------------------------------------------------------------------------------
+
+  TaskId append(Task task) {
+    const auto id = static_cast<TaskId>(result_.graph.tasks.size());
+    result_.graph.tasks.push_back(task);
+    if (last_ != kNoTask) result_.graph.tasks[last_].next = id;
+    for (const std::size_t place : std::exchange(results_, {})) {
+      result_.graph.dependencies.push_back({result_.calls[place], id, 0});
+      result_.waits[place] = id;
+    }
+    last_ = id;
+    return id;
+  }
+
+  void add_step(std::size_t iteration) {
+    const auto begin = static_cast<std::int64_t>(recording_.iteration_start()[iteration]);
+    if (iteration > steps_.first) {
+      const auto before = static_cast<std::int64_t>(recording_.iteration_end()[iteration - 1]);
+      result_.graph.tasks[last_].gap_ns += std::max<std::int64_t>(0, begin - before);
+    }
+    for (const analysis::HostPiece& piece : walk_.take(iteration).pieces) add_piece(piece);
+    flush();
+    take_events(static_cast<std::int64_t>(recording_.iteration_end()[iteration]));
+    result_.step_ends.push_back(append({.kind = graph::Kind::kMark}));
+  }
+
+  /// Cuts the piece where something else happens.
+  void add_piece(const analysis::HostPiece& piece) {
+    auto cursor = static_cast<std::int64_t>(piece.begin);
+    const auto end = static_cast<std::int64_t>(piece.end);
+    const double rate = piece.end == piece.begin         ? 0
+                        : durations_ == Durations::kBare ? piece.ns / static_cast<double>(piece.end - piece.begin)
+                                                         : 1;
+    while (cursor < end) {
+      take_events(cursor);
+      const std::int64_t until = next_ < events_.size() ? std::min(end, events_[next_].time_ns) : end;
+      if (waiting_ == 0) add_work(piece, rate * static_cast<double>(until - cursor));
+      cursor = until;
+    }
+  }
+
+  void add_work(const analysis::HostPiece& piece, double ns) {
+    if (!(open_.has_value() && open_->key == piece.key)) {
+      flush();
+      open_ = piece;
+      open_ns_ = 0;
+    }
+    open_ns_ += ns;
+  }
+
+  void flush() {
+    if (!open_.has_value()) return;
+    Task task;
+    task.duration_ns = std::llround(open_ns_);
+    task.kind = open_->in_operation ? graph::Kind::kOperation : graph::Kind::kPython;
+    task.name = name_of(open_->key.operation);
+    task.line = line_of(walk_.tree()[open_->key.owner].self_line);
+    task.phase = open_->key.phase;
+    append(task);
+    open_.reset();
+  }
+
+  std::uint32_t name_of(std::uint32_t string) {
+    if (string == 0) return 0;
+    const auto [found, is_new] = names_.try_emplace(string, static_cast<std::uint32_t>(result_.graph.names.size()));
+    if (is_new) result_.graph.names.emplace_back(recording_.string(string));
+    return found->second;
+  }
+
+  std::uint32_t line_of(analysis::LineId line) {
+    if (line == 0) return 0;
+    const auto [found, is_new] = lines_.try_emplace(line, static_cast<std::uint32_t>(result_.graph.lines.size()));
+    if (is_new) result_.graph.lines.push_back(analysis::location_of(line, recording_, walk_.tree(), scope_));
+    return found->second;
+  }
+
+  // ---- collectives -------------------------------------------------------------------------------------------------
+
+  /// Those that are not after `time`.
+  void take_events(std::int64_t time) {
+    while (next_ < events_.size() && events_[next_].time_ns <= time) {
+      flush();
+      const Event& event = events_[next_++];
+      switch (event.type) {
+        case Event::Type::kGradient:
+          result_.gradients.push_back({static_cast<std::uint32_t>(event.place), last_});
+          break;
+        case Event::Type::kCall:
+          add_call(event.place);
+          break;
+        case Event::Type::kWaitBegins:
+          ++waiting_;
+          break;
+        case Event::Type::kWaitEnds:
+          --waiting_;
+          results_.push_back(event.place);
+          append({.kind = graph::Kind::kWait});
+          break;
+        case Event::Type::kResult:
+          results_.push_back(event.place);
+          break;
+      }
+    }
+  }
+
+  /// It starts some time after its call, or after the collective before that still ran.
+  void add_call(std::size_t place) {
+    const Collective& one = collective(place);
+    const auto id = static_cast<TaskId>(result_.graph.tasks.size());
+    result_.graph.tasks.push_back({.resource = 1, .kind = graph::Kind::kCommunication});
+    result_.calls[place] = id;
+    std::size_t before = place;
+    for (std::size_t other = 0; other < place; ++other) {
+      const Collective& earlier = collective(other);
+      const bool ran = result_.calls[other] != kNoTask && earlier.group == one.group &&
+                       earlier.ended_ns > one.called_ns && earlier.ended_ns <= one.started_ns;
+      if (ran && (before == place || earlier.ended_ns > collective(before).ended_ns)) before = other;
+    }
+    if (before == place) {
+      result_.graph.dependencies.push_back({last_, id, one.started_ns - one.called_ns});
+      return;
+    }
+    result_.graph.dependencies.push_back({last_, id, 0});
+    result_.graph.dependencies.push_back({result_.calls[before], id, one.started_ns - collective(before).ended_ns});
+  }
+
+  const Recording& recording_;
+  const RankRecord& record_;
+  const analysis::SourceScope& scope_;
+  StepRange steps_;
+  Durations durations_;
+  analysis::Attribution attribution_;
+  analysis::IterationWalk walk_;
+  RecordedRank result_;
+  std::vector<Event> events_;
+  std::size_t next_ = 0;              ///< of events_
+  int waiting_ = 0;                   ///< for how many collectives
+  std::vector<std::size_t> results_;  ///< of collectives: the thread's next task goes on with them
+  TaskId last_ = kNoTask;             ///< of the thread
+  std::optional<analysis::HostPiece> open_;
+  double open_ns_ = 0;
+  std::unordered_map<std::uint32_t, std::uint32_t> names_;
+  std::unordered_map<std::uint32_t, std::uint32_t> lines_;
+};
+
+}  // namespace
+
+RecordedRank recorded_rank(const Recording& recording, const RankRecord& record, const analysis::SourceScope& scope,
+                           StepRange steps, std::int64_t lead_ns, Durations durations) {
+  return Builder(recording, record, scope, steps, durations).build(lead_ns);
+}
+
+}  // namespace ridgeline::cluster
