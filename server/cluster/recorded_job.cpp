@@ -16,6 +16,8 @@ using communication::Collective;
 using communication::Kind;
 using communication::RankRecord;
 
+constexpr std::int64_t kLatestNs = std::int64_t{1} << 62U;
+
 bool is_point_to_point(Kind kind) { return kind == Kind::kSend || kind == Kind::kReceive; }
 
 /// The name of the group, or of both ends; the sequence; the sender and the receiver.
@@ -74,8 +76,8 @@ std::optional<std::vector<StepRange>> common_run(std::span<const RankRecord> rec
 class Maker {
  public:
   Maker(std::span<const RankRecord> records, std::span<const RankRecord> aligned,
-        std::span<const recording::Recording> recordings, const analysis::SourceScope& scope, Durations durations)
-      : records_(records), aligned_(aligned), recordings_(recordings), scope_(scope), durations_(durations) {}
+        std::span<const recording::Recording> recordings, const analysis::SourceScope& scope)
+      : records_(records), aligned_(aligned), recordings_(recordings), scope_(scope) {}
 
   base::Result<RecordedJob> make() {
     if (const auto error = check()) return *error;
@@ -93,6 +95,17 @@ class Maker {
   }
 
  private:
+  /// Whether differences of the record's times are times.
+  static bool is_in_range(const RankRecord& rank) {
+    const auto fits = [](std::int64_t ns) { return ns >= 0 && ns <= kLatestNs; };
+    return std::ranges::all_of(
+               rank.iterations,
+               [&](const communication::Iteration& one) { return fits(one.started_ns) && fits(one.ended_ns); }) &&
+           std::ranges::all_of(rank.collectives, [&](const Collective& one) {
+             return fits(one.called_ns) && fits(one.started_ns) && fits(one.ended_ns) && fits(one.waited_ns);
+           });
+  }
+
   std::optional<base::Error> check() const {
     if (records_.empty() || records_.size() != recordings_.size() || records_.size() != aligned_.size()) {
       return base::error("a job without ranks");
@@ -104,6 +117,9 @@ class Maker {
       }
       if (rank.iterations.size() > recordings_[i].iteration_start().size()) {
         return base::error("rank " + std::to_string(rank.rank) + ": its recording has fewer steps than its record");
+      }
+      if (!is_in_range(rank)) {
+        return base::error("rank " + std::to_string(rank.rank) + ": a time of its record is out of range");
       }
       for (const Collective& one : rank.collectives) {
         for (const int member : rank.groups[one.group].ranks) {
@@ -128,8 +144,8 @@ class Maker {
     for (const RankRecord& rank : aligned_) {
       for (const Collective& one : rank.collectives) {
         Starts& starts = starts_[key_of(rank, one)];
-        starts.last_ns = std::max(starts.last_ns, one.started_ns);
-        if (one.peer == rank.rank) starts.root_ns = one.started_ns;
+        starts.last_ns = std::max(starts.last_ns, start_ns(one));
+        if (one.peer == rank.rank) starts.root_ns = start_ns(one);
       }
     }
   }
@@ -139,14 +155,14 @@ class Maker {
     const Starts& starts = starts_.at(key_of(rank, one));
     const Awaits awaits = awaits_of(one, is_root);
     const std::int64_t since = awaits == Awaits::kAll    ? starts.last_ns
-                               : awaits == Awaits::kRoot ? std::max(starts.root_ns, one.started_ns)
-                                                         : one.started_ns;
+                               : awaits == Awaits::kRoot ? std::max(starts.root_ns, start_ns(one))
+                                                         : start_ns(one);
     return {static_cast<double>(std::max<std::int64_t>(0, one.ended_ns - since)), awaits, is_root};
   }
 
   void add(std::size_t place, std::int64_t lead_ns) {
     const RankRecord& rank = records_[place];
-    RecordedRank recorded = recorded_rank(recordings_[place], rank, scope_, ranges_[place], lead_ns, durations_);
+    RecordedRank recorded = recorded_rank(recordings_[place], rank, scope_, ranges_[place], lead_ns);
     EqualRanks ranks{{rank.rank}, std::move(recorded.graph), {}};
     for (std::size_t i = 0; i < recorded.collectives.size(); ++i) {
       const Collective& one = rank.collectives[recorded.collectives[i]];
@@ -171,7 +187,6 @@ class Maker {
   std::span<const RankRecord> aligned_;
   std::span<const recording::Recording> recordings_;
   const analysis::SourceScope& scope_;
-  Durations durations_;
   std::vector<StepRange> ranges_;
   std::map<Key, Starts> starts_;
   std::map<std::tuple<std::string, int, int>, std::size_t> groups_;
@@ -182,8 +197,8 @@ class Maker {
 
 base::Result<RecordedJob> recorded_job(std::span<const RankRecord> records, std::span<const RankRecord> aligned,
                                        std::span<const recording::Recording> recordings,
-                                       const analysis::SourceScope& scope, Durations durations) {
-  return Maker(records, aligned, recordings, scope, durations).make();
+                                       const analysis::SourceScope& scope) {
+  return Maker(records, aligned, recordings, scope).make();
 }
 
 base::Result<Replay> replay(const RecordedJob& job) {

@@ -31,7 +31,7 @@ struct RecordedJob {
 base::Result<RecordedJob> recorded_job(std::span<const communication::RankRecord> records,
                                        std::span<const communication::RankRecord> aligned,
                                        std::span<const recording::Recording> recordings,
-                                       const analysis::SourceScope& scope, Durations durations);
+                                       const analysis::SourceScope& scope);
 
 struct Replay {
   JobGraph graph;

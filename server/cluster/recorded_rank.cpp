@@ -1,7 +1,6 @@
 #include "cluster/recorded_rank.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -37,13 +36,11 @@ struct Event {
 
 class Builder {
  public:
-  Builder(const Recording& recording, const RankRecord& record, const analysis::SourceScope& scope, StepRange steps,
-          Durations durations)
+  Builder(const Recording& recording, const RankRecord& record, const analysis::SourceScope& scope, StepRange steps)
       : recording_(recording),
         record_(record),
         scope_(scope),
         steps_(steps),
-        durations_(durations),
         attribution_(analysis::attribute(recording, scope)),
         walk_(recording, attribution_) {}
 
@@ -115,10 +112,10 @@ class Builder {
   /// The last gradient of a bucket is ready when the hook calls the all-reduce.
   std::int64_t ready_ns(std::size_t op) const {
     auto ready = static_cast<std::int64_t>(recording_.op_end()[op]);
-    for (std::size_t place = 0; place < result_.collectives.size(); ++place) {
-      const std::int64_t called = collective(place).called_ns;
-      if (called >= static_cast<std::int64_t>(recording_.op_start()[op])) ready = std::min(ready, called);
-    }
+    const auto called = [&](std::uint32_t one) { return record_.collectives[one].called_ns; };
+    const auto start = static_cast<std::int64_t>(recording_.op_start()[op]);
+    const auto next = std::ranges::lower_bound(result_.collectives, start, {}, called);
+    if (next != result_.collectives.end()) ready = std::min(ready, called(*next));
     return ready;
   }
 
@@ -152,18 +149,15 @@ class Builder {
   void add_piece(const analysis::HostPiece& piece) {
     auto cursor = static_cast<std::int64_t>(piece.begin);
     const auto end = static_cast<std::int64_t>(piece.end);
-    const double rate = piece.end == piece.begin         ? 0
-                        : durations_ == Durations::kBare ? piece.ns / static_cast<double>(piece.end - piece.begin)
-                                                         : 1;
     while (cursor < end) {
       take_events(cursor);
       const std::int64_t until = next_ < events_.size() ? std::min(end, events_[next_].time_ns) : end;
-      if (waiting_ == 0) add_work(piece, rate * static_cast<double>(until - cursor));
+      if (waiting_ == 0) add_work(piece, until - cursor);
       cursor = until;
     }
   }
 
-  void add_work(const analysis::HostPiece& piece, double ns) {
+  void add_work(const analysis::HostPiece& piece, std::int64_t ns) {
     if (!(open_.has_value() && open_->key == piece.key)) {
       flush();
       open_ = piece;
@@ -175,7 +169,7 @@ class Builder {
   void flush() {
     if (!open_.has_value()) return;
     Task task;
-    task.duration_ns = std::llround(open_ns_);
+    task.duration_ns = open_ns_;
     task.kind = open_->in_operation ? graph::Kind::kOperation : graph::Kind::kPython;
     task.name = name_of(open_->key.operation);
     task.line = line_of(walk_.tree()[open_->key.owner].self_line);
@@ -233,26 +227,26 @@ class Builder {
     const auto id = static_cast<TaskId>(result_.graph.tasks.size());
     result_.graph.tasks.push_back({.resource = 1, .kind = graph::Kind::kCommunication});
     result_.calls[place] = id;
+    std::erase_if(running_, [&](std::size_t other) { return collective(other).ended_ns <= one.called_ns; });
     std::size_t before = place;
-    for (std::size_t other = 0; other < place; ++other) {
+    for (const std::size_t other : running_) {
       const Collective& earlier = collective(other);
-      const bool ran = result_.calls[other] != kNoTask && earlier.group == one.group &&
-                       earlier.ended_ns > one.called_ns && earlier.ended_ns <= one.started_ns;
-      if (ran && (before == place || earlier.ended_ns > collective(before).ended_ns)) before = other;
+      const bool is_over = earlier.group == one.group && earlier.ended_ns <= start_ns(one);
+      if (is_over && (before == place || earlier.ended_ns > collective(before).ended_ns)) before = other;
     }
+    running_.push_back(place);
     if (before == place) {
-      result_.graph.dependencies.push_back({last_, id, one.started_ns - one.called_ns});
+      result_.graph.dependencies.push_back({last_, id, start_ns(one) - one.called_ns});
       return;
     }
     result_.graph.dependencies.push_back({last_, id, 0});
-    result_.graph.dependencies.push_back({result_.calls[before], id, one.started_ns - collective(before).ended_ns});
+    result_.graph.dependencies.push_back({result_.calls[before], id, start_ns(one) - collective(before).ended_ns});
   }
 
   const Recording& recording_;
   const RankRecord& record_;
   const analysis::SourceScope& scope_;
   StepRange steps_;
-  Durations durations_;
   analysis::Attribution attribution_;
   analysis::IterationWalk walk_;
   RecordedRank result_;
@@ -260,18 +254,24 @@ class Builder {
   std::size_t next_ = 0;              ///< of events_
   int waiting_ = 0;                   ///< for how many collectives
   std::vector<std::size_t> results_;  ///< of collectives: the thread's next task goes on with them
+  std::vector<std::size_t> running_;  ///< of collectives: called, and not over at the last call
   TaskId last_ = kNoTask;             ///< of the thread
   std::optional<analysis::HostPiece> open_;
-  double open_ns_ = 0;
+  std::int64_t open_ns_ = 0;
   std::unordered_map<std::uint32_t, std::uint32_t> names_;
   std::unordered_map<std::uint32_t, std::uint32_t> lines_;
 };
 
 }  // namespace
 
+std::int64_t start_ns(const Collective& one) {
+  const bool is_message = one.kind == communication::Kind::kSend || one.kind == communication::Kind::kReceive;
+  return is_message ? one.called_ns : one.started_ns;
+}
+
 RecordedRank recorded_rank(const Recording& recording, const RankRecord& record, const analysis::SourceScope& scope,
-                           StepRange steps, std::int64_t lead_ns, Durations durations) {
-  return Builder(recording, record, scope, steps, durations).build(lead_ns);
+                           StepRange steps, std::int64_t lead_ns) {
+  return Builder(recording, record, scope, steps).build(lead_ns);
 }
 
 }  // namespace ridgeline::cluster

@@ -14,12 +14,6 @@
 
 namespace ridgeline::cluster {
 
-/// How long tasks are.
-enum class Durations : std::uint8_t {
-  kRecorded,  ///< by the clock, with the cost of recording
-  kBare       ///< without it
-};
-
 /// Steps of a rank: consecutive ones of RankRecord::iterations.
 struct StepRange {
   std::size_t first = 0;
@@ -41,11 +35,14 @@ struct RecordedRank {
   std::vector<ReadyGradient> gradients;    ///< in order of time
 };
 
-/// `record` is of the recording. The graph begins `lead_ns` before the first step, by the clock. Only the thread of the
-/// steps is in it. Where no wait for a collective was recorded, the thread goes on with its result when it was there,
-/// and not before the end of backward for a bucket. Pure.
+/// When the rank takes part in a collective. Of send and recv the call: no byte moves before both ends have called.
+std::int64_t start_ns(const communication::Collective& one);
+
+/// `record` is of the recording. The graph begins `lead_ns` before the first step, by the clock. Durations are
+/// by the clock, with the cost of recording. Only the thread of the steps is in it. Where no wait for a collective was
+/// recorded, the thread goes on with its result when it was there, and not before the end of backward for a bucket.
+/// Pure.
 RecordedRank recorded_rank(const recording::Recording& recording, const communication::RankRecord& record,
-                           const analysis::SourceScope& scope, StepRange steps, std::int64_t lead_ns,
-                           Durations durations);
+                           const analysis::SourceScope& scope, StepRange steps, std::int64_t lead_ns);
 
 }  // namespace ridgeline::cluster

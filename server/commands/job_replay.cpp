@@ -20,7 +20,6 @@ namespace ridgeline::commands {
 
 namespace {
 
-using cluster::Durations;
 using communication::Job;
 using communication::RankRecord;
 
@@ -45,19 +44,6 @@ double median_ms(const std::vector<std::vector<std::int64_t>>& by_rank) {
     for (const std::int64_t ns : steps) all.push_back(static_cast<double>(ns) / 1e6);
   }
   return analysis::median(all);
-}
-
-std::string comparison_text(const char* what, double replayed_ms, double measured_ms) {
-  return fmt::format("  {:<28}{:>12}{:>12}{:>+11.1f} %\n", what, report::duration(replayed_ms),
-                     report::duration(measured_ms), 100 * (replayed_ms / measured_ms - 1));
-}
-
-double bare_ms(const Job& job) {
-  std::vector<double> all;
-  for (const communication::JobRank& rank : job.ranks) {
-    for (const double ns : rank.times_ns) all.push_back(ns / 1e6);
-  }
-  return all.empty() ? 0 : analysis::median(all);
 }
 
 std::string share_name(const cluster::JobGraph& job, const cluster::PathShare& share) {
@@ -97,23 +83,16 @@ base::Result<std::string> replay_text(const Job& job, const std::vector<RankReco
   const auto recordings = recordings_of(job);
   if (!recordings) return recordings.error();
   const std::vector<RankRecord> records = records_of(job);
-  const auto recorded = cluster::recorded_job(records, aligned, *recordings, job.scope, Durations::kRecorded);
+  const auto recorded = cluster::recorded_job(records, aligned, *recordings, job.scope);
   if (!recorded) return recorded.error();
-  const auto as_recorded = cluster::replay(*recorded);
-  if (!as_recorded) return as_recorded.error();
-  const auto bare = cluster::recorded_job(records, aligned, *recordings, job.scope, Durations::kBare);
-  if (!bare) return bare.error();
-  const auto replayed = cluster::replay(*bare);
+  const auto replayed = cluster::replay(*recorded);
   if (!replayed) return replayed.error();
-  std::string text =
-      fmt::format("\nReplay of steps {} to {}, medians\n  {:<28}{:>12}{:>12}{:>13}\n", recorded->steps.front(),
-                  recorded->steps.back(), "", "replayed", "measured", "difference");
-  text +=
-      comparison_text("with the cost of recording", median_ms(as_recorded->step_ns), median_ms(recorded->recorded_ns));
-  if (const double measured = bare_ms(job); measured > 0) {
-    text += comparison_text("with nothing attached", median_ms(replayed->step_ns), measured);
-  }
-  return text + shares_text(*replayed, recorded->steps.size());
+  const double replayed_ms = median_ms(replayed->step_ns);
+  const double recorded_ms = median_ms(recorded->recorded_ns);
+  return fmt::format("\nReplay of steps {} to {}, with the cost of recording\n  replayed {}, recorded {} ({:+.1f} %)\n",
+                     recorded->steps.front(), recorded->steps.back(), report::duration(replayed_ms),
+                     report::duration(recorded_ms), 100 * (replayed_ms / recorded_ms - 1)) +
+         shares_text(*replayed, recorded->steps.size());
 }
 
 }  // namespace ridgeline::commands

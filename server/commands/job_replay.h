@@ -10,7 +10,7 @@
 
 namespace ridgeline::commands {
 
-/// How long a step takes as the graph of the job says, next to what was measured, and what decides it. `aligned` are
+/// How long a step takes as the graph of the job says, next to what was recorded, and what decides it. `aligned` are
 /// the records of the job by one clock. The error says why the job cannot be replayed.
 base::Result<std::string> replay_text(const communication::Job& job,
                                       const std::vector<communication::RankRecord>& aligned);

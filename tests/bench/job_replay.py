@@ -1,4 +1,4 @@
-"""Recorded jobs of two ranks, replayed: `ridgeline job` next to what the ranks measured."""
+"""Recorded jobs of two ranks, replayed: `ridgeline job` next to what was recorded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCRIPT = Path(__file__).resolve().parent / "scripts" / "ddp_models.py"
 MODELS = ("mlp", "cnn", "transformer")
 BUCKETS_MB = ("25", "1")
 STEPS = 250
-ROW = r" +([\d.]+) (ms|µs|s) +([\d.]+) (ms|µs|s) +([-+][\d.]+) %"
+REPLAYED = r"replayed [\d.]+ \S+, recorded ([\d.]+ \S+) \(([-+][\d.]+) %\)"
 
 
 def rows(binary: Path, rounds: int) -> list[list[str]]:
@@ -23,16 +23,15 @@ def rows(binary: Path, rounds: int) -> list[list[str]]:
 
 
 def _row(binary: Path, model: str, bucket: str, rounds: int) -> list[str]:
-    recorded, bare, steps = [], [], []
+    errors, steps = [], []
     for _ in range(rounds):
         text = _replay(binary, model, bucket)
-        for name, errors in (("with the cost of recording", recorded), ("with nothing attached", bare)):
-            found = re.search(name + ROW, text)
-            if found is None:
-                sys.exit(f"{model}: no replay in\n{text}")
-            errors.append(float(found[5]))
-        steps.append(f"{found[3]} {found[4]}")
-    return [f"{model}, {bucket} MB", ", ".join(steps), _errors(recorded), _errors(bare)]
+        found = re.search(REPLAYED, text)
+        if found is None:
+            sys.exit(f"{model}: no replay in\n{text}")
+        steps.append(found[1])
+        errors.append(float(found[2]))
+    return [f"{model}, {bucket} MB", ", ".join(steps), _errors(errors)]
 
 
 def _errors(errors: list[float]) -> str:

@@ -391,8 +391,7 @@ def bench_remote(rounds: int) -> None:
 
 def bench_jobs(rounds: int) -> None:
     print("## Replay of recorded jobs\n")
-    head = ["model, bucket", "recorded step", "replayed, as recorded", "replayed, with nothing attached"]
-    table(head, job_replay.rows(BINARY, rounds))
+    table(["model, bucket", "recorded step", "replayed"], job_replay.rows(BINARY, rounds))
 
 
 def bench_what_if(rounds: int) -> None:

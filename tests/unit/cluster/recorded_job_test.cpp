@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "tests/unit/analysis/recording_builder.h"
 
 namespace ridgeline::cluster {
@@ -38,9 +40,7 @@ struct Job {
     }
   }
 
-  base::Result<RecordedJob> made() const {
-    return recorded_job(records, records, recordings, scope(), Durations::kRecorded);
-  }
+  base::Result<RecordedJob> made() const { return recorded_job(records, records, recordings, scope()); }
 
  private:
   static void add_step(RecordingBuilder& builder, RankRecord& record, std::int64_t step, std::int64_t called_us,
@@ -101,6 +101,33 @@ TEST(RecordedJob, TheRootOfABroadcastWaitsForNobody) {
   EXPECT_EQ(replayed->step_ns[1][0], (900 + 10 + 90 + 400) * kUs);
 }
 
+TEST(RecordedJob, ASendIsOverBeforeItsReceiveIs) {
+  Job job({200, 500});
+  for (Collective& one : job.records[0].collectives) {
+    one.kind = Kind::kSend;
+    one.peer = 1;
+    one.started_ns = one.called_ns + 310 * kUs;  // once the receive was posted
+    one.ended_ns = one.called_ns + 320 * kUs;
+    one.waited_ns = one.ended_ns - one.called_ns;
+  }
+  for (Collective& one : job.records[1].collectives) {
+    one.kind = Kind::kReceive;
+    one.peer = 0;
+    one.started_ns = one.called_ns + 95 * kUs;  // when the first byte was read
+  }
+  auto made = job.made();
+  ASSERT_TRUE(made) << made.error().message();
+  const auto replayed = replay(*made);
+  ASSERT_TRUE(replayed);
+  EXPECT_EQ(replayed->step_ns, made->recorded_ns);
+  for (graph::Task& task : made->ranks[1].graph.tasks) {
+    if (task.duration_ns == 500 * kUs) task.duration_ns = 400 * kUs;
+  }
+  const auto earlier = replay(*made);
+  ASSERT_TRUE(earlier);
+  EXPECT_EQ(earlier->step_ns[0][0], (kStepUs - 100) * kUs) << "the sender waits for the receiver's call";
+}
+
 TEST(RecordedJob, RanksBeginAsTheyBegan) {
   Job job({200, 500});
   std::vector<RankRecord> aligned = job.records;
@@ -108,11 +135,39 @@ TEST(RecordedJob, RanksBeginAsTheyBegan) {
     one.started_ns += 70 * kUs;
     one.ended_ns += 70 * kUs;
   }
-  const auto made = recorded_job(job.records, aligned, job.recordings, scope(), Durations::kRecorded);
+  const auto made = recorded_job(job.records, aligned, job.recordings, scope());
   ASSERT_TRUE(made);
   const auto replayed = replay(*made);
   ASSERT_TRUE(replayed);
   EXPECT_EQ(replayed->schedule.start[replayed->graph.parts[1].first + 1], 70 * kUs);
+}
+
+TEST(RecordedJob, ASecondCollectiveStartsAfterTheFirst) {
+  Job job({200, 500});
+  for (RankRecord& rank : job.records) {
+    Collective second = rank.collectives[0];  // called during the first, and run after it
+    second.sequence = 7;
+    second.called_ns += 20 * kUs;
+    second.started_ns = second.ended_ns + 5 * kUs;
+    second.ended_ns += 50 * kUs;
+    second.waited_ns = 0;
+    rank.collectives.insert(rank.collectives.begin() + 1, second);
+  }
+  auto made = job.made();
+  ASSERT_TRUE(made);
+  for (EqualRanks& rank : made->ranks) {
+    for (Call& call : rank.calls) {
+      if (call.sequence == 0) call.recorded->cost_ns += 1e6;
+    }
+  }
+  const auto replayed = replay(*made);
+  ASSERT_TRUE(replayed);
+  const JobGraph::Collective& first = replayed->graph.collectives[0];
+  const JobGraph::Collective& second = replayed->graph.collectives[1];
+  ASSERT_EQ(second.sequence, 7U);
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(replayed->schedule.start[second.starts[rank]], replayed->schedule.end[first.ends[rank]] + 5 * kUs);
+  }
 }
 
 TEST(RecordedJob, RefusesWhatCannotBeReplayed) {
@@ -130,6 +185,9 @@ TEST(RecordedJob, RefusesWhatCannotBeReplayed) {
   Job shorter({200, 500});
   shorter.records[0].iterations.push_back({42, 20'000'000, 21'000'000});
   EXPECT_THAT(refused(shorter), HasSubstr("fewer steps"));
+  Job early({200, 500});
+  early.records[1].collectives[0].called_ns = std::numeric_limits<std::int64_t>::min();
+  EXPECT_THAT(refused(early), HasSubstr("rank 1: a time of its record is out of range"));
 }
 
 }  // namespace
