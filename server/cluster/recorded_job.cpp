@@ -175,7 +175,6 @@ class Maker {
     }
     job_.ranks.push_back(std::move(ranks));
     job_.step_ends.push_back(std::move(recorded.step_ends));
-    job_.gradients.push_back(std::move(recorded.gradients));
     auto& lengths = job_.recorded_ns.emplace_back();
     for (std::size_t i = 0; i < ranges_[place].count; ++i) {
       const communication::Iteration& one = rank.iterations[ranges_[place].first + i];

@@ -21,7 +21,6 @@ struct RecordedJob {
   std::vector<std::int64_t> steps;                     ///< their numbers
   std::vector<EqualRanks> ranks;                       ///< one for each record, in their order
   std::vector<std::vector<graph::TaskId>> step_ends;   ///< by rank: tasks of its graph, one for each step
-  std::vector<std::vector<ReadyGradient>> gradients;   ///< by rank
   std::vector<std::vector<std::int64_t>> recorded_ns;  ///< by rank: of each step, with the cost of recording
 };
 

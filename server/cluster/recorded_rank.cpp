@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -23,15 +22,12 @@ using graph::Task;
 using graph::TaskId;
 using recording::Recording;
 
-/// Around the hook with which DistributedDataParallel learns that a gradient is ready.
-constexpr std::string_view kGradientOperation = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad";
-
 /// What happens to the thread at a time, besides its work. At one time in this order.
 struct Event {
-  enum class Type : std::uint8_t { kGradient, kCall, kWaitBegins, kWaitEnds, kResult };
+  enum class Type : std::uint8_t { kCall, kWaitBegins, kWaitEnds, kResult };
   std::int64_t time_ns = 0;
   Type type = Type::kCall;
-  std::size_t place = 0;  ///< of RecordedRank::collectives, or the iteration of a gradient
+  std::size_t place = 0;  ///< of RecordedRank::collectives
 };
 
 class Builder {
@@ -68,7 +64,6 @@ class Builder {
       if (iteration >= steps_.first && iteration < steps_.first + steps_.count) result_.collectives.push_back(i);
     }
     result_.calls.assign(result_.collectives.size(), kNoTask);
-    result_.waits.assign(result_.collectives.size(), kNoTask);
   }
 
   const Collective& collective(std::size_t place) const { return record_.collectives[result_.collectives[place]]; }
@@ -90,33 +85,7 @@ class Builder {
         events_.push_back({std::max(one.ended_ns, bucket), Event::Type::kResult, place});
       }
     }
-    add_gradients();
     std::ranges::stable_sort(events_, {}, [](const Event& one) { return std::pair(one.time_ns, one.type); });
-  }
-
-  void add_gradients() {
-    const auto ops = std::ranges::equal_range(recording_.op_thread(), std::uint16_t{0});
-    for (auto at = ops.begin(); at != ops.end(); ++at) {
-      const auto op = static_cast<std::size_t>(at - recording_.op_thread().begin());
-      if (recording_.string(recording_.op_name()[op]) != kGradientOperation) continue;
-      for (std::size_t i = steps_.first; i < steps_.first + steps_.count; ++i) {
-        if (recording_.op_start()[op] < recording_.iteration_start()[i] ||
-            recording_.op_end()[op] > recording_.iteration_end()[i]) {
-          continue;
-        }
-        events_.push_back({ready_ns(op), Event::Type::kGradient, i});
-      }
-    }
-  }
-
-  /// The last gradient of a bucket is ready when the hook calls the all-reduce.
-  std::int64_t ready_ns(std::size_t op) const {
-    auto ready = static_cast<std::int64_t>(recording_.op_end()[op]);
-    const auto called = [&](std::uint32_t one) { return record_.collectives[one].called_ns; };
-    const auto start = static_cast<std::int64_t>(recording_.op_start()[op]);
-    const auto next = std::ranges::lower_bound(result_.collectives, start, {}, called);
-    if (next != result_.collectives.end()) ready = std::min(ready, called(*next));
-    return ready;
   }
 
   // ---- tasks of the thread -----------------------------------------------------------------------------------------
@@ -127,7 +96,6 @@ class Builder {
     if (last_ != kNoTask) result_.graph.tasks[last_].next = id;
     for (const std::size_t place : std::exchange(results_, {})) {
       result_.graph.dependencies.push_back({result_.calls[place], id, 0});
-      result_.waits[place] = id;
     }
     last_ = id;
     return id;
@@ -200,9 +168,6 @@ class Builder {
       flush();
       const Event& event = events_[next_++];
       switch (event.type) {
-        case Event::Type::kGradient:
-          result_.gradients.push_back({static_cast<std::uint32_t>(event.place), last_});
-          break;
         case Event::Type::kCall:
           add_call(event.place);
           break;

@@ -20,19 +20,11 @@ struct StepRange {
   std::size_t count = 0;  ///< positive
 };
 
-/// A gradient of DistributedDataParallel: k-th of the step to be ready.
-struct ReadyGradient {
-  std::uint32_t iteration = 0;  ///< of RankRecord::iterations
-  graph::TaskId task = 0;       ///< it is ready when the task ends
-};
-
 struct RecordedRank {
   graph::Graph graph;
   std::vector<graph::TaskId> step_ends;    ///< marks, one for each step
   std::vector<std::uint32_t> collectives;  ///< of RankRecord::collectives: those that the steps called
   std::vector<graph::TaskId> calls;        ///< the task of each; its duration is not used
-  std::vector<graph::TaskId> waits;        ///< what goes on with the result of each; kNoTask: nothing in the steps
-  std::vector<ReadyGradient> gradients;    ///< in order of time
 };
 
 /// When the rank takes part in a collective. Of send and recv the call: no byte moves before both ends have called.
