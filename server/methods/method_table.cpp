@@ -21,7 +21,6 @@
 #include "methods/status.h"
 #include "methods/what_if_json.h"
 #include "profiling/entry_name.h"
-#include "profiling/source_text.h"
 #include "protocol/json_fields.h"
 #include "source/entry_point_text.h"
 
@@ -205,15 +204,6 @@ base::Task<session::Outcome> run_script(Context context, RunParams params) {
   co_return co_await std::move(answer);
 }
 
-/// Of an entry file: in the editor, or on the disk.
-base::Task<std::optional<std::string>> text_of(Context context, std::string path) {
-  if (const SourceView* const view = context.workspace.view(context.session().uri_of(path)); view != nullptr) {
-    co_return view->document().bytes();
-  }
-  auto reading = context.workspace.while_open(context.entries.read_files([path] { return profiling::text_of(path); }));
-  co_return co_await std::move(reading);
-}
-
 base::Task<session::Outcome> what_if(Context context, WhatIfParams params) {
   auto asking = context.what_if.ask(context.workspace, params.uri, std::move(params.changes), std::move(params.params),
                                     context.cancel);
@@ -221,9 +211,7 @@ base::Task<session::Outcome> what_if(Context context, WhatIfParams params) {
   if (!end) {
     co_return error_of_run(end.error());
   }
-  auto reading = text_of(context, end->entry_path);
-  const auto text = co_await std::move(reading);
-  co_return what_if_json(*end, context.session().uri_of(end->entry_path), text);
+  co_return what_if_json(*end, context.session().uri_of(end->entry_path));
 }
 
 base::Task<session::Outcome> try_change(Context context, TryParams params) {
@@ -233,9 +221,7 @@ base::Task<session::Outcome> try_change(Context context, TryParams params) {
   if (!end) {
     co_return error_of_run(end.error());
   }
-  auto reading = text_of(context, end->entry_path);
-  const auto text = co_await std::move(reading);
-  co_return tried_json(*end, text);
+  co_return tried_json(*end);
 }
 
 /// A change as an edit of the entry file. Nothing is written.

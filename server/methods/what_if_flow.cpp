@@ -237,7 +237,9 @@ base::Task<void> WhatIfFlow::write(std::shared_ptr<Asking> asking, std::vector<C
   auto making = asking->workspace.while_open(entries_.compute(make));
   std::vector<std::vector<source::TextEdit>> edits = co_await std::move(making);
   for (std::size_t i = 0; i < changes.size(); ++i) {
-    asking->known->rows.at(changes[i]).edits = std::move(edits[i]);
+    Row& row = asking->known->rows.at(changes[i]);
+    row.answer.can_be_written = !edits[i].empty();
+    row.edits = std::move(edits[i]);
   }
 }
 
@@ -328,6 +330,7 @@ base::Task<WhatIfEnd> WhatIfFlow::attempt(Workspace& workspace, std::string uri,
   known.answer = answer.changes.front();
   auto writing = write(*asking, {change});
   co_await std::move(writing);
+  answer.changes = {known.answer};
   co_return answer;
 }
 

@@ -11,8 +11,7 @@ namespace ridgeline::methods {
 
 using protocol::Json;
 
-Json what_if_json(const analysis::WhatIf& answer, const std::string& uri, const std::optional<std::string>& text) {
-  const auto tree = text.has_value() ? source::SourceTree::parse(*text) : std::nullopt;
+Json what_if_json(const analysis::WhatIf& answer, const std::string& uri) {
   Json json = Json::parse(report::json_what_if(answer));
   json["uri"] = uri;
   json["basisText"] = report::basis_text(answer);
@@ -26,15 +25,12 @@ Json what_if_json(const analysis::WhatIf& answer, const std::string& uri, const 
     shown["peakText"] = report::peak_text(answer, row);
     shown["lossText"] = report::loss_text(row);
     shown["certaintyText"] = report::certainty_text(answer, row);
-    shown["canBeWritten"] =
-        row.reason.empty() && tree.has_value() && source::change_edits(*tree, row.change, "cpu").has_value();
+    shown["canBeWritten"] = row.reason.empty() && row.can_be_written;
   }
   return json;
 }
 
-Json tried_json(const analysis::WhatIf& answer, const std::optional<std::string>& text) {
-  return what_if_json(answer, "", text)["changes"][0];
-}
+Json tried_json(const analysis::WhatIf& answer) { return what_if_json(answer, "")["changes"][0]; }
 
 Json change_edit_json(const Snapshot& snapshot, const protocol::ChangeRequest& change, const std::string& device) {
   const auto tree = source::SourceTree::parse(snapshot.document.bytes());

@@ -2,7 +2,6 @@
 // words.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "analysis/values/what_if.h"
@@ -12,13 +11,11 @@
 
 namespace ridgeline::methods {
 
-/// ridgeline/whatIf. `uri`: the entry file as the client names it; `text`: of it, in the editor or on the disk: where a
-/// change can be written into it, the row says so.
-protocol::Json what_if_json(const analysis::WhatIf& answer, const std::string& uri,
-                            const std::optional<std::string>& text);
+/// ridgeline/whatIf. `uri`: the entry file as the client names it.
+protocol::Json what_if_json(const analysis::WhatIf& answer, const std::string& uri);
 
 /// ridgeline/try: the only row of the answer.
-protocol::Json tried_json(const analysis::WhatIf& answer, const std::optional<std::string>& text);
+protocol::Json tried_json(const analysis::WhatIf& answer);
 
 /// ridgeline/changeEdit: `change` as an edit of the document, which is of the present version. `device`: the type that
 /// the step runs on.

@@ -114,7 +114,8 @@ FigureRow figure_row(const char* label, const std::optional<Estimate>& estimate,
 
 std::vector<FigureRow> figure_rows(const Answer& answer, const BatchPrediction& batch) {
   FigureRow rate = figure_row("throughput", batch.samples_per_second, figure, " samples/s");
-  if (const auto maximum = answer.max_samples_per_second; maximum && batch.samples_per_second) {
+  const bool bound = batch.samples_per_second && batch.samples_per_second->certainty == analysis::Certainty::kAtMost;
+  if (const auto maximum = answer.max_samples_per_second; maximum && batch.samples_per_second && !bound) {
     rate.note = share(ratio(batch.samples_per_second->value, *maximum)) + " of the maximum " + figure(*maximum);
   }
   std::vector<FigureRow> rows = {std::move(rate), figure_row("iteration", batch.ms, duration),

@@ -44,7 +44,8 @@ struct ChangeAnswer {
   std::string reason;               ///< why it does not apply, or cannot be predicted; mostly empty
   std::optional<PredictedChange> predicted{};
   std::optional<TriedChange> tried{};
-  std::string not_tried{};  ///< why trying failed; mostly empty
+  std::string not_tried{};      ///< why trying failed; mostly empty
+  bool can_be_written = false;  ///< as an edit of the entry file; only editors are told
 };
 
 /// A change that may make a batch size fit into memory.

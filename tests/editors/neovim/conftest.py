@@ -74,12 +74,19 @@ def daemon_of(neovim: int) -> int:
     raise AssertionError("there is no daemon")
 
 
+def attached(address: Path) -> Any:
+    """A Neovim that listens; none yet while its socket is only a file."""
+    try:
+        return pynvim.attach("socket", path=str(address))
+    except (FileNotFoundError, ConnectionRefusedError):
+        return None
+
+
 class Remote:
     """What can be asked of a Neovim that listens."""
 
     def __init__(self, address: Path) -> None:
-        wait_for(address.exists, lambda: f"{address} is not there")
-        self.neovim = pynvim.attach("socket", path=str(address))
+        self.neovim = wait_for(lambda: attached(address), lambda: f"nobody listens at {address}")
 
     def lua(self, code: str, *arguments: Any) -> Any:
         """The value of an expression."""
@@ -198,3 +205,40 @@ def editor(tmp_path: Path) -> Iterator[Editor]:
     """A Neovim in which nothing has been profiled."""
     with Editor(tmp_path, project(tmp_path)) as started:
         yield started
+
+
+DIGITS = "vim.api.nvim_buf_get_lines(1, 0, -1, false)[40]:match('= (%d+)')"  # of the batch size in the code
+BARS = "table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('ridgeline://bars'), 0, -1, false), '\\n')"
+
+
+@pytest.fixture(scope="session")
+def profiled(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Shared by tests that leave the code as it was."""
+    folder = tmp_path_factory.mktemp("profiled")
+    with Editor(folder, project(folder)) as editor:
+        editor.neovim.exec_lua(
+            "kinds = {} vim.api.nvim_create_autocmd('LspProgress', { callback = function(event)"
+            " table.insert(kinds, event.data.params.value.kind) end })"
+        )
+        editor.profile()
+        yield editor
+
+
+@pytest.fixture
+def editing(profiled: Editor) -> Any:
+    before = profiled.neovim.buffers[1][:]
+    profiled.forget()
+    yield profiled
+    profiled.neovim.exec_lua(
+        "for _, window in ipairs(vim.api.nvim_list_wins()) do"
+        "  if vim.api.nvim_win_get_buf(window) ~= 1 then vim.api.nvim_win_close(window, true) end end"
+    )
+    if profiled.neovim.buffers[1][:] != before:
+        profiled.neovim.buffers[1][:] = before
+    profiled.neovim.command("set nomodified")  # the file was never changed, or is what it was
+    profiled.until("not require('ridgeline.session').stale_note(1) and not require('ridgeline.session').progress(1)")
+
+
+def open_bars(editor: Editor) -> None:
+    editor.neovim.command("Ridgeline bars")
+    editor.until("vim.bo.filetype == 'ridgeline' and vim.api.nvim_get_current_line():find('throughput') ~= nil")

@@ -1,5 +1,5 @@
-"""What Neovim knows after each thing a user does: messages, diagnostics, digits, undo steps. Each test has a Neovim of
-its own, and a daemon of its own that knows no profile but what the test makes.
+"""What Neovim knows after each thing a user does with a profile: messages, diagnostics, signs, lists. The tests that
+leave the code as it was share a Neovim; each of the others has one, and a daemon that knows no profile.
 """
 
 from __future__ import annotations
@@ -8,55 +8,11 @@ import json
 import os
 import re
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-from conftest import BINARY, HERE, ROOT, Editor, daemon_of, line_of, project, wait_for
+from conftest import BARS, BINARY, DIGITS, ROOT, Editor, daemon_of, line_of, open_bars, project, wait_for
 from sshd import serving
-
-DIGITS = "vim.api.nvim_buf_get_lines(1, 0, -1, false)[40]:match('= (%d+)')"
-
-
-@pytest.fixture(scope="module")
-def profiled(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Shared by tests that leave the code as it was."""
-    folder = tmp_path_factory.mktemp("profiled")
-    with Editor(folder, project(folder)) as editor:
-        editor.neovim.exec_lua(
-            "kinds = {} vim.api.nvim_create_autocmd('LspProgress', { callback = function(event)"
-            " table.insert(kinds, event.data.params.value.kind) end })"
-        )
-        editor.profile()
-        yield editor
-
-
-@pytest.fixture
-def editing(profiled: Editor) -> Any:
-    before = profiled.neovim.buffers[1][:]
-    profiled.forget()
-    yield profiled
-    profiled.neovim.exec_lua(
-        "for _, window in ipairs(vim.api.nvim_list_wins()) do"
-        "  if vim.api.nvim_win_get_buf(window) ~= 1 then vim.api.nvim_win_close(window, true) end end"
-    )
-    if profiled.neovim.buffers[1][:] != before:
-        profiled.neovim.buffers[1][:] = before
-    profiled.neovim.command("set nomodified")  # the file was never changed, or is what it was
-    profiled.until("not require('ridgeline.session').stale_note(1) and not require('ridgeline.session').progress(1)")
-
-
-BARS = "table.concat(vim.api.nvim_buf_get_lines(vim.fn.bufnr('ridgeline://bars'), 0, -1, false), '\\n')"
-
-
-def open_bars(editor: Editor) -> None:
-    editor.neovim.command("Ridgeline bars")
-    editor.until("vim.bo.filetype == 'ridgeline' and vim.api.nvim_get_current_line():find('throughput') ~= nil")
-
-
-# ---- a profile
-
 
 TRAIN = """\
 import sys
@@ -255,172 +211,6 @@ def test_names_of_costs_are_text(editing: Editor):
     assert editing.text().splitlines()[1].startswith("`ls` # .py|3| ")
 
 
-# ---- the batch size
-
-
-@pytest.fixture
-def held(editing: Editor) -> Iterator[Editor]:
-    """Requests for an edit of the batch size wait in `held`; `release` sends the first one."""
-    editing.neovim.exec_lua(
-        "session, held = require('ridgeline.session'), {}"
-        " request = session.request"
-        " session.request = function(...)"
-        "   if select(2, ...) ~= 'ridgeline/predict' then return request(...) end"
-        "   table.insert(held, { ... }) end"
-        " release = function() request(unpack(table.remove(held, 1))) end"
-    )
-    yield editing
-    editing.neovim.exec_lua("session.request = request")
-
-
-def test_keys_move_the_bars_at_once_and_one_edit_follows(held: Editor):
-    held.neovim.exec_lua(
-        "predictions = 0"
-        " vim.api.nvim_create_autocmd('LspRequest', { callback = function(event)"
-        "   local request = event.data.request"
-        "   if request.type == 'complete' and request.method == 'ridgeline/predictions' then"
-        "     predictions = predictions + 1 end end })"
-    )
-    open_bars(held)
-    held.until("predictions == 1")
-    held.neovim.input("l" * 30)
-    held.until(f"{BARS}:find('batch size +94 ') ~= nil")
-    held.until("#held == 1")
-    assert held.lua("held[1][3].batchSize") == 94 and held.batch_size() == 64
-    held.neovim.exec_lua("release()")
-    held.until(f"{DIGITS} == '94'")
-    held.neovim.exec_lua("session.request = request")
-    held.neovim.input("<C-w>pj<C-w>p10h")  # by way of the code, which ends an undo step otherwise
-    held.until(f"{DIGITS} == '84'")
-    held.neovim.input("hhhq")  # closing does not wait for the keys to rest
-    held.until(f"{DIGITS} == '81'")
-    held.neovim.command("undo")
-    assert held.batch_size() == 64
-    assert held.lua("messages") == []
-
-
-def test_what_a_later_key_replaced_is_no_failure(held: Editor):
-    open_bars(held)
-    held.neovim.input("l")
-    held.until("#held == 1")
-    held.neovim.input("l")
-    held.neovim.exec_lua("local first = table.remove(held, 1) first[5]({ message = 'the text changed' })")
-    held.until("#held == 1")
-    held.neovim.exec_lua("session.request = request release()")
-    held.until(f"{DIGITS} == '66'")
-    assert held.lua("messages") == [] and "not written" not in held.lua(BARS)
-    held.neovim.input("u")
-    held.until(f"{DIGITS} == '64'")
-    held.neovim.input("lu")  # taken back before it was written
-    held.until(f"{BARS}:find('batch size +64 ') ~= nil")
-    held.neovim.input("q")
-    held.until("vim.bo.filetype == 'python'")
-    assert held.batch_size() == 64
-
-
-def test_an_obstacle_is_shown_in_the_bars(editing: Editor):
-    line = line_of(editing.entry, "def input_provider") - 1
-    editing.neovim.buffers[1][line] = "def input_provider(batch_size: int = int('64')):"
-    open_bars(editing)
-    editing.neovim.input("l")
-    editing.until(f"{BARS}:find('not written: ', 1, true) ~= nil")
-    assert "batch size  65" in editing.lua(BARS)
-    editing.neovim.input("q")
-    editing.until("vim.bo.filetype == 'python'")
-    assert editing.lua("messages") == []
-
-
-@pytest.fixture
-def saving(editing: Editor) -> Iterator[Editor]:
-    """Saves the code whenever it changes; `started` tells whether a profile began."""
-    editing.neovim.exec_lua(
-        "session, started = require('ridgeline.session'), false"
-        " changed = session.changed"
-        " session.changed = function(it) started = started or it.profiling changed(it) end"
-        " group = vim.api.nvim_create_augroup('test', {})"
-        " vim.api.nvim_create_autocmd('TextChanged', { group = group, nested = true, command = 'silent! wall' })"
-    )
-    yield editing
-    editing.neovim.exec_lua("vim.api.nvim_del_augroup_by_id(group) session.changed = changed")
-
-
-def settle(editor: Editor, keys: str, batch_size: int) -> None:
-    editor.neovim.input(keys)
-    editor.until(f"tonumber({DIGITS}) == ... and not vim.bo[1].modified", batch_size)
-    assert f"batch_size: int = {batch_size})" in editor.entry.read_text()
-
-
-def test_an_undo_brings_the_first_batch_size_back_although_the_code_is_saved(saving: Editor):
-    open_bars(saving)
-    settle(saving, "lll", 67)
-    settle(saving, "l", 68)
-    settle(saving, "u", 64)
-    saving.until(f"{BARS}:find('batch size +64 +as profiled') ~= nil")
-    settle(saving, "ll", 66)
-    settle(saving, "<C-w>pj<C-w>pl", 67)
-    saving.neovim.input("q")
-    saving.until("vim.bo.filetype == 'python'")
-    settle(saving, "u", 64)
-
-
-def test_a_batch_size_that_is_saved_stays_predicted(saving: Editor):
-    open_bars(saving)
-    settle(saving, "llll", 68)
-    saving.until("session.summary(1).batchSizeInCode == 68 and not session.progress(1)")
-    saving.until("not (session.entry(1).trial or {}).running")
-    assert not saving.lua("started") and saving.lua("session.summary(1).batchSize") == 64
-
-
-def test_the_bars_offer_to_profile_with_what_they_show(editing: Editor):
-    open_bars(editing)
-    editing.neovim.input("l")
-    editing.until(f"{BARS}:find('p profile with 65: [≈ ]*9[.]%d+ MiB at the peak, ≈ [%d.]+ [µm]s an iteration') ~= nil")
-    editing.neovim.input("p")
-    editing.said("profiled: ")
-    editing.until("require('ridgeline.session').summary(1).batchSize == 65")
-    editing.until(f"{BARS}:find('batch size +65 +as profiled') ~= nil")
-    editing.neovim.input("u")
-    editing.until(f"{DIGITS} == '64'")
-    editing.neovim.input("p")
-    editing.until("require('ridgeline.session').summary(1).batchSize == 64")
-
-
-def test_a_batch_size_that_is_settled_on_is_tried(editing: Editor):
-    open_bars(editing)
-    editing.neovim.input("l" * 12)
-    editing.until(f"{DIGITS} == '76'")
-    assert re.search(r"batch size +76 +predicted", editing.lua(BARS))
-    editing.until(f"{BARS}:match('batch size +76 +measured') ~= nil")
-    profile = editing.lua("require('ridgeline.session').summary(1).profileId")
-    measured = editing.ask("ridgeline/predict", profileId=profile, batchSize=76)["batch"]["measured"]
-    assert editing.lua("require('ridgeline.text').figure(...)", measured["samplesPerSecond"]) in editing.lua(BARS)
-    editing.neovim.input("q")
-    editing.until("vim.bo.filetype == 'python'")
-
-
-def test_a_tenth_moves_the_bar_that_is_chosen(editing: Editor):
-    editing.neovim.buffers[1].append("# of the user")
-    open_bars(editing)
-    editing.neovim.input("u")  # nothing to take back: the code's own changes stay
-    editing.neovim.input("jL")
-    editing.until(f"tonumber({DIGITS}) > 64")
-    summary = editing.lua("require('ridgeline.session').summary(1)")
-    batches = editing.ask("ridgeline/predictions", profileId=summary["profileId"])["batches"]
-    goal = 1.1 * next(batch["peakBytes"]["value"] for batch in batches if batch["batchSize"] == 64)
-    first = next(batch["batchSize"] for batch in batches if batch["peakBytes"]["value"] >= goal)
-    editing.until(f"tonumber({DIGITS}) == ...", first)
-    assert editing.neovim.buffers[1][-1] == "# of the user"
-
-
-def test_code_actions_edit_the_batch_size(editing: Editor):
-    editing.neovim.current.window.cursor = (line_of(editing.entry, "def input_provider"), 0)
-    editing.neovim.exec_lua(
-        "vim.lsp.buf.code_action({ apply = true, filter = function(action)"
-        " return action.title:find('Set batch size to 128', 1, true) end })"
-    )
-    editing.until(f"{DIGITS} == '128'")
-
-
 def test_a_file_of_the_project_stands_for_its_entry_point(tmp_path: Path):
     entry = project(tmp_path)
     text = entry.read_text()
@@ -486,10 +276,14 @@ def test_broken_code_is_a_diagnostic_on_its_line_and_save_profiles_again(editing
     assert f"{editing.entry}:{line} in forward" in log and "[exception]" in log
     assert "\x1b" not in log
     editing.neovim.command("close")
-    buffer[line - 1] = good
+    buffer[line - 1] = good + "  # mended"
     editing.neovim.command("write")
     editing.until("#vim.diagnostic.get(1, { severity = 1 }) == 0")
     editing.until("require('ridgeline.session').summary(1).profileId ~= ...", before)
+    mended = editing.lua("require('ridgeline.session').summary(1).profileId")
+    buffer[line - 1] = good
+    editing.neovim.command("write")
+    editing.until("require('ridgeline.session').summary(1).profileId ~= ...", mended)
 
 
 def test_a_killed_daemon_comes_back_with_its_profiles(editor: Editor):
@@ -508,159 +302,3 @@ def test_a_killed_daemon_comes_back_with_its_profiles(editor: Editor):
     editor.forget()
     editor.profile()
     editor.until(f"({summary} or {{}}).batchSize == 64")
-
-
-@pytest.fixture
-def bare(tmp_path: Path) -> Iterator[Editor]:
-    """An editor in which the plugin is there and nothing has set it up."""
-    with Editor(tmp_path, project(tmp_path), RIDGELINE_NO_SETUP="1") as editor:
-        yield editor
-
-
-def test_a_server_that_cannot_be_run_is_named(bare: Editor):
-    bare.neovim.exec_lua("setup.cmd = { '/nowhere/ridgeline' } require('ridgeline').setup(setup)")
-    bare.neovim.command("Ridgeline profile")
-    bare.said("cannot run /nowhere/ridgeline")
-    bare.neovim.command("checkhealth ridgeline")
-    assert "/nowhere/ridgeline cannot be run" in bare.text()
-
-
-# ---- ways to begin
-
-
-def test_the_plain_config_is_enough(bare: Editor):
-    bare.neovim.exec_lua(
-        "vim.lsp.config('ridgeline', { cmd = setup.cmd, settings = { ridgeline = setup.settings } })"
-        " vim.lsp.enable('ridgeline')"
-    )
-    bare.until("vim.lsp.get_clients({ name = 'ridgeline', bufnr = 1 })[1] ~= nil")
-    bare.neovim.command("Ridgeline breakdown")
-    bare.said("there is no profile here")
-
-
-def test_without_vim_lsp_config_as_in_neovim_0_10(bare: Editor):
-    bare.neovim.exec_lua("vim.lsp.config, vim.lsp.enable = nil, nil require('ridgeline').setup(setup)")
-    bare.neovim.command("edit")
-    bare.until("vim.lsp.get_clients({ name = 'ridgeline', bufnr = 1 })[1] ~= nil")
-    bare.neovim.command("Ridgeline cancel")
-    bare.said("nothing is being profiled")
-
-
-ANSWER = "questions = {} vim.fn.confirm = function(words) table.insert(questions, words) return %d end "
-IGNORE, ALLOW = 1, 4  # of vim.secure.read()
-
-
-@pytest.fixture
-def only_in_the_project(tmp_path: Path) -> Iterator[Editor]:
-    """The daemon is in the .venv of the project, and not on the path."""
-    entry = project(tmp_path)
-    program = entry.parent / ".venv" / "bin" / "ridgeline"
-    program.parent.mkdir(parents=True)
-    program.symlink_to(BINARY)
-    with Editor(tmp_path, entry, RIDGELINE_NO_SETUP="1", PATH="/usr/bin:/bin") as editor:
-        yield editor
-
-
-SETUPS = {
-    "setup": "require('ridgeline').setup({ settings = setup.settings })",
-    "plain config": "vim.lsp.enable('ridgeline')",
-    "0.10": "vim.lsp.config, vim.lsp.enable = nil, nil require('ridgeline').setup({}) vim.cmd.edit()",
-}
-
-
-@pytest.mark.parametrize("way", SETUPS)
-def test_the_daemon_of_a_trusted_project_is_found(only_in_the_project: Editor, way: str):
-    editor = only_in_the_project
-    editor.neovim.exec_lua(ANSWER % ALLOW + SETUPS[way])
-    editor.until("vim.lsp.get_clients({ name = 'ridgeline', bufnr = 1 })[1] ~= nil")
-    assert editor.lua("#questions") == 1
-    assert f"{editor.entry.parent / '.venv'} is not trusted" in editor.lua("questions[1]")
-    editor.neovim.command("Ridgeline cancel")
-    editor.said("nothing is being profiled")
-    editor.neovim.command("checkhealth ridgeline")
-    assert f"{editor.entry.parent / '.venv' / 'bin' / 'ridgeline'}, version" in editor.text()
-    assert editor.lua("#questions") == 1
-
-
-def test_the_daemon_of_a_project_that_is_not_trusted_is_not_run(only_in_the_project: Editor):
-    editor = only_in_the_project
-    editor.neovim.exec_lua(ANSWER % IGNORE + SETUPS["setup"])
-    for _ in range(2):
-        editor.forget()
-        editor.neovim.command("Ridgeline profile")
-        editor.said("cannot run ridgeline")
-    assert editor.lua("#questions") == 1
-    editor.neovim.command("checkhealth ridgeline")
-    assert "install it into the .venv" in editor.text()
-    assert editor.lua("#vim.lsp.get_clients({ name = 'ridgeline' })") == 0
-
-
-def test_checkhealth_says_what_would_run(profiled: Editor):
-    profiled.neovim.command("checkhealth ridgeline")
-    health = profiled.text()
-    assert f"{profiled.entry} would run with" in health
-    assert "You have consented to running it" in health
-    assert "ERROR" not in health
-    profiled.neovim.command("bwipeout!")
-
-
-def test_the_command_completes_and_names_its_mistakes(profiled: Editor):
-    profiled.forget()
-    names = ["bars", "breakdown", "cancel", "code", "costliest", "init", "log", "profile", "run", "toggle", "what-if"]
-    assert profiled.lua("vim.fn.getcompletion('Ridgeline ', 'cmdline')") == names
-    assert profiled.lua("vim.fn.getcompletion('Ridgeline b', 'cmdline')") == names[:2]
-    assert profiled.lua("vim.fn.getcompletion('Ridgeline bars ', 'cmdline')") == []
-    words = ["lines", "memory", "modules", "operations", "time"]
-    assert profiled.lua("vim.fn.getcompletion('Ridgeline costliest ', 'cmdline')") == words
-    assert profiled.lua("vim.fn.getcompletion('Ridgeline costliest m', 'cmdline')") == ["memory", "modules"]
-    assert profiled.lua("vim.fn.getcompletion('Ridgeline costliest lines ', 'cmdline')") == ["memory", "time"]
-    assert profiled.lua("vim.fn.getcompletion('Ridgeline costliest lines time ', 'cmdline')") == []
-    profiled.neovim.command("Ridgeline nonsense")
-    profiled.said("there is no :Ridgeline nonsense. See :help :Ridgeline")
-    profiled.neovim.command("Ridgeline bars wide")
-    profiled.said("there is no :Ridgeline bars wide. See :help :Ridgeline")
-    for wrong in ("layers", "lines modules", "memory memory"):
-        profiled.forget()
-        profiled.neovim.command(f"Ridgeline costliest {wrong}")
-        profiled.said(":Ridgeline costliest takes lines|operations|modules and time|memory")
-
-
-# ---- words
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        ("figure(0)", "0.00"),
-        ("figure(9.994)", "9.99"),
-        ("figure(9.996)", "10.0"),
-        ("figure(99.96)", "100"),
-        ("figure(12345)", "12300"),
-        ("duration(0)", "0 ms"),
-        ("duration(0.00001)", "<0.1 µs"),
-        ("duration(0.0005)", "0.5 µs"),
-        ("duration(0.9996)", "1.00 ms"),
-        ("duration(60000)", "60.0 s"),
-        ("duration(nil)", "–"),
-        ("bytes(1023)", "1023 B"),
-        ("bytes(1024)", "1.00 KiB"),
-        ("bytes(1975684956)", "1.84 GiB"),
-        ("share(0.0004)", "<0.1 %"),
-        ("share(0.0994)", "9.9 %"),
-        ("share(0.36)", "36 %"),
-        ("fit('ab', -4)", "  ab"),
-        ("fit('abcdef', 4)", "abc…"),
-        ("fit('日本語テスト', 6)", "日本… "),
-        ("cut('日本語テスト', 6)", "日本…"),
-        ("cut('ab', 2)", "ab"),
-        ("printable('a\\27[31mb\\nc')", "a [31mb c"),
-    ],
-)
-def test_figures_are_written_as_in_reports(profiled: Editor, call: str, words: str):
-    assert profiled.lua(f"require('ridgeline.text').{call}") == words
-
-
-def test_the_help_is_found(profiled: Editor):
-    profiled.neovim.command(f"helptags {HERE.parents[2] / 'editors' / 'neovim' / 'doc'} | help ridgeline-bars")
-    assert "ridgeline.txt" in profiled.lua("vim.api.nvim_buf_get_name(0)")
-    profiled.neovim.command("bwipeout!")

@@ -175,6 +175,33 @@ test('figures are stale after an edit, and fresh after a save', async (t) => {
   await window.page.getByText('Profile on save is on.').waitFor();
 });
 
+test('the hints at the ends of lines are hidden and shown, by the command and by its keys', async (t) => {
+  const window = await ownWindow(t);
+  const line = async () => (await window.lineWith('self.relu(self.fc1(hidden))')).text;
+  await window.profile();
+  await until(async () => assert.match(await line(), /\d %/));
+  await window.command('Ridgeline: Toggle Inlay Hints');
+  await window.page.getByText('Hints at the ends of the lines are off.').waitFor();
+  await until(async () => assert.doesNotMatch(await line(), /\d %/));
+  await window.focusEditor();
+  await window.page.keyboard.press('Control+Alt+r');
+  await window.page.keyboard.press('h');
+  await until(async () => assert.match(await line(), /\d %/));
+});
+
+test('figures of a step whose time varies much look uncertain wherever they are shown', async (t) => {
+  const window = await ownWindow(t, { file: null });
+  const wait = '__import__("time").sleep(__import__("random").choice((0, 0.04)))\n        optimizer.zero_grad()';
+  window.write('entry.py', window.read('entry.py').replace('optimizer.zero_grad()', wait));
+  await window.openFile('entry.py');
+  await window.profile();
+  await window.openView();
+  await window.status.getByText(/≈ [\d.]+ samples\/s/).waitFor();
+  await window.view.getByText(/≈ [\d.]+ samples\/s/).first().waitFor();
+  await window.view.getByText(/The iteration time varies much/).first().waitFor();
+  await until(async () => assert.match((await window.lineWith('self.relu(self.fc1(hidden))')).text, /≈/));
+});
+
 test('the status bar shows progress and cancels', async (t) => {
   const window = await ownWindow(t);
   window.write('entry.py', window.read('entry.py').replace('optimizer.zero_grad()', '__import__("time").sleep(600)'));

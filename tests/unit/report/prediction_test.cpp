@@ -65,6 +65,16 @@ TEST(TextPrediction, NamesWhatRanOutOfMemory) {
   EXPECT_THAT(text(testing::resnet_profile(), Quantity::kBatchSize, 63), Not(HasSubstr("in the profile: ")));
 }
 
+/// The value behind a bound is an extrapolation, so its share of the maximum would contradict the bound beside it.
+TEST(TextPrediction, ABoundHasNoShareOfTheMaximum) {
+  const analysis::Profile profile = testing::resnet_profile();
+  analysis::Answer answer = analysis::answer(analysis::fitted_predictor(profile), {Quantity::kBatchSize, 5});
+  EXPECT_THAT(text_prediction(answer, profile, kStored), HasSubstr("of the maximum"));
+  answer.batch->samples_per_second = {5.1, analysis::Interval{0, 55.5}, analysis::Certainty::kAtMost};
+  EXPECT_THAT(text_prediction(answer, profile, kStored), HasSubstr("≤\u00A055.5 samples/s"));
+  EXPECT_THAT(text_prediction(answer, profile, kStored), Not(HasSubstr("of the maximum")));
+}
+
 TEST(TextPrediction, KeepsToThePage) {
   analysis::Profile profile = testing::resnet_profile();
   profile.entry_path = "/" + std::string(300, 'x') + "/entry.py";

@@ -126,6 +126,7 @@ local function render()
   local summary, batch = session.summary(view.code), view.batch
   if not summary or not batch then return end
   local speed, memory = value(batch, "samplesPerSecond"), value(batch, "peakBytes")
+  if not batch.measured and (batch.samplesPerSecond or {}).certainty == "atMost" then speed = nil end  -- only a bound
   local capacity, most, answers = summary.capacityBytes, tonumber(summary.maxSamplesPerSecond), summary.answers
   local uncertainty = batch.batchSize == summary.batchSize and summary.uncertainty ~= "" and summary.uncertainty
   local note = view.obstacle or view.note ~= "" and view.note

@@ -202,7 +202,8 @@ function throughputReading(summary: Summary, preview: Batch | null): Reading | n
   const greatest = greatestThroughput(summary, isMeasured ? value : 0);
   const isBounded = summary.maxSamplesPerSecond !== null;
   const most = isBounded ? greatest : Math.max(1.25 * greatest, value);
-  const part = !isBounded ? '' : value < most ? `${share(value / most)} of the maximum` : 'the maximum';
+  const isOnlyBound = !isMeasured && preview.samplesPerSecond?.certainty === 'atMost';
+  const part = !isBounded || isOnlyBound ? '' : value < most ? `${share(value / most)} of the maximum` : 'the maximum';
   return {
     value, most,
     interval: preview === null ? measuredInterval(summary)
