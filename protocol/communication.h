@@ -45,7 +45,7 @@ struct Collective {
   int peer = -1;                ///< rank of the job that is sent to or received from, or the root; -1: all
   std::int64_t called_ns = 0;   ///< the call by the host
   std::int64_t started_ns = 0;  ///< its first byte, or kernel, or turn on the group's own thread
-  std::int64_t ended_ns = 0;    ///< its result is there, as the group's thread notes it after it has released who waits
+  std::int64_t ended_ns = 0;    ///< its result is there: the group's thread notes it, or who waited for it goes on
   std::int64_t waited_ns = 0;   ///< how long host threads waited for the result
   std::uint32_t iteration = 0;  ///< of RankRecord::iterations, in which it was called
   int bucket = -1;              ///< of DDP; -1: not by DDP

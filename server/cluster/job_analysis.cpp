@@ -88,8 +88,9 @@ std::vector<Straggler> stragglers(const JobGraph& job, const simulate::Schedule&
   if (all.size() < 2) return {};
   for (const JobGraph::Collective& collective : job.collectives) {
     std::vector<std::pair<std::int64_t, std::size_t>> starts;
-    for (std::size_t part = 0; part < all.size(); ++part) {
-      starts.emplace_back(schedule.start[collective.starts[part]], part);
+    if (collective.parts.size() < 2) continue;
+    for (std::size_t own = 0; own < collective.parts.size(); ++own) {
+      starts.emplace_back(schedule.start[collective.starts[own]], collective.parts[own]);
     }
     std::ranges::partial_sort(starts, starts.begin() + 2, std::greater());
     all[starts[0].second].late_ns += starts[0].first - starts[1].first;

@@ -38,14 +38,15 @@ class Joiner {
     job_.graph.operations.emplace_back();
     for (const EqualRanks& ranks : ranks_) append(ranks);
     free_ = add_resource({"network", graph::Resource::Type::kLink, 1e9});
-    for (std::size_t call = 0; call < ranks_.front().calls.size(); ++call) add_collective(call);
+    add_collectives();
     move_dependents();
     if (joining_ == Joining::kMessages && !expand_all()) {
       return base::error("the messages of the job need more than 65,535 links: simulate it without messages");
     }
     if (joining_ == Joining::kWhole) {
-      for (const JobGraph::Collective& collective : job_.collectives) meet(collective);
+      for (std::size_t place = 0; place < job_.collectives.size(); ++place) meet(place);
     }
+    for (std::size_t place = 0; place < job_.collectives.size(); ++place) meet_as_recorded(place);
     finish();
     return std::move(job_);
   }
@@ -72,23 +73,39 @@ class Joiner {
     return std::nullopt;
   }
 
+  /// Of group 0, in order.
+  static std::vector<const Call*> calls_of_all(const EqualRanks& ranks) {
+    std::vector<const Call*> calls;
+    for (const Call& call : ranks.calls) {
+      if (call.group == 0) calls.push_back(&call);
+    }
+    return calls;
+  }
+
   std::optional<base::Error> check_calls(const EqualRanks& ranks) const {
-    const std::vector<Call>& first = ranks_.front().calls;
-    for (std::size_t place = 0; place < ranks.calls.size(); ++place) {
-      const Call& call = ranks.calls[place];
+    for (const Call& call : ranks.calls) {
       if (call.task >= ranks.graph.tasks.size()) return sequence_error(ranks, "a collective without a task");
-      if (!is_modelled(call.kind)) {
+      if (call.recorded.has_value() ? ranks.ranks.size() > 1 : call.group != 0) {
+        return sequence_error(ranks, "its groups are not modelled for several equal ranks");
+      }
+      if (!call.recorded.has_value() && !is_modelled(call.kind)) {
         return sequence_error(ranks,
                               "collective " + std::to_string(call.sequence) + " is of a kind that is not modelled");
       }
-      if (place >= first.size() || call.kind != first[place].kind || call.sequence != first[place].sequence ||
-          std::abs(call.bytes - first[place].bytes) > 0.5) {
+    }
+    const std::vector<const Call*> first = calls_of_all(ranks_.front());
+    const std::vector<const Call*> own = calls_of_all(ranks);
+    for (std::size_t place = 0; place < own.size(); ++place) {
+      const Call& call = *own[place];
+      if (place >= first.size() || call.kind != first[place]->kind || call.sequence != first[place]->sequence ||
+          call.recorded.has_value() != first[place]->recorded.has_value() ||
+          std::abs(call.bytes - first[place]->bytes) > 0.5) {
         return sequence_error(ranks, "its collective " + std::to_string(call.sequence) + " is none of rank " +
                                          std::to_string(ranks_.front().ranks.front()));
       }
     }
-    if (ranks.calls.size() == first.size()) return std::nullopt;
-    return sequence_error(ranks, "it calls " + std::to_string(ranks.calls.size()) + " collectives, rank " +
+    if (own.size() == first.size()) return std::nullopt;
+    return sequence_error(ranks, "it calls " + std::to_string(own.size()) + " collectives, rank " +
                                      std::to_string(ranks_.front().ranks.front()) + " calls " +
                                      std::to_string(first.size()));
   }
@@ -144,22 +161,34 @@ class Joiner {
     }
   }
 
-  /// The task of a call becomes two: its start, and its end, behind which all is that was behind the task.
-  void add_collective(std::size_t place) {
-    const Call& first = ranks_.front().calls[place];
-    JobGraph::Collective collective{first.kind, first.sequence, first.bucket, {}, {}};
+  /// Calls of one group with one sequence are one collective.
+  void add_collectives() {
+    std::map<std::pair<std::uint32_t, std::uint64_t>, std::size_t> places;
     for (std::size_t part = 0; part < ranks_.size(); ++part) {
-      const TaskId start = job_.parts[part].first + ranks_[part].calls[place].task;
-      Task& task = job_.graph.tasks[start];
-      task.duration_ns = 0;
-      Task end = task;
-      task.gap_ns = 0;
-      collective.starts.push_back(start);
-      collective.ends.push_back(graph::insert_after(job_.graph, start, end));
-      end_of_[start] = collective.ends.back();
+      for (const Call& call : ranks_[part].calls) {
+        const auto [found, is_new] = places.try_emplace({call.group, call.sequence}, job_.collectives.size());
+        if (is_new) {
+          job_.collectives.push_back({call.kind, call.sequence, call.bucket, {}, {}, {}});
+          calls_.emplace_back();
+        }
+        add_call(found->second, part, call);
+      }
     }
-    bytes_.push_back(first.bytes);
-    job_.collectives.push_back(std::move(collective));
+  }
+
+  /// The task of a call becomes two: its start, and its end, behind which all is that was behind the task.
+  void add_call(std::size_t place, std::size_t part, const Call& call) {
+    const TaskId start = job_.parts[part].first + call.task;
+    Task& task = job_.graph.tasks[start];
+    task.duration_ns = 0;
+    Task end = task;
+    task.gap_ns = 0;
+    JobGraph::Collective& collective = job_.collectives[place];
+    collective.parts.push_back(part);
+    collective.starts.push_back(start);
+    collective.ends.push_back(graph::insert_after(job_.graph, start, end));
+    end_of_[start] = collective.ends.back();
+    calls_[place].push_back(&call);
   }
 
   void move_dependents() {
@@ -182,19 +211,40 @@ class Joiner {
     job_.graph.dependencies.push_back({from, to, std::llround(lag_ns)});
   }
 
-  void meet(const JobGraph::Collective& collective) {
-    const auto place = static_cast<std::size_t>(&collective - job_.collectives.data());
+  bool is_recorded(std::size_t place) const { return calls_[place].front()->recorded.has_value(); }
+
+  void meet(std::size_t place) {
+    if (is_recorded(place)) return;
+    const JobGraph::Collective& collective = job_.collectives[place];
     const TaskId all = add_task(free_, 0, graph::Kind::kMark);
-    const double cost = cost_ns(collective.kind, network_.algorithm, world_, bytes_[place], network_.slowest);
+    const double cost =
+        cost_ns(collective.kind, network_.algorithm, world_, calls_[place].front()->bytes, network_.slowest);
     for (const TaskId start : collective.starts) depend(start, all);
     for (const TaskId end : collective.ends) depend(all, end, cost);
+  }
+
+  void meet_as_recorded(std::size_t place) {
+    if (!is_recorded(place)) return;
+    const JobGraph::Collective& collective = job_.collectives[place];
+    const TaskId all = add_task(free_, 0, graph::Kind::kMark);
+    for (const TaskId start : collective.starts) depend(start, all);
+    for (std::size_t own = 0; own < calls_[place].size(); ++own) {
+      const RecordedCall& recorded = *calls_[place][own]->recorded;
+      const TaskId end = collective.ends[own];
+      depend(collective.starts[own], end, recorded.cost_ns);
+      if (recorded.awaits == Awaits::kAll) depend(all, end, recorded.cost_ns);
+      for (std::size_t other = 0; recorded.awaits == Awaits::kRoot && other < calls_[place].size(); ++other) {
+        if (calls_[place][other]->recorded->is_root) depend(collective.starts[other], end, recorded.cost_ns);
+      }
+    }
   }
 
   bool expand_all() {
     double messages = 0;
     for (std::size_t place = 0; place < job_.collectives.size(); ++place) {
+      if (is_recorded(place)) continue;
       const JobGraph::Collective& collective = job_.collectives[place];
-      const Rounds rounds = rounds_of(collective.kind, network_.algorithm, world_, bytes_[place]);
+      const Rounds rounds = rounds_of(collective.kind, network_.algorithm, world_, calls_[place].front()->bytes);
       for (const auto& round : rounds) messages += static_cast<double>(round.size());
       if (messages > kMostMessages || !expand(collective, rounds)) return false;
     }
@@ -261,8 +311,8 @@ class Joiner {
   Joining joining_;
   JobGraph job_;
   std::uint32_t world_ = 0;
-  std::uint16_t free_ = 0;  ///< where marks are
-  std::vector<double> bytes_;
+  std::uint16_t free_ = 0;                       ///< where marks are
+  std::vector<std::vector<const Call*>> calls_;  ///< of each collective, by its parts
   std::map<TaskId, TaskId> end_of_;
   std::map<std::pair<int, int>, std::uint16_t> links_;
 };

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,13 +19,29 @@
 
 namespace ridgeline::cluster {
 
+/// Whose start the end of a collective waits for.
+enum class Awaits : std::uint8_t {
+  kAll,   ///< the last rank's, and its own
+  kRoot,  ///< the root's, and its own
+  kOwn,
+};
+
+/// What was recorded of a collective that the network does not tell the duration of.
+struct RecordedCall {
+  double cost_ns = 0;  ///< from the last start that it waits for to its end on this rank
+  Awaits awaits = Awaits::kAll;
+  bool is_root = false;
+};
+
 /// A task of a rank's graph that stands for a collective: its duration is not used.
 struct Call {
   graph::TaskId task = 0;
   communication::Kind kind = communication::Kind::kAllReduce;
-  std::uint64_t sequence = 0;  ///< equal on all ranks
+  std::uint64_t sequence = 0;  ///< equal on all ranks of the group
   double bytes = 0;            ///< of the whole tensor
   int bucket = -1;             ///< of DDP; -1: none
+  std::uint32_t group = 0;     ///< 0: all ranks; another one: those that call it, and all of its calls are recorded
+  std::optional<RecordedCall> recorded{};
 };
 
 /// Ranks that do the same at the same time.
@@ -58,16 +75,18 @@ struct JobGraph {
     communication::Kind kind = communication::Kind::kAllReduce;
     std::uint64_t sequence = 0;
     int bucket = -1;
-    std::vector<graph::TaskId> starts{};  ///< by part; it takes no time
-    std::vector<graph::TaskId> ends{};    ///< by part; it takes no time
+    std::vector<std::size_t> parts{};     ///< that call it; ascending
+    std::vector<graph::TaskId> starts{};  ///< of each; it takes no time
+    std::vector<graph::TaskId> ends{};    ///< of each; it takes no time
   };
   graph::Graph graph{};
   std::vector<Part> parts{};
   std::vector<Collective> collectives{};
 };
 
-/// All ranks take part in all collectives. Fails when they call different ones, when a kind is not modelled, when one
-/// is in two parts, and when there would be too many resources or messages.
+/// All ranks take part in all collectives of group 0. A recorded call takes what was recorded, whatever the joining,
+/// and is of a part with one rank. Fails when ranks call different collectives, when a kind is not modelled, when a
+/// rank is in two parts, and when there would be too many resources or messages.
 base::Result<JobGraph> join(const std::vector<EqualRanks>& ranks, const Network& network, Joining joining);
 
 /// Of one rank of the part.

@@ -14,11 +14,13 @@
 #include "cluster/one_clock.h"
 #include "commands/exit_codes.h"
 #include "commands/job_ranks.h"
+#include "commands/job_replay.h"
 #include "commands/options.h"
 #include "commands/stored_profile.h"
 #include "commands/terminal.h"
 #include "communication/job_file.h"
 #include "communication/rank_figures.h"
+#include "exports/job_timeline.h"
 #include "protocol/shown_text.h"
 #include "report/units.h"
 
@@ -34,7 +36,7 @@ constexpr std::uintmax_t kMostBytes = std::uintmax_t{8} << 30U;
 struct JobRequest {
   std::vector<std::string> files;
   int lines_of = -1;  ///< a rank; -1: the first
-  Output output;
+  std::shared_ptr<Output> output = std::make_shared<Output>();
 };
 
 /// The ranks of all files as one job; what it says is printable.
@@ -115,9 +117,18 @@ int show(const JobRequest& request) {
   } else {
     job->warnings.push_back(aligned.error().message());
   }
+  if (request.output->format == "perfetto") {
+    for (const std::string& warning : job->warnings) print_error(protocol::printable(warning));
+    return write_out(exports::job_timeline(records, job->scope), *request.output);
+  }
   text += communication_text(records, *job, static_cast<std::size_t>(lines_of));
+  if (auto replayed = replay_text(*job, records)) {
+    text += *replayed;
+  } else {
+    job->warnings.push_back("The job is not replayed: " + replayed.error().message() + ".");
+  }
   for (const std::string& warning : job->warnings) text += "! " + protocol::printable(warning) + "\n";
-  return write_out(text, request.output);
+  return write_out(text, *request.output);
 }
 
 }  // namespace
@@ -130,11 +141,11 @@ void add_job_command(CLI::App& app, int& exit_code) {
       ->required();
   command->add_option("--lines-of", request->lines_of, "The rank whose lines are shown; default: the first")
       ->check(number_in(0, 1'000'000));
-  add_file_option(*command, "--output", request->output.file, "File to write to, instead of standard output");
+  add_output_options(*command, request->output, {"text", "perfetto"});
   command->footer(
       "Examples:\n"
       "  ridgeline job mine.ridgeline-job\n"
-      "  ridgeline job node1.ridgeline-job node2.ridgeline-job --lines-of 3");
+      "  ridgeline job node1.ridgeline-job node2.ridgeline-job --format perfetto --output ranks.json");
   command->callback([request, &exit_code] { exit_code = show(*request); });
 }
 

@@ -33,6 +33,8 @@ class Tracer {
     add_collectives();
     name_buckets();
     add_messages(recording_, trace_, operations_.point_to_point, result_);
+    settle_ends();
+    add_cpp_waits();
     add_python_waits();
     sort_by_call(result_);
     return std::move(result_);
@@ -152,7 +154,24 @@ class Tracer {
         }
       }
     }
-    add_cpp_waits();
+  }
+
+  /// The group's thread may note an end late, when it is not given a core: what the calling thread began since the last
+  /// byte was received it began with the result.
+  void settle_ends() {
+    std::vector<std::int64_t> received(called_.size());
+    for (const TracedMessage& message : result_.messages) {
+      const Transfer& transfer = message.transfer;
+      if (!transfer.sends && transfer.collective < received.size()) {
+        received[transfer.collective] = std::max(received[transfer.collective], transfer.ended_ns);
+      }
+    }
+    for (std::size_t i = 0; i < called_.size(); ++i) {
+      Collective& one = result_.record.collectives[i];
+      if (received[i] <= one.started_ns || received[i] >= one.ended_ns) continue;
+      const auto released = next_operation(recording_, called_[i]->op, received[i]);
+      if (released.has_value()) one.ended_ns = std::min(one.ended_ns, *released);
+    }
   }
 
   /// Of calls that C++ made and waits for: DistributedDataParallel waits for its buckets once the last one was called.
@@ -163,7 +182,7 @@ class Tracer {
       if (one.bucket >= 0) last_bucket[one.iteration] = std::max(last_bucket[one.iteration], one.called_ns);
     }
     std::int64_t done_ns = 0;  // of the calls before: they are waited for in turn
-    for (std::size_t i = 0; i < collectives.size(); ++i) {
+    for (std::size_t i = 0; i < called_.size(); ++i) {
       Collective& one = collectives[i];
       if (called_[i]->by_python) continue;
       if (one.bucket < 0 || one.ended_ns > last_bucket[one.iteration]) {

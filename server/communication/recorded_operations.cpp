@@ -100,4 +100,15 @@ std::int64_t waited_in_cpp(const Recording& recording, std::size_t call, std::in
   return since < ended ? static_cast<std::int64_t>(ended - since) : 0;
 }
 
+std::optional<std::int64_t> next_operation(const Recording& recording, std::size_t call, std::int64_t time_ns) {
+  const auto time = static_cast<std::uint64_t>(time_ns);
+  if (recording.op_end()[call] > time) return std::nullopt;
+  for (std::size_t op = call + 1;
+       op < recording.op_thread().size() && recording.op_thread()[op] == recording.op_thread()[call]; ++op) {
+    if (recording.op_start()[op] >= time) return static_cast<std::int64_t>(recording.op_start()[op]);
+    if (recording.op_end()[op] > time) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 }  // namespace ridgeline::communication

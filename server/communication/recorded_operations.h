@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,5 +42,10 @@ RecordedOperations recorded_operations(const recording::Recording& recording, co
 /// How long the thread of a call waited for it in C++: from the end of the last operation of that thread before
 /// `ended_ns`, or of the call itself; 0 where an operation was running at that time.
 std::int64_t waited_in_cpp(const recording::Recording& recording, std::size_t call, std::int64_t ended_ns);
+
+/// When the thread of a call begins its first operation after `time_ns`; nothing where one is running at that time, or
+/// none follows.
+std::optional<std::int64_t> next_operation(const recording::Recording& recording, std::size_t call,
+                                           std::int64_t time_ns);
 
 }  // namespace ridgeline::communication

@@ -23,6 +23,7 @@ from typing import Any
 
 import accuracy
 import injected
+import job_replay
 import language_server
 import remote
 import reserved
@@ -403,6 +404,11 @@ def bench_roofline(rounds: int, arguments: argparse.Namespace) -> None:
     roofline.run(arguments.data, BENCHES / "ridgeline_work_probe", table)
 
 
+def bench_jobs(rounds: int) -> None:
+    print("## Replay of recorded jobs\n")
+    table(["model, bucket", "recorded step", "replayed"], job_replay.rows(BINARY, rounds))
+
+
 def bench_what_if(rounds: int) -> None:
     """What changes of the examples are predicted to bring against what they bring: so many seconds for each trial."""
     print("### What changes bring, predicted and tried\n")
@@ -426,6 +432,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "scripts": (bench_scripts, 8),
     "compare": (bench_compare, 10),
     "roofline": (bench_roofline, 1),
+    "jobs": (bench_jobs, 3),
     "what-if": (bench_what_if, 4),
     "accuracy": (bench_accuracy, 2),
     "reserved": (bench_reserved, 1),

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from job_scripts import (
     transfers,
     write_job,
 )
+from test_exports import check_perfetto
 from training_scripts import SINGLE, number_of
 
 ALL_REDUCE, BROADCAST, SEND, RECEIVE = 0, 3, 9, 10
@@ -60,6 +62,54 @@ def test_the_file_tells_what_the_run_told(recorded: tuple) -> None:
     assert "Communication by line, rank 1" in other.stdout
     missing = ridgeline("job", script.parent / "a.ridgeline-job", "--lines-of", "7")
     assert missing.returncode == 2 and "no file has a record of rank 7" in missing.stderr
+
+
+def replay_error(shown: str) -> float:
+    """How far the replay is from what was recorded, in percent."""
+    row = re.search(r"replayed [\d.]+ \S+, recorded [\d.]+ \S+ \(([-+][\d.]+) %\)", shown)
+    assert row, shown
+    return float(row[1])
+
+
+def test_the_job_is_replayed(recorded: tuple) -> None:
+    """The graph of the ranks takes as long as the steps did, and the critical path makes up all of it."""
+    shown = ridgeline("job", recorded[0].parent / "a.ridgeline-job").stdout
+    assert abs(replay_error(shown)) <= 2
+    path = shown.partition("Critical path over all ranks")[2].splitlines()[1:]
+    shares = [float(line.split()[-2]) for line in path if line.endswith("%")]
+    assert 80 <= sum(shares) <= 100.5
+    assert any("train.py:" in line for line in path)
+    assert "not replayed" not in shown
+
+
+def test_the_ranks_stand_side_by_side_in_perfetto(recorded: tuple, tmp_path: Path) -> None:
+    script, job, _ = recorded
+    file = tmp_path / "ranks.json"
+    done = ridgeline("job", script.parent / "a.ridgeline-job", "--format", "perfetto", "--output", file)
+    assert done.returncode == 0, done.stderr
+    events = check_perfetto(json.loads(file.read_text(), parse_float=Fraction))
+    first = min(one[1] for record in records(job) for one in record["iterations"])
+    for record in records(job):
+        slices = [one for one in events["X"] if one["pid"] == record["rank"] + 1]
+        steps = [(one["ts"], one["dur"]) for one in slices if one["cat"] == "step"]
+        assert steps == [(Fraction(a - first, 1000), Fraction(b - a, 1000)) for _, a, b in record["iterations"]]
+        collectives = [one for one in slices if one["cat"] == "collective"]
+        assert sum(one["dur"] for one in collectives) == sum(
+            Fraction(one["ended"] - one["called"], 1000) for one in record["collectives"]
+        )
+        lines = {one["args"]["line"] for one in collectives if "bucket" in one["name"]}
+        assert lines == {f"train.py:{number_of(script, 'loss.backward()')}"}
+        waited = sum(one["dur"] for one in slices if one["cat"] == "wait")
+        assert 0 < waited <= Fraction(sum(one["waited"] for one in record["collectives"]), 1000)
+    assert events["s"], "who waited for whom"
+
+
+def test_some_ranks_are_not_replayed(recorded: tuple, tmp_path: Path) -> None:
+    _, job, _ = recorded
+    alone = write_job(tmp_path / "alone", {**json.loads(json.dumps(job)), "ranks": [dict(job["ranks"][0])]})
+    shown = ridgeline("job", alone)
+    assert shown.returncode == 0, shown.stderr
+    assert "The job is not replayed: rank 0: its recording" in shown.stdout
 
 
 def test_files_of_two_machines_are_read_by_one_clock(recorded: tuple, tmp_path: Path) -> None:
@@ -179,6 +229,7 @@ def test_send_and_receive_are_matched_across_steps(tmp_path: Path) -> None:
         assert received[key][1] <= sent[key][1] <= received[key][2], "Gloo sends once the receive is posted"
     kinds = {one["kind"] for record in records(job) for one in record["collectives"]}
     assert kinds == {SEND, RECEIVE}
+    assert abs(replay_error(ridgeline("job", file).stdout)) <= 2
 
 
 # ---- that the job is its own -----------------------------------------------------------------------------------------

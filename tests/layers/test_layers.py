@@ -52,7 +52,8 @@ MAY_INCLUDE = {
     + ["server/analysis/breakdown", "server/analysis/device"],
     "server/simulate": ["server/base", "server/graph"],
     # The ranks of a job: clocks, and what each rank waits for.
-    "server/cluster": ["protocol", "server/base", "server/graph", "server/simulate"],
+    "server/cluster": [*ANALYSIS_VALUES, "server/analysis/attribution", "server/analysis/breakdown", "server/graph"]
+    + ["server/simulate"],
     # What a change would bring.
     "server/whatif": [*ANALYSIS_VALUES, "server/analysis/time", "server/graph", "server/simulate"],
     # What a device can do, and what an operation asks of it.
@@ -76,7 +77,7 @@ MAY_INCLUDE = {
     "server/imports": ["protocol", "server/base", "server/analysis/values", "server/store/foreign_tables.h"],
     "server/store/foreign_tables.h": [],
     # Recordings become traces for other viewers: values in, text out.
-    "server/exports": ["protocol", "server/base", "server/analysis"],
+    "server/exports": ["protocol", "server/base", "server/analysis", "server/communication"],
     "server/store": ["server/base"],
     "server/worker": ["protocol", "server/base"],
     # A run from the request to the kept profile, for commands and for methods.

@@ -104,6 +104,17 @@ TEST(TraceRank, WaitsFromTheLastOperationToTheResult) {
   EXPECT_THAT(waits(Story().traced()), ElementsAre(180, 70, 80));
 }
 
+TEST(TraceRank, AResultIsThereWhenTheThreadGoesOnWithIt) {
+  Story story;
+  // The group's thread notes the end of the first bucket 45 us late: the last byte was there before the copy began.
+  story.builder.columns.op_end[6] = 565 * kUs;
+  story.message(400, 510, slot(4, 10), 2000, false);
+  const TracedRank rank = story.traced();
+  ASSERT_EQ(rank.messages.size(), 1U);
+  EXPECT_EQ(rank.record.collectives[0].ended_ns, 520'000);
+  EXPECT_EQ(waits(rank)[0], 200);
+}
+
 TEST(TraceRank, DoesNotWaitForABucketThatEndsDuringBackward) {
   Story story;
   story.builder.columns.op_end[6] = 290 * kUs;  // before the second bucket is called

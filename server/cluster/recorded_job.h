@@ -1,0 +1,44 @@
+// A recorded job, as a graph of all its ranks that can be replayed.
+//
+// dPRO (MLSys 2022), sections 4.1 and 4.3.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "analysis/values/input.h"
+#include "base/result.h"
+#include "cluster/job_graph.h"
+#include "cluster/recorded_rank.h"
+#include "protocol/communication.h"
+#include "protocol/recording.h"
+
+namespace ridgeline::cluster {
+
+/// Of the longest run of consecutive steps that all ranks recorded.
+struct RecordedJob {
+  std::vector<std::int64_t> steps;                     ///< their numbers
+  std::vector<EqualRanks> ranks;                       ///< one for each record, in their order
+  std::vector<std::vector<graph::TaskId>> step_ends;   ///< by rank: tasks of its graph, one for each step
+  std::vector<std::vector<std::int64_t>> recorded_ns;  ///< by rank: of each step, with the cost of recording
+};
+
+/// `records` are of the recordings, by the clocks of their machines; `aligned` are the same by one clock (one_clock.h).
+/// Fails when no step is common to all, when a rank of a group was not recorded, when records and recordings do not
+/// agree, and for recordings of devices, whose streams are not modelled. Pure.
+base::Result<RecordedJob> recorded_job(std::span<const communication::RankRecord> records,
+                                       std::span<const communication::RankRecord> aligned,
+                                       std::span<const recording::Recording> recordings,
+                                       const analysis::SourceScope& scope);
+
+struct Replay {
+  JobGraph graph;
+  simulate::Schedule schedule;
+  std::vector<std::vector<std::int64_t>> step_ns;  ///< by rank: of each step
+};
+
+/// Fails as join() and simulate() do.
+base::Result<Replay> replay(const RecordedJob& job);
+
+}  // namespace ridgeline::cluster

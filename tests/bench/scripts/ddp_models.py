@@ -1,0 +1,84 @@
+"""Data-parallel training of one of three small models, one thread a rank: `ddp_models.py MODEL STEPS BUCKET_MB`.
+
+Rank 0 prints the median step in milliseconds.
+"""
+
+import gc
+import sys
+import time
+from statistics import median
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+class Block(nn.Module):
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        samples, length, width = x.shape
+        qkv = self.qkv(self.norm1(x)).view(samples, length, 3, self.heads, width // self.heads)
+        attended = nn.functional.scaled_dot_product_attention(*qkv.permute(2, 0, 3, 1, 4))
+        x = x + self.out(attended.transpose(1, 2).reshape(samples, length, width))
+        return x + self.down(nn.functional.gelu(self.up(self.norm2(x))))
+
+
+def mlp() -> tuple[nn.Module, torch.Tensor]:
+    widths = (256, 1024, 1024, 1024)
+    layers = [layer for a, b in zip(widths, widths[1:], strict=False) for layer in (nn.Linear(a, b), nn.ReLU())]
+    return nn.Sequential(*layers, nn.Linear(1024, 10)), torch.randn(64, 256)
+
+
+def cnn() -> tuple[nn.Module, torch.Tensor]:
+    layers: list[nn.Module] = []
+    for a, b in ((3, 32), (32, 64), (64, 128)):
+        layers += [nn.Conv2d(a, b, 3, padding=1), nn.BatchNorm2d(b), nn.ReLU(), nn.MaxPool2d(2)]
+    head = [nn.Flatten(), nn.Linear(128 * 16, 512), nn.ReLU(), nn.Linear(512, 10)]
+    return nn.Sequential(*layers, *head), torch.randn(16, 3, 32, 32)
+
+
+class Transformer(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.Sequential(*(Block(256, 4) for _ in range(4)))
+        self.head = nn.Linear(256, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.blocks(x).mean(1))
+
+
+def transformer() -> tuple[nn.Module, torch.Tensor]:
+    return Transformer(), torch.randn(4, 64, 256)
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    torch.manual_seed(1)
+    network, x = {"mlp": mlp, "cnn": cnn, "transformer": transformer}[sys.argv[1]]()
+    model = DistributedDataParallel(network, bucket_cap_mb=float(sys.argv[3]))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    y = torch.randint(0, 10, (len(x),))
+    times = []
+    for _ in range(int(sys.argv[2])):
+        start = time.perf_counter()
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        times.append(1e3 * (time.perf_counter() - start))
+    if dist.get_rank() == 0:
+        print(f"{median(times):.3f}")
+    del model, optimizer, loss
+    gc.collect()
+    dist.destroy_process_group()
+
+
+main()
