@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "operations/measuring_plan.h"
 #include "operations/operation_table.h"
 #include "report/text.h"
 
@@ -17,7 +18,15 @@ std::string operation_text(const std::string& key);
 std::string text_operation_times(const std::vector<operations::ListedTime>& times, std::int64_t count,
                                  const TextOptions& options = {});
 
-/// An array of objects: key, device, threads, torch, ns, low, high, samples, reason, measuredAt.
+/// What became of the rows of a file, with the times that contradict each other. Ends with a newline.
+std::string text_merged(const std::string& file, const operations::Merged& merged);
+
+/// `script`: the file that was written for measuring; empty: none. Ends with a newline.
+std::string text_measuring_plan(const operations::MeasuringPlan& plan, const std::string& script);
+/// As protocol/measuring_plan.schema.json describes.
+std::string json_measuring_plan(const operations::MeasuringPlan& plan);
+
+/// An array of objects: key, device, threads, torch, ns, low, high, samples, reason, measuredAt, source.
 std::string json_operation_times(const std::vector<operations::ListedTime>& times);
 
 }  // namespace ridgeline::report

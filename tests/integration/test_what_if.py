@@ -216,7 +216,7 @@ def test_operation_times_are_measured_listed_and_shared(entry: Path, tmp_path: P
     assert measured.returncode == 0, measured.stderr
     listed = ridgeline("operations", "list", "--format", "json", "--most", "1000")
     times = json.loads(listed.stdout)
-    assert {"key", "device", "threads", "torch", "ns", "low", "high", "samples", "reason", "measuredAt"} == set(
+    assert {"key", "device", "threads", "torch", "ns", "low", "high", "samples", "reason", "measuredAt", "source"} == set(
         times[0]
     )
     assert all(time["key"].startswith('["aten::') for time in times)
@@ -225,7 +225,7 @@ def test_operation_times_are_measured_listed_and_shared(entry: Path, tmp_path: P
     merged = tmp_path / "merged.sqlite"
     done = ridgeline("operations", "merge", "--output", merged, shared)
     assert done.returncode == 0, done.stderr
-    assert f"{len(times)} times added" in done.stdout
+    assert f"{len(times)} added" in done.stdout
     again = ridgeline("operations", "import", merged)
     assert again.returncode == 0, again.stderr
     broken = tmp_path / "broken.sqlite"

@@ -58,7 +58,8 @@ MAY_INCLUDE = {
     # What a device can do, and what an operation asks of it.
     "server/hardware": ["server/base"],
     # The times of operations alone, in a file.
-    "server/operations": ["server/base", "server/store", "server/analysis/values", "server/analysis/time"],
+    "server/operations": ["server/base", "server/store", "server/hardware"]
+    + ["server/analysis/values", "server/analysis/time"],
     # Two versions of a step, compared: values in, values out.
     "server/compare": ["server/base", "server/analysis/values", "server/analysis/time"],
     "server/compare/comparison.h": ["server/analysis/values"],
