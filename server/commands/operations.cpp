@@ -15,6 +15,7 @@
 #include "commands/own_operations.h"
 #include "commands/profile_now.h"
 #include "commands/terminal.h"
+#include "commands/train_estimators.h"
 #include "operations/operation_table.h"
 #include "profiling/what_if.h"
 #include "report/operation_times.h"
@@ -133,6 +134,7 @@ void add_operations_command(CLI::App& app, int& exit_code) {
 
   add_import_and_merge_commands(*command, exit_code);
   add_plan_command(*command, exit_code);
+  add_train_command(*command, exit_code);
 }
 
 }  // namespace ridgeline::commands

@@ -30,13 +30,15 @@ CREATE TABLE operation_times (
   ns REAL NOT NULL, low REAL NOT NULL, high REAL NOT NULL, samples INTEGER NOT NULL, reason TEXT NOT NULL,
   measured INTEGER NOT NULL, source TEXT NOT NULL DEFAULT '',
   PRIMARY KEY (key, device, threads, torch)) WITHOUT ROWID;
+CREATE INDEX times_by_device ON operation_times (device);
 PRAGMA application_id = 1382641520;
 PRAGMA user_version = 2;
 )";
 static_assert(kApplication == 1382641520 && kSchemaVersion == 2, "as kSchema says");
 
 constexpr const char* kAddSource =
-    "ALTER TABLE operation_times ADD COLUMN source TEXT NOT NULL DEFAULT ''; PRAGMA user_version = 2;";
+    "ALTER TABLE operation_times ADD COLUMN source TEXT NOT NULL DEFAULT ''; CREATE INDEX times_by_device ON "
+    "operation_times (device); PRAGMA user_version = 2;";
 constexpr const char* kColumns = "key, device, threads, torch, ns, low, high, samples, reason, measured, source";
 constexpr const char* kColumnsOfOne = "key, device, threads, torch, ns, low, high, samples, reason, measured, ''";
 constexpr const char* kInsert =
@@ -343,9 +345,47 @@ base::Result<std::vector<ListedTime>> OperationTable::list(std::size_t most) {
   }
 }
 
+base::Result<std::vector<ListedTime>> OperationTable::rows_on(const std::string& device) {
+  try {
+    SQLite::Statement rows(
+        *database_, std::string("SELECT ") + kColumns +
+                        " FROM operation_times WHERE reason = '' AND device = ?1 AND (threads, torch) = (SELECT "
+                        "threads, torch FROM operation_times WHERE reason = '' AND device = ?1 GROUP BY threads, "
+                        "torch ORDER BY COUNT(*) DESC, threads, torch LIMIT 1)");
+    rows.bind(1, device);
+    std::vector<ListedTime> found;
+    while (rows.executeStep()) {
+      ListedTime listed = row_of(rows);
+      if (is_sound(listed, std::numeric_limits<std::int64_t>::max())) {
+        found.push_back(std::move(listed));
+      }
+    }
+    return found;
+  } catch (const SQLite::Exception& why) {
+    return failed("Operation times cannot be read", why);
+  }
+}
+
 base::Result<std::int64_t> OperationTable::count() {
   try {
     return database_->execAndGet("SELECT COUNT(*) FROM operation_times").getInt64();
+  } catch (const SQLite::Exception& why) {
+    return failed("Operation times cannot be read", why);
+  }
+}
+
+base::Result<std::vector<std::string>> OperationTable::devices() {
+  try {
+    // A chain of look-ups in the index, not a walk over all rows.
+    SQLite::Statement rows(*database_,
+                           "WITH RECURSIVE names(name) AS (SELECT MIN(device) FROM operation_times UNION ALL SELECT "
+                           "(SELECT MIN(device) FROM operation_times WHERE device > name) FROM names WHERE name IS NOT "
+                           "NULL) SELECT name FROM names WHERE name IS NOT NULL LIMIT 1000");
+    std::vector<std::string> names;
+    while (rows.executeStep()) {
+      names.push_back(rows.getColumn(0).getString());
+    }
+    return names;
   } catch (const SQLite::Exception& why) {
     return failed("Operation times cannot be read", why);
   }

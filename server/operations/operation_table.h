@@ -89,9 +89,13 @@ class OperationTable {
   base::Result<Merged> merge(const std::string& path);
   /// Writes all to a new file, for others; an error when there is one already.
   base::Result<void> export_to(const std::string& path);
+  /// All times on a device under those of its conditions that have the most; no reasons. Empty: none.
+  base::Result<std::vector<ListedTime>> rows_on(const std::string& device);
   /// At most `most`, the slowest first.
   base::Result<std::vector<ListedTime>> list(std::size_t most);
   base::Result<std::int64_t> count();
+  /// The names of all devices, at most 1,000.
+  base::Result<std::vector<std::string>> devices();
 
  private:
   std::unique_ptr<SQLite::Database> database_;

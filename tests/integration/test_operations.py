@@ -114,3 +114,26 @@ def test_operations_are_measured_on_another_machine(entry: Path) -> None:
         refused = ridgeline("operations", "measure", entry, "--python", sys.executable, *options[:-3], "no-python")
     assert refused.returncode == 3
     assert "could not be timed on" in refused.stderr
+
+
+def test_estimators_are_trained_with_torch_and_tested_on_held_out_times(tmp_path: Path) -> None:
+    """Of times that a law gives, so that the errors are known: 2 µs + 0.1 ns for each multiplication."""
+    schema = Draft202012Validator(json.loads((ROOT / "protocol/training.schema.json").read_text("utf-8")))
+    sizes = [(8 + 7 * i % 61, 9 + 11 * i % 67, 10 + 13 * i % 71) for i in range(60)]
+    rows = [f"{m},{n},{k},{2000 + 0.1 * m * n * k}" for m, n, k in sizes]
+    table = tmp_path / "law.csv"
+    table.write_text("m,n,k,time_ns\n" + "\n".join(rows))
+    done = operations(tmp_path, "import", table, "--format", "matmul", "--device", "a law")
+    assert done.returncode == 0, done.stderr
+    train = ["train", "--device", "a law", "--python", sys.executable, "--hold-out", "0.3", "--format", "json"]
+    done = operations(tmp_path, *train)
+    assert done.returncode == 0, done.stderr
+    trained = json.loads(done.stdout)
+    schema.validate(trained)
+    assert [model["kind"] for model in trained["models"]] == ["product"]
+    assert trained["heldOut"][0]["meanError"] < 1e-6
+    without = json.loads(operations(tmp_path, *train, "--without-product").stdout)
+    assert without["models"][0]["kind"] != "product"
+    assert without["heldOut"][0]["meanError"] > 0.001
+    nothing = operations(tmp_path, "train", "--device", "nobody's", "--python", sys.executable)
+    assert nothing.returncode == 2 and "No operation times of nobody's" in nothing.stderr

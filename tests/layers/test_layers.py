@@ -60,12 +60,14 @@ MAY_INCLUDE = {
     # The times of operations alone, in a file.
     "server/operations": ["server/base", "server/store", "server/hardware"]
     + ["server/analysis/values", "server/analysis/time"],
+    # Learnt times of operations.
+    "server/estimate": ["server/base", "server/hardware", "server/operations"],
     # Two versions of a step, compared: values in, values out.
     "server/compare": ["server/base", "server/analysis/values", "server/analysis/time"],
     "server/compare/comparison.h": ["server/analysis/values"],
     # What it renders: values, not how they are made.
     "server/report": ["protocol", "server/base", "server/analysis/values", "server/analysis/advice.h"]
-    + ["server/compare/comparison.h", "server/operations"],
+    + ["server/compare/comparison.h", "server/operations", "server/estimate"],
     "protocol/failure_kind.h": [],
     "protocol/step_end.h": [],
     "server/analysis/advice.h": ["server/analysis/values"],
