@@ -184,8 +184,7 @@ int predict_devices(const profiling::ProfileRequest& request, const profiling::T
     described.push_back(std::move(*one));
   }
   if (question.prices.size() > 1 && question.prices.size() != described.size()) {
-    return fail(base::error("Give one --price for all devices, or one for each device in the same order."),
-                kExitUsage);
+    return fail(base::error("Give one --price for all devices, or one for each device in the same order."), kExitUsage);
   }
   auto table = own_operation_table();
   if (!table) {

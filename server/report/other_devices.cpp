@@ -107,12 +107,12 @@ void sort_devices(OtherDevices& devices) {
 std::string text_other_devices(const OtherDevices& devices) {
   std::string text = fmt::format("{} · batch {} · predicted for devices that it did not run on\n\n",
                                  printable(devices.entry), devices.batch_size);
-  text += fmt::format("  {:<22}{:<34}{:>18}{:>18}  {}\n", "DEVICE", "OPERATIONS OF A STEP", "SAMPLES/S",
+  text += fmt::format("  {:<22}{:<34}{:>20}{:>21}  {}\n", "DEVICE", "OPERATIONS OF A STEP", "SAMPLES/S",
                       devices.dataset_size ? "COST OF AN EPOCH" : "COST OF A MILLION", "FITS");
   const double samples = devices.dataset_size ? static_cast<double>(*devices.dataset_size) : kSamplesOfCost;
   for (const OtherDevice& device : devices.devices) {
     const StepOnDevice& step = step_of(device, devices.batch_size);
-    text += fmt::format("  {:<22}{:<34}{:>18}{:>18}  {}\n", printable(device.name), time_text(step),
+    text += fmt::format("  {:<22}{:<34}{:>20}{:>21}  {}\n", printable(device.name), time_text(step),
                         throughput_text(step), cost_text(device, step, samples), fits_text(step));
     text += "      " + sources_text(device, step) + "\n";
     for (const StepOnDevice& other : device.steps) {
