@@ -10,6 +10,7 @@
 #include "commands/terminal.h"
 #include "commands/worker_run.h"
 #include "profiling/kept_profiles.h"
+#include "worker/machine.h"
 
 namespace ridgeline::commands {
 
@@ -28,8 +29,8 @@ std::optional<operations::OperationTable> open_table(const std::string& cache) {
 void keep(std::optional<operations::OperationTable>& table, const operations::Conditions& conditions,
           const std::vector<operations::OperationTime>& times) {
   if (table.has_value() && !times.empty()) {
-    if (const auto added =
-            table->add(conditions, times, profiling::seconds_since_1970(std::chrono::system_clock::now()));
+    if (const auto added = table->add(
+            conditions, times, profiling::seconds_since_1970(std::chrono::system_clock::now()), worker::host_name());
         !added) {
       warn(added.error().message());
     }

@@ -8,17 +8,18 @@
 #include <vector>
 
 #include "base/result.h"
+#include "commands/import_times.h"
+#include "commands/operation_plan.h"
 #include "commands/operation_times.h"
 #include "commands/options.h"
+#include "commands/own_operations.h"
 #include "commands/profile_now.h"
 #include "commands/terminal.h"
+#include "commands/train_estimators.h"
 #include "operations/operation_table.h"
 #include "profiling/known_device.h"
 #include "profiling/what_if.h"
 #include "report/operation_times.h"
-#include "report/units.h"
-#include "whatif/change_table.h"
-#include "worker/cache.h"
 #include "worker/machine.h"
 
 namespace ridgeline::commands {
@@ -26,8 +27,6 @@ namespace ridgeline::commands {
 namespace {
 
 using operations::OperationTable;
-using protocol::ChangeRequest;
-using protocol::Experiment;
 
 constexpr int kFailed = 1;
 
@@ -36,19 +35,11 @@ int fail(const base::Error& why) {
   return kFailed;
 }
 
-/// This user's table.
-base::Result<OperationTable> own_table() {
-  auto cache = worker::cache_folder();
-  if (!cache) {
-    return cache.error();
-  }
-  return OperationTable::open(profiling::operation_table_path(*cache));
-}
-
 struct MeasureOptions {
   std::shared_ptr<profiling::ProfileRequest> request = std::make_shared<profiling::ProfileRequest>();
   std::vector<std::string> changes;
   double seconds = 60;
+  MeasureElsewhere elsewhere;  ///< without a host: here
 };
 
 int measure(const MeasureOptions& options) {
@@ -56,24 +47,14 @@ int measure(const MeasureOptions& options) {
   if (!target) {
     return target.error().value;
   }
-  std::vector<ChangeRequest> requests;
-  for (const std::string& change : options.changes) {
-    if (whatif::find_change(change) == nullptr) {
-      print_error("no change is called " + change + ". `ridgeline what-if --help` names them.");
-      return 2;
-    }
-    requests.push_back({change});
-  }
-  auto findings = run_experiment(*options.request, *target, {.kind = Experiment::Kind::kCapture, .changes = requests});
+  const auto findings = capture_operations(*options.request, *target, options.changes);
   if (!findings) {
     return findings.error().value;
   }
-  for (const protocol::Captured& captured : findings->captured) {
-    if (!captured.reason.empty()) {
-      warn(options.changes.at(static_cast<std::size_t>(captured.change) - 1) + " does not apply: " + captured.reason);
-    }
-  }
   const std::vector<std::string> keys = profiling::operations_of(findings->captured);
+  if (!options.elsewhere.host.empty()) {
+    return measure_elsewhere(options.elsewhere, keys, options.seconds);
+  }
   const operations::Conditions conditions{worker::processor_name(), findings->threads, findings->torch};
   const auto timed = times_of_operations(*options.request, *target, conditions, keys, options.seconds);
   if (!timed) {
@@ -90,7 +71,7 @@ int measure(const MeasureOptions& options) {
 }
 
 int list(const Output& output, std::size_t most) {
-  auto table = own_table();
+  auto table = own_operation_table();
   if (!table) {
     return fail(table.error());
   }
@@ -112,18 +93,6 @@ int list(const Output& output, std::size_t most) {
                    output);
 }
 
-int merge_into(OperationTable& table, const std::vector<std::string>& files) {
-  std::string text;
-  for (const std::string& file : files) {
-    const auto added = table.merge(file);
-    if (!added) {
-      return fail(added.error());
-    }
-    text += fmt::format("{}: {} times added or replaced\n", report::printable(file), *added);
-  }
-  return write_out(text, {});
-}
-
 }  // namespace
 
 void add_operations_command(CLI::App& app, int& exit_code) {
@@ -136,8 +105,24 @@ void add_operations_command(CLI::App& app, int& exit_code) {
   measuring->add_option("--measure-time", options->seconds, "Seconds for timing at most")
       ->check(number_in(1, 3600))
       ->capture_default_str();
+  CLI::Option* host =
+      measuring->add_option("--on", options->elsewhere.host,
+                            "Time them on this host instead, by ssh: of the model it learns the shapes only");
+  host->check(CLI::Validator(
+      [](const std::string& name) { return name.empty() || name[0] == '-' ? "HOST is no host" : std::string(); },
+      "HOST"));
+  measuring->add_option("--python-there", options->elsewhere.python, "With --on: Python with torch on the host")
+      ->needs(host)
+      ->capture_default_str();
+  measuring->add_option("--ssh-option", "With --on: an option of ssh, such as `-p2222`; may be repeated")
+      ->needs(host)
+      ->each([options](const std::string& option) { options->elsewhere.ssh_options.push_back(option); })
+      ->take_all();
   add_profile_options(*measuring, options->request);
-  measuring->footer("Example:\n  ridgeline operations measure entry.py --change bf16-autocast");
+  measuring->footer(
+      "Examples:\n"
+      "  ridgeline operations measure entry.py --change bf16-autocast\n"
+      "  ridgeline operations measure entry.py --on gpu-box --python-there .venv/bin/python");
   measuring->callback([options, &exit_code] { exit_code = measure(*options); });
 
   auto output = std::make_shared<Output>();
@@ -151,28 +136,14 @@ void add_operations_command(CLI::App& app, int& exit_code) {
   CLI::App* exporting = command->add_subcommand("export", "Write all times to a file that others can import.");
   exporting->add_option("FILE", *file, "A file that does not exist yet")->required();
   exporting->callback([file, &exit_code] {
-    auto table = own_table();
+    auto table = own_operation_table();
     const auto written = table ? table->export_to(*file) : base::Result<void>(table.error());
     exit_code = written ? 0 : fail(written.error());
   });
 
-  auto imported = std::make_shared<std::vector<std::string>>();
-  CLI::App* importing = command->add_subcommand("import", "Add the times of files to this machine's table.");
-  importing->add_option("FILES", *imported, "Files that `export` or `merge` wrote")->required();
-  importing->callback([imported, &exit_code] {
-    auto table = own_table();
-    exit_code = table ? merge_into(*table, *imported) : fail(table.error());
-  });
-
-  auto merged = std::make_shared<std::vector<std::string>>();
-  auto into = std::make_shared<std::string>();
-  CLI::App* merging = command->add_subcommand("merge", "Merge files of times into one.");
-  merging->add_option("--output", *into, "The file to add to; it is made when it does not exist")->required();
-  merging->add_option("FILES", *merged, "Files that `export` or `merge` wrote")->required();
-  merging->callback([merged, into, &exit_code] {
-    auto table = OperationTable::open(*into);
-    exit_code = table ? merge_into(*table, *merged) : fail(table.error());
-  });
+  add_import_and_merge_commands(*command, exit_code);
+  add_plan_command(*command, exit_code);
+  add_train_command(*command, exit_code);
 }
 
 }  // namespace ridgeline::commands

@@ -13,6 +13,7 @@
 #include "analysis/prediction/answers.h"
 #include "commands/captured_changes.h"
 #include "commands/options.h"
+#include "commands/predict_devices.h"
 #include "commands/profile_now.h"
 #include "commands/terminal.h"
 #include "profiling/batch_changes.h"
@@ -37,6 +38,7 @@ struct PredictOptions {
   std::uint64_t into_bytes = 0;  ///< with make_fit; 0: the capacity
   bool refine = false;
   double measure_seconds = 60;
+  DeviceQuestion other_devices;
 
   analysis::Question question(std::uint64_t capacity_bytes) const {
     if (batch_size > 0) {
@@ -129,6 +131,9 @@ int run(const PredictOptions& options) {
   if (!target) {
     return target.error().value;
   }
+  if (!options.other_devices.devices.empty()) {
+    return predict_devices(*options.request, *target, options.other_devices, *options.output);
+  }
   if (options.make_fit > 0) {
     return run_make_fit(options, *target);
   }
@@ -170,7 +175,8 @@ int run(const PredictOptions& options) {
 
 void add_predict_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<PredictOptions>();
-  CLI::App* command = app.add_subcommand("predict", "Predict throughput and memory at another batch size.");
+  CLI::App* command =
+      app.add_subcommand("predict", "Predict throughput and memory at another batch size, or on another device.");
   CLI::Option_group* question = command->add_option_group("Question", "What to predict: exactly one");
   question->add_option("--batch-size", options->batch_size, "The throughput and memory of this batch size")
       ->check(CLI::Range(1, analysis::kMaxBatchSize));
@@ -200,7 +206,20 @@ void add_predict_command(CLI::App& app, int& exit_code) {
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber)
       ->needs(make_fit);
+  CLI::Option* on = question->add_option(
+      "--on-device", options->other_devices.devices,
+      "The time of a step on another device, such as a100,h100,t4, or a file that describes one; no profile is made");
+  on->delimiter(',')->expected(1, 64);
   question->require_option(1);
+  command
+      ->add_option("--price", options->other_devices.prices,
+                   "With --on-device: of the device, an hour; one for each device")
+      ->delimiter(',')
+      ->check(number_in(0, 1e9))
+      ->needs(on);
+  command->add_option("--dataset-size", options->other_devices.dataset_size, "With --on-device: samples of an epoch")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50))
+      ->needs(on);
   command->add_flag("--refine", options->refine,
                     "Also predict the batch size from operations that are timed at its shapes; profiles anew");
   command
@@ -213,7 +232,7 @@ void add_predict_command(CLI::App& app, int& exit_code) {
   command->footer(
       "Examples:\n"
       "  ridgeline predict entry.py --batch-size 64 --refine\n"
-      "  ridgeline predict entry.py --make-fit 64 --into 8GiB");
+      "  ridgeline predict entry.py --on-device a100,t4 --price 1.10,0.35");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,6 +47,40 @@ std::string platform_here() {
   utsname names{};
   ::uname(&names);
   return std::string(names.sysname) + " " + names.machine;
+}
+
+/// A file that is gone when it is closed, at its beginning; empty where there is none.
+worker::Descriptor file_with(const std::string& content) {
+  worker::Descriptor file(::memfd_create("ridgeline", MFD_CLOEXEC));
+  std::size_t written = 0;
+  while (file.get() >= 0 && written < content.size()) {
+    const ssize_t count = ::write(file.get(), content.data() + written, content.size() - written);
+    if (count < 0 && errno != EINTR) {
+      return {};
+    }
+    written += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
+  }
+  ::lseek(file.get(), 0, SEEK_SET);
+  return file;
+}
+
+/// All that comes until the other end is closed, or `most_bytes` and what one read gives more.
+std::string read_all(int descriptor, std::size_t most_bytes) {
+  std::string output;
+  std::array<char, 65536> chunk{};
+  ssize_t count = 0;
+  while (output.size() <= most_bytes &&
+         ((count = ::read(descriptor, chunk.data(), chunk.size())) > 0 || (count < 0 && errno == EINTR))) {
+    output.append(chunk.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  }
+  return output;
+}
+
+int wait_for(pid_t process) {
+  int status = 0;
+  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
 }
 
 /// The platform that run_on_host() wrote; empty when it did not.
@@ -120,6 +155,33 @@ std::string run_on_host(const RemoteOptions& options, const std::string& argumen
                        arguments);
 }
 
+base::Result<std::string> output_of_host(const RemoteOptions& options, const std::string& command,
+                                         const std::string& input, std::size_t most_bytes) {
+  const worker::Descriptor file = file_with(input);
+  auto [read_end, write_end] = worker::pipe_pair();
+  if (file.get() < 0 || read_end.get() < 0) {
+    return base::error("there are no file descriptors left");
+  }
+  const base::Result<pid_t> process =
+      worker::spawn({ssh_arguments(options, for_any_shell(command)),
+                     "",
+                     {{file.get(), STDIN_FILENO}, {write_end.get(), STDOUT_FILENO}, {STDERR_FILENO, STDERR_FILENO}}});
+  if (!process) {
+    return process.error();
+  }
+  write_end.reset();
+  std::string output = read_all(read_end.get(), most_bytes);
+  read_end.reset();
+  const int status = wait_for(*process);
+  if (output.size() > most_bytes) {
+    return base::error("it wrote more than is expected");
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    return base::error(worker::describe_end(status));
+  }
+  return output;
+}
+
 base::Result<void> copy_to_host(const RemoteOptions& options, const std::string& run_output) {
   if (!options.program.empty()) {
     return base::error(options.program + " is not there, or cannot be run");
@@ -141,15 +203,9 @@ base::Result<void> copy_to_host(const RemoteOptions& options, const std::string&
     return process.error();
   }
   errors_write.reset();
-  std::string output;
-  std::array<char, 4096> chunk{};
-  ssize_t count = 0;
-  while ((count = ::read(errors_read.get(), chunk.data(), chunk.size())) > 0 || (count < 0 && errno == EINTR)) {
-    output.append(chunk.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-  }
-  int status = 0;
-  while (::waitpid(*process, &status, 0) < 0 && errno == EINTR) {
-  }
+  const std::string output = read_all(errors_read.get(), std::size_t{1} << 20U);
+  errors_read.reset();
+  const int status = wait_for(*process);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     return base::error("this program could not be copied there: " +
                        (output.empty() ? worker::describe_end(status) : output));

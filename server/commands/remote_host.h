@@ -52,6 +52,11 @@ inline constexpr int kProgramMissing = 47;  ///< exit status of run_on_host() wh
 /// "platform: Linux x86_64" and exits with kProgramMissing.
 std::string run_on_host(const RemoteOptions& options, const std::string& arguments);
 
+/// Runs `command` there with `input` as its standard input; what it writes to standard error goes to ours. What it
+/// wrote to standard output, at most `most_bytes`. Blocks until it ends.
+base::Result<std::string> output_of_host(const RemoteOptions& options, const std::string& command,
+                                         const std::string& input, std::size_t most_bytes);
+
 /// Copies this binary to the host. `run_output`: what run_on_host() wrote to standard error. Blocks until it is copied.
 base::Result<void> copy_to_host(const RemoteOptions& options, const std::string& run_output);
 

@@ -15,6 +15,7 @@
 #include "profiling/source_text.h"
 #include "source/change_edits.h"
 #include "whatif/change_table.h"
+#include "worker/machine.h"
 
 namespace ridgeline::methods {
 
@@ -177,7 +178,8 @@ base::Task<base::Result<std::shared_ptr<WhatIfFlow::Times>, profiling::RunFailur
     const std::vector<operations::OperationTime> measured = profiling::take_times(*findings, *times, unknown);
     const auto keep = [cache = asking->target.cache, conditions = asking->known->conditions, measured] {
       auto table = table_in(cache);
-      return table && table->add(conditions, measured, profiling::seconds_since_1970(std::chrono::system_clock::now()));
+      return table && table->add(conditions, measured, profiling::seconds_since_1970(std::chrono::system_clock::now()),
+                                 worker::host_name());
     };
     auto keeping = asking->workspace.while_open(entries_.read_files(keep));
     co_await std::move(keeping);

@@ -20,7 +20,7 @@ namespace ridgeline::operations {
 namespace {
 
 constexpr int kApplication = 0x52696f70;  // "Riop": PRAGMA application_id
-constexpr int kSchemaVersion = 1;         // PRAGMA user_version
+constexpr int kSchemaVersion = 2;         // PRAGMA user_version; 1 had no source
 constexpr std::size_t kMaxKeyBytes = std::size_t{1} << 18U;
 constexpr std::size_t kMaxTextBytes = 4096;
 
@@ -28,19 +28,22 @@ constexpr const char* kSchema = R"(
 CREATE TABLE operation_times (
   key TEXT NOT NULL, device TEXT NOT NULL, threads INTEGER NOT NULL, torch TEXT NOT NULL,
   ns REAL NOT NULL, low REAL NOT NULL, high REAL NOT NULL, samples INTEGER NOT NULL, reason TEXT NOT NULL,
-  measured INTEGER NOT NULL,
+  measured INTEGER NOT NULL, source TEXT NOT NULL DEFAULT '',
   PRIMARY KEY (key, device, threads, torch)) WITHOUT ROWID;
+CREATE INDEX times_by_device ON operation_times (device);
 PRAGMA application_id = 1382641520;
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 )";
-static_assert(kApplication == 1382641520 && kSchemaVersion == 1, "as kSchema says");
+static_assert(kApplication == 1382641520 && kSchemaVersion == 2, "as kSchema says");
 
-constexpr const char* kColumns = "key, device, threads, torch, ns, low, high, samples, reason, measured";
+constexpr const char* kAddSource =
+    "ALTER TABLE operation_times ADD COLUMN source TEXT NOT NULL DEFAULT ''; CREATE INDEX times_by_device ON "
+    "operation_times (device); PRAGMA user_version = 2;";
+constexpr const char* kColumns = "key, device, threads, torch, ns, low, high, samples, reason, measured, source";
+constexpr const char* kColumnsOfOne = "key, device, threads, torch, ns, low, high, samples, reason, measured, ''";
 constexpr const char* kInsert =
-    "INSERT INTO operation_times (key, device, threads, torch, ns, low, high, samples, reason, measured) VALUES (?, ?, "
-    "?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET ns = excluded.ns, low = excluded.low, high = excluded.high, "
-    "samples = excluded.samples, reason = excluded.reason, measured = excluded.measured WHERE excluded.measured >= "
-    "measured";
+    "INSERT OR REPLACE INTO operation_times (key, device, threads, torch, ns, low, high, samples, reason, measured, "
+    "source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
 base::Error failed(const std::string& what, const SQLite::Exception& why) {
   return base::error(what + ": " + why.what());
@@ -64,14 +67,21 @@ base::Result<void> prepare(SQLite::Database& database, const std::string& path, 
   if (application != kApplication) {
     return base::error(path + " is not a table of operation times");
   }
-  if (version != kSchemaVersion) {
+  if (version > kSchemaVersion || version < 1) {
     return base::error(path + " was made by a newer Ridgeline");
+  }
+  if (version == 1 && may_create) {
+    SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
+    if (database.execAndGet("PRAGMA user_version").getInt() == 1) {
+      database.exec(kAddSource);
+    }
+    transaction.commit();
   }
   return {};
 }
 
-void bind(SQLite::Statement& statement, const Conditions& conditions, const OperationTime& time,
-          std::int64_t measured) {
+void insert_row(SQLite::Statement& statement, const ListedTime& row) {
+  const auto& [conditions, time, measured, source] = row;
   int at = 0;
   statement.bind(++at, time.key);
   statement.bind(++at, conditions.device);
@@ -83,6 +93,9 @@ void bind(SQLite::Statement& statement, const Conditions& conditions, const Oper
   statement.bind(++at, time.samples);
   statement.bind(++at, time.reason);
   statement.bind(++at, measured);
+  statement.bind(++at, source);
+  statement.exec();
+  statement.reset();
 }
 
 /// A row of kColumns.
@@ -96,6 +109,7 @@ ListedTime row_of(const SQLite::Statement& row) {
   listed.time.samples = row.getColumn(7).getInt();
   listed.time.reason = row.getColumn(8).getString();
   listed.measured_s = row.getColumn(9).getInt64();
+  listed.source = row.getColumn(10).getString();
   return listed;
 }
 
@@ -105,10 +119,71 @@ bool is_sound(const ListedTime& listed, std::int64_t now_s) {
   const bool has_time = time.reason.empty();
   return !time.key.empty() && time.key.size() <= kMaxKeyBytes && time.reason.size() <= kMaxTextBytes &&
          listed.conditions.device.size() <= kMaxTextBytes && listed.conditions.torch.size() <= kMaxTextBytes &&
-         listed.conditions.threads > 0 && listed.measured_s > 0 && listed.measured_s <= now_s && time.samples >= 0 &&
+         listed.source.size() <= kMaxTextBytes && listed.conditions.threads > 0 && listed.measured_s > 0 &&
+         listed.measured_s <= now_s && time.samples >= 0 &&
          (!has_time || (std::isfinite(time.ns) && time.ns > 0 && time.low > 0 && time.low <= time.ns &&
                         time.ns <= time.high && std::isfinite(time.high) && time.samples > 0));
 }
+
+bool is_conflict(const ListedTime& one, const ListedTime& other) {
+  return one.time.reason.empty() && other.time.reason.empty() &&
+         (one.time.high < other.time.low || other.time.high < one.time.low);
+}
+
+/// Adds rows that are not trusted, one after another, within a transaction of the caller's.
+class RowMerger {
+ public:
+  explicit RowMerger(SQLite::Database& database)
+      : now_s_(database.execAndGet("SELECT CAST(strftime('%s', 'now') AS INTEGER)").getInt64()),
+        known_(database, std::string("SELECT ") + kColumns +
+                             " FROM operation_times WHERE key = ? AND device = ? AND threads = ? AND torch = ?"),
+        insert_(database, kInsert) {}
+
+  void take(const ListedTime& row) {
+    if (!is_sound(row, now_s_)) {
+      ++merged_.unsound;
+      return;
+    }
+    const std::optional<ListedTime> known = find(row);
+    if (!known) {
+      ++merged_.added;
+      insert_row(insert_, row);
+      return;
+    }
+    const bool newer = row.measured_s > known->measured_s;
+    ++(newer ? merged_.replaced : merged_.older);
+    if (is_conflict(row, *known)) {
+      ++merged_.conflicts;
+      if (merged_.shown.size() < kMaxShownConflicts) {
+        merged_.shown.push_back(newer ? Conflict{row, *known} : Conflict{*known, row});
+      }
+    }
+    if (newer) {
+      insert_row(insert_, row);
+    }
+  }
+
+  Merged merged() const { return merged_; }
+
+ private:
+  std::optional<ListedTime> find(const ListedTime& row) {
+    known_.bind(1, row.time.key);
+    known_.bind(2, row.conditions.device);
+    known_.bind(3, row.conditions.threads);
+    known_.bind(4, row.conditions.torch);
+    std::optional<ListedTime> found;
+    if (known_.executeStep()) {
+      found = row_of(known_);
+    }
+    known_.reset();
+    return found;
+  }
+
+  std::int64_t now_s_;
+  SQLite::Statement known_;
+  SQLite::Statement insert_;
+  Merged merged_;
+};
 
 }  // namespace
 
@@ -164,15 +239,37 @@ base::Result<std::vector<std::optional<OperationTime>>> OperationTable::find(con
   }
 }
 
+base::Result<std::vector<std::optional<ListedTime>>> OperationTable::find_on(const std::string& device,
+                                                                             std::span<const std::string> keys) {
+  try {
+    SQLite::Statement query(*database_, std::string("SELECT ") + kColumns +
+                                            " FROM operation_times WHERE key = ? AND device = ? AND reason = '' ORDER "
+                                            "BY measured DESC LIMIT 1");
+    std::vector<std::optional<ListedTime>> found(keys.size());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      query.bind(1, keys[i]);
+      query.bind(2, device);
+      if (query.executeStep()) {
+        ListedTime listed = row_of(query);
+        if (is_sound(listed, std::numeric_limits<std::int64_t>::max())) {
+          found[i] = std::move(listed);
+        }
+      }
+      query.reset();
+    }
+    return found;
+  } catch (const SQLite::Exception& why) {
+    return failed("Operation times cannot be read", why);
+  }
+}
+
 base::Result<void> OperationTable::add(const Conditions& conditions, std::span<const OperationTime> times,
-                                       std::int64_t now_s) {
+                                       std::int64_t now_s, const std::string& source) {
   try {
     SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
     SQLite::Statement insert(*database_, kInsert);
     for (const OperationTime& time : times) {
-      bind(insert, conditions, time, now_s);
-      insert.exec();
-      insert.reset();
+      insert_row(insert, {conditions, time, now_s, source});
     }
     transaction.commit();
     return {};
@@ -181,7 +278,21 @@ base::Result<void> OperationTable::add(const Conditions& conditions, std::span<c
   }
 }
 
-base::Result<std::int64_t> OperationTable::merge(const std::string& path) {
+base::Result<Merged> OperationTable::add_rows(std::span<const ListedTime> rows) {
+  try {
+    SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
+    RowMerger merger(*database_);
+    for (const ListedTime& row : rows) {
+      merger.take(row);
+    }
+    transaction.commit();
+    return merger.merged();
+  } catch (const SQLite::Exception& why) {
+    return failed("Operation times cannot be kept", why);
+  }
+}
+
+base::Result<Merged> OperationTable::merge(const std::string& path) {
   try {
     if (!std::filesystem::is_regular_file(path)) {
       return base::error(path + " is not a file");
@@ -190,21 +301,16 @@ base::Result<std::int64_t> OperationTable::merge(const std::string& path) {
     if (const auto prepared = prepare(other, path, false); !prepared) {
       return prepared.error();
     }
-    const std::int64_t now_s = database_->execAndGet("SELECT CAST(strftime('%s', 'now') AS INTEGER)").getInt64();
+    const bool has_source = other.execAndGet("PRAGMA user_version").getInt() > 1;
     SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
-    SQLite::Statement insert(*database_, kInsert);
-    SQLite::Statement rows(other, std::string("SELECT ") + kColumns + " FROM operation_times");
-    std::int64_t added = 0;
+    RowMerger merger(*database_);
+    SQLite::Statement rows(other,
+                           std::string("SELECT ") + (has_source ? kColumns : kColumnsOfOne) + " FROM operation_times");
     while (rows.executeStep()) {
-      const ListedTime listed = row_of(rows);
-      if (is_sound(listed, now_s)) {
-        bind(insert, listed.conditions, listed.time, listed.measured_s);
-        added += insert.exec();
-        insert.reset();
-      }
+      merger.take(row_of(rows));
     }
     transaction.commit();
-    return added;
+    return merger.merged();
   } catch (const SQLite::Exception& why) {
     return failed(path + " cannot be read as a table of operation times", why);
   }
@@ -239,9 +345,47 @@ base::Result<std::vector<ListedTime>> OperationTable::list(std::size_t most) {
   }
 }
 
+base::Result<std::vector<ListedTime>> OperationTable::rows_on(const std::string& device) {
+  try {
+    SQLite::Statement rows(
+        *database_, std::string("SELECT ") + kColumns +
+                        " FROM operation_times WHERE reason = '' AND device = ?1 AND (threads, torch) = (SELECT "
+                        "threads, torch FROM operation_times WHERE reason = '' AND device = ?1 GROUP BY threads, "
+                        "torch ORDER BY COUNT(*) DESC, threads, torch LIMIT 1)");
+    rows.bind(1, device);
+    std::vector<ListedTime> found;
+    while (rows.executeStep()) {
+      ListedTime listed = row_of(rows);
+      if (is_sound(listed, std::numeric_limits<std::int64_t>::max())) {
+        found.push_back(std::move(listed));
+      }
+    }
+    return found;
+  } catch (const SQLite::Exception& why) {
+    return failed("Operation times cannot be read", why);
+  }
+}
+
 base::Result<std::int64_t> OperationTable::count() {
   try {
     return database_->execAndGet("SELECT COUNT(*) FROM operation_times").getInt64();
+  } catch (const SQLite::Exception& why) {
+    return failed("Operation times cannot be read", why);
+  }
+}
+
+base::Result<std::vector<std::string>> OperationTable::devices() {
+  try {
+    // A chain of look-ups in the index, not a walk over all rows.
+    SQLite::Statement rows(*database_,
+                           "WITH RECURSIVE names(name) AS (SELECT MIN(device) FROM operation_times UNION ALL SELECT "
+                           "(SELECT MIN(device) FROM operation_times WHERE device > name) FROM names WHERE name IS NOT "
+                           "NULL) SELECT name FROM names WHERE name IS NOT NULL LIMIT 1000");
+    std::vector<std::string> names;
+    while (rows.executeStep()) {
+      names.push_back(rows.getColumn(0).getString());
+    }
+    return names;
   } catch (const SQLite::Exception& why) {
     return failed("Operation times cannot be read", why);
   }

@@ -39,7 +39,25 @@ struct ListedTime {
   Conditions conditions;
   OperationTime time;
   std::int64_t measured_s = 0;  ///< seconds since 1970
+  std::string source{};         ///< who measured it: a machine's name, or the table that it was imported from
 };
+
+/// Two times of the same operation under the same conditions whose samples do not overlap.
+struct Conflict {
+  ListedTime kept;     ///< the newer one
+  ListedTime dropped;  ///< the other one
+};
+
+/// What became of rows that were added.
+struct Merged {
+  std::int64_t added = 0;     ///< operations that were not known
+  std::int64_t replaced = 0;  ///< by newer times
+  std::int64_t older = 0;     ///< not taken: there is a newer time, or the same one
+  std::int64_t unsound = 0;   ///< not taken: no time can be like that
+  std::int64_t conflicts = 0;
+  std::vector<Conflict> shown{};  ///< the first kMaxShownConflicts of them
+};
+inline constexpr std::size_t kMaxShownConflicts = 20;
 
 /// The median and the bounds of samples, of which there is at least one.
 OperationTime time_of(std::string key, std::span<const double> samples_ns);
@@ -59,16 +77,25 @@ class OperationTable {
   /// By key: what is known under these conditions, also that it cannot be measured.
   base::Result<std::vector<std::optional<OperationTime>>> find(const Conditions& conditions,
                                                                std::span<const std::string> keys);
-  /// Adds times, or replaces them.
-  base::Result<void> add(const Conditions& conditions, std::span<const OperationTime> times, std::int64_t now_s);
-  /// Adds all that another file has, which is not trusted; of an operation that both have, the newer one stays.
-  /// How many were added or replaced.
-  base::Result<std::int64_t> merge(const std::string& path);
+  /// By key: the newest time on a device, whatever the threads and the version of torch. No reasons.
+  base::Result<std::vector<std::optional<ListedTime>>> find_on(const std::string& device,
+                                                               std::span<const std::string> keys);
+  /// Adds times, or replaces them. `source`: as ListedTime::source.
+  base::Result<void> add(const Conditions& conditions, std::span<const OperationTime> times, std::int64_t now_s,
+                         const std::string& source = {});
+  /// Adds rows that are not trusted; of an operation that is known already, the newer time stays. All or none.
+  base::Result<Merged> add_rows(std::span<const ListedTime> rows);
+  /// The same with all rows of another file.
+  base::Result<Merged> merge(const std::string& path);
   /// Writes all to a new file, for others; an error when there is one already.
   base::Result<void> export_to(const std::string& path);
+  /// All times on a device under those of its conditions that have the most; no reasons. Empty: none.
+  base::Result<std::vector<ListedTime>> rows_on(const std::string& device);
   /// At most `most`, the slowest first.
   base::Result<std::vector<ListedTime>> list(std::size_t most);
   base::Result<std::int64_t> count();
+  /// The names of all devices, at most 1,000.
+  base::Result<std::vector<std::string>> devices();
 
  private:
   std::unique_ptr<SQLite::Database> database_;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kShownTensors = 6;
 constexpr int kAttainedWidth = 19;
+constexpr std::size_t kShownMissing = 10;
 
 /// "float32[64,784]" of "t:float32:64,784:784,1".
 std::string tensor_text(const std::string& described) {
@@ -110,6 +111,76 @@ std::string text_operation_times(const std::vector<operations::ListedTime>& time
   return page.take();
 }
 
+namespace {
+
+/// "12.1 µs (12 to 13 µs), machine, 2.13.0".
+std::string provenance(const operations::ListedTime& listed) {
+  return fmt::format("{} ({} to {}; torch {}; {})", duration(listed.time.ns / 1e6), duration(listed.time.low / 1e6),
+                     duration(listed.time.high / 1e6), printable(listed.conditions.torch),
+                     listed.source.empty() ? "source not stated" : printable(listed.source));
+}
+
+}  // namespace
+
+std::string text_merged(const std::string& file, const operations::Merged& merged) {
+  std::string text = fmt::format("{}: {} added, {} replaced by newer times, {} not newer", printable(file),
+                                 merged.added, merged.replaced, merged.older);
+  if (merged.unsound > 0) {
+    text += fmt::format(", {} left out because no time can be like that", merged.unsound);
+  }
+  text += "\n";
+  if (merged.conflicts > 0) {
+    text += fmt::format("{} times contradict what was known: their samples do not overlap. The newer ones are kept.\n",
+                        merged.conflicts);
+  }
+  for (const operations::Conflict& conflict : merged.shown) {
+    text += fmt::format("  {} on {}\n    kept     {}\n    dropped  {}\n", operation_text(conflict.kept.time.key),
+                        printable(conflict.kept.conditions.device), provenance(conflict.kept),
+                        provenance(conflict.dropped));
+  }
+  return text;
+}
+
+std::string text_measuring_plan(const operations::MeasuringPlan& plan, const std::string& script) {
+  const std::size_t all = plan.known.size() + plan.missing.size();
+  std::string text = fmt::format("{} operations, of which {} are known for {} and {} are missing.\n", all,
+                                 plan.known.size(), printable(plan.device), plan.missing.size());
+  for (std::size_t i = 0; i < std::min(plan.missing.size(), kShownMissing); ++i) {
+    text += "  " + operation_text(plan.missing[i]) + "\n";
+  }
+  if (plan.missing.size() > kShownMissing) {
+    text += fmt::format("  and {} more\n", plan.missing.size() - kShownMissing);
+  }
+  if (plan.missing.empty()) {
+    return text;
+  }
+  text += fmt::format("Timing the missing ones there takes {} to {}", duration(plan.least_s * 1e3),
+                      duration(plan.most_s * 1e3));
+  if (!plan.has_data_sheet) {
+    text += ", if none is slow: there is no data sheet of this device";
+  } else if (plan.not_modelled > 0) {
+    text += fmt::format(", and more where one of {} whose work is not modelled is slow", plan.not_modelled);
+  }
+  text += ".\n";
+  if (!script.empty()) {
+    text += fmt::format(
+        "There: python3 {} --output times.csv; here: ridgeline operations import times.csv --format "
+        "operations\n",
+        printable(script));
+  }
+  return text;
+}
+
+std::string json_measuring_plan(const operations::MeasuringPlan& plan) {
+  const nlohmann::ordered_json json = {{"device", plan.device},
+                                       {"known", plan.known},
+                                       {"missing", plan.missing},
+                                       {"seconds", {{"low", plan.least_s}, {"high", plan.most_s}}},
+                                       {"hasDataSheet", plan.has_data_sheet},
+                                       {"notModelled", plan.not_modelled}};
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
 std::string json_operation_times(const std::vector<operations::ListedTime>& times, MeasuredDevice device) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const operations::ListedTime& listed : times) {
@@ -123,7 +194,8 @@ std::string json_operation_times(const std::vector<operations::ListedTime>& time
                     {"high", time.high},
                     {"samples", time.samples},
                     {"reason", time.reason},
-                    {"measuredAt", listed.measured_s}});
+                    {"measuredAt", listed.measured_s},
+                    {"source", listed.source}});
     add_work(json.back(), listed, device);
   }
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hardware/device.h"
+#include "operations/measuring_plan.h"
 #include "operations/operation_table.h"
 #include "report/text.h"
 
@@ -22,8 +23,17 @@ using MeasuredDevice = const hardware::Device*;
 std::string text_operation_times(const std::vector<operations::ListedTime>& times, std::int64_t count,
                                  MeasuredDevice device, const TextOptions& options = {});
 
-/// An array of objects: key, device, threads, torch, ns, low, high, samples, reason, measuredAt; where the operation's
-/// work is known also kind, flops and bytes, and of those on `device` boundNs, limit and attained (bound over time).
+/// An array of objects: key, device, threads, torch, ns, low, high, samples, reason, measuredAt, source; where the
+/// operation's work is known also kind, flops and bytes, and of those on `device` boundNs, limit and attained (bound
+/// over time).
 std::string json_operation_times(const std::vector<operations::ListedTime>& times, MeasuredDevice device);
+
+/// What became of the rows of a file, with the times that contradict each other. Ends with a newline.
+std::string text_merged(const std::string& file, const operations::Merged& merged);
+
+/// `script`: the file that was written for measuring; empty: none. Ends with a newline.
+std::string text_measuring_plan(const operations::MeasuringPlan& plan, const std::string& script);
+/// As protocol/measuring_plan.schema.json describes.
+std::string json_measuring_plan(const operations::MeasuringPlan& plan);
 
 }  // namespace ridgeline::report

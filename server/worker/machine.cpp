@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -57,6 +58,11 @@ std::string processor_name() {
     }
   }
   return "unknown processor";
+}
+
+std::string host_name() {
+  std::array<char, 257> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string();
 }
 
 int processor_count() {

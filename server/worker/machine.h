@@ -14,6 +14,8 @@ std::uint64_t memory_capacity();
 std::uint64_t memory_available();
 /// The processor's name; "unknown processor" when the system does not say.
 std::string processor_name();
+/// The machine's name in its network; empty when the system does not say.
+std::string host_name();
 /// Processors that this process may run on.
 int processor_count();
 /// The models of the NVIDIA GPUs that the kernel's driver names; nothing when there is no such driver.

@@ -216,7 +216,7 @@ def test_operation_times_are_measured_listed_and_shared(entry: Path, tmp_path: P
     assert measured.returncode == 0, measured.stderr
     listed = ridgeline("operations", "list", "--format", "json", "--most", "1000")
     times = json.loads(listed.stdout)
-    always = {"key", "device", "threads", "torch", "ns", "low", "high", "samples", "reason", "measuredAt"}
+    always = {"key", "device", "threads", "torch", "ns", "low", "high", "samples", "reason", "measuredAt", "source"}
     assert all(always <= set(time) <= always | {"kind", "flops", "bytes"} for time in times)
     assert any(time["kind"] == "matrix" and time["flops"] > 0 for time in times if "kind" in time)
     device = ridgeline("device", "--seconds", "0.03")
@@ -231,7 +231,7 @@ def test_operation_times_are_measured_listed_and_shared(entry: Path, tmp_path: P
     merged = tmp_path / "merged.sqlite"
     done = ridgeline("operations", "merge", "--output", merged, shared)
     assert done.returncode == 0, done.stderr
-    assert f"{len(times)} times added" in done.stdout
+    assert f"{len(times)} added" in done.stdout
     again = ridgeline("operations", "import", merged)
     assert again.returncode == 0, again.stderr
     broken = tmp_path / "broken.sqlite"

@@ -61,13 +61,16 @@ MAY_INCLUDE = {
     # What this machine's processor can do, measured.
     "server/microbenchmarks": ["server/hardware"],
     # The times of operations alone, in a file.
-    "server/operations": ["server/base", "server/store", "server/analysis/values", "server/analysis/time"],
+    "server/operations": ["server/base", "server/store", "server/hardware"]
+    + ["server/analysis/values", "server/analysis/time"],
+    # Learnt times of operations.
+    "server/estimate": ["server/base", "server/hardware", "server/operations"],
     # Two versions of a step, compared: values in, values out.
     "server/compare": ["server/base", "server/analysis/values", "server/analysis/time"],
     "server/compare/comparison.h": ["server/analysis/values"],
     # What it renders: values, not how they are made.
     "server/report": ["protocol", "server/base", "server/analysis/values", "server/analysis/advice.h"]
-    + ["server/compare/comparison.h", "server/operations", "server/hardware"],
+    + ["server/compare/comparison.h", "server/operations", "server/hardware", "server/estimate"],
     "protocol/failure_kind.h": [],
     "protocol/step_end.h": [],
     "server/analysis/advice.h": ["server/analysis/values"],

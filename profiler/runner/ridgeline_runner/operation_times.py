@@ -14,7 +14,7 @@ from time import perf_counter, perf_counter_ns
 from typing import Any
 
 from ridgeline_runner import timing
-from ridgeline_runner.failure import summary
+from ridgeline_runner.failure import safe_text
 from ridgeline_runner.operation_key import Call, bytes_of
 
 _SAMPLES = 9
@@ -126,6 +126,10 @@ class _Timed:
         return perf_counter_ns() - start
 
 
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {safe_text(error)}".splitlines()[0][:200]
+
+
 def _measure_together(
     keys: dict[int, str],
     deadline: float,
@@ -138,14 +142,14 @@ def _measure_together(
         try:
             timed[index] = _Timed(key)
         except Exception as error:  # noqa: BLE001 - whatever torch does with data of ours
-            send(index, {"reason": summary(error).splitlines()[0][:200]})
+            send(index, {"reason": _reason(error)})
     for number in range(_SAMPLES):
         for index in [i for i, t in timed.items() if not t.is_known]:
             try:
                 timed[index].sample()
             except Exception as error:  # noqa: BLE001
                 del timed[index]
-                send(index, {"reason": summary(error).splitlines()[0][:200]})
+                send(index, {"reason": _reason(error)})
         if number + 1 >= _LEAST_SAMPLES and perf_counter() > deadline:
             break
     for index, one in timed.items():

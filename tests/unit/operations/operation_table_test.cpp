@@ -1,5 +1,6 @@
 #include "operations/operation_table.h"
 
+#include <SQLiteCpp/Database.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -88,7 +89,9 @@ TEST_F(OperationTableTest, MergesTheNewerOfTwoTimes) {
   }
   const auto added = table.merge(path("other"));
   ASSERT_TRUE(added) << added.error().message();
-  EXPECT_EQ(*added, 1);
+  EXPECT_EQ(added->added, 0);
+  EXPECT_EQ(added->replaced, 1);
+  EXPECT_EQ(added->older, 1);
   EXPECT_EQ(find(table, kAdd)->ns, 20);
   EXPECT_EQ(find(table, kMatrix)->ns, 100);
 }
@@ -99,7 +102,7 @@ TEST_F(OperationTableTest, ExportsWhatCanBeMerged) {
   const auto written = table.export_to(path("export"));
   ASSERT_TRUE(written) << written.error().message();
   OperationTable other = open("other");
-  EXPECT_EQ(*other.merge(path("export")), 1);
+  EXPECT_EQ(other.merge(path("export"))->added, 1);
   EXPECT_EQ(find(other, kAdd)->ns, 10);
   const auto again = table.export_to(path("export"));
   ASSERT_FALSE(again);
@@ -117,7 +120,8 @@ TEST_F(OperationTableTest, DoesNotTakeTimesThatCannotBe) {
   }
   const auto added = table.merge(path("other"));
   ASSERT_TRUE(added) << added.error().message();
-  EXPECT_EQ(*added, 0);
+  EXPECT_EQ(added->added, 0);
+  EXPECT_EQ(added->unsound, 4);
   EXPECT_EQ(*table.count(), 0);
 }
 
@@ -138,6 +142,62 @@ TEST_F(OperationTableTest, ListsTheSlowestFirst) {
   ASSERT_EQ(listed->size(), 1U);
   EXPECT_EQ(listed->front().time.key, kMatrix);
   EXPECT_EQ(*table.count(), 2);
+}
+
+TEST_F(OperationTableTest, ShowsTimesThatContradictEachOther) {
+  OperationTable table = open("times");
+  add(table, time_of(kAdd, std::vector<double>{10, 11}), kThen);
+  add(table, time_of(kMatrix, std::vector<double>{100, 120}), kThen);
+  const std::vector<ListedTime> others = {
+      {kHere, time_of(kAdd, std::vector<double>{20, 21}), kThen + 1, "another machine"},
+      {kHere, time_of(kMatrix, std::vector<double>{110, 130}), kThen - 1, "another machine"}};
+  const auto merged = table.add_rows(others);
+  ASSERT_TRUE(merged) << merged.error().message();
+  EXPECT_EQ(merged->conflicts, 1);
+  ASSERT_EQ(merged->shown.size(), 1U);
+  EXPECT_EQ(merged->shown[0].kept.source, "another machine");
+  EXPECT_EQ(merged->shown[0].dropped.time.high, 11);
+  EXPECT_EQ(find(table, kMatrix)->ns, 110);  // of 100 and 120: the older time was not taken
+}
+
+TEST_F(OperationTableTest, KeepsWhoMeasured) {
+  OperationTable table = open("times");
+  ASSERT_TRUE(table.add(kHere, std::vector{time_of(kAdd, std::vector<double>{10})}, kThen, "machine a"));
+  ASSERT_TRUE(table.export_to(path("export")));
+  OperationTable other = open("other");
+  ASSERT_TRUE(other.merge(path("export")));
+  const auto listed = other.list(1);
+  ASSERT_TRUE(listed);
+  EXPECT_EQ(listed->at(0).source, "machine a");
+}
+
+TEST_F(OperationTableTest, FindsTheNewestOnADevice) {
+  OperationTable table = open("times");
+  ASSERT_TRUE(table.add({"A100", 1, "2.1"}, std::vector{time_of(kAdd, std::vector<double>{10})}, kThen));
+  ASSERT_TRUE(table.add({"A100", 2, "2.2"}, std::vector{time_of(kAdd, std::vector<double>{20})}, kThen + 1));
+  const auto found = table.find_on("A100", std::vector{kAdd, kMatrix});
+  ASSERT_TRUE(found);
+  ASSERT_TRUE(found->at(0).has_value());
+  EXPECT_EQ(found->at(0)->time.ns, 20);
+  EXPECT_FALSE(found->at(1).has_value());
+}
+
+/// A table as the version before provenance wrote it.
+TEST_F(OperationTableTest, ReadsAndUpgradesTheFirstVersion) {
+  {
+    SQLite::Database old(path("old"), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    old.exec(
+        "CREATE TABLE operation_times (key TEXT NOT NULL, device TEXT NOT NULL, threads INTEGER NOT NULL, torch TEXT "
+        "NOT NULL, ns REAL NOT NULL, low REAL NOT NULL, high REAL NOT NULL, samples INTEGER NOT NULL, reason TEXT NOT "
+        "NULL, measured INTEGER NOT NULL, PRIMARY KEY (key, device, threads, torch)) WITHOUT ROWID; PRAGMA "
+        "application_id = 1382641520; PRAGMA user_version = 1; INSERT INTO operation_times VALUES ('k', 'd', 1, 't', "
+        "5, 5, 5, 1, '', 1700000000)");
+  }
+  OperationTable table = open("times");
+  ASSERT_TRUE(table.merge(path("old")));
+  EXPECT_EQ(*table.count(), 1);
+  OperationTable upgraded = open("old");
+  EXPECT_EQ(upgraded.list(1)->at(0).source, "");
 }
 
 }  // namespace

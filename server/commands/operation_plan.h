@@ -1,0 +1,33 @@
+// `ridgeline operations plan` and `measure --on`: operations timed on a machine that the user's code never reaches.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "commands/exit_codes.h"
+#include "profiling/request.h"
+#include "protocol/worker_messages.h"
+#include "worker/run_inbox.h"
+
+namespace ridgeline::commands {
+
+/// The operations of the unchanged step and of the step with each of `changes`. A failure is reported.
+base::Result<worker::ExperimentFindings, ExitCode> capture_operations(const profiling::ProfileRequest& request,
+                                                                      const profiling::Target& target,
+                                                                      const std::vector<std::string>& changes);
+
+struct MeasureElsewhere {
+  std::string host;  ///< as ssh knows it
+  std::vector<std::string> ssh_options;
+  std::string python = "python3";  ///< there
+};
+
+/// Times the operations on the host, with its Python and torch, and adds them to this user's table. The exit code.
+int measure_elsewhere(const MeasureElsewhere& where, const std::vector<std::string>& keys, double seconds);
+
+void add_plan_command(CLI::App& operations, int& exit_code);
+
+}  // namespace ridgeline::commands

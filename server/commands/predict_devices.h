@@ -1,0 +1,25 @@
+// `ridgeline predict --on-device`: a step on devices that it does not run on, from its listed operations.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "commands/options.h"
+#include "profiling/request.h"
+#include "profiling/run.h"
+
+namespace ridgeline::commands {
+
+struct DeviceQuestion {
+  std::vector<std::string> devices;          ///< names of data sheets, or files that device_file.h reads
+  std::vector<double> prices;                ///< by hour: none, one for all, or one for each device in order
+  std::optional<std::int64_t> dataset_size;  ///< samples
+};
+
+/// The exit code.
+int predict_devices(const profiling::ProfileRequest& request, const profiling::Target& target,
+                    const DeviceQuestion& question, const Output& output);
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,88 @@
+#include "estimate/device_prediction.h"
+
+#include "hardware/operation_work.h"
+#include "hardware/roofline.h"
+
+namespace ridgeline::estimate {
+
+namespace {
+
+struct Sums {
+  double low = 0;
+  double middle = 0;
+  double high = 0;
+};
+
+void add(Sums& sums, double low, double middle, double high, int count) {
+  sums.low += low * count;
+  sums.middle += middle * count;
+  sums.high += high * count;
+}
+
+/// The least time; float32 on tensor cores where the device has them, since a program may allow that.
+std::optional<double> least_ns(const std::string& key, const hardware::Device& device) {
+  auto work = hardware::work_of(key);
+  if (!work) {
+    return std::nullopt;
+  }
+  auto bound = hardware::roofline_bound(*work, device, device.compute_units);
+  if (work->dtype == "float32" && work->kind == hardware::OperationKind::kMatrix &&
+      hardware::find_peak(device, "tf32") != nullptr) {
+    work->dtype = "tf32";
+    bound = hardware::roofline_bound(*work, device, device.compute_units);
+  }
+  return bound ? std::optional(bound->ns) : std::nullopt;
+}
+
+void add_operation(StepOnDevice& found, Sums& sums, const CountedOperation& operation, const hardware::Device& device,
+                   const std::optional<operations::ListedTime>& measured, const Estimators* estimators) {
+  TimeBySource& sources = found.sources;
+  const int count = operation.count;
+  if (measured) {
+    add(sums, measured->time.low, measured->time.ns, measured->time.high, count);
+    sources.measured_ns += measured->time.ns * count;
+    sources.measured += count;
+    return;
+  }
+  const auto estimated = estimators == nullptr ? std::nullopt : estimate(*estimators, operation.key);
+  if (estimated) {
+    add(sums, estimated->low, estimated->ns, estimated->high, count);
+    sources.estimated_ns += estimated->ns * count;
+    sources.estimated += count;
+    return;
+  }
+  if (const auto least = least_ns(operation.key, device)) {
+    add(sums, *least, *least, *least, count);
+    sources.bound_ns += *least * count;
+    sources.bounded += count;
+    return;
+  }
+  sources.unknown += count;
+}
+
+}  // namespace
+
+StepOnDevice step_on_device(const ListedStep& step, const hardware::Device& device,
+                            std::span<const std::optional<operations::ListedTime>> measured,
+                            const Estimators* estimators) {
+  StepOnDevice found{.batch_size = step.batch_size, .peak_bytes = step.peak_bytes};
+  found.sources.unknown = step.not_listed;
+  Sums sums;
+  for (std::size_t i = 0; i < step.operations.size(); ++i) {
+    add_operation(found, sums, step.operations[i], device, measured[i], estimators);
+  }
+  found.low_ns = sums.low;
+  const TimeBySource& sources = found.sources;
+  const int all = sources.measured + sources.estimated + sources.bounded + sources.unknown;
+  if (sums.middle > 0 && sources.bound_ns <= kMostBounded * sums.middle && sources.unknown <= kMostBounded * all &&
+      sources.measured + sources.estimated > 0) {
+    found.ns = sums.middle;
+    found.high_ns = sums.high;
+  }
+  if (device.memory_capacity_bytes) {
+    found.fits = static_cast<double>(step.peak_bytes) <= device.memory_capacity_bytes->value;
+  }
+  return found;
+}
+
+}  // namespace ridgeline::estimate

@@ -1,0 +1,43 @@
+// Measured operations sorted into groups whose times one model can describe: Tianshu, section 3.2.2, step 1.
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "operations/operation_table.h"
+
+namespace ridgeline::estimate {
+
+/// A parameter whose values a model learns, and what it has seen of it.
+struct LearntParameter {
+  std::string name;
+  bool is_dimension = false;
+  double low = 0;
+  double high = 0;
+  bool operator==(const LearntParameter&) const = default;
+};
+
+/// Which operations a model is about.
+struct Group {
+  std::string mode;                                          ///< as OperationParameters::mode
+  std::vector<std::pair<std::string, double>> selected{};    ///< mode-selecting numbers, with at most five values each
+  std::vector<std::pair<std::string, std::string>> equal{};  ///< numbers that always equal an earlier one
+  std::vector<LearntParameter> learnt{};
+  bool operator==(const Group&) const = default;
+};
+
+struct TrainingGroup {
+  Group group;
+  std::vector<std::string> keys{};
+  std::vector<std::vector<double>> numbers{};  ///< by row: values of Group::learnt
+  std::vector<double> ns{};
+};
+
+inline constexpr std::size_t kMostModeValues = 5;  ///< of a number that selects a mode
+
+/// Of times under the same conditions. Rows without a time, and operations that parameters_of() refuses, are left out.
+std::vector<TrainingGroup> training_groups(std::span<const operations::ListedTime> rows);
+
+}  // namespace ridgeline::estimate

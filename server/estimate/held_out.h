@@ -1,0 +1,35 @@
+// How well estimators do on times that they were not trained with.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "estimate/estimator.h"
+#include "operations/operation_table.h"
+
+namespace ridgeline::estimate {
+
+/// Of the rows, those for training and those held out: by a hash of the operation, so that the split is the same
+/// whenever it is made. `share`: of those for training, that are kept.
+std::pair<std::vector<operations::ListedTime>, std::vector<operations::ListedTime>> split_rows(
+    std::span<const operations::ListedTime> rows, double held_out, double share = 1);
+
+struct HeldOutError {
+  std::string operation;  ///< "aten::mm.default"; of a backward with what it computes
+  int rows = 0;           ///< held out
+  int refused = 0;        ///< of these: no estimate
+  double mean = 0;        ///< relative error of the others
+  double median = 0;
+  double worst = 0;
+  double within = 0;         ///< share that lies in its interval of 95 %
+  double sample_spread = 0;  ///< (high - low) / time of the samples themselves, in the median
+};
+
+/// By operator, in order of names.
+std::vector<HeldOutError> held_out_errors(const Estimators& estimators,
+                                          std::span<const operations::ListedTime> held_out);
+
+}  // namespace ridgeline::estimate

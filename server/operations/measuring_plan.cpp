@@ -1,0 +1,70 @@
+#include "operations/measuring_plan.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "hardware/operation_work.h"
+#include "hardware/roofline.h"
+#include "operations/possible_time.h"
+#include "operations/time_csv.h"
+
+namespace ridgeline::operations {
+
+namespace {
+
+// As profiler/runner/ridgeline_runner/operation_times.py measures: calls before the first sample, samples, and the
+// time of a sample, which is one call of a slow operation.
+constexpr double kFirstCalls = 3;
+constexpr double kLeastSamples = 3;
+constexpr double kMostSamples = 9;
+constexpr double kSampleS = 1e-3;
+constexpr double kMostOfRoofline = 10;
+// Filling tensors with random numbers, on one processor.
+constexpr double kFastFillBytesPerS = 2e9;
+constexpr double kSlowFillBytesPerS = 2.5e8;
+
+void add_cost(MeasuringPlan& plan, const hardware::Device* device, const std::string& key) {
+  const auto work = hardware::work_of(key);
+  const double bytes = work ? work->read_bytes : 0;
+  std::optional<hardware::RooflineBound> bound;
+  if (work && device != nullptr) {
+    bound = hardware::plain_roofline(*work, *device, device->compute_units);
+  }
+  plan.not_modelled += bound ? 0 : 1;
+  const double call_s = bound ? bound->ns * 1e-9 : 0;
+  const auto sampled = [](double call, double samples) {
+    return kFirstCalls * call + samples * std::max(kSampleS, call);
+  };
+  plan.least_s += sampled(call_s, kLeastSamples) + bytes / kFastFillBytesPerS;
+  plan.most_s += sampled(kMostOfRoofline * call_s, kMostSamples) + bytes / kSlowFillBytesPerS;
+}
+
+}  // namespace
+
+base::Result<MeasuringPlan> plan_measuring(OperationTable& table, const std::string& device,
+                                           std::span<const std::string> keys) {
+  const hardware::Device* sheet = gpu_sheet(device);
+  MeasuringPlan plan{.device = device, .has_data_sheet = sheet != nullptr};
+  std::vector<std::string> there;
+  there.reserve(keys.size());
+  for (const std::string& key : keys) {
+    there.push_back(key_on(key, sheet != nullptr ? "cuda" : "cpu"));
+  }
+  std::ranges::sort(there);
+  there.erase(std::ranges::unique(there).begin(), there.end());
+  const auto found = table.find_on(device, there);
+  if (!found) {
+    return found.error();
+  }
+  for (std::size_t i = 0; i < there.size(); ++i) {
+    if ((*found)[i].has_value()) {
+      plan.known.push_back(there[i]);
+    } else {
+      plan.missing.push_back(there[i]);
+      add_cost(plan, sheet, there[i]);
+    }
+  }
+  return plan;
+}
+
+}  // namespace ridgeline::operations

@@ -1,0 +1,30 @@
+// Which operations of a step are not known for a device, and how long measuring them there would take.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "operations/operation_table.h"
+
+namespace ridgeline::operations {
+
+struct MeasuringPlan {
+  std::string device;
+  std::vector<std::string> known{};    ///< keys with tensors where the device has them
+  std::vector<std::string> missing{};  ///< likewise
+  /// How long measuring `missing` takes: each alone at its roofline with the fewest samples, and at ten times that with
+  /// the most. Of operations whose work is not modelled, and of devices without a data sheet, only the shortest time
+  /// that a sample takes counts.
+  double least_s = 0;
+  double most_s = 0;
+  bool has_data_sheet = false;
+  int not_modelled = 0;  ///< of `missing`
+};
+
+/// `device`: as the table names it, or a part of it that find_data_sheet() knows.
+base::Result<MeasuringPlan> plan_measuring(OperationTable& table, const std::string& device,
+                                           std::span<const std::string> keys);
+
+}  // namespace ridgeline::operations

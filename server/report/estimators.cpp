@@ -1,0 +1,65 @@
+#include "report/estimators.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "report/page.h"
+
+namespace ridgeline::report {
+
+namespace {
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+}  // namespace
+
+std::string text_training(const TrainingReport& report) {
+  std::string text = fmt::format("{} times on {} ({} threads, torch {}) trained {} models.\n\n", report.rows,
+                                 printable(report.conditions.device), report.conditions.threads,
+                                 printable(report.conditions.torch), report.models.size());
+  text += fmt::format("  {:<44}{:>8}{:>9}{:>10}{:>10}{:>10}{:>9}\n", "HELD OUT", "TIMES", "REFUSED", "MEAN ERR.",
+                      "MEDIAN", "WORST", "IN 95 %");
+  for (const estimate::HeldOutError& error : report.held_out) {
+    text += fmt::format("  {:<44}{:>8}{:>9}", printable(error.operation), error.rows, error.refused);
+    text += error.rows == error.refused
+                ? std::string(" nothing to compare")
+                : fmt::format("{:>10}{:>10}{:>10}{:>9}", percent(error.mean), percent(error.median),
+                              percent(error.worst), percent(error.within));
+    text += "\n";
+  }
+  if (report.held_out.empty()) {
+    text += "  No time was held out: their errors are not known.\n";
+  }
+  return text;
+}
+
+std::string json_training(const TrainingReport& report) {
+  nlohmann::ordered_json models = nlohmann::ordered_json::array();
+  for (const estimate::OperatorModel& model : report.models) {
+    models.push_back({{"mode", model.group.mode},
+                      {"selected", model.group.selected},
+                      {"rows", model.rows},
+                      {"kind", estimate::kind_of(model)},
+                      {"crossValidationErrors",
+                       {{"product", model.errors[0]}, {"trees", model.errors[1]}, {"mlp", model.errors[2]}}}});
+  }
+  nlohmann::ordered_json held_out = nlohmann::ordered_json::array();
+  for (const estimate::HeldOutError& error : report.held_out) {
+    held_out.push_back({{"operation", error.operation},
+                        {"rows", error.rows},
+                        {"refused", error.refused},
+                        {"meanError", error.mean},
+                        {"medianError", error.median},
+                        {"worstError", error.worst},
+                        {"withinInterval", error.within},
+                        {"sampleSpread", error.sample_spread}});
+  }
+  const nlohmann::ordered_json json = {{"device", report.conditions.device}, {"threads", report.conditions.threads},
+                                       {"torch", report.conditions.torch},   {"rows", report.rows},
+                                       {"models", std::move(models)},        {"heldOut", std::move(held_out)}};
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ridgeline::report

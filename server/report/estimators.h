@@ -1,0 +1,24 @@
+// What training estimators brought, for a terminal or as JSON.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "estimate/estimator.h"
+#include "estimate/held_out.h"
+
+namespace ridgeline::report {
+
+struct TrainingReport {
+  operations::Conditions conditions;
+  int rows = 0;  ///< for training
+  std::vector<estimate::OperatorModel> models;
+  std::vector<estimate::HeldOutError> held_out;
+};
+
+/// Ends with a newline.
+std::string text_training(const TrainingReport& report);
+/// As protocol/training.schema.json describes.
+std::string json_training(const TrainingReport& report);
+
+}  // namespace ridgeline::report

@@ -1,0 +1,148 @@
+#include "report/other_devices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "report/page.h"
+#include "report/units.h"
+
+namespace ridgeline::report {
+
+namespace {
+
+using estimate::StepOnDevice;
+using nlohmann::ordered_json;
+
+constexpr double kSamplesOfCost = 1e6;
+
+const StepOnDevice& step_of(const OtherDevice& device, int batch_size) {
+  const auto found = std::ranges::find(device.steps, batch_size, &StepOnDevice::batch_size);
+  return found == device.steps.end() ? device.steps.front() : *found;
+}
+
+/// The estimate, or the bound where there is none.
+double ns_of(const StepOnDevice& step) { return step.ns.value_or(step.low_ns); }
+
+double per_second(const StepOnDevice& step, double ns) { return ns > 0 ? step.batch_size * 1e9 / ns : 0; }
+
+/// Of so many samples, in the currency of the price.
+double cost(const OtherDevice& device, const StepOnDevice& step, double ns, double samples) {
+  return *device.price_per_hour / 3600 * samples / step.batch_size * ns / 1e9;
+}
+
+std::string time_text(const StepOnDevice& step) {
+  if (!step.ns) {
+    return "at least " + duration(step.low_ns / 1e6);
+  }
+  return fmt::format("{} ({} to {})", duration(*step.ns / 1e6), duration(step.low_ns / 1e6),
+                     duration(*step.high_ns / 1e6));
+}
+
+std::string throughput_text(const StepOnDevice& step) {
+  return (step.ns ? "" : "at most ") + fmt::format("{:.4g}", per_second(step, ns_of(step)));
+}
+
+std::string cost_text(const OtherDevice& device, const StepOnDevice& step, double samples) {
+  if (!device.price_per_hour) {
+    return "–";
+  }
+  return (step.ns ? "" : "at least ") + fmt::format("{:.4g}", cost(device, step, ns_of(step), samples));
+}
+
+std::string fits_text(const StepOnDevice& step) {
+  return !step.fits ? "not known" : *step.fits ? "its tensors do" : "no";
+}
+
+std::string sources_text(const OtherDevice& device, const StepOnDevice& step) {
+  const estimate::TimeBySource& from = step.sources;
+  std::string text = fmt::format("{} operations measured, {} estimated, {} by the roofline of its {}", from.measured,
+                                 from.estimated, from.bounded, printable(device.origin));
+  if (from.unknown > 0) {
+    text += fmt::format(", {} not modelled", from.unknown);
+  }
+  return text;
+}
+
+ordered_json step_json(const OtherDevice& device, const StepOnDevice& step, std::optional<std::int64_t> dataset) {
+  const auto optional = [](const std::optional<double>& value, double unit) {
+    return value ? ordered_json(*value / unit) : ordered_json(nullptr);
+  };
+  const auto priced = [&](double samples) {
+    if (!device.price_per_hour) {
+      return ordered_json(nullptr);
+    }
+    return ordered_json{{"low", cost(device, step, step.low_ns, samples)},
+                        {"high", step.high_ns ? ordered_json(cost(device, step, *step.high_ns, samples)) : nullptr}};
+  };
+  return {
+      {"batchSize", step.batch_size},
+      {"ms", {{"value", optional(step.ns, 1e6)}, {"low", step.low_ns / 1e6}, {"high", optional(step.high_ns, 1e6)}}},
+      {"samplesPerSecond",
+       {{"low", step.high_ns ? ordered_json(per_second(step, *step.high_ns)) : nullptr},
+        {"high", per_second(step, step.low_ns)}}},
+      {"peakBytes", step.peak_bytes},
+      {"fits", step.fits ? ordered_json(*step.fits) : ordered_json(nullptr)},
+      {"costPerMillionSamples", priced(kSamplesOfCost)},
+      {"costPerEpoch", dataset ? priced(static_cast<double>(*dataset)) : ordered_json(nullptr)},
+      {"operations",
+       {{"measured", step.sources.measured},
+        {"estimated", step.sources.estimated},
+        {"bounded", step.sources.bounded},
+        {"notModelled", step.sources.unknown}}}};
+}
+
+}  // namespace
+
+void sort_devices(OtherDevices& devices) {
+  const bool priced =
+      std::ranges::all_of(devices.devices, [](const OtherDevice& one) { return one.price_per_hour.has_value(); });
+  std::ranges::stable_sort(devices.devices, {}, [&](const OtherDevice& one) {
+    const StepOnDevice& step = step_of(one, devices.batch_size);
+    return priced ? cost(one, step, ns_of(step), 1) : ns_of(step) / step.batch_size;
+  });
+}
+
+std::string text_other_devices(const OtherDevices& devices) {
+  std::string text = fmt::format("{} · batch {} · predicted for devices that it did not run on\n\n",
+                                 printable(devices.entry), devices.batch_size);
+  text += fmt::format("  {:<22}{:<34}{:>20}{:>21}  {}\n", "DEVICE", "OPERATIONS OF A STEP", "SAMPLES/S",
+                      devices.dataset_size ? "COST OF AN EPOCH" : "COST OF A MILLION", "FITS");
+  const double samples = devices.dataset_size ? static_cast<double>(*devices.dataset_size) : kSamplesOfCost;
+  for (const OtherDevice& device : devices.devices) {
+    const StepOnDevice& step = step_of(device, devices.batch_size);
+    text += fmt::format("  {:<22}{:<34}{:>20}{:>21}  {}\n", printable(device.name), time_text(step),
+                        throughput_text(step), cost_text(device, step, samples), fits_text(step));
+    text += "      " + sources_text(device, step) + "\n";
+    for (const StepOnDevice& other : device.steps) {
+      if (other.batch_size != step.batch_size) {
+        text += fmt::format("      batch {}: {}, {} samples/s, fits: {}\n", other.batch_size, time_text(other),
+                            throughput_text(other), fits_text(other));
+      }
+    }
+  }
+  text +=
+      "\nThe time of operations on the device alone: what the host takes to launch them, loading data, and\n"
+      "communication are not in it. \"At least\": a bound that no run passes, where too little was measured there;\n"
+      "real runs are often several times slower. Memory: of tensors, without what operations need for themselves.\n";
+  return text;
+}
+
+std::string json_other_devices(const OtherDevices& devices) {
+  ordered_json all = ordered_json::array();
+  for (const OtherDevice& device : devices.devices) {
+    ordered_json steps = ordered_json::array();
+    for (const StepOnDevice& step : device.steps) {
+      steps.push_back(step_json(device, step, devices.dataset_size));
+    }
+    all.push_back({{"name", device.name},
+                   {"description", device.origin},
+                   {"pricePerHour", device.price_per_hour ? ordered_json(*device.price_per_hour) : nullptr},
+                   {"steps", std::move(steps)}});
+  }
+  const ordered_json json = {{"entry", devices.entry}, {"batchSize", devices.batch_size}, {"devices", std::move(all)}};
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ridgeline::report

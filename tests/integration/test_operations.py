@@ -1,0 +1,139 @@
+"""`ridgeline operations`: tables of others, plans for other devices, and operations timed on another machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, ridgeline
+from jsonschema import Draft202012Validator
+
+sys.path.insert(0, str(ROOT / "tests/remote"))
+from sshd import SSHD, serving  # noqa: E402
+
+SCHEMA = Draft202012Validator(json.loads((ROOT / "protocol/measuring_plan.schema.json").read_text("utf-8")))
+ENTRY = """import torch
+
+
+def model_provider():
+    return torch.nn.Linear(64, 32)
+
+
+def input_provider(batch_size=16):
+    return (torch.randn(batch_size, 64),)
+
+
+def iteration_provider(model):
+    def iteration(x):
+        model(x).sum().backward()
+
+    return iteration
+"""
+
+
+def operations(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """With a table of its own."""
+    return ridgeline("operations", *arguments, RIDGELINE_CACHE=str(folder / "cache"))
+
+
+def listed(folder: Path) -> list[dict[str, Any]]:
+    return json.loads(operations(folder, "list", "--format", "json", "--most", "1000").stdout)
+
+
+@pytest.fixture
+def entry(tmp_path: Path) -> Path:
+    path = tmp_path / "entry.py"
+    path.write_text(ENTRY)
+    return path
+
+
+def test_a_published_table_is_imported_and_contradictions_are_shown(tmp_path: Path) -> None:
+    table = tmp_path / "gemm.csv"
+    table.write_text("Latency,Device,M,N,K\n1.2,Tesla T4,1024,1024,1024\n9.5,Tesla T4,2048,2048,2048\n")
+    mapping = [f"--column={pair}" for pair in ("time_ms=Latency", "device=Device", "m=M", "n=N", "k=K")]
+    done = operations(tmp_path, "import", table, "--format", "matmul", *mapping)
+    assert done.returncode == 0, done.stderr
+    assert "2 added, 0 replaced" in done.stdout
+    other = tmp_path / "other.csv"
+    other.write_text("time_ms,device,m,n,k,measured,source\n2.4,Tesla T4,1024,1024,1024,1600000000,a colleague\n")
+    done = operations(tmp_path, "import", other, "--format", "matmul")
+    assert done.returncode == 0, done.stderr
+    assert "1 times contradict what was known" in done.stdout
+    assert "gemm.csv" in done.stdout and "a colleague" in done.stdout
+    kept = [row["ns"] for row in listed(tmp_path) if row["device"] == "Tesla T4" and ":1024,1024:" in row["key"]]
+    assert kept == [1_200_000]
+
+
+def test_a_wrong_table_changes_nothing(tmp_path: Path) -> None:
+    table = tmp_path / "gemm.csv"
+    table.write_text("time_us,device,m,n,k\n1200,Tesla P4,512,512,512\n9.5,Tesla P4,8192,8192,8192\n")
+    done = operations(tmp_path, "import", table, "--format", "matmul")
+    assert done.returncode == 1
+    assert "gemm.csv: row 3: 9.5 µs is faster than P4 can be" in done.stderr
+    assert not [row for row in listed(tmp_path) if row["device"] == "Tesla P4"]
+
+
+def test_a_plan_names_what_is_missing_and_its_script_measures_it(entry: Path, tmp_path: Path) -> None:
+    script = tmp_path / "measure.py"
+    plan = ["operations", "plan", entry, "--python", sys.executable, "--device", "a machine", "--format", "json"]
+    done = ridgeline(*plan, "--script", script)
+    assert done.returncode == 0, done.stderr
+    made = json.loads(done.stdout)
+    SCHEMA.validate(made)
+    assert not made["known"] and any("aten::addmm" in key for key in made["missing"])
+    assert 0 < made["seconds"]["low"] < made["seconds"]["high"] < 10
+    assert "torch.nn.Linear" not in script.read_text()  # nothing of the user's code
+
+    times = tmp_path / "times.csv"
+    ran = subprocess.run(
+        [sys.executable, script, "--output", times, "--device", "cpu"], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert ran.returncode == 0, ran.stderr
+    rows = times.read_text().splitlines()
+    assert len(rows) > 1, ran.stderr
+    imported = ridgeline("operations", "import", times, "--format", "operations")
+    assert imported.returncode == 0, imported.stderr
+    device = rows[1].rsplit('"', 1)[1].split(",")[5]
+    after = ridgeline(*plan[:6], device, *plan[7:])
+    assert len(json.loads(after.stdout)["known"]) >= len(rows) - 1
+
+
+@pytest.mark.skipif(SSHD is None, reason="openssh-server is not installed")
+def test_operations_are_measured_on_another_machine(entry: Path) -> None:
+    with serving(Path(os.environ["RIDGELINE_CACHE"]) / "agents") as host:
+        options = ["--on", host.name, *host.options, "--python-there", sys.executable, "--measure-time", "5"]
+        done = ridgeline("operations", "measure", entry, "--python", sys.executable, *options)
+        assert done.returncode == 0, done.stderr
+        assert "operations measured" in done.stderr
+        assert f"{host.name}: " in done.stdout
+        refused = ridgeline("operations", "measure", entry, "--python", sys.executable, *options[:-3], "no-python")
+    assert refused.returncode == 3
+    assert "could not be timed on" in refused.stderr
+
+
+def test_estimators_are_trained_with_torch_and_tested_on_held_out_times(tmp_path: Path) -> None:
+    """Of times that a law gives, so that the errors are known: 2 µs + 0.1 ns for each multiplication."""
+    schema = Draft202012Validator(json.loads((ROOT / "protocol/training.schema.json").read_text("utf-8")))
+    sizes = [(8 + 7 * i % 61, 9 + 11 * i % 67, 10 + 13 * i % 71) for i in range(60)]
+    rows = [f"{m},{n},{k},{2000 + 0.1 * m * n * k}" for m, n, k in sizes]
+    table = tmp_path / "law.csv"
+    table.write_text("m,n,k,time_ns\n" + "\n".join(rows))
+    done = operations(tmp_path, "import", table, "--format", "matmul", "--device", "a law")
+    assert done.returncode == 0, done.stderr
+    train = ["train", "--device", "a law", "--python", sys.executable, "--hold-out", "0.3", "--format", "json"]
+    done = operations(tmp_path, *train)
+    assert done.returncode == 0, done.stderr
+    trained = json.loads(done.stdout)
+    schema.validate(trained)
+    assert [model["kind"] for model in trained["models"]] == ["product"]
+    assert trained["heldOut"][0]["meanError"] < 1e-6
+    without = json.loads(operations(tmp_path, *train, "--without-product").stdout)
+    assert without["models"][0]["kind"] != "product"
+    assert without["heldOut"][0]["meanError"] > 0.001
+    nothing = operations(tmp_path, "train", "--device", "nobody's", "--python", sys.executable)
+    assert nothing.returncode == 2 and "No operation times of nobody's" in nothing.stderr
