@@ -20,6 +20,7 @@
 #include "profiling/known_device.h"
 #include "profiling/what_if.h"
 #include "report/operation_times.h"
+#include "worker/cache.h"
 #include "worker/machine.h"
 
 namespace ridgeline::commands {

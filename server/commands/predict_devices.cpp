@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <utility>
 
@@ -16,9 +14,9 @@
 #include "commands/train_estimators.h"
 #include "estimate/device_prediction.h"
 #include "hardware/data_sheets.h"
-#include "hardware/device_file.h"
 #include "operations/time_csv.h"
 #include "profiling/batch_changes.h"
+#include "profiling/known_device.h"
 #include "report/other_devices.h"
 
 namespace ridgeline::commands {
@@ -49,13 +47,7 @@ base::Result<Described> describe(const std::string& name) {
     return base::error("No device is called " + name + ". Name one of " + known +
                        ", or a file that describes one (ridgeline device --help).");
   }
-  const auto size = std::filesystem::file_size(name, problem);
-  if (problem || size > hardware::kMaxDeviceFileBytes) {
-    return base::error(name + " is too large for the description of a device");
-  }
-  std::ifstream file(name, std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  auto device = hardware::parse_device(text, name);
+  auto device = profiling::read_device(name);
   if (!device) {
     return device.error();
   }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
+
 #include <nlohmann/json.hpp>
 
 #include "report/page.h"
@@ -100,7 +102,7 @@ void sort_devices(OtherDevices& devices) {
       std::ranges::all_of(devices.devices, [](const OtherDevice& one) { return one.price_per_hour.has_value(); });
   std::ranges::stable_sort(devices.devices, {}, [&](const OtherDevice& one) {
     const StepOnDevice& step = step_of(one, devices.batch_size);
-    return priced ? cost(one, step, ns_of(step), 1) : ns_of(step) / step.batch_size;
+    return std::pair(!step.ns.has_value(), priced ? cost(one, step, ns_of(step), 1) : ns_of(step) / step.batch_size);
   });
 }
 
@@ -110,8 +112,12 @@ std::string text_other_devices(const OtherDevices& devices) {
   text += fmt::format("  {:<22}{:<34}{:>20}{:>21}  {}\n", "DEVICE", "OPERATIONS OF A STEP", "SAMPLES/S",
                       devices.dataset_size ? "COST OF AN EPOCH" : "COST OF A MILLION", "FITS");
   const double samples = devices.dataset_size ? static_cast<double>(*devices.dataset_size) : kSamplesOfCost;
+  bool only_bounds = false;
   for (const OtherDevice& device : devices.devices) {
     const StepOnDevice& step = step_of(device, devices.batch_size);
+    if (!step.ns && !std::exchange(only_bounds, true)) {
+      text += "  Only bounds are known of what follows: they do not say which of these is faster.\n";
+    }
     text += fmt::format("  {:<22}{:<34}{:>20}{:>21}  {}\n", printable(device.name), time_text(step),
                         throughput_text(step), cost_text(device, step, samples), fits_text(step));
     text += "      " + sources_text(device, step) + "\n";

@@ -25,7 +25,7 @@ struct OtherDevices {
 };
 
 /// The steps of the batch size asked about; by least cost per sample where all devices have a price, else by least
-/// time. A bound is compared as if it were the time.
+/// time; those of which only bounds are known last.
 void sort_devices(OtherDevices& devices);
 
 /// Ends with a newline.

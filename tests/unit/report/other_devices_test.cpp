@@ -1,0 +1,62 @@
+#include "report/other_devices.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace ridgeline::report {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+estimate::StepOnDevice bound_of(double low_ns) { return {.batch_size = 4, .low_ns = low_ns}; }
+
+estimate::StepOnDevice estimate_of(double ns) {
+  return {.batch_size = 4, .low_ns = 0.9 * ns, .ns = ns, .high_ns = 1.2 * ns};
+}
+
+std::vector<std::string> order_of(const OtherDevices& devices) {
+  std::vector<std::string> names;
+  for (const OtherDevice& one : devices.devices) names.push_back(one.name);
+  return names;
+}
+
+TEST(OtherDevices, WithBoundsOnlyComeLast) {
+  OtherDevices devices{"entry.py",
+                       4,
+                       std::nullopt,
+                       {{"bound", "data sheet", std::nullopt, {bound_of(1e3)}},
+                        {"slow", "data sheet", std::nullopt, {estimate_of(4e6)}},
+                        {"fast", "data sheet", std::nullopt, {estimate_of(2e6)}}}};
+  sort_devices(devices);
+  EXPECT_THAT(order_of(devices), ElementsAre("fast", "slow", "bound"));
+  const std::string text = text_other_devices(devices);
+  const std::string remark = "Only bounds are known of what follows";
+  EXPECT_LT(text.find("slow"), text.find(remark));
+  EXPECT_LT(text.find(remark), text.find("  bound"));
+  EXPECT_THAT(text, HasSubstr("at least 1.00 µs"));
+  EXPECT_THAT(text, HasSubstr("at most 4e+06"));
+  devices.devices.pop_back();
+  EXPECT_THAT(text_other_devices(devices), Not(HasSubstr(remark)));
+}
+
+TEST(OtherDevices, AreSortedByCostWhereAllHaveAPrice) {
+  OtherDevices devices{
+      "entry.py",
+      4,
+      1000,
+      {{"fast", "data sheet", 10.0, {estimate_of(2e6)}}, {"slow", "data sheet", 1.0, {estimate_of(4e6)}}}};
+  sort_devices(devices);
+  EXPECT_THAT(order_of(devices), ElementsAre("slow", "fast"));
+  const nlohmann::json epoch =
+      nlohmann::json::parse(json_other_devices(devices))["devices"][0]["steps"][0]["costPerEpoch"];
+  EXPECT_NEAR(epoch["high"].get<double>(), 1.0 / 3600 * 1000 / 4 * 1.2 * 4e-3, 1e-9);
+}
+
+}  // namespace
+}  // namespace ridgeline::report
