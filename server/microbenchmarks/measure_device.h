@@ -26,6 +26,6 @@ struct MeasureRequest {
 /// other processes disturb it little. Starts threads, and pins them to cores; takes about 25 times `each`.
 /// `note`: called before each benchmark with what it measures.
 Measured measure_processor(const MeasureRequest& request, const Processor& processor,
-                                   const std::function<void(const std::string&)>& note);
+                           const std::function<void(const std::string&)>& note);
 
 }  // namespace ridgeline::microbenchmarks
