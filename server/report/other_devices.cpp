@@ -131,7 +131,7 @@ std::string text_other_devices(const OtherDevices& devices) {
   text +=
       "\nThe time of operations on the device alone: what the host takes to launch them, loading data, and\n"
       "communication are not in it. \"At least\": a bound that no run passes, where too little was measured there;\n"
-      "real runs are often several times slower. Memory: of tensors, without what operations need for themselves.\n";
+      "real runs can be many times slower. Memory: of tensors, without what operations need for themselves.\n";
   return text;
 }
 
