@@ -63,15 +63,6 @@ int plan(const PlanOptions& options) {
                    *options.output);
 }
 
-/// In single quotes of a shell.
-std::string quoted(const std::string& text) {
-  std::string made = "'";
-  for (const char character : text) {
-    made += character == '\'' ? std::string("'\\''") : std::string(1, character);
-  }
-  return made + "'";
-}
-
 }  // namespace
 
 base::Result<worker::ExperimentFindings, ExitCode> capture_operations(const profiling::ProfileRequest& request,
@@ -99,7 +90,7 @@ base::Result<worker::ExperimentFindings, ExitCode> capture_operations(const prof
 int measure_elsewhere(const MeasureElsewhere& where, const std::vector<std::string>& keys, double seconds) {
   RemoteOptions remote{.host = where.host, .ssh = {"ssh"}, .program = {}};
   remote.ssh.insert(remote.ssh.end(), where.ssh_options.begin(), where.ssh_options.end());
-  const auto csv = output_of_host(remote, "exec " + quoted(where.python) + " -", measuring_script(keys, seconds),
+  const auto csv = output_of_host(remote, "exec " + shell_quoted(where.python) + " -", measuring_script(keys, seconds),
                                   operations::kMaxCsvBytes);
   if (!csv) {
     print_error("Operations could not be timed on " + where.host + ": " + csv.error().message() +

@@ -22,16 +22,7 @@ namespace {
 constexpr const char* kFolder = "${XDG_CACHE_HOME:-$HOME/.cache}/ridgeline/bin";
 constexpr std::string_view kPlatform = "platform: ";
 
-/// In single quotes, whatever is in it.
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char character : text) {
-    result += character == '\'' ? std::string("'\\''") : std::string(1, character);
-  }
-  return result + "'";
-}
-
-std::string for_any_shell(const std::string& script) { return "sh -c " + quoted(script); }
+std::string for_any_shell(const std::string& script) { return "sh -c " + shell_quoted(script); }
 
 std::vector<std::string> ssh_arguments(const RemoteOptions& options, const std::string& command) {
   std::vector<std::string> arguments = options.ssh;
@@ -94,6 +85,14 @@ std::string platform_in(const std::string& output) {
 }
 
 }  // namespace
+
+std::string shell_quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char character : text) {
+    result += character == '\'' ? std::string("'\\''") : std::string(1, character);
+  }
+  return result + "'";
+}
 
 std::string remote_program(const RemoteOptions& options) {
   return options.program.empty() ? std::string(kFolder) + "/ridgeline-" + base::own_version() : options.program;

@@ -19,6 +19,9 @@ struct RemoteOptions {
   std::string program;           ///< of ridgeline there; empty: a copy of this binary
 };
 
+/// In single quotes of a POSIX shell, whatever is in it.
+std::string shell_quoted(const std::string& text);
+
 /// Our binary's place on the host, from its home folder, with the shell's variables in it.
 std::string remote_program(const RemoteOptions& options);
 
