@@ -36,7 +36,7 @@ struct KernelOptions {
   double seconds = 0.5;
 };
 
-int fail(const std::string& why) {
+int environment_failure(const std::string& why) {
   print_error(why);
   return kExitEnvironment;
 }
@@ -120,8 +120,8 @@ base::Result<MeasuredKernels> measure(const KernelOptions& options, const kernel
 int emit(const KernelOptions& options, const KernelAnswer& answer) {
   const MeasuredKernel* best = fastest(answer);
   if (best == nullptr) {
-    return fail("no program could be run, so none is written to " + options.emit + ": " +
-                answer.measured.kernels.front().problem);
+    return environment_failure("no program could be run, so none is written to " + options.emit + ": " +
+                               answer.measured.kernels.front().problem);
   }
   const auto index = static_cast<std::size_t>(best - answer.measured.kernels.data());
   return write_out(kernels::matmul_source(answer.construction.plans[index]), {.format = "text", .file = options.emit});
@@ -135,11 +135,11 @@ int show(const KernelOptions& options, const Output& output) {
   }
   const auto cache = worker::cache_folder();
   if (!cache) {
-    return fail(cache.error().message());
+    return environment_failure(cache.error().message());
   }
   const auto device = device_of(options, *cache);
   if (!device) {
-    return fail(device.error().message());
+    return environment_failure(device.error().message());
   }
   if (options.threads > device->compute_units) {
     print_error(fmt::format("--threads {}: {} has {} cores that may be used", options.threads, device->name,
@@ -149,11 +149,11 @@ int show(const KernelOptions& options, const Output& output) {
   auto construction =
       kernels::construct_matmul(*shape, *device, options.threads, static_cast<std::size_t>(options.top));
   if (!construction) {
-    return fail(construction.error().message());
+    return environment_failure(construction.error().message());
   }
   auto measured = measure(options, *construction, *cache);
   if (!measured) {
-    return fail(measured.error().message());
+    return environment_failure(measured.error().message());
   }
   const KernelAnswer answer{device->name, options.threads, *shape, std::move(*construction), std::move(*measured)};
   if (!options.emit.empty()) {
@@ -176,7 +176,7 @@ void add_kernel_command(CLI::App& app, int& exit_code) {
       ->check(number_in(1, 1024))
       ->capture_default_str();
   command->add_option("--top", options->top, "Programs that are compiled and timed, the best predicted first")
-      ->check(number_in(1, 20))
+      ->check(number_in(1, 60))
       ->capture_default_str();
   command->add_option("--seconds", options->seconds, "For timing each program")
       ->check(number_in(0.01, 60))

@@ -81,7 +81,8 @@ MatmulPlan with_predicted_time(MatmulPlan plan, const CoreRates& rates) {
   const auto depth = static_cast<double>(plan.shape.depth);
   const double steps = rows * static_cast<double>(rounded_up(plan.part_columns(), plan.vector_elements)) /
                        static_cast<double>(plan.register_rows * plan.register_columns) * depth;
-  // A panel of A comes for each panel of B; a panel of B for each row block; C is read and written per depth block.
+  // A panel of A comes for each panel of B; a panel of B for each row block; C is read and written per depth block, when
+  // nothing is computed.
   const auto column_block = static_cast<double>(std::min(plan.column_block, plan.part_columns()));
   const auto depth_block = static_cast<double>(plan.depth_block);
   const double a = rows * depth * blocks(plan.part_columns(), plan.register_columns) * kElementBytes;
@@ -95,14 +96,15 @@ MatmulPlan with_predicted_time(MatmulPlan plan, const CoreRates& rates) {
   std::vector<std::pair<std::string, double>> stages = {{"compute", steps * step_compute_s(plan, rates)},
                                                         {rates.near().name, steps * step_load_s(plan, rates)}};
   for (const CoreRates::Level& level : rates.levels) {
-    const double bytes = (&level == &a_level ? a : 0) + (&level == &b_level ? b : 0) + (&level == &home ? c + all : 0);
+    const double bytes = (&level == &a_level ? a : 0) + (&level == &b_level ? b : 0) + (&level == &home ? all : 0);
     if (&level != &rates.near()) {
       stages.emplace_back(level.name, bytes / level.bytes_per_s);
     }
   }
   const auto slowest = std::ranges::max_element(stages, {}, &std::pair<std::string, double>::second);
   plan.slowest = slowest->first;
-  plan.ns = (slowest->second + packing_s(plan, rows, columns, depth, rates)) * 1e9;
+  const double updates_s = c / std::max(home.bytes_per_s, rates.far().bytes_per_s);
+  plan.ns = (slowest->second + updates_s + packing_s(plan, rows, columns, depth, rates)) * 1e9;
   return plan;
 }
 

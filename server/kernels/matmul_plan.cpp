@@ -200,8 +200,11 @@ base::Result<Construction> construct_matmul(const MatmulShape& shape, const hard
   Construction result;
   for (const RegisterBlock block : register_blocks(shape, vector, rates->registers)) {
     const auto [rows, vectors] = shrunk(block, shape, vector, threads);
-    MatmulPlan plan{
-        .shape = shape, .vector_elements = vector, .register_rows = rows, .register_columns = vectors * vector};
+    MatmulPlan plan;
+    plan.shape = shape;
+    plan.vector_elements = vector;
+    plan.register_rows = rows;
+    plan.register_columns = vectors * vector;
     scale_out(plan, threads);
     add_programs(result.plans, plan, *rates);
   }

@@ -19,9 +19,15 @@ constexpr long kStepVectors = kStepColumns / kVector;
 constexpr long kLastVectors = blocks(kLastColumns, kVector);
 
 // A block of C in registers. Unpacked, an element of A is at a[row * kDepth + k]; packed, at a[k * R + row].
-template <long R, long V>
-inline void step(long depth, const float* a, const float* b, long b_stride, float* c, bool add, long columns) {
-  Vector sum[R][V] = {};
+template <long R, long Columns>
+inline void step(long depth, const float* a, const float* b, long b_stride, float* c, bool add) {
+  constexpr long V = blocks(Columns, kVector);
+  Vector sum[R][V];
+#pragma GCC unroll 32
+  for (long r = 0; r < R; ++r) {
+#pragma GCC unroll 32
+    for (long v = 0; v < V; ++v) sum[r][v] = Vector{};
+  }
   for (long k = 0; k < depth; ++k) {
     Vector right[V];
 #pragma GCC unroll 32
@@ -38,7 +44,7 @@ inline void step(long depth, const float* a, const float* b, long b_stride, floa
     float* row = c + r * kColumns;
 #pragma GCC unroll 32
     for (long v = 0; v < V; ++v) {
-      const long bytes = smaller(kVector, columns - v * kVector) * 4;
+      const long bytes = smaller(kVector, Columns - v * kVector) * 4;
       Vector old = {};
       if (add) __builtin_memcpy(&old, row + v * kVector, bytes);
       old += sum[r][v];
@@ -72,14 +78,14 @@ struct Buffer {
   float* data;
 };
 
-template <long V>
-void panel(long depth, const float* a, long rows, const float* b, long b_stride, float* c, bool add, long columns) {
+template <long Columns>
+void panel(long depth, const float* a, long rows, const float* b, long b_stride, float* c, bool add) {
   long row = 0;
   for (; row + kStepRows <= rows; row += kStepRows)
-    step<kStepRows, V>(depth, a + row * (kPackA ? depth : kDepth), b, b_stride, c + row * kColumns, add, columns);
+    step<kStepRows, Columns>(depth, a + row * (kPackA ? depth : kDepth), b, b_stride, c + row * kColumns, add);
   if constexpr (kLastRows > 0) {
     if (row < rows)
-      step<kLastRows, V>(depth, a + row * (kPackA ? depth : kDepth), b, b_stride, c + row * kColumns, add, columns);
+      step<kLastRows, Columns>(depth, a + row * (kPackA ? depth : kDepth), b, b_stride, c + row * kColumns, add);
   }
 }
 
@@ -108,12 +114,12 @@ int part(const float* a, const float* b, float* c, long rows, long columns) {
         }
         long n = j;
         for (; n + kStepColumns <= end; n += kStepColumns)
-          panel<kStepVectors>(depth, left, block_rows, kPackB ? packed_b.data + (n - j) * depth : b + k * kColumns + n,
-                              kPackB ? kStepColumns : kColumns, c + i * kColumns + n, k > 0, kStepColumns);
-        if constexpr (kLastVectors > 0) {
+          panel<kStepColumns>(depth, left, block_rows, kPackB ? packed_b.data + (n - j) * depth : b + k * kColumns + n,
+                              kPackB ? kStepColumns : kColumns, c + i * kColumns + n, k > 0);
+        if constexpr (kLastColumns > 0) {
           if (n < end)
-            panel<kLastVectors>(depth, left, block_rows, packed_b.data + (kPackB ? (n - j) * depth : 0),
-                                kLastVectors * kVector, c + i * kColumns + n, k > 0, end - n);
+            panel<kLastColumns>(depth, left, block_rows, packed_b.data + (kPackB ? (n - j) * depth : 0),
+                                kLastVectors * kVector, c + i * kColumns + n, k > 0);
         }
       }
     }
