@@ -176,7 +176,7 @@ void add_kernel_command(CLI::App& app, int& exit_code) {
       ->check(number_in(1, 1024))
       ->capture_default_str();
   command->add_option("--top", options->top, "Programs that are compiled and timed, the best predicted first")
-      ->check(number_in(1, 60))
+      ->check(number_in(1, 20))
       ->capture_default_str();
   command->add_option("--seconds", options->seconds, "For timing each program")
       ->check(number_in(0.01, 60))

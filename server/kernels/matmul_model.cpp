@@ -81,8 +81,8 @@ MatmulPlan with_predicted_time(MatmulPlan plan, const CoreRates& rates) {
   const auto depth = static_cast<double>(plan.shape.depth);
   const double steps = rows * static_cast<double>(rounded_up(plan.part_columns(), plan.vector_elements)) /
                        static_cast<double>(plan.register_rows * plan.register_columns) * depth;
-  // A panel of A comes for each panel of B; a panel of B for each row block; C is read and written per depth block, when
-  // nothing is computed.
+  // A panel of A comes for each panel of B; a panel of B for each row block; C is read and written per depth block,
+  // when nothing is computed.
   const auto column_block = static_cast<double>(std::min(plan.column_block, plan.part_columns()));
   const auto depth_block = static_cast<double>(plan.depth_block);
   const double a = rows * depth * blocks(plan.part_columns(), plan.register_columns) * kElementBytes;

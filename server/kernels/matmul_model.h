@@ -34,7 +34,7 @@ struct CoreRates {
 base::Result<CoreRates> core_rates(const hardware::Device& device, int threads);
 
 /// Fills in `ns` and `slowest`. The matrices are where they fit when the program begins: repeated runs are predicted.
-/// Not modelled: the start of threads, misses of the TLB, conflicts of cache sets.
+/// Not modelled: the start of threads, misses of the TLB.
 MatmulPlan with_predicted_time(MatmulPlan plan, const CoreRates& rates);
 
 /// Seconds of one innermost step, per unit of depth: computing, and loading from L1.

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 #include <optional>
 
 #include "kernels/matmul_model.h"
@@ -125,12 +126,24 @@ void scale_out(MatmulPlan& plan, std::int64_t threads) {
   }
 }
 
+/// Whether rows of A that are read at once, a register block's, fall into the same sets of L1 (the thesis' alignment
+/// with memory banks). L1 caches of current processors have sets for 4 KiB and at least eight ways.
+bool rows_conflict(const MatmulPlan& plan, double line_bytes) {
+  constexpr std::int64_t kSetsBytes = 4096;
+  constexpr std::int64_t kWays = 8;
+  const std::int64_t repeats = std::gcd(plan.shape.depth * kFloatBytes, kSetsBytes);
+  return plan.register_rows > kWays * (kSetsBytes / std::max(repeats, static_cast<std::int64_t>(line_bytes)));
+}
+
 void add_programs(std::vector<MatmulPlan>& programs, MatmulPlan plan, const CoreRates& rates) {
   for (const std::int64_t depth : depth_blocks(plan, rates)) {
     plan.depth_block = depth;
     plan.row_block = filling(rates.middle(), depth, plan.part_rows(), plan.register_rows);
     plan.column_block = filling(rates.far(), depth, plan.part_columns(), plan.register_columns);
     for (const bool pack_a : {false, true}) {
+      if (!pack_a && rows_conflict(plan, rates.line_bytes)) {
+        continue;
+      }
       for (const bool pack_b : {false, true}) {
         plan.pack_a = pack_a;
         plan.pack_b = pack_b;

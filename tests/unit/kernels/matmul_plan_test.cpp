@@ -128,6 +128,14 @@ TEST(MatmulPlan, FewProgramsAreConsidered) {
   }
 }
 
+TEST(MatmulPlan, RowsThatFallIntoTheSameCacheSetsArePacked) {
+  for (const MatmulPlan& plan : plans_of({256, 256, 1024}, 64, 1)) {
+    EXPECT_TRUE(plan.pack_a || plan.register_rows <= 8) << plan.register_rows;
+  }
+  EXPECT_TRUE(std::ranges::any_of(plans_of({256, 256, 1040}, 64, 1),
+                                  [](const MatmulPlan& plan) { return !plan.pack_a && plan.register_rows > 8; }));
+}
+
 TEST(MatmulPlan, ADeviceWithoutBandwidthsOrAGpuIsRefused) {
   auto device = processor(64);
   device.levels[1].bytes_per_s.reset();
