@@ -11,9 +11,10 @@ import ctypes
 import json
 import statistics
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter, perf_counter_ns
-from typing import Any, Callable
+from typing import Any
 
 _COMPILE_LIMIT_S = 60
 _LEAST_ROUNDS, _MOST_ROUNDS = 5, 2000
