@@ -11,6 +11,7 @@
 #include "commands/import.h"
 #include "commands/init.h"
 #include "commands/job.h"
+#include "commands/kernel.h"
 #include "commands/network.h"
 #include "commands/operations.h"
 #include "commands/predict.h"
@@ -39,6 +40,7 @@ int main(int argc, char** argv) {
     ridgeline::commands::add_operations_command(app, exit_code);
     ridgeline::commands::add_job_command(app, exit_code);
     ridgeline::commands::add_device_command(app, exit_code);
+    ridgeline::commands::add_kernel_command(app, exit_code);
     ridgeline::commands::add_network_command(app, exit_code);
     ridgeline::commands::add_compare_command(app, exit_code);
     ridgeline::commands::add_check_command(app, exit_code);

@@ -60,6 +60,8 @@ MAY_INCLUDE = {
     "server/hardware": ["server/base"],
     # What this machine's processor can do, measured.
     "server/microbenchmarks": ["server/hardware"],
+    # Programs for operations, constructed for a device, and their source.
+    "server/kernels": ["server/base", "server/hardware"],
     # The times of operations alone, in a file.
     "server/operations": ["server/base", "server/store", "server/hardware"]
     + ["server/analysis/values", "server/analysis/time"],

@@ -1,0 +1,40 @@
+// What `ridgeline kernel` found, as text and as JSON (protocol/kernel.schema.json).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "kernels/matmul_plan.h"
+
+namespace ridgeline::commands {
+
+struct MeasuredKernel {
+  double ns = 0;        ///< 0: there is a problem
+  std::string problem;  ///< why it was not measured
+};
+
+struct MeasuredKernels {
+  std::string torch;      ///< its version
+  double library_ns = 0;  ///< of torch.mm
+  std::vector<MeasuredKernel> kernels;
+};
+
+/// What the runner's kernels.py wrote, of so many kernels.
+base::Result<MeasuredKernels> parse_measured_kernels(const std::string& line, std::size_t count);
+
+struct KernelAnswer {
+  std::string device;
+  int threads = 1;
+  kernels::MatmulShape shape;
+  kernels::Construction construction;
+  MeasuredKernels measured;
+};
+
+/// The kernel that was measured to be the fastest; nothing where none was.
+const MeasuredKernel* fastest(const KernelAnswer& answer);
+
+std::string kernel_text(const KernelAnswer& answer);
+std::string kernel_json(const KernelAnswer& answer);
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,62 @@
+// Programs for a product of matrices on a CPU, constructed rather than searched: rTiles (H. Zhu's thesis, chapter 6,
+// "Roller").
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "hardware/device.h"
+
+namespace ridgeline::kernels {
+
+/// C[rows, columns] = A[rows, depth] B[depth, columns], all of float32, contiguous, row by row.
+struct MatmulShape {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t depth = 0;
+  bool operator==(const MatmulShape&) const = default;
+};
+
+/// Of each of A, B and C: 1 GiB.
+inline constexpr std::int64_t kMostElements = std::int64_t{1} << 28U;
+
+/// "matmul ROWS COLUMNS DEPTH", as BLAS orders m, n and k.
+base::Result<MatmulShape> parse_matmul(std::string_view text);
+
+/// The blocks of one program. The loops, from the outside: threads' parts, column block, depth block, row block, panels
+/// of B in a column block, panels of A in a row block; a register block of C is computed by each innermost step.
+struct MatmulPlan {
+  MatmulShape shape;
+  std::int64_t vector_elements = 0;
+  std::int64_t register_rows = 0;
+  std::int64_t register_columns = 0;  ///< whole vectors
+  std::int64_t depth_block = 0;       ///< a panel of A and of B of this depth stay in L1
+  std::int64_t row_block = 0;         ///< whole register blocks; with depth_block: of A in L2
+  std::int64_t column_block = 0;      ///< likewise; with depth_block: of B in the last cache
+  std::int64_t row_parts = 1;         ///< of C, each computed by a thread
+  std::int64_t column_parts = 1;      ///< likewise
+  bool pack_a = false;                ///< copied panel by panel, so that reads are contiguous
+  bool pack_b = false;                ///< likewise; else only the columns beyond the last whole register block are
+  double ns = 0;                      ///< predicted
+  std::string slowest;                ///< the stage that takes longest: "compute", or a memory level
+  bool operator==(const MatmulPlan&) const = default;
+
+  std::int64_t part_rows() const;     ///< of the largest part: whole register blocks, or all
+  std::int64_t part_columns() const;  ///< likewise
+};
+
+struct Construction {
+  std::vector<MatmulPlan> plans;  ///< the best predicted first
+  std::size_t considered = 0;     ///< programs whose time was predicted
+};
+
+/// The best `top` programs. An error where the device lacks what the model needs: a measured processor has it all.
+/// `threads`: at least 1, at most the device's compute units.
+base::Result<Construction> construct_matmul(const MatmulShape& shape, const hardware::Device& device, int threads,
+                                            std::size_t top);
+
+}  // namespace ridgeline::kernels

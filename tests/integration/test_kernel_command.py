@@ -1,0 +1,61 @@
+"""`ridgeline kernel`: generated programs, compiled and compared with torch's results."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import subprocess
+from pathlib import Path
+
+import torch
+from conftest import ROOT, ridgeline
+from jsonschema import Draft202012Validator
+
+SCHEMA = json.loads((ROOT / "protocol/kernel.schema.json").read_text("utf-8"))
+
+
+def device_file(folder: Path) -> Path:
+    """Figures of a processor with vectors of 16 bytes, which compilers have everywhere."""
+
+    def rate(value: float) -> dict:
+        return {"all": {"value": value, "source": "measured"}, "oneUnit": {"value": value, "source": "measured"}}
+
+    sheet = json.loads(ridgeline("device", "--sheet", "A100", "--format", "json").stdout)
+    sheet.update(kind="cpu", computeUnits=2, vectorBytes=16)
+    sheet["peaks"] = [{"dtype": "float32", "flopPerS": rate(1e11)}]
+    sizes = {"L1": (32 << 10, 4e11), "L2": (1 << 20, 1e11), "memory": (1 << 34, 2e10)}
+    sheet["levels"] = [
+        {"name": name, "capacityBytes": size, "sharedByUnits": 1, "transactionBytes": 64, "bytesPerS": rate(speed)}
+        for name, (size, speed) in sizes.items()
+    ]
+    file = folder / "device.json"
+    file.write_text(json.dumps(sheet))
+    return file
+
+
+def test_an_odd_product_is_run_and_equals_torchs(tmp_path: Path) -> None:
+    emitted = tmp_path / "matmul.cpp"
+    done = ridgeline(
+        *("kernel", "matmul 61 103 77", "--device", device_file(tmp_path), "--top", "2", "--threads", "2"),
+        *("--seconds", "0.02", "--format", "json", "--emit", emitted),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "compiling 2 generated programs" in done.stderr
+    answer = json.loads(done.stdout)
+    Draft202012Validator.check_schema(SCHEMA)
+    Draft202012Validator(SCHEMA).validate(answer)
+    assert all("measuredNs" in program for program in answer["programs"]), answer
+    library = tmp_path / "matmul.so"
+    command = ["c++", "-std=c++17", "-O1", "-march=native", "-fopenmp", "-fPIC", "-shared", emitted, "-o", library]
+    subprocess.run(command, check=True)
+    a, b, c = torch.randn(61, 77), torch.randn(77, 103), torch.full((61, 103), float("nan"))
+    pointers = [ctypes.c_void_p(tensor.data_ptr()) for tensor in (a, b, c)]
+    assert ctypes.CDLL(str(library)).ridgeline_matmul(*pointers) == 0
+    torch.testing.assert_close(c, a @ b)
+
+
+def test_bad_operations_are_refused() -> None:
+    for bad in ("matmul 1 2", "conv 1 2 3", "matmul 0 1 1"):
+        done = ridgeline("kernel", bad)
+        assert done.returncode == 2
+        assert "give an operation such as 'matmul 512 1003 768'" in done.stderr
