@@ -56,7 +56,7 @@ std::string figure_line(std::string_view name, const std::optional<Figure>& valu
 std::string text_device(const Device& device) {
   std::string text = fmt::format("{}\n\n", printable(device.name));
   text += figure_line("Clock", device.clock_hz, 1e-9, "GHz");
-  text += fmt::format("{:<16}{} bits\n", "Vectors", figure(device.vector_bytes * 8));
+  text += fmt::format("{:<16}{:.0f} bits\n", "Vectors", device.vector_bytes * 8);
   if (device.memory_capacity_bytes) {
     text += fmt::format("{:<16}{}{}\n", "Memory", bytes(device.memory_capacity_bytes->value),
                         source_note(device.memory_capacity_bytes->source));

@@ -57,15 +57,6 @@ TEST(DeviceFile, WhatIsWrongIsNamed) {
   expect_error(std::string(kMaxDeviceFileBytes + 1, ' '), "too large");
 }
 
-TEST(DataSheets, AreFoundByWhatDriversReport) {
-  EXPECT_EQ(find_data_sheet("NVIDIA H100 80GB HBM3")->name, "H100");
-  EXPECT_EQ(find_data_sheet("Tesla V100-PCIE-16GB")->name, "V100-PCIE");
-  EXPECT_EQ(find_data_sheet("NVIDIA A100-SXM4-80GB")->name, "A100-SXM4-80GB");
-  EXPECT_EQ(find_data_sheet("NVIDIA L4")->name, "L4");
-  EXPECT_EQ(find_data_sheet("NVIDIA L40S")->name, "L40S");
-  EXPECT_FALSE(find_data_sheet("GeForce 256").has_value());
-}
-
 OperationWork matrix(double flops, double bytes) { return {OperationKind::kMatrix, "float32", flops, bytes, 0}; }
 
 TEST(Roofline, TakesTheSlowerOfComputingAndMoving) {
