@@ -16,12 +16,9 @@ namespace {
 // time of a sample, which is one call of a slow operation.
 constexpr double kFirstCalls = 3;
 constexpr double kLeastSamples = 3;
-constexpr double kMostSamples = 9;
 constexpr double kSampleS = 1e-3;
-constexpr double kMostOfRoofline = 10;
 // Filling tensors with random numbers, on one processor.
 constexpr double kFastFillBytesPerS = 2e9;
-constexpr double kSlowFillBytesPerS = 2.5e8;
 
 void add_cost(MeasuringPlan& plan, const hardware::Device* device, const std::string& key) {
   const auto work = hardware::work_of(key);
@@ -32,11 +29,7 @@ void add_cost(MeasuringPlan& plan, const hardware::Device* device, const std::st
   }
   plan.not_modelled += bound ? 0 : 1;
   const double call_s = bound ? bound->ns * 1e-9 : 0;
-  const auto sampled = [](double call, double samples) {
-    return kFirstCalls * call + samples * std::max(kSampleS, call);
-  };
-  plan.least_s += sampled(call_s, kLeastSamples) + bytes / kFastFillBytesPerS;
-  plan.most_s += sampled(kMostOfRoofline * call_s, kMostSamples) + bytes / kSlowFillBytesPerS;
+  plan.least_s += kFirstCalls * call_s + kLeastSamples * std::max(kSampleS, call_s) + bytes / kFastFillBytesPerS;
 }
 
 }  // namespace

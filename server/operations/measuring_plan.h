@@ -14,11 +14,9 @@ struct MeasuringPlan {
   std::string device;
   std::vector<std::string> known{};    ///< keys with tensors where the device has them
   std::vector<std::string> missing{};  ///< likewise
-  /// How long measuring `missing` takes: each alone at its roofline with the fewest samples, and at ten times that with
-  /// the most. Of operations whose work is not modelled, and of devices without a data sheet, only the shortest time
-  /// that a sample takes counts.
+  /// That measuring `missing` takes at least: each alone at its roofline, with the fewest samples. Of operations whose
+  /// work is not modelled, and of devices without a data sheet, only the shortest time that a sample takes counts.
   double least_s = 0;
-  double most_s = 0;
   bool has_data_sheet = false;
   int not_modelled = 0;  ///< of `missing`
 };

@@ -154,14 +154,8 @@ std::string text_measuring_plan(const operations::MeasuringPlan& plan, const std
   if (plan.missing.empty()) {
     return text;
   }
-  text += fmt::format("Timing the missing ones there takes {} to {}", duration(plan.least_s * 1e3),
-                      duration(plan.most_s * 1e3));
-  if (!plan.has_data_sheet) {
-    text += ", if none is slow: there is no data sheet of this device";
-  } else if (plan.not_modelled > 0) {
-    text += fmt::format(", and more where one of {} whose work is not modelled is slow", plan.not_modelled);
-  }
-  text += ".\n";
+  text += fmt::format("Timing the missing ones there takes at least {}, and the start of Python and torch.\n",
+                      duration(plan.least_s * 1e3));
   if (!script.empty()) {
     text += fmt::format(
         "There: python3 {} --output times.csv; here: ridgeline operations import times.csv --format "
@@ -175,7 +169,7 @@ std::string json_measuring_plan(const operations::MeasuringPlan& plan) {
   const nlohmann::ordered_json json = {{"device", plan.device},
                                        {"known", plan.known},
                                        {"missing", plan.missing},
-                                       {"seconds", {{"low", plan.least_s}, {"high", plan.most_s}}},
+                                       {"leastSeconds", plan.least_s},
                                        {"hasDataSheet", plan.has_data_sheet},
                                        {"notModelled", plan.not_modelled}};
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
