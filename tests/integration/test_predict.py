@@ -240,6 +240,9 @@ def test_profile_and_predict_have_the_same_options() -> None:
         "--make-fit",
         "--into",
         "--measure-time",
+        "--on-device",
+        "--price",
+        "--dataset-size",
     }
     assert options("profile") <= options("predict")
 
