@@ -287,6 +287,7 @@ def test_interrupts(tmp_path: Path) -> None:
         text=True,
         env={**os.environ, **SINGLE},
         process_group=0,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
         timeout=300,
         check=False,
     )
