@@ -13,6 +13,7 @@
 #include "commands/kernel_description.h"
 #include "commands/options.h"
 #include "commands/terminal.h"
+#include "commands/work_folder.h"
 #include "kernels/matmul_source.h"
 #include "profiling/known_device.h"
 #include "worker/agent_build.h"
@@ -41,23 +42,6 @@ int environment_failure(const std::string& why) {
   return kExitEnvironment;
 }
 
-/// Removed with what it contains.
-class Folder {
- public:
-  explicit Folder(std::string path) : path_(std::move(path)) { fs::create_directories(path_, problem_); }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  std::error_code problem_;
-};
-
 base::Result<hardware::Device> device_of(const KernelOptions& options, const std::string& cache) {
   if (!options.device.empty()) {
     return profiling::read_device(options.device);
@@ -83,7 +67,7 @@ base::Result<MeasuredKernels> measure(const KernelOptions& options, const kernel
   if (compiler.empty()) {
     return base::error("there is no C++ compiler. Install one (Debian: apt-get install g++) or set CXX.");
   }
-  const Folder folder(cache + "/kernels-" + base::unique_suffix());
+  const WorkFolder folder(cache + "/kernels-" + base::unique_suffix());
   const std::size_t count = construction.plans.size();
   for (std::size_t i = 0; i < count; ++i) {
     const std::string file = fmt::format("{}/{}.cpp", folder.path(), i);

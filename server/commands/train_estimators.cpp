@@ -15,6 +15,7 @@
 #include "commands/own_operations.h"
 #include "commands/profile_now.h"
 #include "commands/terminal.h"
+#include "commands/work_folder.h"
 #include "estimate/estimator_file.h"
 #include "estimate/groups.h"
 #include "estimate/held_out.h"
@@ -55,24 +56,6 @@ base::Result<std::string> read_file(const std::string& path) {
   return text;
 }
 
-/// A folder of its own in the cache, removed at the end.
-class WorkFolder {
- public:
-  explicit WorkFolder(const std::string& cache) : path_(cache + "/training-" + base::unique_suffix()) {
-    fs::create_directories(path_);
-  }
-  ~WorkFolder() {
-    std::error_code problem;
-    fs::remove_all(path_, problem);
-  }
-  WorkFolder(const WorkFolder&) = delete;
-  WorkFolder& operator=(const WorkFolder&) = delete;
-  std::string file(const char* name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
 base::Result<std::vector<estimate::OperatorModel>> run_trainer(const std::string& cache, const TrainOptions& options,
                                                                const std::vector<estimate::TrainingGroup>& groups) {
   const auto sources = worker::unpack_sources(cache);
@@ -82,19 +65,19 @@ base::Result<std::vector<estimate::OperatorModel>> run_trainer(const std::string
   std::error_code problem;
   const std::string here = (fs::current_path(problem) / "-").string();
   const std::string python = worker::find_interpreter(options.python, here, worker::find_project_root(here)).path;
-  const WorkFolder folder(cache);
+  const WorkFolder folder(cache + "/training-" + base::unique_suffix());
   const std::string plan = estimate::training_plan(groups, !options.without_product).dump();
-  if (const auto failed = base::write_atomically(folder.file("plan.json"), plan, base::FileAccess::kOwner)) {
-    return base::error(folder.file("plan.json") + " cannot be written: " + failed.message());
+  if (const auto failed = base::write_atomically(folder.path() + "/plan.json", plan, base::FileAccess::kOwner)) {
+    return base::error(folder.path() + "/plan.json" + " cannot be written: " + failed.message());
   }
   const auto line = worker::first_line_of({python, *sources + "/profiler/runner/ridgeline_runner/train_estimators.py",
-                                           folder.file("plan.json"), folder.file("models.json")},
+                                           folder.path() + "/plan.json", folder.path() + "/models.json"},
                                           kLimit);
   if (line != "trained") {
     return base::error("The estimators could not be trained with " + python + ", which needs torch: name another " +
                        "interpreter with --python.");
   }
-  const auto models = read_file(folder.file("models.json"));
+  const auto models = read_file(folder.path() + "/models.json");
   if (!models) {
     return models.error();
   }
