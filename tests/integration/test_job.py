@@ -269,7 +269,7 @@ def test_two_jobs_at_once(tmp_path: Path) -> None:
 
 
 def test_a_rank_that_loads_its_data_slowly_is_named(tmp_path: Path) -> None:
-    script = script_of(tmp_path, DDP, slow=0.0005)
+    script = script_of(tmp_path, DDP, slow=0.002)
     done = run_job(script, 150, "--steps", "8")
     assert done.returncode == 0, done.stderr
     named = re.search(

@@ -91,6 +91,6 @@ test('a profile on another machine goes on while the connection is broken', asyn
   await until(async () => assert.ok((await window.markers()).length > 5));
   await window.openView();
   await window.slider('Throughput').waitFor();
-  await window.drag('Throughput', 0.2, 0.6);
+  await window.drag('Throughput', 0.6, 0.3);
   await until(async () => assert.doesNotMatch((await window.lineWith('def input_provider')).text, /= 64\)/));
 });

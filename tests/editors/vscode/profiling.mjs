@@ -191,7 +191,7 @@ test('the hints at the ends of lines are hidden and shown, by the command and by
 
 test('figures of a step whose time varies much look uncertain wherever they are shown', async (t) => {
   const window = await ownWindow(t, { file: null });
-  const wait = '__import__("time").sleep(__import__("random").choice((0, 0.04)))\n        optimizer.zero_grad()';
+  const wait = '__import__("time").sleep(__import__("random").uniform(0, 0.08))\n        optimizer.zero_grad()';
   window.write('entry.py', window.read('entry.py').replace('optimizer.zero_grad()', wait));
   await window.openFile('entry.py');
   await window.profile();

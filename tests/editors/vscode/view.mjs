@@ -11,7 +11,7 @@ test('dragging the throughput changes the digits in the code, and one undo bring
   await window.profile();
   await window.openView();
   await window.slider('Throughput').waitFor();
-  await window.drag('Throughput', 0.2, 0.5, 0.3, 0.7);
+  await window.drag('Throughput', 0.2, 0.5, 0.1, 0.3);
   const shown = await until(async () => {
     const size = await batchSize(window);
     assert.notEqual(size, '64');
@@ -39,7 +39,7 @@ test('a drag is written once, at its end, also where files are saved by themselv
   const before = window.read('entry.py');
   await window.hold('Throughput', 0.2);
   let last = '64';
-  for (const part of [0.3, 0.4, 0.5, 0.6]) {
+  for (const part of [0.5, 0.4, 0.3, 0.2]) {
     const box = await window.slider('Throughput').boundingBox();
     await window.page.mouse.move(box.x + part * box.width, box.y + 5);
     last = await until(async () => {
@@ -70,7 +70,7 @@ test('Escape ends a drag, and an edit of the code too: nothing is written', asyn
   await window.profile();
   await window.openView();
   await window.slider('Peak memory').waitFor();
-  await window.hold('Throughput', 0.2, 0.6);
+  await window.hold('Throughput', 0.6, 0.3);
   await until(async () => assert.notEqual(await shownBatchSize(window), '64'));
   await window.page.keyboard.press('Escape');
   await until(async () => assert.equal(await shownBatchSize(window), '64'));
