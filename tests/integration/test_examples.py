@@ -25,8 +25,8 @@ SHARED_SAMPLE_BYTES = {"dataloader": 3 * 32 * 32 * 4 + 8}
 OBSERVED_AT_ONE_SIZE = {"deepspeech"}
 
 
-# A plain one, one with a loader's processes, one that steps an environment, and convolutions with two optimizers.
-QUICK = {"mlp", "dataloader", "a3c", "dcgan"}
+# A plain one, one with a loader's processes, and one that steps an environment.
+QUICK = {"mlp", "dataloader", "a3c"}
 
 
 def marked(name: str) -> Any:

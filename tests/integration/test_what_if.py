@@ -59,6 +59,7 @@ def iteration_provider(model):
     return iteration
 """
 FAST = ("--python", sys.executable, "--time-budget", "0.3", "--batch-sizes", "8")
+BRIEF = ("--measure-time", "1", "--try-time", "0.5")
 
 
 @pytest.fixture(scope="session")
@@ -84,7 +85,7 @@ def entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, built_cache: Path) ->
 
 
 def what_if(entry: Path, *options: str) -> dict[str, Any]:
-    done = ridgeline("what-if", entry, *FAST, *options, "--format", "json")
+    done = ridgeline("what-if", entry, *FAST, *BRIEF, *options, "--format", "json")
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert [f"{error.json_path}: {error.message}" for error in SCHEMA.iter_errors(answer)] == []
@@ -101,7 +102,7 @@ def by_change(answer: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def test_predicts_and_tries_what_applies(entry: Path) -> None:
     names = ["bf16-autocast", "foreach-optimizer", "fused-optimizer", "channels-last", "checkpoint", "accumulate:2"]
-    answer = what_if(entry, "--try", "--try-time", "0.5", *changes_of(*names))
+    answer = what_if(entry, "--try", *changes_of(*names))
     rows = by_change(answer)
     assert set(rows) == {*names, "+".join(names)}
     for name in names:
@@ -122,7 +123,7 @@ def test_predicts_and_tries_what_applies(entry: Path) -> None:
 
 
 def test_the_predicted_peak_is_the_tried_one(entry: Path) -> None:
-    answer = what_if(entry, "--try", "--try-time", "0.5", *changes_of("checkpoint", "foreach-optimizer"))
+    answer = what_if(entry, "--try", *changes_of("checkpoint", "foreach-optimizer"))
     for name, row in by_change(answer).items():
         predicted = row["predicted"]["peakBytes"] - answer["peakBytes"]
         tried = row["tried"]["changedPeakBytes"] - row["tried"]["unchangedPeakBytes"]
@@ -132,7 +133,7 @@ def test_the_predicted_peak_is_the_tried_one(entry: Path) -> None:
 
 def test_what_is_known_is_not_measured_again(entry: Path) -> None:
     first = what_if(entry, *changes_of("channels-last"))
-    assert first["operationsMeasured"] > 20
+    assert first["operationsMeasured"] > 10
     second = what_if(entry, *changes_of("channels-last"))
     assert second["operations"] == first["operations"]
     # On a busy machine some times are not kept.
@@ -147,7 +148,7 @@ def test_says_why_a_change_does_not_apply(entry: Path) -> None:
         "freeze:blocks.0.layers.2": "has no parameters that are trained",
         "fp16-autocast:": "",
     }
-    rows = by_change(what_if(entry, "--measure-time", "1", *changes_of(*reasons)))
+    rows = by_change(what_if(entry, *changes_of(*reasons)))
     for change, reason in reasons.items():
         assert reason in rows[change]["reason"]
         assert rows[change]["applies"] == (not reason)
@@ -155,9 +156,7 @@ def test_says_why_a_change_does_not_apply(entry: Path) -> None:
 
 
 def test_what_is_not_known_before_it_runs_is_only_tried(entry: Path) -> None:
-    row = by_change(what_if(entry, "--try", "--try-time", "0.5", "--measure-time", "1", *changes_of("threads:1")))[
-        "threads:1"
-    ]
+    row = by_change(what_if(entry, "--try", *changes_of("threads:1")))["threads:1"]
     assert row["applies"]
     assert row["predicted"] is None
     assert row["tried"]["speedUp"]["value"] > 0
@@ -196,7 +195,7 @@ def test_a_change_that_fails_leaves_the_others(entry: Path) -> None:
 
 
 def test_the_text_names_predicted_and_tried(entry: Path) -> None:
-    done = ridgeline("what-if", entry, *FAST, "--try", "--try-time", "0.5", "--change", "fused-optimizer")
+    done = ridgeline("what-if", entry, *FAST, *BRIEF, "--try", "--change", "fused-optimizer")
     assert done.returncode == 0, done.stderr
     assert "PREDICTED SPEED-UP" in done.stdout
     assert "TRIED" in done.stdout
@@ -206,7 +205,7 @@ def test_the_text_names_predicted_and_tried(entry: Path) -> None:
 
 
 def test_a_search_combines_what_pays(entry: Path) -> None:
-    answer = what_if(entry, "--search", "--try-time", "0.5", *changes_of("checkpoint", "fused-optimizer"))
+    answer = what_if(entry, "--search", *changes_of("checkpoint", "fused-optimizer"))
     assert any(len(row["change"]) == 2 for row in answer["changes"])
     assert 1 <= sum(row["tried"] is not None for row in answer["changes"]) <= 3
 
@@ -244,7 +243,7 @@ def test_operation_times_are_measured_listed_and_shared(entry: Path, tmp_path: P
 def test_widths_and_modules_are_predicted_and_tried(entry: Path) -> None:
     names = ["set:stem:out_channels=16", "without:blocks.1", "selective-checkpoint"]
     options = ["--set", names[0].removeprefix("set:"), *changes_of(*names[1:])]
-    rows = by_change(what_if(entry, "--try", "--try-time", "0.5", *options))
+    rows = by_change(what_if(entry, "--try", *options))
     assert "shapes do not fit in blocks.0 (Block)" in rows[names[0]]["reason"]
     without = rows["without:blocks.1"]
     assert without["predicted"]["speedUp"]["value"] > 1

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "../rounds.h"
 #include "../simulate/random_graph.h"
 #include "graph/changes.h"
 #include "simulate/schedule_analysis.h"
@@ -23,7 +24,7 @@ using graph::Graph;
 using graph::TaskId;
 using simulate::testing::random_graph;
 
-constexpr int kGraphs = 200;
+const int kGraphs = testing::rounds(200, 40);
 
 /// With phases, kinds, names that rules look for, and blocks that are freed.
 Graph random_step(std::mt19937& random) {
