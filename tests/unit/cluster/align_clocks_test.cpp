@@ -11,10 +11,10 @@
 namespace ridgeline::cluster {
 namespace {
 
+using ridgeline::testing::rounds;
 using testing::GeneratedJob;
 using ::testing::HasSubstr;
 using testing::JobGenerator;
-using testing::rounds;
 
 constexpr double kRoundingNs = 4;  ///< the generator rounds times to nanoseconds
 

@@ -24,7 +24,7 @@ using graph::Graph;
 using graph::TaskId;
 using simulate::testing::random_graph;
 
-const int kGraphs = testing::rounds(200, 40);
+const int kGraphs = ridgeline::testing::rounds(200, 100);
 
 /// With phases, kinds, names that rules look for, and blocks that are freed.
 Graph random_step(std::mt19937& random) {
