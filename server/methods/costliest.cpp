@@ -13,6 +13,7 @@
 #include "methods/answers_json.h"
 #include "protocol/shown_text.h"
 #include "report/json.h"
+#include "report/labels.h"
 #include "report/wording.h"
 
 namespace ridgeline::methods {
@@ -65,9 +66,21 @@ void fold_rest(std::vector<CostRow>& rows) {
   rows.push_back(std::move(rest));
 }
 
+Json change_json(const Entry& entry, const CostRow& row) {
+  const bool is_line = row.node == nullptr && !row.location.file.empty();
+  const compare::TimeChange* change = is_line ? entry.change_of(row.location) : nullptr;
+  if (change == nullptr) return nullptr;
+  std::string label = report::line_change_label(*change);
+  if (label.empty()) return nullptr;
+  return {{"part", report::number(change->change)},
+          {"label", std::move(label)},
+          {"explanation", report::line_change_explanation(*change)}};
+}
+
 }  // namespace
 
-Json costliest_json(const Figures& figures, const UriOf& uri_of) {
+Json costliest_json(const Entry& entry, const UriOf& uri_of) {
+  const Figures& figures = *entry.figures;
   const analysis::Profile& profile = figures.profile();
   const auto list = [&](std::vector<CostRow> rows) {
     fold_rest(rows);
@@ -81,7 +94,8 @@ Json costliest_json(const Figures& figures, const UriOf& uri_of) {
                       {"peakShare", report::number(report::ratio(static_cast<double>(row.peak_bytes),
                                                                  static_cast<double>(profile.peak_bytes)))},
                       {"location", place_json(figures, row.location, uri_of)},
-                      {"node", row.node != nullptr ? Json(figures.id_of(*row.node)) : Json(nullptr)}});
+                      {"node", row.node != nullptr ? Json(figures.id_of(*row.node)) : Json(nullptr)},
+                      {"change", change_json(entry, row)}});
     }
     return json;
   };

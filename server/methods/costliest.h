@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "methods/answers_json.h"
-#include "methods/figures.h"
+#include "methods/entries.h"
 #include "protocol/json_rpc.h"
 
 namespace ridgeline::methods {
@@ -12,6 +12,7 @@ namespace ridgeline::methods {
 /// Rows of one list; what does not fit in is the last row, so that the sums stay.
 constexpr std::size_t kMostRows = 1000;
 
-protocol::Json costliest_json(const Figures& figures, const UriOf& uri_of);
+/// `entry` has figures; a line has what it differs by from the profile before, where there is one.
+protocol::Json costliest_json(const Entry& entry, const UriOf& uri_of);
 
 }  // namespace ridgeline::methods

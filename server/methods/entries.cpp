@@ -47,6 +47,12 @@ std::string Entry::stale_reason() const {
          (not_profiled.empty() ? "" : ". The save was not profiled. " + not_profiled);
 }
 
+const compare::TimeChange* Entry::change_of(const analysis::Location& now) const {
+  if (comparison == nullptr) return nullptr;
+  const auto found = std::ranges::find(comparison->lines, now, &compare::LineChange::after);
+  return found == comparison->lines.end() || !found->time ? nullptr : &*found->time;
+}
+
 Entries::Entries(asio::io_context& loop, std::function<void(const Entry&)> on_change,
                  std::function<void(const Entry&)> on_phase)
     : loop_(loop),

@@ -61,6 +61,8 @@ struct Entry {
   bool is_stale() const { return !changed.empty() || failed.has_value(); }
   /// Why: "from before train.py was changed"; empty when they are not.
   std::string stale_reason() const;
+  /// Of the own time of the line at `now`, a place of these figures, from the figures before; null: nothing is known.
+  const compare::TimeChange* change_of(const analysis::Location& now) const;
 };
 
 /// The entry with its new figures, or the failure.

@@ -117,12 +117,8 @@ std::vector<report::LineBelow> lines_below(const Figures& figures, const std::ve
 
 /// What the line's own time differs by from the profile before, beyond the noise of both; else empty.
 std::string change_of(const Snapshot& snapshot, const LineCost& line) {
-  if (snapshot.entry->comparison == nullptr) {
-    return {};
-  }
-  const auto& lines = snapshot.entry->comparison->lines;
-  const auto found = std::ranges::find(lines, line.location, &compare::LineChange::after);
-  return found == lines.end() || !found->time ? "" : report::line_change_label(*found->time);
+  const compare::TimeChange* change = snapshot.entry->change_of(line.location);
+  return change == nullptr ? "" : report::line_change_explanation(*change);
 }
 
 /// What the step gains when the line is twice as fast, where the critical path says so.

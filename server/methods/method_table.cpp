@@ -108,7 +108,7 @@ Json breakdown(const Context& context, const Entry& entry, const BreakdownParams
 }
 
 Json costliest(const Context& context, const Entry& entry, const ProfileIdParams& /*params*/) {
-  return costliest_json(*entry.figures, [&](const std::string& path) { return context.session().uri_of(path); });
+  return costliest_json(entry, [&](const std::string& path) { return context.session().uri_of(path); });
 }
 
 Json predictions(const Context& /*context*/, const Entry& entry, const ProfileIdParams& /*params*/) {

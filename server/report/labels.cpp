@@ -16,7 +16,8 @@ using analysis::AdviceKind;
 using analysis::BatchPrediction;
 using analysis::Profile;
 
-constexpr double kShownShare = 0.001;  // of the iteration: less is no time worth a label
+constexpr double kMostChangeInPercent = 9;  // what is more than ten times as long has a factor
+constexpr double kShownShare = 0.001;       // of the iteration: less is no time worth a label
 
 std::string size(double count) { return bytes(count); }
 
@@ -29,6 +30,10 @@ std::string of_capacity(std::string text, double capacity) {
   const std::string unit = whole.substr(whole.find(' '));
   if (text.ends_with(unit)) text.resize(text.size() - unit.size());
   return text + " of " + whole;
+}
+
+bool is_known(const compare::TimeChange& time) {
+  return time.outcome == compare::Outcome::kDiffers && time.bounds.has_value();
 }
 
 std::string extrapolated(const BatchPrediction& batch) { return batch.extrapolated ? " (extrapolated)" : ""; }
@@ -118,7 +123,13 @@ std::string change_label(const Profile& before, const Profile& now, bool differs
 }
 
 std::string line_change_label(const compare::TimeChange& time) {
-  if (time.outcome != compare::Outcome::kDiffers || !time.bounds) return {};
+  if (!is_known(time)) return {};
+  if (time.change > kMostChangeInPercent) return fmt::format("{:.0f}×", 1 + time.change);
+  return (time.change > 0 ? "+" : "−") + share(std::abs(time.change));
+}
+
+std::string line_change_explanation(const compare::TimeChange& time) {
+  if (!is_known(time)) return {};
   return fmt::format("{} {} than in the profile before: {}, was {}", share(std::abs(time.change)),
                      time.change > 0 ? "slower" : "faster", duration(time.after_ms), duration(time.before_ms));
 }

@@ -24,6 +24,8 @@ std::string throughput_label(const analysis::Profile& profile);
 /// and the peak. Empty when their batch sizes differ. `differs`: whether the times do, by more than noise.
 std::string change_label(const analysis::Profile& before, const analysis::Profile& now, bool differs);
 /// "12 % slower than in the profile before: 151 ms, was 135 ms"; empty within the noise, and for a new line.
+std::string line_change_explanation(const compare::TimeChange& time);
+/// The same for a column: "+12 %", "31×".
 std::string line_change_label(const compare::TimeChange& time);
 /// "1.84 of 23.4 GiB".
 std::string memory_label(const analysis::Profile& profile);

@@ -276,11 +276,14 @@ def test_broken_code_is_a_diagnostic_on_its_line_and_save_profiles_again(editing
     assert f"{editing.entry}:{line} in forward" in log and "[exception]" in log
     assert "\x1b" not in log
     editing.neovim.command("close")
-    buffer[line - 1] = good + "  # mended"
+    buffer[line - 1] = good.replace("return", 'return __import__("time").sleep(0.03) or')
     editing.neovim.command("write")
     editing.until("#vim.diagnostic.get(1, { severity = 1 }) == 0")
     editing.until("require('ridgeline.session').summary(1).profileId ~= ...", before)
     mended = editing.lua("require('ridgeline.session').summary(1).profileId")
+    slower, *_ = [entry["text"] for entry in quickfix(editing, "", "Ridgeline: costliest lines by time")]
+    assert re.search(r"sleep\(0\.03\).* \(\d+×\)$", slower), slower
+    editing.neovim.command("cclose")
     buffer[line - 1] = good
     editing.neovim.command("write")
     editing.until("require('ridgeline.session').summary(1).profileId ~= ...", mended)

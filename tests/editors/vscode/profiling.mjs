@@ -175,6 +175,27 @@ test('figures are stale after an edit, and fresh after a save', async (t) => {
   await window.page.getByText('Profile on save is on.').waitFor();
 });
 
+test('a line that is slower than before a save has it in a column of the costliest', async (t) => {
+  const window = await ownWindow(t, { file: null });
+  window.write('entry.py', window.read('entry.py').replace('optimizer.zero_grad()', '__import__("time").sleep(0.02)\n        optimizer.zero_grad()'));
+  await window.openFile('entry.py');
+  await window.profile();
+  await window.openView();
+  const column = window.view.locator('.costs').getByRole('columnheader', { name: 'Change' });
+  const row = window.view.locator('.costs .row', { hasText: '.sleep(' });
+  await row.waitFor();
+  assert.equal(await column.count(), 0, 'there is no profile before');
+  await window.replace('sleep(0.02)', 'sleep(0.08)');
+  await window.save();
+  await column.waitFor();
+  const change = row.locator('.change span');
+  assert.match(await change.innerText(), /^\+[1-4]\d\d %$/);
+  assert.match(await change.getAttribute('title'), /% slower than in the profile before: [\d.]+ ms, was [\d.]+ ms$/);
+  await column.getByRole('button').click();
+  assert.equal(await column.getAttribute('aria-sort'), 'descending');
+  assert.match((await window.costs())[0].name, /sleep\(0\.08\)/);
+});
+
 test('the hints at the ends of lines are hidden and shown, by the command and by its keys', async (t) => {
   const window = await ownWindow(t);
   const line = async () => (await window.lineWith('self.relu(self.fc1(hidden))')).text;

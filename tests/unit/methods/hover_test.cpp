@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "report/labels.h"
+
 namespace ridgeline::methods {
 namespace {
 
@@ -98,6 +100,14 @@ TEST(Hover, SaysWhatALineDiffersByFromTheProfileBefore) {
               HasSubstr("22 % slower than in the profile before: 61.0 ms, was 50.0 ms"));
   EXPECT_THAT(hover_of(2, comparison_of(1, slower)), Not(HasSubstr("the profile before"))) << "another line";
   EXPECT_THAT(hover_of(1), Not(HasSubstr("the profile before"))) << "there is none";
+}
+
+TEST(Hover, TheChangeOfALineHasALabelForAColumn) {
+  const compare::Bounds bounds{-0.9, 40};
+  EXPECT_EQ(report::line_change_label({50, 61, 0.22, bounds, compare::Outcome::kDiffers}), "+22 %");
+  EXPECT_EQ(report::line_change_label({61, 50, -0.18, bounds, compare::Outcome::kDiffers}), "−18 %");
+  EXPECT_EQ(report::line_change_label({1, 31, 30, bounds, compare::Outcome::kDiffers}), "31×");
+  EXPECT_EQ(report::line_change_label({50, 61, 0.22, bounds, compare::Outcome::kUndecided}), "");
 }
 
 TEST(Hover, SaysWhatTheStepGainsFromALineThatIsTwiceAsFast) {

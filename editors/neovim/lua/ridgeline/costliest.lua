@@ -39,7 +39,8 @@ local function align(cells)
   end
 end
 
---- The texts of the entries: the cost that they are sorted by, its share, the other cost, the name.
+--- The texts of the entries: the cost that they are sorted by, its share, the other cost, the name, and what a line
+--- differs by from the profile before.
 local function texts(rows, kind, order)
   local cells = vim.tbl_map(function(row)
     local time, memory = text.duration(row.timeMs), text.bytes(row.peakBytes)
@@ -50,7 +51,8 @@ local function texts(rows, kind, order)
   local shown = {}
   for i, row in ipairs(rows) do
     local calls = kind ~= "lines" and row.calls and row.calls > 1 and (", %d calls"):format(row.calls) or ""
-    shown[i] = ("%s  %s"):format(table.concat(cells[i], "  "), text.printable(row.name .. calls))
+    local change = row.change and (" (%s)"):format(row.change.label) or ""
+    shown[i] = ("%s  %s"):format(table.concat(cells[i], "  "), text.printable(row.name .. calls .. change))
   end
   return shown
 end

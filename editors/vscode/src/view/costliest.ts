@@ -11,7 +11,7 @@ export interface CostliestEvents {
 }
 
 type List = 'lines' | 'operations' | 'moduleTypes';
-type Order = 'name' | 'time' | 'memory';
+type Order = 'name' | 'change' | 'time' | 'memory';
 
 const lists: { list: List; title: string; column: string; one: string; note: string }[] = [
   { list: 'lines', title: 'Lines', column: 'Line', one: 'line', note: 'Each line without the lines that it calls. Together they add up to the step.' },
@@ -67,11 +67,14 @@ export class CostliestPanel {
     const focused = this.rows().indexOf(document.activeElement as HTMLElement);
     const sorted = (document.activeElement as HTMLElement | null)?.closest<HTMLElement>('.costs [data-order]')?.dataset.order;
     const { title, column, one, note } = lists.find(({ list }) => list === this.list)!;
+    const hasChanges = this.costs[this.list].some(({ change }) => change !== null);
+    if (!hasChanges && this.order === 'change') this.order = 'time';
     const found = this.sorted(this.costs[this.list]).filter((cost) => matches(cost, this.filter.value));
     const shown = this.showsAll ? found : found.slice(0, firstRows);
     this.note.textContent = note;
     this.table.setAttribute('aria-label', title);
-    this.table.replaceChildren(this.header(column), ...shown.map((cost) => this.row(cost)));
+    this.table.classList.toggle('changed', hasChanges);
+    this.table.replaceChildren(this.header(column, hasChanges), ...shown.map((cost) => this.row(cost, hasChanges)));
     this.foot.replaceChildren(...(found.length === 0 ? [h('span.nothing', {}, `No ${one} matches.`)]
       : found.length <= firstRows ? []
       : [button('button.link', this.showsAll ? `Show the first ${firstRows}` : `Show all ${found.length}`, () => this.toggleAll())]));
@@ -88,7 +91,7 @@ export class CostliestPanel {
     return [...(isDescending ? sorted.reverse() : sorted), ...rest];
   }
 
-  private header(column: string): HTMLElement {
+  private header(column: string, hasChanges: boolean): HTMLElement {
     const cell = (order: Order, label: string) => {
       const isDescending = (order !== 'name') !== this.isReversed;
       const isSorted = order === this.order;
@@ -96,11 +99,12 @@ export class CostliestPanel {
       sort.append(h('span', { 'aria-hidden': true }, isSorted ? (isDescending ? ' ▾' : ' ▴') : ''));
       return h(`div.${order}`, { role: 'columnheader', 'aria-sort': isSorted ? (isDescending ? 'descending' : 'ascending') : 'none' }, sort);
     };
-    return h('div.titles', { role: 'row' }, cell('name', column), h('div.calls', { role: 'columnheader' }, 'Calls'), cell('time', 'Time'), cell('memory', 'Memory'));
+    return h('div.titles', { role: 'row' }, cell('name', column), h('div.calls', { role: 'columnheader' }, 'Calls'), hasChanges ? cell('change', 'Change') : null, cell('time', 'Time'), cell('memory', 'Memory'));
   }
 
-  private row(cost: Cost): HTMLElement {
-    const { name, calls, location, node } = cost;
+  /** `hasChanges`: some line differs from the profile before, and there is a column for it. */
+  private row(cost: Cost, hasChanges: boolean): HTMLElement {
+    const { name, calls, location, node, change } = cost;
     const where = location === null ? '' : `${cost.file ?? ''}:${location.line + 1}`;
     const cell = (kind: string, ...children: (Node | string | null)[]) => h(`div.${kind}`, { role: 'gridcell' }, ...children);
     const isMemory = this.order === 'memory';
@@ -115,6 +119,7 @@ export class CostliestPanel {
     const row = h('div.row', { role: 'row', tabindex: can === '' ? null : -1, title: [name, can].filter(Boolean).join('\n') },
       cell('name', h(this.list === 'lines' && location !== null ? 'code' : 'span', {}, name || where), name === '' || where === '' ? null : h('span.where', {}, where.split('/').at(-1) ?? ''), more),
       cell('calls', ...(calls === null ? [] : [String(calls), h('span.unit', {}, calls === 1 ? ' call' : ' calls')])),
+      hasChanges ? cell(`change${change === null ? '' : change.part > 0 ? '.slower' : '.faster'}`, change === null ? null : h('span', { title: change.explanation }, change.label)) : null,
       cell('time', h('span.share', {}, share(cost.share)), h('span.figure', {}, duration(cost.timeMs))),
       cell('memory', h('span.figure', {}, bytes(cost.peakBytes))),
       meter);
@@ -174,6 +179,7 @@ export class CostliestPanel {
 
 const ascending: Record<Order, (a: Cost, b: Cost) => number> = {
   name: (a, b) => a.name.localeCompare(b.name),
+  change: (a, b) => (a.change?.part ?? 0) - (b.change?.part ?? 0),
   time: (a, b) => (a.timeMs ?? 0) - (b.timeMs ?? 0),
   memory: (a, b) => a.peakBytes - b.peakBytes,
 };
