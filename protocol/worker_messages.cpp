@@ -99,6 +99,9 @@ RunResult result_from(const json& value) {
   value.at("inPlaceOf").get_to(result.in_place_of);
   value.at("lowMHz").get_to(result.low_mhz);
   value.at("highMHz").get_to(result.high_mhz);
+  if (value.contains("othersUsed") && !value.at("othersUsed").is_null()) {
+    result.others_used = value.at("othersUsed").get<double>();
+  }
   const json& device = value.at("device");
   result.device = {device.at("kind").get<std::string>(),          device.at("name").get<std::string>(),
                    member<std::uint64_t>(device, "memoryBytes"),  member<std::uint64_t>(device, "availableBytes"),

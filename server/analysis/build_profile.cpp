@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "analysis/analysed_run.h"
 #include "analysis/breakdown/breakdown.h"
 #include "analysis/breakdown/device_time.h"
@@ -238,6 +240,11 @@ void add_warnings(const BatchRun& run, Profile& profile) {
   if (const auto activities = lost[static_cast<std::size_t>(recording::Loss::kActivities)]; activities > 0) {
     profile.warnings.push_back("The recording was full: " + std::to_string(activities) +
                                " activities of the device are missing, and its time is too small.");
+  }
+  if (const auto used = profile.environment.others_used) {
+    profile.warnings.push_back("The machine was busy while the step was timed: others used " +
+                               fmt::format("{:.1f}", *used) +
+                               " processors. The times are of that; profile again when the machine is idle.");
   }
   if (std::string why = uncertainty(profile); !why.empty()) {
     profile.warnings.push_back(std::move(why));

@@ -22,6 +22,7 @@ using compare::Bounds;
 using compare::RunFigure;
 using compare::RunFigures;
 
+constexpr const char* kBusy = "the machine was busy";
 constexpr double kNoMargin = 0;  // only the interval of a change is used
 
 /// What of a run a budget is about; nothing when the pattern fits nothing.
@@ -82,10 +83,10 @@ class Evaluation {
     switch (budget.quantity) {
       case Quantity::kTime:
       case Quantity::kThroughput:
-        judge_time(figures, finding);
+        judge_time(of_idle_machine(figures), finding);
         break;
       case Quantity::kSlowdown:
-        judge_slowdown(figures, finding);
+        judge_slowdown(of_idle_machine(figures), finding);
         break;
       case Quantity::kPeakMemory:
       case Quantity::kGrowth:
@@ -104,12 +105,26 @@ class Evaluation {
     return all;
   }
 
+  /// Those of `figures`, one for each run, that say how long the step takes by itself.
+  std::vector<RunFigure> of_idle_machine(const std::vector<RunFigure>& figures) const {
+    std::vector<RunFigure> kept;
+    for (std::size_t i = 0; i < figures.size(); ++i) {
+      if (!runs_[i].environment.others_used) kept.push_back(figures[i]);
+    }
+    return kept;
+  }
+
+  /// `figures` may be empty.
   void judge_time(const std::vector<RunFigure>& figures, Finding& finding) const {
+    finding.verdict = Verdict::kUndecided;
+    if (figures.empty()) {
+      finding.measured = kBusy;
+      return;
+    }
     const auto times = observed(figures);
     const auto mean = times.size() < figures.size() ? compare::MeanTime() : compare::mean_time(times, alpha_);
     const bool is_rate = finding.budget.quantity == Quantity::kThroughput;
     if (!mean.bounds || (is_rate && !runs_.back().batch_size_known)) {
-      finding.verdict = Verdict::kUndecided;
       finding.measured = "too little was measured";
       return;
     }
@@ -127,10 +142,15 @@ class Evaluation {
                                    report::figure(high));
   }
 
+  /// Likewise.
   void judge_slowdown(const std::vector<RunFigure>& figures, Finding& finding) const {
     const auto then = observed({compare::figures_of(*baseline_).step});
     const auto now = observed(figures);
     finding.verdict = Verdict::kUndecided;
+    if (figures.empty() || baseline_->environment.others_used) {
+      finding.measured = figures.empty() ? kBusy : "the machine was busy when the baseline was made";
+      return;
+    }
     if (then.empty() || now.size() < figures.size()) {
       finding.measured = "too little was measured";
       return;

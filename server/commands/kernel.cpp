@@ -76,9 +76,7 @@ base::Result<MeasuredKernels> measure(const KernelOptions& options, const kernel
       return base::error(file + ": cannot be written: " + problem.message());
     }
   }
-  std::error_code problem;
-  const std::string here = (fs::current_path(problem) / "-").string();
-  const std::string python = worker::find_interpreter(options.python, here, worker::find_project_root(here)).path;
+  const std::string python = worker::find_interpreter_here(options.python).path;
   const kernels::MatmulShape& shape = construction.plans.front().shape;
   print_error(
       fmt::format("compiling {} generated programs with {}; {} runs them beside torch.mm.", count, compiler, python));

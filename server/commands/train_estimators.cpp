@@ -62,9 +62,7 @@ base::Result<std::vector<estimate::OperatorModel>> run_trainer(const std::string
   if (!sources) {
     return sources.error();
   }
-  std::error_code problem;
-  const std::string here = (fs::current_path(problem) / "-").string();
-  const std::string python = worker::find_interpreter(options.python, here, worker::find_project_root(here)).path;
+  const std::string python = worker::find_interpreter_here(options.python).path;
   const WorkFolder folder(cache + "/training-" + base::unique_suffix());
   const std::string plan = estimate::training_plan(groups, !options.without_product).dump();
   if (const auto failed = base::write_atomically(folder.path() + "/plan.json", plan, base::FileAccess::kOwner)) {

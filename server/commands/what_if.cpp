@@ -14,12 +14,14 @@
 #include "commands/operation_times.h"
 #include "commands/options.h"
 #include "commands/profile_now.h"
+#include "commands/python_changes.h"
 #include "commands/terminal.h"
 #include "commands/what_if_requests.h"
 #include "commands/what_if_trace.h"
 #include "profiling/what_if.h"
 #include "report/what_if.h"
 #include "whatif/change_table.h"
+#include "worker/interpreter.h"
 
 namespace ridgeline::commands {
 
@@ -222,7 +224,7 @@ int run(const WhatIfOptions& options) {
   for (const std::string& width : options.widths) {
     changes.push_back("set:" + width);
   }
-  const auto wanted =
+  auto wanted =
       wanted_changes(changes, options.files, trace ? whatif::usual_changes_on_traces() : whatif::usual_changes());
   if (!wanted) {
     return wanted.error().value;
@@ -236,7 +238,8 @@ int run(const WhatIfOptions& options) {
                           .project_root = options.request->project_root,
                           .process = options.process,
                           .code = options.request->code},
-                         *wanted, *options.output);
+                         std::move(*wanted), worker::find_interpreter_here(options.request->python).path,
+                         *options.output);
   }
   const auto target = find_target_or_report(*options.request);
   if (!target) {
@@ -246,7 +249,11 @@ int run(const WhatIfOptions& options) {
   if (!made) {
     return made.error().value;
   }
-  Asking asking(options, *wanted, *target, profiling::what_if_base(*made), made->profile.environment);
+  profiling::WhatIfBase base = profiling::what_if_base(*made);
+  if (const auto ran = make_python_changes(*wanted, base.graph, target->interpreter.path); !ran) {
+    return ran.error().value;
+  }
+  Asking asking(options, *wanted, *target, std::move(base), made->profile.environment);
   auto answer = options.search ? asking.search() : asking.predict(wanted->requests);
   if (!answer) {
     return answer.error().value;
@@ -287,7 +294,8 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
                       "Another width of a layer, as MODULE:ATTRIBUTE=N, such as fc1:out_features=1024: the same as "
                       "--change set:MODULE:ATTRIBUTE=N; may be repeated");
   command->add_option("--change-file", options->files,
-                      "A change of your own, as JSON: docs/user/what-if-traces.md; may be repeated");
+                      "A change of your own, as JSON or as Python, which is run: docs/user/what-if-traces.md; may be "
+                      "repeated");
   command->add_option("--process", options->process, "Of a report of Nsight Systems with several: which process");
   command->add_flag("--try", options->attempt,
                     "Also run each change that applies, in turns with the unchanged step; no file is changed");

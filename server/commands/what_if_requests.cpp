@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "commands/python_changes.h"
 #include "commands/terminal.h"
 #include "whatif/change_table.h"
 
@@ -11,6 +12,7 @@ namespace ridgeline::commands {
 
 namespace {
 
+/// Of a change in Python only that there is a file: make_python_changes() has the rest.
 base::Result<whatif::UserChange, ExitCode> read_change(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text(whatif::kMaxChangeFileBytes + 1, '\0');
@@ -19,6 +21,9 @@ base::Result<whatif::UserChange, ExitCode> read_change(const std::string& path) 
   if (!file.is_open() || file.bad()) {
     print_error("Cannot read " + path + ".");
     return ExitCode{kExitUsage};
+  }
+  if (is_python_change(path)) {
+    return whatif::UserChange{path, "", {}};
   }
   auto change = whatif::parse_change(text);
   if (!change) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/build_profile.h"
+#include "commands/python_changes.h"
 #include "profiling/what_if.h"
 #include "report/what_if.h"
 #include "whatif/change_table.h"
@@ -17,13 +18,16 @@ std::string rendered_what_if(const analysis::WhatIf& answer, const Output& outpu
                                    : report::text_what_if(answer, text_options(output));
 }
 
-int what_if_trace(const TraceOptions& trace, const WantedChanges& wanted, const Output& output) {
+int what_if_trace(const TraceOptions& trace, WantedChanges wanted, const std::string& python, const Output& output) {
   auto input = import_or_report(trace);
   if (!input) {
     return input.error().value;
   }
   const analysis::Profile profile = analysis::build_profile(*input);
   const profiling::WhatIfBase base = profiling::what_if_base(profile, input->runs.front().recording, input->scope);
+  if (const auto ran = make_python_changes(wanted, base.graph, python); !ran) {
+    return ran.error().value;
+  }
   analysis::WhatIf answer = base.answer;
   answer.from_trace = true;
   answer.warnings = profile.warnings;

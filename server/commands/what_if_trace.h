@@ -13,7 +13,7 @@ namespace ridgeline::commands {
 /// In the format that `output` names.
 std::string rendered_what_if(const analysis::WhatIf& answer, const Output& output);
 
-/// Writes the answer out. The exit code.
-int what_if_trace(const TraceOptions& trace, const WantedChanges& wanted, const Output& output);
+/// Writes the answer out; changes in Python are run with `python`. The exit code.
+int what_if_trace(const TraceOptions& trace, WantedChanges wanted, const std::string& python, const Output& output);
 
 }  // namespace ridgeline::commands

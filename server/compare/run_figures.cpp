@@ -15,8 +15,10 @@ using analysis::LineCost;
 using analysis::Node;
 using analysis::Profile;
 
-/// Standard deviation of what another run may differ by, as a fraction, as far as this run shows it.
-double step_error(const Profile& profile) {
+/// Standard deviation of what another run may differ by, as a fraction, as far as this run shows it. Nothing of a run
+/// on a busy machine: threads that wait for each other can take a thousand times as long there.
+std::optional<double> step_error(const Profile& profile) {
+  if (profile.environment.others_used.has_value()) return std::nullopt;
   const double of_interval = analysis::relative_width(profile.iteration.ms) / 2 / analysis::normal95();
   const analysis::TimeSample* sample = analysis::sample_of(profile, profile.batch_size);
   const double between_stages = std::abs(std::log(std::max(profile.scale, 1e-9)));
@@ -72,10 +74,10 @@ class RunFiguresBuilder {
  private:
   /// Of a mean over the recorded iterations, scaled to the step.
   std::optional<double> error_of(const std::optional<double>& spread) const {
-    if (!spread.has_value()) {
+    if (!spread.has_value() || !step_error_.has_value()) {
       return std::nullopt;
     }
-    return std::hypot(step_error_, *spread / std::sqrt(std::max(1, profile_.recorded_iterations)));
+    return std::hypot(*step_error_, *spread / std::sqrt(std::max(1, profile_.recorded_iterations)));
   }
 
   /// Returns the variation of what is inside of the node. As deep as a report may be nested.
@@ -100,7 +102,7 @@ class RunFiguresBuilder {
   }
 
   const Profile& profile_;
-  double step_error_;
+  std::optional<double> step_error_;
   std::map<Place, std::optional<double>> spreads_;
   std::map<std::string, Variation> variations_;
   RunFigures result_;

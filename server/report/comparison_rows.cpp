@@ -84,7 +84,7 @@ class RowBuilder {
 
 std::string time_change_text(const TimeChange& time) {
   if (is_one_sided(time)) return time.before_ms > 0 ? "gone" : "new";
-  if (!time.bounds) return "undecided (too little was measured)";
+  if (!time.bounds) return "undecided (too little was measured, or the machine was busy)";
   const compare::Bounds& bounds = *time.bounds;
   switch (time.outcome) {
     case Outcome::kDiffers: {

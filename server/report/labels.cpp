@@ -111,6 +111,7 @@ std::string line_explanation(const analysis::LineCost& line, const Profile& prof
 
 std::string change_label(const Profile& before, const Profile& now, bool differs) {
   if (before.batch_size != now.batch_size || before.iteration.ms.value <= 0) return {};
+  if (before.environment.others_used || now.environment.others_used) return "not compared: the machine was busy";
   const double faster = 1 - now.iteration.ms.value / before.iteration.ms.value;
   std::string text = differs ? fmt::format("{} {} ({} before)", share(std::abs(faster)),
                                            faster > 0 ? "faster" : "slower", duration(before.iteration.ms.value))

@@ -23,6 +23,9 @@ void fields(Io& io, analysis::Environment& environment) {
      "figure is of `device`. Empty when the code got what it asked for.");
   io("lowMHz", environment.low_mhz, "Slowest clock of the processors while the step was timed, MHz; 0 when unknown.");
   io("highMHz", environment.high_mhz, "Fastest, likewise.");
+  if_present(io, "othersUsed", environment.others_used,
+             "Processors that others used while the step was timed, where that left too few for it: the times are of a "
+             "busy machine. Absent where it did not, and where it is not known.");
 }
 
 template <typename Io>

@@ -100,6 +100,22 @@ class Reader {
     return found;
   }
 
+  std::optional<std::vector<TaskId>> tasks(const char* key) const {
+    if (!has(key)) {
+      return std::nullopt;
+    }
+    const auto is_id = [](const json& each) {
+      return each.is_number_unsigned() && each.get<std::uint64_t>() < graph::kNoTask;
+    };
+    const json& list = value(key);
+    if (!list.is_array() || list.empty() || list.size() > kMaxListedTasks || !std::ranges::all_of(list, is_id)) {
+      throw Wrong{at(key), "must have 1 to 500000 ids of tasks"};
+    }
+    auto ids = list.get<std::vector<TaskId>>();
+    std::ranges::sort(ids);
+    return ids;
+  }
+
   template <std::size_t N>
   std::optional<std::size_t> one_of(const char* key, const std::array<std::string_view, N>& names) const {
     if (!has(key)) {
@@ -137,7 +153,7 @@ std::array<std::string_view, analysis::kPhaseCount> phase_names() {
 }
 
 Selector selector_from(const json& object, const std::string& where) {
-  const Reader read(object, where, {"name", "notName", "kind", "phase", "module", "line"});
+  const Reader read(object, where, {"name", "notName", "kind", "phase", "module", "line", "tasks"});
   if (object.empty()) {
     throw Wrong{where, "must say what is selected"};
   }
@@ -151,6 +167,7 @@ Selector selector_from(const json& object, const std::string& where) {
     selector.phase = static_cast<analysis::Phase>(*phase);
   }
   selector.module = read.text_or_empty("module");
+  selector.tasks = read.tasks("tasks");
   if (read.has("line")) {
     const std::string line = read.text("line");
     const std::size_t colon = line.rfind(':');
@@ -218,8 +235,9 @@ bool is_called(const Graph& graph, const graph::Task& task, const std::vector<st
 Selection chosen(const Graph& graph, const Selector& by) {
   return graph::select(graph, [&](const graph::Task& task) {
     const analysis::Location& at = graph.lines[task.line];
-    return task.kind != graph::Kind::kMark && (!by.kind.has_value() || task.kind == *by.kind) &&
-           (!by.phase.has_value() || task.phase == *by.phase) &&
+    const auto id = static_cast<TaskId>(&task - graph.tasks.data());
+    return (!by.tasks.has_value() || std::ranges::binary_search(*by.tasks, id)) && task.kind != graph::Kind::kMark &&
+           (!by.kind.has_value() || task.kind == *by.kind) && (!by.phase.has_value() || task.phase == *by.phase) &&
            (by.module.empty() || is_inside(graph.modules[task.module], by.module)) &&
            (by.line == 0 ||
             (task.line != 0 && at.line == by.line && (at.file == by.file || at.file.ends_with("/" + by.file)))) &&
@@ -339,6 +357,10 @@ base::Result<UserChange> parse_change(std::string_view text) {
   if (document.is_discarded()) {
     return base::error("it is not JSON");
   }
+  return change_from(document);
+}
+
+base::Result<UserChange> change_from(const json& document) {
   try {
     const Reader read(document, "", {"title", "takes", "steps"});
     UserChange change{read.text("title"), read.text_or_empty("takes"), {}};
@@ -353,6 +375,32 @@ base::Result<UserChange> parse_change(std::string_view text) {
   } catch (const Wrong& wrong) {
     return base::error((wrong.where.empty() ? "the file" : wrong.where) + " " + wrong.what);
   }
+}
+
+base::Result<std::string> tasks_json(const Graph& graph) {
+  if (graph.tasks.size() > kMaxListedTasks) {
+    return base::error(fmt::format("the step has {} tasks, and a change written in Python gets {} at most",
+                                   graph.tasks.size(), kMaxListedTasks));
+  }
+  json rows = json::array();
+  for (std::size_t id = 0; id < graph.tasks.size(); ++id) {
+    const graph::Task& task = graph.tasks[id];
+    if (task.kind == graph::Kind::kMark) {
+      continue;
+    }
+    const analysis::Location& line = graph.lines[task.line];
+    rows.push_back({{"id", id},
+                    {"name", graph.names[task.name]},
+                    {"operation", graph.names[graph.operations[task.operation].name]},
+                    {"kind", kKindNames[static_cast<std::size_t>(task.kind)]},
+                    {"phase", analysis::kPhaseNames[static_cast<std::size_t>(task.phase)]},
+                    {"module", graph.modules[task.module]},
+                    {"file", line.file},
+                    {"line", task.line == 0 ? 0 : line.line},
+                    {"resource", graph.resources[task.resource].name},
+                    {"microseconds", static_cast<double>(task.duration_ns) / 1e3}});
+  }
+  return rows.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 base::Result<ChangedGraph> apply(const UserChange& change, ChangedGraph changed, Bound bound) {

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "analysis/values/profile.h"
 #include "base/result.h"
 #include "whatif/graph_change.h"
@@ -25,6 +27,7 @@ struct Selector {
   std::string module;
   std::string file;  ///< with `line`
   std::uint32_t line = 0;
+  std::optional<std::vector<graph::TaskId>> tasks{};  ///< sorted; of the unchanged graph, as tasks_json() has them
 };
 
 struct UserStep {
@@ -49,9 +52,18 @@ using UserChanges = std::map<std::string, UserChange, std::less<>>;
 
 inline constexpr std::size_t kMaxChangeFileBytes = std::size_t{1} << 20U;
 inline constexpr std::size_t kMaxUserSteps = 256;
+/// Of the tasks that a change written in Python is given: a larger graph is an error.
+inline constexpr std::size_t kMaxListedTasks = 500'000;
 
 /// An error names the place in the file and what is wrong there.
 base::Result<UserChange> parse_change(std::string_view text);
+/// The same of a document that was read.
+base::Result<UserChange> change_from(const nlohmann::json& document);
+
+/// What a change written in Python is given: an array of the tasks that a selector can choose, in order of their ids,
+/// each with `id`, `name`, `operation`, `kind`, `phase`, `module`, `file`, `line` (0: none), `resource` and
+/// `microseconds`.
+base::Result<std::string> tasks_json(const graph::Graph& graph);
 
 base::Result<ChangedGraph> apply(const UserChange& change, ChangedGraph changed, Bound bound);
 

@@ -94,6 +94,12 @@ Interpreter find_interpreter(const std::string& wanted, const std::string& entry
   return {on_path("python3"), "PATH"};
 }
 
+Interpreter find_interpreter_here(const std::string& wanted) {
+  std::error_code problem;
+  const std::string here = (fs::current_path(problem) / "-").string();
+  return find_interpreter(wanted, here, find_project_root(here));
+}
+
 std::string find_project_root(const std::string& entry) {
   static constexpr std::array kMarks = {".git", "pyproject.toml", "setup.py", "setup.cfg", ".venv"};
   const fs::path own = fs::path(entry).parent_path();

@@ -15,6 +15,9 @@ struct Interpreter {
 /// environment only.
 Interpreter find_interpreter(const std::string& wanted, const std::string& entry, const std::string& project_root);
 
+/// The same where there is no entry file: from the working folder up.
+Interpreter find_interpreter_here(const std::string& wanted);
+
 /// The interpreter of the environment that `program` is installed in, as by pip: its folder has a `python`, too. Empty
 /// when torch is not installed in that environment: it is then not the user's, but a tool's own, as pipx and uv make
 /// them.

@@ -1,17 +1,20 @@
-"""false_alarms.py COMPARISONS: how often `ridgeline compare` says that a step differs from itself, with real profiles.
+"""false_alarms.py [compare|check] N: how often a step is said to differ from itself, with real profiles.
 
-One small step is profiled again and again; each profile is compared with the next. An alarm is a comparison that says
-of anything, the step, a phase, a module or a line, that it differs in time or in memory. Prints the alarms, and how
-many comparisons were undecided about the step. Fails above 5 %.
+One small step is profiled again and again. `compare`: each profile is compared with the next; an alarm is a comparison
+that says of anything, the step, a phase, a module or a line, that it differs in time or in memory. `check`: each
+profile is a baseline than which the step may not be slower; an alarm is a budget that is said to be exceeded. Prints
+the alarms, and how many were undecided about the step. Fails above 5 %.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,16 +47,24 @@ def iteration_provider(model):
 """
 
 
-def ridgeline(*arguments: str | Path) -> str:
+BUDGET = """\
+[tool.ridgeline.budgets."entry.py"]
+baseline = "baseline.json"
+max-slowdown = "0 %"
+"""
+EXCEEDED, UNDECIDED = 1, 4  # exit statuses of `ridgeline check`
+
+
+def run(*arguments: str | Path, expected: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
     done = subprocess.run([str(BINARY), *map(str, arguments)], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
+    if done.returncode not in expected:
         sys.exit(f"ridgeline {' '.join(map(str, arguments))}: {done.stderr}")
-    return done.stdout
+    return done
 
 
 def profile(entry: Path, report: Path) -> None:
     sizes = ("--batch-sizes", "16", "--time-budget", "0.5")
-    ridgeline("profile", entry, "--python", sys.executable, *sizes, "--format", "json", "--output", report)
+    run("profile", entry, "--python", sys.executable, *sizes, "--format", "json", "--output", report)
 
 
 def outcomes(comparison: dict[str, Any]) -> list[str]:
@@ -63,21 +74,38 @@ def outcomes(comparison: dict[str, Any]) -> list[str]:
     return [part[kind]["outcome"] for part in parts for kind in ("time", "memory") if part[kind] is not None]
 
 
+def compared(folder: Path, entry: Path) -> Iterator[tuple[bool, bool]]:
+    """Of each comparison, whether it is an alarm, and whether it is undecided about the step."""
+    before, after = folder / "before.json", folder / "after.json"
+    profile(entry, before)
+    while True:
+        profile(entry, after)
+        found = outcomes(json.loads(run("compare", before, after, "--format", "json").stdout))
+        yield "differs" in found, found[0] == "undecided"
+        before, after = after, before
+
+
+def checked(folder: Path, entry: Path) -> Iterator[tuple[bool, bool]]:
+    """The same of each check."""
+    (folder / "pyproject.toml").write_text(BUDGET)
+    brief = ("--python", sys.executable, "--time-budget", "0.5", "--max-seconds", "3")
+    while True:
+        profile(entry, folder / "baseline.json")
+        done = run("check", entry, *brief, "--project-root", folder, expected=(0, EXCEEDED, UNDECIDED))
+        yield done.returncode == EXCEEDED, done.returncode == UNDECIDED
+
+
 def main() -> None:
-    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    kind, wanted = sys.argv[1], int(sys.argv[2])
     alarms = undecided = 0
     with tempfile.TemporaryDirectory() as folder:
         entry = Path(folder) / "entry.py"
         entry.write_text(ENTRY)
-        before, after = Path(folder) / "before.json", Path(folder) / "after.json"
-        profile(entry, before)
-        for done in range(1, wanted + 1):
-            profile(entry, after)
-            found = outcomes(json.loads(ridgeline("compare", before, after, "--format", "json")))
-            alarms += "differs" in found
-            undecided += found[0] == "undecided"
-            before, after = after, before
-            print(f"{done} comparisons, {alarms} false alarms, {undecided} undecided about the step", flush=True)
+        found = {"compare": compared, "check": checked}[kind](Path(folder), entry)
+        for done, (is_alarm, is_undecided) in enumerate(itertools.islice(found, wanted), 1):
+            alarms += is_alarm
+            undecided += is_undecided
+            print(f"{done} of {wanted}: {alarms} false alarms, {undecided} undecided about the step", flush=True)
     if alarms > 0.05 * wanted:
         sys.exit("more than 5 % false alarms")
 

@@ -25,6 +25,7 @@ OPTIONAL |= {"schedule", "script", "loading", "libraryCall", "text", "code"}
 OPTIONAL |= {"selfSpread"}  # absent with fewer than three recorded iterations
 OPTIONAL |= {"callers"}  # only of a module that several lines call
 OPTIONAL |= {"communication"}  # only of ranks of a job
+OPTIONAL |= {"othersUsed"}  # only of a busy machine
 
 Report = dict[str, Any]
 

@@ -26,7 +26,7 @@ from ridgeline_runner.devices import Device
 from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.failure import Failure, is_out_of_memory
 from ridgeline_runner.fitting import Growth, MemoryFit, find_growth, first_half_within
-from ridgeline_runner.processors import Usage, busy_warning
+from ridgeline_runner.processors import Usage, others_used
 from ridgeline_runner.recorder import class_lines
 from ridgeline_runner.rounds import rounds_done
 from ridgeline_runner.samples import MIN_ROUNDS, Sampled, recorded_iterations
@@ -320,20 +320,20 @@ def test_the_runner_is_never_the_users_code() -> None:
 
 
 @pytest.mark.parametrize(
-    ("busy", "idle", "own", "others"),
+    ("busy", "idle", "own", "used"),
     [
         (20.0, 0.0, 20.0, None),  # all of it ours
-        (20.0, 0.0, 10.0, "1.0 of its 2 processors"),
-        (19.0, 1.0, 3.0, "1.6 of its 2 processors"),
-        (20.0, 0.0, 17.0, None),  # what any machine does beside
+        (20.0, 0.0, 10.0, 1.0),
+        (19.0, 1.0, 3.0, 1.6),
+        (20.0, 0.0, 18.5, None),  # what any machine does beside
         (10.0, 10.0, 0.0, None),  # there was a processor for us
         (0.05, 0.0, 0.0, None),  # too short to tell
     ],
 )
-def test_others_on_the_machine(busy: float, idle: float, own: float, others: str | None) -> None:
-    warning = busy_warning(Usage(100, 50, 7), Usage(100 + busy, 50 + idle, 7 + own), 2)
-    assert warning is None if others is None else others in str(warning)
-    assert busy_warning(None, Usage.now(), 2) is None
+def test_others_on_the_machine(busy: float, idle: float, own: float, used: float | None) -> None:
+    found = others_used(Usage(100, 50, 7), Usage(100 + busy, 50 + idle, 7 + own), 2)
+    assert found == (None if used is None else pytest.approx(used))
+    assert others_used(None, Usage.now(), 2) is None
 
 
 def test_what_we_use_ourselves_is_ours() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,38 @@ def test_a_change_of_the_users_own(trace, tmp_path):
     assert done.returncode == 2
     assert "mine.json: /steps/0/factor must be a number" in done.stderr
     assert ridgeline("what-if", trace, "--change-file", tmp_path / "none.json").returncode == 2
+
+
+PYTHON_CHANGE = """import helper
+
+def change(tasks):
+    print("not part of the answer")
+    kernels = [task for task in tasks if task["kind"] == "kernel"]
+    longest = max(kernels, key=lambda task: task["microseconds"])
+    return {"title": helper.TITLE, "steps": [{"select": {"tasks": [longest["id"]]}, "do": "scale", "factor": 0}]}
+"""
+
+
+def test_a_change_in_python_chooses_tasks_by_computing(trace, tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(PYTHON_CHANGE)
+    (tmp_path / "helper.py").write_text("TITLE = 'without the longest kernel'")
+    python = ("--python", sys.executable)
+    found = answer(trace, *python, "--change-file", file, "--change", "cuda-graphs")
+    (one,) = (each for each in found["changes"] if each["change"] == [str(file)])
+    assert one["title"] == "without the longest kernel"
+    assert 0 < one["predicted"]["stepMs"] < found["stepMs"]
+    for text, message in [
+        ("def change(tasks):\n    return tasks[0]['nothing']\n", "mine.py: line 2: KeyError: 'nothing'"),
+        ("import sys\nsys.exit(3)\n", "mine.py: line 2: SystemExit: 3"),
+        ("x = 1\n", "mine.py: TypeError: it defines no function change(tasks)"),
+        ("def change(tasks):\n    return {'title': 't', 'steps': [{'select': {'tasks': [-1]}, 'do': 'remove'}]}\n",
+         "mine.py: /steps/0/select/tasks must have 1 to 500000 ids of tasks"),
+    ]:  # fmt: skip
+        file.write_text(text)
+        done = ridgeline("what-if", trace, *python, "--change-file", file)
+        assert done.returncode == 2
+        assert message in done.stderr
 
 
 def test_what_needs_the_code_says_so(trace):

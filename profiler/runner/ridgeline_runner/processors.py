@@ -12,16 +12,25 @@ from ridgeline_runner.descendants import descendants
 _SECONDS_BETWEEN = 0.25  # the kernel queries every processor
 _LEAST_SECONDS = 0.1  # of the machine's time; less is a few ticks of the kernel's clock
 _SPARE = 0.1  # part of the processors that is idle when nobody waits for one
-_OTHERS = 0.2  # part of the processors that others use when it is worth a word
+_OTHERS = 0.1  # part of the processors that others use when the step's times are not its own
 
 
-class ClockWatch:
-    """The slowest and the fastest clock seen, MHz; 0 and 0 where the kernel reports none."""
+class ProcessorWatch:
+    """While the step is timed: the slowest and the fastest clock seen, MHz, 0 and 0 where the kernel reports none; and
+    the processors that others used, where that left too few, else None."""
 
     def __init__(self) -> None:
+        self.others_used: float | None = None
+        self._before: Usage | None = None
         self._files = sorted(Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_cur_freq"))
         self._seen: list[float] = []
         self._next_sample = 0.0
+
+    def begin(self) -> None:
+        self._before = Usage.now()
+
+    def end(self) -> None:
+        self.others_used = others_used(self._before, Usage.now(), os.cpu_count() or 1)
 
     def sample(self) -> None:
         """To be called often; reads the clocks at intervals."""
@@ -70,8 +79,8 @@ class Usage:
         return Usage(user + nice + system + interrupts + soft_interrupts + stolen, idle + waiting, own)
 
 
-def busy_warning(before: Usage | None, after: Usage | None, processors: int) -> str | None:
-    """What to say of a time during which others left too little of the processors; None: nothing."""
+def others_used(before: Usage | None, after: Usage | None, processors: int) -> float | None:
+    """How many of the processors others used meanwhile, where they left too few; None: that is not so, or unknown."""
     if before is None or after is None:
         return None
     busy = after.busy - before.busy
@@ -79,11 +88,7 @@ def busy_warning(before: Usage | None, after: Usage | None, processors: int) -> 
     others = busy - (after.own - before.own)
     if busy + idle < _LEAST_SECONDS or idle > _SPARE * (busy + idle) or others < _OTHERS * (busy + idle):
         return None
-    used = processors * others / (busy + idle)
-    return (
-        f"The machine was busy while the steps were timed: others used {used:.1f} of its {processors} processors. "
-        "The times are of that; run it again when the machine is idle."
-    )
+    return processors * others / (busy + idle)
 
 
 def _seconds_of(process: int, ticks: int) -> float:

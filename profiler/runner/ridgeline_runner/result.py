@@ -7,7 +7,7 @@ from typing import Any
 
 from ridgeline_runner.devices import Device
 from ridgeline_runner.packages import describe_package
-from ridgeline_runner.processors import ClockWatch
+from ridgeline_runner.processors import ProcessorWatch
 from ridgeline_runner.recorder import Recorder
 from ridgeline_runner.reporter import Reporter
 from ridgeline_runner.sources import imported_files
@@ -23,7 +23,7 @@ class Result:
         reporter: Reporter,
         recorder: Recorder,
         device: Device,
-        clock: ClockWatch,
+        processors: ProcessorWatch,
         batch_size: int,
         stand_in: ModuleType | None = None,
     ) -> None:
@@ -32,7 +32,7 @@ class Result:
         self._reporter = reporter
         self._recorder = recorder
         self._device = device
-        self._clock = clock
+        self._processors = processors
         self._batch_size = batch_size
         self._stand_in = stand_in
 
@@ -56,8 +56,9 @@ class Result:
                 "final": final,
                 "batchSize": self._batch_size,
                 "threads": torch.get_num_threads(),
-                "lowMHz": self._clock.low_mhz,
-                "highMHz": self._clock.high_mhz,
+                "lowMHz": self._processors.low_mhz,
+                "highMHz": self._processors.high_mhz,
+                "othersUsed": self._processors.others_used,
                 "inPlaceOf": self._stand_in.in_place_of() if self._stand_in else "",
                 "device": self._device.description(),
                 "warnings": [

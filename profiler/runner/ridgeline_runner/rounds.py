@@ -12,7 +12,7 @@ from ridgeline_runner.batch_sizes import Budget, Choices
 from ridgeline_runner.channel import ChannelClosed
 from ridgeline_runner.deadline import Deadline
 from ridgeline_runner.failure import summary
-from ridgeline_runner.processors import ClockWatch
+from ridgeline_runner.processors import ProcessorWatch
 from ridgeline_runner.reporter import Reporter
 from ridgeline_runner.samples import MIN_ROUNDS, Sampled, due, round_seconds
 from ridgeline_runner.training_step import TrainingStep
@@ -22,12 +22,12 @@ class Rounds:
     """Times a step until the medians are known or the time is spent. The daemon is sent each round."""
 
     def __init__(
-        self, step: TrainingStep, reporter: Reporter, budget: Budget, clock: ClockWatch, run_deadline: Deadline
+        self, step: TrainingStep, reporter: Reporter, budget: Budget, processors: ProcessorWatch, run_deadline: Deadline
     ) -> None:
         self._step = step
         self._reporter = reporter
         self._budget = budget
-        self._clock = clock
+        self._processors = processors
         self._run_deadline = run_deadline
         self._inputs: dict[int, tuple[Any, ...]] = {}
 
@@ -56,7 +56,7 @@ class Rounds:
                         return
                     reporter.skip(error, s.batch_size, self._step.device)
                     sampled = [other for other in sampled if other is not s]
-            self._clock.sample()
+            self._processors.sample()
             self._step.device.sample()
             seconds_left = deadline - perf_counter()
             spent = 1 - seconds_left / self._budget.seconds

@@ -21,7 +21,7 @@ from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.failure import Failure, describe
 from ridgeline_runner.line_watch import LineWatch
 from ridgeline_runner.loader_watch import LoaderWatch
-from ridgeline_runner.processors import ClockWatch, Usage, busy_warning
+from ridgeline_runner.processors import ProcessorWatch
 from ridgeline_runner.recorder import Recorder, Stage
 from ridgeline_runner.reporter import Reporter
 from ridgeline_runner.result import Result
@@ -71,8 +71,7 @@ class Measurement:
         self._batch = BatchSize()
         self._roots_called: dict[int, Any] = {}
         self._undo: list[Callable[[], None]] = []
-        self._clock = ClockWatch()
-        self._usage: Usage | None = None  # when timing began
+        self._processors = ProcessorWatch()
         self._rounds: list[int] = []
         self._device = devices.Device()
         self._sampled: Sampled | None = None
@@ -306,7 +305,7 @@ class Measurement:
     def _begin_timing(self) -> None:
         self._send_recording()
         self._deadline = perf_counter() + self._options["timeBudgetSeconds"]
-        self._usage = Usage.now()
+        self._processors.begin()
         self._loaders.timing_began()
         self._state = self._timing
 
@@ -333,7 +332,7 @@ class Measurement:
             self._reporter,
             self._recorder,
             self._device,
-            self._clock,
+            self._processors,
             self._batch.size,
         )
         self._result.send(final=False, script=self._description())
@@ -351,7 +350,7 @@ class Measurement:
         assert sampled is not None
         if len(self._rounds) >= sampled.per_round:
             self._send_round()
-            self._clock.sample()
+            self._processors.sample()
             self._device.sample()
             over = perf_counter() > self._deadline
             self.is_done = (over and sampled.enough_rounds) or sampled.is_known
@@ -383,11 +382,8 @@ class Measurement:
                 f"Before Python 3.12 a line is found by tracing calls: the times include that of some "
                 f"{traced_calls // self.steps} traced calls in each step, and how often lines ran is not known."
             )
-        # The other ranks of a job use the processors by right.
-        is_alone = os.environ.get("WORLD_SIZE", "1") == "1"
-        busy = busy_warning(self._usage, Usage.now(), os.cpu_count() or 1) if is_alone else None
-        if busy is not None:
-            warnings.append(busy)
+        if os.environ.get("WORLD_SIZE", "1") == "1":  # the other ranks of a job use the processors by right
+            self._processors.end()
         if self._result is not None:
             self._result.send(final=True, script=self._description())
         elif self.steps:

@@ -20,7 +20,7 @@ from ridgeline_runner.deadline import Deadline
 from ridgeline_runner.entry import EntryPoint, load
 from ridgeline_runner.failure import Failure
 from ridgeline_runner.fitting import MemoryFit
-from ridgeline_runner.processors import ClockWatch
+from ridgeline_runner.processors import ProcessorWatch
 from ridgeline_runner.recorder import Recorder, Stage, name_compiled_kernels
 from ridgeline_runner.recordings import Recordings
 from ridgeline_runner.reporter import Reporter
@@ -53,7 +53,7 @@ def run(spec: dict[str, Any], channel: Channel) -> int:
 
 
 def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
-    clock = ClockWatch()
+    processors = ProcessorWatch()
     deadline = Deadline(float(spec.get("finishWithinSeconds", 0.0)))
     recorder = _observe(spec)
     step, unused = _load(spec, recorder, reporter)
@@ -69,11 +69,13 @@ def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
         environment_roots=spec["environmentRoots"],
     )
     chosen = recordings.record_chosen()
-    result = Result(spec, reporter, recorder, step.device, clock, chosen.batch_size, cpu_for_cuda)
+    result = Result(spec, reporter, recorder, step.device, processors, chosen.batch_size, cpu_for_cuda)
     result.send(final=False)  # for a run that is cut short
     sampled = recordings.record_others(chosen, spec.get("batchSizes") or [], spec.get("checkSizes") or [])
     recorder.detach()
-    Rounds(step, reporter, budget, clock, deadline).run(sampled)
+    processors.begin()
+    Rounds(step, reporter, budget, processors, deadline).run(sampled)
+    processors.end()
     fastest = min((s for s in sampled if s.iterations), key=lambda s: s.batch_size, default=chosen)
     gradients: list[dict[str, Any]] = []
     if deadline.allows(fastest.estimate_ns / 1e9):

@@ -118,6 +118,9 @@ struct Environment {
   std::string in_place_of;  ///< the device that the code asked for, when it ran on `device` instead; else empty
   double low_mhz = 0;       ///< slowest and fastest clock of the processors while the step was timed; 0: unknown
   double high_mhz = 0;
+  /// Processors that others used while the step was timed, where that left too few for it: then the times are of a busy
+  /// machine. Absent on an idle one, in traces, and in reports of earlier versions.
+  std::optional<double> others_used{};
 };
 
 struct IterationTime {

@@ -185,8 +185,12 @@ test('a line that is slower than before a save has it in a column of the costlie
   const row = window.view.locator('.costs .row', { hasText: '.sleep(' });
   await row.waitFor();
   assert.equal(await column.count(), 0, 'there is no profile before');
+  const busy = window.view.getByText('The machine was busy');
+  const wasBusy = (await busy.count()) > 0;
   await window.replace('sleep(0.02)', 'sleep(0.08)');
   await window.save();
+  await row.filter({ hasText: '0.08' }).waitFor();
+  if (wasBusy || (await busy.count()) > 0) return t.skip('the machine was busy: times are not compared');
   await column.waitFor();
   const change = row.locator('.change span');
   assert.match(await change.innerText(), /^\+[1-4]\d\d %$/);

@@ -69,6 +69,27 @@ TEST(Budgets, AreJudgedByTheInterval) {
   EXPECT_EQ(verdict("baseline = \"b\"\nmax-slowdown = \"20 %\"\n", 1.2), Verdict::kUndecided);
 }
 
+/// Others can only make a step slower, and by any factor: nothing is said of its time, but of its memory.
+TEST(Budgets, OfTimeAreUndecidedWhileTheMachineIsBusy) {
+  const auto parsed = parse_budgets(std::string(kTable) + "baseline = \"b\"\nmax-time = \"90 ms\"\n" +
+                                        "max-slowdown = \"5 %\"\nmax-memory = \"4.9 kB\"\n",
+                                    "p");
+  ASSERT_TRUE(parsed.has_value()) << parsed.error().message();
+  const analysis::Profile idle = profile_of({line(1, "a", 100, 5000)});
+  analysis::Profile busy = profile_of({line(1, "a", 900, 5000)});
+  busy.environment.others_used = 1.5;
+  const auto verdicts = [&](const std::vector<analysis::Profile>& runs, const analysis::Profile& baseline) {
+    std::vector<Verdict> found;
+    for (const Finding& one : evaluate(parsed->front(), runs, &baseline, 0.05)) found.push_back(one.verdict);
+    return found;
+  };
+  EXPECT_THAT(verdicts({busy, busy, busy}, idle),
+              ::testing::ElementsAre(Verdict::kUndecided, Verdict::kUndecided, Verdict::kOver));
+  EXPECT_THAT(verdicts({busy, idle, busy}, idle),
+              ::testing::ElementsAre(Verdict::kOver, Verdict::kWithin, Verdict::kOver));
+  EXPECT_THAT(verdicts({idle}, busy), ::testing::ElementsAre(Verdict::kOver, Verdict::kUndecided, Verdict::kOver));
+}
+
 TEST(Budgets, OfLinesAndModulesGoByPatterns) {
   EXPECT_EQ(verdict("lines.\"*self.conv(*\".max-time = \"70 ms\"\n"), Verdict::kWithin);
   EXPECT_EQ(verdict("modules.\"module?\".max-memory = \"4 kB\"\n"), Verdict::kOver);

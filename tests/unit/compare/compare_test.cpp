@@ -44,6 +44,18 @@ TEST(Compare, FindsTheLineThatBecameSlower) {
   EXPECT_EQ(comparison.modules[1].time->outcome, Outcome::kDiffers);
 }
 
+TEST(Compare, SaysNothingOfTimesOfABusyMachine) {
+  const Profile before = profile_of({line(1, "a", 100, 4000)});
+  Profile after = profile_of({line(1, "a", 900, 4000)});
+  EXPECT_TRUE(is_alarm(of(before, after)));
+  after.environment.others_used = 1.5;
+  for (const Comparison& comparison : {of(before, after), of(after, before)}) {
+    EXPECT_FALSE(is_alarm(comparison));
+    EXPECT_FALSE(comparison.step.bounds.has_value());
+    EXPECT_EQ(comparison.peak->outcome, Outcome::kNoDifference);
+  }
+}
+
 TEST(Compare, LeavesOutWhatIsTooSmallToMatter) {
   const Comparison comparison = of(typical(), typical());
   EXPECT_FALSE(at(comparison, 5).time.has_value());  // 0.5 % of the step; but 1 % of the peak

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "methods/costliest.h"
 #include "report/labels.h"
 
 namespace ridgeline::methods {
@@ -56,8 +57,8 @@ analysis::Profile net_profile() {
   return profile;
 }
 
-/// What the hover over a line of kNetText says; `comparison` is with the profile before, and may be null.
-std::string hover_of(std::uint32_t number, std::shared_ptr<const compare::Comparison> comparison = nullptr) {
+/// `comparison` is with the profile before, and may be null.
+std::shared_ptr<Entry> net_entry(std::shared_ptr<const compare::Comparison> comparison) {
   profiling::MadeProfile made;
   made.profile = net_profile();
   made.sources = {{kNetPath, kNetText}};
@@ -65,6 +66,12 @@ std::string hover_of(std::uint32_t number, std::shared_ptr<const compare::Compar
   entry->path = kNetPath;
   entry->figures = std::make_shared<const Figures>(std::move(made));
   entry->comparison = std::move(comparison);
+  return entry;
+}
+
+/// What the hover over a line of kNetText says.
+std::string hover_of(std::uint32_t number, std::shared_ptr<const compare::Comparison> comparison = nullptr) {
+  const auto entry = net_entry(std::move(comparison));
   Snapshot snapshot{{{"file:///project/net.py", "python", 1, kNetText}, kNetPath, session::PositionEncoding::kUtf8},
                     std::make_shared<const SourceFacts>(),
                     std::make_shared<const Settings>(),
@@ -100,6 +107,19 @@ TEST(Hover, SaysWhatALineDiffersByFromTheProfileBefore) {
               HasSubstr("22 % slower than in the profile before: 61.0 ms, was 50.0 ms"));
   EXPECT_THAT(hover_of(2, comparison_of(1, slower)), Not(HasSubstr("the profile before"))) << "another line";
   EXPECT_THAT(hover_of(1), Not(HasSubstr("the profile before"))) << "there is none";
+}
+
+TEST(Costliest, SaysWhatALineDiffersByFromTheProfileBefore) {
+  const compare::TimeChange slower{50, 61, 0.22, compare::Bounds{0.18, 0.26}, compare::Outcome::kDiffers};
+  const auto uri_of = [](const std::string& path) { return "file://" + path; };
+  const auto found = costliest_json(*net_entry(comparison_of(1, slower)), uri_of);
+  const protocol::Json change = {{"part", 0.22},
+                                 {"label", "+22 %"},
+                                 {"explanation", "22 % slower than in the profile before: 61.0 ms, was 50.0 ms"}};
+  EXPECT_EQ(found.at("lines").at(0).at("change"), change);
+  EXPECT_EQ(found.at("lines").at(1).at("change"), nullptr) << "another line";
+  EXPECT_EQ(found.at("operations").at(0).at("change"), nullptr) << "not a line";
+  EXPECT_EQ(costliest_json(*net_entry(nullptr), uri_of).at("lines").at(0).at("change"), nullptr);
 }
 
 TEST(Hover, TheChangeOfALineHasALabelForAColumn) {

@@ -118,7 +118,7 @@ TEST(Comparison, SaysEachOutcome) {
   EXPECT_EQ(time_change_text(faster()), "50 % faster (47 % to 53 %)");
   EXPECT_EQ(time_change_text(the_same()), "no difference beyond 2.3 %");
   EXPECT_EQ(time_change_text(undecided()), "undecided (4.0 % faster to 9.0 % slower)");
-  EXPECT_EQ(time_change_text(unmeasured()), "undecided (too little was measured)");
+  EXPECT_EQ(time_change_text(unmeasured()), "undecided (too little was measured, or the machine was busy)");
   EXPECT_EQ(time_change_text(added()), "new");
   EXPECT_EQ(time_change_text(removed()), "gone");
   EXPECT_EQ(memory_change_text(more()), "62.0 MiB more");

@@ -86,6 +86,8 @@ TEST(Labels, SayWhatChanged) {
   EXPECT_EQ(change_label(before, now, true), "25 % faster (898 ms before)");
   now.peak_bytes += before.peak_bytes;
   EXPECT_EQ(change_label(before, now, false), "no change within the noise, 655 MiB more at the peak");
+  now.environment.others_used = 1.5;
+  EXPECT_EQ(change_label(before, now, true), "not compared: the machine was busy");
   now.batch_size += 1;
   EXPECT_EQ(change_label(before, now, true), "");
 }
