@@ -59,8 +59,11 @@ std::string fits_text(const StepOnDevice& step) {
 
 std::string sources_text(const OtherDevice& device, const StepOnDevice& step) {
   const estimate::TimeBySource& from = step.sources;
-  std::string text = fmt::format("{} operations measured, {} estimated, {} by the roofline of its {}", from.measured,
-                                 from.estimated, from.bounded, printable(device.origin));
+  std::string text = fmt::format("{} operations measured, {} estimated", from.measured, from.estimated);
+  if (from.across > 0) {
+    text += fmt::format(", {} estimated from other GPUs", from.across);
+  }
+  text += fmt::format(", {} by the roofline of its {}", from.bounded, printable(device.origin));
   if (from.unknown > 0) {
     text += fmt::format(", {} not modelled", from.unknown);
   }
@@ -91,6 +94,7 @@ ordered_json step_json(const OtherDevice& device, const StepOnDevice& step, std:
       {"operations",
        {{"measured", step.sources.measured},
         {"estimated", step.sources.estimated},
+        {"estimatedAcrossDevices", step.sources.across},
         {"bounded", step.sources.bounded},
         {"notModelled", step.sources.unknown}}}};
 }

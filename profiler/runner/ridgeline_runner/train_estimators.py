@@ -31,8 +31,9 @@ KINDS = ("product", "trees", "mlp")
 
 
 def main(plan_file: Path, output: Path) -> None:
-    """The plan: {"groups": [{"parameters": [[...]], "dimensions": [bool], "features": [[...]], "ns": [...]}],
-    "withoutProduct": bool}. What is written has a model or None for each group, in order."""
+    """The plan: {"groups": [{"parameters": [[...]], "dimensions": [bool], "features": [[...]], "folds": [...], "ns":
+    [...]}], "withoutProduct": bool}. Rows of one fold are held out together; none: at random. What is written has a
+    model or None for each group, in order."""
     plan = json.loads(plan_file.read_text("utf-8"))
     torch.set_num_threads(1)  # tensors are small: threads only cost
     torch.manual_seed(0)
@@ -48,11 +49,10 @@ def train(group: dict[str, Any], *, with_product: bool = True) -> dict[str, Any]
     if len(ns) < LEAST_ROWS:
         return None
     forms = product_forms(parameters, group["dimensions"]) if with_product else [[0] * len(group["dimensions"])]
-    order = torch.randperm(len(ns))
+    folds = torch.tensor(group["folds"]) if group["folds"] else torch.randperm(len(ns)) % FOLDS
     left_over: dict[str, Tensor] = {kind: torch.zeros(len(ns)) for kind in KINDS}
-    for fold in range(FOLDS):
-        held_out = order[fold::FOLDS]
-        rest = torch.cat([order[other::FOLDS] for other in range(FOLDS) if other != fold])
+    for fold in folds.unique():
+        held_out, rest = folds == fold, folds != fold
         model = fit(parameters[rest], features[rest], ns[rest], forms, KINDS)
         for kind in KINDS:
             found = estimate(model, kind, parameters[held_out], features[held_out])
