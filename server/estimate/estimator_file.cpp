@@ -217,6 +217,7 @@ json training_plan(std::span<const TrainingGroup> groups, bool with_product) {
                    {"dimensions", std::move(dimensions)},
                    {"features", group.features},
                    {"folds", group.folds},
+                   {"leastNs", group.least_ns},
                    {"ns", group.ns}});
   }
   return {{"groups", std::move(all)}, {"withoutProduct", !with_product}};

@@ -37,7 +37,8 @@ struct TrainingGroup {
   std::vector<std::vector<double>> numbers{};   ///< by row: values of Group::learnt
   std::vector<std::vector<double>> features{};  ///< by row
   std::vector<double> ns{};
-  std::vector<int> folds{};  ///< by row: those of one number are held out together; empty: at random
+  std::vector<double> least_ns{};  ///< by row: no run is faster, so that no estimate is either; empty: not known
+  std::vector<int> folds{};        ///< by row: those of one number are held out together; empty: at random
 };
 
 inline constexpr std::size_t kMostModeValues = 5;  ///< of a number that selects a mode

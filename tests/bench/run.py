@@ -22,6 +22,7 @@ from statistics import median
 from typing import Any
 
 import accuracy
+import estimators
 import hardware
 import injected
 import job_replay
@@ -405,6 +406,12 @@ def bench_hardware(rounds: int, arguments: argparse.Namespace) -> None:
     hardware.run(arguments.data, BINARY, BENCHES / "ridgeline_work_probe", table)
 
 
+def bench_estimators(rounds: int) -> None:
+    """Measured for minutes: one round."""
+    del rounds
+    estimators.run(BINARY, table)
+
+
 def bench_roofline(rounds: int, arguments: argparse.Namespace) -> None:
     """Nothing is measured: one round."""
     del rounds
@@ -440,6 +447,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "compare": (bench_compare, 10),
     "roofline": (bench_roofline, 1),
     "hardware": (bench_hardware, 1),
+    "estimators": (bench_estimators, 1),
     "jobs": (bench_jobs, 3),
     "what-if": (bench_what_if, 4),
     "accuracy": (bench_accuracy, 2),
