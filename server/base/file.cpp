@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 
 #include "base/random_digits.h"
@@ -45,6 +48,23 @@ std::error_code write_atomically(const std::string& path, std::string_view conte
     ::unlink(part.c_str());
   }
   return problem;
+}
+
+Result<std::string> read_text(const std::string& path, std::size_t most_bytes) {
+  std::error_code problem;
+  const auto size = std::filesystem::file_size(path, problem);
+  if (problem || !std::filesystem::is_regular_file(path, problem)) {
+    return error(path + " is not a file");
+  }
+  if (size > most_bytes) {
+    return error(path + " is larger than " + std::to_string(most_bytes >> 20U) + " MiB");
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file || text.size() > most_bytes) {
+    return error(path + " cannot be read");
+  }
+  return text;
 }
 
 std::string unique_suffix() {

@@ -1,9 +1,12 @@
-// Writing files atomically.
+// Whole files: written atomically, and read.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <system_error>
+
+#include "base/result.h"
 
 namespace ridgeline::base {
 
@@ -16,6 +19,9 @@ enum class FileAccess : bool {
 /// Replaces whatever is at `path` (a link itself, not its target) by a file with `content`. Readers see the old file or
 /// the new one, never a part; when writing fails the old one stays. Thread-safe.
 std::error_code write_atomically(const std::string& path, std::string_view content, FileAccess access);
+
+/// All of a regular file of at most `most_bytes`. An error that names it, else.
+Result<std::string> read_text(const std::string& path, std::size_t most_bytes);
 
 /// Sixteen random hexadecimal digits: part of a name that no other thread, process or container chooses.
 /// Throws where the system gives no random bytes.

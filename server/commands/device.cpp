@@ -56,11 +56,7 @@ int show_sheet(const std::string& name, const Output& output) {
   if (const auto device = hardware::find_data_sheet(name)) {
     return write(*device, output);
   }
-  std::string names;
-  for (const Device& device : hardware::data_sheets()) {
-    names += (names.empty() ? "" : ", ") + device.name;
-  }
-  print_error("there is no data sheet of " + name + "; there are: " + names);
+  print_error("there is no data sheet of " + name + "; there are: " + hardware::data_sheet_names());
   return kExitUsage;
 }
 

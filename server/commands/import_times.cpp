@@ -2,13 +2,12 @@
 
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "base/result.h"
 #include "commands/exit_codes.h"
 #include "commands/options.h"
@@ -41,25 +40,8 @@ int fail(const base::Error& why) {
   return kFailed;
 }
 
-base::Result<std::string> read_table(const std::string& path) {
-  std::error_code problem;
-  const auto size = std::filesystem::file_size(path, problem);
-  if (problem || !std::filesystem::is_regular_file(path)) {
-    return base::error(path + " is not a file");
-  }
-  if (size > operations::kMaxCsvBytes) {
-    return base::error(path + " is larger than 1 GiB: split it");
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (file.bad()) {
-    return base::error(path + " cannot be read");
-  }
-  return text;
-}
-
 base::Result<Merged> import_csv(OperationTable& table, const std::string& path, CsvOptions csv) {
-  const auto text = read_table(path);
+  const auto text = base::read_text(path, operations::kMaxCsvBytes);
   if (!text) {
     return text.error();
   }

@@ -8,13 +8,14 @@
 #include "base/result.h"
 #include "commands/exit_codes.h"
 #include "commands/operation_times.h"
+#include "commands/own_estimators.h"
 #include "commands/own_operations.h"
 #include "commands/profile_now.h"
 #include "commands/terminal.h"
-#include "commands/train_estimators.h"
 #include "estimate/device_prediction.h"
 #include "hardware/data_sheets.h"
 #include "operations/time_csv.h"
+#include "operations/times_on_device.h"
 #include "profiling/batch_changes.h"
 #include "profiling/known_device.h"
 #include "report/other_devices.h"
@@ -40,11 +41,7 @@ base::Result<Described> describe(const std::string& name) {
     if (auto sheet = hardware::find_data_sheet(name)) {
       return Described{std::move(*sheet), "data sheet"};
     }
-    std::string known;
-    for (const hardware::Device& device : hardware::data_sheets()) {
-      known += (known.empty() ? "" : ", ") + device.name;
-    }
-    return base::error("No device is called " + name + ". Name one of " + known +
+    return base::error("No device is called " + name + ". Name one of " + hardware::data_sheet_names() +
                        ", or a file that describes one (ridgeline device --help).");
   }
   auto device = profiling::read_device(name);
@@ -76,44 +73,24 @@ ListedStep listed_step(const protocol::Captured& captured, const std::string& de
 
 /// Of the newest that somebody trained for a device of that name.
 const Estimators* find_estimators(const std::vector<Estimators>& all, const std::string& name) {
-  for (const Estimators& one : all) {
-    const auto sheet = hardware::find_data_sheet(one.conditions.device);
-    if (one.conditions.device == name || (sheet && sheet->name == name)) {
-      return &one;
-    }
-  }
-  return nullptr;
+  const auto found = std::ranges::find_if(all, [&](const Estimators& one) {
+    return one.devices.empty() && hardware::names_device(one.conditions.device, name);
+  });
+  return found == all.end() ? nullptr : &*found;
 }
 
-/// On any device of the table that the description is of.
-base::Result<std::vector<std::optional<operations::ListedTime>>> find_measured(operations::OperationTable& table,
-                                                                               const std::string& device,
-                                                                               const ListedStep& step) {
+/// Those across devices.
+const Estimators* find_across(const std::vector<Estimators>& all) {
+  const auto found = std::ranges::find_if(all, [](const Estimators& one) { return !one.devices.empty(); });
+  return found == all.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> keys_of(const ListedStep& step) {
   std::vector<std::string> keys;
   for (const estimate::CountedOperation& operation : step.operations) {
     keys.push_back(operation.key);
   }
-  std::vector<std::optional<operations::ListedTime>> measured(keys.size());
-  const auto names = table.devices();
-  if (!names) {
-    return names.error();
-  }
-  for (const std::string& name : *names) {
-    const auto sheet = hardware::find_data_sheet(name);
-    if (name != device && (!sheet || sheet->name != device)) {
-      continue;
-    }
-    auto found = table.find_on(name, keys);
-    if (!found) {
-      return found.error();
-    }
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (!measured[i]) {
-        measured[i] = std::move((*found)[i]);
-      }
-    }
-  }
-  return measured;
+  return keys;
 }
 
 base::Result<report::OtherDevice> predict_device(const Described& described, std::optional<double> price,
@@ -127,12 +104,13 @@ base::Result<report::OtherDevice> predict_device(const Described& described, std
       continue;
     }
     const ListedStep step = listed_step(one, type);
-    const auto measured = find_measured(table, described.device.name, step);
+    const auto measured = operations::times_on_device(table, described.device.name, keys_of(step));
     if (!measured) {
       return measured.error();
     }
-    predicted.steps.push_back(estimate::step_on_device(step, described.device, *measured,
-                                                       find_estimators(estimators, described.device.name)));
+    predicted.steps.push_back(
+        estimate::step_on_device(step, described.device, *measured,
+                                 {find_estimators(estimators, described.device.name), find_across(estimators)}));
   }
   std::ranges::sort(predicted.steps, {}, &estimate::StepOnDevice::batch_size);
   return predicted;

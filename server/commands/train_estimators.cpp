@@ -2,42 +2,38 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
+#include <cmath>
 #include <iterator>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/file.h"
 #include "commands/exit_codes.h"
 #include "commands/options.h"
+#include "commands/own_estimators.h"
 #include "commands/own_operations.h"
 #include "commands/profile_now.h"
 #include "commands/terminal.h"
-#include "commands/work_folder.h"
-#include "estimate/estimator_file.h"
+#include "estimate/across_devices.h"
 #include "estimate/groups.h"
 #include "estimate/held_out.h"
+#include "hardware/data_sheets.h"
 #include "profiling/kept_profiles.h"
 #include "report/estimators.h"
 #include "worker/cache.h"
-#include "worker/interpreter.h"
 #include "worker/machine.h"
-#include "worker/program_output.h"
 
 namespace ridgeline::commands {
 
 namespace {
 
-namespace fs = std::filesystem;
+using estimate::DeviceTimes;
 using estimate::Estimators;
 using operations::ListedTime;
 
-constexpr std::chrono::hours kLimit{2};
-
 struct TrainOptions {
   std::string device;  ///< empty: this machine's processor
+  bool across = false;
+  std::vector<std::string> test_on{};
   std::string python;
   double held_out = 0.1;
   double share = 1;
@@ -45,65 +41,102 @@ struct TrainOptions {
   std::shared_ptr<Output> output = std::make_shared<Output>();
 };
 
-std::string estimators_path(const std::string& cache) { return cache + "/estimators.json"; }
-
-base::Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file) {
-    return base::error(path + " cannot be read");
-  }
-  return text;
-}
-
-base::Result<std::vector<estimate::OperatorModel>> run_trainer(const std::string& cache, const TrainOptions& options,
-                                                               const std::vector<estimate::TrainingGroup>& groups) {
-  const auto sources = worker::unpack_sources(cache);
-  if (!sources) {
-    return sources.error();
-  }
-  const std::string python = worker::find_interpreter_here(options.python).path;
-  const WorkFolder folder(cache + "/training-" + base::unique_suffix());
-  const std::string plan = estimate::training_plan(groups, !options.without_product).dump();
-  if (const auto failed = base::write_atomically(folder.path() + "/plan.json", plan, base::FileAccess::kOwner)) {
-    return base::error(folder.path() + "/plan.json" + " cannot be written: " + failed.message());
-  }
-  const auto line = worker::first_line_of({python, *sources + "/profiler/runner/ridgeline_runner/train_estimators.py",
-                                           folder.path() + "/plan.json", folder.path() + "/models.json"},
-                                          kLimit);
-  if (line != "trained") {
-    return base::error("The estimators could not be trained with " + python + ", which needs torch: name another " +
-                       "interpreter with --python.");
-  }
-  const auto models = read_file(folder.path() + "/models.json");
-  if (!models) {
-    return models.error();
-  }
-  return estimate::trained_models(*models, groups);
-}
-
-/// Replaces those of the same device.
-base::Result<void> keep(const std::string& cache, Estimators made) {
-  auto all = own_estimators();
-  if (!all) {
-    warn(all.error().message() + " They are replaced.");
-  }
-  std::vector<Estimators> kept = all ? std::move(*all) : std::vector<Estimators>();
-  std::erase_if(kept, [&](const Estimators& one) { return one.conditions.device == made.conditions.device; });
-  kept.push_back(std::move(made));
-  if (const auto failed =
-          base::write_atomically(estimators_path(cache), estimate::estimators_json(kept), base::FileAccess::kUmask)) {
-    return base::error(estimators_path(cache) + " cannot be written: " + failed.message());
-  }
-  return {};
-}
-
 int fail(const base::Error& why) {
   print_error(why.message());
   return kExitEnvironment;
 }
 
+/// Of all GPUs in the table that have a data sheet, in order of keys.
+base::Result<std::vector<DeviceTimes>> times_by_device() {
+  auto table = own_operation_table();
+  const auto names = table ? table->devices() : base::Result<std::vector<std::string>>(table.error());
+  if (!names) {
+    return names.error();
+  }
+  std::vector<DeviceTimes> all;
+  for (const std::string& name : *names) {
+    auto sheet = hardware::find_data_sheet(name);
+    if (!sheet) {
+      continue;
+    }
+    auto rows = table->rows_on(name);
+    if (!rows) {
+      return rows.error();
+    }
+    std::ranges::sort(*rows, {}, [](const ListedTime& row) -> const std::string& { return row.time.key; });
+    all.push_back({std::move(*sheet), std::move(*rows)});
+  }
+  return all;
+}
+
+bool is_test_device(const TrainOptions& options, const hardware::Device& device) {
+  return std::ranges::any_of(options.test_on,
+                             [&](const std::string& name) { return hardware::names_device(name, device.name); });
+}
+
+/// The devices other than `to`, the one whose memory is most alike in speed first.
+std::vector<DeviceTimes> to_scale_from(std::span<const DeviceTimes> all, const TrainOptions& options,
+                                       const hardware::Device& to) {
+  std::vector<DeviceTimes> others;
+  std::ranges::copy_if(all, std::back_inserter(others), [&](const DeviceTimes& one) {
+    return one.device.name != to.name && !is_test_device(options, one.device);
+  });
+  const auto rate = [](const hardware::Device& device) {
+    return std::log(device.levels.back().bytes_per_s->all.value);
+  };
+  std::ranges::stable_sort(others, {}, [&](const DeviceTimes& one) { return std::abs(rate(one.device) - rate(to)); });
+  return others;
+}
+
+int train_across(const TrainOptions& options) {
+  const auto cache = worker::cache_folder();
+  const auto all = times_by_device();
+  if (!cache || !all) {
+    return fail(cache ? all.error() : cache.error());
+  }
+  std::vector<DeviceTimes> training;
+  std::vector<DeviceTimes> held_out;
+  Estimators made{{}, profiling::seconds_since_1970(std::chrono::system_clock::now()), {}};
+  report::TrainingReport report;
+  for (const DeviceTimes& one : *all) {
+    if (is_test_device(options, one.device)) {
+      held_out.push_back(one);
+      continue;
+    }
+    auto [some, rest] = estimate::split_rows(one.rows, options.held_out, options.share);
+    report.rows += static_cast<int>(some.size());
+    made.devices.push_back(one.device.name);
+    training.push_back({one.device, std::move(some)});
+    held_out.push_back({one.device, std::move(rest)});
+  }
+  if (training.size() < 2) {
+    print_error(
+        "Times of at least two GPUs with data sheets are needed. `ridgeline operations list` names the devices.");
+    return kExitUsage;
+  }
+  auto models = train_models(*cache, options.python, !options.without_product, estimate::groups_across(training));
+  if (!models) {
+    return fail(models.error());
+  }
+  made.models = std::move(*models);
+  for (const DeviceTimes& one : held_out) {
+    std::ranges::move(estimate::errors_across(made, one, to_scale_from(*all, options, one.device)),
+                      std::back_inserter(report.across));
+  }
+  report.devices = made.devices;
+  report.models = made.models;
+  const std::string text =
+      options.output->format == "json" ? report::json_training_across(report) : report::text_training_across(report);
+  if (const auto kept = keep_estimators(*cache, std::move(made)); !kept) {
+    return fail(kept.error());
+  }
+  return write_out(text, *options.output);
+}
+
 int train(const TrainOptions& options) {
+  if (options.across) {
+    return train_across(options);
+  }
   const auto cache = worker::cache_folder();
   if (!cache) {
     return fail(cache.error());
@@ -120,7 +153,7 @@ int train(const TrainOptions& options) {
   }
   const auto [training, held_out] = estimate::split_rows(*rows, options.held_out, options.share);
   const std::vector<estimate::TrainingGroup> groups = estimate::training_groups(training);
-  auto models = run_trainer(*cache, options, groups);
+  auto models = train_models(*cache, options.python, !options.without_product, groups);
   if (!models) {
     return fail(models.error());
   }
@@ -130,7 +163,7 @@ int train(const TrainOptions& options) {
   const report::TrainingReport report{made.conditions, static_cast<int>(training.size()), made.models, errors};
   const std::string text =
       options.output->format == "json" ? report::json_training(report) : report::text_training(report);
-  if (const auto kept = keep(*cache, std::move(made)); !kept) {
+  if (const auto kept = keep_estimators(*cache, std::move(made)); !kept) {
     return fail(kept.error());
   }
   return write_out(text, *options.output);
@@ -138,25 +171,16 @@ int train(const TrainOptions& options) {
 
 }  // namespace
 
-base::Result<std::vector<Estimators>> own_estimators() {
-  const auto cache = worker::cache_folder();
-  if (!cache) {
-    return cache.error();
-  }
-  const std::string path = estimators_path(*cache);
-  std::error_code problem;
-  if (!fs::exists(path, problem)) {
-    return std::vector<Estimators>();
-  }
-  const auto text = read_file(path);
-  return text ? estimate::parse_estimators(*text, path) : base::Result<std::vector<Estimators>>(text.error());
-}
-
 void add_train_command(CLI::App& operations, int& exit_code) {
   auto options = std::make_shared<TrainOptions>();
   CLI::App* command = operations.add_subcommand(
       "train", "Train estimators for operations of a device that are not measured, from those that are.");
   command->add_option("--device", options->device, "As `operations list` names it; default: this processor");
+  CLI::Option* across = command->add_flag("--across-devices", options->across,
+                                          "For GPUs that nobody measured on, from all that have a data sheet");
+  command->add_option("--test-on", options->test_on, "With --across-devices: a GPU that only tests; may be repeated")
+      ->needs(across)
+      ->take_all();
   command->add_option("--python", options->python, "Interpreter with torch, which trains")->default_str("found");
   command->add_option("--hold-out", options->held_out, "Share of the times that only test the estimators")
       ->check(number_in(0.01, 0.9))
@@ -168,7 +192,7 @@ void add_train_command(CLI::App& operations, int& exit_code) {
   add_output_options(*command, options->output);
   command->footer(
       "Examples:\n"
-      "  ridgeline operations train\n"
+      "  ridgeline operations train --across-devices --test-on H100\n"
       "  ridgeline operations train --device \"Tesla T4\" --hold-out 0.2 --format json");
   command->callback([options, &exit_code] { exit_code = train(*options); });
 }

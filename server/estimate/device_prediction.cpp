@@ -1,5 +1,6 @@
 #include "estimate/device_prediction.h"
 
+#include "estimate/across_devices.h"
 #include "hardware/operation_work.h"
 #include "hardware/roofline.h"
 
@@ -35,7 +36,7 @@ std::optional<double> least_ns(const std::string& key, const hardware::Device& d
 }
 
 void add_operation(StepOnDevice& found, Sums& sums, const CountedOperation& operation, const hardware::Device& device,
-                   const std::optional<operations::ListedTime>& measured, const Estimators* estimators) {
+                   const std::optional<operations::ListedTime>& measured, const StepEstimators& estimators) {
   TimeBySource& sources = found.sources;
   const int count = operation.count;
   if (measured) {
@@ -44,11 +45,20 @@ void add_operation(StepOnDevice& found, Sums& sums, const CountedOperation& oper
     sources.measured += count;
     return;
   }
-  const auto estimated = estimators == nullptr ? std::nullopt : estimate(*estimators, operation.key);
+  const auto estimated =
+      estimators.of_device == nullptr ? std::nullopt : estimate(*estimators.of_device, operation.key);
   if (estimated) {
     add(sums, estimated->low, estimated->ns, estimated->high, count);
     sources.estimated_ns += estimated->ns * count;
     sources.estimated += count;
+    return;
+  }
+  const auto across =
+      estimators.across == nullptr ? std::nullopt : estimate_across(*estimators.across, operation.key, device);
+  if (across) {
+    add(sums, across->low, across->ns, across->high, count);
+    sources.across_ns += across->ns * count;
+    sources.across += count;
     return;
   }
   if (const auto least = least_ns(operation.key, device)) {
@@ -64,7 +74,7 @@ void add_operation(StepOnDevice& found, Sums& sums, const CountedOperation& oper
 
 StepOnDevice step_on_device(const ListedStep& step, const hardware::Device& device,
                             std::span<const std::optional<operations::ListedTime>> measured,
-                            const Estimators* estimators) {
+                            const StepEstimators& estimators) {
   StepOnDevice found{.batch_size = step.batch_size, .peak_bytes = step.peak_bytes};
   found.sources.unknown = step.not_listed;
   Sums sums;
@@ -73,9 +83,10 @@ StepOnDevice step_on_device(const ListedStep& step, const hardware::Device& devi
   }
   found.low_ns = sums.low;
   const TimeBySource& sources = found.sources;
-  const int all = sources.measured + sources.estimated + sources.bounded + sources.unknown;
+  const int timed = sources.measured + sources.estimated + sources.across;
+  const int all = timed + sources.bounded + sources.unknown;
   if (sums.middle > 0 && sources.bound_ns <= kMostBounded * sums.middle && sources.unknown <= kMostBounded * all &&
-      sources.measured + sources.estimated > 0) {
+      timed > 0) {
     found.ns = sums.middle;
     found.high_ns = sums.high;
   }

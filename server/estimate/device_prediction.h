@@ -31,9 +31,11 @@ struct ListedStep {
 struct TimeBySource {
   double measured_ns = 0;   ///< on that device, by whomever
   double estimated_ns = 0;  ///< learnt from other operations on that device
+  double across_ns = 0;     ///< learnt from operations on other devices
   double bound_ns = 0;      ///< the least that the roofline of its description allows
   int measured = 0;
   int estimated = 0;
+  int across = 0;
   int bounded = 0;
   int unknown = 0;  ///< not modelled at all: they count nothing
 };
@@ -50,12 +52,17 @@ struct StepOnDevice {
 
 inline constexpr double kMostBounded = 0.1;  ///< of the time, that bounds and unknown operations may make up
 
-/// `measured`: by operation of the step, the time on that device where it is known. `estimators`: of that device; null:
-/// none. The device's own clock of operations only: what the host takes to launch them, and communication, are not in
-/// it. Ranges of operations are added
-/// up: estimates of one model err in the same direction.
+/// Null: none.
+struct StepEstimators {
+  const Estimators* of_device = nullptr;
+  const Estimators* across = nullptr;  ///< devices: for what the former do not estimate
+};
+
+/// `measured`: by operation of the step, the time on that device where it is known. The device's own clock of
+/// operations only: what the host takes to launch them, and communication, are not in it. Ranges of operations are
+/// added up: estimates of one model err in the same direction.
 StepOnDevice step_on_device(const ListedStep& step, const hardware::Device& device,
                             std::span<const std::optional<operations::ListedTime>> measured,
-                            const Estimators* estimators);
+                            const StepEstimators& estimators);
 
 }  // namespace ridgeline::estimate

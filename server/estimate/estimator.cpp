@@ -69,19 +69,6 @@ double evaluate(const Perceptron& net, const std::vector<double>& inputs) {
   return value.front();
 }
 
-/// Logarithm of nanoseconds.
-double evaluate(const OperatorModel& model, std::string_view key, const std::vector<double>& numbers) {
-  const double base = log_of_product(model.product, numbers);
-  if (std::holds_alternative<std::monostate>(model.correction)) {
-    return base;
-  }
-  std::vector<double> inputs = features_of(key, numbers);
-  inputs.push_back(base);
-  const auto* trees = std::get_if<Trees>(&model.correction);
-  return base +
-         (trees != nullptr ? evaluate(*trees, inputs) : evaluate(std::get<Perceptron>(model.correction), inputs));
-}
-
 /// How far a value is from what was measured, as a factor.
 double beyond(const LearntParameter& parameter, double value) {
   if (value >= parameter.low && value <= parameter.high) {
@@ -94,6 +81,17 @@ double beyond(const LearntParameter& parameter, double value) {
 }
 
 }  // namespace
+
+double evaluate(const OperatorModel& model, const std::vector<double>& numbers, std::vector<double> features) {
+  const double base = log_of_product(model.product, numbers);
+  if (std::holds_alternative<std::monostate>(model.correction)) {
+    return base;
+  }
+  features.push_back(base);
+  const auto* trees = std::get_if<Trees>(&model.correction);
+  return base +
+         (trees != nullptr ? evaluate(*trees, features) : evaluate(std::get<Perceptron>(model.correction), features));
+}
 
 std::optional<Estimate> estimate(const Estimators& estimators, std::string_view key, std::string* why) {
   const auto say = [&](std::string text) {
@@ -125,7 +123,7 @@ std::optional<Estimate> estimate(const Estimators& estimators, std::string_view 
                              parameter.high));
     }
   }
-  const double ns = std::exp(evaluate(*model, key, numbers));
+  const double ns = std::exp(evaluate(*model, numbers, features_of(key, numbers)));
   if (!std::isfinite(ns) || ns <= 0) {
     return say("its model gives no number");
   }

@@ -62,6 +62,9 @@ struct Estimators {
   operations::Conditions conditions{};
   std::int64_t trained_s = 0;  ///< seconds since 1970
   std::vector<OperatorModel> models{};
+  /// Names of data sheets: the models are across these (across_devices.h), and the conditions say nothing. Empty: of
+  /// the one device of the conditions.
+  std::vector<std::string> devices{};
 };
 
 struct Estimate {
@@ -77,6 +80,9 @@ inline constexpr double kMostBeyond = 2;  ///< further out nothing is estimated
 /// Nothing where no model is about the operation, or a parameter is beyond kMostBeyond; then `why`, if it is not null,
 /// says which.
 std::optional<Estimate> estimate(const Estimators& estimators, std::string_view key, std::string* why = nullptr);
+
+/// The logarithm of nanoseconds, by the values of Group::learnt and the features.
+double evaluate(const OperatorModel& model, const std::vector<double>& numbers, std::vector<double> features);
 
 /// "product", "trees", "mlp".
 std::string_view kind_of(const OperatorModel& model);

@@ -5,15 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "estimate/parameters.h"
-
 namespace ridgeline::estimate {
 
 namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 constexpr std::size_t kMostModels = 100'000;
 constexpr std::size_t kMostTrees = 10'000;
 constexpr std::size_t kMostNodes = 4096;
@@ -108,7 +106,8 @@ Perceptron perceptron_from(const json& value, std::size_t inputs) {
 OperatorModel model_from(const json& value, Group group, int rows) {
   OperatorModel model{.group = std::move(group), .rows = rows};
   const std::size_t numbers = model.group.learnt.size();
-  const std::size_t inputs = numbers + 3;  // features_of(), and the product form
+  const std::size_t features = model.group.seen.empty() ? numbers + 2 : model.group.seen.size();
+  const std::size_t inputs = features + 1;  // and the product form
   model.product = product_from(value.at("product"), numbers);
   model.low = finite(value.at("low"));
   model.high = finite(value.at("high"));
@@ -132,14 +131,19 @@ json group_json(const Group& group) {
   for (const LearntParameter& one : group.learnt) {
     learnt.push_back({{"name", one.name}, {"isDimension", one.is_dimension}, {"low", one.low}, {"high", one.high}});
   }
-  return {{"mode", group.mode}, {"selected", group.selected}, {"equal", group.equal}, {"learnt", std::move(learnt)}};
+  return {{"mode", group.mode},
+          {"selected", group.selected},
+          {"equal", group.equal},
+          {"learnt", std::move(learnt)},
+          {"seen", group.seen}};
 }
 
 Group group_from(const json& value) {
   Group group{value.at("mode").get<std::string>(),
               value.at("selected").get<decltype(Group::selected)>(),
               value.at("equal").get<decltype(Group::equal)>(),
-              {}};
+              {},
+              value.at("seen").get<decltype(Group::seen)>()};
   for (const json& one : value.at("learnt")) {
     group.learnt.push_back({one.at("name").get<std::string>(), one.at("isDimension").get<bool>(), finite(one.at("low")),
                             finite(one.at("high"))});
@@ -205,17 +209,15 @@ auto checked(const std::string& name, Read read) -> base::Result<decltype(read()
 json training_plan(std::span<const TrainingGroup> groups, bool with_product) {
   json all = json::array();
   for (const TrainingGroup& group : groups) {
-    json features = json::array();
     json dimensions = json::array();
-    for (std::size_t row = 0; row < group.keys.size(); ++row) {
-      features.push_back(features_of(group.keys[row], group.numbers[row]));
-    }
     for (const LearntParameter& parameter : group.group.learnt) {
       dimensions.push_back(parameter.is_dimension);
     }
     all.push_back({{"parameters", group.numbers},
                    {"dimensions", std::move(dimensions)},
-                   {"features", std::move(features)},
+                   {"features", group.features},
+                   {"folds", group.folds},
+                   {"leastNs", group.least_ns},
                    {"ns", group.ns}});
   }
   return {{"groups", std::move(all)}, {"withoutProduct", !with_product}};
@@ -246,6 +248,7 @@ std::string estimators_json(std::span<const Estimators> all) {
     devices.push_back({{"device", one.conditions.device},
                        {"threads", one.conditions.threads},
                        {"torch", one.conditions.torch},
+                       {"devices", one.devices},
                        {"trained", one.trained_s},
                        {"models", std::move(models)}});
   }
@@ -267,7 +270,8 @@ base::Result<std::vector<Estimators>> parse_estimators(std::string_view text, co
       Estimators one{{device.at("device").get<std::string>(), device.at("threads").get<int>(),
                       device.at("torch").get<std::string>()},
                      device.at("trained").get<std::int64_t>(),
-                     {}};
+                     {},
+                     device.at("devices").get<std::vector<std::string>>()};
       for (const json& model : device.at("models")) {
         need(++count <= kMostModels, "there are too many models");
         one.models.push_back(model_from(model, group_from(model.at("group")), model.at("rows").get<int>()));

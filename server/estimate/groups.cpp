@@ -56,6 +56,7 @@ TrainingGroup group_of(const std::string& mode, const std::vector<const Row*>& r
     for (const std::size_t at : learnt) {
       numbers.push_back(row->numbers[at].value);
     }
+    made.features.push_back(features_of(row->time->time.key, numbers));
   }
   return made;
 }

@@ -25,14 +25,20 @@ struct Group {
   std::vector<std::pair<std::string, double>> selected{};    ///< mode-selecting numbers, with at most five values each
   std::vector<std::pair<std::string, std::string>> equal{};  ///< numbers that always equal an earlier one
   std::vector<LearntParameter> learnt{};
+  /// By feature, the least and the largest that was seen, as logarithms. Only of models across devices, whose shapes
+  /// are features.
+  std::vector<std::pair<double, double>> seen{};
   bool operator==(const Group&) const = default;
 };
 
 struct TrainingGroup {
   Group group;
   std::vector<std::string> keys{};
-  std::vector<std::vector<double>> numbers{};  ///< by row: values of Group::learnt
+  std::vector<std::vector<double>> numbers{};   ///< by row: values of Group::learnt
+  std::vector<std::vector<double>> features{};  ///< by row
   std::vector<double> ns{};
+  std::vector<double> least_ns{};  ///< by row: no run is faster, so that no estimate is either; empty: not known
+  std::vector<int> folds{};        ///< by row: those of one number are held out together; empty: at random
 };
 
 inline constexpr std::size_t kMostModeValues = 5;  ///< of a number that selects a mode

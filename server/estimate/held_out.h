@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "estimate/across_devices.h"
 #include "estimate/estimator.h"
 #include "operations/operation_table.h"
 
@@ -28,8 +30,21 @@ struct HeldOutError {
   double sample_spread = 0;  ///< (high - low) / time of the samples themselves, in the median
 };
 
+/// The same of a device, by models across devices.
+struct AcrossError {
+  std::string device;
+  bool trained = false;  ///< with other operations of the device
+  HeldOutError error{};
+  std::optional<double> roofline{};  ///< mean error of the plain roofline on the rows that were not refused
+  std::optional<double> scaled{};    ///< of wave scaling from another device, on those of them that it has
+};
+
 /// By operator, in order of names.
 std::vector<HeldOutError> held_out_errors(const Estimators& estimators,
                                           std::span<const operations::ListedTime> held_out);
+
+/// By operator. `others`: times to scale from, each device's in order of keys, the best to scale from first.
+std::vector<AcrossError> errors_across(const Estimators& estimators, const DeviceTimes& held_out,
+                                       std::span<const DeviceTimes> others);
 
 }  // namespace ridgeline::estimate

@@ -121,6 +121,22 @@ const std::vector<Device>& data_sheets() {
   return all;
 }
 
+std::string data_sheet_names() {
+  std::string names;
+  for (const Device& device : data_sheets()) {
+    names += (names.empty() ? "" : ", ") + device.name;
+  }
+  return names;
+}
+
+bool names_device(std::string_view name, std::string_view device) {
+  if (name == device) {
+    return true;
+  }
+  const auto sheet = find_data_sheet(name);
+  return sheet && sheet->name == device;
+}
+
 std::optional<Device> find_data_sheet(std::string_view name) {
   const std::string wanted = words_of(name);
   const Sheet* best = nullptr;

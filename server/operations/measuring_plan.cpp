@@ -7,6 +7,7 @@
 #include "hardware/roofline.h"
 #include "operations/possible_time.h"
 #include "operations/time_csv.h"
+#include "operations/times_on_device.h"
 
 namespace ridgeline::operations {
 
@@ -45,7 +46,7 @@ base::Result<MeasuringPlan> plan_measuring(OperationTable& table, const std::str
   }
   std::ranges::sort(there);
   there.erase(std::ranges::unique(there).begin(), there.end());
-  const auto found = table.find_on(device, there);
+  const auto found = times_on_device(table, device, there);
   if (!found) {
     return found.error();
   }

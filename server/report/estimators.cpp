@@ -1,6 +1,7 @@
 #include "report/estimators.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -12,6 +13,28 @@ namespace ridgeline::report {
 namespace {
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+nlohmann::ordered_json models_json(const TrainingReport& report) {
+  nlohmann::ordered_json models = nlohmann::ordered_json::array();
+  for (const estimate::OperatorModel& model : report.models) {
+    models.push_back({{"mode", model.group.mode},
+                      {"selected", model.group.selected},
+                      {"rows", model.rows},
+                      {"kind", estimate::kind_of(model)},
+                      {"crossValidationErrors",
+                       {{"product", model.errors[0]}, {"trees", model.errors[1]}, {"mlp", model.errors[2]}}}});
+  }
+  return models;
+}
+
+nlohmann::ordered_json error_json(const estimate::HeldOutError& error) {
+  return {{"operation", error.operation},   {"rows", error.rows},
+          {"refused", error.refused},       {"meanError", error.mean},
+          {"medianError", error.median},    {"worstError", error.worst},
+          {"withinInterval", error.within}, {"sampleSpread", error.sample_spread}};
+}
+
+std::string dash_or_percent(const std::optional<double>& share) { return share ? percent(*share) : "–"; }
 
 }  // namespace
 
@@ -36,29 +59,54 @@ std::string text_training(const TrainingReport& report) {
 }
 
 std::string json_training(const TrainingReport& report) {
-  nlohmann::ordered_json models = nlohmann::ordered_json::array();
-  for (const estimate::OperatorModel& model : report.models) {
-    models.push_back({{"mode", model.group.mode},
-                      {"selected", model.group.selected},
-                      {"rows", model.rows},
-                      {"kind", estimate::kind_of(model)},
-                      {"crossValidationErrors",
-                       {{"product", model.errors[0]}, {"trees", model.errors[1]}, {"mlp", model.errors[2]}}}});
-  }
   nlohmann::ordered_json held_out = nlohmann::ordered_json::array();
   for (const estimate::HeldOutError& error : report.held_out) {
-    held_out.push_back({{"operation", error.operation},
-                        {"rows", error.rows},
-                        {"refused", error.refused},
-                        {"meanError", error.mean},
-                        {"medianError", error.median},
-                        {"worstError", error.worst},
-                        {"withinInterval", error.within},
-                        {"sampleSpread", error.sample_spread}});
+    held_out.push_back(error_json(error));
   }
   const nlohmann::ordered_json json = {{"device", report.conditions.device}, {"threads", report.conditions.threads},
                                        {"torch", report.conditions.torch},   {"rows", report.rows},
-                                       {"models", std::move(models)},        {"heldOut", std::move(held_out)}};
+                                       {"models", models_json(report)},      {"heldOut", std::move(held_out)}};
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string text_training_across(const TrainingReport& report) {
+  std::string text = fmt::format("{} times on {} trained {} models across devices.\n\n", report.rows,
+                                 printable(fmt::format("{}", fmt::join(report.devices, ", "))), report.models.size());
+  text += fmt::format("  {:<18}{:<30}{:>7}{:>9}{:>11}{:>10}{:>10}{:>9}{:>10}{:>10}\n", "HELD OUT", "", "TIMES",
+                      "REFUSED", "MEAN ERR.", "MEDIAN", "WORST", "IN 95 %", "ROOFLINE", "SCALED");
+  for (const estimate::AcrossError& one : report.across) {
+    const estimate::HeldOutError& error = one.error;
+    text += fmt::format("  {:<18}{:<30}{:>7}{:>9}", one.device + (one.trained ? "" : " *"), printable(error.operation),
+                        error.rows, error.refused);
+    text += error.rows == error.refused
+                ? std::string(" nothing to compare\n")
+                : fmt::format("{:>11}{:>10}{:>10}{:>9}{:>10}{:>10}\n", percent(error.mean), percent(error.median),
+                              percent(error.worst), percent(error.within), dash_or_percent(one.roofline),
+                              dash_or_percent(one.scaled));
+  }
+  text +=
+      "\n*: nothing of this device was trained with. ROOFLINE: mean error of the bound on the same times; SCALED: of "
+      "wave\n"
+      "scaling (Habitat) from the time on another device, where it has the operation.\n";
+  return text;
+}
+
+std::string json_training_across(const TrainingReport& report) {
+  const auto optional = [](const std::optional<double>& value) {
+    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+  };
+  nlohmann::ordered_json held_out = nlohmann::ordered_json::array();
+  for (const estimate::AcrossError& one : report.across) {
+    nlohmann::ordered_json item = {{"device", one.device}, {"trained", one.trained}};
+    item.update(error_json(one.error));
+    item["rooflineError"] = optional(one.roofline);
+    item["scaledError"] = optional(one.scaled);
+    held_out.push_back(std::move(item));
+  }
+  const nlohmann::ordered_json json = {{"devices", report.devices},
+                                       {"rows", report.rows},
+                                       {"models", models_json(report)},
+                                       {"heldOut", std::move(held_out)}};
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

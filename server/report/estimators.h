@@ -14,11 +14,18 @@ struct TrainingReport {
   int rows = 0;  ///< for training
   std::vector<estimate::OperatorModel> models;
   std::vector<estimate::HeldOutError> held_out;
+  std::vector<std::string> devices{};           ///< of models across devices: that trained them
+  std::vector<estimate::AcrossError> across{};  ///< likewise; then there are neither conditions nor `held_out`
 };
 
 /// Ends with a newline.
 std::string text_training(const TrainingReport& report);
 /// As protocol/training.schema.json describes.
 std::string json_training(const TrainingReport& report);
+
+/// The same of models across devices.
+std::string text_training_across(const TrainingReport& report);
+/// As protocol/training-across.schema.json describes.
+std::string json_training_across(const TrainingReport& report);
 
 }  // namespace ridgeline::report

@@ -59,8 +59,11 @@ std::string fits_text(const StepOnDevice& step) {
 
 std::string sources_text(const OtherDevice& device, const StepOnDevice& step) {
   const estimate::TimeBySource& from = step.sources;
-  std::string text = fmt::format("{} operations measured, {} estimated, {} by the roofline of its {}", from.measured,
-                                 from.estimated, from.bounded, printable(device.origin));
+  std::string text = fmt::format("{} operations measured, {} estimated", from.measured, from.estimated);
+  if (from.across > 0) {
+    text += fmt::format(", {} estimated from other GPUs", from.across);
+  }
+  text += fmt::format(", {} by the roofline of its {}", from.bounded, printable(device.origin));
   if (from.unknown > 0) {
     text += fmt::format(", {} not modelled", from.unknown);
   }
@@ -91,6 +94,7 @@ ordered_json step_json(const OtherDevice& device, const StepOnDevice& step, std:
       {"operations",
        {{"measured", step.sources.measured},
         {"estimated", step.sources.estimated},
+        {"estimatedAcrossDevices", step.sources.across},
         {"bounded", step.sources.bounded},
         {"notModelled", step.sources.unknown}}}};
 }
@@ -113,6 +117,7 @@ std::string text_other_devices(const OtherDevices& devices) {
                       devices.dataset_size ? "COST OF AN EPOCH" : "COST OF A MILLION", "FITS");
   const double samples = devices.dataset_size ? static_cast<double>(*devices.dataset_size) : kSamplesOfCost;
   bool only_bounds = false;
+  bool across = false;
   for (const OtherDevice& device : devices.devices) {
     const StepOnDevice& step = step_of(device, devices.batch_size);
     if (!step.ns && !std::exchange(only_bounds, true)) {
@@ -121,6 +126,7 @@ std::string text_other_devices(const OtherDevices& devices) {
     text += fmt::format("  {:<22}{:<34}{:>20}{:>21}  {}\n", printable(device.name), time_text(step),
                         throughput_text(step), cost_text(device, step, samples), fits_text(step));
     text += "      " + sources_text(device, step) + "\n";
+    across |= step.sources.across > 0;
     for (const StepOnDevice& other : device.steps) {
       if (other.batch_size != step.batch_size) {
         text += fmt::format("      batch {}: {}, {} samples/s, fits: {}\n", other.batch_size, time_text(other),
@@ -132,6 +138,12 @@ std::string text_other_devices(const OtherDevices& devices) {
       "\nThe time of operations on the device alone: what the host takes to launch them, loading data, and\n"
       "communication are not in it. \"At least\": a bound that no run passes, where too little was measured there;\n"
       "real runs can be many times slower. Memory: of tensors, without what operations need for themselves.\n";
+  if (across) {
+    text +=
+        "\"Estimated from other GPUs\": the ranges held when each of these was left out; real times on a GPU unlike "
+        "them\n"
+        "can be outside.\n";
+  }
   return text;
 }
 

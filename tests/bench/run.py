@@ -22,6 +22,8 @@ from statistics import median
 from typing import Any
 
 import accuracy
+import estimators
+import hardware
 import injected
 import job_replay
 import language_server
@@ -398,6 +400,18 @@ def bench_remote(rounds: int) -> None:
     remote.run(BINARY, table, rounds)
 
 
+def bench_hardware(rounds: int, arguments: argparse.Namespace) -> None:
+    """Estimators across devices against public tables. One round: the tables do not change."""
+    del rounds
+    hardware.run(arguments.data, BINARY, BENCHES / "ridgeline_work_probe", table)
+
+
+def bench_estimators(rounds: int) -> None:
+    """Measured for minutes: one round."""
+    del rounds
+    estimators.run(BINARY, table)
+
+
 def bench_roofline(rounds: int, arguments: argparse.Namespace) -> None:
     """Nothing is measured: one round."""
     del rounds
@@ -432,6 +446,8 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "scripts": (bench_scripts, 8),
     "compare": (bench_compare, 10),
     "roofline": (bench_roofline, 1),
+    "hardware": (bench_hardware, 1),
+    "estimators": (bench_estimators, 1),
     "jobs": (bench_jobs, 3),
     "what-if": (bench_what_if, 4),
     "accuracy": (bench_accuracy, 2),
@@ -447,7 +463,7 @@ def model_names(text: str) -> tuple[str, ...]:
     return names
 
 
-WITH_ARGUMENTS = (bench_accuracy, bench_replay, bench_roofline, bench_what_if_traces)
+WITH_ARGUMENTS = (bench_accuracy, bench_hardware, bench_replay, bench_roofline, bench_what_if_traces)
 
 
 def main() -> None:
@@ -458,7 +474,7 @@ def main() -> None:
         "--data",
         type=Path,
         help="replay, what-if-traces: a folder with traces of torch.profiler (.json.gz) and reports of Nsight Systems "
-        "(.sqlite[.xz]); roofline: a folder with Roller's table of operators",
+        "(.sqlite[.xz]); roofline: a folder with Roller's table of operators; hardware: with NeuSight's tables",
     )
     group = parser.add_argument_group("accuracy", "A round is ten seconds of time budget for each model.")
     group.add_argument("--models", type=model_names, default=tuple(accuracy.CASES), help="separated by commas; all")

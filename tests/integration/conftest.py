@@ -115,6 +115,32 @@ def assert_all_gone(mark: str) -> None:
     assert processes_with(mark) == []
 
 
+LINEAR_ENTRY = """import torch
+
+
+def model_provider():
+    return torch.nn.Linear(512, 256)
+
+
+def input_provider(batch_size=16):
+    return (torch.randn(batch_size, 512),)
+
+
+def iteration_provider(model):
+    def iteration(x):
+        model(x).sum().backward()
+
+    return iteration
+"""
+
+
+@pytest.fixture
+def linear_entry(tmp_path: Path) -> Path:
+    path = tmp_path / "entry.py"
+    path.write_text(LINEAR_ENTRY)
+    return path
+
+
 @pytest.fixture(scope="session")
 def schema() -> dict[str, Any]:
     return json.loads((ROOT / "protocol" / "report.schema.json").read_text())

@@ -17,23 +17,6 @@ sys.path.insert(0, str(ROOT / "tests/remote"))
 from sshd import SSHD, serving  # noqa: E402
 
 SCHEMA = Draft202012Validator(json.loads((ROOT / "protocol/measuring_plan.schema.json").read_text("utf-8")))
-ENTRY = """import torch
-
-
-def model_provider():
-    return torch.nn.Linear(64, 32)
-
-
-def input_provider(batch_size=16):
-    return (torch.randn(batch_size, 64),)
-
-
-def iteration_provider(model):
-    def iteration(x):
-        model(x).sum().backward()
-
-    return iteration
-"""
 
 
 def operations(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -43,13 +26,6 @@ def operations(folder: Path, *arguments: str | Path) -> subprocess.CompletedProc
 
 def listed(folder: Path) -> list[dict[str, Any]]:
     return json.loads(operations(folder, "list", "--format", "json", "--most", "1000").stdout)
-
-
-@pytest.fixture
-def entry(tmp_path: Path) -> Path:
-    path = tmp_path / "entry.py"
-    path.write_text(ENTRY)
-    return path
 
 
 def test_a_published_table_is_imported_and_contradictions_are_shown(tmp_path: Path) -> None:
@@ -78,9 +54,9 @@ def test_a_wrong_table_changes_nothing(tmp_path: Path) -> None:
     assert not [row for row in listed(tmp_path) if row["device"] == "Tesla P4"]
 
 
-def test_a_plan_names_what_is_missing_and_its_script_measures_it(entry: Path, tmp_path: Path) -> None:
+def test_a_plan_names_what_is_missing_and_its_script_measures_it(linear_entry: Path, tmp_path: Path) -> None:
     script = tmp_path / "measure.py"
-    plan = ["operations", "plan", entry, "--python", sys.executable, "--device", "a machine", "--format", "json"]
+    plan = ["operations", "plan", linear_entry, "--python", sys.executable, "--device", "a machine", "--format", "json"]
     done = ridgeline(*plan, "--script", script)
     assert done.returncode == 0, done.stderr
     made = json.loads(done.stdout)
@@ -104,14 +80,16 @@ def test_a_plan_names_what_is_missing_and_its_script_measures_it(entry: Path, tm
 
 
 @pytest.mark.skipif(SSHD is None, reason="openssh-server is not installed")
-def test_operations_are_measured_on_another_machine(entry: Path) -> None:
+def test_operations_are_measured_on_another_machine(linear_entry: Path) -> None:
     with serving(Path(os.environ["RIDGELINE_CACHE"]) / "agents") as host:
         options = ["--on", host.name, *host.options, "--python-there", sys.executable, "--measure-time", "5"]
-        done = ridgeline("operations", "measure", entry, "--python", sys.executable, *options)
+        done = ridgeline("operations", "measure", linear_entry, "--python", sys.executable, *options)
         assert done.returncode == 0, done.stderr
         assert "operations measured" in done.stderr
         assert f"{host.name}: " in done.stdout
-        refused = ridgeline("operations", "measure", entry, "--python", sys.executable, *options[:-3], "no-python")
+        refused = ridgeline(
+            "operations", "measure", linear_entry, "--python", sys.executable, *options[:-3], "no-python"
+        )
     assert refused.returncode == 3
     assert "could not be timed on" in refused.stderr
 
@@ -137,3 +115,31 @@ def test_estimators_are_trained_with_torch_and_tested_on_held_out_times(tmp_path
     assert without["heldOut"][0]["meanError"] > 0.001
     nothing = operations(tmp_path, "train", "--device", "nobody's", "--python", sys.executable)
     assert nothing.returncode == 2 and "No operation times of nobody's" in nothing.stderr
+
+
+def test_models_across_devices_are_tested_on_one_that_trained_nothing(tmp_path: Path) -> None:
+    """Times of a law: 2.5 times what the data sheet's memory and float32 peak allow, on three GPUs; the third only
+    tests."""
+    schema = Draft202012Validator(json.loads((ROOT / "protocol/training-across.schema.json").read_text("utf-8")))
+    sheets = {"Tesla T4": (8.1e12, 320e9), "Tesla P4": (5.7e12, 192e9), "NVIDIA L4": (30.3e12, 300e9)}
+    rows = []
+    for device, (flops, bandwidth) in sheets.items():
+        for i in range(50):
+            m, n, k = 256 + 64 * (7 * i % 31), 256 + 64 * (11 * i % 29), 256 + 64 * (13 * i % 37)
+            seconds = max(2 * m * n * k / flops, 4 * (m * k + k * n + m * n) / bandwidth)
+            rows.append(f"{device},{m},{n},{k},{2.5e9 * seconds}")
+    table = tmp_path / "law.csv"
+    table.write_text("device,m,n,k,time_ns\n" + "\n".join(rows))
+    assert operations(tmp_path, "import", table, "--format", "matmul").returncode == 0
+    train = ["train", "--across-devices", "--test-on", "L4", "--python", sys.executable, "--format", "json"]
+    done = operations(tmp_path, *train)
+    assert done.returncode == 0, done.stderr
+    trained = json.loads(done.stdout)
+    schema.validate(trained)
+    assert trained["devices"] == ["P4", "T4"]
+    [unseen] = [one for one in trained["heldOut"] if not one["trained"]]
+    assert unseen["device"] == "L4" and unseen["rows"] == 50
+    assert unseen["meanError"] < 0.02 and abs(unseen["rooflineError"] - 0.6) < 0.01
+    assert unseen["scaledError"] > 0.1
+    too_few = operations(tmp_path, *train, "--test-on", "T4")
+    assert too_few.returncode == 2 and "at least two GPUs" in too_few.stderr

@@ -12,42 +12,18 @@ from conftest import ROOT, ridgeline
 from jsonschema import Draft202012Validator
 
 SCHEMA = Draft202012Validator(json.loads((ROOT / "protocol/devices.schema.json").read_text("utf-8")))
-ENTRY = """import torch
 
 
-def model_provider():
-    return torch.nn.Linear(512, 256)
-
-
-def input_provider(batch_size=16):
-    return (torch.randn(batch_size, 512),)
-
-
-def iteration_provider(model):
-    def iteration(x):
-        model(x).sum().backward()
-
-    return iteration
-"""
-
-
-@pytest.fixture
-def entry(tmp_path: Path) -> Path:
-    path = tmp_path / "entry.py"
-    path.write_text(ENTRY)
-    return path
-
-
-def predict(entry: Path, *arguments: str | Path) -> dict[str, Any]:
-    done = ridgeline("predict", entry, "--python", sys.executable, "--format", "json", *arguments)
+def predict(linear_entry: Path, *arguments: str | Path) -> dict[str, Any]:
+    done = ridgeline("predict", linear_entry, "--python", sys.executable, "--format", "json", *arguments)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     SCHEMA.validate(answer)
     return answer
 
 
-def test_devices_without_data_get_bounds_and_the_cheapest_comes_first(entry: Path) -> None:
-    answer = predict(entry, "--on-device", "h100,p4", "--price", "1000,0.01", "--dataset-size", "1000000")
+def test_devices_without_data_get_bounds_and_the_cheapest_comes_first(linear_entry: Path) -> None:
+    answer = predict(linear_entry, "--on-device", "h100,p4", "--price", "1000,0.01", "--dataset-size", "1000000")
     assert [device["name"] for device in answer["devices"]] == ["P4", "H100"]
     p4, h100 = (device["steps"] for device in answer["devices"])
     assert [step["batchSize"] for step in p4] == [16, 32, 64, 128]
@@ -60,21 +36,21 @@ def test_devices_without_data_get_bounds_and_the_cheapest_comes_first(entry: Pat
     assert p4[0]["peakBytes"] >= 4 * (16 * 512 + 512 * 256)
 
 
-def test_times_that_somebody_measured_are_used(entry: Path, tmp_path: Path) -> None:
-    plan = ["operations", "plan", entry, "--python", sys.executable, "--device", "Tesla T4", "--format", "json"]
+def test_times_that_somebody_measured_are_used(linear_entry: Path, tmp_path: Path) -> None:
+    plan = ["operations", "plan", linear_entry, "--python", sys.executable, "--device", "Tesla T4", "--format", "json"]
     keys = json.loads(ridgeline(*plan).stdout)["missing"]
     table = tmp_path / "times.csv"
     rows = ['"{}",100,90,120'.format(key.replace('"', '""')) for key in keys]
     table.write_text("key,time_us,low,high\n" + "\n".join(rows) + "\n")
     done = ridgeline("operations", "import", table, "--format", "operations", "--device", "Tesla T4")
     assert done.returncode == 0, done.stderr
-    step = predict(entry, "--on-device", "T4")["devices"][0]["steps"][0]
+    step = predict(linear_entry, "--on-device", "T4")["devices"][0]["steps"][0]
     count = step["operations"]["measured"]
     assert count >= len(keys) and step["operations"]["bounded"] == 0
     assert step["ms"] == pytest.approx({"value": 0.1 * count, "low": 0.09 * count, "high": 0.12 * count})
 
 
-def test_a_device_that_is_not_known_is_refused(entry: Path) -> None:
-    done = ridgeline("predict", entry, "--python", sys.executable, "--on-device", "abacus")
+def test_a_device_that_is_not_known_is_refused(linear_entry: Path) -> None:
+    done = ridgeline("predict", linear_entry, "--python", sys.executable, "--on-device", "abacus")
     assert done.returncode == 2
     assert "No device is called abacus. Name one of P4" in done.stderr

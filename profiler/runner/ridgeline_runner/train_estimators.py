@@ -31,8 +31,10 @@ KINDS = ("product", "trees", "mlp")
 
 
 def main(plan_file: Path, output: Path) -> None:
-    """The plan: {"groups": [{"parameters": [[...]], "dimensions": [bool], "features": [[...]], "ns": [...]}],
-    "withoutProduct": bool}. What is written has a model or None for each group, in order."""
+    """The plan: {"groups": [{"parameters": [[...]], "dimensions": [bool], "features": [[...]], "folds": [...],
+    "leastNs": [...], "ns": [...]}], "withoutProduct": bool}. Rows of one fold are held out together; none: at random.
+    No estimate is less than "leastNs"; none: not known. What is written has a model or None for each group, in order.
+    """
     plan = json.loads(plan_file.read_text("utf-8"))
     torch.set_num_threads(1)  # tensors are small: threads only cost
     torch.manual_seed(0)
@@ -48,18 +50,19 @@ def train(group: dict[str, Any], *, with_product: bool = True) -> dict[str, Any]
     if len(ns) < LEAST_ROWS:
         return None
     forms = product_forms(parameters, group["dimensions"]) if with_product else [[0] * len(group["dimensions"])]
-    order = torch.randperm(len(ns))
+    folds = torch.tensor(group["folds"]) if group["folds"] else torch.randperm(len(ns)) % FOLDS
     left_over: dict[str, Tensor] = {kind: torch.zeros(len(ns)) for kind in KINDS}
-    for fold in range(FOLDS):
-        held_out = order[fold::FOLDS]
-        rest = torch.cat([order[other::FOLDS] for other in range(FOLDS) if other != fold])
+    for fold in folds.unique():
+        held_out, rest = folds == fold, folds != fold
         model = fit(parameters[rest], features[rest], ns[rest], forms, KINDS)
         for kind in KINDS:
             found = estimate(model, kind, parameters[held_out], features[held_out])
+            if group["leastNs"]:
+                found = torch.maximum(found, torch.log(torch.tensor(group["leastNs"])[held_out].clamp(min=1e-3)))
             left_over[kind][held_out] = torch.log(ns[held_out]) - found
     errors = {kind: torch.expm1(left.abs()).mean().item() for kind, left in left_over.items()}
     best = min(KINDS, key=errors.__getitem__)
-    low, high = interval(left_over[best])
+    low, high = interval_across(left_over[best], folds) if group["folds"] else interval(left_over[best])
     model = fit(parameters, features, ns, forms, (best,))
     return {"kind": best, "errors": errors, "low": low, "high": high, "product": model["product"], best: model[best]}
 
@@ -69,6 +72,13 @@ def interval(left_over: Tensor) -> tuple[float, float]:
     ordered = left_over.sort().values
     cut = max(0, math.floor(0.025 * (len(ordered) + 1)) - 1)
     return ordered[cut].item(), ordered[len(ordered) - 1 - cut].item()
+
+
+def interval_across(left_over: Tensor, folds: Tensor) -> tuple[float, float]:
+    """The widest of the intervals of single folds: errors on one device go together, so those on all devices at once
+    say too little of the next one."""
+    lows, highs = zip(*(interval(left_over[folds == fold]) for fold in folds.unique()), strict=True)
+    return min(lows), max(highs)
 
 
 def fit(parameters: Tensor, features: Tensor, ns: Tensor, forms: list[list[int]], kinds: tuple[str, ...]) -> Any:

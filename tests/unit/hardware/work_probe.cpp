@@ -1,12 +1,18 @@
 // For tests/integration/test_operation_work.py and `./dev bench roofline`: what the layer says of the keys that torch's
 // operations have. Reads keys, one a line, and prints of each "-" or "KIND FLOPS READ_BYTES WRITTEN_BYTES"; with the
-// name of a data sheet also "ROOFLINE_NS WHITE_BOX_NS", of which the second is the first for what has no tiles.
+// name of a data sheet also "ROOFLINE_NS WHITE_BOX_NS", of which the second is the first for what has no tiles; with a
+// file of estimators also "ESTIMATE_NS LOW_NS HIGH_NS" of those across devices, zeros where there is none.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <string>
+#include <vector>
 
+#include "base/file.h"
+#include "estimate/across_devices.h"
+#include "estimate/estimator_file.h"
 #include "hardware/data_sheets.h"
 #include "hardware/operation_work.h"
 #include "hardware/roofline.h"
@@ -15,6 +21,28 @@
 namespace {
 
 using namespace ridgeline::hardware;
+
+using ridgeline::estimate::Estimators;
+
+std::vector<Estimators> read_estimators(const char* path) {
+  const auto text = ridgeline::base::read_text(path, ridgeline::estimate::kMaxEstimatorBytes);
+  auto all = text ? ridgeline::estimate::parse_estimators(*text, path)
+                  : decltype(ridgeline::estimate::parse_estimators("", ""))(text.error());
+  if (!all) {
+    fmt::print(stderr, "{}\n", all.error().message());
+    return {};
+  }
+  std::erase_if(*all, [](const Estimators& one) { return one.devices.empty(); });
+  return std::move(*all);
+}
+
+std::string estimates(const std::vector<Estimators>& across, const std::string& key, const Device& device) {
+  if (across.empty()) {
+    return "";
+  }
+  const auto found = ridgeline::estimate::estimate_across(across.front(), key, device);
+  return found ? fmt::format(" {:.0f} {:.0f} {:.0f}", found->ns, found->low, found->high) : " 0 0 0";
+}
 
 std::string times(const OperationCall& call, const OperationWork& work, const Device& device) {
   const auto bound = plain_roofline(work, device, device.compute_units);
@@ -28,6 +56,7 @@ std::string times(const OperationCall& call, const OperationWork& work, const De
 
 int main(int argc, char** argv) {
   const auto device = argc > 1 ? find_data_sheet(argv[1]) : std::nullopt;
+  const auto across = argc > 2 ? read_estimators(argv[2]) : std::vector<Estimators>();
   for (std::string key; std::getline(std::cin, key);) {
     const auto call = parse_call(key);
     const auto work = call ? work_of(*call) : std::nullopt;
@@ -35,7 +64,7 @@ int main(int argc, char** argv) {
                work ? fmt::format("{} {:.0f} {:.0f} {:.0f}", kind_name(work->kind), work->flops, work->read_bytes,
                                   work->written_bytes)
                     : "-",
-               work && device ? times(*call, *work, *device) : "");
+               work && device ? times(*call, *work, *device) + estimates(across, key, *device) : "");
   }
   return 0;
 }

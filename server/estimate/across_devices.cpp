@@ -1,0 +1,191 @@
+#include "estimate/across_devices.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "estimate/chance.h"
+#include "hardware/operation_work.h"
+#include "hardware/roofline.h"
+#include "hardware/tile_model.h"
+
+namespace ridgeline::estimate {
+
+namespace {
+
+using hardware::Device;
+using hardware::OperationKind;
+
+constexpr double kThreadsOfUnit = 2048;  // that a multiprocessor holds, CUDA C++ Programming Guide; newer cards 1536
+
+constexpr double kHidden = 0.1;  // of moving's time: computing that takes less does not show
+
+/// An operation as models across devices see it.
+struct Described {
+  std::string family;
+  double bound_ns = 0;             ///< plain: with all bytes from the main memory
+  double least_ns = 0;             ///< no run is faster
+  std::vector<double> features{};  ///< logarithms
+};
+
+/// Of more than one matrix: 3 dimensions.
+std::string family_of(const hardware::OperationCall& call, const hardware::OperationWork& work, bool is_product) {
+  std::string family;
+  if (is_product) {
+    const auto tensors = call.tensors();
+    family = tensors.back()->sizes.size() == 3 ? "products of batches of matrices" : "product of matrices";
+  } else {
+    family = work.kind == OperationKind::kElementwise ? "element-wise" : call.operation;
+  }
+  return family + ", " + work.dtype;
+}
+
+double log_of(double value) { return std::log(std::max(value, 1e-9)); }
+
+void add_tiles(std::vector<double>& features, const hardware::ProductShape& shape, const hardware::TileEstimate& tile,
+               const Device& device, double bound_ns) {
+  const auto parts = [](std::int64_t size, std::int64_t of) { return static_cast<double>((size + of - 1) / of); };
+  const double tiles = static_cast<double>(shape.batches) * parts(shape.rows, tile.tile_rows) *
+                       parts(shape.columns, tile.tile_columns) * static_cast<double>(tile.splits);
+  for (const double value : {tile.ns / bound_ns, tiles / device.compute_units, tile.useful, tile.last_wave_fill,
+                             static_cast<double>(shape.batches), static_cast<double>(shape.rows),
+                             static_cast<double>(shape.columns), static_cast<double>(shape.depth)}) {
+    features.push_back(log_of(value));
+  }
+}
+
+void add_elements(std::vector<double>& features, const hardware::OperationCall& call,
+                  const hardware::OperationWork& work, const Device& device) {
+  double most = 1;
+  double row = 1;
+  for (const hardware::TensorShape* tensor : call.tensors()) {
+    if (tensor->elements() > most) {
+      most = tensor->elements();
+      row = tensor->sizes.empty() ? 1 : static_cast<double>(tensor->sizes.back());
+    }
+  }
+  for (const double value : {most / (device.compute_units * kThreadsOfUnit), row, most / row, (work.flops + 1) / most,
+                             work.bytes() / most}) {
+    features.push_back(log_of(value));
+  }
+}
+
+std::optional<Described> describe(std::string_view key, const Device& device) {
+  const auto call = hardware::parse_call(key);
+  const auto work = call ? hardware::work_of(*call) : std::nullopt;
+  const auto plain = work ? hardware::plain_roofline(*work, device, device.compute_units) : std::nullopt;
+  if (!plain || plain->ns <= 0 || call->tensors().empty()) {
+    return std::nullopt;
+  }
+  const auto shape = hardware::product_of(*call);
+  const auto tile = shape ? hardware::estimate_product(*shape, device) : std::nullopt;
+  if (work->kind == OperationKind::kMatrix && !tile) {
+    return std::nullopt;
+  }
+  const auto least = hardware::roofline_bound(*work, device, device.compute_units);
+  Described described{family_of(*call, *work, tile.has_value()), plain->ns, least ? least->ns : 0, {}};
+  const double balance = (plain->compute_ns + 1) / (plain->memory_ns + 1);
+  described.features = {log_of(plain->ns), log_of(std::max(balance, kHidden))};
+  double cache = 1;
+  for (const hardware::MemoryLevel& level : device.levels) {
+    cache = &level == &device.levels.back() ? cache : level.capacity_bytes;
+  }
+  described.features.push_back(log_of(work->bytes() / cache));
+  if (tile) {
+    add_tiles(described.features, *shape, *tile, device, plain->ns);
+  } else {
+    add_elements(described.features, *call, *work, device);
+  }
+  return described;
+}
+
+void add_row(TrainingGroup& group, const Described& described, const operations::OperationTime& time, int fold) {
+  Group& seen = group.group;
+  if (group.keys.empty()) {
+    seen.mode = described.family;
+    seen.learnt = {{"bound", true, described.bound_ns, described.bound_ns}};
+    seen.seen.assign(described.features.size(),
+                     {std::numeric_limits<double>::max(), std::numeric_limits<double>::lowest()});
+  }
+  LearntParameter& bound = seen.learnt.front();
+  bound.low = std::min(bound.low, described.bound_ns);
+  bound.high = std::max(bound.high, described.bound_ns);
+  for (std::size_t i = 0; i < seen.seen.size(); ++i) {
+    auto& [low, high] = seen.seen[i];
+    low = std::min(low, described.features[i]);
+    high = std::max(high, described.features[i]);
+  }
+  group.keys.push_back(time.key);
+  group.numbers.push_back({described.bound_ns});
+  group.features.push_back(described.features);
+  group.ns.push_back(time.ns);
+  group.least_ns.push_back(described.least_ns);
+  group.folds.push_back(fold);
+}
+
+struct DescribedRow {
+  Described described;
+  const operations::OperationTime* time;
+  int fold;
+};
+
+/// The factor by which a value is outside of [low, high], all logarithms.
+double beyond(double value, double low, double high) { return std::exp(std::max({low - value, value - high, 0.0})); }
+
+}  // namespace
+
+std::vector<TrainingGroup> groups_across(std::span<const DeviceTimes> devices) {
+  std::map<std::string, std::vector<DescribedRow>> families;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    for (const operations::ListedTime& row : devices[i].rows) {
+      if (auto described = row.time.reason.empty() ? describe(row.time.key, devices[i].device) : std::nullopt) {
+        const std::string family = described->family;
+        families[family].push_back({std::move(*described), &row.time, static_cast<int>(i)});
+      }
+    }
+  }
+  std::vector<TrainingGroup> groups;
+  for (const auto& [family, rows] : families) {
+    const double share = static_cast<double>(kMostRowsAcross) / static_cast<double>(rows.size());
+    TrainingGroup group;
+    for (const DescribedRow& row : rows) {
+      if (share >= 1 || chance_of(row.time->key, "across") < share) {
+        add_row(group, row.described, *row.time, row.fold);
+      }
+    }
+    const bool several = std::ranges::any_of(group.folds, [&](int fold) { return fold != group.folds.front(); });
+    if (several) {  // else no model could be judged on another device
+      groups.push_back(std::move(group));
+    }
+  }
+  return groups;
+}
+
+std::optional<Estimate> estimate_across(const Estimators& estimators, std::string_view key, const Device& device) {
+  const auto described = describe(key, device);
+  if (!described) {
+    return std::nullopt;
+  }
+  const auto model = std::ranges::find(estimators.models, described->family,
+                                       [](const OperatorModel& one) -> const std::string& { return one.group.mode; });
+  if (model == estimators.models.end() || model->group.seen.size() != described->features.size()) {
+    return std::nullopt;
+  }
+  const LearntParameter& bound = model->group.learnt.front();
+  double most_beyond = beyond(std::log(described->bound_ns), std::log(bound.low), std::log(bound.high));
+  for (std::size_t i = 0; i < described->features.size(); ++i) {
+    const auto& [low, high] = model->group.seen[i];
+    most_beyond = std::max(most_beyond, beyond(described->features[i], low, high));
+  }
+  const double least = described->least_ns;
+  const double ns = std::max(least, std::exp(evaluate(*model, {described->bound_ns}, described->features)));
+  if (most_beyond > kMostBeyond || !std::isfinite(ns) || ns <= 0) {
+    return std::nullopt;
+  }
+  return Estimate{ns, std::max(least, ns * std::exp(std::min(model->low, 0.0)) / most_beyond),
+                  ns * std::exp(std::max(model->high, 0.0)) * most_beyond, most_beyond};
+}
+
+}  // namespace ridgeline::estimate

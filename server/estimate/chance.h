@@ -1,0 +1,11 @@
+// Draws that are the same whenever they are made.
+#pragma once
+
+#include <string_view>
+
+namespace ridgeline::estimate {
+
+/// From 0 to 1, by a hash of the key; draws of another salt are independent.
+double chance_of(std::string_view key, std::string_view salt);
+
+}  // namespace ridgeline::estimate

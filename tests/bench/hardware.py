@@ -1,0 +1,170 @@
+"""Times on GPUs that nobody measured, against NeuSight's tables: `./dev bench hardware --data FOLDER`.
+
+The split is in docs/dev/other_gpus.md.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import lzma
+import os
+import subprocess
+import tarfile
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+from torch_keys import key_of
+from whole_models import Model, models_of
+
+FOLDER = Path("tables/NeuSight")
+TRAINED_WITH = (
+    "Tesla P4",
+    "Tesla P100-PCIE-16GB",
+    "Tesla V100-PCIE-32GB",
+    "Tesla T4",
+    "NVIDIA A100-PCIE-40GB",
+)
+TESTED_ON = ("NVIDIA L4", "NVIDIA A100 80GB PCIe", "NVIDIA H100 80GB HBM3")
+Row = dict[str, str]
+Table = Callable[[list[str], list[list[str]]], None]
+
+
+def rows_of(folder: Path) -> Iterator[Row]:
+    for name in ("bmm", "linear", "vec"):
+        yield from csv.DictReader(io.StringIO(lzma.decompress((folder / f"test/{name}.csv.xz").read_bytes()).decode()))
+    with tarfile.open(folder / "train_collect_conv_linear_bmm.tar.xz") as archive:
+        for member in archive:
+            if member.isfile() and not member.name.removeprefix("./").startswith("conv/"):
+                file = archive.extractfile(member)
+                assert file is not None
+                yield from csv.DictReader(io.StringIO(file.read().decode()))
+
+
+def medians(rows: Iterable[Row]) -> dict[tuple[str, str], float]:
+    """Milliseconds by device and key."""
+    times = defaultdict(list)
+    for row in rows:
+        times[row["Device"], key_of(row)].append(float(row["Latency"]))
+    return {where: median(values) for where, values in times.items()}
+
+
+def run_ridgeline(binary: Path, cache: Path, *arguments: str) -> str:
+    environment = {**os.environ, "RIDGELINE_CACHE": str(cache)}
+    command = [str(binary), "operations", *arguments]
+    return subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def train(binary: Path, cache: Path, times: dict[tuple[str, str], float]) -> Any:
+    """What `ridgeline operations train` says of an empty table with these times."""
+    table = cache / "times.csv"
+    with table.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["device", "key", "time_ms"])
+        writer.writerows([device, one, ms] for (device, one), ms in times.items())
+    given = ("--format", "operations", "--torch", "2.1.0", "--source", "NeuSight")
+    run_ridgeline(binary, cache, "import", str(table), *given)
+    held_out = [word for device in TESTED_ON for word in ("--test-on", device)]
+    answer = run_ridgeline(
+        binary, cache, "train", "--across-devices", "--hold-out", "0.2", *held_out, "--format", "json"
+    )
+    return json.loads(answer)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Of a step, in milliseconds."""
+
+    ms: float
+    low: float
+    high: float
+    roofline: float
+    bounded: float  # share of `ms` that is a bound, since nothing estimates the operation
+
+
+def predict_model(probe: Path, estimators: Path, model: Model) -> Prediction:
+    lines = "\n".join(model.keys) + "\n"
+    command = [probe, model.device, estimators]
+    said = subprocess.run(command, input=lines, capture_output=True, text=True, check=True).stdout.splitlines()
+    sums = [0.0] * 5
+    for line, count in zip(said, model.keys.values(), strict=True):
+        roofline, _, ns, low, high = map(float, line.split()[4:9])
+        bound = 0.0 if ns else roofline
+        parts = (ns or bound, low or bound, high or bound, roofline, bound)
+        sums = [total + count * part / 1e6 for total, part in zip(sums, parts, strict=True)]
+    return Prediction(sums[0], sums[1], sums[2], sums[3], sums[4] / sums[0])
+
+
+def percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:.1%}"
+
+
+def print_operations(trained: Any, table: Table) -> None:
+    heads = ["device", "held out", "operator", "times", "refused", "mean", "median", "worst", "in 95 %"]
+    table(
+        [*heads, "roofline, mean", "Habitat's scaling, mean"],
+        [
+            [
+                one["device"],
+                "shapes" if one["trained"] else "device",
+                one["operation"].removeprefix("aten::"),
+                str(one["rows"]),
+                str(one["refused"]),
+                *(percent(one[name]) for name in ("meanError", "medianError", "worstError", "withinInterval")),
+                percent(one["rooflineError"]),
+                percent(one["scaledError"]),
+            ]
+            for one in trained["heldOut"]
+        ],
+    )
+    for model in trained["models"]:
+        errors = ", ".join(f"{kind} {value:.1%}" for kind, value in model["crossValidationErrors"].items())
+        print(f"- {model['mode']}: {model['rows']} times, {model['kind']}; devices left out in turn: {errors}")
+    print()
+
+
+def print_models(models: list[Model], predict: Callable[[Model], Prediction], table: Table) -> None:
+    print("### Whole models\n")
+    errors = defaultdict(list)
+    rows = []
+    for model in models:
+        found = predict(model)
+        difference = found.ms / model.milliseconds - 1
+        errors["training" if model.trains else "inference"].append(abs(difference))
+        inside = found.low <= model.milliseconds <= found.high
+        rows.append(
+            [
+                model.device,
+                model.name,
+                f"{model.milliseconds:.1f}",
+                f"{model.operations_sum / model.milliseconds - 1:+.1%}",
+                f"{found.ms:.1f} ({found.low:.1f}–{found.high:.1f})",
+                f"{difference:+.1%}",
+                "yes" if inside else "no",
+                percent(found.bounded),
+                f"{found.roofline / model.milliseconds - 1:+.1%}",
+            ]
+        )
+    heads = ["device", "model", "measured, ms", "sum of its measured operations", "predicted, ms", "error", "inside"]
+    table([*heads, "of that, bounds", "roofline"], rows)
+    for kind, values in errors.items():
+        print(f"{kind}: {len(values)} models, mean error {fmean(values):.1%}, worst {max(values):.1%}")
+    print()
+
+
+def run(data: Path | None, binary: Path, probe: Path, table: Table) -> None:
+    print("## Times on other GPUs\n")
+    if data is None or not (data / FOLDER).exists():
+        print(f"Skipped: give --data FOLDER with {FOLDER}.\n")
+        return
+    with tempfile.TemporaryDirectory() as name:
+        cache = Path(name)
+        print_operations(train(binary, cache, medians(rows_of(data / FOLDER))), table)
+        models = models_of(data / FOLDER / "label.tar.xz")
+        print_models(models, lambda model: predict_model(probe, cache / "estimators.json", model), table)
