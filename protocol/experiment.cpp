@@ -145,6 +145,7 @@ Replica replica_from(const Json& message) {
   }
   replica.ddp_forward_ns = optional_member<double>(message, "ddpForwardNs");
   replica.ddp_backward_ns = optional_member<double>(message, "ddpBackwardNs");
+  replica.disturbed = message.value("disturbed", false);
   const auto is_cost = [](const std::optional<double>& ns) { return !ns || (std::isfinite(*ns) && *ns >= 0); };
   require(is_cost(replica.ddp_forward_ns) && is_cost(replica.ddp_backward_ns), "a cost is negative");
   if (message.contains("aloneNs")) {

@@ -104,6 +104,7 @@ struct Replica {
   std::optional<double> ddp_backward_ns;
   std::vector<double> alone_ns;                  ///< steps; empty: no copies were asked for
   std::vector<std::vector<double>> together_ns;  ///< by copy: steps while all ran
+  bool disturbed = false;                        ///< other processes took the processors away meanwhile
 };
 
 struct ExperimentEnded {

@@ -128,6 +128,11 @@ class Predictor {
     job.gradient_bytes = gradient_bytes_;
     if (slow_.has_value()) job.slow_down = slow_->middle;
     job.not_modelled = not_modelled();
+    if (process_.replica.disturbed) {
+      job.warnings.emplace_back(
+          "Other processes ran while copies of the step were timed: the prediction is less certain. Ask again on a "
+          "quiet machine.");
+    }
     if (process_.replica.unused_parameters > 0) {
       job.warnings.push_back(std::to_string(process_.replica.unused_parameters) +
                              " parameters get no gradient: DistributedDataParallel needs find_unused_parameters=True, "

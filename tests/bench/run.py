@@ -22,6 +22,7 @@ from statistics import median
 from typing import Any
 
 import accuracy
+import cluster
 import injected
 import job_replay
 import language_server
@@ -409,6 +410,12 @@ def bench_jobs(rounds: int) -> None:
     table(["model, bucket", "recorded step", "replayed"], job_replay.rows(BINARY, rounds))
 
 
+def bench_cluster(rounds: int) -> None:
+    print("## Jobs predicted from one process\n")
+    for _ in range(rounds):
+        cluster.run(BINARY, table)
+
+
 def bench_what_if(rounds: int) -> None:
     """What changes of the examples are predicted to bring against what they bring: so many seconds for each trial."""
     print("### What changes bring, predicted and tried\n")
@@ -433,6 +440,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "compare": (bench_compare, 10),
     "roofline": (bench_roofline, 1),
     "jobs": (bench_jobs, 3),
+    "cluster": (bench_cluster, 1),
     "what-if": (bench_what_if, 4),
     "accuracy": (bench_accuracy, 2),
     "reserved": (bench_reserved, 1),

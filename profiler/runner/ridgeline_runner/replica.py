@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import statistics
 from collections import Counter
 from collections.abc import Iterator
@@ -24,6 +25,9 @@ _ROUNDS = 6
 _WARMUP = 3
 _REPEATS = 15  # of steps of DistributedDataParallel with and without it
 _FEWEST, _MOST = 3, 400  # steps of a round
+_LEAST_QUIET = 0.25
+
+_Step = tuple[int, bool]  # nanoseconds, and whether another process took the processor away meanwhile
 
 
 def run(experiment: dict[str, Any], spec: dict[str, Any], reporter: Reporter, recorder: Recorder) -> None:
@@ -93,14 +97,15 @@ def _gradients(parts: Parts) -> dict[str, Any]:
 
 
 def _together(parts: Parts, copies: list[_Copy], seconds: float) -> dict[str, Any]:
-    """Steps of this process alone and then of all at once, in turns; nanoseconds, by copy, this process first."""
+    """Steps of this process alone and then of all at once, in turns; nanoseconds, by copy, this process first. Steps
+    during which another process took a processor away are left out, where enough remain."""
     everywhere = os.sched_getaffinity(0)
-    alone: list[int] = []
-    together: list[list[int]] = [[] for _ in range(len(copies) + 1)]
+    alone: list[_Step] = []
+    together: list[list[_Step]] = [[] for _ in range(len(copies) + 1)]
     for copy in copies:
         copy.await_warm()
     _times(parts, _WARMUP)
-    estimate = max(1, min(_times(parts, _WARMUP)))
+    estimate = max(1, min(ns for ns, _ in _times(parts, _WARMUP)))
     count = max(_FEWEST, min(_MOST, round(seconds * 1e9 / (2 * _ROUNDS) / estimate)))
     for _ in range(_ROUNDS):
         alone += _times(parts, count)
@@ -111,7 +116,19 @@ def _together(parts: Parts, copies: list[_Copy], seconds: float) -> dict[str, An
         for place, copy in enumerate(copies, 1):
             together[place] += copy.answer()
         os.sched_setaffinity(0, everywhere)
-    return {"aloneNs": alone, "togetherNs": together}
+    kept_alone, alone_quiet = _undisturbed([alone])
+    kept_together, together_quiet = _undisturbed(together)
+    return {"aloneNs": kept_alone[0], "togetherNs": kept_together, "disturbed": not (alone_quiet and together_quiet)}
+
+
+def _undisturbed(copies: list[list[_Step]]) -> tuple[list[list[int]], bool]:
+    """The steps that nothing disturbed in any of the copies; all where that are too few, and False."""
+    rows = list(zip(*copies, strict=True))
+    quiet = [row for row in rows if not any(preempted for _, preempted in row)]
+    enough = len(quiet) >= max(_FEWEST, _LEAST_QUIET * len(rows))
+    return [
+        list(column) for column in zip(*[[ns for ns, _ in row] for row in (quiet if enough else rows)], strict=True)
+    ], enough
 
 
 def _cores(place: int, copies: int) -> set[int]:
@@ -122,13 +139,17 @@ def _cores(place: int, copies: int) -> set[int]:
     return set(found[place * len(found) // copies : (place + 1) * len(found) // copies])
 
 
-def _times(parts: Parts, count: int) -> list[int]:
+def _times(parts: Parts, count: int) -> list[_Step]:
     times = []
     for _ in range(count):
-        start = perf_counter_ns()
+        preempted, start = _preemptions(), perf_counter_ns()
         parts.function(*parts.inputs)
-        times.append(perf_counter_ns() - start)
+        times.append((perf_counter_ns() - start, _preemptions() > preempted))
     return times
+
+
+def _preemptions() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
 @dataclass(frozen=True)
@@ -147,12 +168,12 @@ class _Copy:
         if pid:
             os.close(its_asks)
             os.close(its_answers)
-            return _Copy(pid, open(asks, "wb", 0), open(answers, "rb"))
+            return _Copy(pid, os.fdopen(asks, "wb", 0), os.fdopen(answers, "rb"))
         try:
             os.close(asks)
             os.close(answers)
             os.sched_setaffinity(0, _cores(place, copies))
-            _serve(_build(spec), open(its_asks, "rb"), open(its_answers, "wb", 0))
+            _serve(_build(spec), os.fdopen(its_asks, "rb"), os.fdopen(its_answers, "wb", 0))
         finally:
             os._exit(0)
 
@@ -162,11 +183,11 @@ class _Copy:
     def ask(self, count: int) -> None:
         self.asks.write(b"%d\n" % count)
 
-    def answer(self) -> list[int]:
+    def answer(self) -> list[_Step]:
         line = self.answers.readline()
         if not line:
             raise RuntimeError("a copy of the step ended while it ran")
-        return json.loads(line)
+        return [(ns, preempted) for ns, preempted in json.loads(line)]
 
     def stop(self) -> None:
         self.asks.close()
@@ -181,7 +202,7 @@ def _serve(parts: Parts, asks: BinaryIO, answers: BinaryIO) -> None:
         answers.write(json.dumps(_times(parts, int(line))).encode() + b"\n")
 
 
-# ---- DistributedDataParallel itself ------------------------------------------------------------------------------------
+# ---- DistributedDataParallel itself ----------------------------------------------------------------------------------
 
 
 def _ddp_costs(parts: Parts) -> dict[str, Any]:
