@@ -32,7 +32,8 @@ class ClusterParser {
   Cluster cluster(const toml::table& document) {
     expect_keys(document, {"machine", "link", "network", "placement", "all_reduce"});
     for (const toml::table* table : tables(document, "machine")) add_machine(*table);
-    if (cluster_.machines.empty()) throw FileProblem{name_ + ": there is no [[machine]]; see `ridgeline network --help`"};
+    if (cluster_.machines.empty())
+      throw FileProblem{name_ + ": there is no [[machine]]; see `ridgeline network --help`"};
     for (const toml::table* table : tables(document, "link")) add_link(*table);
     if (const toml::node* node = document.get("network")) {
       const toml::table& table = as_table(*node);

@@ -27,7 +27,7 @@ RANKS = 2
 _SECONDS = 5  # of each run, about
 _QUIET = 0.05
 _MOST_ATTEMPTS = 3
-_NOISE = 0.02  # a difference of steps that is smaller is none
+_NOISE = 0.02  # quartiles that are closer do not differ
 
 Table = Callable[[list[str], list[list[str]]], None]
 
@@ -83,10 +83,10 @@ def _signs(cases: list[Case]) -> tuple[int, int]:
     for i, a in enumerate(cases):
         for b in cases[:i]:
             same = (a.model, a.rate) == (b.model, b.rate) and (a.bucket == b.bucket) != (a.overlap == b.overlap)
-            ratio = median(a.steps) / median(b.steps)
-            if same and abs(ratio - 1) > _NOISE:
+            slower, faster = (a, b) if median(a.steps) > median(b.steps) else (b, a)
+            if same and quantiles(slower.steps, n=4)[0] > (1 + _NOISE) * quantiles(faster.steps, n=4)[2]:
                 signs += 1
-                right += (ratio > 1) == (a.predicted["value"] > b.predicted["value"])
+                right += slower.predicted["value"] > faster.predicted["value"]
     return right, signs
 
 

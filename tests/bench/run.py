@@ -23,6 +23,7 @@ from typing import Any
 
 import accuracy
 import cluster
+import collectives
 import injected
 import job_replay
 import language_server
@@ -410,10 +411,12 @@ def bench_jobs(rounds: int) -> None:
     table(["model, bucket", "recorded step", "replayed"], job_replay.rows(BINARY, rounds))
 
 
-def bench_cluster(rounds: int) -> None:
+def bench_cluster(rounds: int, arguments: argparse.Namespace) -> None:
     print("## Jobs predicted from one process\n")
     for _ in range(rounds):
         cluster.run(BINARY, table)
+    print("### All-reduces that others measured\n")
+    collectives.run(BENCHES / "ridgeline_collective_bench", table, arguments.data)
 
 
 def bench_what_if(rounds: int) -> None:
@@ -455,7 +458,7 @@ def model_names(text: str) -> tuple[str, ...]:
     return names
 
 
-WITH_ARGUMENTS = (bench_accuracy, bench_replay, bench_roofline, bench_what_if_traces)
+WITH_ARGUMENTS = (bench_accuracy, bench_cluster, bench_replay, bench_roofline, bench_what_if_traces)
 
 
 def main() -> None:
@@ -466,7 +469,7 @@ def main() -> None:
         "--data",
         type=Path,
         help="replay, what-if-traces: a folder with traces of torch.profiler (.json.gz) and reports of Nsight Systems "
-        "(.sqlite[.xz]); roofline: a folder with Roller's table of operators",
+        "(.sqlite[.xz]); roofline: a folder with Roller's table of operators; cluster: a folder with NCCL's times",
     )
     group = parser.add_argument_group("accuracy", "A round is ten seconds of time budget for each model.")
     group.add_argument("--models", type=model_names, default=tuple(accuracy.CASES), help="separated by commas; all")

@@ -58,7 +58,7 @@ def _build(spec: dict[str, Any]) -> Parts:
     return changes.build(entry, [], entry.batch_size)
 
 
-# ---- gradients --------------------------------------------------------------------------------------------------------
+# ---- gradients -------------------------------------------------------------------------------------------------------
 
 
 def _gradients(parts: Parts) -> dict[str, Any]:
