@@ -128,6 +128,12 @@ class Predictor {
     job.gradient_bytes = gradient_bytes_;
     if (slow_.has_value()) job.slow_down = slow_->middle;
     job.not_modelled = not_modelled();
+    if (times_.is_measured() && !times_.is_of_these_ranks() && cluster_.ranks() > 1) {
+      job.warnings.push_back("The all-reduces of the file are of " + std::to_string(cluster_.measured_ranks) +
+                             " ranks, and the job has " + std::to_string(cluster_.ranks()) +
+                             ": what they take may be a quarter of that, or four times as much. Measure them with as "
+                             "many ranks.");
+    }
     if (process_.replica.disturbed) {
       job.warnings.emplace_back(
           "Other processes ran while copies of the step were timed: the prediction is less certain. Ask again on a "

@@ -1,5 +1,6 @@
 #include "commands/what_if_cluster.h"
 
+#include <algorithm>
 #include <fstream>
 #include <optional>
 #include <utility>
@@ -81,8 +82,10 @@ int what_if_cluster(const profiling::ProfileRequest& request, const ClusterOptio
   if (!made) return made.error().value;
   const bool on_host = made->profile.environment.device == "cpu";
   const int copies = on_host ? std::min(cluster::ranks_of_a_machine(*described), protocol::kMaxCopies) : 1;
-  auto findings = run_experiment(
-      request, *target, {.kind = protocol::Experiment::Kind::kReplica, .seconds = kCopySeconds, .copies = copies});
+  auto findings = run_experiment(request, *target,
+                                 {.kind = protocol::Experiment::Kind::kReplica,
+                                  .seconds = std::min(kCopySeconds, request.time_budget_seconds),
+                                  .copies = copies});
   if (!findings) return findings.error().value;
   if (!findings->replica.has_value()) {
     print_error("The step's gradients could not be found.");

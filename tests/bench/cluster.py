@@ -119,7 +119,9 @@ def _cases_of(binary: Path, rate: str, model: str, file: Path) -> Iterator[Case]
         rank = [sys.executable, str(SCRIPTS / "cluster_rank.py"), batch, steps, str(bucket)]
         rank.append("overlap" if overlap else "after")
         output, others = min(_attempts(lambda _, rank=rank: rank, environment), key=lambda attempt: attempt[1])
-        yield Case(model, rate, bucket, overlap, predicted, json.loads(output), others)
+        case = Case(model, rate, bucket, overlap, predicted, json.loads(output), others)
+        print(f"  run: {case.row()[2]}, {case.error:+.1%}; others' load {others:.0%}", flush=True)
+        yield case
 
 
 def _attempts(command: Callable[[int], list[str]], environment: dict[str, str]) -> Iterator[tuple[str, float]]:

@@ -97,7 +97,7 @@ def test_text_says_what_is_measured_and_predicted(tmp_path: Path) -> None:
 def test_a_wrong_file_is_refused_before_anything_runs(tmp_path: Path) -> None:
     code, _, errors = predict(tmp_path, CLUSTER + "bandwith = 3\n")
     assert code == 2
-    assert 'cluster.toml:13:12: "bandwith" is no key of this table' in errors
+    assert 'cluster.toml:14:12: "bandwith" is no key of this table' in errors
     assert "Starting" not in errors
 
 
