@@ -1,5 +1,5 @@
-// `ridgeline_collective_bench FILE BYTES...`: an all-reduce of each size on the cluster of the file, in nanoseconds, one
-// a line: the time and both ends of its interval.
+// `ridgeline_collective_bench FILE BYTES...`: an all-reduce of each size on the cluster of the file, in nanoseconds,
+// one a line: the time and both ends of its interval.
 #include <fstream>
 #include <iostream>
 #include <iterator>
