@@ -14,7 +14,7 @@ namespace ridgeline::protocol {
 
 namespace {
 
-constexpr std::array<const char*, 3> kKindNames = {"capture", "measure", "try"};
+constexpr std::array<const char*, 4> kKindNames = {"capture", "measure", "try", "replica"};
 
 void require(bool valid, const char* what) {
   if (!valid) {
@@ -36,12 +36,16 @@ std::vector<std::string> strings_at(const Json& value, const char* name) {
   return strings;
 }
 
-std::vector<double> durations_at(const Json& value, const char* name, std::size_t most) {
-  auto times = value.at(name).get<std::vector<double>>();
+std::vector<double> durations_in(const Json& value, std::size_t most) {
+  auto times = value.get<std::vector<double>>();
   require(!times.empty() && times.size() <= most &&
               std::ranges::all_of(times, [](double ns) { return std::isfinite(ns) && ns > 0; }),
           "not durations");
   return times;
+}
+
+std::vector<double> durations_at(const Json& value, const char* name, std::size_t most) {
+  return durations_in(value.at(name), most);
 }
 
 int index_in(const Json& value, std::size_t size, int least = 0) {
@@ -75,7 +79,8 @@ Json experiment_json(const Experiment& experiment) {
   return {{"kind", kKindNames.at(static_cast<std::size_t>(experiment.kind))},
           {"changes", experiment.changes},
           {"operations", experiment.operations},
-          {"seconds", experiment.seconds}};
+          {"seconds", experiment.seconds},
+          {"copies", experiment.copies}};
 }
 
 Captured captured_from(const Json& message) {
@@ -124,6 +129,34 @@ Tried tried_from(const Json& message) {
     tried.loss_drift = *drift < 0 ? std::numeric_limits<double>::infinity() : *drift;
   }
   return tried;
+}
+
+Replica replica_from(const Json& message) {
+  Replica replica;
+  const auto& gradients = list_at(message, "gradients");
+  require(gradients.size() <= kMaxGradients, "a step has too many gradients");
+  for (const Json& one : gradients) {
+    replica.gradients.push_back(
+        {one.at(0).get<std::string>(), value_as<std::uint64_t>(one.at(1)), one.at(2).get<std::string>()});
+  }
+  replica.unused_parameters = member<int>(message, "unusedParameters");
+  for (const auto& [dtype, bytes] : message.at("buffers").get_ref<const Json::object_t&>()) {
+    replica.buffers[dtype] = value_as<std::uint64_t>(bytes);
+  }
+  replica.ddp_forward_ns = optional_member<double>(message, "ddpForwardNs");
+  replica.ddp_backward_ns = optional_member<double>(message, "ddpBackwardNs");
+  replica.disturbed = message.value("disturbed", false);
+  const auto is_cost = [](const std::optional<double>& ns) { return !ns || (std::isfinite(*ns) && *ns >= 0); };
+  require(is_cost(replica.ddp_forward_ns) && is_cost(replica.ddp_backward_ns), "a cost is negative");
+  if (message.contains("aloneNs")) {
+    replica.alone_ns = durations_at(message, "aloneNs", kMaxCopySteps);
+    const auto& together = list_at(message, "togetherNs");
+    require(!together.empty() && together.size() <= kMaxCopies, "togetherNs: not of the copies of a step");
+    for (const Json& times : together) {
+      replica.together_ns.push_back(durations_in(times, kMaxCopySteps));
+    }
+  }
+  return replica;
 }
 
 ExperimentEnded experiment_ended_from(const Json& message) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -20,11 +21,13 @@ struct Experiment {
     kCapture,  ///< the operations of the unchanged step (always) and of each changed one; computes nothing large
     kMeasure,  ///< the time of each of `operations`; runs nothing of the user's
     kTry,      ///< times each changed step in turns with the unchanged one
+    kReplica,  ///< what data-parallel training needs to know of one process
   };
   Kind kind = Kind::kCapture;
   std::vector<ChangeRequest> changes{};
   std::vector<std::string> operations{};  ///< keys, as profiler/runner/ridgeline_runner/operation_key.py has them
   double seconds = 10;                    ///< of measuring altogether; of trying, for each change
+  int copies = 1;                         ///< of kReplica: of the step, that also run at once
 };
 
 /// The phase of an operation in a step.
@@ -83,6 +86,27 @@ struct Tried {
   std::optional<double> loss_drift;
 };
 
+/// A gradient, at the end of its accumulation.
+struct ReadyGradient {
+  std::string name;
+  std::uint64_t bytes = 0;
+  std::string dtype;  ///< "float32"
+};
+
+/// The step of one process, for data-parallel training of several.
+struct Replica {
+  std::vector<ReadyGradient> gradients;  ///< of one step as they became ready; of several backward passes, several
+  int unused_parameters = 0;             ///< that get no gradient
+  std::map<std::string, std::uint64_t> buffers;  ///< bytes by dtype
+  /// What DistributedDataParallel takes of the host's time, in a group of one process, by part of the step; absent: not
+  /// measured, as on devices.
+  std::optional<double> ddp_forward_ns;
+  std::optional<double> ddp_backward_ns;
+  std::vector<double> alone_ns;                  ///< steps; empty: no copies were asked for
+  std::vector<std::vector<double>> together_ns;  ///< by copy: steps while all ran
+  bool disturbed = false;                        ///< other processes took the processors away meanwhile
+};
+
 struct ExperimentEnded {
   int threads = 0;    ///< inside operations
   std::string torch;  ///< its version
@@ -94,6 +118,9 @@ inline constexpr std::size_t kMaxKeyBytes = std::size_t{1} << 18U;
 inline constexpr std::size_t kMaxCapturedOperations = 200'000;
 inline constexpr std::size_t kMaxTryRounds = 1024;
 inline constexpr std::size_t kMaxOperationSamples = 64;
+inline constexpr std::size_t kMaxGradients = 1U << 20U;
+inline constexpr int kMaxCopies = 64;
+inline constexpr std::size_t kMaxCopySteps = 4096;
 inline constexpr std::size_t kMaxReasonBytes = 1024;
 
 nlohmann::json experiment_json(const Experiment& experiment);
@@ -103,6 +130,7 @@ Captured captured_from(const nlohmann::json& message);
 OperationBegins operation_begins_from(const nlohmann::json& message);
 OperationTimed operation_timed_from(const nlohmann::json& message);
 Tried tried_from(const nlohmann::json& message);
+Replica replica_from(const nlohmann::json& message);
 ExperimentEnded experiment_ended_from(const nlohmann::json& message);
 
 }  // namespace ridgeline::protocol

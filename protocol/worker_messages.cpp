@@ -249,6 +249,9 @@ WorkerMessage message_from(const json& value) {
   if (type == "result") {
     return result_from(value);
   }
+  if (type == "replica") {
+    return replica_from(value);
+  }
   if (type == "captured") {
     return captured_from(value);
   }

@@ -200,7 +200,7 @@ inline constexpr std::size_t kMaxWarningBytes = 4096;
 using WorkerMessage =
     std::variant<Ready, Unusable, Joined, AgentLoaded, AgentRefused, Started, Exited, Progress, RecordingAnnounced,
                  ReadyToRecord, CommunicationTrace, Warmed, Timed, SizesAsked, SkippedBatch, Failure, RunResult,
-                 Captured, OperationBegins, OperationTimed, Tried, ExperimentEnded>;
+                 Captured, OperationBegins, OperationTimed, Tried, Replica, ExperimentEnded>;
 
 /// A message of the worker. Never throws.
 base::Result<WorkerMessage> parse_worker_message(std::string_view json);

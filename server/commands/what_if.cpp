@@ -16,6 +16,7 @@
 #include "commands/profile_now.h"
 #include "commands/python_changes.h"
 #include "commands/terminal.h"
+#include "commands/what_if_cluster.h"
 #include "commands/what_if_requests.h"
 #include "commands/what_if_trace.h"
 #include "profiling/what_if.h"
@@ -47,6 +48,7 @@ struct WhatIfOptions {
   std::uint64_t memory_bytes = 0;  ///< 0: no limit
   double measure_seconds = 60;
   double try_seconds = 5;
+  ClusterOptions cluster;  ///< without a file: none
 };
 
 /// One answer, asked for step by step: each step runs the worker.
@@ -218,8 +220,29 @@ class Asking {
   bool graph_changes_added_ = false;  ///< the usual ones, to the first answer
 };
 
+/// What does not go with a cluster is refused.
+int run_on_cluster(const WhatIfOptions& options, bool trace) {
+  if (trace) {
+    print_error("A trace does not tell when its gradients are ready: --cluster needs an entry point.");
+    return kExitUsage;
+  }
+  if (!options.changes.empty() || !options.widths.empty() || !options.files.empty() || options.attempt ||
+      options.search || options.output->format == "html") {
+    print_error(
+        "--cluster predicts the step as it is, as text or JSON: leave out --change, --set, --change-file, --try, "
+        "--search and --format html.");
+    return kExitUsage;
+  }
+  return what_if_cluster(*options.request, options.cluster, *options.output);
+}
+
 int run(const WhatIfOptions& options) {
   const bool trace = looks_like_trace(options.request->entry);
+  if (!options.cluster.file.empty()) return run_on_cluster(options, trace);
+  if (!options.cluster.bucket_bytes.empty() || options.cluster.no_overlap) {
+    print_error("--bucket-size and --no-overlap need --cluster.");
+    return kExitUsage;
+  }
   std::vector<std::string> changes = options.changes;
   for (const std::string& width : options.widths) {
     changes.push_back("set:" + width);
@@ -311,6 +334,16 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
   command->add_option("--try-time", options->try_seconds, "Seconds for trying each change")
       ->check(number_in(0.5, 600))
       ->capture_default_str();
+  command->add_option("--cluster", options->cluster.file,
+                      "Instead of changes: data-parallel training on the cluster of this file "
+                      "(docs/user/cluster.md; `ridgeline network` writes one)");
+  command
+      ->add_option("--bucket-size", options->cluster.bucket_bytes,
+                   "With --cluster: bucket_cap_mb of DistributedDataParallel, such as 25MiB; may be repeated")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--no-overlap", options->cluster.no_overlap,
+                    "With --cluster: also all-reduces that begin when backward is over");
   add_profile_options(*command, options->request);
   add_output_options(*command, options->output, {"text", "json", "html"});
   command->footer("Changes:\n" + list_of_changes() +

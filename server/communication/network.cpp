@@ -62,6 +62,29 @@ std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
+/// `key = [...]`, microseconds.
+template <typename Value>
+std::string row_toml(const char* key, const std::vector<MeasuredAllReduce>& all, Value value) {
+  std::string text = fmt::format("{} = [", key);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    text += fmt::format("{}{:.2f}", i > 0 ? ", " : "", value(all[i]) / 1e3);
+  }
+  return text + "]\n";
+}
+
+/// The table of a cluster's file.
+std::string all_reduce_toml(const MeasuredNetwork& network) {
+  const auto& all = network.all_reduces;
+  std::string text = fmt::format("\n[all_reduce]\nranks = {}\nbytes = [", network.ranks.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    text += fmt::format("{}{}", i > 0 ? ", " : "", all[i].bytes);
+  }
+  return text + "]\n" + row_toml("time_us", all, [](const MeasuredAllReduce& one) { return one.ns.value; }) +
+         row_toml("low_us", all, [](const MeasuredAllReduce& one) { return one.ns.low; }) +
+         row_toml("high_us", all, [](const MeasuredAllReduce& one) { return one.ns.high; }) +
+         row_toml("processor_us", all, [](const MeasuredAllReduce& one) { return one.processor_ns.value; });
+}
+
 std::string size_text(std::uint64_t bytes) {
   return bytes >= kLarge ? fmt::format("{} MiB", bytes >> 20U) : fmt::format("{} KiB", bytes >> 10U);
 }
@@ -82,13 +105,19 @@ base::Result<MeasuredNetwork> parse_network(std::string_view text) {
     const nlohmann::json value = nlohmann::json::parse(text);
     MeasuredNetwork network;
     for (const nlohmann::json& machine : list_at(value, "machines")) {
-      network.machines.push_back({machine.at("name").get<std::string>(), protocol::member<int>(machine, "devices")});
+      network.machines.push_back({machine.at("name").get<std::string>(), protocol::member<int>(machine, "devices"),
+                                  protocol::member<int>(machine, "cores")});
     }
     for (const nlohmann::json& rank : list_at(value, "ranks")) {
       network.ranks.push_back(rank.get<std::string>());
     }
     for (const nlohmann::json& link : list_at(value, "links")) {
       network.links.push_back(link_from(link));
+    }
+    for (const nlohmann::json& one : list_at(value, "allReduces")) {
+      network.all_reduces.push_back({protocol::member<std::uint64_t>(one, "bytes"),
+                                     protocol::member<int>(one, "rounds"), range_from(one.at("ns")),
+                                     range_from(one.at("processorNs"))});
     }
     return network;
   } catch (const std::exception& problem) {
@@ -111,7 +140,8 @@ double bandwidth_gbit_s(const MeasuredLink& link) {
 std::string network_toml(const MeasuredNetwork& network) {
   std::string text = "# Measured by `ridgeline network`, with send and recv of torch.distributed over Gloo.\n";
   for (const MeasuredMachine& machine : network.machines) {
-    text += fmt::format("\n[[machine]]\nname = {}\ndevices = {}\n", quoted(machine.name), machine.devices);
+    text += fmt::format("\n[[machine]]\nname = {}\ndevices = {}\ncores = {}\n", quoted(machine.name), machine.devices,
+                        machine.cores);
   }
   for (const MeasuredLink& link : network.links) {
     text += fmt::format(
@@ -124,7 +154,7 @@ std::string network_toml(const MeasuredNetwork& network) {
   for (std::size_t i = 0; i < network.ranks.size(); ++i) {
     text += (i > 0 ? ", " : "") + quoted(network.ranks[i]);
   }
-  return text + "]\n";
+  return text + "]\n" + all_reduce_toml(network);
 }
 
 std::string network_text(const MeasuredNetwork& network) {
@@ -140,6 +170,14 @@ std::string network_text(const MeasuredNetwork& network) {
                           fmt::format("{:.1f} to {:.1f} µs", time.ns.low / 1e3, time.ns.high / 1e3), time.rounds);
     }
     text += "  large messages: " + sharing_text(link) + "\n\n";
+  }
+  text += fmt::format("all-reduce of {} ranks\n  {:>10}{:>14}{:>26}{:>14}\n", network.ranks.size(), "tensor", "time",
+                      "95 % interval", "processor");
+  for (const MeasuredAllReduce& one : network.all_reduces) {
+    text +=
+        fmt::format("  {:>10}{:>14}{:>26}{:>14}\n", size_text(one.bytes), fmt::format("{:.1f} µs", one.ns.value / 1e3),
+                    fmt::format("{:.1f} to {:.1f} µs", one.ns.low / 1e3, one.ns.high / 1e3),
+                    fmt::format("{:.1f} µs", one.processor_ns.value / 1e3));
   }
   return text;
 }

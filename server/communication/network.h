@@ -39,12 +39,22 @@ struct MeasuredLink {
 struct MeasuredMachine {
   std::string name;
   int devices = 1;
+  int cores = 1;  ///< that its ranks may use
+};
+
+/// Of all ranks.
+struct MeasuredAllReduce {
+  std::uint64_t bytes = 0;
+  int rounds = 0;
+  Range ns;            ///< from the last rank's start to its end
+  Range processor_ns;  ///< that the busiest rank's processor works for it
 };
 
 struct MeasuredNetwork {
   std::vector<MeasuredMachine> machines;
   std::vector<std::string> ranks;  ///< the machine of each
   std::vector<MeasuredLink> links;
+  std::vector<MeasuredAllReduce> all_reduces;  ///< by size; not empty
 };
 
 /// What profiler/runner/ridgeline_runner/network.py writes. Untrusted. The error is a clause.

@@ -160,6 +160,8 @@ std::optional<protocol::Failure> RunInbox::take_finding(protocol::WorkerMessage 
     findings_.times.push_back(std::move(*timed));
   } else if (auto* tried = std::get_if<protocol::Tried>(&message)) {
     findings_.tried.push_back(std::move(*tried));
+  } else if (auto* replica = std::get_if<protocol::Replica>(&message)) {
+    findings_.replica = std::move(*replica);
   } else if (const auto* ended = std::get_if<protocol::ExperimentEnded>(&message)) {
     findings_.threads = ended->threads;
     findings_.torch = ended->torch;

@@ -40,6 +40,7 @@ struct ExperimentFindings {
   std::vector<protocol::Captured> captured;
   std::vector<protocol::OperationTimed> times;
   std::vector<protocol::Tried> tried;
+  std::optional<protocol::Replica> replica;
   int threads = 0;    ///< inside operations; 0: the experiment did not come to its end
   std::string torch;  ///< its version; empty likewise
   /// The operation that had begun when the process ended without coming to its end.

@@ -22,6 +22,8 @@ from statistics import median
 from typing import Any
 
 import accuracy
+import cluster
+import collectives
 import estimators
 import hardware
 import injected
@@ -423,6 +425,14 @@ def bench_jobs(rounds: int) -> None:
     table(["model, bucket", "recorded step", "replayed"], job_replay.rows(BINARY, rounds))
 
 
+def bench_cluster(rounds: int, arguments: argparse.Namespace) -> None:
+    print("## Jobs predicted from one process\n")
+    for _ in range(rounds):
+        cluster.run(BINARY, table)
+    print("### All-reduces that others measured\n")
+    collectives.run(BENCHES / "ridgeline_collective_bench", table, arguments.data)
+
+
 def bench_what_if(rounds: int) -> None:
     """What changes of the examples are predicted to bring against what they bring: so many seconds for each trial."""
     print("### What changes bring, predicted and tried\n")
@@ -449,6 +459,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "hardware": (bench_hardware, 1),
     "estimators": (bench_estimators, 1),
     "jobs": (bench_jobs, 3),
+    "cluster": (bench_cluster, 1),
     "what-if": (bench_what_if, 4),
     "accuracy": (bench_accuracy, 2),
     "reserved": (bench_reserved, 1),
@@ -463,7 +474,14 @@ def model_names(text: str) -> tuple[str, ...]:
     return names
 
 
-WITH_ARGUMENTS = (bench_accuracy, bench_hardware, bench_replay, bench_roofline, bench_what_if_traces)
+WITH_ARGUMENTS = (
+    bench_accuracy,
+    bench_cluster,
+    bench_hardware,
+    bench_replay,
+    bench_roofline,
+    bench_what_if_traces,
+)
 
 
 def main() -> None:
@@ -474,7 +492,8 @@ def main() -> None:
         "--data",
         type=Path,
         help="replay, what-if-traces: a folder with traces of torch.profiler (.json.gz) and reports of Nsight Systems "
-        "(.sqlite[.xz]); roofline: a folder with Roller's table of operators; hardware: with NeuSight's tables",
+        "(.sqlite[.xz]); roofline: a folder with Roller's table of operators; hardware: with NeuSight's tables; "
+        "cluster: with NCCL's times",
     )
     group = parser.add_argument_group("accuracy", "A round is ten seconds of time budget for each model.")
     group.add_argument("--models", type=model_names, default=tuple(accuracy.CASES), help="separated by commas; all")

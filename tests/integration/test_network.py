@@ -33,6 +33,14 @@ def test_processes_of_this_machine(tmp_path: Path) -> None:
     assert (link["from"], link["to"]) == (name, name)
     assert 1 < link["latency_us"] < 100_000, "what any machine takes for a message between its processes"
     assert 0.05 < link["bandwidth_gbit_s"] < 2000
+    times = cluster["all_reduce"]
+    assert times["ranks"] == 4
+    assert times["bytes"][0] == 1024 and times["bytes"][-1] == 4 << 20
+    assert all(
+        low <= time <= high for low, time, high in zip(times["low_us"], times["time_us"], times["high_us"], strict=True)
+    )
+    assert times["time_us"][-1] > 40, "memory does not move 6 MiB a rank at 100 GB/s"
+    assert times["processor_us"][-1] > 40, "nor does a processor copy it faster"
     assert "both directions at once" in file.read_text()
     assert "two pairs of processes at once" in file.read_text()
 
@@ -40,7 +48,9 @@ def test_processes_of_this_machine(tmp_path: Path) -> None:
 def test_times_of_each_size() -> None:
     done = ridgeline("network", *QUICK, "--ranks", "2")
     assert done.returncode == 0, done.stderr
-    rows = re.findall(r"^ +(\d+) (KiB|MiB) +([\d.]+) µs", done.stderr, re.MULTILINE)
+    links, _, all_reduces = done.stderr.partition("all-reduce of 2 ranks")
+    assert len(re.findall(r"^ +\d+ [KM]iB +[\d.]+ µs", all_reduces, re.MULTILINE)) == 7
+    rows = re.findall(r"^ +(\d+) (KiB|MiB) +([\d.]+) µs", links, re.MULTILINE)
     assert [f"{size} {unit}" for size, unit, _ in rows] == [
         "1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB",
     ]  # fmt: skip

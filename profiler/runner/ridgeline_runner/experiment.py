@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from time import perf_counter, perf_counter_ns
 from typing import Any
 
-from ridgeline_runner import changes, operation_log, operation_times, timing
+from ridgeline_runner import changes, operation_log, operation_times, replica, timing
 from ridgeline_runner.change import NotApplicable, Parts
 from ridgeline_runner.channel import ChannelClosed
 from ridgeline_runner.devices import Device
@@ -269,11 +269,13 @@ def _one_line(error: BaseException) -> str:
 
 
 def run(spec: dict[str, Any], reporter: Reporter, recorder: Recorder) -> None:
-    """`spec["experiment"]` is what to do: capture, measure or try."""
+    """`spec["experiment"]` is what to do: capture, measure, try or replica."""
     experiment = {**spec["experiment"], "memoryLimitBytes": spec.get("memoryLimitBytes", 0)}
     kind = experiment["kind"]
     if kind == "measure":
         measure(experiment, reporter)
+    elif kind == "replica":
+        replica.run(experiment, spec, reporter, recorder)
     else:
         reporter.progress("load", 0.0, "Loading the entry point")
         entry = EntryPoint.of(load(spec["entry"], spec["projectRoot"]), spec["entry"])

@@ -4,6 +4,8 @@
 progress goes to standard error. No clock is compared with another: the sender times each message with an answer of one
 byte. The latency of a direction is half of that time for a message of one byte, which cannot tell the directions apart.
 What a larger message takes beyond two latencies is its transfer.
+
+An all-reduce of all ranks is timed too, and the processor's time that it takes of a rank.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import os
 import socket
 import subprocess
 import sys
-from time import perf_counter_ns
+from time import perf_counter_ns, process_time_ns
 from typing import Any
 
 KIB = 1 << 10
@@ -66,16 +68,27 @@ def _measure(options: argparse.Namespace) -> None:
     os.environ |= {"MASTER_ADDR": host, "MASTER_PORT": port}
     dist.init_process_group("gloo", rank=options.rank, world_size=options.ranks)
     machines: list[Any] = [None] * options.ranks
-    dist.all_gather_object(machines, (socket.gethostname(), _devices()))
-    links = _links([name for name, _ in machines], options)
+    dist.all_gather_object(machines, (socket.gethostname(), _devices(), os.sched_getaffinity(0)))
+    names = [name for name, _, _ in machines]
+    links = _links(names, options)
     result = {
-        "machines": [{"name": name, "devices": count} for name, count in dict(machines).items()],
-        "ranks": [name for name, _ in machines],
+        "machines": _described(machines),
+        "ranks": names,
         "links": links,
+        "allReduces": _all_reduces(options),
     }
     dist.barrier()
     print(json.dumps(result if options.rank == 0 else {}), flush=True)
     os._exit(0)  # torch 2.13 may crash as an interpreter with a Gloo group ends
+
+
+def _described(machines: list[Any]) -> list[dict[str, Any]]:
+    """Each machine once, with the processors that its ranks may use."""
+    cores: dict[str, set[int]] = {}
+    for name, _, allowed in machines:
+        cores.setdefault(name, set()).update(allowed)
+    devices = {name: count for name, count, _ in machines}
+    return [{"name": name, "devices": devices[name], "cores": len(allowed)} for name, allowed in cores.items()]
 
 
 def _devices() -> int:
@@ -166,6 +179,39 @@ def _shared(sender: int, receiver: int, names: list[str], options: argparse.Name
     if second:
         link["twoPairsBytesPerS"] = _flow([(sender, receiver), second[0]], options)
     return link
+
+
+def _all_reduces(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """All-reduces of all ranks by size: from the last rank's start to an end, and what the busiest rank's processor
+    works for it; ns."""
+    import torch
+    import torch.distributed as dist
+
+    found = []
+    for size in [size for size in SIZES if size <= options.largest]:
+        data = torch.zeros(size // 4)
+        samples: list[tuple[int, int]] = []
+        for number in range(_rounds(4 * size, 0, 1, options) + 1):
+            dist.barrier()
+            worked, start = process_time_ns(), perf_counter_ns()
+            dist.all_reduce(data)
+            if number > 1:  # the first ones connect, and touch memory
+                samples.append((perf_counter_ns() - start, process_time_ns() - worked))
+        # The quickest rank began last, or at the same time.
+        walls, works = torch.tensor([wall for wall, _ in samples]), torch.tensor([work for _, work in samples])
+        dist.all_reduce(walls, op=dist.ReduceOp.MIN)
+        dist.all_reduce(works, op=dist.ReduceOp.MAX)
+        if options.rank == 0:
+            print(f"ridgeline: all-reduce of {size >> 10} KiB", file=sys.stderr, flush=True)
+        found.append(
+            {
+                "bytes": size,
+                "rounds": len(samples),
+                "ns": _interval(walls.tolist()),
+                "processorNs": _interval(works.tolist()),
+            }
+        )
+    return found
 
 
 def _flow(flows: list[tuple[int, int]], options: argparse.Namespace) -> float:

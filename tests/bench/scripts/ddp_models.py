@@ -81,4 +81,5 @@ def main() -> None:
     dist.destroy_process_group()
 
 
-main()
+if __name__ == "__main__":
+    main()

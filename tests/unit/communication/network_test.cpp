@@ -12,7 +12,8 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 
 json measured() {
-  return {{"machines", {{{"name", "a"}, {"devices", 1}}, {{"name", "b \"quoted\""}, {"devices", 4}}}},
+  return {{"machines",
+           {{{"name", "a"}, {"devices", 1}, {"cores", 2}}, {{"name", "b \"quoted\""}, {"devices", 4}, {"cores", 8}}}},
           {"ranks", {"a", "b \"quoted\""}},
           {"links",
            {{{"from", "a"},
@@ -22,7 +23,10 @@ json measured() {
               {{{"bytes", 1024}, {"rounds", 200}, {"ns", {101e3, 100e3, 102e3}}},
                {{"bytes", 1 << 20}, {"rounds", 100}, {"ns", {100e3 + 8.388608e6, 8e6, 9e6}}}}},
              {"aloneBytesPerS", 125e6},
-             {"bothWaysBytesPerS", 62.5e6}}}}};
+             {"bothWaysBytesPerS", 62.5e6}}}},
+          {"allReduces",
+           {{{"bytes", 1024}, {"rounds", 9}, {"ns", {2e5, 1e5, 3e5}}, {"processorNs", {1e5, 1e5, 1e5}}},
+            {{"bytes", 4096}, {"rounds", 9}, {"ns", {4e5, 3e5, 5e5}}, {"processorNs", {15e4, 1e5, 2e5}}}}}};
 }
 
 MeasuredNetwork network_of(const json& value = measured()) {
@@ -43,7 +47,9 @@ TEST(Network, HasALowerBoundWhereTheLatencyHidesTheTransfer) {
 
 TEST(Network, IsWrittenAsAFileOfACluster) {
   const std::string toml = network_toml(network_of());
-  EXPECT_THAT(toml, HasSubstr("[[machine]]\nname = \"b \\\"quoted\\\"\"\ndevices = 4\n"));
+  EXPECT_THAT(toml, HasSubstr("[[machine]]\nname = \"b \\\"quoted\\\"\"\ndevices = 4\ncores = 8\n"));
+  EXPECT_THAT(toml, HasSubstr("[all_reduce]\nranks = 2\nbytes = [1024, 4096]\ntime_us = [200.00, 400.00]\n"));
+  EXPECT_THAT(toml, HasSubstr("processor_us = [100.00, 150.00]\n"));
   EXPECT_THAT(toml, HasSubstr("latency_us = 50.00\nbandwidth_gbit_s = 1.000\n"));
   EXPECT_THAT(toml, HasSubstr("ranks = [\"a\", \"b \\\"quoted\\\"\"]"));
   EXPECT_THAT(toml, HasSubstr("both directions at once 0.5 Gbit/s each"));

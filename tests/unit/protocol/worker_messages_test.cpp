@@ -457,5 +457,31 @@ TEST(RunMessage, HoldsTheSpec) {
   EXPECT_EQ(message.at("spec").at("code"), json({"nets"}));
 }
 
+TEST(ReplicaMessage, IsReadAndChecked) {
+  const json sent = {{"type", "replica"},     {"gradients", {{"fc.weight", 4096, "float32"}}},
+                     {"unusedParameters", 1}, {"buffers", {{"int64", 8}}},
+                     {"ddpForwardNs", 1.5},   {"ddpBackwardNs", 0},
+                     {"aloneNs", {5, 6}},     {"togetherNs", {{7, 8}, {9, 10}}},
+                     {"disturbed", true}};
+  const auto parsed = parse_worker_message(sent.dump());
+  ASSERT_TRUE(parsed);
+  const auto& replica = std::get<Replica>(*parsed);
+  EXPECT_EQ(replica.gradients.front().name, "fc.weight");
+  EXPECT_EQ(replica.gradients.front().bytes, 4096U);
+  EXPECT_EQ(replica.buffers.at("int64"), 8U);
+  EXPECT_EQ(replica.together_ns.at(1).at(0), 9);
+  EXPECT_TRUE(replica.disturbed);
+  const auto refused = [&](const char* name, const json& value) {
+    json wrong = sent;
+    wrong[name] = value;
+    return !parse_worker_message(wrong.dump());
+  };
+  EXPECT_TRUE(refused("gradients", {{"fc.weight", -1, "float32"}}));
+  EXPECT_TRUE(refused("gradients", {{"fc.weight"}}));
+  EXPECT_TRUE(refused("ddpForwardNs", -1));
+  EXPECT_TRUE(refused("aloneNs", json::array({0})));
+  EXPECT_TRUE(refused("togetherNs", json::array()));
+}
+
 }  // namespace
 }  // namespace ridgeline::protocol

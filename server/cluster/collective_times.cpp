@@ -1,0 +1,83 @@
+#include "cluster/collective_times.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+namespace ridgeline::cluster {
+
+namespace {
+
+/// Of the bandwidth of a data sheet, what collectives mostly reach. As in whatif's data-parallel.
+constexpr double kUsualBandwidth = 0.85;
+/// How many times as long, or as short, collectives of NCCL were on A100 and H100 than what follows from a data sheet,
+/// and from those of two GPUs: docs/dev/benchmarks-cluster.md has these, and the other systems that they were tested
+/// on.
+constexpr double kSheetFactor = 3;
+constexpr double kOtherRanksFactor = 4;
+
+CollectiveTime scaled(const CollectiveTime& time, double by) {
+  return {time.ns * by, time.low_ns * by, time.high_ns * by, time.processor_ns * by};
+}
+
+CollectiveTime within(const CollectiveTime& time, double factor) {
+  return {time.ns, std::min(time.low_ns, time.ns / factor), std::max(time.high_ns, time.ns * factor),
+          time.processor_ns};
+}
+
+CollectiveTime between(const AllReduceTime& low, const AllReduceTime& high, double bytes) {
+  const double part = (bytes - low.bytes) / (high.bytes - low.bytes);
+  const auto at = [&](double AllReduceTime::*member) { return std::lerp(low.*member, high.*member, part); };
+  return {at(&AllReduceTime::ns), at(&AllReduceTime::low_ns), at(&AllReduceTime::high_ns),
+          at(&AllReduceTime::processor_ns)};
+}
+
+CollectiveTime time_of(const AllReduceTime& time) { return {time.ns, time.low_ns, time.high_ns, time.processor_ns}; }
+
+/// Between two sizes by a line; below the smallest as that one, beyond the largest by its rate.
+CollectiveTime at_size(const std::vector<AllReduceTime>& measured, double bytes) {
+  if (bytes <= measured.front().bytes) return time_of(measured.front());
+  if (bytes >= measured.back().bytes) return scaled(time_of(measured.back()), bytes / measured.back().bytes);
+  const auto above = std::ranges::upper_bound(measured, bytes, {}, &AllReduceTime::bytes);
+  return between(*std::prev(above), *above, bytes);
+}
+
+}  // namespace
+
+base::Result<CollectiveTimes> CollectiveTimes::of(Cluster cluster) {
+  if (!cluster.measured.empty()) return CollectiveTimes(std::move(cluster), {});
+  auto links = ring_links(cluster);
+  if (!links) return links.error();
+  return CollectiveTimes(std::move(cluster), std::move(*links));
+}
+
+CollectiveTime CollectiveTimes::measured_step(double bytes) const {
+  const double ranks = cluster_.measured_ranks;
+  const CollectiveTime time = scaled(at_size(cluster_.measured, ranks * bytes), 1 / (2 * (ranks - 1)));
+  return is_of_these_ranks() ? time : within(time, kOtherRanksFactor);
+}
+
+CollectiveTime CollectiveTimes::step(double bytes) const {
+  if (is_measured()) return measured_step(bytes);
+  double slowest = 0;
+  for (const Link& link : links_) {
+    slowest = std::max(slowest, link.latency_ns + bytes / (link.bytes_per_ns * kUsualBandwidth));
+  }
+  return within({slowest, slowest, slowest, 0}, kSheetFactor);
+}
+
+CollectiveTime CollectiveTimes::all_reduce(double bytes) const { return scaled(half_ring(bytes), 2); }
+
+CollectiveTime CollectiveTimes::half_ring(double bytes) const {
+  const auto ranks = static_cast<double>(cluster_.ranks());
+  return ranks < 2 ? CollectiveTime{} : scaled(step(bytes / ranks), ranks - 1);
+}
+
+CollectiveTime CollectiveTimes::broadcast(double bytes) const {
+  const std::int64_t ranks = cluster_.ranks();
+  if (ranks < 2) return {};
+  return scaled(step(bytes), static_cast<double>(std::bit_width(static_cast<std::uint64_t>(ranks - 1))));
+}
+
+}  // namespace ridgeline::cluster

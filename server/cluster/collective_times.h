@@ -1,0 +1,48 @@
+// How long collectives of all ranks of a cluster take: from what was measured of all-reduces, else from its links.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/cluster_file.h"
+
+namespace ridgeline::cluster {
+
+/// Nanoseconds.
+struct CollectiveTime {
+  double ns = 0;  ///< from the last rank's start to the end
+  double low_ns = 0;
+  double high_ns = 0;
+  double processor_ns = 0;  ///< of a rank; 0: not known
+};
+
+class CollectiveTimes {
+ public:
+  /// An error as ring_links() has it.
+  static base::Result<CollectiveTimes> of(Cluster cluster);
+
+  /// Whether the all-reduces of the file are used, and not its links.
+  bool is_measured() const { return !cluster_.measured.empty(); }
+
+  /// Likewise, and of as many ranks as the job has.
+  bool is_of_these_ranks() const { return is_measured() && cluster_.measured_ranks == cluster_.ranks(); }
+
+  /// A ring: 2 (N − 1) steps, each of one N-th of the bytes. What was measured with another number of ranks is taken
+  /// step by step.
+  CollectiveTime all_reduce(double bytes) const;
+  /// Half of the steps of an all-reduce: a reduce-scatter or an all-gather of so many bytes altogether.
+  CollectiveTime half_ring(double bytes) const;
+  /// A binomial tree.
+  CollectiveTime broadcast(double bytes) const;
+
+ private:
+  CollectiveTimes(Cluster cluster, std::vector<Link> links) : cluster_(std::move(cluster)), links_(std::move(links)) {}
+  CollectiveTime step(double bytes) const;
+  CollectiveTime measured_step(double bytes) const;
+
+  Cluster cluster_;
+  std::vector<Link> links_;  ///< of the ring
+};
+
+}  // namespace ridgeline::cluster

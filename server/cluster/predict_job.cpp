@@ -1,0 +1,307 @@
+#include "cluster/predict_job.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "cluster/collective_times.h"
+#include "cluster/copies.h"
+#include "cluster/ddp_step.h"
+#include "cluster/ready_gradients.h"
+#include "simulate/simulate.h"
+
+namespace ridgeline::cluster {
+
+using analysis::JobPrediction;
+using analysis::PredictedBucket;
+using analysis::PredictedTraining;
+using graph::Graph;
+using graph::TaskId;
+
+namespace {
+
+constexpr double kNsPerMs = 1e6;
+/// What the simulation of a step misses anyway, and of what is added to it: as whatif's predictions have it.
+constexpr double kStepError = 0.02;
+constexpr double kAddedError = 0.15;
+
+/// Which end of what is not known for certain.
+enum class Bound : std::uint8_t { kFast, kMiddle, kSlow };
+
+double at(const CollectiveTime& time, Bound bound) {
+  return bound == Bound::kMiddle ? time.ns : bound == Bound::kFast ? time.low_ns : time.high_ns;
+}
+
+Graph scaled_times(Graph graph, double by) {
+  const auto scale = [&](std::int64_t& ns) { ns = std::llround(static_cast<double>(ns) * by); };
+  for (graph::Task& task : graph.tasks) {
+    scale(task.duration_ns);
+    scale(task.gap_ns);
+  }
+  for (graph::Dependency& dependency : graph.dependencies) scale(dependency.lag_ns);
+  return graph;
+}
+
+/// How a machine's cores are used.
+enum class Cores : std::uint8_t { kSpare, kShared, kUnknown };
+
+class Predictor {
+ public:
+  Predictor(const OneProcess& process, const Cluster& cluster, CollectiveTimes times)
+      : process_(process), cluster_(cluster), times_(std::move(times)) {}
+
+  base::Result<JobPrediction> run(const std::vector<TrainingRequest>& requests) {
+    if (const auto wrong = prepare()) return *wrong;
+    JobPrediction job = about_job();
+    for (const TrainingRequest& request : requests) {
+      auto training = predict(request);
+      if (!training) return training.error();
+      job.trainings.push_back(std::move(*training));
+    }
+    return job;
+  }
+
+ private:
+  std::optional<base::Error> prepare() {
+    const auto& gradients = process_.replica.gradients;
+    std::set<std::string> names;
+    for (const protocol::ReadyGradient& gradient : gradients) {
+      if (!names.insert(gradient.name).second) {
+        return base::error("the step runs backward several times for " + gradient.name +
+                           ": training that accumulates gradients is not modelled");
+      }
+      if (gradient.dtype != gradients.front().dtype) {
+        return base::error("its gradients have several types: their buckets are not modelled");
+      }
+    }
+    if (gradients.empty()) return base::error("the step has no gradients");
+    auto hosts = accumulations(process_.graph, gradients.size());
+    if (!hosts) return hosts.error();
+    hosts_ = std::move(*hosts);
+    auto schedule = simulate::simulate(process_.graph);
+    if (!schedule) return schedule.error();
+    if (schedule->total_ns <= 0) return base::error("the recorded step takes no time");
+    alone_ns_ = static_cast<double>(schedule->total_ns);
+    std::vector<TaskId> ready = hosts_;
+    if (!process_.on_host) ready = last_launched(process_.graph, *schedule, hosts_);
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      gradients_.push_back({ready[i] == graph::kNoTask ? hosts_[i] : ready[i], gradients[i].bytes});
+      gradient_bytes_ += gradients[i].bytes;
+    }
+    slow_ = slow_down(process_.replica, static_cast<double>(cluster_.ranks()));
+    return check_cores();
+  }
+
+  std::optional<base::Error> check_cores() {
+    if (!process_.on_host) {
+      cores_ = Cores::kSpare;
+      return std::nullopt;
+    }
+    for (const Placed& placed : cluster_.placement) {
+      const Machines& machines = cluster_.machines[placed.machines];
+      if (!machines.cores.has_value()) continue;
+      const int used = machines.ranks * process_.threads;
+      if (*machines.cores < used) {
+        return base::error("machine \"" + machines.name + "\" has " + std::to_string(*machines.cores) + " cores for " +
+                           std::to_string(machines.ranks) + " ranks of " + std::to_string(process_.threads) +
+                           " threads: ranks that take turns on a core are not modelled; use fewer threads "
+                           "(torch.set_num_threads) or ranks");
+      }
+      const bool spare = *machines.cores >= used + machines.ranks;
+      cores_ = spare && cores_ != Cores::kShared ? Cores::kSpare : Cores::kShared;
+    }
+    return std::nullopt;
+  }
+
+  JobPrediction about_job() const {
+    JobPrediction job;
+    job.ranks = cluster_.ranks();
+    std::set<std::size_t> used;
+    for (const Placed& placed : cluster_.placement) {
+      if (used.insert(placed.machines).second) job.machines += cluster_.machines[placed.machines].count;
+    }
+    job.batch_size = process_.batch_size;
+    job.step_ms = process_.step_ms;
+    job.peak_bytes = process_.peak_bytes;
+    job.collectives_measured = times_.is_measured();
+    job.gradient_bytes = gradient_bytes_;
+    if (slow_.has_value()) job.slow_down = slow_->middle;
+    job.not_modelled = not_modelled();
+    if (times_.is_measured() && !times_.is_of_these_ranks() && cluster_.ranks() > 1) {
+      job.warnings.push_back("The all-reduces of the file are of " + std::to_string(cluster_.measured_ranks) +
+                             " ranks, and the job has " + std::to_string(cluster_.ranks()) +
+                             ": what they take may be a quarter of that, or four times as much. Measure them with as "
+                             "many ranks.");
+    }
+    if (process_.replica.disturbed) {
+      job.warnings.emplace_back(
+          "Other processes ran while copies of the step were timed: the prediction is less certain. Ask again on a "
+          "quiet machine.");
+    }
+    if (process_.replica.unused_parameters > 0) {
+      job.warnings.push_back(std::to_string(process_.replica.unused_parameters) +
+                             " parameters get no gradient: DistributedDataParallel needs find_unused_parameters=True, "
+                             "and what that takes is not predicted");
+    }
+    return job;
+  }
+
+  std::vector<std::string> not_modelled() const {
+    std::vector<std::string> texts = {"pipeline and tensor parallel training, and sharding of the optimizer"};
+    if (!process_.on_host) {
+      texts.emplace_back("what collectives and the copies of gradients to buckets take of the device");
+    } else {
+      if (!process_.replica.ddp_backward_ns.has_value()) {
+        texts.emplace_back("what DistributedDataParallel itself takes of the host");
+      }
+      if (!times_.is_measured()) {
+        texts.emplace_back("what collectives take of the processor: the file has no [all_reduce]");
+      } else if (cores_ == Cores::kUnknown) {
+        texts.emplace_back("cores that communication shares with the ranks: the file has no cores of its machines");
+      }
+    }
+    if (!slow_.has_value() && ranks_of_a_machine(cluster_) > 1) {
+      texts.emplace_back("how ranks on one machine slow each other down");
+    }
+    texts.emplace_back("data loaders that share a disk or cores, and ranks with less or other data");
+    return texts;
+  }
+
+  Communication cost_of(const CollectiveTime& time, Bound bound) const {
+    // A thread more than its core's share only holds up one of several threads of operations, at best.
+    const double threads = bound == Bound::kFast ? std::max(1, process_.threads) : 1;
+    const bool counts = cores_ == Cores::kShared;
+    return {at(time, bound), counts ? std::min(time.processor_ns, time.ns) / threads : 0};
+  }
+
+  DdpOptions options_for(const TrainingRequest& request, Bound bound) const {
+    DdpOptions options;
+    if (request.bucket_bytes.has_value()) options.rule = {*request.bucket_bytes, *request.bucket_bytes};
+    options.overlap = request.overlap;
+    options.before_forward_ns = process_.replica.ddp_forward_ns.value_or(0);
+    options.copies_ns = process_.replica.ddp_backward_ns.value_or(0);
+    options.shares_core = cores_ == Cores::kShared;
+    options.all_reduce = [this, bound](double bytes) { return cost_of(times_.all_reduce(bytes), bound); };
+    if (cluster_.ranks() > 1) {
+      for (const auto& [dtype, bytes] : process_.replica.buffers) {
+        options.broadcasts.push_back(cost_of(times_.broadcast(static_cast<double>(bytes)), bound));
+      }
+    }
+    return options;
+  }
+
+  /// The measured step over the simulated one, of the slowest rank.
+  double scale(Bound bound) const {
+    const analysis::Measured& step = process_.step_ms;
+    const SlowDown slow = slow_.value_or(SlowDown{});
+    const double ms = bound == Bound::kMiddle ? step.value * slow.middle
+                      : bound == Bound::kFast ? step.low * slow.low
+                                              : step.high * slow.high;
+    return ms * kNsPerMs / alone_ns_;
+  }
+
+  struct Simulated {
+    DdpStep step;
+    simulate::Schedule schedule;
+    double ms = 0;
+  };
+
+  base::Result<Simulated> simulate_at(const TrainingRequest& request, Bound bound) const {
+    auto step = ddp_step(scaled_times(process_.graph, scale(bound)), gradients_, hosts_, options_for(request, bound));
+    if (!step) return step.error();
+    auto schedule = simulate::simulate(step->graph);
+    if (!schedule) return schedule.error();
+    const double ms = static_cast<double>(schedule->total_ns) / kNsPerMs;
+    return Simulated{std::move(*step), std::move(*schedule), ms};
+  }
+
+  base::Result<PredictedTraining> predict(const TrainingRequest& request) const {
+    const auto middle = simulate_at(request, Bound::kMiddle);
+    if (!middle) return middle.error();
+    const auto fast = simulate_at(request, Bound::kFast);
+    if (!fast) return fast.error();
+    const auto slow = simulate_at(request, Bound::kSlow);
+    if (!slow) return slow.error();
+    PredictedTraining training;
+    training.bucket_bytes = request.bucket_bytes;
+    training.overlap = request.overlap;
+    training.compute_ms = scale(Bound::kMiddle) * alone_ns_ / kNsPerMs;
+    const double added = std::abs(middle->ms - process_.step_ms.value);
+    const double error = std::hypot(kStepError * middle->ms, kAddedError * added);
+    training.step_ms = {middle->ms, std::max(0.0, std::min(fast->ms, middle->ms) - error),
+                        std::max(slow->ms, middle->ms) + error};
+    describe(*middle, request, training);
+    return training;
+  }
+
+  void describe(const Simulated& simulated, const TrainingRequest& request, PredictedTraining& training) const {
+    const auto ranks = static_cast<double>(cluster_.ranks());
+    training.samples_per_s = ranks * process_.batch_size / simulated.ms * 1e3;
+    training.efficiency = process_.step_ms.value / simulated.ms;
+    const DdpOptions options = options_for(request, Bound::kMiddle);
+    training.ddp_ms = (options.before_forward_ns + options.copies_ns) / kNsPerMs;
+    const auto duration = [&](TaskId id) {
+      return static_cast<double>(simulated.step.graph.tasks[id].duration_ns) / kNsPerMs;
+    };
+    for (const TaskId id : simulated.step.broadcasts) training.buffers_ms += duration(id);
+    training.exposed_ms = training.communication_ms = training.buffers_ms;
+    if (process_.peak_bytes.has_value()) training.peak_bytes = *process_.peak_bytes + gradient_bytes_;
+    for (const auto& broadcast : options.broadcasts) training.processor_ms += broadcast.processor_ns / kNsPerMs;
+    std::size_t next = 0;
+    for (const DdpStep::Bucket& bucket : simulated.step.buckets) {
+      training.buckets.push_back(describe(simulated, bucket, next));
+      training.communication_ms += duration(bucket.task);
+      training.exposed_ms += training.buckets.back().exposed_ms;
+      training.processor_ms += options.all_reduce(static_cast<double>(bucket.bytes)).processor_ns / kNsPerMs;
+      next += bucket.gradients;
+    }
+  }
+
+  PredictedBucket describe(const Simulated& simulated, const DdpStep::Bucket& bucket, std::size_t first) const {
+    const auto& names = process_.replica.gradients;
+    const simulate::Schedule& schedule = simulated.schedule;
+    const auto ms = [](std::int64_t ns) { return static_cast<double>(ns) / kNsPerMs; };
+    PredictedBucket described;
+    described.bytes = bucket.bytes;
+    described.gradients = bucket.gradients;
+    described.first = names[first].name;
+    described.last = names[first + bucket.gradients - 1].name;
+    described.line = process_.graph.lines[process_.graph.tasks[bucket.ready].line];
+    described.ready_ms = ms(schedule.end[gradients_[first + bucket.gradients - 1].ready]);
+    described.start_ms = ms(schedule.start[bucket.task]);
+    described.end_ms = ms(schedule.end[bucket.task]);
+    const std::int64_t waits_from =
+        std::max(schedule.start[bucket.task],
+                 process_.on_host ? schedule.end[simulated.step.backward_over] : schedule.end[gradients_.back().ready]);
+    described.exposed_ms = ms(std::max<std::int64_t>(0, schedule.end[bucket.task] - waits_from));
+    return described;
+  }
+
+  const OneProcess& process_;
+  const Cluster& cluster_;
+  CollectiveTimes times_;
+  std::vector<TaskId> hosts_;  ///< by gradient
+  std::vector<Gradient> gradients_;
+  std::uint64_t gradient_bytes_ = 0;
+  double alone_ns_ = 0;  ///< simulated
+  std::optional<SlowDown> slow_;
+  Cores cores_ = Cores::kUnknown;
+};
+
+}  // namespace
+
+int ranks_of_a_machine(const Cluster& cluster) {
+  int most = 1;
+  for (const Placed& placed : cluster.placement) most = std::max(most, cluster.machines[placed.machines].ranks);
+  return most;
+}
+
+base::Result<JobPrediction> predict_job(const OneProcess& process, const Cluster& cluster,
+                                        const std::vector<TrainingRequest>& requests) {
+  auto times = CollectiveTimes::of(cluster);
+  if (!times) return times.error();
+  return Predictor(process, cluster, std::move(*times)).run(requests);
+}
+
+}  // namespace ridgeline::cluster

@@ -1,0 +1,104 @@
+#include "commands/what_if_cluster.h"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <utility>
+
+#include "cluster/cluster_file.h"
+#include "cluster/predict_job.h"
+#include "commands/exit_codes.h"
+#include "commands/operation_times.h"
+#include "commands/profile_now.h"
+#include "commands/terminal.h"
+#include "profiling/what_if.h"
+#include "report/job_prediction.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{4} << 20U;
+constexpr double kCopySeconds = 4;
+
+base::Result<cluster::Cluster, ExitCode> read_cluster(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMostBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (!file.is_open() || file.bad() || text.size() > kMostBytes) {
+    print_error("Cannot read " + path + " as the file of a cluster: there is none, or it is larger than 4 MiB.");
+    return ExitCode{kExitUsage};
+  }
+  auto parsed = cluster::parse_cluster(text, path);
+  if (!parsed) {
+    print_error(parsed.error().message());
+    return ExitCode{kExitUsage};
+  }
+  return std::move(*parsed);
+}
+
+std::vector<cluster::TrainingRequest> trainings_of(const ClusterOptions& options) {
+  std::vector<cluster::TrainingRequest> requests;
+  for (const std::uint64_t bytes : options.bucket_bytes) requests.push_back({bytes, true});
+  if (requests.empty()) requests.emplace_back();
+  if (options.no_overlap) {
+    for (std::size_t i = 0, count = requests.size(); i < count; ++i) {
+      requests.push_back({requests[i].bucket_bytes, false});
+    }
+  }
+  return requests;
+}
+
+base::Result<analysis::JobPrediction> predict(const profiling::ProfileRun& run, const protocol::Replica& replica,
+                                              const cluster::Cluster& described, const ClusterOptions& options) {
+  const analysis::Profile& profile = run.profile;
+  const profiling::WhatIfBase base = profiling::what_if_base(run);
+  const cluster::OneProcess process{base.graph,
+                                    replica,
+                                    profile.iteration.ms,
+                                    base.peak_known ? std::optional(profile.peak_bytes) : std::nullopt,
+                                    profile.batch_size_known ? profile.batch_size : 0,
+                                    std::max(1, profile.environment.threads),
+                                    base.on_host};
+  auto job = cluster::predict_job(process, described, trainings_of(options));
+  if (!job) return job;
+  job->entry_path = profile.entry_path;
+  job->project_root = profile.project_root;
+  job->cluster = options.file;
+  job->device = profile.environment.device_name;
+  job->warnings.insert(job->warnings.begin(), profile.warnings.begin(), profile.warnings.end());
+  return job;
+}
+
+}  // namespace
+
+int what_if_cluster(const profiling::ProfileRequest& request, const ClusterOptions& options, const Output& output) {
+  const auto described = read_cluster(options.file);
+  if (!described) return described.error().value;
+  const auto target = find_target_or_report(request);
+  if (!target) return target.error().value;
+  const auto made = profile_now(request, *target);
+  if (!made) return made.error().value;
+  const bool on_host = made->profile.environment.device == "cpu";
+  const int copies = on_host ? std::min(cluster::ranks_of_a_machine(*described), protocol::kMaxCopies) : 1;
+  auto findings = run_experiment(request, *target,
+                                 {.kind = protocol::Experiment::Kind::kReplica,
+                                  .seconds = std::min(kCopySeconds, request.time_budget_seconds),
+                                  .copies = copies});
+  if (!findings) return findings.error().value;
+  if (!findings->replica.has_value()) {
+    print_error("The step's gradients could not be found.");
+    return kExitEntryFailed;
+  }
+  const auto job = predict(*made, *findings->replica, *described, options);
+  if (!job) {
+    print_error("Training on " + options.file + " cannot be predicted: " + job.error().message() + ".");
+    return kExitUsage;
+  }
+  return write_out(output.format == "json" ? report::json_job_prediction(*job)
+                                           : report::text_job_prediction(*job, text_options(output)),
+                   output);
+}
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,75 @@
+#include <nlohmann/json.hpp>
+
+#include "report/job_prediction.h"
+
+namespace ridgeline::report {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json measured_json(const analysis::Measured& figure) {
+  return {{"value", figure.value}, {"low", figure.low}, {"high", figure.high}};
+}
+
+template <typename T>
+Json value_or_null(const std::optional<T>& value) {
+  return value.has_value() ? Json(*value) : Json(nullptr);
+}
+
+Json bucket_json(const analysis::PredictedBucket& bucket) {
+  Json line = nullptr;
+  if (!bucket.line.file.empty()) line = {{"file", bucket.line.file}, {"line", bucket.line.line}};
+  return {{"bytes", bucket.bytes},
+          {"gradients", bucket.gradients},
+          {"firstParameter", bucket.first},
+          {"lastParameter", bucket.last},
+          {"line", line},
+          {"readyMs", bucket.ready_ms},
+          {"startMs", bucket.start_ms},
+          {"endMs", bucket.end_ms},
+          {"exposedMs", bucket.exposed_ms}};
+}
+
+Json training_json(const analysis::PredictedTraining& training) {
+  Json buckets = Json::array();
+  for (const auto& bucket : training.buckets) buckets.push_back(bucket_json(bucket));
+  return {{"bucketBytes", value_or_null(training.bucket_bytes)},
+          {"overlap", training.overlap},
+          {"stepMs", measured_json(training.step_ms)},
+          {"samplesPerSecond", training.samples_per_s},
+          {"efficiency", training.efficiency},
+          {"computeMs", training.compute_ms},
+          {"ddpMs", training.ddp_ms},
+          {"communicationMs", training.communication_ms},
+          {"exposedMs", training.exposed_ms},
+          {"processorMs", training.processor_ms},
+          {"buffersMs", training.buffers_ms},
+          {"peakBytes", value_or_null(training.peak_bytes)},
+          {"buckets", buckets}};
+}
+
+}  // namespace
+
+std::string json_job_prediction(const analysis::JobPrediction& job) {
+  Json trainings = Json::array();
+  for (const auto& training : job.trainings) trainings.push_back(training_json(training));
+  const Json json = {
+      {"version", 1},
+      {"entry", {{"path", job.entry_path}, {"projectRoot", job.project_root}}},
+      {"cluster", job.cluster},
+      {"ranks", job.ranks},
+      {"machines", job.machines},
+      {"batchSize", job.batch_size},
+      {"device", job.device},
+      {"measured", {{"stepMs", measured_json(job.step_ms)}, {"peakBytes", value_or_null(job.peak_bytes)}}},
+      {"collectivesMeasured", job.collectives_measured},
+      {"slowDown", value_or_null(job.slow_down)},
+      {"gradientBytes", job.gradient_bytes},
+      {"predicted", trainings},
+      {"notModelled", job.not_modelled},
+      {"warnings", job.warnings}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ridgeline::report

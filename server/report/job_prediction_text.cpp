@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "report/job_prediction.h"
+#include "report/page.h"
+#include "report/units.h"
+
+namespace ridgeline::report {
+
+namespace {
+
+using analysis::JobPrediction;
+using analysis::PredictedBucket;
+using analysis::PredictedTraining;
+
+constexpr std::size_t kMostBuckets = 12;
+constexpr std::size_t kMostLines = 5;
+
+std::string interval(const analysis::Measured& ms) {
+  return fmt::format("{} ({} to {})", duration(ms.value), duration(ms.low), duration(ms.high));
+}
+
+std::string title(const PredictedTraining& training) {
+  const std::string size = training.bucket_bytes.has_value()
+                               ? "buckets of " + bytes(static_cast<double>(*training.bucket_bytes))
+                               : "DistributedDataParallel's bucket sizes";
+  return size + (training.overlap ? "" : ", all-reduces after backward");
+}
+
+std::string place(const analysis::Location& line) {
+  return line.file.empty() ? "–" : fmt::format("{}:{}", printable(line.file), line.line);
+}
+
+void bucket_table(Page& page, const std::vector<PredictedBucket>& buckets) {
+  page.line("  " + page.bold(fmt::format("{:>10}{:>11}{:>12}{:>12}{:>12}  {}", "BUCKET", "READY", "ALL-REDUCE", "TAKES",
+                                         "EXPOSED", "LAST GRADIENT")));
+  for (std::size_t i = 0; i < std::min(buckets.size(), kMostBuckets); ++i) {
+    const PredictedBucket& bucket = buckets[i];
+    const std::string row = "  " + right(bytes(static_cast<double>(bucket.bytes)), 10) +
+                            right(duration(bucket.ready_ms), 11) + right(duration(bucket.start_ms), 12) +
+                            right(duration(bucket.end_ms - bucket.start_ms), 12) +
+                            right(duration(bucket.exposed_ms), 12) + "  ";
+    const int left_over = std::max(8, page.width() - columns(row));
+    page.line(row + clip(printable(bucket.last) + "  " + place(bucket.line), left_over));
+  }
+  if (buckets.size() > kMostBuckets) page.line(fmt::format("  and {} more", buckets.size() - kMostBuckets));
+}
+
+/// Of the lines of the gradients that close buckets, those with most exposed time.
+void exposed_lines(Page& page, const PredictedTraining& training) {
+  std::map<std::string, double> by_line;
+  for (const PredictedBucket& bucket : training.buckets) {
+    if (bucket.exposed_ms > 0) by_line[place(bucket.line)] += bucket.exposed_ms;
+  }
+  std::vector<std::pair<std::string, double>> lines(by_line.begin(), by_line.end());
+  std::ranges::stable_sort(lines, std::greater<>{}, &std::pair<std::string, double>::second);
+  std::vector<Item> items;
+  for (std::size_t i = 0; i < std::min(lines.size(), kMostLines); ++i) {
+    items.push_back({clip_front(lines[i].first, page.width() - 30), duration(lines[i].second)});
+  }
+  if (!items.empty()) page.flow(left("  exposed by line", 20), 20, items);
+}
+
+void describe(Page& page, const JobPrediction& job, const PredictedTraining& training) {
+  page.line();
+  page.line(page.bold("Predicted: " + title(training)));
+  page.flow(left("  iteration", kBeside), kBeside, {{"", interval(training.step_ms)}});
+  std::vector<Item> rates;
+  if (job.batch_size > 0) rates.push_back({"samples/s", figure(training.samples_per_s)});
+  rates.push_back({"of single processes'", share(training.efficiency)});
+  if (training.peak_bytes.has_value()) {
+    rates.push_back({"peak memory of a rank", bytes(static_cast<double>(*training.peak_bytes))});
+  }
+  page.flow(left("  job", kBeside), kBeside, rates);
+  std::vector<Item> times = {{"communication", duration(training.communication_ms)},
+                             {"exposed", duration(training.exposed_ms)},
+                             {"of the cores that compute", duration(training.processor_ms)},
+                             {"DistributedDataParallel itself", duration(training.ddp_ms)}};
+  if (training.buffers_ms > 0) times.push_back({"broadcast of buffers", duration(training.buffers_ms)});
+  page.flow(left("  time", kBeside), kBeside, times);
+  exposed_lines(page, training);
+  bucket_table(page, training.buckets);
+}
+
+}  // namespace
+
+std::string text_job_prediction(const JobPrediction& job, const TextOptions& options) {
+  Page page(options.width, options.color);
+  page.line(page.bold(fmt::format("{} on {} ranks of {}", clip_front(printable(job.entry_path), page.width() - 30),
+                                  job.ranks, clip(printable(job.cluster), 60))));
+  page.line();
+  std::vector<Item> items = {{"iteration", interval(job.step_ms)},
+                             {"gradients", bytes(static_cast<double>(job.gradient_bytes))}};
+  if (job.slow_down.has_value()) items.push_back({"as a rank of a machine", fmt::format("{:.3f}×", *job.slow_down)});
+  page.flow(left("Measured", kBeside), kBeside, items);
+  page.prose("Collectives",
+             job.collectives_measured ? "from the all-reduces that the cluster's file has" : "from the links", kBeside);
+  for (const PredictedTraining& training : job.trainings) describe(page, job, training);
+  page.line();
+  for (const std::string& text : job.not_modelled) page.prose("Not modelled", printable(text), kBeside);
+  for (const std::string& text : job.warnings) page.prose("Warning", printable(text), kBeside);
+  return page.take();
+}
+
+}  // namespace ridgeline::report

@@ -1,0 +1,205 @@
+"""Jobs of two ranks, predicted from one process and then run: `ridgeline what-if --cluster` against Gloo.
+
+The ranks are in network namespaces with a link between them that tbf limits, each on a processor of its own with one
+thread. Needs root. Each row is predicted, and printed, before it is run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median, quantiles
+from tempfile import TemporaryDirectory
+from typing import Any
+
+SCRIPTS = Path(__file__).resolve().parent / "scripts"
+BATCHES = {"mlp": 64, "cnn": 16, "transformer": 4, "deep": 64}
+RATES = ("4gbit", "1gbit")
+BUCKETS_MIB = (1, 25)
+RANKS = 2
+_SECONDS = 5  # of each run, about
+_QUIET = 0.05
+_MOST_ATTEMPTS = 3
+_NOISE = 0.02  # quartiles that are closer do not differ
+
+Table = Callable[[list[str], list[list[str]]], None]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A job, its prediction and what it took, in milliseconds."""
+
+    model: str
+    rate: str
+    bucket: int
+    overlap: bool
+    predicted: dict[str, float]
+    steps: list[float]
+    others: float  # share of the processors that other processes took meanwhile
+
+    @property
+    def error(self) -> float:
+        return self.predicted["value"] / median(self.steps) - 1
+
+    def row(self) -> list[str]:
+        name = f"{self.model}, {self.rate}, {self.bucket} MiB" + ("" if self.overlap else ", after backward")
+        low, _, high = quantiles(self.steps, n=4)
+        inside = self.predicted["low"] <= median(self.steps) <= self.predicted["high"]
+        return [
+            name,
+            f"{self.predicted['value']:.1f} ms ({self.predicted['low']:.1f} to {self.predicted['high']:.1f})",
+            f"{median(self.steps):.1f} ms ({low:.1f} to {high:.1f})",
+            f"{self.error:+.1%}",
+            "yes" if inside else "no",
+            f"{self.others:.0%}",
+        ]
+
+
+def run(binary: Path, table: Table, rates: Sequence[str] = RATES, models: Sequence[str] = tuple(BATCHES)) -> None:
+    if os.geteuid() != 0:
+        print("skipped: network namespaces need root\n")
+        return
+    cases = [case for rate in rates for case in _cases_at(binary, rate, models)]
+    table(
+        ["job", "predicted", "run (quartiles)", "error", "in the interval", "others' load"],
+        [case.row() for case in cases],
+    )
+    errors = sorted(abs(case.error) for case in cases)
+    print(f"{len(cases)} jobs: median error {median(errors):.1%}, worst {errors[-1]:.1%}.")
+    right, signs = _signs(cases)
+    print(f"Which is faster of two bucket sizes, or with overlap, was right {right} of {signs} times.\n", flush=True)
+
+
+def _signs(cases: list[Case]) -> tuple[int, int]:
+    """Of pairs that differ in one choice and by more than noise: how often the prediction has the same sign."""
+    right = signs = 0
+    for i, a in enumerate(cases):
+        for b in cases[:i]:
+            same = (a.model, a.rate) == (b.model, b.rate) and (a.bucket == b.bucket) != (a.overlap == b.overlap)
+            slower, faster = (a, b) if median(a.steps) > median(b.steps) else (b, a)
+            if same and quantiles(slower.steps, n=4)[0] > (1 + _NOISE) * quantiles(faster.steps, n=4)[2]:
+                signs += 1
+                right += slower.predicted["value"] > faster.predicted["value"]
+    return right, signs
+
+
+def _cases_at(binary: Path, rate: str, models: Sequence[str]) -> Iterator[Case]:
+    with _namespaces(rate), TemporaryDirectory() as folder:
+        file = Path(folder) / "cluster.toml"
+        options = ["--python", sys.executable, "--largest", "64", "--seconds", "0.1", "--ranks", str(RANKS)]
+        address = ["--address", f"{_address(0)}:29511"]
+        _ranks(
+            lambda rank: [str(binary), "network", *options, *address, "--rank", str(rank), "--output", str(file)], {}
+        )
+        for model in models:
+            yield from _cases_of(binary, rate, model, file)
+
+
+def _cases_of(binary: Path, rate: str, model: str, file: Path) -> Iterator[Case]:
+    environment = {"CLUSTER_MODEL": model}
+    batch = str(BATCHES[model])
+    command = [binary, "what-if", SCRIPTS / "cluster_entry.py", "--python", sys.executable, "--cluster", file]
+    command += ["--batch-sizes", batch, "--time-budget", "4", "--no-overlap", "--format", "json"]
+    for bucket in BUCKETS_MIB:
+        command += ["--bucket-size", f"{bucket}MiB"]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    for training in json.loads(done.stdout)["predicted"]:
+        bucket, overlap, predicted = training["bucketBytes"] >> 20, training["overlap"], training["stepMs"]
+        print(f"{model}, {rate}, {bucket} MiB, {overlap=}: predicted {predicted['value']:.1f} ms", flush=True)
+        steps = str(max(15, min(200, round(1e3 * _SECONDS / predicted["value"]))))
+        rank = [sys.executable, str(SCRIPTS / "cluster_rank.py"), batch, steps, str(bucket)]
+        rank.append("overlap" if overlap else "after")
+        output, others = min(_attempts(lambda _, rank=rank: rank, environment), key=lambda attempt: attempt[1])
+        case = Case(model, rate, bucket, overlap, predicted, json.loads(output), others)
+        print(f"  run: {case.row()[2]}, {case.error:+.1%}; others' load {others:.0%}", flush=True)
+        yield case
+
+
+def _attempts(command: Callable[[int], list[str]], environment: dict[str, str]) -> Iterator[tuple[str, float]]:
+    """Runs of a job, until one is quiet: what rank 0 writes, and what other processes took of the processors."""
+    for _ in range(_MOST_ATTEMPTS):
+        before, start = _busy_seconds() - _own_seconds(), time.perf_counter()
+        output = _ranks(command, environment)
+        others = _busy_seconds() - _own_seconds() - before
+        yield output, max(0.0, others) / (time.perf_counter() - start) / (os.cpu_count() or 1)
+        if others < _QUIET * (time.perf_counter() - start) * (os.cpu_count() or 1):
+            return
+
+
+def _busy_seconds() -> float:
+    """Of all processors, in processes of any user."""
+    user, nice, system = Path("/proc/stat").read_text().split()[1:4]
+    return (int(user) + int(nice) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def _own_seconds() -> float:
+    """Of this process, and of its children that have ended."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
+@contextlib.contextmanager
+def _namespaces(rate: str) -> Iterator[None]:
+    """A namespace for each rank, and a link between the two that sends at most so much in each direction."""
+    _remove()
+    try:
+        for rank in range(RANKS):
+            _ip("netns", "add", _name(rank))
+        _ip("link", "add", "rl0", "netns", _name(0), "type", "veth", "peer", "name", "rl1", "netns", _name(1))
+        for rank in range(RANKS):
+            _ip("-n", _name(rank), "addr", "add", f"{_address(rank)}/24", "dev", f"rl{rank}")
+            _ip("-n", _name(rank), "link", "set", "lo", "up")
+            _ip("-n", _name(rank), "link", "set", f"rl{rank}", "up")
+            limit = ["root", "tbf", "rate", rate, "burst", "256kb", "latency", "200ms"]
+            _ip("netns", "exec", _name(rank), "tc", "qdisc", "add", "dev", f"rl{rank}", *limit)
+        yield
+    finally:
+        _remove()
+
+
+def _remove() -> None:
+    for rank in range(RANKS):
+        subprocess.run(["ip", "netns", "del", _name(rank)], stderr=subprocess.DEVNULL, check=False)
+
+
+def _ip(*command: str) -> None:
+    subprocess.run(["ip", *command], check=True)
+
+
+def _name(rank: int) -> str:
+    return f"ridgeline{rank}"
+
+
+def _address(rank: int) -> str:
+    return f"10.213.0.{rank + 1}"
+
+
+def _ranks(command: Callable[[int], list[str]], environment: dict[str, str]) -> str:
+    """Starts the command of each rank in its namespace and on its processor; what rank 0 writes."""
+    processors = sorted(os.sched_getaffinity(0))
+    ranks: list[Any] = []
+    for rank in range(RANKS):
+        job = {"MASTER_ADDR": _address(0), "MASTER_PORT": "29512", "WORLD_SIZE": str(RANKS), "RANK": str(rank)}
+        pinned = ["taskset", "-c", str(processors[rank % len(processors)])]
+        ranks.append(
+            subprocess.Popen(
+                ["ip", "netns", "exec", _name(rank), *pinned, *command(rank)],
+                env={**os.environ, **environment, **job, "GLOO_SOCKET_IFNAME": f"rl{rank}"},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+    results = [rank.communicate(timeout=300) for rank in ranks]
+    if any(rank.returncode for rank in ranks):
+        sys.exit("\n".join(error for _, error in results))
+    return results[0][0]

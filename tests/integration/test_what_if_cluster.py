@@ -1,0 +1,107 @@
+"""`ridgeline what-if --cluster`: a job predicted from one process, with real torch."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import jsonschema
+from conftest import ridgeline
+
+ROOT = Path(__file__).resolve().parents[2]
+ENTRY = """\
+import torch
+
+torch.set_num_threads(1)
+
+
+def model_provider():
+    return torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.BatchNorm1d(512), torch.nn.Linear(512, 10))
+
+
+def input_provider(batch_size=16):
+    return (torch.randn(batch_size, 256),)
+
+
+def iteration_provider(model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    def iteration(x):
+        optimizer.zero_grad()
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+
+    return iteration
+"""
+CLUSTER = """\
+[[machine]]
+name = "node"
+count = 512
+ranks = 2
+cores = 4
+[[link]]
+from = "node"
+to = "node"
+latency_us = 5
+bandwidth_gbit_s = 40
+[network]
+latency_us = 20
+bandwidth_gbit_s = 1
+"""
+# Weights and biases, with those of the normalisation; float32.
+GRADIENTS = 4 * (256 * 512 + 512 + 2 * 512 + 512 * 10 + 10)
+
+
+def predict(tmp_path: Path, cluster: str, *options: str) -> tuple[int, str, str]:
+    entry, file = tmp_path / "entry.py", tmp_path / "cluster.toml"
+    entry.write_text(ENTRY)
+    file.write_text(cluster)
+    quick = ("--python", sys.executable, "--batch-sizes", "16", "--time-budget", "0.5")
+    done = ridgeline("what-if", entry, "--cluster", file, *quick, *options)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_job_of_1024_ranks(tmp_path: Path) -> None:
+    sizes = ("--bucket-size", "1KiB", "--bucket-size", "1GiB", "--no-overlap")
+    code, output, errors = predict(tmp_path, CLUSTER, *sizes, "--format", "json")
+    assert code == 0, errors
+    job = json.loads(output)
+    jsonschema.validate(job, json.loads((ROOT / "protocol" / "job_prediction.schema.json").read_text()))
+    assert (job["ranks"], job["machines"], job["batchSize"]) == (1024, 512, 16)
+    assert job["gradientBytes"] == GRADIENTS
+    assert job["slowDown"] > 0.3, "two copies ran at once"
+    assert not job["collectivesMeasured"]
+    small, large, small_after, _ = job["predicted"]
+    assert len(small["buckets"]) > 1 == len(large["buckets"])
+    assert sum(bucket["bytes"] for bucket in small["buckets"]) == GRADIENTS
+    assert small["buckets"][0]["firstParameter"].startswith("2."), "the last layer's gradients are ready first"
+    # A ring of 1,024 ranks: 2,046 steps with the latency of the network, whatever is sent.
+    assert large["communicationMs"] > 2046 * 0.02
+    assert small["stepMs"]["value"] <= small_after["stepMs"]["value"]
+    assert large["peakBytes"] == job["measured"]["peakBytes"] + GRADIENTS
+    assert small["buffersMs"] > 0, "of the normalisation"
+
+
+def test_text_says_what_is_measured_and_predicted(tmp_path: Path) -> None:
+    code, output, errors = predict(
+        tmp_path, CLUSTER.replace("count = 512", "count = 1").replace("ranks = 2", "ranks = 1")
+    )
+    assert code == 0, errors
+    assert "on 1 ranks" in output
+    assert "Predicted: DistributedDataParallel's bucket sizes" in output
+    assert "Not modelled" in output
+
+
+def test_a_wrong_file_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    code, _, errors = predict(tmp_path, CLUSTER + "bandwith = 3\n")
+    assert code == 2
+    assert 'cluster.toml:14:12: "bandwith" is no key of this table' in errors
+    assert "Starting" not in errors
+
+
+def test_what_does_not_go_together(tmp_path: Path) -> None:
+    code, _, errors = predict(tmp_path, CLUSTER, "--try")
+    assert code == 2
+    assert "--cluster predicts the step as it is" in errors

@@ -1,0 +1,157 @@
+// Jobs predicted from the graph of one process, against what follows by hand.
+#include "cluster/predict_job.h"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+
+namespace ridgeline::cluster {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr std::int64_t kMs = 1'000'000;
+constexpr std::uint64_t kMiB = 1024 * 1024;
+
+/// Forward of 10 ms, backward of `layers` times 4 ms, each with a gradient, and an optimizer of 2 ms.
+struct Step {
+  graph::Graph graph;
+  protocol::Replica replica;
+
+  Step(int layers, std::uint64_t bytes) {
+    graph.names = {"", "torch::autograd::AccumulateGrad"};
+    graph.lines = {{}, {"train.py", 7}};
+    graph.modules = {""};
+    graph.operations = {{}};
+    graph.resources = {{"thread 0", graph::Resource::Type::kHost}};
+    add(0, analysis::Phase::kOther);
+    add(10 * kMs, analysis::Phase::kForward);
+    for (int layer = 0; layer < layers; ++layer) {
+      graph.operations.push_back({1, 0});
+      add(4 * kMs, analysis::Phase::kBackward).operation = static_cast<std::uint32_t>(layer) + 1;
+      replica.gradients.push_back({"p" + std::to_string(layer), bytes, "float32"});
+    }
+    add(2 * kMs, analysis::Phase::kOptimizer);
+    graph.end = static_cast<graph::TaskId>(graph.tasks.size()) - 1;
+    graph.tasks.back().next = graph::kNoTask;
+  }
+
+  graph::Task& add(std::int64_t ns, analysis::Phase phase) {
+    graph::Task task;
+    task.duration_ns = ns;
+    task.phase = phase;
+    task.line = 1;
+    task.next = static_cast<graph::TaskId>(graph.tasks.size()) + 1;
+    graph.tasks.push_back(task);
+    return graph.tasks.back();
+  }
+
+  double ms() const {
+    double sum = 0;
+    for (const graph::Task& task : graph.tasks) sum += static_cast<double>(task.duration_ns) / 1e6;
+    return sum;
+  }
+};
+
+/// Two ranks; 1 MiB takes `ms` milliseconds, of which a core works `core`.
+Cluster two_ranks(double ms, double core, int cores = 2) {
+  Cluster cluster;
+  cluster.machines = {{"a", 1, 2, cores}};
+  cluster.placement = {{0, 2}};
+  cluster.measured_ranks = 2;
+  cluster.measured = {{1024, ms * 1e6 / 1024, ms * 1e6 / 1024, ms * 1e6 / 1024, core * 1e6 / 1024},
+                      {1024.0 * 1024, ms * 1e6, ms * 1e6, ms * 1e6, core * 1e6}};
+  return cluster;
+}
+
+base::Result<analysis::JobPrediction> predicted(const Step& step, const Cluster& cluster,
+                                                const std::vector<TrainingRequest>& requests) {
+  const double ms = step.ms();
+  return predict_job({step.graph, step.replica, {ms, ms, ms}, 100 * kMiB, 8, 1, true}, cluster, requests);
+}
+
+double step_ms(const Step& step, const Cluster& cluster, const TrainingRequest& request) {
+  const auto job = predicted(step, cluster, {request});
+  EXPECT_TRUE(job) << (job ? "" : job.error().message());
+  return job->trainings.front().step_ms.value;
+}
+
+TEST(PredictJob, HidesWhatBackwardIsLongEnoughFor) {
+  const Step step(4, kMiB);
+  // Buckets of one gradient: each all-reduce of 3 ms is over before the next, and the last one is exposed.
+  EXPECT_NEAR(step_ms(step, two_ranks(3, 0), {kMiB, true}), 10 + 16 + 3 + 2, 1e-3);
+  EXPECT_NEAR(step_ms(step, two_ranks(3, 0), {kMiB, false}), 10 + 16 + 12 + 2, 1e-3);
+  EXPECT_NEAR(step_ms(step, two_ranks(3, 0), {25 * kMiB, true}), 10 + 16 + 12 + 2, 1e-3);
+}
+
+TEST(PredictJob, TakesTheProcessorsTimeFromTheCoreThatComputes) {
+  const Step step(4, kMiB);
+  // 1 ms of each all-reduce on the core: three in backward, which is longer by so much; the last one while it waits.
+  EXPECT_NEAR(step_ms(step, two_ranks(3, 1), {kMiB, true}), 10 + 16 + 3 + 3 + 2, 1e-3);
+  EXPECT_NEAR(step_ms(step, two_ranks(3, 1, 4), {kMiB, true}), 10 + 16 + 3 + 2, 1e-3) << "there are cores to spare";
+}
+
+TEST(PredictJob, NamesBucketsLinesAndMemory) {
+  const Step step(3, kMiB);
+  const auto job = predicted(step, two_ranks(3, 0), {{2 * kMiB, true}});
+  ASSERT_TRUE(job);
+  const analysis::PredictedTraining& training = job->trainings.front();
+  ASSERT_THAT(training.buckets, SizeIs(2));
+  EXPECT_EQ(training.buckets[0].bytes, 2 * kMiB);
+  EXPECT_EQ(training.buckets[0].last, "p1");
+  EXPECT_EQ(training.buckets[0].line.line, 7U);
+  EXPECT_NEAR(training.buckets[0].ready_ms, 18, 1e-6);
+  EXPECT_NEAR(training.buckets[0].exposed_ms, 2, 1e-6) << "of 6 ms, 4 are hidden";
+  EXPECT_NEAR(training.exposed_ms, 5, 1e-6);
+  EXPECT_EQ(training.peak_bytes, 103 * kMiB);
+  EXPECT_EQ(job->ranks, 2);
+  EXPECT_LT(training.step_ms.low, training.step_ms.value);
+  EXPECT_GT(training.step_ms.high, training.step_ms.value);
+}
+
+TEST(PredictJob, WaitsForTheSlowestCopyOnAMachine) {
+  Step step(2, kMiB);
+  step.replica.alone_ns = {20e6, 20e6, 20e6, 20e6, 20e6};
+  step.replica.together_ns = {{20e6, 20e6, 20e6, 20e6, 20e6}, {25e6, 25e6, 25e6, 25e6, 25e6}};
+  EXPECT_NEAR(step_ms(step, two_ranks(1e-6, 0), {kMiB, true}), 1.25 * 20, 0.01);
+}
+
+TEST(PredictJob, BroadcastsBuffersBeforeForward) {
+  Step step(1, kMiB);
+  step.replica.buffers = {{"float32", kMiB}};
+  // A broadcast between two ranks is one step: half of the two that an all-reduce of twice the bytes takes.
+  EXPECT_NEAR(step_ms(step, two_ranks(3, 0), {kMiB, true}), 10 + 4 + 3 + 2 + 3, 1e-2);
+}
+
+TEST(PredictJob, SaysWhyItCannot) {
+  Step step(2, kMiB);
+  step.replica.gradients[1].name = "p0";
+  EXPECT_THAT(predicted(step, two_ranks(1, 0), {{}}).error().message(), HasSubstr("backward several times for p0"));
+  step.replica.gradients.pop_back();
+  EXPECT_THAT(predicted(step, two_ranks(1, 0), {{}}).error().message(), HasSubstr("shows 2 accumulations"));
+  const Step fine(2, kMiB);
+  EXPECT_THAT(predicted(fine, two_ranks(1, 0, 1), {{}}).error().message(), HasSubstr("has 1 cores for 2 ranks"));
+}
+
+/// As many tasks and gradients as a step of ResNet-50.
+TEST(PredictJob, CostsTheSameForAnyNumberOfEqualRanks) {
+  Step step(161, 634'804);
+  step.replica.gradients.front().bytes = 600'000;
+  for (const int machines : {1, 8, 1'024, 100'000}) {
+    Cluster cluster;
+    cluster.machines = {{"a", machines, 1, {}}};
+    cluster.between = Link{5'000, 12.5};
+    cluster.placement = {{0, machines}};
+    const auto start = std::chrono::steady_clock::now();
+    const auto job = predicted(step, cluster, {{}});
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    ASSERT_TRUE(job) << job.error().message();
+    EXPECT_EQ(job->ranks, machines);
+    EXPECT_LT(took.count(), 2);
+    RecordProperty("seconds_of_" + std::to_string(machines), std::to_string(took.count()));
+  }
+}
+
+}  // namespace
+}  // namespace ridgeline::cluster
