@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "cluster/job_changes.h"
 #include "tests/unit/analysis/recording_builder.h"
 
 namespace ridgeline::cluster {
@@ -188,6 +189,50 @@ TEST(RecordedJob, RefusesWhatCannotBeReplayed) {
   Job early({200, 500});
   early.records[1].collectives[0].called_ns = std::numeric_limits<std::int64_t>::min();
   EXPECT_THAT(refused(early), HasSubstr("rank 1: a time of its record is out of range"));
+}
+
+// ---- changes
+// ---------------------------------------------------------------------------------------------------------
+
+std::int64_t first_step_us(const base::Result<RecordedJob>& changed, std::size_t rank) {
+  if (!changed) return -1;
+  const auto replayed = replay(*changed);
+  return replayed ? replayed->step_ns[rank][0] / kUs : -1;
+}
+
+TEST(JobChanges, AFasterLineIsFasterOnAllRanks) {
+  const auto made = Job({200, 500}).made();
+  ASSERT_TRUE(made);
+  const auto changed = with_faster_line(*made, {"train.py", 22}, 2);
+  // Half of the work of rank 1, 10 us to start, 90 us of the collective, and half of the work after it.
+  EXPECT_EQ(first_step_us(changed, 0), 250 + 10 + 90 + 200);
+  EXPECT_EQ(first_step_us(changed, 1), 250 + 10 + 90 + 200);
+  EXPECT_EQ(first_step_us(*made, 0), kStepUs) << "the job itself stays as it is";
+}
+
+TEST(JobChanges, AFasterRankHelpsUntilAnotherOneIsLast) {
+  const auto made = Job({200, 500}).made();
+  ASSERT_TRUE(made);
+  const auto changed = with_faster_rank(*made, 1, 5);
+  EXPECT_EQ(first_step_us(changed, 0), 200 + 10 + 90 + 400);
+  EXPECT_EQ(first_step_us(changed, 1), 200 + 10 + 90 + 400 / 5);
+}
+
+TEST(JobChanges, AFasterNetworkHelpsOnlyBehindTheLastRank) {
+  const auto made = Job({200, 500}).made();
+  ASSERT_TRUE(made);
+  EXPECT_EQ(first_step_us(with_faster_communication(*made, 9), 0), 500 + 10 + 10 + 400);
+}
+
+TEST(JobChanges, WhatTheJobDoesNotHaveIsAnError) {
+  const auto made = Job({200, 500}).made();
+  ASSERT_TRUE(made);
+  const auto line = with_faster_line(*made, {"train.py", 23}, 2);
+  ASSERT_FALSE(line);
+  EXPECT_EQ(line.error().message(), "no rank spends time at train.py:23");
+  const auto rank = with_faster_rank(*made, 2, 2);
+  ASSERT_FALSE(rank);
+  EXPECT_EQ(rank.error().message(), "no rank 2 was recorded");
 }
 
 }  // namespace
