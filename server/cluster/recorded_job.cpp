@@ -30,15 +30,15 @@ Key key_of(const RankRecord& rank, const Collective& one) {
   return {group, sends ? rank.rank : one.peer, sends ? one.peer : rank.rank, one.sequence};
 }
 
-/// Whose start the end on this rank waits for.
+/// Whose start the end on this rank waits for, with Gloo: a sender is done no sooner than its receiver has called
+/// (gloo/transport/tcp/pair.cc, sends of unbound buffers), so the root of a broadcast waits for those that it sends to.
+/// With more than two ranks these are some of them; they are taken to be all.
 Awaits awaits_of(const Collective& one, bool is_root) {
   switch (one.kind) {
     case Kind::kBroadcast:
     case Kind::kScatter:
-      return Awaits::kRoot;
-    case Kind::kReduce:
     case Kind::kGather:
-      return is_root ? Awaits::kAll : Awaits::kOwn;
+      return is_root ? Awaits::kAll : Awaits::kRoot;
     case Kind::kOther:
       return Awaits::kOwn;
     default:

@@ -13,6 +13,7 @@
 #include "analysis/time/models.h"
 #include "cluster/one_clock.h"
 #include "commands/exit_codes.h"
+#include "commands/job_change.h"
 #include "commands/job_ranks.h"
 #include "commands/job_replay.h"
 #include "commands/options.h"
@@ -36,6 +37,7 @@ constexpr std::uintmax_t kMostBytes = std::uintmax_t{8} << 30U;
 struct JobRequest {
   std::vector<std::string> files;
   int lines_of = -1;  ///< a rank; -1: the first
+  std::vector<std::string> changes;
   std::shared_ptr<Output> output = std::make_shared<Output>();
 };
 
@@ -98,6 +100,10 @@ std::string communication_text(const std::vector<RankRecord>& records, const Job
 }
 
 int show(const JobRequest& request) {
+  if (!request.changes.empty() && request.output->format != "text") {
+    print_error("--change needs --format text: a timeline shows what was recorded");
+    return kExitUsage;
+  }
   auto job = read_jobs(request.files);
   if (!job) {
     print_error(job.error().message());
@@ -122,8 +128,11 @@ int show(const JobRequest& request) {
     return write_out(exports::job_timeline(records, job->scope), *request.output);
   }
   text += communication_text(records, *job, static_cast<std::size_t>(lines_of));
-  if (auto replayed = replay_text(*job, records)) {
+  if (auto replayed = replay_text(*job, records, request.changes)) {
     text += *replayed;
+  } else if (!request.changes.empty()) {
+    print_error(replayed.error().message());
+    return kExitUsage;
   } else {
     job->warnings.push_back("The job is not replayed: " + replayed.error().message() + ".");
   }
@@ -141,10 +150,14 @@ void add_job_command(CLI::App& app, int& exit_code) {
       ->required();
   command->add_option("--lines-of", request->lines_of, "The rank whose lines are shown; default: the first")
       ->check(number_in(0, 1'000'000));
+  command
+      ->add_option("--change", request->changes,
+                   "Replay it with this change, too: " + job_change_names() + "; may be repeated: each alone, and all")
+      ->allow_extra_args(false);
   add_output_options(*command, request->output, {"text", "perfetto"});
   command->footer(
       "Examples:\n"
-      "  ridgeline job mine.ridgeline-job\n"
+      "  ridgeline job mine.ridgeline-job --change faster:train.py:40=2\n"
       "  ridgeline job node1.ridgeline-job node2.ridgeline-job --format perfetto --output ranks.json");
   command->callback([request, &exit_code] { exit_code = show(*request); });
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,9 +12,11 @@
 #include "analysis/time/models.h"
 #include "cluster/job_analysis.h"
 #include "cluster/recorded_job.h"
+#include "commands/job_change.h"
 #include "commands/job_ranks.h"
 #include "communication/kinds.h"
 #include "protocol/recording.h"
+#include "protocol/shown_text.h"
 #include "report/units.h"
 
 namespace ridgeline::commands {
@@ -77,9 +80,41 @@ std::string shares_text(const cluster::Replay& replay, std::size_t steps) {
   return text;
 }
 
+std::string change_row(std::string_view name, const cluster::Replay& changed, double unchanged_ms) {
+  const double changed_ms = median_ms(changed.step_ns);
+  return fmt::format("  {:<42}{:>12}{:>9.2f}x\n", protocol::printable(name), report::duration(changed_ms),
+                     unchanged_ms / changed_ms);
+}
+
+base::Result<std::string> changes_text(const cluster::RecordedJob& job, const std::vector<std::string>& changes,
+                                       double unchanged_ms) {
+  if (changes.empty()) return std::string();
+  std::string text =
+      fmt::format("\nReplayed with a change: a prediction, with the cost of recording\n  {:<42}{:>12}{:>10}\n",
+                  "change", "step", "speed-up");
+  cluster::RecordedJob all = job;
+  for (const std::string& change : changes) {
+    auto alone = changed_job(job, change);
+    if (!alone) return base::error(protocol::printable(change) + ": " + alone.error().message());
+    const auto replayed = cluster::replay(*alone);
+    if (!replayed) return replayed.error();
+    text += change_row(change, *replayed, unchanged_ms);
+    auto together = changed_job(std::move(all), change);
+    if (!together) return base::error(protocol::printable(change) + ": " + together.error().message());
+    all = std::move(*together);
+  }
+  if (changes.size() > 1) {
+    const auto replayed = cluster::replay(all);
+    if (!replayed) return replayed.error();
+    text += change_row("all", *replayed, unchanged_ms);
+  }
+  return text + "  Not modelled: cores that ranks and their communication share.\n";
+}
+
 }  // namespace
 
-base::Result<std::string> replay_text(const Job& job, const std::vector<RankRecord>& aligned) {
+base::Result<std::string> replay_text(const Job& job, const std::vector<RankRecord>& aligned,
+                                      const std::vector<std::string>& changes) {
   const auto recordings = recordings_of(job);
   if (!recordings) return recordings.error();
   const std::vector<RankRecord> records = records_of(job);
@@ -89,10 +124,12 @@ base::Result<std::string> replay_text(const Job& job, const std::vector<RankReco
   if (!replayed) return replayed.error();
   const double replayed_ms = median_ms(replayed->step_ns);
   const double recorded_ms = median_ms(recorded->recorded_ns);
+  const auto changed = changes_text(*recorded, changes, replayed_ms);
+  if (!changed) return changed.error();
   return fmt::format("\nReplay of steps {} to {}, with the cost of recording\n  replayed {}, recorded {} ({:+.1f} %)\n",
                      recorded->steps.front(), recorded->steps.back(), report::duration(replayed_ms),
                      report::duration(recorded_ms), 100 * (replayed_ms / recorded_ms - 1)) +
-         shares_text(*replayed, recorded->steps.size());
+         shares_text(*replayed, recorded->steps.size()) + *changed;
 }
 
 }  // namespace ridgeline::commands

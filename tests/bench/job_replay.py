@@ -40,12 +40,20 @@ def _errors(errors: list[float]) -> str:
 
 def _replay(binary: Path, model: str, bucket: str) -> str:
     with TemporaryDirectory() as folder:
-        file = Path(folder) / "job"
-        torchrun = [str(Path(sys.executable).with_name("torchrun")), "--nproc-per-node", "2", "--standalone"]
-        run = [str(binary), "run", "--python", sys.executable, "--time-budget", "2", "--steps", "16"]
-        run += ["--job", str(file), "--", *torchrun, str(SCRIPT), model, str(STEPS), bucket]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(run, capture_output=True, text=True, env=environment, check=False)
-        if not file.exists():
-            sys.exit(done.stderr)
-        return subprocess.run([str(binary), "job", str(file)], capture_output=True, text=True, check=True).stdout
+        return shown(binary, recorded(binary, Path(folder) / "job", model, bucket))
+
+
+def recorded(binary: Path, file: Path, model: str, bucket: str, *late_ms: str) -> Path:
+    """The file of a job of two ranks; rank 1 sleeps `late_ms` in each step."""
+    torchrun = [str(Path(sys.executable).with_name("torchrun")), "--nproc-per-node", "2", "--standalone"]
+    run = [str(binary), "run", "--python", sys.executable, "--time-budget", "2", "--steps", "16"]
+    run += ["--job", str(file), "--", *torchrun, str(SCRIPT), model, str(STEPS), bucket, *late_ms]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(run, capture_output=True, text=True, env=environment, check=False)
+    if not file.exists():
+        sys.exit(done.stderr)
+    return file
+
+
+def shown(binary: Path, file: Path, *options: str) -> str:
+    return subprocess.run([str(binary), "job", str(file), *options], capture_output=True, text=True, check=True).stdout

@@ -27,6 +27,7 @@ import collectives
 import estimators
 import hardware
 import injected
+import job_changes
 import job_replay
 import language_server
 import remote
@@ -423,6 +424,8 @@ def bench_roofline(rounds: int, arguments: argparse.Namespace) -> None:
 def bench_jobs(rounds: int) -> None:
     print("## Replay of recorded jobs\n")
     table(["model, bucket", "recorded step", "replayed"], job_replay.rows(BINARY, rounds))
+    print("\n## A rank without its sleep of 20 ms, predicted and then run\n")
+    table(["model", "with", "predicted", "run", "error", "a second run"], job_changes.rows(BINARY))
 
 
 def bench_cluster(rounds: int, arguments: argparse.Namespace) -> None:

@@ -82,6 +82,38 @@ def test_the_job_is_replayed(recorded: tuple) -> None:
     assert "not replayed" not in shown
 
 
+def changed_steps(file: Path, *changes: str) -> list[float]:
+    """The speed-up of each row below the replay."""
+    shown = ridgeline("job", file, *(word for change in changes for word in ("--change", change)))
+    assert shown.returncode == 0, shown.stderr
+    rows = shown.stdout.partition("Replayed with a change")[2].splitlines()[2:]
+    return [float(row.split()[-1].removesuffix("x")) for row in rows if row.endswith("x")]
+
+
+def test_the_job_is_replayed_with_changes(recorded: tuple) -> None:
+    file = recorded[0].parent / "a.ridgeline-job"
+    same, ranks, network, together = changed_steps(file, "faster-rank:1=1", "faster-rank:0=4", "faster-communication:4")
+    assert same == 1
+    assert 1 <= ranks < 4 and 1 < network < 4
+    assert together > max(ranks, network)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("faster:train.py:9999=2", "no rank spends time at train.py:9999"),
+        ("faster:train.py:x=2", "a line is a number from 1"),
+        ("faster-rank:7=2", "no rank 7 was recorded"),
+        ("faster-communication:0", "its argument is K"),
+        ("amp", "a job has no such change: it is faster:FILE:LINE=K"),
+    ],
+)
+def test_a_change_that_does_not_apply(recorded: tuple, change: str, message: str) -> None:
+    shown = ridgeline("job", recorded[0].parent / "a.ridgeline-job", "--change", change)
+    assert shown.returncode == 2 and message in shown.stderr
+    assert change in shown.stderr and not shown.stdout
+
+
 def test_the_ranks_stand_side_by_side_in_perfetto(recorded: tuple, tmp_path: Path) -> None:
     script, job, _ = recorded
     file = tmp_path / "ranks.json"

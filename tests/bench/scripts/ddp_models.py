@@ -1,6 +1,7 @@
-"""Data-parallel training of one of three small models, one thread a rank: `ddp_models.py MODEL STEPS BUCKET_MB`.
+"""Data-parallel training of one of three small models, one thread a rank.
 
-Rank 0 prints the median step in milliseconds.
+`ddp_models.py MODEL STEPS BUCKET_MB [LATE_MS]`: rank 1 sleeps LATE_MS in each step. Rank 0 prints the median
+step in milliseconds.
 """
 
 import gc
@@ -66,9 +67,12 @@ def main() -> None:
     model = DistributedDataParallel(network, bucket_cap_mb=float(sys.argv[3]))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     y = torch.randint(0, 10, (len(x),))
+    late = float(sys.argv[4]) / 1e3 if len(sys.argv) > 4 and dist.get_rank() == 1 else 0
     times = []
     for _ in range(int(sys.argv[2])):
         start = time.perf_counter()
+        if late > 0:
+            time.sleep(late)
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(x), y)
         loss.backward()

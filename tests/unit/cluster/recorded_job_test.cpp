@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "cluster/job_changes.h"
 #include "tests/unit/analysis/recording_builder.h"
 
 namespace ridgeline::cluster {
@@ -89,7 +90,7 @@ TEST(RecordedJob, ARankWaitsForTheLastOneAndNotLonger) {
   EXPECT_THAT(replayed->step_ns[0], ElementsAre((200 + 10 + 90 + 400) * kUs, (200 + 10 + 90 + 400) * kUs));
 }
 
-TEST(RecordedJob, TheRootOfABroadcastWaitsForNobody) {
+TEST(RecordedJob, TheRootOfABroadcastWaitsForItsReceiver) {
   auto made = Job({200, 500}, Kind::kBroadcast).made();
   ASSERT_TRUE(made);
   for (graph::Task& task : made->ranks[1].graph.tasks) {
@@ -97,8 +98,12 @@ TEST(RecordedJob, TheRootOfABroadcastWaitsForNobody) {
   }
   const auto replayed = replay(*made);
   ASSERT_TRUE(replayed);
-  EXPECT_EQ(replayed->step_ns[0][0], kStepUs * kUs);
+  EXPECT_EQ(replayed->step_ns[0][0], (900 + 10 + 90 + 400) * kUs);
   EXPECT_EQ(replayed->step_ns[1][0], (900 + 10 + 90 + 400) * kUs);
+  // Rank 1 begins earlier: its start no longer holds the root up.
+  const auto faster = with_faster_rank(*made, 1, 9);
+  ASSERT_TRUE(faster);
+  EXPECT_EQ(replay(*faster)->step_ns[0][0], (200 + 10 + 90 + 400) * kUs);
 }
 
 TEST(RecordedJob, ASendIsOverBeforeItsReceiveIs) {
@@ -188,6 +193,50 @@ TEST(RecordedJob, RefusesWhatCannotBeReplayed) {
   Job early({200, 500});
   early.records[1].collectives[0].called_ns = std::numeric_limits<std::int64_t>::min();
   EXPECT_THAT(refused(early), HasSubstr("rank 1: a time of its record is out of range"));
+}
+
+// ---- changes
+// ---------------------------------------------------------------------------------------------------------
+
+std::int64_t first_step_us(const base::Result<RecordedJob>& changed, std::size_t rank) {
+  if (!changed) return -1;
+  const auto replayed = replay(*changed);
+  return replayed ? replayed->step_ns[rank][0] / kUs : -1;
+}
+
+TEST(JobChanges, AFasterLineIsFasterOnAllRanks) {
+  const auto made = Job({200, 500}).made();
+  ASSERT_TRUE(made);
+  const auto changed = with_faster_line(*made, {"train.py", 22}, 2);
+  // Half of the work of rank 1, 10 us to start, 90 us of the collective, and half of the work after it.
+  EXPECT_EQ(first_step_us(changed, 0), 250 + 10 + 90 + 200);
+  EXPECT_EQ(first_step_us(changed, 1), 250 + 10 + 90 + 200);
+  EXPECT_EQ(first_step_us(*made, 0), kStepUs) << "the job itself stays as it is";
+}
+
+TEST(JobChanges, AFasterRankHelpsUntilAnotherOneIsLast) {
+  const auto made = Job({200, 500}).made();
+  ASSERT_TRUE(made);
+  const auto changed = with_faster_rank(*made, 1, 5);
+  EXPECT_EQ(first_step_us(changed, 0), 200 + 10 + 90 + 400);
+  EXPECT_EQ(first_step_us(changed, 1), 200 + 10 + 90 + 400 / 5);
+}
+
+TEST(JobChanges, AFasterNetworkHelpsOnlyBehindTheLastRank) {
+  const auto made = Job({200, 500}).made();
+  ASSERT_TRUE(made);
+  EXPECT_EQ(first_step_us(with_faster_communication(*made, 9), 0), 500 + 10 + 10 + 400);
+}
+
+TEST(JobChanges, WhatTheJobDoesNotHaveIsAnError) {
+  const auto made = Job({200, 500}).made();
+  ASSERT_TRUE(made);
+  const auto line = with_faster_line(*made, {"train.py", 23}, 2);
+  ASSERT_FALSE(line);
+  EXPECT_EQ(line.error().message(), "no rank spends time at train.py:23");
+  const auto rank = with_faster_rank(*made, 2, 2);
+  ASSERT_FALSE(rank);
+  EXPECT_EQ(rank.error().message(), "no rank 2 was recorded");
 }
 
 }  // namespace
