@@ -246,6 +246,9 @@ WorkerMessage message_from(const json& value) {
   if (type == "result") {
     return result_from(value);
   }
+  if (type == "stepListed") {
+    return step_listed_from(value);
+  }
   if (type == "captured") {
     return captured_from(value);
   }

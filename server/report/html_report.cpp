@@ -14,6 +14,7 @@
 #include "report/places.h"
 #include "report/units.h"
 #include "report/wording.h"
+#include "report/work_text.h"
 
 namespace ridgeline::report {
 namespace {
@@ -61,6 +62,13 @@ Json figures_of(const Profile& profile) {
   return figures;
 }
 
+/// What its operations attain; null where that is not known.
+Json attained_json(const Profile& profile, const analysis::Location& location) {
+  const analysis::LineWork* line = work_of_line(profile, location);
+  const auto text = line == nullptr ? std::nullopt : attained_text(line->work);
+  return text ? Json{{"text", *text}, {"fraction", *line->work.attained()}} : Json(nullptr);
+}
+
 /// Of each line of the report, in its order: what else is shown of it.
 Json lines_json(const Profile& profile, const Places& places, const SourceLines& source) {
   Json lines = Json::array();
@@ -68,6 +76,7 @@ Json lines_json(const Profile& profile, const Places& places, const SourceLines&
     const std::optional<std::string> code = source ? source(line.location) : std::nullopt;
     lines.push_back({{"place", places.name(line.location)},
                      {"source", code ? Json(printable(*code)) : Json(nullptr)},
+                     {"attained", attained_json(profile, line.location)},
                      {"calls", line.calls ? count(static_cast<double>(*line.calls)) : "–"}});
   }
   return lines;

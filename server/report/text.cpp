@@ -25,6 +25,7 @@
 #include "report/table.h"
 #include "report/units.h"
 #include "report/wording.h"
+#include "report/work_text.h"
 
 namespace ridgeline::report {
 namespace {
@@ -87,6 +88,7 @@ void tables(Page& page, const Profile& profile, const SourceLines& source, const
   }
   device_tables(page, profile, places, source);
   schedule_table(page, profile, places, source);
+  work_table(page, profile, places, source);
 }
 
 // ---- What a reader must know, and may do next.
@@ -144,6 +146,7 @@ std::vector<Item> notes(const Profile& profile) {
   if (profile.script) std::ranges::move(script_notes(*profile.script), std::back_inserter(notes));
   for (const std::string& warning : profile.warnings) notes.push_back({"warning", printable(warning)});
   if (std::string text = library_note(profile); !text.empty()) notes.push_back({"library", printable(text)});
+  if (std::string text = step_work_note(profile); !text.empty()) notes.push_back({"work", printable(text)});
   if (std::string text = timing_text(profile); !text.empty()) notes.push_back({"timing", std::move(text)});
   if (std::string text = recording_text(profile); !text.empty()) notes.push_back({"recording", std::move(text)});
   return notes;

@@ -70,6 +70,20 @@ def log_step(step: Callable[[], Any], module_names: dict[int, str]) -> Operation
     return log
 
 
+def log_warm_step(step: Callable[[], Any], check: Callable[[], None]) -> OperationLog:
+    """The operations of `step()`, which has run before, without modules. Raises what the step raises, and what `check`
+    does, which is called before each operation."""
+    log = OperationLog()
+
+    def note(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        check()
+        log.note(operator, args, kwargs)
+
+    with _mode(note), _phases(log):
+        step()
+    return log
+
+
 def run_uncomputed(step: Callable[[], Any]) -> None:
     """Runs the step without computing anything that is large: whether its shapes fit. Raises what the step raises."""
     with _mode(lambda *_: None):
