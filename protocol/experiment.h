@@ -49,7 +49,7 @@ struct CapturedStep {
 
 /// The operations of a profile's step, listed without computing them once it was measured.
 struct StepListed {
-  std::string reason;                ///< why they were not listed; then there is no step
+  std::string reason;  ///< why they were not listed; then there is no step
   std::optional<CapturedStep> step;
 };
 

@@ -4,9 +4,9 @@
 // started, exited. A process of a job sends joined, is answered with loadAgent, and goes on as a run. On a run's own
 // channel, from its child: progress, recording (its bytes follow), warmed, timed, choose, skipped; a result that is not
 // final once the user's batch size is recorded, and at last one that is, or failure; to it: chosen, the answer to
-// choose; before the final result stepListed. A rank of a job asks with readyToRecord which steps all ranks record, is answered with recordSteps, and sends
-// communication after its recording. A run that is an experiment sends progress, captured, operationBegins,
-// operationTime, tried, and at last experimentEnded or failure.
+// choose; before the final result stepListed. A rank of a job asks with readyToRecord which steps all ranks record, is
+// answered with recordSteps, and sends communication after its recording. A run that is an experiment sends progress,
+// captured, operationBegins, operationTime, tried, and at last experimentEnded or failure.
 #pragma once
 
 #include <cstddef>

@@ -174,7 +174,8 @@ class StepSums {
   static std::string name_in(const std::string& key) {
     const std::size_t begin = key.find('"');
     const std::size_t end = begin == std::string::npos ? begin : key.find('"', begin + 1);
-    return end == std::string::npos ? std::string() : key.substr(begin + 1, std::min<std::size_t>(end - begin - 1, 200));
+    return end == std::string::npos ? std::string()
+                                    : key.substr(begin + 1, std::min<std::size_t>(end - begin - 1, 200));
   }
 
   const graph::Graph& graph_;

@@ -25,7 +25,7 @@ struct PlannedRun {
   std::uint64_t capacity_bytes = 0;
   std::optional<hardware::Device> processor;  ///< as `ridgeline device` measured it; absent where it did not
   std::string processor_problem;              ///< why what it measured cannot be read; mostly empty
-  store::Moment began;  ///< when the plan was made: before anything of the user's was read
+  store::Moment began;                        ///< when the plan was made: before anything of the user's was read
 };
 
 /// A profile, and what is needed to know later whether it is up to date.

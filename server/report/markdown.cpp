@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "report/labels.h"
+#include "report/observation_text.h"
 #include "report/operation_times.h"
 #include "report/units.h"
 #include "report/wording.h"
@@ -367,6 +368,7 @@ Markdown summary_markdown(const Profile& profile, const analysis::Outlook& outlo
                               outlook.fits.batch->extrapolated ? " (extrapolated)" : "")) +
             "\n\n";
   }
+  for (const Item& note : observation_notes(profile, outlook)) text += plain(note.value) + "\n\n";
   text += "on " + plain(device_label(profile.environment)) + "\n";
   return text;
 }

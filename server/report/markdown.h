@@ -45,7 +45,7 @@ struct Cost {
   /// What the step gains when the line is twice as fast; absent: not known.
   std::optional<double> saved_twice_as_fast_ms{};
   const analysis::LineWork* work = nullptr;  ///< of its operations; may be null
-  std::string change;  ///< of self_ms from the profile before; empty: none
+  std::string change;                        ///< of self_ms from the profile before; empty: none
 };
 
 /// "**`self.conv2`** — 16 calls in one iteration, batch 16", the tables, and what else is known.

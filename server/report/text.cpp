@@ -17,6 +17,7 @@
 #include "report/device_text.h"
 #include "report/library_text.h"
 #include "report/line_table.h"
+#include "report/observation_text.h"
 #include "report/outlook_text.h"
 #include "report/page.h"
 #include "report/places.h"
@@ -126,6 +127,10 @@ std::string recording_text(const Profile& profile) {
       figure(profile.scale), owned);
 }
 
+void print_observations(Page& page, const Profile& profile, const analysis::Outlook& outlook) {
+  for (const Item& note : observation_notes(profile, outlook)) page.prose(note.word, note.value, kBeside);
+}
+
 void print_notes(Page& page, const Profile& profile) {
   constexpr int kMostRows = 3;  // of a message of the user's code
   page.line();
@@ -159,6 +164,7 @@ std::string text_report(const Profile& profile, const analysis::Outlook& outlook
   key_figures(page, profile);
   tables(page, profile, source, options);
   print_notes(page, profile);
+  print_observations(page, profile, outlook);
   print_outlook(page, profile, outlook);
   return page.take();
 }

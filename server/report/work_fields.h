@@ -1,6 +1,7 @@
 // The report's fields of what operations ask of the machine, and what they attain.
 #pragma once
 
+#include "observations/observations.h"
 #include "report/cost_fields.h"
 
 namespace ridgeline::report {
@@ -17,8 +18,9 @@ void work_cost(Io& io, analysis::WorkCost& work) {
   io("matrixFlops", work.matrix_flops, "Of those, of matrices: as torch.utils.flop_counter.FlopCounterMode counts.");
   io("bytes", work.bytes, "Read and written, each tensor once for each operation, as with ideal caches. Bytes.");
   io("notModelledMs", work.not_modelled_ms, "Of timeMs, operations whose FLOPs and bytes are not known. Milliseconds.");
-  io("boundedMs", work.bounded_ms, "Of timeMs, operations that have a roofline bound; 0 without a device. "
-                                   "Milliseconds.");
+  io("boundedMs", work.bounded_ms,
+     "Of timeMs, operations that have a roofline bound; 0 without a device. "
+     "Milliseconds.");
   io("boundMs", work.bound_ms,
      "The least time that the device needs for those, one by one; boundMs / boundedMs is what they attain. "
      "Milliseconds.");
@@ -36,8 +38,9 @@ void fields(Io& io, analysis::WorkCost& work) {
 template <typename Io>
 void fields(Io& io, analysis::OperationCost& operation) {
   io.type("operationWork", "The calls of one operation with the same arguments.");
-  io("operation", operation.key, "As `ridgeline operations list --format json` writes keys; where that is longer than "
-                                 "1,024 bytes, the name alone.");
+  io("operation", operation.key,
+     "As `ridgeline operations list --format json` writes keys; where that is longer than "
+     "1,024 bytes, the name alone.");
   work_cost(io, operation.work);
 }
 
@@ -73,6 +76,28 @@ void fields(Io& io, analysis::StepWork& work) {
      "What the FLOPs of matrices, without recomputation, take at the peaks of their types, over the iteration time; "
      "null without a device, or where a type has no peak.");
   io("lines", work.lines, "Those that were found, by line, most time first.", AtMost{kMaxParts});
+}
+
+template <typename Io>
+void fields(Io& io, observations::Figure& figure) {
+  io("name", figure.name, "What it is, for a reader.", kNotEmpty);
+  io("value", figure.value, "The figure.");
+  io("unit", figure.unit, "A share of 1, samples of a batch, or samples per second.");
+}
+
+template <typename Io>
+void fields(Io& io, observations::Observation& observation) {
+  io.type("observation", "An observation of the benchmark suite TBD, judged by this profile.");
+  io("number", observation.number, "1 to 12, as in docs/user/observations.md.", Whole{1, 12});
+  io("statement", observation.statement, "What is observed of training in general.", kNotEmpty);
+  io("verdict", observation.verdict,
+     "Whether it is true of this step; \"unknown\": figures are missing; \"notApplicable\": one profile cannot show "
+     "it, "
+     "or the step has nothing of the kind.");
+  io("reason", observation.reason, "Why it is unknown or not applicable; else empty.");
+  io("figures", observation.figures, "That make it true or not.", AtMost{8});
+  io("consequence", observation.consequence, "What to do; empty: nothing follows.");
+  place(io, "location", observation.location, "The line that it is about; null: none.");
 }
 
 }  // namespace ridgeline::report

@@ -16,24 +16,24 @@ using analysis::Profile;
 using analysis::StepWork;
 using analysis::WorkCost;
 
-constexpr std::size_t kShownLines = 8;
-constexpr int kFigures = 10 + 14 + 10 + 24;  ///< columns behind the name
+constexpr std::size_t kShownWorkLines = 8;
+constexpr int kWorkFigures = 10 + 14 + 10 + 24;  ///< columns behind the name
 /// Shares of operations or of time that are worth a word.
 constexpr double kWorthSaying = 0.02;
 
 /// "12.3 GFLOP", "102 GFLOP/s".
-std::string flops(double count, const char* unit) {
+std::string flops_text(double count, const char* unit) {
   constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P"};
   std::size_t prefix = 0;
   for (; count >= 999.5 && prefix + 1 < std::size(kPrefixes); ++prefix) count /= 1000;
   return fmt::format("{} {}{}", figure(count), kPrefixes[prefix], unit);
 }
 
-std::string rate(const WorkCost& work) { return flops(work.flops / (work.ms / 1e3), "FLOP/s"); }
+std::string flop_rate(const WorkCost& work) { return flops_text(work.flops / (work.ms / 1e3), "FLOP/s"); }
 
-const char* bound_of(const WorkCost& work) { return work.is_compute_bound() ? "compute-bound" : "memory-bound"; }
+const char* limit_name(const WorkCost& work) { return work.is_compute_bound() ? "compute-bound" : "memory-bound"; }
 
-std::string device_text(const analysis::WorkDevice& device) {
+std::string bounds_device(const analysis::WorkDevice& device) {
   return device.measured ? fmt::format("{}, {}, measured", printable(device.name), plural(device.units, "thread"))
                          : printable(device.name) + ", by its data sheet";
 }
@@ -62,7 +62,7 @@ std::string bounds_sentence(const Profile& profile) {
   }
   std::string text;
   if (const auto attained = attained_text(work.total)) {
-    text += fmt::format(" They attain {} ({}).", *attained, device_text(*work.device));
+    text += fmt::format(" They attain {} ({}).", *attained, bounds_device(*work.device));
   }
   if (work.model_flop_utilisation.has_value()) {
     text += fmt::format(" Model FLOP utilisation: {}.", share(*work.model_flop_utilisation));
@@ -74,13 +74,13 @@ std::string bounds_sentence(const Profile& profile) {
 
 std::optional<std::string> attained_text(const WorkCost& work) {
   const auto attained = work.attained();
-  return attained ? std::optional(share(*attained) + " of the roofline, " + bound_of(work)) : std::nullopt;
+  return attained ? std::optional(share(*attained) + " of the roofline, " + limit_name(work)) : std::nullopt;
 }
 
 std::string rate_text(const WorkCost& work) {
   if (work.flops <= 0 || work.ms <= 0) return {};
   const auto intensity = work.intensity();
-  return rate(work) + (intensity ? ", " + figure(*intensity) + " FLOP per byte" : "");
+  return flop_rate(work) + (intensity ? ", " + figure(*intensity) + " FLOP per byte" : "");
 }
 
 const LineWork* work_of_line(const Profile& profile, const analysis::Location& location) {
@@ -93,7 +93,7 @@ std::string step_work_note(const Profile& profile) {
   if (!profile.work.has_value()) return {};
   const StepWork& work = *profile.work;
   if (!work.not_listed.empty()) return "What the operations compute is not known: " + work.not_listed;
-  return fmt::format("{} and {} of tensors in one iteration.", flops(work.total.flops, "FLOP"),
+  return fmt::format("{} and {} of tensors in one iteration.", flops_text(work.total.flops, "FLOP"),
                      bytes(work.total.bytes)) +
          bounds_sentence(profile) + left_out(work);
 }
@@ -104,9 +104,9 @@ void work_table(Page& page, const Profile& profile, const Places& places, const 
   std::erase_if(lines, [&](const LineWork& line) {
     return !line.work.attained() || line.work.ms < kNegligible * profile.iteration.ms.value;
   });
-  lines.resize(std::min(lines.size(), kShownLines));
+  lines.resize(std::min(lines.size(), kShownWorkLines));
   if (lines.empty()) return;
-  const int name_width = page.width() - 2 - kFigures;
+  const int name_width = page.width() - 2 - kWorkFigures;
   page.line();
   page.line("  " + page.bold(left("OPERATIONS OF", name_width) + right("TIME", 10) + right("RATE", 14) +
                              right("FLOP/B", 10) + "  " + left("OF THE ROOFLINE", 22)));
@@ -115,9 +115,9 @@ void work_table(Page& page, const Profile& profile, const Places& places, const 
     code.erase(0, code.find_first_not_of(' '));
     const auto intensity = line.work.intensity();
     page.line("  " + left(clip(places.name(line.location) + "  " + code, name_width - 2), name_width) +
-              right(duration(line.work.ms), 10) + right(rate(line.work), 14) +
+              right(duration(line.work.ms), 10) + right(flop_rate(line.work), 14) +
               right(intensity ? figure(*intensity) : "–", 10) + "  " + left(share(*line.work.attained()), 7) +
-              bound_of(line.work));
+              limit_name(line.work));
   }
 }
 

@@ -75,9 +75,12 @@ MAY_INCLUDE = {
     # Two versions of a step, compared: values in, values out.
     "server/compare": ["server/base", "server/analysis/values", "server/analysis/time"],
     "server/compare/comparison.h": ["server/analysis/values"],
+    # Rules over a profile, after the benchmark suite TBD.
+    "server/observations": ["server/base", "server/analysis/values"],
     # What it renders: values, not how they are made.
     "server/report": ["protocol", "server/base", "server/analysis/values", "server/analysis/advice.h"]
-    + ["server/compare/comparison.h", "server/operations", "server/hardware", "server/estimate"],
+    + ["server/compare/comparison.h", "server/observations", "server/operations", "server/hardware"]
+    + ["server/estimate"],
     "protocol/failure_kind.h": [],
     "protocol/step_end.h": [],
     "server/analysis/advice.h": ["server/analysis/values"],

@@ -133,7 +133,8 @@ def _uncomputed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
     tensors = [value for value in _leaves([*args, *kwargs.values()]) if isinstance(value, torch.Tensor)]
     elements = sum(tensor.numel() for tensor in tensors)
-    if not tensors or elements <= _SMALL or func.is_view or any(tensor.is_sparse for tensor in tensors):
+    is_view = func.is_view or torch.Tag.inplace_view in func.tags  # such as transpose_
+    if not tensors or elements <= _SMALL or is_view or any(tensor.is_sparse for tensor in tensors):
         return func(*args, **kwargs)
     written = _written(func, args, kwargs)
     if written is not None:

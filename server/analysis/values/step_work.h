@@ -12,17 +12,17 @@
 
 namespace ridgeline::analysis {
 
-/// Sums over operations in one iteration. FLOPs and bytes are those that shapes imply (server/hardware/operation_work.h):
-/// bytes count each tensor once, as with ideal caches.
+/// Sums over operations in one iteration. FLOPs and bytes are those that shapes imply
+/// (server/hardware/operation_work.h): bytes count each tensor once, as with ideal caches.
 struct WorkCost {
-  int operations = 0;        ///< that ran
-  double ms = 0;             ///< in the step: on the device where they have kernels, else on the host
-  double flops = 0;          ///< of matrices and others
-  double matrix_flops = 0;   ///< as torch.utils.flop_counter.FlopCounterMode counts
-  double bytes = 0;          ///< read and written
-  double not_modelled_ms = 0;  ///< of ms: operations whose work is not known
-  double bounded_ms = 0;       ///< of ms: operations that have a bound
-  double bound_ms = 0;         ///< the least time that the device needs for those, one by one
+  int operations = 0;           ///< that ran
+  double ms = 0;                ///< in the step: on the device where they have kernels, else on the host
+  double flops = 0;             ///< of matrices and others
+  double matrix_flops = 0;      ///< as torch.utils.flop_counter.FlopCounterMode counts
+  double bytes = 0;             ///< read and written
+  double not_modelled_ms = 0;   ///< of ms: operations whose work is not known
+  double bounded_ms = 0;        ///< of ms: operations that have a bound
+  double bound_ms = 0;          ///< the least time that the device needs for those, one by one
   double compute_bound_ms = 0;  ///< of bound_ms: operations whose FLOPs take longer than their bytes
   double matrix_peak_ms = 0;    ///< matrix_flops at the peaks of their types
 
@@ -60,13 +60,13 @@ struct WorkDevice {
 
 /// Of an iteration whose operations were listed without computing them, found again in the recorded one.
 struct StepWork {
-  std::string not_listed;  ///< why there is nothing else; empty: they were listed
-  int listed = 0;          ///< operations of the step
-  int found = 0;           ///< of those, in the recording; `ms` and what follows from it is of these
+  std::string not_listed;            ///< why there is nothing else; empty: they were listed
+  int listed = 0;                    ///< operations of the step
+  int found = 0;                     ///< of those, in the recording; `ms` and what follows from it is of these
   std::optional<WorkDevice> device;  ///< absent: there are no bounds
   WorkCost total;                    ///< of all that were listed
   std::array<WorkCost, kWorkPhases> by_phase{};  ///< by Phase; of those that were found
-  std::vector<LineWork> lines;         ///< most time first; of those that were found
+  std::vector<LineWork> lines;                   ///< most time first; of those that were found
   /// FLOPs of matrices without recomputation, at the peaks of their types, over the iteration time: model FLOP
   /// utilisation (Chowdhery et al., PaLM, 2022, appendix B). Nothing where a type has no peak.
   std::optional<double> model_flop_utilisation;
