@@ -195,7 +195,7 @@ Observation long_lines_use_little(const Profile& profile) {
     if (made.location.file.empty()) made.location = line.location;
   }
   if (made.verdict == Verdict::kHolds) {
-    made.consequence = "these lines gain most from fusing, other memory formats or fewer passes over memory";
+    made.consequence = "more arithmetic does not help these lines; fusing them or fewer passes over memory may";
   }
   return made;
 }
@@ -223,7 +223,7 @@ Observation filling_memory_brings_little(const Outlook& outlook) {
   return decided(holds,
                  {{"95 % of the greatest throughput at batch", static_cast<double>(enough->batch_size), Unit::kSamples},
                   {"largest that fits", static_cast<double>(fits->batch_size), Unit::kSamples}},
-                 holds ? "a batch beyond the first costs memory that a deeper model could use" : "");
+                 holds ? "by the models, a batch beyond the first costs memory that a deeper model could use" : "");
 }
 
 constexpr std::array<const char*, 12> kStatements = {
