@@ -83,6 +83,14 @@ Json experiment_json(const Experiment& experiment) {
           {"copies", experiment.copies}};
 }
 
+StepListed step_listed_from(const Json& message) {
+  StepListed listed{reason_of(message), {}};
+  if (listed.reason.empty()) {
+    listed.step = step_from(message.at("operations"));
+  }
+  return listed;
+}
+
 Captured captured_from(const Json& message) {
   Captured captured;
   captured.change = index_of(message, "change", kMaxChanges + 1);

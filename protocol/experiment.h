@@ -50,6 +50,12 @@ struct CapturedStep {
   std::vector<CapturedOperation> operations;
 };
 
+/// The operations of a profile's step, listed once it was measured.
+struct StepListed {
+  std::string reason;  ///< why they were not listed; then there is no step
+  std::optional<CapturedStep> step;
+};
+
 struct Captured {
   int change = 0;                    ///< 0: the unchanged step; else one more than the index in Experiment::changes
   std::string reason;                ///< why the change does not apply; then there is nothing else
@@ -126,6 +132,7 @@ inline constexpr std::size_t kMaxReasonBytes = 1024;
 nlohmann::json experiment_json(const Experiment& experiment);
 
 // Of a message's JSON. They throw what parse_worker_message turns into an error.
+StepListed step_listed_from(const nlohmann::json& message);
 Captured captured_from(const nlohmann::json& message);
 OperationBegins operation_begins_from(const nlohmann::json& message);
 OperationTimed operation_timed_from(const nlohmann::json& message);

@@ -252,6 +252,9 @@ WorkerMessage message_from(const json& value) {
   if (type == "replica") {
     return replica_from(value);
   }
+  if (type == "stepListed") {
+    return step_listed_from(value);
+  }
   if (type == "captured") {
     return captured_from(value);
   }

@@ -4,9 +4,9 @@
 // started, exited. A process of a job sends joined, is answered with loadAgent, and goes on as a run. On a run's own
 // channel, from its child: progress, recording (its bytes follow), warmed, timed, choose, skipped; a result that is not
 // final once the user's batch size is recorded, and at last one that is, or failure; to it: chosen, the answer to
-// choose. A rank of a job asks with readyToRecord which steps all ranks record, is answered with recordSteps, and sends
-// communication after its recording. A run that is an experiment sends progress, captured, operationBegins,
-// operationTime, tried, and at last experimentEnded or failure.
+// choose; before the final result stepListed. A rank of a job asks with readyToRecord which steps all ranks record, is
+// answered with recordSteps, and sends communication after its recording. A run that is an experiment sends progress,
+// captured, operationBegins, operationTime, tried, and at last experimentEnded or failure.
 #pragma once
 
 #include <cstddef>
@@ -200,7 +200,7 @@ inline constexpr std::size_t kMaxWarningBytes = 4096;
 using WorkerMessage =
     std::variant<Ready, Unusable, Joined, AgentLoaded, AgentRefused, Started, Exited, Progress, RecordingAnnounced,
                  ReadyToRecord, CommunicationTrace, Warmed, Timed, SizesAsked, SkippedBatch, Failure, RunResult,
-                 Captured, OperationBegins, OperationTimed, Tried, Replica, ExperimentEnded>;
+                 StepListed, Captured, OperationBegins, OperationTimed, Tried, Replica, ExperimentEnded>;
 
 /// A message of the worker. Never throws.
 base::Result<WorkerMessage> parse_worker_message(std::string_view json);

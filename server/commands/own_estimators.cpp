@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 using estimate::Estimators;
 using estimate::TrainingGroup;
 
-constexpr std::chrono::hours kLimit{2};
+constexpr std::chrono::hours kTrainingLimit{2};
 
 std::string estimators_path(const std::string& cache) { return cache + "/estimators.json"; }
 
@@ -57,7 +57,7 @@ base::Result<std::vector<estimate::OperatorModel>> train_models(const std::strin
   }
   const auto line = worker::first_line_of({python, *sources + "/profiler/runner/ridgeline_runner/train_estimators.py",
                                            folder.path() + "/plan.json", folder.path() + "/models.json"},
-                                          kLimit);
+                                          kTrainingLimit);
   if (line != "trained") {
     return base::error("The estimators could not be trained with " + python + ", which needs torch: name another " +
                        "interpreter with --python.");

@@ -19,7 +19,7 @@ namespace ridgeline::commands {
 
 namespace {
 
-constexpr std::chrono::minutes kLimit{1};
+constexpr std::chrono::minutes kRunLimit{1};
 constexpr std::size_t kMostResultBytes = std::size_t{16} << 20U;  // ids of tasks, beside what a file may have
 
 base::Result<whatif::UserChange> change_of(const std::string& result) {
@@ -53,7 +53,7 @@ base::Result<whatif::UserChange> run(const std::string& path, const std::string&
   }
   const std::string result = folder.path() + "/change.json";
   const auto line = worker::first_line_of(
-      {python, *sources + "/profiler/runner/ridgeline_runner/change_file.py", path, listed, result}, kLimit);
+      {python, *sources + "/profiler/runner/ridgeline_runner/change_file.py", path, listed, result}, kRunLimit);
   if (line != "done") {
     return base::error("it could not be run with " + python + ", or took more than a minute");
   }

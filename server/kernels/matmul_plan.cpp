@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "kernels/matmul_model.h"
+#include "kernels/matrix_vector.h"
 
 namespace ridgeline::kernels {
 
@@ -164,6 +165,22 @@ RegisterBlock shrunk(RegisterBlock block, const MatmulShape& shape, std::int64_t
   return block;
 }
 
+std::vector<MatmulPlan> block_plans(const MatmulShape& shape, const CoreRates& rates, int threads) {
+  const auto vector = static_cast<std::int64_t>(rates.vector_bytes) / kFloatBytes;
+  std::vector<MatmulPlan> plans;
+  for (const RegisterBlock block : register_blocks(shape, vector, rates.registers)) {
+    const auto [rows, vectors] = shrunk(block, shape, vector, threads);
+    MatmulPlan plan;
+    plan.shape = shape;
+    plan.vector_elements = vector;
+    plan.register_rows = rows;
+    plan.register_columns = vectors * vector;
+    scale_out(plan, threads);
+    add_programs(plans, plan, rates);
+  }
+  return plans;
+}
+
 }  // namespace
 
 std::int64_t MatmulPlan::part_rows() const {
@@ -209,18 +226,8 @@ base::Result<Construction> construct_matmul(const MatmulShape& shape, const hard
   if (!rates) {
     return rates.error();
   }
-  const auto vector = static_cast<std::int64_t>(rates->vector_bytes) / kFloatBytes;
   Construction result;
-  for (const RegisterBlock block : register_blocks(shape, vector, rates->registers)) {
-    const auto [rows, vectors] = shrunk(block, shape, vector, threads);
-    MatmulPlan plan;
-    plan.shape = shape;
-    plan.vector_elements = vector;
-    plan.register_rows = rows;
-    plan.register_columns = vectors * vector;
-    scale_out(plan, threads);
-    add_programs(result.plans, plan, *rates);
-  }
+  result.plans = shape.columns == 1 ? matrix_vector_plans(shape, *rates, threads) : block_plans(shape, *rates, threads);
   result.considered = result.plans.size();
   std::ranges::stable_sort(result.plans, {}, &MatmulPlan::ns);
   result.plans.resize(std::min(top, result.plans.size()));

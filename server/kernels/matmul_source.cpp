@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+#include "kernels/matrix_vector.h"
+
 namespace ridgeline::kernels {
 
 namespace {
@@ -170,7 +172,7 @@ std::string matmul_source(const MatmulPlan& plan) {
   constant("kPartRows", plan.part_rows());
   constant("kPartColumns", plan.part_columns());
   text += fmt::format("constexpr bool kPackA = {};\nconstexpr bool kPackB = {};\n", plan.pack_a, plan.pack_b);
-  return text + std::string(kTemplate);
+  return text + std::string(shape.columns == 1 ? matrix_vector_template() : kTemplate);
 }
 
 }  // namespace ridgeline::kernels

@@ -13,6 +13,7 @@
 #include "methods/batch_size.h"
 #include "report/labels.h"
 #include "report/markdown.h"
+#include "report/work_text.h"
 
 namespace ridgeline::methods {
 
@@ -143,6 +144,7 @@ Markdown of_line(const Snapshot& snapshot, std::uint32_t line, const UriOf& uri_
   cost.calls = static_cast<double>(found->second->calls.value_or(0));
   cost.model = &found->second->self_model;
   cost.change = change_of(snapshot, *found->second);
+  cost.work = report::work_of_line(snapshot.figures()->profile(), found->second->location);
   cost.saved_twice_as_fast_ms = saved_by(snapshot.figures()->profile(), found->second->location);
   const std::vector<const Node*> called = outermost(*snapshot.figures(), nodes_at(file.calls, *then));
   std::vector<Node> parts;

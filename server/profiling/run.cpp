@@ -11,6 +11,8 @@
 #include "analysis/build_profile.h"
 #include "analysis/prediction/answers.h"
 #include "profiling/code_names.h"
+#include "profiling/known_device.h"
+#include "profiling/listed_work.h"
 #include "protocol/recording.h"
 #include "whatif/step_schedule.h"
 #include "worker/machine.h"
@@ -61,6 +63,11 @@ PlannedRun plan_run(const ProfileRequest& request, const Target& target) {
   const std::uint64_t limit = request.memory_limit_bytes;
   plan.spec.memory_limit_bytes = limit != 0 ? limit : memory_for_user_code();
   plan.capacity_bytes = limit != 0 ? std::min(limit, worker::memory_capacity()) : worker::memory_capacity();
+  if (auto processor = kept_device(target.cache)) {
+    plan.processor = std::move(*processor);
+  } else {
+    plan.processor_problem = processor.error().message();
+  }
   return plan;
 }
 
@@ -110,8 +117,14 @@ base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
   if (std::string untested = worker::untested_torch(output.environment); !untested.empty()) {
     input.warnings.push_back(std::move(untested));
   }
+  if (!plan.processor_problem.empty()) {
+    input.warnings.push_back("What the operations attain is not known: " + plan.processor_problem + ".");
+  }
   analysis::Profile profile = analysis::build_profile(input);
   whatif::add_schedule(profile, input);
+  if (output.listed.has_value()) {
+    add_work(profile, input, *output.listed, plan.processor);
+  }
   analysis::Outlook outlook = analysis::outlook_of(profile);
   const auto own = std::ranges::find(input.runs, input.batch_size, &analysis::BatchRun::batch_size);
   return ProfileRun{std::move(profile),

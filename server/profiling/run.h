@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "analysis/values/prediction.h"
 #include "analysis/values/profile.h"
 #include "base/result.h"
+#include "hardware/device.h"
 #include "profiling/request.h"
 #include "protocol/worker_messages.h"
 #include "store/fingerprint.h"
@@ -21,7 +23,9 @@ struct PlannedRun {
   protocol::RunSpec spec;
   worker::RunLimits limits;
   std::uint64_t capacity_bytes = 0;
-  store::Moment began;  ///< when the plan was made: before anything of the user's was read
+  std::optional<hardware::Device> processor;  ///< as `ridgeline device` measured it; absent where it did not
+  std::string processor_problem;              ///< why what it measured cannot be read; mostly empty
+  store::Moment began;                        ///< when the plan was made: before anything of the user's was read
 };
 
 /// A profile, and what is needed to know later whether it is up to date.

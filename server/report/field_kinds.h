@@ -36,6 +36,7 @@
 #include "analysis/values/prediction.h"
 #include "analysis/values/profile.h"
 #include "compare/comparison.h"
+#include "observations/observations.h"
 
 namespace ridgeline::report {
 
@@ -131,6 +132,8 @@ constexpr auto element_limit(const Limit& limit) {
 
 // What an enumeration's values are called; no name: null.
 inline const auto& names_of(analysis::Category /*any*/) { return analysis::kCategoryNames; }
+inline const auto& names_of(observations::Verdict /*any*/) { return observations::kVerdictNames; }
+inline const auto& names_of(observations::Unit /*any*/) { return observations::kUnitNames; }
 inline const auto& names_of(analysis::Certainty /*any*/) { return analysis::kCertaintyNames; }
 inline const auto& names_of(protocol::StepEnd /*any*/) { return protocol::kStepEndNames; }
 inline const auto& names_of(analysis::Origin /*any*/) {

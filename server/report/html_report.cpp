@@ -1,5 +1,7 @@
 #include "report/html_report.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -10,10 +12,12 @@
 #include "report/device_text.h"
 #include "report/embedded_files.h"
 #include "report/json.h"
+#include "report/observation_text.h"
 #include "report/outlook_text.h"
 #include "report/places.h"
 #include "report/units.h"
 #include "report/wording.h"
+#include "report/work_text.h"
 
 namespace ridgeline::report {
 namespace {
@@ -61,6 +65,13 @@ Json figures_of(const Profile& profile) {
   return figures;
 }
 
+/// What its operations attain; null where that is not known.
+Json attained_json(const Profile& profile, const analysis::Location& location) {
+  const analysis::LineWork* line = work_of_line(profile, location);
+  const auto text = line == nullptr ? std::nullopt : attained_text(line->work);
+  return text ? Json{{"text", *text}, {"fraction", *line->work.attained()}} : Json(nullptr);
+}
+
 /// Of each line of the report, in its order: what else is shown of it.
 Json lines_json(const Profile& profile, const Places& places, const SourceLines& source) {
   Json lines = Json::array();
@@ -68,6 +79,7 @@ Json lines_json(const Profile& profile, const Places& places, const SourceLines&
     const std::optional<std::string> code = source ? source(line.location) : std::nullopt;
     lines.push_back({{"place", places.name(line.location)},
                      {"source", code ? Json(printable(*code)) : Json(nullptr)},
+                     {"attained", attained_json(profile, line.location)},
                      {"calls", line.calls ? count(static_cast<double>(*line.calls)) : "–"}});
   }
   return lines;
@@ -75,6 +87,8 @@ Json lines_json(const Profile& profile, const Places& places, const SourceLines&
 
 Json texts_json(const Profile& profile, const analysis::Outlook& outlook, const SourceLines& source) {
   const auto part_of_iteration = [&](double ms) { return share(ratio(ms, profile.iteration.ms.value)); };
+  std::vector<Item> all_notes = notes(profile);
+  std::ranges::move(observation_notes(profile, outlook), std::back_inserter(all_notes));
   return {{"title", entry_name(profile)},
           {"setting", setting_text(profile)},
           {"figures", figures_of(profile)},
@@ -82,7 +96,7 @@ Json texts_json(const Profile& profile, const analysis::Outlook& outlook, const 
           {"peak", items_json(profile.peak_known ? peak_items(profile) : std::vector<Item>())},
           {"device", items_json(device_items(profile))},
           {"waits", items_json(wait_items(profile))},
-          {"notes", items_json(notes(profile))},
+          {"notes", items_json(all_notes)},
           {"outlook", items_json(outlook_notes(profile, outlook))},
           {"lines", lines_json(profile, Places(profile), source)}};
 }

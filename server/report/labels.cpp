@@ -65,7 +65,7 @@ std::string peak_of_batch(const BatchPrediction& batch) {
   return batch.peak_bytes ? estimated(*batch.peak_bytes, size) : "";
 }
 
-std::string rate_text(const BatchPrediction& batch) {
+std::string batch_rate(const BatchPrediction& batch) {
   if (batch.measured) return figure(batch.measured->samples_per_second) + " samples/s";
   return batch.samples_per_second ? estimated(*batch.samples_per_second, figure) + " samples/s" : "";
 }
@@ -161,7 +161,7 @@ std::string knowledge_label(const BatchPrediction& batch) {
 
 std::string batch_label(const BatchPrediction& batch) {
   if (batch.failed) return knowledge_label(batch);
-  std::string text = rate_text(batch);
+  std::string text = batch_rate(batch);
   if (const std::string peak = peak_of_batch(batch); !peak.empty()) text += (text.empty() ? "" : " · ") + peak;
   return (text.empty() ? "nothing is known" : text + ", " + knowledge_label(batch)) +
          (batch.fits == false ? ", does not fit" : "");

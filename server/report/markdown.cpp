@@ -7,8 +7,11 @@
 #include <fmt/format.h>
 
 #include "report/labels.h"
+#include "report/observation_text.h"
+#include "report/operation_times.h"
 #include "report/units.h"
 #include "report/wording.h"
+#include "report/work_text.h"
 
 namespace ridgeline::report {
 
@@ -192,6 +195,32 @@ Markdown title(const Profile& profile, const Markdown& name, double calls) {
   return text + "batch " + plain(batch_text(profile)) + "\n\n";
 }
 
+/// "addmm float32[1003] …": without what is the same of almost all.
+std::string short_operation(const std::string& key) {
+  std::string text = operation_text(key);
+  if (text.starts_with("aten::")) text.erase(0, std::string_view("aten::").size());
+  if (const std::size_t at = text.find(".default"); at != std::string::npos) {
+    text.erase(at, std::string_view(".default").size());
+  }
+  return text;
+}
+
+/// What the line's operations attain, and the costliest of them where there are several.
+Markdown work_text(const analysis::LineWork& line) {
+  const auto attained = attained_text(line.work);
+  const std::string rate = rate_text(line.work);
+  Markdown text;
+  if (attained) text += "Attains " + plain(*attained) + (rate.empty() ? Markdown() : plain(": " + rate)) + "\n\n";
+  if (!attained && !rate.empty()) text += "Computes " + plain(rate) + "\n\n";
+  if (line.operations.size() < 2 || !attained) return text;
+  MarkdownTable table({"operations", "time", "of the roofline"});
+  for (const analysis::OperationCost& operation : line.operations) {
+    const auto of_one = operation.work.attained();
+    table.row(code_cell(short_operation(operation.key)), {duration(operation.work.ms), of_one ? share(*of_one) : "–"});
+  }
+  return text + table.take();
+}
+
 Markdown saved_text(double ms, double whole) {
   const bool is_gain = ms >= kNegligible * whole;
   return "Twice as fast: the step gains " +
@@ -220,6 +249,7 @@ Markdown cost_markdown(const Profile& profile, const Cost& cost) {
   on_device("waits for the device", cost.device.wait_ms);
   text += table.take();
   if (cost.saved_twice_as_fast_ms.has_value()) text += saved_text(*cost.saved_twice_as_fast_ms, whole) + "\n\n";
+  if (cost.work != nullptr) text += work_text(*cost.work);
   if (!cost.change.empty()) text += plain(cost.change) + "\n\n";
   if (has_parent) {
     text += plain(share(ratio(std::max(cost.total_ms, cost.self_ms), cost.parent->ms))) + " of " +
@@ -338,6 +368,7 @@ Markdown summary_markdown(const Profile& profile, const analysis::Outlook& outlo
                               outlook.fits.batch->extrapolated ? " (extrapolated)" : "")) +
             "\n\n";
   }
+  for (const Item& note : observation_notes(profile, outlook)) text += plain(note.value) + "\n\n";
   text += "on " + plain(device_label(profile.environment)) + "\n";
   return text;
 }

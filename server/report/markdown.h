@@ -44,7 +44,8 @@ struct Cost {
   const std::vector<analysis::LibraryModule>* modules = nullptr;  ///< in libraries that it calls; may be null
   /// What the step gains when the line is twice as fast; absent: not known.
   std::optional<double> saved_twice_as_fast_ms{};
-  std::string change;  ///< of self_ms from the profile before; empty: none
+  const analysis::LineWork* work = nullptr;  ///< of its operations; may be null
+  std::string change;                        ///< of self_ms from the profile before; empty: none
 };
 
 /// "**`self.conv2`** — 16 calls in one iteration, batch 16", the tables, and what else is known.

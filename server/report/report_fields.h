@@ -3,6 +3,7 @@
 
 #include "report/model_fields.h"
 #include "report/script_fields.h"
+#include "report/work_fields.h"
 
 namespace ridgeline::report {
 
@@ -311,6 +312,10 @@ void report_fields(Io& io, analysis::Profile& profile, const analysis::Outlook& 
       io, "schedule", profile.schedule,
       "When the tasks of an iteration run, as a simulation of their graph has it: predicted, nothing was run for "
       "it. Absent where the graph does not replay the iteration.");
+  if_present(
+      io, "work", profile.work,
+      "What the operations of an iteration ask of the machine by their shapes, and what they attain of it. Absent "
+      "of a script or a trace, and in reports of earlier versions.");
   io.object("throughput", "Samples that are trained on per second.", [&] {
     io("samplesPerSecond", profile.samples_per_second,
        "Batch size / iteration time. Samples per second; null where the batch size is.");
@@ -323,6 +328,11 @@ void report_fields(Io& io, analysis::Profile& profile, const analysis::Outlook& 
   io.object("models", "How time and memory grow with the batch size.", [&] { models(io, profile); });
   if constexpr (!Io::kReads) {
     io.object("answers", "What a reader asks first about other batch sizes.", [&] { answers(io, outlook); });
+  }
+  if constexpr (!Io::kReads) {
+    io.derived(
+        "observations", [&] { return observations::observe(profile, outlook); },
+        "The twelve observations of the benchmark suite TBD (H. Zhu's thesis, chapter 3), by number.", AtMost{12});
   }
   io("checks", profile.checks,
      "Predictions against real runs, by batch size: batch sizes that were run with --check-sizes, or tried after the "

@@ -17,6 +17,7 @@
 #include "report/device_text.h"
 #include "report/library_text.h"
 #include "report/line_table.h"
+#include "report/observation_text.h"
 #include "report/outlook_text.h"
 #include "report/page.h"
 #include "report/places.h"
@@ -25,6 +26,7 @@
 #include "report/table.h"
 #include "report/units.h"
 #include "report/wording.h"
+#include "report/work_text.h"
 
 namespace ridgeline::report {
 namespace {
@@ -87,6 +89,7 @@ void tables(Page& page, const Profile& profile, const SourceLines& source, const
   }
   device_tables(page, profile, places, source);
   schedule_table(page, profile, places, source);
+  work_table(page, profile, places, source);
 }
 
 // ---- What a reader must know, and may do next.
@@ -124,6 +127,10 @@ std::string recording_text(const Profile& profile) {
       figure(profile.scale), owned);
 }
 
+void print_observations(Page& page, const Profile& profile, const analysis::Outlook& outlook) {
+  for (const Item& note : observation_notes(profile, outlook)) page.prose(note.word, note.value, kBeside);
+}
+
 void print_notes(Page& page, const Profile& profile) {
   constexpr int kMostRows = 3;  // of a message of the user's code
   page.line();
@@ -144,6 +151,7 @@ std::vector<Item> notes(const Profile& profile) {
   if (profile.script) std::ranges::move(script_notes(*profile.script), std::back_inserter(notes));
   for (const std::string& warning : profile.warnings) notes.push_back({"warning", printable(warning)});
   if (std::string text = library_note(profile); !text.empty()) notes.push_back({"library", printable(text)});
+  if (std::string text = step_work_note(profile); !text.empty()) notes.push_back({"work", printable(text)});
   if (std::string text = timing_text(profile); !text.empty()) notes.push_back({"timing", std::move(text)});
   if (std::string text = recording_text(profile); !text.empty()) notes.push_back({"recording", std::move(text)});
   return notes;
@@ -156,6 +164,7 @@ std::string text_report(const Profile& profile, const analysis::Outlook& outlook
   key_figures(page, profile);
   tables(page, profile, source, options);
   print_notes(page, profile);
+  print_observations(page, profile, outlook);
   print_outlook(page, profile, outlook);
   return page.take();
 }

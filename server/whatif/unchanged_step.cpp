@@ -36,6 +36,37 @@ double weighted_median(std::vector<std::pair<double, double>> values) {
   return 0;
 }
 
+Ratios ratios_of(const CapturedStep& step, const Places& places, const TimeAlone& alone) {
+  std::map<std::string, std::vector<std::pair<double, double>>> by_name;
+  std::vector<std::pair<double, double>> all;
+  for (std::size_t i = 0; i < step.operations.size(); ++i) {
+    const std::string* key = key_of(step, step.operations[i]);
+    const auto time = key != nullptr && places.ns[i] > 0 ? alone(*key) : std::nullopt;
+    if (time.has_value()) {
+      const double ratio = std::clamp(places.ns[i] / *time, kLeastRatio, kMostRatio);
+      by_name[name_of(step, step.operations[i])].emplace_back(ratio, places.ns[i]);
+      all.emplace_back(ratio, places.ns[i]);
+    }
+  }
+  Ratios ratios;
+  if (all.empty()) {
+    return ratios;
+  }
+  ratios.usual = weighted_median(std::move(all));
+  std::vector<std::pair<double, double>> distances;
+  for (const auto& [name, of_name] : by_name) {
+    const double middle = weighted_median(of_name);
+    for (const auto& [ratio, weight] : of_name) {
+      distances.emplace_back(std::abs(std::log(ratio / middle)), weight);
+    }
+    ratios.by_name[name] = middle;
+  }
+  ratios.spread = weighted_median(std::move(distances));
+  return ratios;
+}
+
+}  // namespace
+
 Places places_of(const Graph& graph, const CapturedStep& step) {
   const std::vector<std::uint32_t> recorded = find_recorded(graph, step);
   const std::size_t count = step.operations.size();
@@ -79,37 +110,6 @@ Places places_of(const Graph& graph, const CapturedStep& step) {
   }
   return places;
 }
-
-Ratios ratios_of(const CapturedStep& step, const Places& places, const TimeAlone& alone) {
-  std::map<std::string, std::vector<std::pair<double, double>>> by_name;
-  std::vector<std::pair<double, double>> all;
-  for (std::size_t i = 0; i < step.operations.size(); ++i) {
-    const std::string* key = key_of(step, step.operations[i]);
-    const auto time = key != nullptr && places.ns[i] > 0 ? alone(*key) : std::nullopt;
-    if (time.has_value()) {
-      const double ratio = std::clamp(places.ns[i] / *time, kLeastRatio, kMostRatio);
-      by_name[name_of(step, step.operations[i])].emplace_back(ratio, places.ns[i]);
-      all.emplace_back(ratio, places.ns[i]);
-    }
-  }
-  Ratios ratios;
-  if (all.empty()) {
-    return ratios;
-  }
-  ratios.usual = weighted_median(std::move(all));
-  std::vector<std::pair<double, double>> distances;
-  for (const auto& [name, of_name] : by_name) {
-    const double middle = weighted_median(of_name);
-    for (const auto& [ratio, weight] : of_name) {
-      distances.emplace_back(std::abs(std::log(ratio / middle)), weight);
-    }
-    ratios.by_name[name] = middle;
-  }
-  ratios.spread = weighted_median(std::move(distances));
-  return ratios;
-}
-
-}  // namespace
 
 const std::string* key_of(const CapturedStep& step, const protocol::CapturedOperation& operation) {
   return operation.key < 0 ? nullptr : &step.keys[static_cast<std::size_t>(operation.key)];

@@ -29,6 +29,9 @@ struct Places {
   std::vector<double> python_ns;
 };
 
+/// Finds the operations of `step` in the graph, which was recorded of the same step.
+Places places_of(const graph::Graph& graph, const protocol::CapturedStep& step);
+
 /// The time in the step over the time alone: of operations of each name, and of all.
 struct Ratios {
   std::map<std::string, double> by_name;

@@ -88,7 +88,8 @@ std::optional<Measured> RunInbox::take_measured() {
                             batch.warmup_ns.end());
     }
   }
-  return Measured{std::move(*result_), std::move(batches_), std::move(skipped_), std::move(communication_)};
+  return Measured{std::move(*result_), std::move(batches_), std::move(skipped_), std::move(communication_),
+                  std::move(listed_)};
 }
 
 std::optional<Measured> RunInbox::take_measured_until(const protocol::Failure& end, const std::string& project_root) {
@@ -132,6 +133,8 @@ std::optional<protocol::Failure> RunInbox::take_message(protocol::WorkerMessage 
     ready_(*ready);
   } else if (auto* communication = std::get_if<protocol::CommunicationTrace>(&message)) {
     communication_ = std::move(*communication);
+  } else if (auto* listed = std::get_if<protocol::StepListed>(&message)) {
+    listed_ = std::move(*listed);
   } else if (auto* skipped = std::get_if<protocol::SkippedBatch>(&message)) {
     if (skipped_.size() >= kMaxBatches) {
       return too_many_batches();

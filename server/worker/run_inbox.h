@@ -33,6 +33,7 @@ struct Measured {
   std::vector<MeasuredBatch> batches;
   std::vector<protocol::Failure> skipped;                       ///< each with its batch size
   std::optional<protocol::CommunicationTrace> communication{};  ///< of a rank with process groups
+  std::optional<protocol::StepListed> listed{};                 ///< of an entry point's step
 };
 
 /// What an experiment found, in the order in which it came.
@@ -107,6 +108,7 @@ class RunInbox {
   std::vector<MeasuredBatch> batches_;
   std::vector<protocol::Failure> skipped_;
   std::optional<protocol::CommunicationTrace> communication_;
+  std::optional<protocol::StepListed> listed_;
   ExperimentFindings findings_;
   std::size_t times_ = 0;
   std::optional<MeasuredBatch> incoming_;  ///< its recording's bytes are on their way

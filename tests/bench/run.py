@@ -25,11 +25,13 @@ import accuracy
 import cluster
 import collectives
 import estimators
+import flops
 import hardware
 import injected
 import job_changes
 import job_replay
 import language_server
+import observed
 import remote
 import reserved
 import roofline
@@ -421,6 +423,22 @@ def bench_roofline(rounds: int, arguments: argparse.Namespace) -> None:
     roofline.run(arguments.data, BENCHES / "ridgeline_work_probe", table)
 
 
+def bench_flops(rounds: int) -> None:
+    """Nothing is measured: one round."""
+    del rounds
+    print("### FLOPs of the examples, by shapes and by torch\n")
+    table(
+        ["example", "GFLOP by shapes", "by torch", "operators that differ"],
+        flops.rows(BENCHES / "ridgeline_work_probe"),
+    )
+
+
+def bench_observations(rounds: int) -> None:
+    """So many seconds for each example. Needs what `ridgeline device` measured."""
+    print("### Observations of the examples\n")
+    table(["example", *map(str, range(1, 13))], observed.rows(BINARY, rounds, observed.EXAMPLES))
+
+
 def bench_jobs(rounds: int) -> None:
     print("## Replay of recorded jobs\n")
     table(["model, bucket", "recorded step", "replayed"], job_replay.rows(BINARY, rounds))
@@ -461,6 +479,8 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "roofline": (bench_roofline, 1),
     "hardware": (bench_hardware, 1),
     "estimators": (bench_estimators, 1),
+    "flops": (bench_flops, 1),
+    "observations": (bench_observations, 5),
     "jobs": (bench_jobs, 3),
     "cluster": (bench_cluster, 1),
     "what-if": (bench_what_if, 4),

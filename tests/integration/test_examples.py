@@ -13,6 +13,10 @@ import jsonschema
 import pytest
 from conftest import ROOT
 
+sys.path.insert(0, str(ROOT / "tests" / "bench"))
+
+import flops  # noqa: E402
+
 EXAMPLES = sorted(path.parent.name for path in (ROOT / "examples").glob("*/entry.py"))
 PHASES = ("forward", "backward", "recomputation", "optimizer", "data", "other")
 Reports = Callable[[str], dict[str, Any]]
@@ -70,6 +74,18 @@ def test_the_unchanged_graph_replays_the_iteration(report: dict[str, Any]) -> No
     assert schedule["replayedMs"] == pytest.approx(report["iteration"]["timeMs"], rel=0.01)
     parts = sum(schedule[part] for part in ("hostOnlyMs", "deviceOnlyMs", "bothMs", "neitherMs"))
     assert parts == pytest.approx(schedule["replayedMs"], rel=1e-6)
+
+
+@of("mlp")
+def test_the_work_of_the_step_is_what_torch_counts(report: dict[str, Any]) -> None:
+    work = report["work"]
+    assert work["notListed"] == ""
+    assert work["total"]["matrixFlops"] == sum(flops.count("mlp")["torch"].values())
+    # Lines and phases are sums over the operations that were found in the recording.
+    of_lines = sum(line["matrixFlops"] for line in work["lines"])
+    assert of_lines == work["total"]["matrixFlops"] == sum(phase["matrixFlops"] for phase in work["byPhase"].values())
+    assert 0.5 * report["iteration"]["timeMs"] < work["total"]["timeMs"] <= 1.01 * report["iteration"]["timeMs"]
+    assert [one["number"] for one in report["observations"]] == list(range(1, 13))
 
 
 def test_a_line_without_time_saves_its_self_time(report: dict[str, Any]) -> None:

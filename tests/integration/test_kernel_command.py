@@ -54,6 +54,18 @@ def test_an_odd_product_is_run_and_equals_torchs(tmp_path: Path) -> None:
     torch.testing.assert_close(c, a @ b)
 
 
+def test_a_product_with_one_column_equals_torchs(tmp_path: Path) -> None:
+    """Rows, vectors and elements of the depth are left over."""
+    done = ridgeline(
+        *("kernel", "matmul 61 1 77", "--device", device_file(tmp_path), "--top", "4", "--threads", "2"),
+        *("--seconds", "0.01", "--format", "json"),
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    Draft202012Validator(SCHEMA).validate(answer)
+    assert all("measuredNs" in program for program in answer["programs"]), answer
+
+
 def test_bad_operations_are_refused() -> None:
     for bad in ("matmul 1 2", "conv 1 2 3", "matmul 0 1 1"):
         done = ridgeline("kernel", bad)

@@ -30,6 +30,13 @@ def training_step(model: nn.Module, inputs: torch.Tensor, optimizer_class: type 
     return step
 
 
+class Recurrent(nn.GRU):
+    """Its output alone, which torch transposes in place."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x)[0]
+
+
 STEPS = {
     "convolutions": lambda: training_step(
         nn.Sequential(
@@ -40,6 +47,7 @@ STEPS = {
     "attention": lambda: training_step(
         nn.TransformerEncoderLayer(64, 4, 128, batch_first=True), torch.randn(8, 32, 64), torch.optim.SGD
     ),
+    "recurrent": lambda: training_step(Recurrent(64, 64, batch_first=True), torch.randn(8, 20, 64)),
     "embedding": lambda: training_step(
         nn.Sequential(nn.Embedding(5000, 64), nn.Linear(64, 64)), torch.randint(0, 5000, (64, 32))
     ),

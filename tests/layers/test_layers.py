@@ -28,7 +28,9 @@ MAY_INCLUDE = {
         "protocol/failure_kind.h",
         "server/analysis/values/location.h",
         "server/analysis/values/script.h",
+        "server/analysis/values/step_work.h",
     ],
+    "server/analysis/values/step_work.h": ["server/analysis/values/location.h"],
     "server/analysis/values/script.h": ["protocol/step_end.h", "server/analysis/values/location.h"],
     "server/analysis/values/location.h": [],
     "server/analysis/values/prediction.h": ["server/analysis/values/profile.h"],
@@ -58,6 +60,9 @@ MAY_INCLUDE = {
     "server/whatif": [*ANALYSIS_VALUES, "server/analysis/time", "server/graph", "server/simulate"],
     # What a device can do, and what an operation asks of it.
     "server/hardware": ["server/base"],
+    # What the operations of a step ask of the machine, and what they attain.
+    "server/efficiency": ["protocol", "server/base", "server/analysis/values", "server/graph", "server/hardware"]
+    + ["server/whatif"],
     # What this machine's processor can do, measured.
     "server/microbenchmarks": ["server/hardware"],
     # Programs for operations, constructed for a device, and their source.
@@ -70,9 +75,12 @@ MAY_INCLUDE = {
     # Two versions of a step, compared: values in, values out.
     "server/compare": ["server/base", "server/analysis/values", "server/analysis/time"],
     "server/compare/comparison.h": ["server/analysis/values"],
+    # Rules over a profile, after the benchmark suite TBD.
+    "server/observations": ["server/base", "server/analysis/values"],
     # What it renders: values, not how they are made.
     "server/report": ["protocol", "server/base", "server/analysis/values", "server/analysis/advice.h"]
-    + ["server/compare/comparison.h", "server/operations", "server/hardware", "server/estimate"],
+    + ["server/compare/comparison.h", "server/observations", "server/operations", "server/hardware"]
+    + ["server/estimate"],
     "protocol/failure_kind.h": [],
     "protocol/step_end.h": [],
     "server/analysis/advice.h": ["server/analysis/values"],
@@ -90,6 +98,7 @@ MAY_INCLUDE = {
         "protocol",
         "server/base",
         "server/analysis",
+        "server/efficiency",
         "server/graph",
         "server/hardware",
         "server/operations",

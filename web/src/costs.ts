@@ -17,9 +17,10 @@ function summaryOf<Row>(whole: Whole, time: (row: Row) => number, memory: (row: 
 export function lineTable({ report, texts }: Data): HTMLElement | null {
   if (report.lines.length === 0) return null;
   const whole = wholeOf(report);
-  const rows = report.lines.map((line, i) => ({ ...line, ...(texts.lines[i] ?? { place: `${line.file}:${line.line}`, source: null, calls: '–' }), count: line.calls ?? 0 }));
+  const rows = report.lines.map((line, i) => ({ ...line, ...(texts.lines[i] ?? { place: `${line.file}:${line.line}`, source: null, calls: '–', attained: null }), count: line.calls ?? 0 }));
   type Row = (typeof rows)[number];
   const code = ({ source }: Row) => source?.trim() ?? '';
+  const attains = { title: 'Attains', name: 'number.more', text: ({ attained }: Row) => attained?.text ?? '–', key: ({ attained }: Row) => attained?.fraction ?? -1 };
   const table = new Table<Row>({
     label: 'Lines', noun: ['line', 'lines'], rows, sortedBy: 'Self',
     columns: [
@@ -32,6 +33,7 @@ export function lineTable({ report, texts }: Data): HTMLElement | null {
       { title: 'Forward', name: 'number.more', text: ({ timeMs }) => orNothing(timeMs.forward), key: ({ timeMs }) => timeMs.forward },
       { title: 'Backward', name: 'number.more', text: ({ timeMs }) => orNothing(timeMs.backward), key: ({ timeMs }) => timeMs.backward },
       { title: 'Total', name: 'number.more', text: ({ timeMs }) => duration(timeMs.total), key: ({ timeMs }) => timeMs.total },
+      ...(rows.some(({ attained }) => attained !== null) ? [attains] : []),
     ],
     searched: (row) => `${row.place} ${row.file} ${code(row)}`,
     summary: summaryOf<Row>(whole, ({ timeMs }) => timeMs.self, ({ memoryBytes }) => memoryBytes.atPeak),

@@ -1,9 +1,9 @@
-"""Which operations a step consists of, in order, found without computing them.
+"""Which operations a step consists of, in order; where it is a changed step, found without computing them.
 
-Every operation that reaches the dispatcher below autograd is noted with what its time depends on. Its result has the
-right shape, type and strides, and no data: only operations on small tensors, views and those whose result's shape needs
-data are really run. So the list of a step costs milliseconds, whatever the step costs, and the allocator sees the
-memory that the step would need.
+Every operation that reaches the dispatcher below autograd is noted with what its time depends on. Where nothing is
+computed, its result has the right shape, type and strides, and no data: only operations on small tensors, views and
+those whose result's shape needs data are really run. So the list of a step costs milliseconds, whatever the step costs,
+and the allocator sees the memory that the step would need.
 """
 
 from __future__ import annotations
@@ -70,6 +70,20 @@ def log_step(step: Callable[[], Any], module_names: dict[int, str]) -> Operation
     return log
 
 
+def log_warm_step(step: Callable[[], Any], check: Callable[[], None]) -> OperationLog:
+    """The operations of `step()`, which has run before and computes all of them, without modules. Raises what the step
+    raises, and what `check` does, which is called before each operation."""
+    log = OperationLog()
+
+    def note(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        check()
+        log.note(operator, args, kwargs)
+
+    with _mode(note, compute=True), _phases(log):
+        step()
+    return log
+
+
 def run_uncomputed(step: Callable[[], Any]) -> None:
     """Runs the step without computing anything that is large: whether its shapes fit. Raises what the step raises."""
     with _mode(lambda *_: None):
@@ -99,18 +113,18 @@ def peaks_by_phase(step: Callable[[], Any], take_peak: Callable[[], int]) -> lis
     return peaks
 
 
-def _mode(note: Callable[[Any, tuple[Any, ...], dict[str, Any]], None]) -> Any:
+def _mode(note: Callable[[Any, tuple[Any, ...], dict[str, Any]], None], compute: bool = False) -> Any:
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    class Uncomputed(TorchDispatchMode):
+    class Noted(TorchDispatchMode):
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             del types
             kwargs = kwargs or {}
             if func.namespace != "profiler":
                 note(func, args, kwargs)
-            return _uncomputed(func, args, kwargs)
+            return func(*args, **kwargs) if compute else _uncomputed(func, args, kwargs)
 
-    return Uncomputed()
+    return Noted()
 
 
 def _uncomputed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -119,7 +133,8 @@ def _uncomputed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
     tensors = [value for value in _leaves([*args, *kwargs.values()]) if isinstance(value, torch.Tensor)]
     elements = sum(tensor.numel() for tensor in tensors)
-    if not tensors or elements <= _SMALL or func.is_view or any(tensor.is_sparse for tensor in tensors):
+    is_view = func.is_view or torch.Tag.inplace_view in func.tags  # such as transpose_
+    if not tensors or elements <= _SMALL or is_view or any(tensor.is_sparse for tensor in tensors):
         return func(*args, **kwargs)
     written = _written(func, args, kwargs)
     if written is not None:

@@ -26,6 +26,7 @@ from ridgeline_runner.recordings import Recordings
 from ridgeline_runner.reporter import Reporter
 from ridgeline_runner.result import Result
 from ridgeline_runner.rounds import Rounds
+from ridgeline_runner.step_listing import send_operations
 from ridgeline_runner.training_step import TrainingStep
 from ridgeline_runner.unused_gradients import UnusedGradients
 
@@ -82,6 +83,12 @@ def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
         gradients = _unused_gradients(unused, step, fastest.batch_size)
     else:
         deadline.leave_out("whether gradients are never used")
+    iteration_seconds = chosen.estimate_ns / 1e9
+    if deadline.allows(iteration_seconds):
+        result.send(final=False, unused_gradients=gradients)  # should listing end the process
+        send_operations(step, chosen.batch_size, iteration_seconds, reporter)
+    else:
+        deadline.leave_out("what the operations compute")
     if warning := deadline.warning():
         reporter.warnings.append(warning)
     result.send(final=True, unused_gradients=gradients)

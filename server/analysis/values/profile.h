@@ -15,6 +15,7 @@
 
 #include "analysis/values/location.h"
 #include "analysis/values/script.h"
+#include "analysis/values/step_work.h"
 #include "protocol/failure_kind.h"
 
 namespace ridgeline::analysis {
@@ -478,6 +479,7 @@ struct Profile {
   double user_line_share = 0;                     ///< part of the iteration that `lines` own, 0 to 1
   int recorded_iterations = 0;
   std::optional<StepSchedule> schedule;  ///< absent: the recording's graph does not replay the iteration
+  std::optional<StepWork> work;          ///< absent: its operations were not listed, as of a script or a trace
   std::optional<Script> script;          ///< of a script that ran as it is; else absent
   std::vector<std::string> warnings;     ///< what a reader of the figures must know
   Node breakdown;

@@ -1,0 +1,75 @@
+// What the operations of a step ask of the machine, and what they attain of it. Values.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/values/location.h"
+
+namespace ridgeline::analysis {
+
+/// Sums over operations in one iteration. FLOPs and bytes are those that shapes imply
+/// (server/hardware/operation_work.h): bytes count each tensor once, as with ideal caches.
+struct WorkCost {
+  int operations = 0;           ///< that ran
+  double ms = 0;                ///< in the step: on the device where they have kernels, else on the host
+  double flops = 0;             ///< of matrices and others
+  double matrix_flops = 0;      ///< as torch.utils.flop_counter.FlopCounterMode counts
+  double bytes = 0;             ///< read and written
+  double not_modelled_ms = 0;   ///< of ms: operations whose work is not known
+  double bounded_ms = 0;        ///< of ms: operations that have a bound
+  double bound_ms = 0;          ///< the least time that the device needs for those, one by one
+  double compute_bound_ms = 0;  ///< of bound_ms: operations whose FLOPs take longer than their bytes
+  double matrix_peak_ms = 0;    ///< matrix_flops at the peaks of their types
+
+  /// FLOPs per byte; nothing where no byte is moved.
+  std::optional<double> intensity() const { return bytes > 0 ? std::optional(flops / bytes) : std::nullopt; }
+  /// Share of the roofline bound; nothing without bounds. Above 1: the description of the device is too slow.
+  std::optional<double> attained() const {
+    return bounded_ms > 0 && bound_ms > 0 ? std::optional(bound_ms / bounded_ms) : std::nullopt;
+  }
+  bool is_compute_bound() const { return compute_bound_ms > bound_ms / 2; }
+};
+
+/// The calls of one operation with the same arguments, on one line.
+struct OperationCost {
+  std::string key;  ///< as ridgeline_runner/operation_key.py writes it; the name alone where that is too long to keep
+  WorkCost work;
+};
+
+inline constexpr std::size_t kWorkPhases = 6;  ///< kPhaseCount
+inline constexpr std::size_t kMaxLineOperations = 4;
+inline constexpr std::size_t kMaxKeptKeyBytes = 1024;
+
+struct LineWork {
+  Location location;
+  WorkCost work;
+  std::vector<OperationCost> operations;  ///< most time first, at most kMaxLineOperations
+};
+
+/// Where the bounds come from.
+struct WorkDevice {
+  std::string name;
+  bool measured = false;  ///< by `ridgeline device`; else the vendor's data sheet
+  int units = 0;          ///< threads, or multiprocessors, that the bounds are for
+};
+
+/// Of an iteration whose operations were listed after everything was measured, found again in the recorded one.
+struct StepWork {
+  std::string not_listed;            ///< why there is nothing else; empty: they were listed
+  int listed = 0;                    ///< operations of the step
+  int found = 0;                     ///< of those, in the recording; `ms` and what follows from it is of these
+  std::optional<WorkDevice> device;  ///< absent: there are no bounds
+  WorkCost total;                    ///< of all that were listed
+  std::array<WorkCost, kWorkPhases> by_phase{};  ///< by Phase; of those that were found
+  std::vector<LineWork> lines;                   ///< most time first; of those that were found
+  /// FLOPs of matrices without recomputation, at the peaks of their types, over the iteration time: model FLOP
+  /// utilisation (Chowdhery et al., PaLM, 2022, appendix B). Nothing where a type has no peak.
+  std::optional<double> model_flop_utilisation;
+};
+
+}  // namespace ridgeline::analysis

@@ -1,0 +1,18 @@
+// What the operations of a profile's step ask of the machine, from their list and from what is known of the device.
+#pragma once
+
+#include <optional>
+
+#include "analysis/values/input.h"
+#include "analysis/values/profile.h"
+#include "hardware/device.h"
+#include "protocol/experiment.h"
+
+namespace ridgeline::profiling {
+
+/// Sets profile.work. `processor`: what `ridgeline device` measured, for a step on the CPU; one on a GPU has the
+/// vendor's data sheet. Reads no files.
+void add_work(analysis::Profile& profile, const analysis::RunInput& input, const protocol::StepListed& listed,
+              const std::optional<hardware::Device>& processor);
+
+}  // namespace ridgeline::profiling

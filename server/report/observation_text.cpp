@@ -1,0 +1,50 @@
+#include "report/observation_text.h"
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "observations/observations.h"
+#include "report/units.h"
+#include "report/wording.h"
+
+namespace ridgeline::report {
+namespace {
+
+using observations::Figure;
+using observations::Observation;
+
+std::string observed_figure(const Figure& one) {
+  const std::string name = printable(one.name);  // it may name a file
+  switch (one.unit) {
+    case observations::Unit::kShare:
+      return name + " " + unbroken(share(one.value));
+    case observations::Unit::kSamples:
+      return fmt::format("{} {:.0f}", name, one.value);
+    case observations::Unit::kSamplesPerSecond:
+      return name + " " + figure(one.value) + " samples/s";
+  }
+  return name;
+}
+
+std::string observed_sentence(const Observation& observation) {
+  std::string figures;
+  for (const Figure& one : observation.figures) figures += (figures.empty() ? "" : ", ") + observed_figure(one);
+  const bool holds = observation.verdict == observations::Verdict::kHolds;
+  return fmt::format("{}{} ({}): {}.", holds ? "" : "Not so: ", observation.statement, figures,
+                     observation.consequence);
+}
+
+}  // namespace
+
+std::vector<Item> observation_notes(const analysis::Profile& profile, const analysis::Outlook& outlook) {
+  std::vector<Item> notes;
+  for (const Observation& observation : observations::observe(profile, outlook)) {
+    if (!observation.consequence.empty()) {
+      notes.push_back({fmt::format("observed {}", observation.number), observed_sentence(observation)});
+    }
+  }
+  return notes;
+}
+
+}  // namespace ridgeline::report

@@ -1,0 +1,103 @@
+// The report's fields of what operations ask of the machine, and what they attain.
+#pragma once
+
+#include "observations/observations.h"
+#include "report/cost_fields.h"
+
+namespace ridgeline::report {
+
+template <typename Io>
+void work_cost(Io& io, analysis::WorkCost& work) {
+  io("operations", work.operations, "Operations that ran.");
+  io("timeMs", work.ms,
+     "Of those in the step: kernels where they have any, else on the host, of one recorded iteration scaled to the "
+     "bare one. Milliseconds.");
+  io("flops", work.flops,
+     "Floating-point operations by shapes: those of matrices, and one for each arithmetic instruction and element of "
+     "others.");
+  io("matrixFlops", work.matrix_flops, "Of those, of matrices: as torch.utils.flop_counter.FlopCounterMode counts.");
+  io("bytes", work.bytes, "Read and written, each tensor once for each operation, as with ideal caches. Bytes.");
+  io("notModelledMs", work.not_modelled_ms, "Of timeMs, operations whose FLOPs and bytes are not known. Milliseconds.");
+  io("boundedMs", work.bounded_ms,
+     "Of timeMs, operations that have a roofline bound; 0 without a device. "
+     "Milliseconds.");
+  io("boundMs", work.bound_ms,
+     "The least time that the device needs for those, one by one; boundMs / boundedMs is what they attain. "
+     "Milliseconds.");
+  io("computeBoundMs", work.compute_bound_ms,
+     "Of boundMs, operations whose FLOPs take longer than their bytes. Milliseconds.");
+  io("matrixPeakMs", work.matrix_peak_ms, "What matrixFlops take at the peaks of their types. Milliseconds.");
+}
+
+template <typename Io>
+void fields(Io& io, analysis::WorkCost& work) {
+  io.type("work", "What operations ask of the machine, summed.");
+  work_cost(io, work);
+}
+
+template <typename Io>
+void fields(Io& io, analysis::OperationCost& operation) {
+  io.type("operationWork", "The calls of one operation with the same arguments.");
+  io("operation", operation.key,
+     "As `ridgeline operations list --format json` writes keys; where that is longer than "
+     "1,024 bytes, the name alone.");
+  work_cost(io, operation.work);
+}
+
+template <typename Io>
+void fields(Io& io, analysis::LineWork& line) {
+  io.type("lineWork", "The operations of a line.");
+  io("file", line.location.file, "Path relative to the project root with '/', or absolute outside it.", kNotEmpty);
+  io("line", line.location.line, "Line number. The first line is 1.");
+  work_cost(io, line.work);
+  io("costliest", line.operations, "Those with the most time, at most 4.", AtMost{analysis::kMaxLineOperations});
+}
+
+template <typename Io>
+void fields(Io& io, analysis::WorkDevice& device) {
+  io("name", device.name, "Its name.");
+  io("measured", device.measured, "True: as `ridgeline device` measured it; false: by the vendor's data sheet.");
+  io("units", device.units, "Threads, or multiprocessors, that the bounds are for.");
+}
+
+template <typename Io>
+void fields(Io& io, analysis::StepWork& work) {
+  io("notListed", work.not_listed, "Why the operations could not be listed, and all else is 0; empty: they were.");
+  io("listed", work.listed, "Operations of the step.");
+  io("found", work.found, "Of those, in the recording; every timeMs is of these.");
+  io("device", work.device, "What the bounds are of; null: nothing is known of the device, and there are none.");
+  io("total", work.total, "All that were listed.");
+  io.object("byPhase", "Those that were found, by phase.", [&] {
+    for (std::size_t i = 0; i < analysis::kPhaseCount; ++i) {
+      io(analysis::kPhaseNames[i], work.by_phase[i], "Operations of the phase.");
+    }
+  });
+  io("modelFlopUtilisation", work.model_flop_utilisation,
+     "What the FLOPs of matrices, without recomputation, take at the peaks of their types, over the iteration time; "
+     "null without a device, or where a type has no peak.");
+  io("lines", work.lines, "Those that were found, by line, most time first.", AtMost{kMaxParts});
+}
+
+template <typename Io>
+void fields(Io& io, observations::Figure& figure) {
+  io("name", figure.name, "What it is, for a reader.", kNotEmpty);
+  io("value", figure.value, "The figure.");
+  io("unit", figure.unit, "A share of 1, samples of a batch, or samples per second.");
+}
+
+template <typename Io>
+void fields(Io& io, observations::Observation& observation) {
+  io.type("observation", "An observation of the benchmark suite TBD, judged by this profile.");
+  io("number", observation.number, "1 to 12, as in docs/user/observations.md.", Whole{1, 12});
+  io("statement", observation.statement, "What is observed of training in general.", kNotEmpty);
+  io("verdict", observation.verdict,
+     "Whether it is true of this step; \"unknown\": figures are missing; \"notApplicable\": one profile cannot show "
+     "it, "
+     "or the step has nothing of the kind.");
+  io("reason", observation.reason, "Why it is unknown or not applicable; else empty.");
+  io("figures", observation.figures, "That make it true or not.", AtMost{8});
+  io("consequence", observation.consequence, "What to do; empty: nothing follows.");
+  place(io, "location", observation.location, "The line that it is about; null: none.");
+}
+
+}  // namespace ridgeline::report

@@ -1,0 +1,29 @@
+// What operations attain of the machine, as every report shows it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "analysis/values/profile.h"
+#include "report/page.h"
+#include "report/places.h"
+#include "report/text.h"
+
+namespace ridgeline::report {
+
+/// "38 % of the roofline, compute-bound"; nothing where no bound is known.
+std::optional<std::string> attained_text(const analysis::WorkCost& work);
+
+/// "102 GFLOP/s, 12.4 FLOP per byte"; empty where nothing is computed, or its time is not known.
+std::string rate_text(const analysis::WorkCost& work);
+
+/// The operations of a line; null where none was found.
+const analysis::LineWork* work_of_line(const analysis::Profile& profile, const analysis::Location& location);
+
+/// Of the whole step, a sentence or more; what is not known, and what to do about it. Empty without a list.
+std::string step_work_note(const analysis::Profile& profile);
+
+/// The lines with the most time in operations, and what they attain. Nothing without bounds.
+void work_table(Page& page, const analysis::Profile& profile, const Places& places, const SourceLines& source);
+
+}  // namespace ridgeline::report

@@ -1,0 +1,30 @@
+"""`./dev bench observations`: which of the twelve observations are true of each example."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = sorted(path.parent.name for path in (ROOT / "examples").glob("*/entry.py"))
+SIGNS = {"holds": "yes", "doesNotHold": "no", "unknown": "?", "notApplicable": "–"}
+
+
+def rows(binary: Path, seconds: float, examples: list[str]) -> list[list[str]]:
+    """Of each example: the verdicts of observations 1 to 12. Each is profiled for so many seconds of time budget."""
+    return [[name, *verdicts(profile(binary, name, seconds))] for name in examples]
+
+
+def verdicts(report: dict[str, Any]) -> list[str]:
+    return [SIGNS[observation["verdict"]] for observation in report["observations"]]
+
+
+def profile(binary: Path, name: str, seconds: float) -> dict[str, Any]:
+    command = [binary, "profile", ROOT / "examples" / name / "entry.py", "--format", "json"]
+    command += ["--python", ROOT / ".venv" / "bin" / "python", "--time-budget", str(seconds)]
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{name}: {done.stderr.strip().splitlines()[-1]}")
+    return json.loads(done.stdout)
