@@ -182,11 +182,10 @@ class _Side:
         self.estimate_ns = max(1, min(self._times(_WARMUP)))
 
     def round(self, seconds: float) -> float:
-        """The median of so many seconds of iterations. A short step runs once untimed first: the other side cooled the
-        caches."""
+        """The median of so many seconds of iterations, after an untimed one: the other side cooled the caches, and left
+        blocks of other sizes free."""
         count = max(1, min(50, round(seconds * 1e9 / self.estimate_ns)))
-        if count > 1:
-            self._times(1)
+        self._times(1)
         return timing.median(self._times(count))
 
     def _times(self, count: int) -> list[int]:

@@ -44,7 +44,7 @@ class Rounds:
         chosen = sampled[0]
         for cycle in itertools.count():
             for s in due(sampled, cycle):
-                if s.iterations and not self._run_deadline.allows(s.per_round * s.estimate_ns / 1e9):
+                if s.iterations and not self._run_deadline.allows(s.round_estimate_seconds):
                     continue  # it has the least that it needs
                 try:
                     self._time_round(s)
@@ -61,7 +61,7 @@ class Rounds:
             seconds_left = deadline - perf_counter()
             spent = 1 - seconds_left / self._budget.seconds
             reporter.progress("time", 0.5 + 0.45 * min(spent, rounds_done(sampled)), "Timing the bare step")
-            if not self._run_deadline.allows(chosen.per_round * chosen.estimate_ns / 1e9):
+            if not self._run_deadline.allows(chosen.round_estimate_seconds):
                 break
             if not all(s.enough_rounds for s in sampled):
                 continue
@@ -74,11 +74,11 @@ class Rounds:
         reporter.batch_size = None
 
     def _time_round(self, sampled: Sampled) -> None:
-        """Some iterations in a row. A short step runs once untimed first: the other batch sizes cooled the caches."""
+        """Some iterations in a row, after an untimed one: the other batch sizes cooled the caches, and left blocks of
+        other sizes free, so that the first iteration gets its memory from the kernel anew."""
         inputs = self._prepare(sampled.batch_size)
         self._reporter.stage = "iteration"
-        if sampled.per_round > 1:
-            self._step.function(*inputs)
+        self._step.function(*inputs)
         self._step.device.synchronise()
         times = self._step.times(inputs, sampled.per_round)
         sampled.iterations += len(times)

@@ -12,8 +12,8 @@ MIN_ROUNDS = 6
 ROUND_SECONDS = 0.03
 WANTED_SIZES = 3
 _WANTED_HALF_WIDTH = 0.01
-_SHORT_SECONDS = 0.02  # a step that is shorter is run once untimed before each round, for the caches,
-_LEAST_OF_SHORT = 8  # and this many timed iterations follow, so that it takes little of the time
+_SHORT_SECONDS = 0.02  # of a step that is shorter
+_LEAST_OF_SHORT = 8  # this many timed iterations follow an untimed one, so that that takes little of the time
 _ALL_EVERY = 4  # rounds: then known batch sizes are timed too, so that all are timed on the same machine state
 _RECORDED_SHARE, _RECORDED_SECONDS = 0.1, 1.0  # of the time budget, and at most
 _MIN_RECORDED, _MAX_RECORDED = 3, 30
@@ -41,6 +41,11 @@ class Sampled:
     def per_round(self) -> int:
         """Iterations of one round of timing."""
         return max(1, min(50, round(self.round_seconds * 1e9 / self.estimate_ns)))
+
+    @property
+    def round_estimate_seconds(self) -> float:
+        """Of the timed iterations of a round and the untimed one before them."""
+        return (self.per_round + 1) * self.estimate_ns / 1e9
 
     @property
     def enough_rounds(self) -> bool:
