@@ -110,10 +110,8 @@ def test_a_save_says_what_it_changed(editor: Editor) -> None:
     editor.save(entry)
     assert editor.settled()["state"] == "ready"
     summary = editor.ask("ridgeline/summary", document)
-    assert re.fullmatch(
-        r"no change within the noise|not compared: the machine was busy|not compared: the machine was busy|.* (faster|slower) \(.* before\).*",
-        summary["change"],
-    )
+    known = r"no change within the noise|.* (faster|slower) \(.* before\).*"
+    assert re.fullmatch(known + "|not compared: the machine was busy", summary["change"])
 
 
 def test_a_save_of_a_text_that_was_profiled_runs_nothing(editor: Editor) -> None:
