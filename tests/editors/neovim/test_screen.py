@@ -76,7 +76,7 @@ def test_hover_is_the_breakdown_of_a_line(terminal: Terminal, layer: str):
     terminal.until(r"\| self +\| +[\d.]+ [µm]s \| +[\d.]+ % \|")
     for name in (rf"{layer} \(Linear\)", r"relu \(ReLU\)"):  # the marks of code are hidden by now
         terminal.until(rf"\| {name} +\|")
-    rows = [row[row.index("|") :].rstrip() for row in terminal.screen().splitlines() if re.search(r"\|.*\|$", row)]
+    rows = [found[0] for row in terminal.screen().splitlines() if (found := re.search(r"\|.*\|", row))]
     bars = [[i for i, letter in enumerate(row) if letter == "|"] for row in rows]
     titles = [i for i, row in enumerate(rows) if i + 1 < len(rows) and "---:|" in rows[i + 1]]
     assert len(titles) == 3  # time, memory, calls
