@@ -20,7 +20,8 @@ export function lineTable({ report, texts }: Data): HTMLElement | null {
   const rows = report.lines.map((line, i) => ({ ...line, ...(texts.lines[i] ?? { place: `${line.file}:${line.line}`, source: null, calls: '–', attained: null }), count: line.calls ?? 0 }));
   type Row = (typeof rows)[number];
   const code = ({ source }: Row) => source?.trim() ?? '';
-  const attains = { title: 'Attains', name: 'number.more', text: ({ attained }: Row) => attained?.text ?? '–', key: ({ attained }: Row) => attained?.fraction ?? -1 };
+  const isAttainedKnown = rows.some(({ attained }) => attained !== null);
+  const attains = { title: 'Of roofline', name: 'number.more', text: ({ attained }: Row) => (attained === null ? '–' : share(attained.fraction)), key: ({ attained }: Row) => attained?.fraction ?? -1 };
   const table = new Table<Row>({
     label: 'Lines', noun: ['line', 'lines'], rows, sortedBy: 'Self',
     columns: [
@@ -33,12 +34,12 @@ export function lineTable({ report, texts }: Data): HTMLElement | null {
       { title: 'Forward', name: 'number.more', text: ({ timeMs }) => orNothing(timeMs.forward), key: ({ timeMs }) => timeMs.forward },
       { title: 'Backward', name: 'number.more', text: ({ timeMs }) => orNothing(timeMs.backward), key: ({ timeMs }) => timeMs.backward },
       { title: 'Total', name: 'number.more', text: ({ timeMs }) => duration(timeMs.total), key: ({ timeMs }) => timeMs.total },
-      ...(rows.some(({ attained }) => attained !== null) ? [attains] : []),
+      ...(isAttainedKnown ? [attains] : []),
     ],
     searched: (row) => `${row.place} ${row.file} ${code(row)}`,
     summary: summaryOf<Row>(whole, ({ timeMs }) => timeMs.self, ({ memoryBytes }) => memoryBytes.atPeak),
   });
-  return h('section.lines', { 'aria-label': 'Lines' }, h('div.title', {}, h('h2', {}, 'Lines')), table.element);
+  return h(isAttainedKnown ? 'section.lines.attained' : 'section.lines', { 'aria-label': 'Lines' }, h('div.title', {}, h('h2', {}, 'Lines')), table.element);
 }
 
 interface Module {
