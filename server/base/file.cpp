@@ -52,17 +52,16 @@ std::error_code write_atomically(const std::string& path, std::string_view conte
 
 Result<std::string> read_text(const std::string& path, std::size_t most_bytes) {
   std::error_code problem;
-  const auto size = std::filesystem::file_size(path, problem);
-  if (problem || !std::filesystem::is_regular_file(path, problem)) {
-    return error(path + " is not a file");
+  if (!std::filesystem::is_regular_file(path, problem)) {
+    return error("there is no file " + path);
   }
-  if (size > most_bytes) {
+  if (std::filesystem::file_size(path, problem) > most_bytes) {
     return error(path + " is larger than " + std::to_string(most_bytes >> 20U) + " MiB");
   }
   std::ifstream file(path, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (!file || text.size() > most_bytes) {
-    return error(path + " cannot be read");
+    return error("cannot read " + path);
   }
   return text;
 }

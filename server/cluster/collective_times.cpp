@@ -67,11 +67,9 @@ CollectiveTime CollectiveTimes::step(double bytes) const {
   return within({slowest, slowest, slowest, 0}, kSheetFactor);
 }
 
-CollectiveTime CollectiveTimes::all_reduce(double bytes) const { return scaled(half_ring(bytes), 2); }
-
-CollectiveTime CollectiveTimes::half_ring(double bytes) const {
+CollectiveTime CollectiveTimes::all_reduce(double bytes) const {
   const auto ranks = static_cast<double>(cluster_.ranks());
-  return ranks < 2 ? CollectiveTime{} : scaled(step(bytes / ranks), ranks - 1);
+  return ranks < 2 ? CollectiveTime{} : scaled(step(bytes / ranks), 2 * (ranks - 1));
 }
 
 CollectiveTime CollectiveTimes::broadcast(double bytes) const {

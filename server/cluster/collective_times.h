@@ -31,8 +31,6 @@ class CollectiveTimes {
   /// A ring: 2 (N − 1) steps, each of one N-th of the bytes. What was measured with another number of ranks is taken
   /// step by step.
   CollectiveTime all_reduce(double bytes) const;
-  /// Half of the steps of an all-reduce: a reduce-scatter or an all-gather of so many bytes altogether.
-  CollectiveTime half_ring(double bytes) const;
   /// A binomial tree.
   CollectiveTime broadcast(double bytes) const;
 

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "base/file.h"
 #include "budgets/evaluate.h"
 #include "budgets/findings_text.h"
 #include "budgets/parse_budgets.h"
@@ -65,7 +66,7 @@ base::Result<std::vector<CheckedEntry>, ExitCode> budgets_above(fs::path folder)
   for (std::error_code problem; !folder.empty(); folder = folder.parent_path()) {
     const fs::path file = folder / kBudgetsFile;
     if (fs::is_regular_file(file, problem)) {
-      const auto text = file_content(file.string(), kMostBytes);
+      const auto text = base::read_text(file.string(), kMostBytes);
       auto parsed =
           text ? budgets::parse_budgets(*text, file.string()) : base::Result<std::vector<EntryBudgets>>(text.error());
       if (!parsed) {

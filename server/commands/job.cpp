@@ -11,13 +11,13 @@
 #include <fmt/format.h>
 
 #include "analysis/time/models.h"
+#include "base/file.h"
 #include "cluster/one_clock.h"
 #include "commands/exit_codes.h"
 #include "commands/job_change.h"
 #include "commands/job_ranks.h"
 #include "commands/job_replay.h"
 #include "commands/options.h"
-#include "commands/stored_profile.h"
 #include "commands/terminal.h"
 #include "communication/job_file.h"
 #include "communication/rank_figures.h"
@@ -45,7 +45,7 @@ struct JobRequest {
 base::Result<Job> read_jobs(const std::vector<std::string>& files) {
   Job all;
   for (const std::string& file : files) {
-    const auto bytes = file_content(file, kMostBytes);
+    const auto bytes = base::read_text(file, kMostBytes);
     if (!bytes) return bytes.error();
     auto job = communication::parse_job(*bytes);
     if (!job) return base::error(file + ": " + job.error().message());

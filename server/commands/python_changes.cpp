@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
-#include "commands/stored_profile.h"
 #include "commands/terminal.h"
 #include "commands/work_folder.h"
 #include "whatif/change_file.h"
@@ -23,7 +22,7 @@ constexpr std::chrono::minutes kRunLimit{1};
 constexpr std::size_t kMostResultBytes = std::size_t{16} << 20U;  // ids of tasks, beside what a file may have
 
 base::Result<whatif::UserChange> change_of(const std::string& result) {
-  const auto text = file_content(result, kMostResultBytes);
+  const auto text = base::read_text(result, kMostResultBytes);
   if (!text) {
     return text.error();
   }

@@ -1,15 +1,13 @@
 #include "commands/stored_profile.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "analysis/build_profile.h"
 #include "analysis/prediction/predictor.h"
+#include "base/file.h"
 #include "report/read_report.h"
 #include "store/profile_store.h"
 #include "worker/cache.h"
@@ -46,26 +44,10 @@ base::Result<std::string> kept_report(const std::string& id) {
 
 }  // namespace
 
-base::Result<std::string> file_content(const std::string& path, std::uintmax_t most_bytes) {
-  std::error_code problem;
-  if (!std::filesystem::is_regular_file(path, problem)) {
-    return base::error("there is no file " + path);
-  }
-  if (std::filesystem::file_size(path, problem) > most_bytes) {
-    return base::error(fmt::format("{} is larger than {} MiB", path, most_bytes >> 20U));
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file) {
-    return base::error("cannot read " + path);
-  }
-  return text;
-}
-
 base::Result<analysis::Profile> stored_profile(const std::string& name) {
   std::error_code problem;
   const bool kept = is_id(name) && !std::filesystem::exists(name, problem);
-  const auto text = kept ? kept_report(name) : file_content(name, kMostBytes);
+  const auto text = kept ? kept_report(name) : base::read_text(name, kMostBytes);
   if (!text) {
     return text.error();
   }

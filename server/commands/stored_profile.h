@@ -1,7 +1,6 @@
 // A profile that was made before, by what a user names it.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "analysis/values/profile.h"
@@ -11,8 +10,5 @@ namespace ridgeline::commands {
 
 /// The profile of a report in JSON, or that is kept under an id, with its models fitted. A file goes before an id.
 base::Result<analysis::Profile> stored_profile(const std::string& name);
-
-/// A file of at most `most_bytes`.
-base::Result<std::string> file_content(const std::string& path, std::uintmax_t most_bytes);
 
 }  // namespace ridgeline::commands

@@ -3,16 +3,16 @@
 
 #include <optional>
 
-#include "analysis/values/input.h"
 #include "analysis/values/profile.h"
+#include "graph/graph.h"
 #include "hardware/device.h"
 #include "protocol/experiment.h"
 
 namespace ridgeline::profiling {
 
-/// Sets profile.work. `processor`: what `ridgeline device` measured, for a step on the CPU; one on a GPU has the
-/// vendor's data sheet. Reads no files.
-void add_work(analysis::Profile& profile, const analysis::RunInput& input, const protocol::StepListed& listed,
+/// Sets profile.work. `graph`: of the recorded step, as whatif::add_schedule() has it. `processor`: what `ridgeline
+/// device` measured, for a step on the CPU; one on a GPU has the vendor's data sheet. Reads no files.
+void add_work(analysis::Profile& profile, const std::optional<graph::Graph>& graph, const protocol::StepListed& listed,
               const std::optional<hardware::Device>& processor);
 
 }  // namespace ridgeline::profiling

@@ -121,9 +121,9 @@ base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
     input.warnings.push_back("What the operations attain is not known: " + plan.processor_problem + ".");
   }
   analysis::Profile profile = analysis::build_profile(input);
-  whatif::add_schedule(profile, input);
+  const std::optional<graph::Graph> graph = whatif::add_schedule(profile, input);
   if (output.listed.has_value()) {
-    add_work(profile, input, *output.listed, plan.processor);
+    add_work(profile, graph, *output.listed, plan.processor);
   }
   analysis::Outlook outlook = analysis::outlook_of(profile);
   const auto own = std::ranges::find(input.runs, input.batch_size, &analysis::BatchRun::batch_size);

@@ -170,15 +170,16 @@ std::optional<analysis::StepSchedule> describe_schedule(const Graph& graph) {
   return result;
 }
 
-void add_schedule(analysis::Profile& profile, const analysis::RunInput& input) {
+std::optional<graph::Graph> add_schedule(analysis::Profile& profile, const analysis::RunInput& input) {
   const analysis::BatchRun* run = run_of_user(input);
   if (run == nullptr || !(profile.iteration.ms.value > 0)) {
-    return;
+    return std::nullopt;
   }
   const double bare_ms = profile.iteration.ms.value;
-  auto schedule = describe_schedule(graph::graph_of(run->recording, input.scope, bare_ms * kNsPerMs));
+  graph::Graph graph = graph::graph_of(run->recording, input.scope, bare_ms * kNsPerMs);
+  auto schedule = describe_schedule(graph);
   if (!schedule.has_value()) {
-    return;
+    return graph;
   }
   const double error = schedule->replayed_ms / bare_ms - 1;
   if (std::abs(error) > kMostReplayError) {
@@ -186,9 +187,10 @@ void add_schedule(analysis::Profile& profile, const analysis::RunInput& input) {
         fmt::format("The critical path is not known: replaying the recorded tasks takes {:.0f} % {} than the "
                     "iteration, so they do not explain it.",
                     100 * std::abs(error), error > 0 ? "longer" : "less"));
-    return;
+    return graph;
   }
   profile.schedule = std::move(schedule);
+  return graph;
 }
 
 }  // namespace ridgeline::whatif

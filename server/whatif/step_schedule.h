@@ -15,7 +15,8 @@ namespace ridgeline::whatif {
 std::optional<analysis::StepSchedule> describe_schedule(const graph::Graph& graph);
 
 /// Gives the profile the schedule of the user's batch size, which `input` has a recording of, unless the replay is so
-/// far from the iteration time that nothing can be said by it; then a warning says so.
-void add_schedule(analysis::Profile& profile, const analysis::RunInput& input);
+/// far from the iteration time that nothing can be said by it; then a warning says so. The graph of that recording;
+/// nothing where there is none, or nothing was timed.
+std::optional<graph::Graph> add_schedule(analysis::Profile& profile, const analysis::RunInput& input);
 
 }  // namespace ridgeline::whatif
