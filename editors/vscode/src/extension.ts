@@ -28,7 +28,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const batchSize = new BatchSize(own, profiles);
   const reports = new Reports(own, () => profiles.entries);
   const whatIf = new WhatIf(own, profiles);
-  const view = new View(context.extensionUri, own, profiles, batchSize, whatIf);
+  const view = new View(context.extensionUri, own, profiles, batchSize, whatIf, reports);
 
   function middleware(): Middleware {
     return {

@@ -99,6 +99,8 @@ export type FromView =
   | { type: 'explore'; node: string }
   | { type: 'highlight'; place: Place | null }
   | { type: 'open'; place: Place }
+  /** Goes to a line that a warning names. */
+  | { type: 'openMention'; path: string; line: number }
   /** Shows a batch size; the code stays as it is until it is committed. */
   | { type: 'ask'; question: Question }
   /** Writes the batch size that is shown into the code, as one undo step. */

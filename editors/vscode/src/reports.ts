@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import * as vscode from 'vscode';
 import type { Daemon } from './daemon';
+import { mentionsIn } from './mentions';
 import { showError } from './notify';
 
 const scheme = 'ridgeline-report';
@@ -51,18 +52,29 @@ export class Reports implements vscode.Disposable {
     for (const disposable of this.disposables) disposable.dispose();
   }
 
+  /** Goes to a line that a text names as reports do; nothing happens where there is no such file. */
+  async open(path: string, line: number): Promise<void> {
+    const file = await existing(path, this.folders());
+    if (file === undefined) return;
+    const at = new vscode.Position(Math.max(0, line - 1), 0);
+    await vscode.window.showTextDocument(file, { selection: new vscode.Range(at, at), preserveFocus: true, viewColumn: vscode.ViewColumn.One });
+  }
+
+  private folders(): vscode.Uri[] {
+    return [...(vscode.workspace.workspaceFolders ?? []).map(({ uri }) => uri), ...this.entries().map((entry) => vscode.Uri.joinPath(entry, '..'))];
+  }
+
   /** Of `file.py:12`, where there is such a file in the workspace or beside an entry file. */
   private async links(document: vscode.TextDocument, token: vscode.CancellationToken): Promise<vscode.DocumentLink[]> {
-    const folders = [...(vscode.workspace.workspaceFolders ?? []).map(({ uri }) => uri), ...this.entries().map((entry) => vscode.Uri.joinPath(entry, '..'))];
+    const folders = this.folders();
     const found = new Map<string, Promise<vscode.Uri | undefined>>();
     const links: vscode.DocumentLink[] = [];
-    for (const match of document.getText().matchAll(/(?<![^\s(])([^\s:()]+\.py):(\d+)\b/g)) {
+    for (const { index, text, path, line } of mentionsIn(document.getText())) {
       if (token.isCancellationRequested || links.length >= mostLinks) break;
-      const [text, path = '', line = ''] = match;
       if (!found.has(path)) found.set(path, existing(path, folders));
       const target = await found.get(path);
       if (target === undefined) continue;
-      const link = new vscode.DocumentLink(new vscode.Range(document.positionAt(match.index), document.positionAt(match.index + text.length)), target.with({ fragment: `L${line}` }));
+      const link = new vscode.DocumentLink(new vscode.Range(document.positionAt(index), document.positionAt(index + text.length)), target.with({ fragment: `L${line}` }));
       link.tooltip = `Open ${vscode.workspace.asRelativePath(target)}, line ${line}`;
       links.push(link);
     }

@@ -7,6 +7,7 @@ import { type Cost, type FromView, type Range, type Script, type ToView, type Vi
 import { activeNotebook, canExport } from './notebook';
 import type { Profiles } from './profiles';
 import type { Breakdown, CostRow, Estimate, Place } from './protocol';
+import type { Reports } from './reports';
 import { scriptOf } from './script';
 import type { WhatIf } from './whatIf';
 
@@ -25,7 +26,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
   });
   private readonly disposables: vscode.Disposable[];
 
-  constructor(private readonly root: vscode.Uri, private readonly daemon: Daemon, private readonly profiles: Profiles, private readonly batchSize: BatchSize, private readonly whatIf: WhatIf) {
+  constructor(private readonly root: vscode.Uri, private readonly daemon: Daemon, private readonly profiles: Profiles, private readonly batchSize: BatchSize, private readonly whatIf: WhatIf, private readonly reports: Reports) {
     this.disposables = [
       this.highlight,
       daemon.onState(() => this.send()),
@@ -66,6 +67,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       case 'explore': return void this.explore(message.node);
       case 'highlight': return this.mark(message.place);
       case 'open': return void this.open(message.place);
+      case 'openMention': return void this.reports.open(message.path, message.line);
       case 'ask': return this.batchSize.ask(message.question);
       case 'commit': return this.batchSize.commit();
       case 'cancel': return this.batchSize.cancel();

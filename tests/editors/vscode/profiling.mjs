@@ -39,6 +39,35 @@ test('a file without providers is not run, and one can be written', async (t) =>
   assert.ok(!existsSync(ran));
 });
 
+/** An entry whose inputs take the same memory at every batch size, and which trains nothing. */
+const doubtful = (entry) => entry
+  .replace(/def input_provider\(.*\n[^]*?\n\n\n/, 'def input_provider(batch_size: int = 64):\n    return (torch.randn(64, 28 * 28), torch.randint(10, (64,)))\n\n\n')
+  .replace('loss.backward()', 'pass');
+
+test('what a profile warns of is shown in the view, and its places are links', async (t) => {
+  const window = await ownWindow(t, { file: null });
+  window.write('entry.py', doubtful(window.read('entry.py')));
+  await window.openFile('entry.py');
+  await window.profile();
+  await window.openView();
+  const warnings = window.view.locator('.warnings');
+  const folded = warnings.locator('summary', { hasText: 'warnings' });
+  await warnings.locator('.notice').waitFor();
+  await folded.click(); // there are two at least
+  await warnings.getByText('seems to ignore batch_size').waitFor();
+  const forward = warnings.locator('p', { hasText: 'The iteration has no backward pass' });
+  await forward.waitFor();
+  await window.resizeSideBar(170);
+  await until(async () => assert.ok(await window.view.locator('html').evaluate((html) =>
+    html.clientWidth <= 170 && html.scrollWidth <= html.clientWidth
+    && [...html.querySelectorAll('.notice p, .notice button')].every((element) => element.getBoundingClientRect().right <= html.clientWidth))));
+  const link = warnings.locator('p', { hasText: 'seems to ignore batch_size' }).getByRole('button');
+  const [, line] = /^entry\.py:(\d+)$/.exec(await link.innerText());
+  await link.click();
+  await window.page.getByText(`Ln ${line}, Col 1`).waitFor();
+  assert.match(Object.entries(await window.lines()).find(([number]) => number === line)[1].text, /def input_provider|torch\.randn/);
+});
+
 const notebook = JSON.stringify({
   nbformat: 4, nbformat_minor: 5, metadata: { language_info: { name: 'python' } },
   cells: [{ id: 'one', cell_type: 'code', source: ['answer = 6 * 7'], metadata: {}, outputs: [], execution_count: null }],

@@ -217,7 +217,7 @@ test('the view fits into 170 pixels: no figure is cut off', async (t) => {
       await until(async () => {
         const { page, view, cut } = await window.view.locator('html').evaluate((html) => {
           const isCut = (element) => element.scrollWidth > element.clientWidth + 1 || element.getBoundingClientRect().right > html.clientWidth;
-          const shown = [...html.querySelectorAll('.figure, .share, .facts, .foot, button, label, .path, .calls, figcaption, .tick')].filter((element) => element.getClientRects().length > 0);
+          const shown = [...html.querySelectorAll('.figure, .share, .facts, .foot, .notice p, .notice summary, button, label, .path, .calls, figcaption, .tick')].filter((element) => element.getClientRects().length > 0);
           return { page: html.clientWidth, view: html.scrollWidth, cut: shown.filter(isCut).map((element) => element.outerHTML) };
         });
         assert.ok(page <= width && page >= width - 2, `the view is ${page} wide`);

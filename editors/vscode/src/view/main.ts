@@ -7,7 +7,7 @@ import { charts } from './chart';
 import { CostliestPanel } from './costliest';
 import { button, h, place } from './dom';
 import { legend } from './legend';
-import { ageNotice, notices, Offer, welcome } from './notices';
+import { ageNotice, notices, Offer, Warnings, welcome } from './notices';
 import { type Reading, Slider, type SliderEvents, stepped } from './slider';
 import { WhatIfPanel } from './whatIf';
 
@@ -68,12 +68,13 @@ const empty = h('div');
 const obstacle = h('p.obstacle', { role: 'status' });
 const sliders = h('div.sliders', {}, throughput.element, memory.element);
 const age = h('div', { role: 'status' });
+const warnings = new Warnings((path, line) => post({ type: 'openMention', path, line }));
 const offer = new Offer(run, (place) => post({ type: 'open', place }));
 const recommended = h('section.recommended', { 'aria-label': 'Recommended batch sizes' });
 const atPeak = h('section.peak', { 'aria-label': 'At the peak' });
 const others = h('section.others', { 'aria-label': 'Other batch sizes' });
 const gutter = h('section', { 'aria-label': 'Legend' }, legend());
-const figures = h('div.figures', {}, sliders, obstacle, offer.element, age, recommended, atPeak, breakdown.element, costliest.element, whatIf.element, others, gutter);
+const figures = h('div.figures', {}, sliders, obstacle, offer.element, age, warnings.element, recommended, atPeak, breakdown.element, costliest.element, whatIf.element, others, gutter);
 document.getElementById('view')?.append(header, news, empty, figures);
 
 window.addEventListener('message', ({ data }: MessageEvent<ToView>) => {
@@ -107,6 +108,7 @@ function showAll(now: ViewState): void {
   for (const element of figures.children) (element as HTMLElement).hidden = nothing && element !== age;
   empty.replaceChildren(...(nothing && now.daemon === 'running' && now.profiling === null ? [welcome(now, run)] : []));
   age.replaceChildren(...ageNotice(now, run));
+  warnings.show(now.summary);
   document.body.classList.toggle('is-stale', now.summary?.stale === true);
   showFiles(now);
   breakdown.show(now.breakdown, now.path);

@@ -1,8 +1,12 @@
 /** Notices about the daemon, trust and failures, with buttons for the next step. */
 import { bytes, duration, estimated } from '../figures';
+import { mentionsIn } from '../mentions';
 import type { ViewCommand, ViewState } from '../messages';
-import type { Place } from '../protocol';
+import type { Place, Summary } from '../protocol';
 import { button, h } from './dom';
+
+/** More warnings than these are folded. */
+const mostUnfolded = 1;
 
 export function notices(state: ViewState, run: (command: ViewCommand) => void): HTMLElement[] {
   const found: HTMLElement[] = [];
@@ -31,6 +35,35 @@ export function ageNotice({ summary, failure, profiling }: ViewState, run: (comm
   if (!summary?.stale) return [];
   return [h('div.notice.stale', {}, h('p', {}, `Stale: the figures are ${summary.staleReason}.`),
     failure === null ? h('div.buttons', {}, button('button.plain', 'Profile again', () => run('profile'))) : null)];
+}
+
+/** What the profile warns of; its uncertainty stands at the throughput. */
+export class Warnings {
+  readonly element = h('div.warnings', { role: 'status' });
+  private shown = '';
+
+  constructor(private readonly open: (path: string, line: number) => void) {}
+
+  show(summary: Summary | null): void {
+    const warnings = (summary?.warnings ?? []).filter((warning) => warning !== summary?.uncertainty);
+    const shown = JSON.stringify([summary?.uri, warnings]);
+    if (shown === this.shown) return; // one of the links may be being clicked, and what was unfolded stays so
+    this.shown = shown;
+    const items = warnings.map((warning) => h('p', {}, ...this.linked(warning)));
+    this.element.replaceChildren(...(items.length === 0 ? []
+      : [h('div.notice.stale', {}, ...(items.length <= mostUnfolded ? items : [h('details', {}, h('summary', {}, `${items.length} warnings`), ...items)]))]));
+  }
+
+  /** The text with its places as buttons. */
+  private linked(text: string): (Node | string)[] {
+    const parts: (Node | string)[] = [];
+    let end = 0;
+    for (const { index, text: label, path, line } of mentionsIn(text)) {
+      parts.push(text.slice(end, index), button('button.link', label, () => this.open(path, line), { title: `Open ${path}, line ${line}` }));
+      end = index + label.length;
+    }
+    return [...parts, text.slice(end)];
+  }
 }
 
 /** Below the bars: to profile with the batch size in the code, where that is not the profiled one. */
