@@ -124,6 +124,7 @@ export const viewCommands = {
   failure: 'ridgeline.goToFailure',
   log: 'ridgeline.showLog',
   restart: 'ridgeline.restart',
+  script: 'ridgeline.profileScript',
   entryPoint: 'ridgeline.writeEntryPoint',
   export: 'jupyter.exportAsPythonScript',
   trust: 'workbench.trust.manage',

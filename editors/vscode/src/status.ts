@@ -45,11 +45,12 @@ function appearanceOf(daemon: Daemon, { state, progress, summary }: Profiles): A
     const percentage = progress?.percentage ? ` ${progress.percentage} %` : '';
     return { text: `$(loading~spin) Profiling${percentage} $(close)`, tooltip: `${progress?.message ?? 'Waiting'}. Click to cancel.`, command: 'ridgeline.cancelProfile' };
   }
-  if (state?.failure) {
+  const isNoEntryPoint = state?.failure?.kind === 'provider-missing';
+  if (state?.failure && !isNoEntryPoint) {
     return { text: '$(error) Ridgeline: failed', tooltip: `${state.failure.message}\nClick for the traceback.`, command: 'ridgeline.showTraceback' };
   }
   if (summary === null) {
-    return { text: '$(pulse) Ridgeline', tooltip: 'No profile yet. Click to open the view.', command: 'ridgeline.showView' };
+    return { text: '$(pulse) Ridgeline', tooltip: `${isNoEntryPoint ? state.failure?.message : 'No profile yet.'} Click to open the view.`, command: 'ridgeline.showView' };
   }
   const stale = summary.stale ? ' (stale)' : '';
   const trial = state?.trial == null ? '' : ` In the background: ${state.trial.message}.`;

@@ -174,7 +174,15 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
   /** What was committed is in the code first. */
   private async run(command: ViewCommand): Promise<void> {
     await this.batchSize.settled();
-    await vscode.commands.executeCommand(viewCommands[command], ...(command === 'profile' && this.profiles.entry ? [this.profiles.entry] : []));
+    await vscode.commands.executeCommand(viewCommands[command], ...this.argumentsOf(command));
+  }
+
+  /** A file that is no entry point is itself what one is written for. */
+  private argumentsOf(command: ViewCommand): unknown[] {
+    const { entry, state } = this.profiles;
+    if (entry === undefined) return [];
+    if (command === 'profile' || command === 'script') return [entry];
+    return command === 'entryPoint' && state?.failure?.kind === 'provider-missing' ? [entry.toString()] : [];
   }
 
   private mark(place: Place | null): void {

@@ -39,6 +39,31 @@ test('a file without providers is not run, and one can be written', async (t) =>
   assert.ok(!existsSync(ran));
 });
 
+test('a file that was not run is not called failed, and its view leads to a profile', async (t) => {
+  const window = await ownWindow(t, { file: null });
+  const ran = path.join(window.folder, 'ran');
+  window.write('train.py', `${script}    open(${JSON.stringify(ran)}, "w").close()\n`);
+  await window.openFile('train.py');
+  await window.openView();
+  await window.view.getByRole('button', { name: 'Profile this file' }).click();
+  const notice = window.view.locator('.notice', { hasText: 'train.py defines no `model_provider`' });
+  await notice.waitFor();
+  await window.status.getByText('Ridgeline', { exact: true }).waitFor();
+  assert.doesNotMatch(await window.status.innerText(), /failed/);
+  assert.match(await window.status.locator('a').getAttribute('aria-label'), /train\.py defines no/);
+  assert.deepEqual(await notice.getByRole('button').allInnerTexts(), ['Write entry point', 'Profile as script']);
+  assert.equal(await window.view.getByText(/failed|traceback|There is no profile/).count(), 0);
+  assert.ok(!existsSync(ran));
+  await notice.getByRole('button', { name: 'Write entry point' }).click();
+  await window.page.locator('.tab.active', { hasText: 'entry_2.py' }).waitFor();
+  await window.page.locator('.tab', { hasText: 'train.py' }).click();
+  await notice.getByRole('button', { name: 'Profile as script' }).click();
+  await window.view.getByText('batch size 32').first().waitFor();
+  await window.status.getByText(/samples\/s/).waitFor();
+  assert.equal(await notice.count(), 0);
+  assert.ok(existsSync(ran));
+});
+
 /** An entry whose inputs take the same memory at every batch size, and which trains nothing. */
 const doubtful = (entry) => entry
   .replace(/def input_provider\(.*\n[^]*?\n\n\n/, 'def input_provider(batch_size: int = 64):\n    return (torch.randn(64, 28 * 28), torch.randint(10, (64,)))\n\n\n')

@@ -7,7 +7,7 @@ import { charts } from './chart';
 import { CostliestPanel } from './costliest';
 import { button, h, place } from './dom';
 import { legend } from './legend';
-import { ageNotice, notices, Offer, Warnings, welcome } from './notices';
+import { ageNotice, lacksProviders, notices, Offer, Warnings, welcome } from './notices';
 import { type Reading, Slider, type SliderEvents, stepped } from './slider';
 import { WhatIfPanel } from './whatIf';
 
@@ -106,7 +106,7 @@ function showAll(now: ViewState): void {
   const nothing = now.summary === null;
   header.hidden = nothing;
   for (const element of figures.children) (element as HTMLElement).hidden = nothing && element !== age;
-  empty.replaceChildren(...(nothing && now.daemon === 'running' && now.profiling === null ? [welcome(now, run)] : []));
+  empty.replaceChildren(...(nothing && now.daemon === 'running' && now.profiling === null && !lacksProviders(now) ? [welcome(now, run)] : []));
   age.replaceChildren(...ageNotice(now, run));
   warnings.show(now.summary);
   document.body.classList.toggle('is-stale', now.summary?.stale === true);

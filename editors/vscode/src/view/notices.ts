@@ -18,12 +18,19 @@ export function notices(state: ViewState, run: (command: ViewCommand) => void): 
     return found;
   }
   if (state.daemon === 'starting') add('info', 'The daemon is starting.');
-  if (state.profiling === null && state.failure !== null) {
+  if (state.profiling === null && lacksProviders(state)) {
+    add('info', state.failure?.message ?? '', ['Write entry point', 'entryPoint'], ['Profile as script', 'script']);
+  } else if (state.profiling === null && state.failure !== null) {
     const frame = state.failure.frames.at(-1);
     add('error', `The last profile failed: ${state.failure.message}`,
       ...(frame === undefined ? [] : [['Go to the line', 'failure'] as [string, ViewCommand]]), ['Show traceback', 'traceback'], ['Profile again', 'profile']);
   }
   return found;
+}
+
+/** Whether the file is no entry point: nothing of it was run. */
+export function lacksProviders({ failure }: ViewState): boolean {
+  return failure?.kind === 'provider-missing';
 }
 
 /** Below the bars: nothing may move under the pointer that drags one. */
