@@ -194,9 +194,13 @@ export class BatchSize implements vscode.Disposable {
   }
 }
 
+/** What was measured where the batch size ran, else what is predicted. */
+const throughputOf = ({ measured, samplesPerSecond }: Batch) => measured?.samplesPerSecond ?? samplesPerSecond?.value ?? null;
+const peakOf = ({ measured, peakBytes }: Batch) => measured?.peakBytes ?? peakBytes?.value ?? null;
+
 /** The batch that the daemon would answer with, among known ones by batch size; undefined: the daemon must be asked. */
 function answerOf(batches: Batch[], question: Question): Batch | undefined {
   if ('batchSize' in question) return batches.find(({ batchSize }) => batchSize === question.batchSize);
-  if ('samplesPerSecond' in question) return batches.find((batch) => (batch.samplesPerSecond?.value ?? 0) >= question.samplesPerSecond);
-  return batches.filter(({ peakBytes }) => peakBytes !== null && peakBytes.value <= question.peakBytes).at(-1);
+  if ('samplesPerSecond' in question) return batches.find((batch) => (throughputOf(batch) ?? 0) >= question.samplesPerSecond);
+  return batches.filter((batch) => (peakOf(batch) ?? Infinity) <= question.peakBytes).at(-1);
 }

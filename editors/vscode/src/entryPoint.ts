@@ -3,13 +3,10 @@ import * as path from 'node:path';
 import * as vscode from 'vscode';
 import type { Daemon } from './daemon';
 import { inert } from './inert';
+import { classesIn, modelsOf, type PythonClass } from './modelClasses';
 import { showError, showInformation } from './notify';
 
-interface ModelClass {
-  name: string;
-  file: vscode.Uri;
-  line: number;
-}
+type ModelClass = PythonClass & { file: vscode.Uri };
 
 const fileLimit = 2000;
 
@@ -22,7 +19,7 @@ export async function writeEntryPoint(daemon: Daemon, template: vscode.Uri, from
   }
   const found = await vscode.window.withProgress({ location: vscode.ProgressLocation.Window, title: 'Looking for model classes' }, findModels);
   if (found.length === 0) {
-    void showInformation('No model class was found: no class of this workspace has Module as a base.');
+    void showInformation('No model class was found: no class of this workspace is derived from Module or PreTrainedModel.');
     return;
   }
   const items = found.map((model) => ({ label: `$(symbol-class) ${model.name}`, description: inert(`${vscode.workspace.asRelativePath(model.file)}:${model.line + 1}`), model }));
@@ -51,15 +48,9 @@ async function createFile(target: vscode.Uri, text: string): Promise<void> {
 
 async function findModels(): Promise<ModelClass[]> {
   const files = await vscode.workspace.findFiles('**/*.py', '**/{.venv,venv,site-packages,node_modules,build,__pycache__}/**', fileLimit);
-  const models = await Promise.all(files.map(async (file) => modelsIn(file, Buffer.from(await vscode.workspace.fs.readFile(file)).toString())));
-  return models.flat().sort((a, b) => a.name.localeCompare(b.name));
-}
-
-/** Classes at the top level with a base that is called Module, or ends so: `nn.Module`, `LightningModule`. */
-function modelsIn(file: vscode.Uri, text: string): ModelClass[] {
-  return [...text.matchAll(/^class\s+(\w+)\s*\(([^)]*)\)\s*:/gm)]
-    .filter(([, , bases]) => /Module\b/.test(bases ?? ''))
-    .map((match) => ({ name: match[1]!, file, line: text.slice(0, match.index).split('\n').length - 1 }));
+  const classes = await Promise.all(files.map(async (file) =>
+    classesIn(Buffer.from(await vscode.workspace.fs.readFile(file)).toString()).map((one) => ({ ...one, file }))));
+  return modelsOf(classes.flat()).sort((a, b) => a.name.localeCompare(b.name));
 }
 
 async function freeName(folder: vscode.Uri): Promise<vscode.Uri> {

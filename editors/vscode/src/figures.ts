@@ -1,6 +1,6 @@
 /** Figures as text, while a bar is dragged: the rules of server/report/units.cpp, checked by tests/data/figures.json. */
 
-import type { Estimate } from './protocol';
+import type { Estimate, Summary } from './protocol';
 
 const unknown = '–';
 
@@ -42,6 +42,16 @@ export function estimated(estimate: Estimate | null, format: (value: number) => 
   if (certainty === 'atLeast' && interval) return `≥ ${format(interval.low)}`;
   if (certainty === 'atMost' && interval?.high) return `≤ ${format(interval.high)}`;
   return `≈ ${format(value)}`;
+}
+
+/** Before a time of the profile, or what follows from it: "≈ " where it is uncertain. */
+export function about(summary: Pick<Summary, 'uncertainty'> | null): string {
+  return summary === null || summary.uncertainty === '' ? '' : '≈ ';
+}
+
+/** A time with that before it; what is unknown or nothing is that without it. */
+export function timed(milliseconds: number | null, mark: string): string {
+  return milliseconds === null || milliseconds === 0 ? duration(milliseconds) : mark + duration(milliseconds);
 }
 
 export function share(fraction: number | null): string {

@@ -1,7 +1,7 @@
 /** Markers in the gutter, and inlay hints as text: for the whole step, or for the node being explored. */
 import * as vscode from 'vscode';
 import type { Daemon } from './daemon';
-import { bytes, duration, share } from './figures';
+import { about, bytes, share, timed } from './figures';
 import { type Bars, barsOf, type Palette, picture } from './glyphs';
 import type { Profiles } from './profiles';
 import type { LineCost, LineCosts } from './protocol';
@@ -51,7 +51,7 @@ export class Markers implements vscode.Disposable {
       .filter((cost) => Math.max(cost.share ?? 0, cost.peakShare ?? 0) >= threshold)
       .map((cost) => {
         const hint = new vscode.InlayHint(document.lineAt(cost.line).range.end,
-          label(cost, settings.get('format', 'both')) + ` in ${this.profiles.breakdown?.name}` + (costs?.stale ? ' (stale)' : ''));
+          label(cost, settings.get('format', 'both'), about(this.profiles.summary)) + ` (in ${this.profiles.breakdown?.name})` + (costs?.stale ? ' (stale)' : ''));
         hint.paddingLeft = true;
         return hint;
       });
@@ -100,9 +100,10 @@ export class Markers implements vscode.Disposable {
   /** What the bars beside a line say. */
   private meaning(cost: LineCost, stale: boolean): string {
     const { time, memory, isCalled } = barsOf(cost);
+    const mark = about(this.profiles.summary);
     const bars = [
-      ...(time === 0 ? [] : isCalled ? [`left bar, time with what the line calls: ${share(cost.totalShare)} of the step (${duration(cost.totalMs)})`]
-        : [`left bar, time: ${share(cost.share)} of the step (${duration(cost.timeMs)})`]),
+      ...(time === 0 ? [] : isCalled ? [`left bar, time with what the line calls: ${share(cost.totalShare)} of the step (${timed(cost.totalMs, mark)})`]
+        : [`left bar, time: ${share(cost.share)} of the step (${timed(cost.timeMs, mark)})`]),
       ...(memory === 0 ? [] : [`right bar, memory: ${share(cost.peakShare)} of the peak (${bytes(cost.peakBytes)})`]),
     ];
     const within = this.profiles.isExploring ? ` within ${this.profiles.breakdown?.name ?? ''}` : '';
@@ -116,9 +117,9 @@ export class Markers implements vscode.Disposable {
   }
 }
 
-/** "36 % 151 ms · 0.40 GiB", as the daemon formats it for the whole step. */
-function label(cost: LineCost, format: string): string {
-  const time = format !== 'memory' && (cost.share ?? 0) >= 0.0005 ? [`${share(cost.share)} ${duration(cost.timeMs)}`] : [];
+/** "36 % of the step, 151 ms · 0.40 GiB", as the daemon formats it for the whole step. `mark`: before the time. */
+function label(cost: LineCost, format: string, mark: string): string {
+  const time = format !== 'memory' && (cost.share ?? 0) >= 0.0005 ? [`${share(cost.share)} of the step, ${timed(cost.timeMs, mark)}`] : [];
   const memory = format !== 'time' && cost.peakBytes > 0 ? [bytes(cost.peakBytes)] : [];
   return [...time, ...memory].join(' · ');
 }

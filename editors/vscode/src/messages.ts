@@ -4,7 +4,7 @@ import type { Batch, Breakdown, ChangeAnswer, CostRow, Failure, Place, Summary }
 /** What to predict a batch size for. */
 export type Question = { batchSize: number } | { samplesPerSecond: number } | { peakBytes: number };
 
-/** What the models predict for one batch size. */
+/** What was measured at one batch size, else what the models predict. */
 export interface CurvePoint {
   batchSize: number;
   samplesPerSecond: Range | null;
@@ -18,7 +18,7 @@ export interface Range {
   high: number | null;
 }
 
-/** Ascending by batch size, without those that were measured. */
+/** Ascending by batch size. */
 export interface Curve {
   profileId: string;
   revision: number;
@@ -73,6 +73,8 @@ export interface ViewState {
   breakdown: Breakdown | null;
   path: { node: string; name: string }[];
   failure: Failure | null;
+  /** A batch size that fits where the largest that does is not known, and whether larger ones are only too far from what was measured. */
+  fits: { batchSize: number; isTooFar: boolean } | null;
   /** Which the entry point was written from; null: from none that is known. */
   script: Script | null;
   /** The batch size in the code or, while one is being chosen, that one; null when it is the profiled one. */

@@ -3,10 +3,10 @@ import { randomBytes } from 'node:crypto';
 import * as vscode from 'vscode';
 import type { BatchSize } from './batchSize';
 import type { Daemon } from './daemon';
-import { type Cost, type FromView, type Range, type Script, type ToView, type ViewCommand, viewCommands, type ViewState } from './messages';
+import { type Cost, type CurvePoint, type FromView, type Range, type Script, type ToView, type ViewCommand, viewCommands, type ViewState } from './messages';
 import { activeNotebook, canExport } from './notebook';
 import type { Profiles } from './profiles';
-import type { Breakdown, CostRow, Estimate, Place } from './protocol';
+import type { Batch, Breakdown, CostRow, Estimate, Place } from './protocol';
 import type { Reports } from './reports';
 import { scriptOf } from './script';
 import type { WhatIf } from './whatIf';
@@ -16,6 +16,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
   private curveSent = '';
   private costsSent = '';
   private canExport = false;
+  private fits: { of: string; known: ViewState['fits'] } = { of: '', known: null };
   private script: { of: string; known: Script | null } = { of: '', known: null };
   private readonly highlight = vscode.window.createTextEditorDecorationType({
     isWholeLine: true,
@@ -33,6 +34,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       profiles.onDidChange(() => {
         this.send();
         void this.followScript();
+        void this.followFits();
       }),
       profiles.onDidProgress(() => this.send()),
       profiles.onDidAnswer(() => this.sendAnswers()),
@@ -105,6 +107,19 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
     if (this.script === script && script.known !== null) this.send();
   }
 
+  /** What is known to fit where the largest batch size that fits is not known, once for each state of a profile. */
+  private async followFits(): Promise<void> {
+    const { summary } = this.profiles;
+    const of = summary === null || summary.answers.largestThatFits !== null || summary.measured.length < 2 ? '' : `${summary.profileId} ${summary.revision}`;
+    if (of === this.fits.of) return;
+    const fits = (this.fits = { of, known: null as ViewState['fits'] });
+    if (summary === null || of === '') return;
+    const answer = await this.daemon.request('ridgeline/predict', { profileId: summary.profileId, peakBytes: summary.capacityBytes }).catch(() => null);
+    if (this.fits !== fits || !answer?.batch) return;
+    fits.known = { batchSize: answer.batch.batchSize, isTooFar: answer.obstacle === 'tooFar' };
+    this.send();
+  }
+
   private send(): void {
     this.post({ type: 'state', state: this.state() });
     this.sendAnswers();
@@ -132,9 +147,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
     const of = `${summary.profileId} ${summary.revision} ${batches.length}`;
     if (batches.length === 0 || of === this.curveSent) return;
     this.curveSent = of;
-    // Where a batch size was measured, that is what its figures are, not the model's.
-    const points = batches.filter(({ measured }) => measured === null).map(({ batchSize, samplesPerSecond, peakBytes }) => ({ batchSize, samplesPerSecond: range(samplesPerSecond), peakBytes: range(peakBytes) }));
-    this.post({ type: 'curve', curve: { profileId: summary.profileId, revision: summary.revision, points } });
+    this.post({ type: 'curve', curve: { profileId: summary.profileId, revision: summary.revision, points: batches.map(curvePoint) } });
   }
 
   private post(message: ToView): void {
@@ -155,6 +168,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       breakdown,
       path,
       failure: state?.failure ?? null,
+      fits: this.fits.known,
       script: this.script.known,
       ...this.preview(),
       whatIf: this.whatIf.state,
@@ -214,6 +228,17 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
 <body><main id="view"></main><script nonce="${nonce}" src="${file('dist', 'view.js')}"></script></body>
 </html>`;
   }
+}
+
+/** Where a batch size was measured, that is what its figures are, not the model's. */
+function curvePoint({ batchSize, measured, samplesPerSecond, peakBytes }: Batch): CurvePoint {
+  if (measured === null) return { batchSize, samplesPerSecond: range(samplesPerSecond), peakBytes: range(peakBytes) };
+  const rate = (milliseconds: number) => (milliseconds > 0 ? (1000 * batchSize) / milliseconds : null);
+  return {
+    batchSize,
+    samplesPerSecond: { value: measured.samplesPerSecond, low: rate(measured.highMs), high: rate(measured.lowMs) },
+    peakBytes: { value: measured.peakBytes, low: measured.peakBytes, high: measured.peakBytes },
+  };
 }
 
 function range(estimate: Estimate | null): Range | null {

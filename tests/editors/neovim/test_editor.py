@@ -99,10 +99,23 @@ def test_what_is_uncertain_is_said_so(editing: Editor):
         "   return vim.tbl_extend('force', summary(...), { uncertainty = 'Much varies.',"
         "     change = 'no change within the noise', warnings = { 'One.', 'Two\\n\\27[31m.' } }) end"
         " session.request = function(buffer, method, params, on_result, ...)"
+        "   if method == 'ridgeline/summary' then"
+        "     local answered = on_result"
+        "     on_result = function(made) answered(vim.tbl_extend('force', made, { uncertainty = 'Much varies.' })) end end"
         "   if method ~= 'ridgeline/profile' then return request(buffer, method, params, on_result, ...) end"
         "   on_result(vim.tbl_extend('force', session.summary(1), { profileId = 'another' })) end"
     )
     assert editing.lua("require('ridgeline').statusline()").startswith("≈ ")
+    editing.neovim.exec_lua("session.refresh(1)")
+    shown = "vim.inspect(vim.api.nvim_buf_get_extmarks(1, -1, 0, -1, { details = true }))"
+    editing.until(f"{shown}:find(' % of the step, ≈ [%d.]+ ') ~= nil".replace(" % of", " %% of"))
+    assert not editing.lua(f"{shown}:find('of the step, [%d]')"), "each time is marked"
+    editing.neovim.command("Ridgeline breakdown")
+    editing.until("table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, true), '\\n'):find('MLP +≈ [%d.]+ .s +[%d.]+ %%') ~= nil")
+    editing.neovim.command("close")
+    editing.neovim.command("Ridgeline costliest")
+    editing.until("vim.iter(vim.fn.getqflist()):all(function(row) return row.text:find('^ *≈ ') or row.text:find('^ *0 ms') end)")
+    editing.neovim.command("cclose")
     editing.neovim.command("Ridgeline profile")
     assert re.fullmatch(r"profiled: ≈ [\d.]+ samples/s, 9.46 MiB; .*… \(2 warnings\)", editing.said("profiled"))
     editing.neovim.command("Ridgeline log")
@@ -112,7 +125,7 @@ def test_what_is_uncertain_is_said_so(editing: Editor):
     open_bars(editing)
     editing.until(f"{BARS}:find('throughput +≈ [%d.]+ samples/s') and {BARS}:find('Much varies.', 1, true)")
     editing.until(f"{BARS}:find('peak memory +9.46 MiB') ~= nil")  # which is exact all the same
-    editing.neovim.exec_lua("session.summary, session.request = summary, request")
+    editing.neovim.exec_lua("session.summary, session.request = summary, request session.refresh(1)")
 
 
 def test_cancel_leaves_what_there_was(editing: Editor):

@@ -56,6 +56,16 @@ test('figures are formatted by the rules of the daemon', async () => {
   for (const [estimate, text] of estimatedBytes) assert.equal(figures.estimated(estimate, figures.bytes), text, JSON.stringify(estimate));
 });
 
+test('model classes are those with a base that is one, also in another file', async () => {
+  const { classesIn, modelsOf } = await source('modelClasses.ts');
+  const names = (...texts) => modelsOf(texts.flatMap(classesIn)).map(({ name }) => name);
+  assert.deepEqual(names('class Net(Base): pass\nclass Base(nn.Module): pass\nclass Other(Thing): pass\n'), ['Net', 'Base']);
+  assert.deepEqual(names('class A(B):\n  x = 1\n', 'class B(C):\n', 'class C(transformers.BertPreTrainedModel, Generic[T]):\n'), ['A', 'B', 'C']);
+  assert.deepEqual(names('class M(Generic[T], torch.nn.Module, metaclass=Meta):\n', 'class L(\n    L.LightningModule,\n):\n'), ['M', 'L']);
+  assert.deepEqual(names('class A(B):\nclass B(A):\nclass Modules(ModuleList2):\nclass D(metaclass=Module):\n'), []);
+  assert.deepEqual(classesIn('import x\n\n\nclass Net(nn.Module):\n').map(({ line }) => line), [3]);
+});
+
 test('the daemon is that of the setting, the extension, the environment, the path, in this order', async () => {
   const { findProgram } = await source('program.ts');
   const all = { setting: '/set/ridgeline', bundled: '/extension/bin/ridgeline', python: '/project/.venv/bin/python' };

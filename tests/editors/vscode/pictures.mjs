@@ -25,7 +25,7 @@ test('pictures for the documentation', async (t) => {
     await window.page.locator('.quick-input-widget input').fill(':80');
     await window.page.keyboard.press('Enter');
     await until(async () => assert.ok((await window.markers()).length > 4));
-    await until(async () => assert.match((await window.lineWith('self.layer3(x)')).text, / in ResNet/));
+    await until(async () => assert.match((await window.lineWith('self.layer3(x)')).text, /in ResNet/));
     if (name === 'light') await window.view.locator('.costliest').evaluate((section) => section.scrollIntoView());
     await window.page.screenshot({ path: path.join(root, `docs/pictures/vscode-${name}.png`) });
     await window.close();

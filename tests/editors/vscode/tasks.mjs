@@ -104,6 +104,15 @@ test('T4: at which batch size are weights and activations equal?', async (t) => 
   assert.deepEqual([one.clicks, one.scrolls], [0, 0]);
 });
 
+test('of the largest batch size that fits, what is known is said', async (t) => {
+  const one = await user(t);
+  // The capacity is thousands of times what the perceptron needs.
+  const known = await one.look(one.window.view.locator('.answers li', { hasText: 'too far from what was measured' }));
+  const [, size] = /^(\d+) fits; larger ones are too far from what was measured\.$/.exec(known);
+  assert.ok(Number(size) > 1000 && Number(size) % 1024 === 0, known); // 1024 times the largest that was measured
+  assert.deepEqual([one.clicks, one.scrolls], [0, 0]);
+});
+
 test('T5: from which batch size on does more bring little?', async (t) => {
   const one = await user(t);
   // On a machine that is busy with other things the time may show no end of the growth; then the view says that.

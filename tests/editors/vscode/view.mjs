@@ -59,6 +59,12 @@ test('a drag is written once, at its end, also where files are saved by themselv
   await window.page.mouse.up();
   await until(async () => assert.equal(await batchSize(window), last));
   await until(async () => assert.equal(window.read('entry.py'), before.replace('= 64)', `= ${last})`)));
+  // What was saved is predicted, and in the background perhaps tried: it is not profiled.
+  for (let look = 0; look < 20; ++look) {
+    assert.doesNotMatch(await window.status.innerText(), /Profiling/);
+    assert.equal(await window.view.getByText('profiled with 64').count(), 1);
+    await window.page.waitForTimeout(100);
+  }
   await window.focusEditor();
   await window.page.keyboard.press('Control+Z');
   await until(async () => assert.equal(await batchSize(window), '64'));
@@ -128,6 +134,18 @@ test('a batch size that is settled on is tried, and the measured figure takes th
   await window.view.locator('.knowledge', { hasText: /^, measured$/ }).waitFor();
   await window.view.locator('.slider.time .note', { hasText: 'measured' }).waitFor();
   await window.lens(/Batch 65: .*measured/).waitFor();
+  // One figure, wherever it stands.
+  await until(async () => {
+    const rate = (await window.view.locator('.slider.time .figure').innerText()).replaceAll('\u00a0', ' ');
+    assert.match(rate, /^[\d.e+]+ samples\/s$/);
+    const spoken = await throughput.getAttribute('aria-valuetext');
+    assert.equal(`${spoken.split(' ')[0]} samples/s`, rate);
+    const head = await window.view.locator('.charts > div').first().locator('.head .figure').innerText();
+    assert.equal(head, `${rate.split(' ')[0]} at 65`);
+    for (const text of [await window.lens(/Batch 65: /).innerText(), (await window.lineWith('def input_provider')).text]) {
+      assert.ok(text.replaceAll('\u00a0', ' ').includes(`${rate} ·`) && text.includes('measured'), `${text}, not ${rate}`);
+    }
+  });
   assert.equal(await window.notification('Ridgeline').count(), 0, 'a trial is quiet');
 });
 
@@ -143,7 +161,7 @@ test('drilling in moves the markers, and back and top return', async () => {
   await window.view.locator('.aspect.time .row', { hasText: 'MLP' }).dblclick();
   await until(async () => {
     assert.equal((await window.lineWith('optimizer.step()')).marker, null);
-    assert.match((await window.lineWith(forward)).text, / in MLP/);
+    assert.match((await window.lineWith(forward)).text, /[\d.]+ % of the step, (≈\s)?[\d.]+ (µs|ms).* \(in MLP\)/);
   });
   assert.ok((await window.rows('time')).some(({ name }) => name.includes('fc1')));
   await window.view.getByRole('button', { name: 'Back' }).click();
@@ -184,7 +202,7 @@ test('the breakdown goes by keys', async () => {
   await window.view.getByText('MLP', { exact: true }).and(window.view.locator('[aria-current]')).waitFor();
   const inside = window.view.locator('.aspect.time .row:focus');
   await inside.waitFor();
-  assert.match(await inside.getAttribute('aria-label'), /% of the time/);
+  assert.match(await inside.getAttribute('aria-label'), /% of the step/);
   await inside.press('Backspace');
   await window.view.locator('[aria-current]', { hasText: 'iteration' }).waitFor();
 });
@@ -217,7 +235,7 @@ test('the view fits into 170 pixels: no figure is cut off', async (t) => {
       await until(async () => {
         const { page, view, cut } = await window.view.locator('html').evaluate((html) => {
           const isCut = (element) => element.scrollWidth > element.clientWidth + 1 || element.getBoundingClientRect().right > html.clientWidth;
-          const shown = [...html.querySelectorAll('.figure, .share, .facts, .foot, .notice p, .notice summary, button, label, .path, .calls, figcaption, .tick')].filter((element) => element.getClientRects().length > 0);
+          const shown = [...html.querySelectorAll('.figure, .share, .facts, .foot, .notice p, button, label, .path, .calls, figcaption, .tick')].filter((element) => element.getClientRects().length > 0);
           return { page: html.clientWidth, view: html.scrollWidth, cut: shown.filter(isCut).map((element) => element.outerHTML) };
         });
         assert.ok(page <= width && page >= width - 2, `the view is ${page} wide`);
@@ -243,6 +261,7 @@ test('charts show throughput and memory against the batch size, with numbers at 
     const texts = (selector) => [...chart.querySelectorAll(selector)].map((element) => element.textContent);
     return { head: chart.querySelector('.head').textContent, ticks: texts('.tick'), measured: texts('.point title'), lines: texts('.model').length };
   })));
+  await assertJoined(window);
   assert.match(throughput.head, /samples\/s.* at 64$/);
   assert.match(memory.head, /peak memory \(MiB\).* MiB at 64$/);
   for (const { ticks, measured, lines } of [throughput, memory]) {
@@ -253,13 +272,53 @@ test('charts show throughput and memory against the batch size, with numbers at 
   }
 });
 
+/** That the line goes through each measured point, as far as the last of them, and that the band is within the chart. */
+async function assertJoined(window) {
+  for (const kind of ['time', 'memory']) {
+    const { points, line, band, top, floor } = await window.view.locator('.charts > div', { has: window.view.locator(`.model.${kind}`) }).evaluate((chart) => {
+      const at = (path) => [...path.getAttribute('d').matchAll(/([\d.]+) ([\d.]+)/g)].map(([, x, y]) => [Number(x), Number(y)]);
+      const axis = [...chart.querySelectorAll('line.axis')].find((one) => one.getAttribute('x1') === one.getAttribute('x2') && one.getAttribute('y1') === '8');
+      return {
+        points: [...chart.querySelectorAll('.point')].map((point) => [Number(point.getAttribute('cx')), Number(point.getAttribute('cy'))]),
+        line: [...chart.querySelectorAll('.model')].flatMap(at), band: [...chart.querySelectorAll('.band')].flatMap(at),
+        top: Number(axis.getAttribute('y1')), floor: Number(axis.getAttribute('y2')),
+      };
+    });
+    for (const [x, y] of points) assert.ok(line.some((one) => Math.abs(one[0] - x) < 0.2 && Math.abs(one[1] - y) < 0.2), `${kind}: ${x} ${y} of ${JSON.stringify(line)}`);
+    assert.ok(band.length >= 4 && band.every(([, y]) => y >= top && y <= floor), `${kind}: ${JSON.stringify(band)}`);
+  }
+}
+
+test('the chart marks the largest batch size that fits', async (t) => {
+  vscode.set({ 'ridgeline.memoryLimit': '600MiB' });
+  t.after(() => vscode.set({}));
+  const window = await ownWindow(t, { file: null });
+  // 3 MiB more for each sample: less than four times as many fit as are measured.
+  window.write('entry.py', window.read('entry.py').replace('logits = model(images)', 'copies = images.repeat(1, 1024, 1, 1)\n        logits = model(copies[:, :1])'));
+  await window.openFile('entry.py');
+  await window.profile();
+  await window.openView();
+  const row = window.view.locator('.answers li', { hasText: 'is the largest batch size that fits' });
+  const largest = Number(await row.locator('.size').innerText());
+  const marks = window.view.locator('.charts .mark', { hasText: /^fits: / });
+  await until(async () => assert.deepEqual(await marks.allInnerTexts(), [`fits: ${largest}`, `fits: ${largest}`]));
+  await window.view.locator('.charts .mark', { hasText: 'capacity' }).waitFor();
+  // The mark stands where the axis has that number.
+  const { mark, ticks } = await window.view.locator('.charts > div').nth(1).evaluate((chart) => ({
+    mark: Number(chart.querySelector('line.limit[y1="8"]').getAttribute('x1')),
+    ticks: [...chart.querySelectorAll('.tick[text-anchor=middle]')].map((tick) => [Number(tick.getAttribute('x')), Number(tick.textContent)]).filter(([, number]) => Number.isFinite(number)),
+  }));
+  const [first, last] = [ticks[0], ticks.at(-1)];
+  assert.ok(Math.abs(mark - (first[0] + ((last[0] - first[0]) * (largest - first[1])) / (last[1] - first[1]))) < 1, JSON.stringify({ mark, ticks, largest }));
+});
+
 test('the bars in the gutter are explained in the view and at their lines', async () => {
   const window = await profiledWindow();
   await window.view.getByText('Bars in the gutter').click();
   assert.deepEqual(await window.view.locator('.gutter li').allInnerTexts(), ['1 %', '5 %', '15 %', '30 %', '50 %']);
   await window.view.getByText('Bars in the gutter').click();
   const hover = await window.hover('fc2');
-  await until(async () => assert.match((await hover.innerText()).replaceAll('\u00a0', ' '), /In the gutter: left bar, time: [\d.]+ % of the step \([\d.]+ (µs|ms)\)/));
+  await until(async () => assert.match((await hover.innerText()).replaceAll('\u00a0', ' '), /In the gutter: left bar, time: [\d.]+ % of the step \((≈ )?[\d.]+ (µs|ms)\)/));
 });
 
 test('of several entry points the view shows the chosen one, whatever file is in the editor', async (t) => {

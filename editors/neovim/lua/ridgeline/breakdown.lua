@@ -6,7 +6,7 @@ local text = require("ridgeline.text")
 local M = {}
 
 -- Widths in cells.
-local FIGURES = 35 -- of what is always shown in full, with the mark before a name
+local FIGURES = 36 -- of what is always shown in full, with the mark before a name
 local BAR, LEAST_BAR = 12, 4
 local NAME, LEAST_NAME = 40, 22
 local KEYS = { "<CR> in", "- up", "c costliest", "s order", "gd code", "gD definition", "q close" }
@@ -48,7 +48,7 @@ local function columns_of(nodes, width)
   return { name = math.max(1, math.min(NAME, width - FIGURES - 2 * bar - place)), bar = bar, place = place }
 end
 
-local function row_of(node, columns)
+local function row_of(node, columns, summary)
   local name = name_of(node)
   if node.type ~= "" and node.type ~= name then name = name .. "  " .. node.type end
   if node.calls > 1 then name = ("%s, %d calls"):format(name, node.calls) end
@@ -58,7 +58,7 @@ local function row_of(node, columns)
   return {
     { node.childCount > 0 and "▸ " or "  ", "RidgelineDim" },
     text.fit(text.printable(name), columns.name),
-    text.fit(text.duration(node.timeMs), -9) .. text.fit(text.share(node.share), -7) .. gap,
+    text.fit(text.timed(text.duration(node.timeMs), summary), -10) .. text.fit(text.share(node.share), -7) .. gap,
     time, time_track,
     text.fit(text.bytes(node.peakBytes), -10) .. text.fit(text.share(node.peakShare), -7) .. gap,
     memory, memory_track,
@@ -70,7 +70,7 @@ local function title_row(columns)
   local function figure(title, by, width) return text.fit(title .. (view.by == by and " ▾" or ""), -width) end
   local title = "MODULE OR OPERATION"
   local row = text.fit("  " .. (#title > columns.name and "MODULE" or title), columns.name + 2)
-    .. figure("TIME", "timeMs", 9) .. text.fit("SHARE", -7) .. (" "):rep(columns.bar)
+    .. figure("TIME", "timeMs", 10) .. text.fit("SHARE", -7) .. (" "):rep(columns.bar)
     .. figure("MEMORY", "peakBytes", 10) .. text.fit("SHARE", -7) .. (" "):rep(columns.bar)
     .. (columns.place > 0 and "  CALLED AT" or "")
   return { { row, "RidgelineTitle" } }
@@ -97,7 +97,8 @@ local function render()
   local function add(row) vim.list_extend(rows, screen.fold(row, width, 2)) end
   local note = stale and "   (" .. stale .. ")" or ""
   add({ { text.row(path_of(shown.node), "›"), "RidgelineTitle" }, { note, "RidgelineStale" } })
-  rows[#rows + 1] = row_of(shown, columns)
+  local summary = session.summary(view.code) or { uncertainty = "" }
+  rows[#rows + 1] = row_of(shown, columns, summary)
   local costliest = vim.tbl_map(name_of, costliest_path())
   if #costliest > 0 then
     add({ ("costliest by %s: "):format(view.by == "timeMs" and "time" or "memory"), text.row(costliest, "›") })
@@ -106,7 +107,7 @@ local function render()
   rows[#rows + 1] = title_row(columns)
   view.first = #rows + 1
   for _, child in ipairs(shown.children) do
-    rows[#rows + 1] = row_of(child, columns)
+    rows[#rows + 1] = row_of(child, columns, summary)
   end
   if #shown.children == 0 then add({ "  no parts. :Ridgeline profile makes a new profile." }) end
   local cursor = vim.api.nvim_win_get_cursor(view.window)

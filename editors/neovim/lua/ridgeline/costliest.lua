@@ -41,9 +41,9 @@ end
 
 --- The texts of the entries: the cost that they are sorted by, its share, the other cost, the name, and what a line
 --- differs by from the profile before.
-local function texts(rows, kind, order)
+local function texts(rows, kind, order, summary)
   local cells = vim.tbl_map(function(row)
-    local time, memory = text.duration(row.timeMs), text.bytes(row.peakBytes)
+    local time, memory = text.timed(text.duration(row.timeMs), summary), text.bytes(row.peakBytes)
     if order == "memory" then return { memory, text.share(row.peakShare), time } end
     return { time, text.share(row.share), memory }
   end, rows)
@@ -80,11 +80,11 @@ end
 ---@param kind "lines"|"operations"|"modules"
 ---@param order "time"|"memory"
 function M.open(code, kind, order)
-  local profile = session.summary(code).profileId
-  session.request(code, "ridgeline/costliest", { profileId = profile }, function(costliest)
+  local summary = session.summary(code)
+  session.request(code, "ridgeline/costliest", { profileId = summary.profileId }, function(costliest)
     local rows = costliest[KINDS[kind].rows]
     if order == "memory" then by_memory(rows) end
-    local shown, items = texts(rows, kind, order), {}
+    local shown, items = texts(rows, kind, order, summary), {}
     for i, row in ipairs(rows) do
       local place = row.location
       local in_file = place and vim.startswith(place.uri, "file:")

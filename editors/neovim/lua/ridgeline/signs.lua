@@ -26,16 +26,17 @@ local function sign_of(time, memory, total)
   return table.concat(glyphs), is_costly and heat(math.max(time, memory)) or "RidgelineTotal"
 end
 
-local function figures_of(line, time, total)
+local function figures_of(line, time, total, summary)
   local figures = {}
-  if time >= 0.001 then figures[1] = text.share(time) .. " of the step, " .. text.duration(line.timeMs) end
+  if time >= 0.001 then figures[1] = text.share(time) .. " of the step, " .. text.timed(text.duration(line.timeMs), summary) end
   if total > 0 then figures[#figures + 1] = "total " .. text.share(total) .. " of the step" end
   if line.peakBytes > 0 then figures[#figures + 1] = text.bytes(line.peakBytes) end
   return table.concat(figures, " · ")
 end
 
 ---@param costs table the result of ridgeline/lineCosts
-function M.show(buffer, costs)
+---@param summary table the answer to ridgeline/summary, of the same profile
+function M.show(buffer, costs, summary)
   M.clear(buffer)
   screen.highlights()
   for _, line in ipairs(costs.lines) do
@@ -47,7 +48,7 @@ function M.show(buffer, costs)
       mark.sign_text, mark.sign_hl_group = glyphs, costs.stale and "RidgelineStale" or group
     end
     if options.figures then
-      mark.virt_text = { { figures_of(line, time, total) .. (costs.stale and " (stale)" or ""), "RidgelineFigure" } }
+      mark.virt_text = { { figures_of(line, time, total, summary) .. (costs.stale and " (stale)" or ""), "RidgelineFigure" } }
     end
     local is_shown = total > 0 or math.max(time, memory) >= options.threshold
     if is_shown and line.line < vim.api.nvim_buf_line_count(buffer) then

@@ -47,7 +47,9 @@ end
 --- The time of a profile, or what follows from it: "≈ 37.9" where it is uncertain.
 ---@param shown string
 ---@param summary table the answer to ridgeline/summary
-function M.timed(shown, summary) return (summary.uncertainty ~= "" and "≈ " or "") .. shown end
+function M.timed(shown, summary)
+  return (summary.uncertainty ~= "" and shown ~= UNKNOWN and shown ~= "0 ms" and "≈ " or "") .. shown
+end
 
 --- A figure of a model with its certainty: "≈ 7.8 GiB" for a guess, "≥ 7.8 GiB" for a bound, plain when it is known.
 ---@param estimate table?

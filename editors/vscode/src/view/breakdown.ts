@@ -1,5 +1,5 @@
 /** The breakdown of time and memory: a bar of the parts, and a list of them to drill into. */
-import { bytes, duration, share } from '../figures';
+import { bytes, share, timed } from '../figures';
 import type { Breakdown, BreakdownNode, Place } from '../protocol';
 import { button, h, place } from './dom';
 
@@ -12,14 +12,16 @@ export interface BreakdownEvents {
 interface Aspect {
   kind: 'time' | 'memory';
   title: string;
+  /** What shares are of. */
+  whole: string;
   value(node: BreakdownNode): number;
-  text(node: BreakdownNode): string;
+  text(node: BreakdownNode, mark: string): string;
   part(node: BreakdownNode): number | null;
 }
 
 const aspects: Aspect[] = [
-  { kind: 'time', title: 'Run time', value: (node) => node.timeMs ?? 0, text: (node) => duration(node.timeMs), part: (node) => node.share },
-  { kind: 'memory', title: 'Memory at the peak', value: (node) => node.peakBytes, text: (node) => bytes(node.peakBytes), part: (node) => node.peakShare },
+  { kind: 'time', title: 'Run time', whole: 'step', value: (node) => node.timeMs ?? 0, text: (node, mark) => timed(node.timeMs, mark), part: (node) => node.share },
+  { kind: 'memory', title: 'Memory at the peak', whole: 'peak', value: (node) => node.peakBytes, text: (node) => bytes(node.peakBytes), part: (node) => node.peakShare },
 ];
 
 /** Parts below this share of the whole are not shown. */
@@ -30,6 +32,8 @@ export class BreakdownPanel {
   readonly element = h('section.breakdown', { 'aria-label': 'Breakdown' });
   private shown: string | null = null;
   private node = '';
+  /** Before times: "≈ " where they are uncertain. */
+  private mark = '';
   /** Where the view was scrolled when a node was left, by node. */
   private readonly scrolled = new Map<string, number>();
   private clicked: HTMLElement | null = null;
@@ -41,12 +45,13 @@ export class BreakdownPanel {
     this.element.addEventListener('pointerleave', () => events.highlight(null));
   }
 
-  show(node: Breakdown | null, path: { node: string; name: string }[]): void {
+  show(node: Breakdown | null, path: { node: string; name: string }[], mark: string): void {
     this.element.hidden = node === null;
     if (node === null) return;
     const shown = `${node.profileId} ${node.node}`;
     if (shown === this.shown) return;
     this.shown = shown;
+    this.mark = mark;
     const left = this.node;
     this.node = node.node;
     const isBack = left !== node.node && (node.node === '' || left.startsWith(`${node.node}.`));
@@ -95,7 +100,7 @@ export class BreakdownPanel {
     let left = 0;
     for (const child of children) {
       const width = aspect.value(child) / whole;
-      const segment = h(`div.segment.${colour(child)}`, { title: `${child.name}  ${share(aspect.part(child))}  ${aspect.text(child)}` });
+      const segment = h(`div.segment.${colour(child)}`, { title: `${child.name}  ${share(aspect.part(child))} of the ${aspect.whole}  ${aspect.text(child, this.mark)}` });
       place(segment, left, width);
       if (width > 0.18) segment.append(child.name);
       this.listen(segment, child);
@@ -104,7 +109,7 @@ export class BreakdownPanel {
     }
     if (children.length === 0) bar.append(h('div.nothing', {}, node.childCount === 0 ? 'no parts' : 'nothing'));
     return h(`div.aspect.${aspect.kind}`, { 'data-kind': aspect.kind },
-      h('div.head', {}, h('h2', {}, aspect.title), h('span.figure', {}, `${aspect.text(node)}${node.parent === null ? '' : ` · ${share(aspect.part(node))}`}`)),
+      h('div.head', {}, h('h2', {}, aspect.title), h('span.figure', {}, `${aspect.text(node, this.mark)}${node.parent === null ? '' : ` · ${share(aspect.part(node))} of the ${aspect.whole}`}`)),
       this.path(aspect, node),
       bar,
       h('ul.rows', { 'aria-label': aspect.title }, ...children.map((child) => this.row(aspect, child, whole, colour(child)))));
@@ -124,7 +129,7 @@ export class BreakdownPanel {
   private row(aspect: Aspect, child: BreakdownNode, whole: number, colour: string): HTMLElement {
     const can = [child.childCount > 0 ? 'Enter drills in' : '', child.location === null ? '' : 'Space opens the code'].filter(Boolean).join(', ');
     const calls = child.calls > 1 ? `, ${child.calls} calls` : '';
-    const label = `${child.name}, ${child.type}${calls}, ${share(aspect.part(child))} of the ${aspect.kind}, ${aspect.text(child)}. ${can}`;
+    const label = `${child.name}, ${child.type}${calls}, ${share(aspect.part(child))} of the ${aspect.whole}, ${aspect.text(child, this.mark)}. ${can}`;
     const meter = h(`div.meter.${colour}`);
     place(meter, 0, aspect.value(child) / whole);
     const more = h('span.more', child.childCount > 0 ? { title: 'Drill in' } : {}, child.childCount > 0 ? '›' : '');
@@ -140,7 +145,7 @@ export class BreakdownPanel {
       h('span.type', {}, child.type === child.name ? '' : child.type),
       more,
       h('span.share', {}, share(aspect.part(child))),
-      h('span.figure', {}, aspect.text(child)),
+      h('span.figure', {}, aspect.text(child, this.mark)),
       meter);
     this.listen(row, child);
     row.addEventListener('keydown', (event) => {

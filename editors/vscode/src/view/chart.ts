@@ -1,11 +1,12 @@
 /** Throughput and memory against the batch size: what was measured, and what the models predict with its interval. */
-import { bytes, rate } from '../figures';
+import { about, bytes, estimated, rate } from '../figures';
 import type { Curve, Range } from '../messages';
 import type { Batch, Summary } from '../protocol';
 import { h } from './dom';
 
 const height = 132;
 const margin = { top: 8, right: 6, bottom: 30 };
+const mostOfInterval = 1.5; // of the greatest figure: how far up an interval is shown
 const digit = 6; // pixels of a digit of a tick
 
 interface Plot {
@@ -17,6 +18,8 @@ interface Plot {
   measured: [batchSize: number, value: number][];
   predicted: [batchSize: number, range: Range | null][];
   now: number | null;
+  /** The same as text. */
+  nowText: string;
   limit: { value: number; name: string } | null;
 }
 
@@ -37,6 +40,7 @@ export function charts(summary: Summary, preview: Batch | null, curve: Curve | n
       measured: measured.map(({ batchSize, timeMs }) => [batchSize, (1000 * batchSize) / (timeMs ?? 1)]),
       predicted: points.map(({ batchSize, samplesPerSecond }) => [batchSize, samplesPerSecond]),
       now: preview === null ? summary.samplesPerSecond : (preview.measured?.samplesPerSecond ?? preview.samplesPerSecond?.value ?? null),
+      nowText: preview === null ? about(summary) + rate(summary.samplesPerSecond) : preview.measured !== null ? rate(preview.measured.samplesPerSecond) : estimated(preview.samplesPerSecond, rate),
       limit: null,
     },
     {
@@ -44,11 +48,12 @@ export function charts(summary: Summary, preview: Batch | null, curve: Curve | n
       measured: summary.measured.flatMap(({ batchSize, peakBytes }): [number, number][] => (peakBytes === null ? [] : [[batchSize, peakBytes]])),
       predicted: points.map(({ batchSize, peakBytes }) => [batchSize, peakBytes]),
       now: preview === null ? summary.peakBytes : (preview.measured?.peakBytes ?? preview.peakBytes?.value ?? null),
+      nowText: preview === null ? bytes(summary.peakBytes) : preview.measured !== null ? bytes(preview.measured.peakBytes) : estimated(preview.peakBytes, bytes),
       limit: { value: summary.capacityBytes, name: 'capacity' },
     },
   ];
   const notes = [
-    `Points: measured, from ${low} to ${high}. Line: the model${points.some(({ samplesPerSecond }) => samplesPerSecond?.high) ? ', with its 95 % interval' : ''}.`,
+    `Points: measured, from ${low} to ${high}. Line: through them, and between and beyond them the model${points.some(({ samplesPerSecond }) => samplesPerSecond?.high) ? ', with the 95 % interval' : ''}.`,
     high < end ? 'Shaded: beyond what was measured.' : '',
     fits === null ? '' : showsLimit ? '' : `The largest that fits, ${fits}, is beyond the chart.`,
   ];
@@ -59,7 +64,9 @@ export function charts(summary: Summary, preview: Batch | null, curve: Curve | n
 
 function chart(plot: Plot, { now, end, high, fits, width }: { now: number; end: number; high: number; fits: number | null; width: number }): HTMLElement {
   const values = [...plot.measured.map(([, value]) => value), ...plot.predicted.flatMap(([, range]) => (range === null ? [] : [range.value])), plot.now ?? 0];
-  const most = 1.1 * Math.max(...values, 1e-9);
+  const greatest = Math.max(...values, 1e-9);
+  const upper = Math.max(...plot.predicted.map(([, range]) => range?.high ?? 0), 0);
+  const most = 1.1 * Math.max(greatest, Math.min(upper, mostOfInterval * greatest)); // a wide interval leaves room for the figures
   const unit = plot.unit(most);
   const valueTicks = ticks(most / unit.size, 4);
   const left = 8 + digit * Math.max(...valueTicks.map((tick) => tickText(tick).length));
@@ -105,7 +112,7 @@ function chart(plot: Plot, { now, end, high, fits, width }: { now: number; end: 
   if (plot.now !== null) svg.append(h('circle.current', { cx: x(now), cy: y(plot.now), r: 4.5 }));
   const name = unit.name === '' ? plot.title : `${plot.title} (${unit.name})`;
   return h('div', {},
-    h('div.head', {}, h('span', {}, h(`span.key.${plot.kind}`), ` ${name}`), h('span.figure', {}, `${plot.now === null ? '–' : plot.format(plot.now)} at ${now}`)),
+    h('div.head', {}, h('span', {}, h(`span.key.${plot.kind}`), ` ${name}`), h('span.figure', {}, `${plot.nowText} at ${now}`)),
     svg);
 }
 

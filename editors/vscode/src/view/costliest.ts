@@ -1,5 +1,5 @@
 /** The step in flat lists: its lines, its operations and its module types, to sort and to filter. */
-import { bytes, duration, share } from '../figures';
+import { bytes, share, timed } from '../figures';
 import type { Cost, Costs } from '../messages';
 import type { Place } from '../protocol';
 import { button, h, place } from './dom';
@@ -33,6 +33,8 @@ export class CostliestPanel {
   private order: Order = 'time';
   private isReversed = false;
   private showsAll = false;
+  /** Before times: "≈ " where they are uncertain. */
+  private mark = '';
 
   constructor(private readonly events: CostliestEvents) {
     this.filter.addEventListener('input', () => this.render());
@@ -44,10 +46,11 @@ export class CostliestPanel {
   }
 
   /** What the user has chosen here stays. */
-  show(costs: Costs | null): void {
+  show(costs: Costs | null, mark: string): void {
     this.element.hidden = costs === null;
-    if (costs === this.costs) return;
+    if (costs === this.costs && mark === this.mark) return;
     this.costs = costs;
+    this.mark = mark;
     this.render();
   }
 
@@ -120,7 +123,7 @@ export class CostliestPanel {
       cell('name', h(this.list === 'lines' && location !== null ? 'code' : 'span', {}, name || where), name === '' || where === '' ? null : h('span.where', {}, where.split('/').at(-1) ?? ''), more),
       cell('calls', ...(calls === null ? [] : [String(calls), h('span.unit', {}, calls === 1 ? ' call' : ' calls')])),
       hasChanges ? cell(`change${change === null ? '' : change.part > 0 ? '.slower' : '.faster'}`, change === null ? null : h('span', { title: change.explanation }, change.label)) : null,
-      cell('time', h('span.share', {}, share(cost.share)), h('span.figure', {}, duration(cost.timeMs))),
+      cell('time', h('span.share', {}, share(cost.share)), h('span.figure', {}, timed(cost.timeMs, this.mark))),
       cell('memory', h('span.figure', {}, bytes(cost.peakBytes))),
       meter);
     row.addEventListener('pointerenter', () => this.events.highlight(location));

@@ -1,5 +1,5 @@
 /** The view: shows the state that the extension sends. Figures come from the daemon. */
-import { bytes, duration, estimated, rate, share } from '../figures';
+import { about, bytes, duration, estimated, rate, share } from '../figures';
 import type { Costs, Curve, FromView, Question, ToView, ViewCommand, ViewState } from '../messages';
 import type { Batch, ByCategory, Estimate, Place, Summary } from '../protocol';
 import { BreakdownPanel } from './breakdown';
@@ -109,16 +109,17 @@ function showAll(now: ViewState): void {
   empty.replaceChildren(...(nothing && now.daemon === 'running' && now.profiling === null && !lacksProviders(now) ? [welcome(now, run)] : []));
   age.replaceChildren(...ageNotice(now, run));
   warnings.show(now.summary);
+  document.body.classList.toggle('is-uncertain', about(now.summary) !== '');
   document.body.classList.toggle('is-stale', now.summary?.stale === true);
   showFiles(now);
-  breakdown.show(now.breakdown, now.path);
+  breakdown.show(now.breakdown, now.path, about(now.summary));
   showCosts(now);
   whatIf.show(now.whatIf, now.trusted);
   showBatch(now);
 }
 
 function showCosts({ summary }: ViewState): void {
-  costliest.show(costs !== null && costs.of === summary?.uri ? costs.known : null);
+  costliest.show(costs !== null && costs.of === summary?.uri ? costs.known : null, about(summary));
 }
 
 /** The entry file, or a choice of several. */
@@ -171,7 +172,7 @@ function showBatch(now: ViewState): void {
   offer.show(now);
   obstacle.textContent = now.obstacle || (preview === null ? '' : whyPredicted(preview, summary));
   atPeak.replaceChildren(...categories(preview?.byCategory ?? summary.byCategory, preview));
-  recommended.replaceChildren(h('div.head', {}, h('h2', {}, 'Recommended batch sizes')), answers(summary));
+  recommended.replaceChildren(h('div.head', {}, h('h2', {}, 'Recommended batch sizes')), answers(summary, now.fits));
   others.replaceChildren(h('div.head', {}, h('h2', {}, 'Other batch sizes')), charts(summary, preview, curveOf(summary), chartWidth()));
 }
 
@@ -222,11 +223,6 @@ function throughputReading(summary: Summary, preview: Batch | null): Reading | n
 /** A figure that no line break parts from its unit or its sign. */
 function whole(figure: string): HTMLElement {
   return h('span.whole', {}, figure);
-}
-
-/** Before the time and the throughput of the profile. */
-function about({ uncertainty }: Summary): string {
-  return uncertainty === '' ? '' : '≈ ';
 }
 
 /** What was measured can lie a little above the maximum of the model. */
@@ -292,8 +288,14 @@ function categories(values: ByCategory, preview: Batch | null): HTMLElement[] {
   return [head, bar, h('ul.rows.plain', {}, ...rows)];
 }
 
+/** Where the largest batch size that fits is not known. */
+function whatFits(fits: ViewState['fits']): string {
+  if (fits === null) return 'The largest batch size that fits is unknown.';
+  return fits.isTooFar ? `${fits.batchSize} fits; larger ones are too far from what was measured.` : `${fits.batchSize} fits; of larger ones the memory is unknown.`;
+}
+
 /** The recommended batch sizes, each a button that writes it into the code. */
-function answers({ batchSize, measured: sizes, answers: { largestThatFits, enoughThroughput, activationsEqualWeights } }: Summary): HTMLElement {
+function answers({ batchSize, measured: sizes, answers: { largestThatFits, enoughThroughput, activationsEqualWeights } }: Summary, fits: ViewState['fits']): HTMLElement {
   if (sizes.length === 1) return h('p', {}, `Only batch size ${batchSize} was measured: nothing is predicted for others.`);
   const offer = (batch: Batch | null, what: string) => {
     if (batch === null) return [];
@@ -307,5 +309,5 @@ function answers({ batchSize, measured: sizes, answers: { largestThatFits, enoug
     ...(enoughThroughput === null ? [h('li', {}, 'The maximum throughput is unknown: the time model does not show one.')] : []),
     ...offer(enoughThroughput, 'gives 95 % of the maximum throughput: more gains little'),
     ...offer(activationsEqualWeights, 'weights and activations take equal memory'),
-    ...offer(largestThatFits, 'is the largest batch size that fits'));
+    ...(largestThatFits !== null ? offer(largestThatFits, 'is the largest batch size that fits') : [h('li.unknown', {}, whatFits(fits))]));
 }

@@ -5,9 +5,6 @@ import type { ViewCommand, ViewState } from '../messages';
 import type { Place, Summary } from '../protocol';
 import { button, h } from './dom';
 
-/** More warnings than these are folded. */
-const mostUnfolded = 1;
-
 export function notices(state: ViewState, run: (command: ViewCommand) => void): HTMLElement[] {
   const found: HTMLElement[] = [];
   const add = (kind: string, text: string, ...buttons: [string, ViewCommand][]) =>
@@ -44,7 +41,7 @@ export function ageNotice({ summary, failure, profiling }: ViewState, run: (comm
     failure === null ? h('div.buttons', {}, button('button.plain', 'Profile again', () => run('profile'))) : null)];
 }
 
-/** What the profile warns of; its uncertainty stands at the throughput. */
+/** What the profile warns of, folded to a line; its uncertainty stands at the throughput. */
 export class Warnings {
   readonly element = h('div.warnings', { role: 'status' });
   private shown = '';
@@ -58,7 +55,7 @@ export class Warnings {
     this.shown = shown;
     const items = warnings.map((warning) => h('p', {}, ...this.linked(warning)));
     this.element.replaceChildren(...(items.length === 0 ? []
-      : [h('div.notice.stale', {}, ...(items.length <= mostUnfolded ? items : [h('details', {}, h('summary', {}, `${items.length} warnings`), ...items)]))]));
+      : [h('details.notice.stale', {}, h('summary', {}, `${items.length === 1 ? '1 warning' : `${items.length} warnings`}: ${warnings[0]}`), ...items)]));
   }
 
   /** The text with its places as buttons. */
