@@ -1,10 +1,11 @@
 /** What package.json says, against what is documented. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { test } from 'node:test';
-import { root } from './workbench.mjs';
+import { builtVsix, root } from './workbench.mjs';
 
 const read = (...names) => readFileSync(path.join(root, ...names), 'utf8');
 const { contributes, version } = JSON.parse(read('editors/vscode/package.json'));
@@ -34,6 +35,30 @@ test('the extension has the version of the daemon', () => {
 
 /** As VS Code has it (src/vs/base/common/linkedText.ts), for notifications. */
 const link = /\[([^\]]+)\]\(((?:https?:\/\/|command:|file:)[^)\s]+)(?: (["'])(.+?)(\3))?\)/i;
+
+/** Of the .vsix, from what was packed. */
+const unpacked = (name) => execFileSync(path.join(root, '.venv/bin/python'), ['-c', 'import sys, zipfile; sys.stdout.buffer.write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]))', builtVsix(), name]);
+
+test('the .vsix has what a registry of extensions asks for', () => {
+  const manifest = JSON.parse(unpacked('extension/package.json'));
+  for (const field of ['name', 'displayName', 'publisher', 'version', 'description', 'license']) assert.match(manifest[field], /\S/, field);
+  assert.match(manifest.engines.vscode, /^\^1\.\d+\.0$/);
+  // Those that VS Code's gallery knows; an unknown one is refused.
+  const known = ['AI', 'Azure', 'Chat', 'Data Science', 'Debuggers', 'Education', 'Extension Packs', 'Formatters', 'Keymaps', 'Language Packs', 'Linters', 'Machine Learning', 'Notebooks', 'Other', 'Programming Languages', 'SCM Providers', 'Snippets', 'Testing', 'Themes', 'Visualization'];
+  assert.ok(manifest.categories.length > 0 && manifest.categories.every((category) => known.includes(category)), JSON.stringify(manifest.categories));
+  assert.ok(manifest.keywords.length > 0 && manifest.keywords.length <= 30);
+  const icon = unpacked(`extension/${manifest.icon}`);
+  assert.equal(icon.subarray(1, 4).toString(), 'PNG');
+  assert.ok(icon.readUInt32BE(16) >= 128 && icon.readUInt32BE(20) >= 128, 'the icon is 128 pixels or more');
+  assert.match(unpacked('extension/LICENSE.txt').toString(), /Apache License/);
+  assert.ok(unpacked('extension/THIRD_PARTY_LICENSES').length > 1000);
+  assert.match(unpacked('extension/changelog.md').toString(), new RegExp(`^## ${version.replaceAll('.', '\\.')}$`, 'm'));
+  // A gallery shows it without the repository: a relative link would lead nowhere.
+  const readme = unpacked('extension/readme.md').toString();
+  assert.match(readme, /^# Ridgeline/);
+  assert.deepEqual([...readme.matchAll(/\]\((?!https:\/\/|#)[^)]*\)|(?:src|href)="(?!https:)[^"]*"/g)].map(([link]) => link), []);
+  assert.match(unpacked('extension.vsixmanifest').toString(), /TargetPlatform="linux-/);
+});
 
 test('text from outside is inert in notifications and labels', async () => {
   const { inert } = await source('inert.ts');

@@ -242,6 +242,7 @@ test('a line that is slower than before a save has it in a column of the costlie
   await window.replace('sleep(0.02)', 'sleep(0.08)');
   await window.save();
   await row.filter({ hasText: '0.08' }).waitFor();
+  await window.view.locator('.facts .change', { hasText: /\S/ }).waitFor();
   if (wasBusy || (await busy.count()) > 0) return t.skip('the machine was busy: times are not compared');
   await column.waitFor();
   const change = row.locator('.change span');
@@ -264,6 +265,35 @@ test('the hints at the ends of lines are hidden and shown, by the command and by
   await window.page.keyboard.press('Control+Alt+r');
   await window.page.keyboard.press('h');
   await until(async () => assert.match(await line(), /\d %/));
+});
+
+test('the keys profile, open the view and the report, and cancel; the lines of the report are links', async (t) => {
+  const window = await ownWindow(t);
+  const keys = async (last) => {
+    await window.page.keyboard.press('Control+Alt+r');
+    await window.page.keyboard.press(last);
+  };
+  await window.lens('Profile').waitFor();
+  await window.focusEditor();
+  await keys('p');
+  await window.lens('samples/s').waitFor();
+  await window.focusEditor();
+  await keys('v');
+  await window.view.locator('.breakdown .row').first().waitFor();
+  await window.focusEditor();
+  await keys('r');
+  await window.page.locator('.tab.active', { hasText: /^entry-.*\.txt/ }).waitFor();
+  const link = window.page.locator('.view-line .detected-link', { hasText: /^entry\.py:\d+$/ }).first();
+  const [, line] = /:(\d+)$/.exec(await link.innerText());
+  await link.click({ modifiers: ['Control'] });
+  await window.page.locator('.tab.active', { hasText: 'entry.py' }).waitFor();
+  await window.page.getByText(`Ln ${line}, Col 1`).waitFor();
+  await window.replace('optimizer.zero_grad()', '__import__("time").sleep(600)');
+  await keys('p');
+  await window.status.getByText('Profiling').waitFor();
+  await window.focusEditor();
+  await keys('c');
+  await window.status.getByText('Profiling').waitFor({ state: 'detached' });
 });
 
 test('figures of a step whose time varies much look uncertain wherever they are shown', async (t) => {
