@@ -305,10 +305,11 @@ test('figures of a step whose time varies much look uncertain wherever they are 
   await window.openView();
   await window.status.getByText(/≈ [\d.]+ samples\/s/).waitFor();
   await window.view.getByText(/≈ [\d.]+ samples\/s/).first().waitFor();
-  await window.view.getByText(/The iteration time varies much/).first().waitFor();
+  const why = /The iteration time (varies much|is that of \d+ iterations)/; // too few of them on a busy machine
+  await window.view.getByText(why).first().waitFor();
   const line = async () => (await window.lineWith('self.relu(self.fc1(hidden))')).text;
   await until(async () => assert.match(await line(), /≈/));
-  assert.match(await window.status.locator('a').getAttribute('aria-label'), /The iteration time varies much/);
+  assert.match(await window.status.locator('a').getAttribute('aria-label'), why);
   await window.view.locator('.slider.time .interval').waitFor();
   const figures = window.view.locator('.charts > div:first-child .head .figure, .aspect.time .head .figure, .aspect.time .row .figure, .costs .row .time .figure');
   await window.view.locator('.costs .row').first().waitFor();

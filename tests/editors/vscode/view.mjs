@@ -301,7 +301,7 @@ test('the chart marks the largest batch size that fits', async (t) => {
   const row = window.view.locator('.answers li', { hasText: 'is the largest batch size that fits' });
   const largest = Number(await row.locator('.size').innerText());
   const marks = window.view.locator('.charts .mark', { hasText: /^fits: / });
-  await until(async () => assert.deepEqual(await marks.allInnerTexts(), [`fits: ${largest}`, `fits: ${largest}`]));
+  await until(async () => assert.deepEqual(await marks.allTextContents(), [`fits: ${largest}`, `fits: ${largest}`]));
   await window.view.locator('.charts .mark', { hasText: 'capacity' }).waitFor();
   // The mark stands where the axis has that number.
   const { mark, ticks } = await window.view.locator('.charts > div').nth(1).evaluate((chart) => ({
