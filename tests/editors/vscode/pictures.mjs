@@ -3,7 +3,7 @@
  * to be looked at: the view at three widths in each kind of theme, stale, with a warning.
  */
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { vscode } from './shared.mjs';
@@ -40,17 +40,19 @@ test('pictures of the view at each width, in each kind of theme', async (t) => {
   t.after(() => vscode.set({}));
   const folder = path.join(root, 'build/pictures');
   mkdirSync(folder, { recursive: true });
-  const window = await vscode.open(vscode.project(), { width: 1280, height: 1900 });
-  window.write('entry.py', window.read('entry.py').replace('loss.backward()', 'loss.detach()')); // of which it warns
-  await window.openFile('entry.py');
-  await window.profile();
-  await window.openView();
-  await window.view.locator('.costs .row').first().waitFor();
-  await window.replace('lr=0.01', 'lr=0.02');
-  await window.view.getByText('Stale: the figures').waitFor();
   for (const [name, theme] of Object.entries({ ...themes, 'high-contrast-light': 'Default High Contrast Light' })) {
     vscode.set({ 'workbench.colorTheme': theme });
+    const project = vscode.project();
+    const entry = path.join(project, 'entry.py');
+    writeFileSync(entry, readFileSync(entry, 'utf8').replace('loss.backward()', 'loss.detach()')); // of which it warns
+    const window = await vscode.open(project, { width: 1280, height: 1900 });
+    await window.openFile('entry.py');
+    await window.profile();
+    await window.openView();
     await window.view.locator(`body.vscode-${name}`).waitFor();
+    await window.view.locator('.costs .row').first().waitFor();
+    await window.replace('lr=0.01', 'lr=0.02');
+    await window.view.getByText('Stale: the figures').waitFor();
     for (const width of [170, 300, 600]) {
       await window.resizeSideBar(width);
       await until(async () => assert.ok(Math.abs((await window.view.locator('html').evaluate((html) => html.clientWidth)) - width) <= 4));
@@ -58,6 +60,6 @@ test('pictures of the view at each width, in each kind of theme', async (t) => {
       await window.page.waitForTimeout(300); // the charts follow the width
       await window.page.locator('.part.sidebar').screenshot({ path: path.join(folder, `view-${name}-${width}.png`) });
     }
+    await window.close();
   }
-  await window.close();
 });
