@@ -115,7 +115,7 @@ def take(terminal: conftest.Terminal) -> None:
     terminal.until("▸ throughput")
     terminal.keys("10l")
     terminal.until("batch size .* predicted")
-    terminal.until("stale: ")
+    terminal.until("p profile with ")
     draw(terminal.screen(colours=True), 118, HERE / "neovim-bars.png")
 
 
