@@ -101,7 +101,8 @@ def test_what_is_uncertain_is_said_so(editing: Editor):
         " session.request = function(buffer, method, params, on_result, ...)"
         "   if method == 'ridgeline/summary' then"
         "     local answered = on_result"
-        "     on_result = function(made) answered(vim.tbl_extend('force', made, { uncertainty = 'Much varies.' })) end end"
+        "     on_result = function(made)"
+        "       answered(vim.tbl_extend('force', made, { uncertainty = 'Much varies.' })) end end"
         "   if method ~= 'ridgeline/profile' then return request(buffer, method, params, on_result, ...) end"
         "   on_result(vim.tbl_extend('force', session.summary(1), { profileId = 'another' })) end"
     )
@@ -111,10 +112,14 @@ def test_what_is_uncertain_is_said_so(editing: Editor):
     editing.until(f"{shown}:find(' % of the step, ≈ [%d.]+ ') ~= nil".replace(" % of", " %% of"))
     assert not editing.lua(f"{shown}:find('of the step, [%d]')"), "each time is marked"
     editing.neovim.command("Ridgeline breakdown")
-    editing.until("table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, true), '\\n'):find('MLP +≈ [%d.]+ .s +[%d.]+ %%') ~= nil")
+    editing.until(
+        "table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, true), '\\n'):find('MLP +≈ [%d.]+ .s +[%d.]+ %%') ~= nil"
+    )
     editing.neovim.command("close")
     editing.neovim.command("Ridgeline costliest")
-    editing.until("vim.iter(vim.fn.getqflist()):all(function(row) return row.text:find('^ *≈ ') or row.text:find('^ *0 ms') end)")
+    editing.until(
+        "vim.iter(vim.fn.getqflist()):all(function(row) return row.text:find('^ *≈ ') or row.text:find('^ *0 ms') end)"
+    )
     editing.neovim.command("cclose")
     editing.neovim.command("Ridgeline profile")
     assert re.fullmatch(r"profiled: ≈ [\d.]+ samples/s, 9.46 MiB; .*… \(2 warnings\)", editing.said("profiled"))
