@@ -31,6 +31,7 @@ test('pictures for the documentation', async (t) => {
     await until(async () => assert.ok((await window.markers()).length > 4));
     await until(async () => assert.match((await window.lineWith('self.layer3(x)')).text, /in ResNet/));
     if (name === 'light') await window.view.locator('.costliest').evaluate((section) => section.scrollIntoView());
+    else await window.view.locator('html').evaluate((html) => (html.scrollTop = 0));
     await window.page.screenshot({ path: path.join(root, `docs/pictures/vscode-${name}.png`) });
     await window.close();
   }
