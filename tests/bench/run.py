@@ -373,6 +373,13 @@ def bench_compare(rounds: int) -> None:
     table(head, injected.rows(rounds))
 
 
+def bench_check(rounds: int) -> None:
+    """Examples with a line that takes longer than their baseline had it, and unchanged ones."""
+    print("### Budgets checked\n")
+    head = ["example", "step, ms", "unchanged", *(f"{added:.0%} more" for added in injected.CHECKED if added)]
+    table(head, injected.check_rows(rounds))
+
+
 def bench_server(rounds: int) -> None:
     """What an editor waits for."""
     print("### The language server\n")
@@ -483,6 +490,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "cancel": (bench_cancel, 5),
     "scripts": (bench_scripts, 8),
     "compare": (bench_compare, 10),
+    "check": (bench_check, 2),
     "roofline": (bench_roofline, 1),
     "hardware": (bench_hardware, 1),
     "estimators": (bench_estimators, 1),

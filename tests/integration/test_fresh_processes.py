@@ -79,7 +79,7 @@ def test_each_process_runs_one_batch_size(tmp_path: Path) -> None:
 )
 def test_where_the_code_runs_only_once_the_report_says_so(again: str, reason: str, tmp_path: Path) -> None:
     entry = entry_in(tmp_path, f"if os.path.exists({str(tmp_path / 'log')!r}):\n    {again}\n")
-    report = profile(entry, "--batch-sizes", "2,3", "--time-budget", "1")
+    report = profile(entry, "--batch-sizes", "2,3", "--time-budget", "4")
     assert [sample["batchSize"] for sample in report["models"]["time"]["samples"]] == [2, 3]
     assert [set(sizes) for sizes in sizes_by_process(tmp_path).values() if sizes] == [{2, 3}]
     warning = next(text for text in report["warnings"] if "gets memory from the system" in text)

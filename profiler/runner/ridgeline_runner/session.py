@@ -92,10 +92,11 @@ def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
     else:
         deadline.leave_out("whether gradients are never used")
     iteration_seconds = chosen.estimate_ns / 1e9
-    if deadline.allows(iteration_seconds):
+    lists_operations = bool(spec.get("listOperations", True))
+    if lists_operations and deadline.allows(iteration_seconds):
         result.send(final=False, unused_gradients=gradients)  # should listing end the process
         send_operations(step, chosen.batch_size, iteration_seconds, reporter)
-    else:
+    elif lists_operations:
         deadline.leave_out("what the operations compute")
     if warning := deadline.warning():
         reporter.warnings.append(warning)
