@@ -87,14 +87,15 @@ std::string line_label(const analysis::LineCost& line, const Profile& profile, L
   const double part = ratio(line.self_ms, profile.iteration.ms.value);
   const bool has_time = part >= kShownShare && format != LabelFormat::kMemory;
   const bool has_memory = line.peak_bytes > 0 && format != LabelFormat::kTime;
-  const std::string time = has_time ? share(part) + " " + approximately(profile) + duration(line.self_ms) : "";
+  const std::string time =
+      has_time ? share(part) + " of the step, " + approximately(profile) + duration(line.self_ms) : "";
   const std::string memory = has_memory ? size(static_cast<double>(line.peak_bytes)) : "";
   return time + (has_time && has_memory ? " · " : "") + memory;
 }
 
 std::string line_explanation(const analysis::LineCost& line, const Profile& profile) {
   const double ms = profile.iteration.ms.value;
-  std::string text = fmt::format("{}: {} of the step's time", duration(line.self_ms), share(ratio(line.self_ms, ms)));
+  std::string text = fmt::format("{}: {} of the step", duration(line.self_ms), share(ratio(line.self_ms, ms)));
   if (line.total_ms > line.self_ms * (1 + kNegligible)) {
     text += fmt::format(", {} with what it calls", share(ratio(line.total_ms, ms)));
   }
@@ -156,7 +157,7 @@ std::string knowledge_label(const BatchPrediction& batch) {
     return batch.failed->kind == protocol::FailureKind::kOutOfMemory ? "ran out of memory when it was run"
                                                                      : "failed when it was run";
   }
-  return "predicted" + extrapolated(batch);
+  return (batch.carried_over ? "predicted from before the save" : "predicted") + extrapolated(batch);
 }
 
 std::string batch_label(const BatchPrediction& batch) {
@@ -190,8 +191,8 @@ std::string advice_text(const Advice& advice, const Profile& profile) {
     case AdviceKind::kThroughputSaturates:
       return saturates(advice);
     case AdviceKind::kInputStarves:
-      return fmt::format("The step waits for its data {} of the time: {} of {}. Load it beforehand or in more workers.",
-                         part, duration(advice.part), duration(advice.whole));
+      return fmt::format("Loading data takes {} of the step: {} of {}. Load it beforehand or in more workers.", part,
+                         duration(advice.part), duration(advice.whole));
     case AdviceKind::kHotLine:
       return fmt::format("This line takes {} of the step: {} of {}.", part, duration(advice.part),
                          duration(advice.whole));

@@ -12,7 +12,8 @@ namespace ridgeline::report {
 
 enum class LabelFormat { kTime, kMemory, kBoth };
 
-/// "36 % 151 ms · 0.40 GiB": the share of the iteration, own time, bytes at the peak; what is nothing is left out.
+/// "36 % of the step, 151 ms · 0.40 GiB": the share of the iteration, own time, bytes at the peak; what is nothing is
+/// left out.
 std::string line_label(const analysis::LineCost& line, const analysis::Profile& profile, LabelFormat format);
 
 /// The same with what it is a share of, and with the interval of the iteration time where that is uncertain.

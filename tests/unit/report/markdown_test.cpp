@@ -49,7 +49,7 @@ TEST(Markdown, IsAsExpected) {
   cost.peak_bytes = line.peak_bytes;
   const analysis::Node& model = profile.breakdown.children.front();
   cost.parent = &model;
-  cost.inside = {&child(model, "conv1"), &child(model, "bn1")};
+  cost.inside = {{&child(model, "conv1"), "file:///p/net.py#L7"}, {&child(model, "bn1")}};
   cost.below = {{"net.py:42", "file:///p/net.py#L42", "x = self.conv1(x | y)", 12.3}, {"a b.py:7", "no uri", "y", 1}};
   const analysis::Outlook outlook = analysis::outlook_of(profile);
   testing::expect_file("markdown.md", "# a line\n\n" + cost_markdown(profile, cost).markup() + "\n# a class\n\n" +
@@ -57,11 +57,26 @@ TEST(Markdown, IsAsExpected) {
                                           summary_markdown(profile, outlook).markup());
 }
 
+TEST(Markdown, HasNoPartForAnyBatchWhereTheTimeGrowsFasterThanTheBatch) {
+  const analysis::Profile profile = testing::resnet_profile();
+  Cost cost;
+  cost.self_ms = 280;
+  const auto text_of = [&](double intercept) {
+    const std::vector<analysis::Piece> model = {{1, 71.2, intercept}};
+    cost.model = &model;
+    return cost_markdown(profile, cost).markup();
+  };
+  EXPECT_THAT(text_of(10), HasSubstr("71.2 ms for each further sample; 10.0 ms for any batch"));
+  EXPECT_THAT(text_of(-1.01), HasSubstr("71.2 ms for each further sample\n"));
+  EXPECT_THAT(text_of(-1.01), Not(HasSubstr("for any batch")));
+}
+
 TEST(Labels, AreShort) {
   const analysis::Profile profile = testing::resnet_profile();
   const analysis::LineCost& line = profile.lines.front();
   EXPECT_THAT(line_label(line, profile, LabelFormat::kTime), Not(HasSubstr("iB")));
-  EXPECT_THAT(line_label(line, profile, LabelFormat::kBoth), HasSubstr(" · "));
+  EXPECT_EQ(line_label(line, profile, LabelFormat::kTime), "30 % of the step, 272 ms");
+  EXPECT_THAT(line_label(line, profile, LabelFormat::kBoth), HasSubstr("30 % of the step, 272 ms · "));
   EXPECT_THAT(throughput_label(profile), HasSubstr("% of the maximum"));
   EXPECT_THAT(memory_label(profile), HasSubstr(" of "));
 }
@@ -74,7 +89,7 @@ TEST(Labels, ShowUncertainty) {
   profile.iteration.ms.high = 1.2 * profile.iteration.ms.value;
   EXPECT_THAT(throughput_label(profile), HasSubstr("≈"));
   EXPECT_THAT(line_label(line, profile, LabelFormat::kTime), HasSubstr("≈"));
-  EXPECT_THAT(line_explanation(line, profile), HasSubstr("of the step's time"));
+  EXPECT_THAT(line_explanation(line, profile), HasSubstr(": 30 % of the step. "));
   EXPECT_THAT(line_explanation(line, profile), HasSubstr("(95 % interval): it varies much"));
 }
 
