@@ -329,6 +329,12 @@ HOSTILE = {
         "provider-missing",
         ("so it was not run. Define these three functions in it, or in a new file",),
     ),
+    "one provider of three": Bad(
+        "import torch\n# input_provider and iteration_provider come from elsewhere\n\n\ndef model_provider():\n"
+        "    return torch.nn.Linear(2, 2)\n\n\nopen('it-ran', 'w').close()\nwhile True:\n    torch.ones(1)\n",
+        "provider-missing",
+        ("defines no `input_provider` and no `iteration_provider`, so it was not run. Define these two functions",),
+    ),
     "fork bomb": Bad(
         entry(
             step="for _ in range(12):\n    os.fork()\n    os.setsid() if os.getpgrp() != os.getpid() else None\n"
