@@ -277,8 +277,8 @@ void Entries::show(const std::string& path, std::shared_ptr<const Figures> figur
   } else if (before->profile().id != entry.figures->profile().id) {
     const analysis::Profile& now = entry.figures->profile();
     entry.comparison = comparison_of(before->profile(), now);
-    const bool differs = entry.comparison != nullptr && entry.comparison->step.outcome == compare::Outcome::kDiffers;
-    entry.change = entry.comparison == nullptr ? "" : report::change_label(before->profile(), now, differs);
+    entry.change =
+        entry.comparison == nullptr ? "" : report::change_label(before->profile(), now, entry.comparison->step);
   }
   entry.failed.reset();
   announce(path);

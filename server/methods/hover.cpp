@@ -80,13 +80,19 @@ std::string link_to(const Figures& figures, const analysis::Location& place, con
   return place.file.empty() ? "" : uri_of(figures.path_of(place)) + "#L" + std::to_string(place.line);
 }
 
+/// Where the class of a module is; empty for one that the user did not write.
+std::string own_class(const Figures& figures, const Node& node, const UriOf& uri_of) {
+  const FileFigures* file = node.definition.file.empty() ? nullptr : figures.file(figures.path_of(node.definition));
+  return file == nullptr || file->text == nullptr ? "" : link_to(figures, node.definition, uri_of);
+}
+
 /// The costliest modules inside of one; none of one that other lines call, too: see lines_below().
 std::vector<report::Called> modules_below(const Figures& figures, const Node& node, const UriOf& uri_of) {
   std::vector<report::Called> modules;
   for (const Node& child : node.children) {
     if (node.callers.empty() && !child.type.empty() && modules.size() < kShownBelow) {
-      const bool is_own = !child.definition.file.empty();  // the class is the user's
-      modules.push_back({&child, link_to(figures, is_own ? child.definition : child.location, uri_of)});
+      std::string uri = own_class(figures, child, uri_of);
+      modules.push_back({&child, uri.empty() ? link_to(figures, child.location, uri_of) : std::move(uri)});
     }
   }
   return modules;
@@ -171,7 +177,7 @@ Markdown of_line(const Snapshot& snapshot, std::uint32_t line, const UriOf& uri_
   }
   std::ranges::stable_sort(parts, std::greater{}, &Node::ms);
   for (const Node& part : parts) {
-    cost.inside.push_back({&part, link_to(*snapshot.figures(), part.definition, uri_of)});
+    cost.inside.push_back({&part, own_class(*snapshot.figures(), part, uri_of)});
   }
   if (!called.empty()) {
     cost.parent = snapshot.figures()->parent_of(*called.front());

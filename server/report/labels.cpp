@@ -1,5 +1,6 @@
 #include "report/labels.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -17,6 +18,7 @@ using analysis::BatchPrediction;
 using analysis::Profile;
 
 constexpr double kMostChangeInPercent = 9;  // what is more than ten times as long has a factor
+constexpr double kMostNoise = 0.25;         // of the time: within more, not even a large change would be seen
 constexpr double kShownShare = 0.001;       // of the iteration: less is no time worth a label
 
 std::string size(double count) { return bytes(count); }
@@ -34,6 +36,18 @@ std::string of_capacity(std::string text, double capacity) {
 
 bool is_known(const compare::TimeChange& time) {
   return time.outcome == compare::Outcome::kDiffers && time.bounds.has_value();
+}
+
+/// A wide interval that has zero in it does not say that nothing has changed.
+std::string time_change_label(const Profile& before, const Profile& now, const compare::TimeChange& time) {
+  if (time.outcome == compare::Outcome::kDiffers) {
+    const double faster = 1 - now.iteration.ms.value / before.iteration.ms.value;
+    return fmt::format("{} {} ({} before)", share(std::abs(faster)), faster > 0 ? "faster" : "slower",
+                       duration(before.iteration.ms.value));
+  }
+  if (!time.bounds) return "not compared: too little was measured";
+  if (std::max(-time.bounds->low, time.bounds->high) > kMostNoise) return "not compared: the time varies too much";
+  return "no change within the noise";
 }
 
 std::string extrapolated(const BatchPrediction& batch) { return batch.extrapolated ? " (extrapolated)" : ""; }
@@ -110,13 +124,10 @@ std::string line_explanation(const analysis::LineCost& line, const Profile& prof
   return text;
 }
 
-std::string change_label(const Profile& before, const Profile& now, bool differs) {
+std::string change_label(const Profile& before, const Profile& now, const compare::TimeChange& time) {
   if (before.batch_size != now.batch_size || before.iteration.ms.value <= 0) return {};
   if (before.environment.others_used || now.environment.others_used) return "not compared: the machine was busy";
-  const double faster = 1 - now.iteration.ms.value / before.iteration.ms.value;
-  std::string text = differs ? fmt::format("{} {} ({} before)", share(std::abs(faster)),
-                                           faster > 0 ? "faster" : "slower", duration(before.iteration.ms.value))
-                             : "no change within the noise";
+  std::string text = time_change_label(before, now, time);
   const double more = static_cast<double>(now.peak_bytes) - static_cast<double>(before.peak_bytes);
   if (std::abs(more) > kNegligible * static_cast<double>(before.peak_bytes)) {
     text += fmt::format(", {} {} at the peak", size(std::abs(more)), more > 0 ? "more" : "less");

@@ -50,7 +50,7 @@ def test_the_help_of_each_command_has_two_examples() -> None:
         assert done.returncode == 0, command
         examples = done.stdout.partition("Examples:\n")[2].strip().splitlines()
         assert len(examples) == 2, (command, done.stdout)
-        assert all(example.strip().startswith(f"ridgeline {' '.join(command)} ") for example in examples), command
+        assert all(f"{example.strip()} ".startswith(f"ridgeline {' '.join(command)} ") for example in examples), command
 
 
 def test_help_tells_defaults() -> None:

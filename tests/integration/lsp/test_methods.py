@@ -114,7 +114,7 @@ def test_a_save_says_what_it_changed(editor: Editor) -> None:
     )
     document = editor.open(entry)
     assert editor.ask("ridgeline/profile", document)["change"] == ""
-    busy = "not compared: the machine was busy"
+    noise = "not compared: (the machine was busy|the time varies too much|too little was measured)"
     for old, new, expected in (
         ("def forward(self, ", "def forward(self,  ", "no change within the noise"),
         ("time.sleep(0.03)", "time.sleep(0.09)", r"\d+ % slower \([\d.]+ ms before\)"),
@@ -122,7 +122,8 @@ def test_a_save_says_what_it_changed(editor: Editor) -> None:
         editor.type_over(entry.as_uri(), old, new)
         editor.save(entry)
         assert editor.settled()["state"] == "ready"
-        assert re.fullmatch(f"{expected}|{busy}", editor.ask("ridgeline/summary", document)["change"])
+        change = editor.ask("ridgeline/summary", document)["change"]
+        assert re.fullmatch(f"{expected}|{noise}", change), change
 
 
 def test_a_save_of_a_text_that_was_profiled_runs_nothing(editor: Editor) -> None:

@@ -94,17 +94,30 @@ TEST(Labels, ShowUncertainty) {
 }
 
 TEST(Labels, SayWhatChanged) {
+  using compare::Outcome;
+  const auto time = [](Outcome outcome, std::optional<compare::Bounds> bounds) {
+    return compare::TimeChange{100, 100, 0, bounds, outcome};
+  };
+  const compare::TimeChange same = time(Outcome::kNoDifference, compare::Bounds{-0.02, 0.02});
+  const compare::TimeChange undecided = time(Outcome::kUndecided, compare::Bounds{-0.05, 0.15});
+  const compare::TimeChange other = time(Outcome::kDiffers, compare::Bounds{-0.3, -0.2});
   const analysis::Profile before = testing::resnet_profile();
   analysis::Profile now = before;
-  EXPECT_EQ(change_label(before, now, false), "no change within the noise");
+  now.environment.others_used.reset();
+  analysis::Profile idle = now;
+  EXPECT_EQ(change_label(idle, now, same), "no change within the noise");
+  EXPECT_EQ(change_label(idle, now, undecided), "no change within the noise");
   now.iteration.ms.value = 0.75 * before.iteration.ms.value;
-  EXPECT_EQ(change_label(before, now, true), "25 % faster (898 ms before)");
+  EXPECT_EQ(change_label(idle, now, other), "25 % faster (898 ms before)");
+  EXPECT_EQ(change_label(idle, now, time(Outcome::kUndecided, std::nullopt)), "not compared: too little was measured");
+  EXPECT_EQ(change_label(idle, now, time(Outcome::kUndecided, compare::Bounds{-0.7, 1.2})),
+            "not compared: the time varies too much");
   now.peak_bytes += before.peak_bytes;
-  EXPECT_EQ(change_label(before, now, false), "no change within the noise, 655 MiB more at the peak");
+  EXPECT_EQ(change_label(idle, now, same), "no change within the noise, 655 MiB more at the peak");
   now.environment.others_used = 1.5;
-  EXPECT_EQ(change_label(before, now, true), "not compared: the machine was busy");
+  EXPECT_EQ(change_label(idle, now, other), "not compared: the machine was busy");
   now.batch_size += 1;
-  EXPECT_EQ(change_label(before, now, true), "");
+  EXPECT_EQ(change_label(idle, now, other), "");
 }
 
 analysis::BatchPrediction batch(int size, double samples_per_second, double gib) {
