@@ -116,9 +116,9 @@ export class Markers implements vscode.Disposable {
   }
 }
 
-/** "36 % 151 ms · 0.40 GiB", as the daemon formats it for the whole step. */
+/** "36 % of the step, 151 ms · 0.40 GiB", as the daemon formats it for the whole step. */
 function label(cost: LineCost, format: string): string {
-  const time = format !== 'memory' && (cost.share ?? 0) >= 0.0005 ? [`${share(cost.share)} ${duration(cost.timeMs)}`] : [];
+  const time = format !== 'memory' && (cost.share ?? 0) >= 0.0005 ? [`${share(cost.share)} of the step, ${duration(cost.timeMs)}`] : [];
   const memory = format !== 'time' && cost.peakBytes > 0 ? [bytes(cost.peakBytes)] : [];
   return [...time, ...memory].join(' · ');
 }

@@ -124,7 +124,7 @@ class Recordings:
             self._deadline.leave_out(f"batch sizes other than {known}")
         else:
             self._deadline.leave_out(
-                f"batch sizes other than {sampled[0].batch_size}, without which nothing is predicted"
+                f"batch sizes other than {sampled[0].batch_size}, of which this profile knows nothing"
             )
 
     def _record(self, size: int, *, chosen: bool = False, check: bool = False, quick: bool = False) -> Sampled:
