@@ -332,6 +332,7 @@ std::string run_message(int run, const RunSpec& spec) {
                {"environmentRoots", spec.environment_roots},
                {"finishWithinSeconds", spec.finish_within_seconds},
                {"code", spec.code},
+               {"listOperations", spec.list_operations},
                {"overlay", std::move(overlay)}};
   if (spec.experiment.has_value()) {
     body["experiment"] = experiment_json(*spec.experiment);

@@ -226,6 +226,7 @@ struct RunSpec {
   std::vector<SourceText> overlay{};       ///< run instead of what the files hold; at most kMaxOverlayBytes
   double finish_within_seconds = 0;        ///< what does not fit is left out; 0: everything is measured
   std::vector<std::string> code{};         ///< packages whose lines are counted, too; by import name
+  bool list_operations = true;             ///< one iteration more, after everything was measured
   std::optional<Experiment> experiment{};  ///< instead of a profile
 };
 

@@ -42,12 +42,13 @@ std::optional<Advice> saturates(const Predictor& predictor, int batch_size) {
   const Answer enough = answer(predictor, {Quantity::kThroughputShare, kEnoughThroughput});
   const BatchPrediction now = predict_batch(predictor, batch_size);
   const std::optional<double> rate = best_samples_per_second(now);
-  if (!enough.batch || enough.batch->extrapolated || !enough.batch->samples_per_second || !rate ||
+  const std::optional<double> better = enough.batch ? best_samples_per_second(*enough.batch) : std::nullopt;
+  if (!better || !rate || (enough.batch->extrapolated && !enough.batch->measured.has_value()) ||
       batch_size < kSaturatedFactor * enough.batch->batch_size) {
     return std::nullopt;
   }
-  return Advice{AdviceKind::kThroughputSaturates,        {},    batch_size, enough.batch->batch_size,
-                enough.batch->samples_per_second->value, *rate, now,        enough.batch};
+  return Advice{
+      AdviceKind::kThroughputSaturates, {}, batch_size, enough.batch->batch_size, *better, *rate, now, enough.batch};
 }
 
 /// The line with most of a figure; no place when no line has any.

@@ -112,6 +112,10 @@ void add_import_and_merge_commands(CLI::App& operations, int& exit_code) {
   CLI::App* merging = operations.add_subcommand("merge", "Merge files of times into one, and show what contradicts.");
   merging->add_option("--output", *into, "The file to add to; it is made when it does not exist")->required();
   merging->add_option("FILES", options->files, "Files that `export` or `merge` wrote")->required();
+  merging->footer(
+      "Examples:\n"
+      "  ridgeline operations merge --output team.sqlite mine.sqlite yours.sqlite\n"
+      "  ridgeline operations merge --output all.sqlite times/*.sqlite");
   merging->callback([options, into, &exit_code] {
     auto table = OperationTable::open(*into);
     exit_code = table ? merge_into(*table, *options) : fail(table.error());

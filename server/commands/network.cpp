@@ -102,8 +102,7 @@ void add_network_command(CLI::App& app, int& exit_code) {
   command->footer(
       "Examples:\n"
       "  ridgeline network --output cluster.toml\n"
-      "  ridgeline network --ranks 2 --rank 0 --address node1:29400   # on node1\n"
-      "  ridgeline network --ranks 2 --rank 1 --address node1:29400   # on node2");
+      "  ridgeline network --ranks 2 --rank 0 --address node1:29400   # on node1; on node2 with --rank 1");
   command->callback([request, &exit_code] { exit_code = measure(*request); });
 }
 

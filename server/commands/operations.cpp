@@ -99,6 +99,10 @@ int list(const Output& output, std::size_t most) {
 void add_operations_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("operations", "Times of operations alone: measure, list and share them.");
   command->require_subcommand(1);
+  command->footer(
+      "Examples:\n"
+      "  ridgeline operations measure entry.py\n"
+      "  ridgeline operations list --most 20");
 
   auto options = std::make_shared<MeasureOptions>();
   CLI::App* measuring = command->add_subcommand("measure", "Time the operations of an entry point's step.");
@@ -131,11 +135,19 @@ void add_operations_command(CLI::App& app, int& exit_code) {
   CLI::App* listing = command->add_subcommand("list", "List the times, the slowest operations first.");
   listing->add_option("--most", *most, "How many")->check(CLI::Range(1, 1'000'000))->capture_default_str();
   add_output_options(*listing, output);
+  listing->footer(
+      "Examples:\n"
+      "  ridgeline operations list --most 20\n"
+      "  ridgeline operations list --format json --output times.json");
   listing->callback([output, most, &exit_code] { exit_code = list(*output, *most); });
 
   auto file = std::make_shared<std::string>();
   CLI::App* exporting = command->add_subcommand("export", "Write all times to a file that others can import.");
   exporting->add_option("FILE", *file, "A file that does not exist yet")->required();
+  exporting->footer(
+      "Examples:\n"
+      "  ridgeline operations export team.sqlite\n"
+      "  ridgeline operations export /mnt/shared/times/gpu-box.sqlite");
   exporting->callback([file, &exit_code] {
     auto table = own_operation_table();
     const auto written = table ? table->export_to(*file) : base::Result<void>(table.error());

@@ -349,7 +349,6 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
   command->footer("Changes:\n" + list_of_changes() +
                   "\nExamples:\n"
                   "  ridgeline what-if entry.py --try\n"
-                  "  ridgeline what-if entry.py --change bf16-autocast --change channels-last --format json\n"
                   "  ridgeline what-if trace.json.gz --change loader-workers:4 --change amp");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }

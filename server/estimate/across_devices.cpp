@@ -7,6 +7,7 @@
 #include <string>
 
 #include "estimate/chance.h"
+#include "hardware/data_sheets.h"
 #include "hardware/operation_work.h"
 #include "hardware/roofline.h"
 #include "hardware/tile_model.h"
@@ -28,6 +29,7 @@ struct Described {
   double bound_ns = 0;             ///< plain: with all bytes from the main memory
   double least_ns = 0;             ///< no run is faster
   std::vector<double> features{};  ///< logarithms
+  std::string product_dtype{};     ///< empty: no product
 };
 
 /// Of more than one matrix: 3 dimensions.
@@ -85,7 +87,10 @@ std::optional<Described> describe(std::string_view key, const Device& device) {
     return std::nullopt;
   }
   const auto least = hardware::roofline_bound(*work, device, device.compute_units);
-  Described described{family_of(*call, *work, tile.has_value()), plain->ns, least ? least->ns : 0, {}};
+  Described described{.family = family_of(*call, *work, tile.has_value()),
+                      .bound_ns = plain->ns,
+                      .least_ns = least ? least->ns : 0,
+                      .product_dtype = tile ? work->dtype : ""};
   const double balance = (plain->compute_ns + 1) / (plain->memory_ns + 1);
   described.features = {log_of(plain->ns), log_of(std::max(balance, kHidden))};
   double cache = 1;
@@ -134,6 +139,26 @@ struct DescribedRow {
 /// The factor by which a value is outside of [low, high], all logarithms.
 double beyond(double value, double low, double high) { return std::exp(std::max({low - value, value - high, 0.0})); }
 
+/// That the device may draw for each FLOP/s of its peak. Nothing where a figure is not known.
+std::optional<double> watts_for_peak(const Device& device, std::string_view dtype) {
+  const hardware::Peak* peak = hardware::find_peak(device, dtype);
+  return peak != nullptr && device.power_w ? std::optional(device.power_w->value / peak->flop_per_s.all.value)
+                                           : std::nullopt;
+}
+
+/// The factor by which the device has less power for its peak than any that was trained with: its clock then falls
+/// under a product, which no feature shows. 1 where it has no less, or where that is not known.
+double short_of_power(const std::vector<std::string>& trained, const Device& device, std::string_view dtype) {
+  const auto own = watts_for_peak(device, dtype);
+  std::optional<double> least;
+  for (const std::string& name : trained) {
+    const auto sheet = hardware::find_data_sheet(name);
+    const auto watts = sheet ? watts_for_peak(*sheet, dtype) : std::nullopt;
+    least = watts ? std::min(*watts, least.value_or(*watts)) : least;
+  }
+  return own && least ? std::max(1.0, *least / *own) : 1;
+}
+
 }  // namespace
 
 std::vector<TrainingGroup> groups_across(std::span<const DeviceTimes> devices) {
@@ -175,6 +200,9 @@ std::optional<Estimate> estimate_across(const Estimators& estimators, std::strin
   }
   const LearntParameter& bound = model->group.learnt.front();
   double most_beyond = beyond(std::log(described->bound_ns), std::log(bound.low), std::log(bound.high));
+  if (!described->product_dtype.empty()) {
+    most_beyond = std::max(most_beyond, short_of_power(estimators.devices, device, described->product_dtype));
+  }
   for (std::size_t i = 0; i < described->features.size(); ++i) {
     const auto& [low, high] = model->group.seen[i];
     most_beyond = std::max(most_beyond, beyond(described->features[i], low, high));

@@ -28,8 +28,9 @@ inline constexpr std::size_t kMostRowsAcross = 8'000;  ///< of a group; more are
 /// seen. Operations without a bound are left out.
 std::vector<TrainingGroup> groups_across(std::span<const DeviceTimes> devices);
 
-/// Of `estimators` across devices. Nothing where no model is about the operation, it has no bound, or the bound or a
-/// feature is more than kMostBeyond outside of what was seen.
+/// Of `estimators` across devices. Nothing where no model is about the operation, it has no bound, the bound or a
+/// feature is more than kMostBeyond outside of what was seen, or it is a product and the device has less power for its
+/// peak than the trained ones by more than that.
 std::optional<Estimate> estimate_across(const Estimators& estimators, std::string_view key,
                                         const hardware::Device& device);
 

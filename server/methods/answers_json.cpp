@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "analysis/breakdown/totals.h"
 #include "analysis/prediction/answers.h"
 #include "analysis/time/noise.h"
 #include "methods/batch_size.h"
+#include "methods/setting_names.h"
 #include "protocol/shown_text.h"
 #include "report/json.h"
 #include "report/prediction.h"
@@ -61,6 +63,18 @@ std::vector<std::string> names_of(const std::vector<analysis::CodePackage>& code
   return names;
 }
 
+std::vector<std::string> warnings_of(const Figures& figures) {
+  std::vector<std::string> warnings = figures.profile().warnings;
+  for (std::string& warning : warnings) {
+    warning = with_setting_names(std::move(warning));
+  }
+  if (const auto at = figures.predictor().carried_at) {
+    warnings.push_back("What is predicted for batch sizes other than " + std::to_string(*at) +
+                       " is from a profile before the save. At that size, the step takes as long as it did then.");
+  }
+  return warnings;
+}
+
 }  // namespace
 
 Json summary_json(const Entry& entry, const std::string& uri, std::optional<int> in_code) {
@@ -77,6 +91,8 @@ Json summary_json(const Entry& entry, const std::string& uri, std::optional<int>
     measured.push_back(measured_json(check.time, check.peak_bytes));
   }
   const auto range = analysis::sampled_range(figures.predictor());
+  const std::optional<analysis::TimeModel>& time = figures.predictor().time;
+  const std::optional<analysis::PeakModel>& peaks = figures.predictor().peaks;
   const analysis::Answer& fits = figures.outlook().fits;
   return {
       {"uri", uri},
@@ -107,13 +123,13 @@ Json summary_json(const Entry& entry, const std::string& uri, std::optional<int>
       {"sampledBatchSizes", {{"low", range.low}, {"high", range.high}}},
       {"measured", std::move(measured)},
       {"models",
-       {{"timeMs", profile.time_model ? Json(report::time_pieces_json(profile.time_model->pieces)) : Json(nullptr)},
-        {"peakBytes", profile.peak_model ? Json(report::peak_pieces_json(profile.peak_model->value)) : Json(nullptr)}}},
+       {{"timeMs", time ? Json(report::time_pieces_json(time->pieces)) : Json(nullptr)},
+        {"peakBytes", peaks ? Json(report::peak_pieces_json(peaks->value)) : Json(nullptr)}}},
       {"answers",
        {{"largestThatFits", report::batch_json(fits.obstacle == analysis::Obstacle::kNone ? fits.batch : std::nullopt)},
         {"enoughThroughput", report::batch_json(figures.outlook().enough.batch)},
         {"activationsEqualWeights", report::batch_json(figures.outlook().balanced.batch)}}},
-      {"warnings", profile.warnings}};
+      {"warnings", warnings_of(figures)}};
 }
 
 Json place_json(const Figures& figures, const analysis::Location& location, const UriOf& uri_of) {

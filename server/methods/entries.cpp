@@ -257,7 +257,9 @@ void Entries::profiled(const std::string& path, profiling::ProfileQueue::Ticket 
     return;
   }
   std::set<std::string> changed(outcome->changed.begin(), outcome->changed.end());
-  show(path, std::make_shared<const Figures>(std::move(*outcome)), std::move(changed));
+  // A profile that does not have to end soon, and still has no models, says that there are none.
+  auto models = must_end_soon && entry.figures != nullptr ? entry.figures->models() : nullptr;
+  show(path, std::make_shared<const Figures>(std::move(*outcome), std::move(models)), std::move(changed));
 }
 
 void Entries::show(const std::string& path, std::shared_ptr<const Figures> figures, std::set<std::string> changed) {
@@ -275,8 +277,8 @@ void Entries::show(const std::string& path, std::shared_ptr<const Figures> figur
   } else if (before->profile().id != entry.figures->profile().id) {
     const analysis::Profile& now = entry.figures->profile();
     entry.comparison = comparison_of(before->profile(), now);
-    const bool differs = entry.comparison != nullptr && entry.comparison->step.outcome == compare::Outcome::kDiffers;
-    entry.change = entry.comparison == nullptr ? "" : report::change_label(before->profile(), now, differs);
+    entry.change =
+        entry.comparison == nullptr ? "" : report::change_label(before->profile(), now, entry.comparison->step);
   }
   entry.failed.reset();
   announce(path);
@@ -376,11 +378,12 @@ void Entries::end_trial(const std::string& path, const std::shared_ptr<const Fig
   if (outcome.has_error()) {
     const protocol::Failure& failure = outcome.error();
     if (!protocol::info_of(failure.kind).ended_on_purpose()) {
-      entry.trial = TrialState{batch_size, std::nullopt,
-                               "batch size " + std::to_string(batch_size) + " could not be tried: " + failure.message};
+      entry.trial = TrialState{
+          batch_size, std::nullopt,
+          "batch size " + std::to_string(batch_size) + " could not be tried: " + with_setting_names(failure.message)};
     }
   } else if (entry.figures == held) {
-    entry.figures = std::make_shared<const Figures>(std::move(*outcome));
+    entry.figures = std::make_shared<const Figures>(std::move(*outcome), held->models());
     ++entry.trials;
   }
   announce(path);

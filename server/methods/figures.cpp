@@ -6,14 +6,24 @@
 
 #include <fmt/ranges.h>
 
+#include "analysis/prediction/answers.h"
 #include "source/text.h"
 
 namespace ridgeline::methods {
 
 using analysis::Node;
 
-Figures::Figures(profiling::MadeProfile made) : made_(std::move(made)) {
+Figures::Figures(profiling::MadeProfile made, std::shared_ptr<const analysis::Predictor> earlier)
+    : made_(std::move(made)), outlook_(made_.outlook), models_(std::move(earlier)) {
   predictor_ = analysis::make_predictor(made_.profile);
+  if (made_.profile.time_model.has_value()) {
+    models_ = std::make_shared<const analysis::Predictor>(predictor_);
+  } else if (models_ != nullptr) {
+    if (auto carried = analysis::carried_over(*models_, made_.profile)) {
+      predictor_ = std::move(*carried);
+      outlook_ = analysis::outlook_of(predictor_, made_.profile.batch_size);
+    }
+  }
   for (const analysis::LineCost& line : made_.profile.lines) {
     files_[path_of(line.location)].lines[line.location.line] = &line;
   }

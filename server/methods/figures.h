@@ -33,14 +33,17 @@ struct FileFigures {
 
 class Figures {
  public:
-  explicit Figures(profiling::MadeProfile made);
+  /// `earlier`: the models of the last profile that had some, for a profile without; null: there are none.
+  explicit Figures(profiling::MadeProfile made, std::shared_ptr<const analysis::Predictor> earlier = nullptr);
   Figures(const Figures&) = delete;
   Figures& operator=(const Figures&) = delete;
 
   const profiling::MadeProfile& made() const { return made_; }
   const analysis::Profile& profile() const { return made_.profile; }
   const analysis::Predictor& predictor() const { return predictor_; }
-  const analysis::Outlook& outlook() const { return made_.outlook; }
+  const analysis::Outlook& outlook() const { return outlook_; }
+  /// The last models of several batch sizes: of this profile, else of an earlier one. Null: there are none.
+  const std::shared_ptr<const analysis::Predictor>& models() const { return models_; }
   std::int64_t created_s() const { return made_.created_s; }
   const std::vector<protocol::SourceText>& sources() const { return made_.sources; }
 
@@ -73,6 +76,8 @@ class Figures {
   std::string_view library_line(const analysis::Location& place) const;
 
   profiling::MadeProfile made_;
+  analysis::Outlook outlook_;
+  std::shared_ptr<const analysis::Predictor> models_;
   analysis::Predictor predictor_;
   std::map<std::string, FileFigures, std::less<>> files_;
   std::unordered_map<const analysis::Node*, Place> places_;

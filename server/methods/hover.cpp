@@ -75,6 +75,29 @@ report::LineBelow line_below(const Figures& figures, const analysis::Location& p
           uri_of(figures.path_of(place)) + "#L" + number, std::string(base::trimmed(figures.line_text(place))), ms};
 }
 
+/// The address of a line; empty without one.
+std::string link_to(const Figures& figures, const analysis::Location& place, const UriOf& uri_of) {
+  return place.file.empty() ? "" : uri_of(figures.path_of(place)) + "#L" + std::to_string(place.line);
+}
+
+/// Where the class of a module is; empty for one that the user did not write.
+std::string own_class(const Figures& figures, const Node& node, const UriOf& uri_of) {
+  const FileFigures* file = node.definition.file.empty() ? nullptr : figures.file(figures.path_of(node.definition));
+  return file == nullptr || file->text == nullptr ? "" : link_to(figures, node.definition, uri_of);
+}
+
+/// The costliest modules inside of one; none of one that other lines call, too: see lines_below().
+std::vector<report::Called> modules_below(const Figures& figures, const Node& node, const UriOf& uri_of) {
+  std::vector<report::Called> modules;
+  for (const Node& child : node.children) {
+    if (node.callers.empty() && !child.type.empty() && modules.size() < kShownBelow) {
+      std::string uri = own_class(figures, child, uri_of);
+      modules.push_back({&child, uri.empty() ? link_to(figures, child.location, uri_of) : std::move(uri)});
+    }
+  }
+  return modules;
+}
+
 /// What one line calls of a node, without what is inside: of a module that several lines call, a part.
 Node called_from(const Node& node, const analysis::Location& line) {
   Node part;
@@ -82,6 +105,7 @@ Node called_from(const Node& node, const analysis::Location& line) {
   part.type = node.type;
   const auto caller = std::ranges::find(node.callers, line, &analysis::Caller::location);
   part.ms = caller == node.callers.end() ? node.ms : caller->ms;
+  part.definition = node.definition;
   part.peak_bytes = caller == node.callers.end() ? node.peak_bytes : caller->peak_bytes;
   return part;
 }
@@ -153,13 +177,16 @@ Markdown of_line(const Snapshot& snapshot, std::uint32_t line, const UriOf& uri_
   }
   std::ranges::stable_sort(parts, std::greater{}, &Node::ms);
   for (const Node& part : parts) {
-    cost.inside.push_back(&part);
+    cost.inside.push_back({&part, own_class(*snapshot.figures(), part, uri_of)});
   }
   if (!called.empty()) {
     cost.parent = snapshot.figures()->parent_of(*called.front());
   }
   if (cost.total_ms > kLeadsOn * cost.self_ms) {
     cost.below = lines_below(*snapshot.figures(), called, found->second->location, uri_of);
+    if (called.size() == 1) {
+      cost.modules_below = modules_below(*snapshot.figures(), *called.front(), uri_of);
+    }
   }
   const auto& call = snapshot.figures()->profile().library_call;
   if (call.has_value() && call->location == found->second->location) {

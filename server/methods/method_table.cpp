@@ -18,6 +18,7 @@
 #include "methods/inlay_hint.h"
 #include "methods/open_report.h"
 #include "methods/parameters.h"
+#include "methods/setting_names.h"
 #include "methods/status.h"
 #include "methods/what_if_json.h"
 #include "profiling/entry_name.h"
@@ -178,7 +179,9 @@ base::Task<session::Outcome> summary(Context context, SummaryParams params) {
 }
 
 ResponseError error_of_run(const profiling::RunFailure& failure) {
-  return {protocol::info_of(failure.kind).lsp_code, failure.message, failure_json(failure)};
+  profiling::RunFailure shown = failure;
+  shown.message = with_setting_names(std::move(shown.message));
+  return {protocol::info_of(shown.kind).lsp_code, shown.message, failure_json(shown)};
 }
 
 /// The summary of a profile that has ended, or why there is none.

@@ -18,7 +18,10 @@ constexpr auto kWordings = std::to_array<Wording>({
     {"or --memory-limit", "or the setting `memoryLimit`"},
     {"raise --memory-limit", "raise the setting `memoryLimit`"},
     {"`ridgeline init` writes a first version of that file", "Ridgeline can write a first version of that file"},
+    {"`ridgeline run` records training steps of a script as it is", "Ridgeline can also profile it as a script"},
     {"Run again with `--device cpu`", "Set `device` to `cpu`"},
+    {"`--device cpu` has", "the setting `device`, `cpu`, has"},
+    {" (--device cpu)", " (the setting `device` is `cpu`)"},
 });
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace ridgeline::profiling {
 
-/// Fails as `provider-missing` when the file certainly defines no provider: running a whole training script would only
+/// Fails as `provider-missing` when the file certainly lacks a provider: running a whole training script would only
 /// tell the same, later. `text`: what an editor has open in place of the file; nothing: the file is read. What is
 /// uncertain, or cannot be read, is left to the run.
 base::Result<void, RunFailure> check_entry(const Target& target, std::optional<std::string> text);

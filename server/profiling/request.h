@@ -24,7 +24,8 @@ struct ProfileRequest {
   std::chrono::seconds time_limit{600};
   std::uint64_t memory_limit_bytes = 0;         ///< 0: what is available
   std::vector<protocol::SourceText> overlay{};  ///< what editors hold that is not saved: run instead of the files
-  bool keep = true;                             ///< in the cache, unless there is an overlay
+  /// In the cache, unless there is an overlay. One that is not kept is only compared: its operations are not listed.
+  bool keep = true;
   /// For a profile that must not take long: what does not fit is left out, and the profile says so. Where one iteration
   /// takes longer, the run ends as "timeout", after at most twice this. 0: everything is measured.
   double finish_within_seconds = 0;

@@ -59,6 +59,7 @@ PlannedRun plan_run(const ProfileRequest& request, const Target& target) {
   plan.spec.overlay = request.overlay;
   plan.spec.finish_within_seconds = request.finish_within_seconds;
   plan.spec.code = request.code;
+  plan.spec.list_operations = request.keep;
   plan.limits.time = request.time_limit;
   const std::uint64_t limit = request.memory_limit_bytes;
   plan.spec.memory_limit_bytes = limit != 0 ? limit : memory_for_user_code();

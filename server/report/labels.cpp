@@ -1,5 +1,6 @@
 #include "report/labels.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -17,6 +18,7 @@ using analysis::BatchPrediction;
 using analysis::Profile;
 
 constexpr double kMostChangeInPercent = 9;  // what is more than ten times as long has a factor
+constexpr double kMostNoise = 0.25;         // of the time: within more, not even a large change would be seen
 constexpr double kShownShare = 0.001;       // of the iteration: less is no time worth a label
 
 std::string size(double count) { return bytes(count); }
@@ -34,6 +36,18 @@ std::string of_capacity(std::string text, double capacity) {
 
 bool is_known(const compare::TimeChange& time) {
   return time.outcome == compare::Outcome::kDiffers && time.bounds.has_value();
+}
+
+/// A wide interval that has zero in it does not say that nothing has changed.
+std::string time_change_label(const Profile& before, const Profile& now, const compare::TimeChange& time) {
+  if (time.outcome == compare::Outcome::kDiffers) {
+    const double faster = 1 - now.iteration.ms.value / before.iteration.ms.value;
+    return fmt::format("{} {} ({} before)", share(std::abs(faster)), faster > 0 ? "faster" : "slower",
+                       duration(before.iteration.ms.value));
+  }
+  if (!time.bounds) return "not compared: too little was measured";
+  if (std::max(-time.bounds->low, time.bounds->high) > kMostNoise) return "not compared: the time varies too much";
+  return "no change within the noise";
 }
 
 std::string extrapolated(const BatchPrediction& batch) { return batch.extrapolated ? " (extrapolated)" : ""; }
@@ -87,14 +101,15 @@ std::string line_label(const analysis::LineCost& line, const Profile& profile, L
   const double part = ratio(line.self_ms, profile.iteration.ms.value);
   const bool has_time = part >= kShownShare && format != LabelFormat::kMemory;
   const bool has_memory = line.peak_bytes > 0 && format != LabelFormat::kTime;
-  const std::string time = has_time ? share(part) + " " + approximately(profile) + duration(line.self_ms) : "";
+  const std::string time =
+      has_time ? share(part) + " of the step, " + approximately(profile) + duration(line.self_ms) : "";
   const std::string memory = has_memory ? size(static_cast<double>(line.peak_bytes)) : "";
   return time + (has_time && has_memory ? " · " : "") + memory;
 }
 
 std::string line_explanation(const analysis::LineCost& line, const Profile& profile) {
   const double ms = profile.iteration.ms.value;
-  std::string text = fmt::format("{}: {} of the step's time", duration(line.self_ms), share(ratio(line.self_ms, ms)));
+  std::string text = fmt::format("{}: {} of the step", duration(line.self_ms), share(ratio(line.self_ms, ms)));
   if (line.total_ms > line.self_ms * (1 + kNegligible)) {
     text += fmt::format(", {} with what it calls", share(ratio(line.total_ms, ms)));
   }
@@ -109,13 +124,10 @@ std::string line_explanation(const analysis::LineCost& line, const Profile& prof
   return text;
 }
 
-std::string change_label(const Profile& before, const Profile& now, bool differs) {
+std::string change_label(const Profile& before, const Profile& now, const compare::TimeChange& time) {
   if (before.batch_size != now.batch_size || before.iteration.ms.value <= 0) return {};
   if (before.environment.others_used || now.environment.others_used) return "not compared: the machine was busy";
-  const double faster = 1 - now.iteration.ms.value / before.iteration.ms.value;
-  std::string text = differs ? fmt::format("{} {} ({} before)", share(std::abs(faster)),
-                                           faster > 0 ? "faster" : "slower", duration(before.iteration.ms.value))
-                             : "no change within the noise";
+  std::string text = time_change_label(before, now, time);
   const double more = static_cast<double>(now.peak_bytes) - static_cast<double>(before.peak_bytes);
   if (std::abs(more) > kNegligible * static_cast<double>(before.peak_bytes)) {
     text += fmt::format(", {} {} at the peak", size(std::abs(more)), more > 0 ? "more" : "less");
@@ -156,7 +168,7 @@ std::string knowledge_label(const BatchPrediction& batch) {
     return batch.failed->kind == protocol::FailureKind::kOutOfMemory ? "ran out of memory when it was run"
                                                                      : "failed when it was run";
   }
-  return "predicted" + extrapolated(batch);
+  return (batch.carried_over ? "predicted from before the save" : "predicted") + extrapolated(batch);
 }
 
 std::string batch_label(const BatchPrediction& batch) {
@@ -190,8 +202,8 @@ std::string advice_text(const Advice& advice, const Profile& profile) {
     case AdviceKind::kThroughputSaturates:
       return saturates(advice);
     case AdviceKind::kInputStarves:
-      return fmt::format("The step waits for its data {} of the time: {} of {}. Load it beforehand or in more workers.",
-                         part, duration(advice.part), duration(advice.whole));
+      return fmt::format("Loading data takes {} of the step: {} of {}. Load it beforehand or in more workers.", part,
+                         duration(advice.part), duration(advice.whole));
     case AdviceKind::kHotLine:
       return fmt::format("This line takes {} of the step: {} of {}.", part, duration(advice.part),
                          duration(advice.whole));

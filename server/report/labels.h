@@ -12,7 +12,8 @@ namespace ridgeline::report {
 
 enum class LabelFormat { kTime, kMemory, kBoth };
 
-/// "36 % 151 ms · 0.40 GiB": the share of the iteration, own time, bytes at the peak; what is nothing is left out.
+/// "36 % of the step, 151 ms · 0.40 GiB": the share of the iteration, own time, bytes at the peak; what is nothing is
+/// left out.
 std::string line_label(const analysis::LineCost& line, const analysis::Profile& profile, LabelFormat format);
 
 /// The same with what it is a share of, and with the interval of the iteration time where that is uncertain.
@@ -21,9 +22,10 @@ std::string line_explanation(const analysis::LineCost& line, const analysis::Pro
 /// "37.9 samples/s (81 % of the maximum 46.8)"; with "≈" where the iteration time is uncertain.
 std::string throughput_label(const analysis::Profile& profile);
 /// What a profile shows that the one before it did not: "no change within the noise", "12 % faster (1.36 s before)",
-/// and the peak. "not compared: the machine was busy" when it was, for either. Empty when their batch sizes differ.
-/// `differs`: whether the times do, by more than noise.
-std::string change_label(const analysis::Profile& before, const analysis::Profile& now, bool differs);
+/// and the peak. "not compared: the machine was busy" when it was, for either, and likewise where the noise would hide
+/// a large change. Empty when their batch sizes differ. `time`: of the steps, from `before` to `now`.
+std::string change_label(const analysis::Profile& before, const analysis::Profile& now,
+                         const compare::TimeChange& time);
 /// "12 % slower than in the profile before: 151 ms, was 135 ms"; empty within the noise, and for a new line.
 std::string line_change_explanation(const compare::TimeChange& time);
 /// The same for a column: "+12 %", "31×".

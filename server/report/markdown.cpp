@@ -137,18 +137,25 @@ Markdown memory_table(const Cost& cost) {
 
 std::string name_of(const Node& node) { return node.type.empty() ? node.name : node.name + " (" + node.type + ")"; }
 
-Markdown calls_table(const std::vector<const Node*>& nodes, double whole_ms) {
-  if (nodes.size() < 2) return {};
-  MarkdownTable table({"calls", "time", "of the step", "memory"});
-  for (std::size_t i = 0; i < std::min(kShownCalls, nodes.size()); ++i) {
-    table.row(code_cell(name_of(*nodes[i])), {duration(nodes[i]->ms), share(ratio(nodes[i]->ms, whole_ms)),
-                                              bytes(static_cast<double>(nodes[i]->peak_bytes))});
+Markdown called_table(std::string_view title, const std::vector<Called>& called, double whole_ms) {
+  MarkdownTable table({title, "time", "of the step", "memory"});
+  for (std::size_t i = 0; i < std::min(kShownCalls, called.size()); ++i) {
+    const Node& node = *called[i].node;
+    const Cell name = code_cell(name_of(node));
+    table.row(Cell{Markdown::link(name.markup, called[i].uri), name.width},
+              {duration(node.ms), share(ratio(node.ms, whole_ms)), bytes(static_cast<double>(node.peak_bytes))});
   }
   Markdown text = table.take();
-  if (nodes.size() > kShownCalls) {
-    text += plain(fmt::format("and {} more", nodes.size() - kShownCalls)) + "\n\n";
+  if (called.size() > kShownCalls) {
+    text += plain(fmt::format("and {} more", called.size() - kShownCalls)) + "\n\n";
   }
   return text;
+}
+
+/// A single call says no more than the line that it is on: then what is inside of it.
+Markdown calls_table(const Cost& cost, double whole_ms) {
+  return cost.inside.size() < 2 ? called_table("costliest modules below", cost.modules_below, whole_ms)
+                                : called_table("calls", cost.inside, whole_ms);
 }
 
 Markdown below_table(const std::vector<LineBelow>& lines, double whole_ms) {
@@ -256,7 +263,7 @@ Markdown cost_markdown(const Profile& profile, const Cost& cost) {
             code_span(name_of(*cost.parent)) + "\n\n";
   }
   text += memory_table(cost) + below_table(cost.below, whole) +
-          (cost.modules == nullptr ? calls_table(cost.inside, whole) : modules_table(cost.modules, whole)) +
+          (cost.modules == nullptr ? calls_table(cost, whole) : modules_table(cost.modules, whole)) +
           model_text(profile, cost);
   return text;
 }
@@ -284,7 +291,9 @@ Markdown module_markdown(const Profile& profile, const std::vector<const Node*>&
   text += table.take();
   MarkdownTable memory({"memory at the peak", ""});
   if (peak > 0) memory.row("with all inside", {bytes(peak)});
-  return text + memory.take() + calls_table(sorted, whole);
+  std::vector<Called> called;
+  for (const Node* node : sorted) called.push_back({node});
+  return text + memory.take() + (called.size() < 2 ? Markdown() : called_table("calls", called, whole));
 }
 
 Markdown batch_markdown(const analysis::BatchPrediction& batch, const std::string& note) {

@@ -25,6 +25,12 @@ struct LineBelow {
   double ms = 0;
 };
 
+/// A module or an operation that a part of the code calls, or what runs inside of it.
+struct Called {
+  const analysis::Node* node = nullptr;
+  std::string uri{};  ///< of the module's class, or of the line that calls it; empty: unknown
+};
+
 /// What a part of the code costs, whatever the part is.
 struct Cost {
   std::string title;  ///< as in the source: "self.conv2", "Net.forward"
@@ -38,7 +44,8 @@ struct Cost {
   std::uint64_t peak_bytes = 0;
   analysis::LineDeviceCost device{};
   const analysis::Node* parent = nullptr;               ///< that the share is of, beside the iteration's; may be null
-  std::vector<const analysis::Node*> inside;            ///< calls of modules and operations, most time first
+  std::vector<Called> inside;                           ///< calls of modules and operations, most time first
+  std::vector<Called> modules_below;                    ///< the costliest inside of the only call, most time first
   std::vector<LineBelow> below;                         ///< the costliest lines that it leads to, most time first
   const std::vector<analysis::Piece>* model = nullptr;  ///< of self_ms; may be null
   const std::vector<analysis::LibraryModule>* modules = nullptr;  ///< in libraries that it calls; may be null

@@ -257,6 +257,12 @@ void fields(Io& io, analysis::BatchPrediction& batch) {
   if_present(io, "reservedBytes", batch.reserved_bytes,
              "What the device's caching allocator reserves, at most: on this device or, where it does not fit, on one "
              "without a limit. Bytes; absent without a device.");
+  if (io.has("carriedOver", batch.carried_over)) {
+    io("carriedOver", batch.carried_over,
+       "True: the models are those of a profile before the last save, of a step that takes as long at the profile's "
+       "own "
+       "batch size. Absent otherwise.");
+  }
 }
 
 template <typename Io>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,39 +26,50 @@ constexpr double kHardlyMore = 1.02;  // times the throughput
 constexpr double kNamedShare = 0.1;   // of a growth: what is smaller is not named
 constexpr std::size_t kNamedLines = 3;
 
-/// " (extrapolated)".
-std::string beyond(const BatchPrediction& batch) { return batch.extrapolated ? " (extrapolated)" : ""; }
+/// " (extrapolated)", unless the batch size ran.
+std::string beyond(const BatchPrediction& batch) {
+  return batch.extrapolated && !batch.measured ? " (extrapolated)" : "";
+}
 
 std::string memory_of(const BatchPrediction& batch) { return unbroken(needed_memory(batch)); }
 
 /// "1.31×", as sure as the throughput that it is of.
 std::string ratio_text(const BatchPrediction& batch, double gain) {
-  const auto certainty = batch.samples_per_second->certainty == analysis::Certainty::kKnown
+  const auto certainty = batch.measured || batch.samples_per_second->certainty == analysis::Certainty::kKnown
                              ? analysis::Certainty::kKnown
                              : analysis::Certainty::kAbout;
   return estimated({gain, std::nullopt, certainty}, [](double times) { return figure(times) + "×"; });
 }
 
-/// Twice the batch. Ratios are of model to model, so that what the fit misses here is not taken for a gain.
+/// Times the throughput: of measurements where both ran, else of model to model, so that what the fit misses here is
+/// not taken for a gain.
+std::optional<double> gain_of(const BatchPrediction& twice, const BatchPrediction& now) {
+  if (twice.measured && now.measured) {
+    return ratio(twice.measured->samples_per_second, now.measured->samples_per_second);
+  }
+  if (!twice.samples_per_second || !now.samples_per_second) return std::nullopt;
+  return ratio(twice.samples_per_second->value, now.samples_per_second->value);
+}
+
 std::string twice_text(const Profile& profile, const Outlook& outlook) {
   const auto& now = outlook.now.batch;
   const auto& twice = outlook.twice.batch;
   const auto failed = [&](const analysis::Skipped& skipped) { return skipped.batch_size <= twice->batch_size; };
-  if (!now || !now->samples_per_second || !twice || !twice->samples_per_second || !twice->peak_bytes ||
+  if (!now || !twice || !analysis::best_peak_bytes(*twice) ||
       std::any_of(profile.skipped.begin(), profile.skipped.end(), failed)) {
     return {};
   }
-  const double gain = ratio(twice->samples_per_second->value, now->samples_per_second->value);
+  const std::optional<double> gain = gain_of(*twice, *now);
+  if (!gain) return {};
   const std::string memory = memory_of(*twice);
   if (twice->fits == false) {
     return fmt::format("would need {}; this device has {}", memory,
                        unbroken(bytes(static_cast<double>(profile.capacity_bytes)))) +
            beyond(*twice);
   }
-  if (gain < kHardlyMore) {
-    return fmt::format("would give hardly more throughput and needs {}", memory) + beyond(*twice);
-  }
-  return fmt::format("would give {} the throughput and needs {}", ratio_text(*twice, gain), memory) + beyond(*twice);
+  const std::string throughput = *gain < kHardlyMore ? "hardly more" : ratio_text(*twice, *gain) + " the";
+  if (twice->measured && now->measured) return fmt::format("gave {} throughput and took {}", throughput, memory);
+  return fmt::format("would give {} throughput and needs {}", throughput, memory) + beyond(*twice);
 }
 
 /// The line's place, or the item's name, and its share of a growth.
@@ -172,7 +184,7 @@ std::vector<Item> outlook_notes(const Profile& profile, const Outlook& outlook) 
         fmt::format("a batch of {} fits into {}; larger ones are too far from what was sampled",
                     outlook.fits.batch->batch_size, unbroken(bytes(static_cast<double>(profile.capacity_bytes)))));
   }
-  if (timed) {
+  if (timed && !outlook.refitted) {
     add("grows", growth_text(profile));
     add("bends", bend_text(profile));
   }

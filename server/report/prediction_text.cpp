@@ -112,24 +112,55 @@ FigureRow figure_row(const char* label, const std::optional<Estimate>& estimate,
   return {label, estimated(*estimate, format) + unit, std::move(range), ""};
 }
 
+/// A figure that was measured, as one that is known.
+Estimate known(double value, std::optional<analysis::Interval> interval) {
+  return {value, std::move(interval), analysis::Certainty::kKnown};
+}
+
+/// What is stated of a batch size: as it was measured where it ran, else what the models say.
+struct Stated {
+  std::optional<Estimate> samples_per_second;
+  std::optional<Estimate> ms;
+  std::optional<Estimate> peak_bytes;
+};
+
+Stated stated(const BatchPrediction& batch) {
+  if (!batch.measured) return {batch.samples_per_second, batch.ms, batch.peak_bytes};
+  const analysis::Measurement& measured = *batch.measured;
+  const double samples_ms = 1000.0 * batch.batch_size;
+  analysis::Interval rate{measured.ms.high > 0 ? samples_ms / measured.ms.high : 0, std::nullopt};
+  if (measured.ms.low > 0) rate.high = samples_ms / measured.ms.low;
+  const auto peak = static_cast<double>(measured.peak_bytes);
+  return {known(measured.samples_per_second, rate),
+          known(measured.ms.value, analysis::Interval{measured.ms.low, measured.ms.high}),
+          known(peak, analysis::Interval{peak, peak})};
+}
+
 std::vector<FigureRow> figure_rows(const Answer& answer, const BatchPrediction& batch) {
-  FigureRow rate = figure_row("throughput", batch.samples_per_second, figure, " samples/s");
-  const bool bound = batch.samples_per_second && batch.samples_per_second->certainty == analysis::Certainty::kAtMost;
-  if (const auto maximum = answer.max_samples_per_second; maximum && batch.samples_per_second && !bound) {
-    rate.note = share(ratio(batch.samples_per_second->value, *maximum)) + " of the maximum " + figure(*maximum);
+  const Stated figures = stated(batch);
+  FigureRow rate = figure_row("throughput", figures.samples_per_second, figure, " samples/s");
+  const bool bound =
+      figures.samples_per_second && figures.samples_per_second->certainty == analysis::Certainty::kAtMost;
+  if (const auto maximum = answer.max_samples_per_second; maximum && figures.samples_per_second && !bound) {
+    rate.note = share(ratio(figures.samples_per_second->value, *maximum)) + " of the maximum " + figure(*maximum);
   }
-  std::vector<FigureRow> rows = {std::move(rate), figure_row("iteration", batch.ms, duration),
-                                 figure_row("peak memory", batch.peak_bytes, bytes)};
+  std::vector<FigureRow> rows = {std::move(rate), figure_row("iteration", figures.ms, duration),
+                                 figure_row("peak memory", figures.peak_bytes, bytes)};
   if (batch.reserved_bytes) {
     rows.push_back(figure_row("reserved", Estimate{*batch.reserved_bytes, std::nullopt}, bytes));
   }
-  const auto predicted = batch.peak_bytes ? std::optional(batch.peak_bytes->value) : std::nullopt;
-  if (const auto needed = batch.reserved_bytes ? batch.reserved_bytes : predicted; batch.fits && needed) {
+  if (const auto needed = analysis::needed_bytes(batch); batch.fits && needed) {
     const auto capacity = static_cast<double>(answer.capacity_bytes);
     rows.back().note = fmt::format("{} of {}: {}", share(ratio(*needed, capacity)), bytes(capacity),
                                    *batch.fits ? "fits" : "does not fit");
   }
   return rows;
+}
+
+/// "measured", or from which samples it is extrapolated.
+std::string batch_note(const Answer& answer, const BatchPrediction& batch) {
+  if (batch.measured) return "measured";
+  return batch.extrapolated ? "extrapolated from " + sampled_text(answer) + bound_text(batch) : "";
 }
 
 void figures(Page& page, const Answer& answer, const BatchPrediction& batch) {
@@ -146,8 +177,7 @@ void figures(Page& page, const Answer& answer, const BatchPrediction& batch) {
               left(interval, interval_width) + "  " + page.dim(note));
   };
   page.line(left("", kBeside + value_width + 2) + page.dim("95 % INTERVAL"));
-  row("batch size", std::to_string(batch.batch_size), "",
-      batch.extrapolated ? "extrapolated from " + sampled_text(answer) + bound_text(batch) : "");
+  row("batch size", std::to_string(batch.batch_size), "", batch_note(answer, batch));
   for (const FigureRow& line : rows) row(line.label, line.value, line.interval, line.note);
   if (batch.by_category) {
     std::vector<Item> items;
@@ -157,25 +187,19 @@ void figures(Page& page, const Answer& answer, const BatchPrediction& batch) {
     }
     page.flow("  " + page.bold(left("at the peak", kBeside - 2)), kBeside, items);
   }
-  if (batch.measured) {
-    page.prose("measured",
-               fmt::format("{} samples/s, {}, {}: {}", figure(batch.measured->samples_per_second),
-                           duration(batch.measured->ms.value), bytes(static_cast<double>(batch.measured->peak_bytes)),
-                           origin_text(*batch.measured)),
-               kBeside);
-  }
+  if (batch.measured) page.prose("measured", origin_text(*batch.measured), kBeside);
 }
 
-std::string refined_text(const analysis::RefinedBatch& refined) {
+std::string refined_text(const analysis::RefinedBatch& refined, bool measured) {
   const auto interval = [](const analysis::Measured& value, const auto& format) {
     return fmt::format("{} ({} to {})", format(value.value), format(value.low), format(value.high));
   };
   std::string text = fmt::format(
       "{} samples/s, iteration {}: from the recorded step and {} operations timed alone, {} of them now. The figures "
-      "above are those of the fitted models.",
+      "above {}.",
       interval(refined.samples_per_second, [](double value) { return figure(value); }),
       interval(refined.ms, [](double value) { return duration(value); }), refined.operations,
-      refined.operations_measured);
+      refined.operations_measured, measured ? "were measured" : "are those of the fitted models");
   if (refined.measured_share < 0.9) {
     text += fmt::format(" {} of what changes could not be timed and is scaled with its data.",
                         share(1 - refined.measured_share));
@@ -252,7 +276,7 @@ std::string text_prediction(const Answer& answer, const analysis::Profile& profi
     page.line();
   }
   if (answer.batch) figures(page, answer, *answer.batch);
-  if (refined) page.prose("refined", refined_text(*refined), kBeside);
+  if (refined) page.prose("refined", refined_text(*refined, answer.batch && answer.batch->measured), kBeside);
   if (std::string text = obstacle_text(answer); !text.empty()) {
     page.prose("", text.append(way_out(answer.obstacle)), 2);
   }

@@ -251,6 +251,20 @@ Bindings visible_bindings(const SourceTree& tree) {
   return bindings;
 }
 
+std::array<bool, kProviderKinds> named_in_code(const SourceTree& tree) {
+  std::array<bool, kProviderKinds> named{};
+  const SourceTree::Content& content = tree.content();
+  for (auto word = next_provider_name(content.text, 0); word; word = next_provider_name(content.text, word->end)) {
+    Cursor cursor(content.root());
+    while (cursor.to_child_after(word->begin) && cursor.node().span().begin <= word->begin) {
+    }
+    if (!cursor.node().is("comment")) {
+      named[static_cast<std::size_t>(provider_named(slice(content.text, *word))->kind)] = true;
+    }
+  }
+  return named;
+}
+
 std::vector<Span> top_functions(const SourceTree& tree) {
   std::vector<Span> names;
   Cursor cursor(tree.content().root());

@@ -47,6 +47,9 @@ struct Bindings {
 /// visited; the rest of the file takes no time.
 Bindings visible_bindings(const SourceTree& tree);
 
+/// By kind: whether any of its names occurs outside of comments. Visits the nodes around each of the names.
+std::array<bool, kProviderKinds> named_in_code(const SourceTree& tree);
+
 /// The names of the functions at the top level of the file. Visits all statements of the top level.
 std::vector<Span> top_functions(const SourceTree& tree);
 

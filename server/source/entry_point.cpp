@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -186,14 +187,20 @@ std::optional<EntryPoint> find_entry_point(const SourceTree& tree) {
   return entry_point;
 }
 
-bool cannot_define_providers(const SourceTree& tree) {
+std::vector<ProviderKind> undefinable_providers(const SourceTree& tree) {
   constexpr auto kSettersOfNames = std::to_array<std::string_view>(
       {"exec(", "execfile(", "globals(", "locals(", "vars(", "setattr(", "__dict__", "__getattr__"});
   const Bindings bindings = visible_bindings(tree);
   const auto occurs = [&](std::string_view setter) { return base::contains(tree.text(), setter); };
-  return !tree.content().has_error() && bindings.complete && bindings.list.empty() &&
-         std::ranges::count(bindings.mentioned, true) == 0 && !has_star_import(tree) &&
-         std::ranges::none_of(kSettersOfNames, occurs);
+  std::vector<ProviderKind> kinds;
+  if (tree.content().has_error() || !bindings.complete || has_star_import(tree) ||
+      std::ranges::any_of(kSettersOfNames, occurs)) {
+    return kinds;
+  }
+  const std::array<bool, kProviderKinds> named = named_in_code(tree);
+  std::ranges::copy_if(kKinds, std::back_inserter(kinds),
+                       [&](ProviderKind kind) { return !named[static_cast<std::size_t>(kind)]; });
+  return kinds;
 }
 
 std::optional<TextEdit> batch_size_edit(const EntryPoint& entry_point, std::uint64_t value) {

@@ -62,10 +62,10 @@ struct EntryPoint {
 /// Pure. The time depends on what is near the names of providers, not on the rest of the file.
 std::optional<EntryPoint> find_entry_point(const SourceTree& tree);
 
-/// Whether running the file cannot give it a provider: it is valid Python, none of their names occur in it, it imports
-/// no names that it does not mention, and it does not set names by their text (exec, globals, setattr and the like).
-/// Pure.
-bool cannot_define_providers(const SourceTree& tree);
+/// The providers that running the file cannot give it: it is valid Python, their names occur in comments at most, it
+/// imports no names that it does not mention, and it does not set names by their text (exec, globals, setattr and the
+/// like). Pure.
+std::vector<ProviderKind> undefinable_providers(const SourceTree& tree);
 
 /// batch_size_edit() for the entry point's batch size.
 std::optional<TextEdit> batch_size_edit(const EntryPoint& entry_point, std::uint64_t value);

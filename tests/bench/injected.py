@@ -1,5 +1,8 @@
-"""Whether `ridgeline compare --git` finds a line that was made slower: examples in a repository of their own, in which
-the second revision has a line that waits for 5 % of the step; and, beside it, each revision against itself.
+"""Whether a line that was made slower is found, in examples that a seed draws.
+
+`ridgeline compare --git`: in a repository whose second revision has a line that waits for 5 % of the step; and, beside
+it, each revision against itself. `ridgeline check`: against a baseline of the unchanged step, with waits of 5, 20 and
+50 %, and with none.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +25,13 @@ SEED = 23
 EXAMPLES = 3
 SHORTEST, LONGEST = 5, 1000  # ms: steps in which 5 % can be told from the clock, and that do not take an hour
 ADDED = 0.05  # of the step
+CHECKED = (0, 0.05, 0.2, 0.5)  # likewise
+BUDGET = """\
+[tool.ridgeline.budgets."entry.py"]
+baseline = "baseline.json"
+max-slowdown = "2 %"
+"""
+STATUSES = {0: "kept", 1: "exceeded", 4: "undecided"}  # exit statuses of `ridgeline check`
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -55,23 +67,31 @@ def lines_that_differ(comparison: dict[str, Any]) -> str:
     return ", ".join(f"`{text}`" for text in found) or "none"
 
 
-def rows(runs: int) -> list[list[str]]:
+def projects(folder: Path) -> Iterator[tuple[str, Path, float]]:
+    """Name, entry file and milliseconds of the step, of copies of examples whose steps are neither short nor long."""
     names = sorted(path.parent.name for path in (ROOT / "examples").glob("*/entry.py"))
     random.Random(SEED).shuffle(names)
+    found = 0
+    for name in names:
+        if found == EXAMPLES:
+            return
+        project = folder / name
+        shutil.copytree(ROOT / "examples" / name, project, ignore=shutil.ignore_patterns("__pycache__"))
+        entry = project / "entry.py"
+        step = ridgeline_json("profile", "--time-budget", "1", entry)["iteration"]["timeMs"]
+        if SHORTEST <= step <= LONGEST:
+            found += 1
+            yield name, entry, step
+
+
+def rows(runs: int) -> list[list[str]]:
     found: list[list[str]] = []
     with tempfile.TemporaryDirectory() as folder:
-        for name in names:
-            if len(found) == EXAMPLES:
-                break
-            project = Path(folder) / name
-            shutil.copytree(ROOT / "examples" / name, project, ignore=shutil.ignore_patterns("__pycache__"))
-            entry = project / "entry.py"
+        for name, entry, step in projects(Path(folder)):
+            project = entry.parent
             git(project, "init", "--quiet")
             git(project, "add", "--all")
             git(project, "commit", "--quiet", "--message", "before")
-            step = ridgeline_json("compare", "--git", "HEAD..HEAD", "--runs", "2", entry)["step"]["beforeMs"]
-            if not SHORTEST <= step <= LONGEST:
-                continue
             entry.write_text(slowed(entry.read_text(), ADDED * step))
             git(project, "commit", "--quiet", "--all", "--message", "after")
             row = [name, f"{step:.3g}"]
@@ -80,3 +100,32 @@ def rows(runs: int) -> list[list[str]]:
                 row += [change_text(comparison["step"]), lines_that_differ(comparison)]
             found.append(row)
     return found
+
+
+def check_rows(times: int) -> list[list[str]]:
+    """Of each example and each wait, how many of so many checks had which outcome."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, entry, step in projects(Path(folder)):
+            text = entry.read_text()
+            (entry.parent / "pyproject.toml").write_text(BUDGET)
+            outcomes: dict[float, list[str]] = {added: [] for added in CHECKED}
+            for _ in range(times):
+                entry.write_text(text)
+                baseline = ridgeline_json("profile", "--time-budget", "2", entry)
+                (entry.parent / "baseline.json").write_text(json.dumps(baseline))
+                for added, seen in outcomes.items():
+                    entry.write_text(slowed(text, added * step) if added else text)
+                    seen.append(check(entry))
+            counts = [Counter(seen).most_common() for seen in outcomes.values()]
+            found.append([name, f"{step:.3g}", *(", ".join(f"{n} {what}" for what, n in some) for some in counts)])
+    return found
+
+
+def check(entry: Path) -> str:
+    options = ("--project-root", entry.parent, "--python", sys.executable, "--max-seconds", "60")
+    command = [str(BINARY), "check", *map(str, options), str(entry)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode not in STATUSES:
+        raise SystemExit(done.stderr)
+    return STATUSES[done.returncode]

@@ -32,6 +32,7 @@ import job_changes
 import job_replay
 import language_server
 import observed
+import plain_loops
 import remote
 import reserved
 import roofline
@@ -372,6 +373,13 @@ def bench_compare(rounds: int) -> None:
     table(head, injected.rows(rounds))
 
 
+def bench_check(rounds: int) -> None:
+    """Examples with a line that takes longer than their baseline had it, and unchanged ones."""
+    print("### Budgets checked\n")
+    head = ["example", "step, ms", "unchanged", *(f"{added:.0%} more" for added in injected.CHECKED if added)]
+    table(head, injected.check_rows(rounds))
+
+
 def bench_server(rounds: int) -> None:
     """What an editor waits for."""
     print("### The language server\n")
@@ -439,6 +447,12 @@ def bench_observations(rounds: int) -> None:
     table(["example", *map(str, range(1, 13))], observed.rows(BINARY, rounds, observed.EXAMPLES))
 
 
+def bench_plain_loops(rounds: int) -> None:
+    """The step that a report states against a loop of one's own: so many processes of it."""
+    print("### The step of a report, and a plain loop\n")
+    table(plain_loops.HEAD, plain_loops.rows(BINARY, rounds))
+
+
 def bench_jobs(rounds: int) -> None:
     print("## Replay of recorded jobs\n")
     table(["model, bucket", "recorded step", "replayed"], job_replay.rows(BINARY, rounds))
@@ -476,10 +490,12 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "cancel": (bench_cancel, 5),
     "scripts": (bench_scripts, 8),
     "compare": (bench_compare, 10),
+    "check": (bench_check, 2),
     "roofline": (bench_roofline, 1),
     "hardware": (bench_hardware, 1),
     "estimators": (bench_estimators, 1),
     "flops": (bench_flops, 1),
+    "plain-loops": (bench_plain_loops, 2),
     "observations": (bench_observations, 5),
     "jobs": (bench_jobs, 3),
     "cluster": (bench_cluster, 1),

@@ -187,7 +187,7 @@ AGENT_PATH_ENTRY = """\
 import pathlib, sys
 
 pathlib.Path(__file__).with_name("agent").write_text(sys.modules["_ridgeline_agent"].__file__)
-model_provider = None  # a file that names no provider is not run
+model_provider = input_provider = iteration_provider = None  # a file that lacks one is not run
 raise SystemExit
 """
 

@@ -90,8 +90,8 @@ def two_sizes(report: dict[str, Any]) -> None:
     assert [s["batchSize"] for s in report["models"]["time"]["samples"]] == [4, 8]
 
 
-# A file that mentions no provider is not run.
-MENTION = "# model_provider\n"
+# A file that certainly lacks a provider is not run.
+MENTION = "model_provider = input_provider = iteration_provider = None\n"
 
 PROVIDERS = {
     "missing provider": Bad("import torch\n", "provider-missing", ("defines no `model_provider`",)),
@@ -328,6 +328,12 @@ HOSTILE = {
         "import torch\n\nopen('it-ran', 'w').close()\nwhile True:\n    torch.ones(1)\n",
         "provider-missing",
         ("so it was not run. Define these three functions in it, or in a new file",),
+    ),
+    "one provider of three": Bad(
+        "import torch\n# input_provider and iteration_provider come from elsewhere\n\n\ndef model_provider():\n"
+        "    return torch.nn.Linear(2, 2)\n\n\nopen('it-ran', 'w').close()\nwhile True:\n    torch.ones(1)\n",
+        "provider-missing",
+        ("defines no `input_provider` and no `iteration_provider`, so it was not run. Define these two functions",),
     ),
     "fork bomb": Bad(
         entry(
@@ -580,7 +586,7 @@ def test_bad_input(name: str, outcomes: dict[str, concurrent.futures.Future[Outc
             bad.check(report)
     line = marked_line(bad)
     if line is not None:
-        assert f"\nentry.py:{line}: error: " in words, words[-3000:]
+        assert f"\nentry.py:{line}: error: " in "\n" + words, words[-3000:]
     assert "ridgeline_runner" not in words and "Traceback" not in words, words[-3000:]
     assert len(words) < 100_000
     # The first line ends with the batch size and the kind; the words go on below it.

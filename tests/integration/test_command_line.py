@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -34,13 +35,22 @@ def test_nothing_is_suggested_where_nothing_is_near(arguments: tuple[str | Path,
     assert "Did you mean" not in done.stderr
 
 
-@pytest.mark.parametrize("command", ["init", "profile", "predict", "import", "serve", "remote", "doctor", "device"])
-def test_help_has_two_examples(command: str) -> None:
-    done = ridgeline(command, "--help")
-    assert done.returncode == 0
-    examples = done.stdout.partition("Examples:\n")[2].strip().splitlines()
-    assert len(examples) == 2
-    assert all(example.strip().startswith(f"ridgeline {command} ") for example in examples)
+def commands_below(*above: str) -> list[tuple[str, ...]]:
+    """The commands that the help lists, and theirs."""
+    shown = re.search(r"^Subcommands:\n((?:  .*\n?)+)", ridgeline(*above, "--help").stdout, re.MULTILINE)
+    names = re.findall(r"^  ([a-z][a-z-]*)", shown[1], re.MULTILINE) if shown else []
+    return [one for name in names for one in ((*above, name), *commands_below(*above, name))]
+
+
+def test_the_help_of_each_command_has_two_examples() -> None:
+    commands = commands_below()
+    assert {("init",), ("profile",), ("what-if",), ("compare",)} <= set(commands), commands
+    for command in commands:
+        done = ridgeline(*command, "--help")
+        assert done.returncode == 0, command
+        examples = done.stdout.partition("Examples:\n")[2].strip().splitlines()
+        assert len(examples) == 2, (command, done.stdout)
+        assert all(f"{example.strip()} ".startswith(f"ridgeline {' '.join(command)} ") for example in examples), command
 
 
 def test_help_tells_defaults() -> None:

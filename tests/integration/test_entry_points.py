@@ -231,12 +231,12 @@ def test_entry_points_run_as_they_are(name: str, tmp_path: Path) -> None:
 
 MISTAKES = {
     "relative import without a package": (
-        "import torch\n\nfrom .model import Net\n\nmodel_provider = Net\n",
+        "import torch\n\nfrom .model import Net\n\nmodel_provider = input_provider = iteration_provider = Net\n",
         "entry.py:3: error: `from .model import` needs a package around the entry file: put an empty __init__.py into",
     ),
     "arguments that are needed": (
         "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('data')\nparser.parse_args()\n"
-        "model_provider = None\n",
+        "model_provider = input_provider = iteration_provider = None\n",
         "the following arguments are required: data",
     ),
 }

@@ -92,7 +92,7 @@ def test_a_process_that_ignores_sigterm_and_leaves_children_is_ended(tmp_path: P
     entry.write_text(
         "import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "if os.fork() == 0:\n    time.sleep(1000)\nprint('stuck', flush=True)\nwhile True: time.sleep(1000)\n"
-        "model_provider = None\n"
+        "model_provider = input_provider = iteration_provider = None\n"
     )
     mark = f"mark-{uuid.uuid4()}"
     done = ridgeline("profile", entry, "--python", sys.executable, "--time-limit", "8", MARK=mark)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter  # before user code can replace it
 
@@ -29,8 +29,10 @@ class ProcessorWatch:
     def begin(self) -> None:
         self._before = Usage.now()
 
-    def end(self) -> None:
-        self.others_used = others_used(self._before, Usage.now(), os.cpu_count() or 1)
+    def end(self, own_seconds: float = 0.0) -> None:
+        """`own_seconds`: what processes that are neither this one nor below it used for it."""
+        before = self._before and replace(self._before, own=self._before.own - own_seconds)
+        self.others_used = others_used(before, Usage.now(), os.cpu_count() or 1)
 
     def sample(self) -> None:
         """To be called often; reads the clocks at intervals."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import resource
 from collections.abc import Sequence
 
 from ridgeline_runner import batch_sizes
@@ -123,7 +124,7 @@ class Recordings:
             self._deadline.leave_out(f"batch sizes other than {known}")
         else:
             self._deadline.leave_out(
-                f"batch sizes other than {sampled[0].batch_size}, without which nothing is predicted"
+                f"batch sizes other than {sampled[0].batch_size}, of which this profile knows nothing"
             )
 
     def _record(self, size: int, *, chosen: bool = False, check: bool = False, quick: bool = False) -> Sampled:
@@ -137,7 +138,9 @@ class Recordings:
         iterations = 1 if quick or check else recorded_iterations(sampled, self._budget.seconds, chosen=chosen)
         if chosen:
             iterations = self._that_fit(sampled, iterations)
+        faults = _page_faults()
         recorder.record(step.function, inputs, iterations)
+        sampled.page_faults = (_page_faults() - faults) / iterations
         if chosen and self._deadline.allows(_COUNTING * sampled.estimate_ns / 1e9):
             recorder.count(step.function, inputs, self._environment_roots)
         elif chosen:
@@ -216,3 +219,8 @@ class Recordings:
         del inputs
         recorder.forget_attempt()
         return peak
+
+
+def _page_faults() -> int:
+    """Pages that the kernel has given this process, each of which it had to clear."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt

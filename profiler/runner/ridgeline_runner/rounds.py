@@ -1,4 +1,8 @@
-"""The timed part of a run: the bare step at every batch size, in turns, with nothing of ours attached."""
+"""The timed part of a run: the bare step at every batch size, in turns, with nothing of ours attached.
+
+All in this process, or, where the step gets memory from the kernel in every iteration, each turn in a process of its
+own: what other batch sizes have left free would save it that time.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +15,42 @@ from ridgeline_runner import timing
 from ridgeline_runner.batch_sizes import Budget, Choices
 from ridgeline_runner.channel import ChannelClosed
 from ridgeline_runner.deadline import Deadline
-from ridgeline_runner.failure import summary
+from ridgeline_runner.failure import Failure, summary
+from ridgeline_runner.fresh_process import FreshProcesses, Timed
 from ridgeline_runner.processors import ProcessorWatch
 from ridgeline_runner.reporter import Reporter
 from ridgeline_runner.samples import MIN_ROUNDS, Sampled, due, round_seconds
 from ridgeline_runner.training_step import TrainingStep
+
+_ROUNDS_OF_PROCESS = MIN_ROUNDS // 2  # two processes for each batch size show what differs from one to the next
+_PROCESSES_OF_CHOSEN = 3  # so that one disturbed round does not widen the interval
+_WARMUP_OF_PROCESS = 5  # iterations, about
 
 
 class Rounds:
     """Times a step until the medians are known or the time is spent. The daemon is sent each round."""
 
     def __init__(
-        self, step: TrainingStep, reporter: Reporter, budget: Budget, processors: ProcessorWatch, run_deadline: Deadline
+        self,
+        step: TrainingStep,
+        reporter: Reporter,
+        budget: Budget,
+        processors: ProcessorWatch,
+        run_deadline: Deadline,
+        processes: FreshProcesses,
+        load_seconds: float,
     ) -> None:
+        """`load_seconds`: what the entry file and its providers took."""
         self._step = step
         self._reporter = reporter
         self._budget = budget
         self._processors = processors
         self._run_deadline = run_deadline
+        self._processes = processes
+        self._load_seconds = load_seconds
+        self._apart = False  # each turn in a process of its own
+        self._rounds_of_process = MIN_ROUNDS
+        self.processor_seconds = 0.0  # that such processes used
         self._inputs: dict[int, tuple[Any, ...]] = {}
 
     def run(self, sampled: list[Sampled]) -> None:
@@ -38,16 +60,17 @@ class Rounds:
         the measurements so far are reported, with a warning. Another one that fails is skipped.
         """
         gc.collect()
+        self._decide(sampled)
         reporter = self._reporter
         deadline = perf_counter() + self._budget.seconds
         choices = Choices(reporter.channel, [s.batch_size for s in sampled if not s.check])
         chosen = sampled[0]
         for cycle in itertools.count():
             for s in due(sampled, cycle):
-                if s.iterations and not self._run_deadline.allows(s.round_estimate_seconds):
+                if s.iterations and not self._run_deadline.allows(self._turn_seconds(s)):
                     continue  # it has the least that it needs
                 try:
-                    self._time_round(s)
+                    self._time(s)
                 except ChannelClosed:
                     raise
                 except BaseException as error:  # noqa: BLE001 - SystemExit included
@@ -61,17 +84,75 @@ class Rounds:
             seconds_left = deadline - perf_counter()
             spent = 1 - seconds_left / self._budget.seconds
             reporter.progress("time", 0.5 + 0.45 * min(spent, rounds_done(sampled)), "Timing the bare step")
-            if not self._run_deadline.allows(chosen.round_estimate_seconds):
+            if not self._run_deadline.allows(self._turn_seconds(chosen)):
                 break
             if not all(s.enough_rounds for s in sampled):
                 continue
             largest = self._budget.largest(sampled, reporter.skipped)
             more = choices.next(sampled, reporter.skipped, largest, deadline - perf_counter())
             if more:
-                sampled = sampled + self._warm(more)
+                sampled = sampled + self._warm(more, sampled)
             elif perf_counter() > deadline or all(s.is_known for s in sampled):
                 break
         reporter.batch_size = None
+
+    def _decide(self, sampled: list[Sampled]) -> None:
+        """Whether each turn is to have a process of its own, and how many rounds are timed there."""
+        self._apart = False
+        if not self._step.device.is_host or not any(s.fetches_memory for s in sampled):
+            return
+        if self._load_seconds > self._budget.seconds:
+            self._stay(sampled[0], f"loading the entry file took {self._load_seconds:.0f} s")
+        elif not self._budget.has_memory_twice():
+            self._stay(sampled[0], "there is not enough memory for two processes")
+        else:
+            self._apart = True
+            if self._load_seconds < MIN_ROUNDS * sampled[0].estimate_ns / 1e9:
+                self._rounds_of_process = _ROUNDS_OF_PROCESS
+                sampled[0].least_rounds = _PROCESSES_OF_CHOSEN * _ROUNDS_OF_PROCESS
+
+    def _stay(self, sampled: Sampled, reason: str) -> None:
+        self._apart = False
+        self._reporter.warnings.append(
+            f"The step gets memory from the system in every iteration: some {sampled.fetching_share:.0%} of its time "
+            f"at batch size {sampled.batch_size}. It was timed in a process that keeps memory which other batch sizes "
+            f"used, and can take that much longer in a process that runs one batch size only: {reason}."
+        )
+
+    def _turn_seconds(self, sampled: Sampled) -> float:
+        """What a turn of a batch size takes."""
+        if not self._apart:
+            return sampled.round_estimate_seconds
+        iterations = _WARMUP_OF_PROCESS + self._rounds_of_process * sampled.per_round
+        return self._load_seconds + iterations * sampled.estimate_ns / 1e9
+
+    def _time(self, sampled: Sampled) -> None:
+        if self._apart and self._run_deadline.allows(self._turn_seconds(sampled)):
+            timed = self._timed_apart(sampled)
+            if timed:
+                self._add(sampled, timed)
+                return
+        self._time_round(sampled)
+
+    def _timed_apart(self, sampled: Sampled) -> Timed | None:
+        """What another process measured; None where it failed: then there is no other one."""
+        try:
+            timed = self._processes.time(sampled.batch_size, self._rounds_of_process, self._turn_seconds(sampled))
+        except Failure as problem:
+            self._stay(sampled, f"in a process of its own, {problem}")
+            return None
+        self._load_seconds = max(self._load_seconds, timed.load_seconds)
+        self.processor_seconds += timed.processor_seconds
+        return timed
+
+    def _add(self, sampled: Sampled, timed: Timed) -> None:
+        for times_ns in timed.rounds_ns:
+            self._add_round(sampled, times_ns)
+
+    def _add_round(self, sampled: Sampled, times_ns: list[int]) -> None:
+        sampled.iterations += len(times_ns)
+        sampled.round_medians_ns.append(timing.median(times_ns))
+        self._reporter.channel.send({"type": "timed", "batchSize": sampled.batch_size, "timesNs": times_ns})
 
     def _time_round(self, sampled: Sampled) -> None:
         """Some iterations in a row, after an untimed one: the other batch sizes cooled the caches, and left blocks of
@@ -80,15 +161,19 @@ class Rounds:
         self._reporter.stage = "iteration"
         self._step.function(*inputs)
         self._step.device.synchronise()
-        times = self._step.times(inputs, sampled.per_round)
-        sampled.iterations += len(times)
-        sampled.round_medians_ns.append(timing.median(times))
-        self._reporter.channel.send({"type": "timed", "batchSize": sampled.batch_size, "timesNs": times})
+        self._add_round(sampled, self._step.times(inputs, sampled.per_round))
 
-    def _warm(self, sizes: list[int]) -> list[Sampled]:
+    def _warm(self, sizes: list[int], sampled: list[Sampled]) -> list[Sampled]:
         """Batch sizes that are only to be timed: their inputs, and the step warm. One that fails is skipped."""
         warm = []
         for size in sizes:
+            if self._apart:
+                expected = Sampled(size, False, [round(self._budget.estimate_ns(size, sampled))])
+                timed = self._timed_apart(expected)
+                if timed:
+                    warm.append(self._warmed(size, timed.warmup_ns))
+                    self._add(warm[-1], timed)
+                    continue
             try:
                 inputs = self._prepare(size)
                 self._reporter.stage = "iteration"
@@ -99,9 +184,12 @@ class Rounds:
                 self._inputs.pop(size, None)
                 self._reporter.skip(error, size, self._step.device)
             else:
-                self._reporter.channel.send({"type": "warmed", "batchSize": size, "warmupNs": times_ns})
-                warm.append(Sampled(size, False, times_ns, round_seconds(times_ns, self._budget.seconds)))
+                warm.append(self._warmed(size, times_ns))
         return warm
+
+    def _warmed(self, size: int, warmup_ns: list[int]) -> Sampled:
+        self._reporter.channel.send({"type": "warmed", "batchSize": size, "warmupNs": warmup_ns})
+        return Sampled(size, False, warmup_ns, round_seconds(warmup_ns, self._budget.seconds))
 
     def _prepare(self, size: int) -> tuple[Any, ...]:
         """The inputs at a batch size, made once."""

@@ -20,6 +20,9 @@ _MIN_RECORDED, _MAX_RECORDED = 3, 30
 _SLOW_RECORDED = 2
 _OTHERS_RECORDED_SHARE = 0.3  # of what the user's batch size gets
 _OTHERS_MAX_RECORDED = 10
+_SECONDS_OF_FAULT = 1e-6  # for a page that the kernel clears, at least
+_FETCHING_SHARE = 0.01
+_LEAST_FAULTS = 256  # of an iteration; recording it costs some, too
 
 
 @dataclass
@@ -30,7 +33,9 @@ class Sampled:
     check: bool = False  # not fitted: measures the error of the models
     warmup_ns: list[int] = field(default_factory=list)
     round_seconds: float = ROUND_SECONDS
+    least_rounds: int = MIN_ROUNDS
     iterations: int = 0  # that were timed
+    page_faults: float = 0.0  # of a recorded iteration: pages that the kernel gave it
     round_medians_ns: list[float] = field(default_factory=list)
 
     @property
@@ -49,11 +54,21 @@ class Sampled:
 
     @property
     def enough_rounds(self) -> bool:
-        return len(self.round_medians_ns) >= MIN_ROUNDS
+        return len(self.round_medians_ns) >= self.least_rounds
 
     @property
     def is_known(self) -> bool:
         return self.enough_rounds and timing.relative_half_width(self.round_medians_ns) <= _WANTED_HALF_WIDTH
+
+    @property
+    def fetches_memory(self) -> bool:
+        """Whether its iterations get memory from the kernel for a part of their time that can be seen."""
+        return self.page_faults > _LEAST_FAULTS and self.fetching_share > _FETCHING_SHARE
+
+    @property
+    def fetching_share(self) -> float:
+        """The part of an iteration in which it gets memory from the kernel, at least."""
+        return self.page_faults * _SECONDS_OF_FAULT / (self.estimate_ns / 1e9)
 
 
 def round_seconds(warmup_ns: list[int], budget_seconds: float) -> float:

@@ -11,6 +11,7 @@ Every measurement is sent at once: a run that is cut short still gives a report.
 from __future__ import annotations
 
 import sys
+from time import perf_counter  # before user code can replace it
 from typing import Any
 
 from ridgeline_runner import cpu_for_cuda, devices, experiment, overlay
@@ -20,6 +21,7 @@ from ridgeline_runner.deadline import Deadline
 from ridgeline_runner.entry import EntryPoint, load
 from ridgeline_runner.failure import Failure
 from ridgeline_runner.fitting import MemoryFit
+from ridgeline_runner.fresh_process import FreshProcesses
 from ridgeline_runner.processors import ProcessorWatch
 from ridgeline_runner.recorder import Recorder, Stage, name_compiled_kernels
 from ridgeline_runner.recordings import Recordings
@@ -56,10 +58,14 @@ def run(spec: dict[str, Any], channel: Channel) -> int:
 def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
     processors = ProcessorWatch()
     deadline = Deadline(float(spec.get("finishWithinSeconds", 0.0)))
+    budget_seconds = float(spec.get("timeBudgetSeconds", 10.0))
+    processes = FreshProcesses(lambda: _load_unobserved(spec), reporter.channel, budget_seconds)
     recorder = _observe(spec)
+    began = perf_counter()
     step, unused = _load(spec, recorder, reporter)
+    load_seconds = perf_counter() - began
     memory_limit_bytes = int(spec.get("memoryLimitBytes", 0))
-    budget = Budget(float(spec.get("timeBudgetSeconds", 10.0)), memory_limit_bytes, step.device)
+    budget = Budget(budget_seconds, memory_limit_bytes, step.device)
     recordings = Recordings(
         recorder,
         step,
@@ -74,9 +80,11 @@ def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
     result.send(final=False)  # for a run that is cut short
     sampled = recordings.record_others(chosen, spec.get("batchSizes") or [], spec.get("checkSizes") or [])
     recorder.detach()
+    rounds = Rounds(step, reporter, budget, processors, deadline, processes, load_seconds)
     processors.begin()
-    Rounds(step, reporter, budget, processors, deadline).run(sampled)
-    processors.end()
+    rounds.run(sampled)
+    processes.close()
+    processors.end(rounds.processor_seconds)
     fastest = min((s for s in sampled if s.iterations), key=lambda s: s.batch_size, default=chosen)
     gradients: list[dict[str, Any]] = []
     if deadline.allows(fastest.estimate_ns / 1e9):
@@ -84,26 +92,41 @@ def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
     else:
         deadline.leave_out("whether gradients are never used")
     iteration_seconds = chosen.estimate_ns / 1e9
-    if deadline.allows(iteration_seconds):
+    lists_operations = bool(spec.get("listOperations", True))
+    if lists_operations and deadline.allows(iteration_seconds):
         result.send(final=False, unused_gradients=gradients)  # should listing end the process
         send_operations(step, chosen.batch_size, iteration_seconds, reporter)
-    else:
+    elif lists_operations:
         deadline.leave_out("what the operations compute")
     if warning := deadline.warning():
         reporter.warnings.append(warning)
     result.send(final=True, unused_gradients=gradients)
 
 
-def _observe(spec: dict[str, Any]) -> Recorder:
-    """Puts everything in place that must be there before the entry file is loaded."""
+def _prepare(spec: dict[str, Any]) -> None:
+    """Puts in place what the entry file finds when it is loaded."""
     overlay.install(spec.get("overlay", {}))
     if spec.get("device") == "cpu":
         cpu_for_cuda.install()
+    name_compiled_kernels()
+
+
+def _observe(spec: dict[str, Any]) -> Recorder:
+    """Puts everything in place that must be there before the entry file is loaded."""
+    _prepare(spec)
     recorder = Recorder(sys.modules["_ridgeline_agent"], spec["projectRoot"], spec["code"])
     if not recorder.track_memory(of_devices=spec.get("device") != "cpu" and devices.has_cuda()):
         raise Failure("allocator", "LibTorch's CPU allocator cannot be observed: another tool has replaced it.")
-    name_compiled_kernels()
     return recorder
+
+
+def _load_unobserved(spec: dict[str, Any]) -> TrainingStep:
+    """Runs the entry file and its providers in a process that records nothing."""
+    _prepare(spec)
+    entry = EntryPoint.of(load(spec["entry"], spec["projectRoot"]), spec["entry"])
+    positional, keywords = entry.models()
+    parameters = [named for model in (*positional, *keywords.values()) for named in model.named_parameters()]
+    return TrainingStep(entry, entry.iteration(positional, keywords), devices.Device.of(parameters))
 
 
 def _load(spec: dict[str, Any], recorder: Recorder, reporter: Reporter) -> tuple[TrainingStep, UnusedGradients]:

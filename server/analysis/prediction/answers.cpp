@@ -258,6 +258,7 @@ std::vector<int> batch_size_ladder(const Predictor& predictor) {
 
 Outlook outlook_of(const Predictor& predictor, int batch_size) {
   Outlook outlook;
+  outlook.refitted = predictor.refitted;
   const auto capacity = static_cast<double>(predictor.capacity_bytes);
   if (capacity > 0) {
     outlook.fits = answer(predictor, {Quantity::kMemory, capacity});

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "analysis/memory/allocator_model.h"
 #include "analysis/memory/peak_model.h"
 #include "analysis/memory/step_replay.h"
 #include "analysis/time/models.h"
+#include "analysis/time/noise.h"
 #include "analysis/time/time_model.h"
 
 namespace ridgeline::analysis {
@@ -38,7 +40,7 @@ bool is_bound(const Predictor& predictor, int batch_size) {
 }
 
 bool is_memory_exact(const Predictor& predictor, int batch_size) {
-  if (!predictor.peaks || !predictor.peaks->checked || predictor.memory_samples.empty()) {
+  if (predictor.carried_at || !predictor.peaks || !predictor.peaks->checked || predictor.memory_samples.empty()) {
     return false;
   }
   const auto [low, high] = std::ranges::minmax(predictor.memory_samples, {}, &MemorySample::batch_size);
@@ -47,13 +49,17 @@ bool is_memory_exact(const Predictor& predictor, int batch_size) {
          batch_size <= kReach * std::int64_t{high.batch_size};
 }
 
+bool was_sampled(const Predictor& predictor, int batch_size) {
+  return (!predictor.carried_at || *predictor.carried_at == batch_size) &&
+         std::ranges::find(predictor.time_samples, batch_size, &TimeSample::batch_size) != predictor.time_samples.end();
+}
+
 std::optional<Estimate> time_estimate(const Predictor& predictor, int batch_size) {
   if (!time_range(predictor).contains(batch_size)) {
     return std::nullopt;
   }
   std::optional<Estimate> estimate = positive(time_at(*predictor.time, batch_size));
-  if (estimate &&
-      std::ranges::find(predictor.time_samples, batch_size, &TimeSample::batch_size) != predictor.time_samples.end()) {
+  if (estimate && was_sampled(predictor, batch_size)) {
     estimate->certainty = Certainty::kKnown;
   } else if (estimate && estimate->interval && is_bound(predictor, batch_size)) {
     estimate->interval->high.reset();
@@ -68,7 +74,7 @@ std::optional<Estimate> memory_estimate(const Predictor& predictor, int batch_si
   Estimate estimate;
   if (predictor.peaks.has_value()) {
     const auto sample = std::ranges::find(predictor.memory_samples, batch_size, &MemorySample::batch_size);
-    if (sample != predictor.memory_samples.end()) {
+    if (sample != predictor.memory_samples.end() && was_sampled(predictor, batch_size)) {
       const auto peak = static_cast<double>(sample->peak_bytes);
       return Estimate{peak, Interval{peak, peak}, Certainty::kKnown};
     }
@@ -109,6 +115,18 @@ Estimate throughput_of(const Estimate& ms, int batch_size) {
   return estimate;
 }
 
+/// A bound above the maximum would contradict it: the model that gives the one gives the other.
+void keep_below_maximum(const Predictor& predictor, Estimate& samples_per_second) {
+  std::optional<Interval>& interval = samples_per_second.interval;
+  if (samples_per_second.certainty != Certainty::kAtMost || !interval.has_value()) {
+    return;
+  }
+  if (const auto greatest = greatest_throughput(predictor)) {
+    const double most = std::max(*greatest, samples_per_second.value);
+    interval->high = std::min(interval->high.value_or(most), most);
+  }
+}
+
 std::optional<std::array<double, kCategoryCount>> categories_at(const Predictor& predictor, int batch_size) {
   if (!predictor.peaks.has_value() || predictor.peaks->parts.empty()) {
     return std::nullopt;
@@ -126,10 +144,43 @@ std::optional<Measurement> measured_at(const Predictor& predictor, int batch_siz
   }
   const auto time = std::ranges::find(predictor.time_samples, batch_size, &TimeSample::batch_size);
   const auto memory = std::ranges::find(predictor.memory_samples, batch_size, &MemorySample::batch_size);
-  if (time == predictor.time_samples.end() || memory == predictor.memory_samples.end() || time->ms.value <= 0) {
+  if (!was_sampled(predictor, batch_size) || memory == predictor.memory_samples.end() || time->ms.value <= 0) {
     return std::nullopt;
   }
   return Measurement{time->ms, 1000.0 * batch_size / time->ms.value, memory->peak_bytes};
+}
+
+/// What ran lies outside of what the model says of it, or the model cannot say how far it may be off.
+bool is_missed(const TimeModel& model, const Check& check) {
+  const std::optional<Interval> interval = time_at(model, check.time.batch_size).interval;
+  const double ms = check.time.ms.value;
+  return ms > 0 && (!interval || ms < interval->low || ms > interval->high.value_or(ms));
+}
+
+/// The model fitted again, to the samples and to the checks that it missed; nothing where it missed none. A batch size
+/// that is checked and sampled keeps its sample.
+std::optional<TimeModel> refitted(const TimeModel& model, const std::vector<Check>& checks) {
+  std::map<int, TimeSample> samples;
+  for (const TimeSample& sample : model.measured) {
+    samples.emplace(sample.batch_size, sample);
+  }
+  for (const Check& check : checks) {
+    if (is_missed(model, check)) {
+      samples.emplace(check.time.batch_size, check.time);
+    }
+  }
+  if (samples.size() == model.measured.size()) {
+    return std::nullopt;
+  }
+  std::vector<TimeSample> ascending;
+  for (const auto& [batch_size, sample] : samples) {
+    ascending.push_back(sample);
+  }
+  std::optional<TimeModel> fitted = fit_time_model(ascending);
+  if (fitted.has_value()) {
+    fitted->regimes = model.regimes;
+  }
+  return fitted;
 }
 
 }  // namespace
@@ -141,7 +192,11 @@ std::vector<MeasuredRate> measured_rates(const Predictor& predictor) {
       by_size[sample.batch_size] = 1000.0 * sample.batch_size / sample.ms.value;
     }
   };
-  std::ranges::for_each(predictor.time_samples, add);
+  for (const TimeSample& sample : predictor.time_samples) {
+    if (was_sampled(predictor, sample.batch_size)) {
+      add(sample);
+    }
+  }
   std::ranges::for_each(predictor.checks, add, &Check::time);
   std::vector<MeasuredRate> rates;
   for (const auto& [batch_size, samples_per_second] : by_size) {
@@ -171,10 +226,50 @@ Predictor make_predictor(const Profile& profile) {
   predictor.skipped = profile.skipped;
   predictor.capacity_bytes = profile.capacity_bytes;
   predictor.time = profile.time_model;
+  if (predictor.time.has_value()) {
+    if (std::optional<TimeModel> fitted = refitted(*predictor.time, predictor.checks)) {
+      predictor.time = std::move(fitted);
+      predictor.refitted = true;
+    }
+  }
   predictor.memory = profile.memory_model;
   predictor.peaks = profile.peak_model;
   predictor.allocator = profile.allocator;
   return predictor;
+}
+
+std::optional<Predictor> carried_over(const Predictor& earlier, const Profile& now) {
+  constexpr double kSamePeak = 0.01;  // of two runs of one step
+  constexpr double kSameTime = 0.1;   // however wide the noise: a profile of few iterations must not hide a change
+  const int at = now.batch_size;
+  const TimeSample* seen = sample_of(now, at);
+  const auto then = std::ranges::find(earlier.time_samples, at, &TimeSample::batch_size);
+  const auto peak = std::ranges::find(earlier.memory_samples, at, &MemorySample::batch_size);
+  if (now.time_model || !earlier.time || seen == nullptr || !now.peak_known || then == earlier.time_samples.end() ||
+      peak == earlier.memory_samples.end() || differ(*then, *seen) ||
+      std::abs(seen->ms.value / then->ms.value - 1) > kSameTime) {
+    return std::nullopt;
+  }
+  const auto before = static_cast<double>(peak->peak_bytes);
+  const auto after = static_cast<double>(now.peak_bytes);
+  if (std::abs(after - before) > kSamePeak * before) {
+    return std::nullopt;
+  }
+  Predictor carried = earlier;
+  carried.carried_at = at;
+  *std::ranges::find(carried.time_samples, at, &TimeSample::batch_size) = *seen;
+  std::ranges::find(carried.memory_samples, at, &MemorySample::batch_size)->peak_bytes = now.peak_bytes;
+  carried.checks = now.checks;
+  carried.capacity_bytes = now.capacity_bytes;
+  if (std::optional<TimeModel> fitted = refitted(*carried.time, carried.checks)) {
+    carried.time = std::move(fitted);
+    carried.refitted = true;
+  }
+  for (const Skipped& skipped : now.skipped) {
+    std::erase_if(carried.skipped, [&](const Skipped& one) { return one.batch_size == skipped.batch_size; });
+    carried.skipped.push_back(skipped);
+  }
+  return carried;
 }
 
 BatchRange sampled_range(const Predictor& predictor) {
@@ -188,7 +283,10 @@ BatchRange time_range(const Predictor& predictor) {
   if (!predictor.time.has_value()) {
     return {};
   }
-  return believed(sampled_range(predictor), predictor.time->pieces.front(), predictor.time->pieces.back());
+  const std::vector<TimeSample>& measured = predictor.time->measured;
+  const BatchRange fitted =
+      measured.empty() ? sampled_range(predictor) : BatchRange{measured.front().batch_size, measured.back().batch_size};
+  return believed(fitted, predictor.time->pieces.front(), predictor.time->pieces.back());
 }
 
 BatchRange memory_range(const Predictor& predictor) {
@@ -216,6 +314,7 @@ BatchPrediction predict_batch(const Predictor& predictor, int batch_size) {
   batch.ms = time_estimate(predictor, batch_size);
   if (batch.ms.has_value()) {
     batch.samples_per_second = throughput_of(*batch.ms, batch_size);
+    keep_below_maximum(predictor, *batch.samples_per_second);
   }
   batch.peak_bytes = memory_estimate(predictor, batch_size);
   batch.by_category = categories_at(predictor, batch_size);
@@ -225,6 +324,7 @@ BatchPrediction predict_batch(const Predictor& predictor, int batch_size) {
     batch.fits = batch.peak_bytes->value <= static_cast<double>(predictor.capacity_bytes);
   }
   batch.measured = measured_at(predictor, batch_size);
+  batch.carried_over = predictor.carried_at.has_value() && !batch.measured.has_value();
   if (ran_out_of_memory(predictor, batch_size)) {
     batch.fits = false;
   } else if (batch.measured.has_value() && batch.fits.has_value()) {

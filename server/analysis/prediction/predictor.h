@@ -20,22 +20,34 @@ inline constexpr int kMaxBatchSize = 1 << 24;
 /// The models, and what they were fitted to.
 struct Predictor {
   std::optional<TimeModel> time;
+  bool refitted = false;       ///< `time` is also of checks that the profile's own model missed
   std::optional<Line> memory;  ///< bytes; used only without `peaks`
   std::optional<PeakModel> peaks;
   std::shared_ptr<const AllocatorModel> allocator;  ///< of a device: it says what fits, not `peaks`
   std::vector<TimeSample> time_samples;             ///< by batch size
   std::vector<MemorySample> memory_samples;
-  std::vector<Check> checks;  ///< measured, and not part of the models
+  std::vector<Check> checks;  ///< measured; part of `time` where the model of the samples missed them
   std::vector<Skipped> skipped;
   std::uint64_t capacity_bytes = 0;  ///< 0: unknown
+  /// The models are those of an earlier profile: see carried_over(). Of what it sampled, only this batch size was
+  /// measured since.
+  std::optional<int> carried_at;
 };
 
 /// Fits the time and memory models to the profile's samples, for whoever makes or loads a profile: everything else uses
 /// the fitted ones.
 void fit_models(Profile& profile);
 
-/// The profile's models and what they were fitted to. Fits nothing: see fit_models().
+/// The profile's models and what they were fitted to (see fit_models()). Where a batch size that ran to check them, or
+/// was tried later, lies outside of the time model's interval, or there is none, the time model is fitted again with
+/// it: what is predicted agrees with all that was measured. The profile's own model, which its lines' add up to, stays.
 Predictor make_predictor(const Profile& profile);
+
+/// The models of an earlier profile for a later one of the same step that measured its own batch size alone, so that it
+/// predicts nothing: with what the later one measured, and what the earlier one did is no longer called measured.
+/// Nothing where the later profile has a time model, where the earlier one did not sample that batch size, and where
+/// the two differ there by more than the noise or a tenth, or in the peak, since the step is then another one. Pure.
+std::optional<Predictor> carried_over(const Predictor& earlier, const Profile& now);
 
 struct BatchRange {
   int low = 1;
@@ -45,8 +57,8 @@ struct BatchRange {
 
 BatchRange sampled_range(const Predictor& predictor);
 
-/// Where the time model can be believed: within the sampled sizes; below them, when its first piece grows from a fixed
-/// cost of at least 0; above them, when its last piece grows. Empty without a model.
+/// Where the time model can be believed: within the sizes that it was fitted to; below them, when its first piece grows
+/// from a fixed cost of at least 0; above them, when its last piece grows. Empty without a model.
 BatchRange time_range(const Predictor& predictor);
 
 /// Where memory can be predicted: everywhere by a ledger that grows, by one that does not within and below the sampled
@@ -66,7 +78,8 @@ std::vector<MeasuredRate> measured_rates(const Predictor& predictor);
 
 /// What the models say of one batch size, from 1 to kMaxBatchSize: each figure where its model can be believed. The
 /// ledger can be used anywhere. Beyond twice the largest sampled size a time is only known to be at least so long, and
-/// a peak is exact up to there and down to half of the smallest, if every allocation was seen to be linear. With what
+/// a throughput at most so high, and never higher than the greatest; a peak is exact up to there and down to half of
+/// the smallest, if every allocation was seen to be linear. With what
 /// was seen of that size, which decides whether it fits.
 BatchPrediction predict_batch(const Predictor& predictor, int batch_size);
 

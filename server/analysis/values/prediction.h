@@ -53,6 +53,7 @@ struct BatchPrediction {
   /// Into the capacity: the peak, or all that the device's allocator needs. Absent when one of them is unknown.
   std::optional<bool> fits;
   std::optional<Measurement> measured;
+  bool carried_over = false;      ///< the models are those of a profile before the last save: see carried_over()
   std::optional<Skipped> failed;  ///< this very size was run, and did not come to an end
 };
 
@@ -115,11 +116,12 @@ struct RefinedBatch {
 
 /// Answers to the first questions of a reader.
 struct Outlook {
-  Answer now;       ///< the profile's own batch size
-  Answer fits;      ///< the largest batch size that fits into the device
-  Answer enough;    ///< the smallest with kEnoughThroughput of the greatest throughput
-  Answer balanced;  ///< the smallest with as many bytes of activations as of weights
-  Answer twice;     ///< twice the profile's
+  Answer now;             ///< the profile's own batch size
+  Answer fits;            ///< the largest batch size that fits into the device
+  Answer enough;          ///< the smallest with kEnoughThroughput of the greatest throughput
+  Answer balanced;        ///< the smallest with as many bytes of activations as of weights
+  Answer twice;           ///< twice the profile's
+  bool refitted = false;  ///< from a time model that is not the profile's: see Predictor::refitted
 };
 
 }  // namespace ridgeline::analysis

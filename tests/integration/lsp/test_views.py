@@ -51,7 +51,7 @@ def test_progress_ran_from_begin_to_end(profiled: Profiled) -> None:
     assert (kinds[0], kinds[-1]) == ("begin", "end")
     assert kinds.count("begin") == kinds.count("end") == 1
     figures = [value.get("percentage", 0) for value in profiled[0].progress if value["kind"] != "end"]
-    assert figures == sorted(figures)
+    assert figures == sorted(figures) and max(figures) <= 95
 
 
 def test_hover_of_a_line(profiled: Profiled) -> None:
@@ -94,6 +94,13 @@ def test_hover_of_a_call_leads_on(profiled: Profiled) -> None:
     assert 0 < len(places) <= 3 and all(there == uri and shown == linked for shown, there, linked in places)
     first = editor.texts[uri].splitlines()[int(places[0][0]) - 1]
     assert "self.fc" in first or "self.relu" in first
+    # One module is called: those inside of it, with the lines that call them.
+    assert "| costliest modules below" in text
+    modules = re.findall(r"\[`(\w+) \((\w+)\)`\]\((.*)#L(\d+)\)", text)
+    assert 0 < len(modules) <= 3
+    for name, kind, there, linked in modules:
+        assert kind == "Linear" or kind == "ReLU"
+        assert there == uri and f"self.{name}(" in editor.texts[uri].splitlines()[int(linked) - 1]
 
 
 @pytest.mark.parametrize(

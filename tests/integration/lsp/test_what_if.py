@@ -96,6 +96,12 @@ def test_a_change_is_written_as_an_edit_and_profiled(editor: Editor) -> None:
 def test_a_change_that_pays_is_a_code_action(editor: Editor) -> None:
     entry = editor.folder / "entry.py"
     uri = entry.as_uri()
+    # What every batch costs, whatever its size: a larger one pays however busy the machine is.
+    entry.write_text(
+        entry.read_text()
+        .replace("        optimizer.zero_grad(", "        time.sleep(0.05)\n        optimizer.zero_grad(", 1)
+        .replace("import torch\n", "import time\n\nimport torch\n", 1)
+    )
     document = editor.open(entry)
     at = {"line": editor.line_of(uri, "def iteration_provider"), "character": 6}
     question = document | {"range": {"start": at, "end": at}, "context": {"diagnostics": [], "only": ["refactor"]}}

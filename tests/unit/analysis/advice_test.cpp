@@ -87,6 +87,23 @@ TEST(Advice, SaysWhereThroughputSaturates) {
   EXPECT_GT(advice.part, kEnoughThroughput * advice.whole);
 }
 
+TEST(Advice, SaysOfASizeThatRanWhatItGave) {
+  Profile profile = healthy();
+  for (TimeSample& sample : profile.time_samples) {
+    const double ms = 5.0 * sample.batch_size + 2;
+    sample.ms = {ms, ms * 0.999, ms * 1.001};
+  }
+  Check check;
+  check.time = {6, {31.5, 31.4, 31.6}, 10};  // the model says 32 ms, so that 8 is enough
+  check.peak_bytes = 90'000'000;
+  profile.checks = {check};
+  const Advice advice = only(profile, 32);
+  EXPECT_EQ(advice.kind, AdviceKind::kThroughputSaturates);
+  EXPECT_EQ(advice.better_batch_size, 6);
+  EXPECT_DOUBLE_EQ(advice.part, 1000 * 6 / 31.5);
+  EXPECT_DOUBLE_EQ(advice.whole, 1000 * 32 / 162.0);
+}
+
 TEST(Advice, SaysThatTheInputStarvesTheStep) {
   Profile profile = healthy();
   profile.iteration.by_phase = {40, 30, 0, 4, 26, 0};

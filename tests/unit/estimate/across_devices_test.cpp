@@ -81,6 +81,17 @@ TEST(EstimateAcross, RefusesWhatIsFarOutside) {
   EXPECT_FALSE(estimate_across(estimators(2), "no key", *find_data_sheet("T4")).has_value());
 }
 
+TEST(EstimateAcross, RefusesProductsOnADeviceThatIsShortOfPower) {
+  hardware::Device card = *find_data_sheet("T4");  // of those trained with, it has the least for its peak
+  EXPECT_EQ(estimate_across(estimators(2), product(1024), card)->beyond, 1);
+  card.power_w->value /= 1.5;
+  EXPECT_NEAR(estimate_across(estimators(2), product(1024), card)->beyond, 1.5, 1e-9);
+  card.power_w->value /= 1.5;
+  EXPECT_FALSE(estimate_across(estimators(2), product(1024), card).has_value());
+  card.power_w.reset();  // not known
+  EXPECT_EQ(estimate_across(estimators(2), product(1024), card)->beyond, 1);
+}
+
 TEST(EstimatorsAcross, AreReadAsTheyWereWritten) {
   const std::vector<Estimators> written = {estimators(2)};
   const auto read = parse_estimators(estimators_json(written), "estimators.json");

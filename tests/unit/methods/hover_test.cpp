@@ -58,9 +58,10 @@ analysis::Profile net_profile() {
 }
 
 /// `comparison` is with the profile before, and may be null.
-std::shared_ptr<Entry> net_entry(std::shared_ptr<const compare::Comparison> comparison) {
+std::shared_ptr<Entry> net_entry(std::shared_ptr<const compare::Comparison> comparison,
+                                 analysis::Profile profile = net_profile()) {
   profiling::MadeProfile made;
-  made.profile = net_profile();
+  made.profile = std::move(profile);
   made.sources = {{kNetPath, kNetText}};
   const auto entry = std::make_shared<Entry>();
   entry->path = kNetPath;
@@ -70,8 +71,9 @@ std::shared_ptr<Entry> net_entry(std::shared_ptr<const compare::Comparison> comp
 }
 
 /// What the hover over a line of kNetText says.
-std::string hover_of(std::uint32_t number, std::shared_ptr<const compare::Comparison> comparison = nullptr) {
-  const auto entry = net_entry(std::move(comparison));
+std::string hover_of(std::uint32_t number, std::shared_ptr<const compare::Comparison> comparison = nullptr,
+                     analysis::Profile profile = net_profile()) {
+  const auto entry = net_entry(std::move(comparison), std::move(profile));
   Snapshot snapshot{{{"file:///project/net.py", "python", 1, kNetText}, kNetPath, session::PositionEncoding::kUtf8},
                     std::make_shared<const SourceFacts>(),
                     std::make_shared<const Settings>(),
@@ -99,6 +101,26 @@ TEST(Hover, NamesAModuleOnEachLineThatCallsItWithItsPart) {
   const std::string second = hover_of(2);
   EXPECT_THAT(second, HasSubstr("| `act (Module)` | 3.00 ms |       3.0 % | 1.00 KiB |"));
   EXPECT_THAT(second, Not(HasSubstr("relu"))) << "it is inside of act";
+}
+
+TEST(Hover, LeadsOnToTheModulesInsideOfASingleCall) {
+  analysis::Profile profile = net_profile();
+  analysis::Node net = net_module("net", 1, 90);
+  for (const auto& [name, ms] : {std::pair{"a", 40.0}, {"b", 30.0}, {"c", 15.0}, {"d", 5.0}}) {
+    net.children.push_back(net_module(name, 2, ms));
+  }
+  net.children[1].definition = {"net.py", 7};
+  profile.lines[0].self_ms = 1;
+  profile.lines[0].total_ms = 91;
+  profile.breakdown.children = {net};
+  const std::string text = hover_of(1, nullptr, profile);
+  EXPECT_THAT(text, HasSubstr("costliest modules below"));
+  EXPECT_THAT(text, HasSubstr("[`a (Module)`](file:///project/net.py#L2)"));
+  EXPECT_THAT(text, HasSubstr("[`b (Module)`](file:///project/net.py#L7)")) << "where its class is";
+  EXPECT_THAT(text, HasSubstr("[`c (Module)`]"));
+  EXPECT_THAT(text, Not(HasSubstr("`d (Module)`")));
+  profile.breakdown.children[0].callers = {{{"net.py", 1}, 45, {45}, 0, 0}, {{"net.py", 2}, 45, {45}, 0, 0}};
+  EXPECT_THAT(hover_of(1, nullptr, profile), Not(HasSubstr("modules below"))) << "which call they are of is not known";
 }
 
 TEST(Hover, SaysWhatALineDiffersByFromTheProfileBefore) {

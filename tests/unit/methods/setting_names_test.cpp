@@ -14,6 +14,10 @@ TEST(SettingNames, StandInPlaceOfOptions) {
             "try a smaller batch size, or the setting `memoryLimit`");
   EXPECT_EQ(with_setting_names("from it. `ridgeline init` writes a first version of that file."),
             "from it. Ridgeline can write a first version of that file.");
+  EXPECT_EQ(with_setting_names("file; `ridgeline run` records training steps of a script as it is, without one."),
+            "file; Ridgeline can also profile it as a script, without one.");
+  EXPECT_EQ(with_setting_names("The code asks for CUDA and ran on the CPU (--device cpu): times"),
+            "The code asks for CUDA and ran on the CPU (the setting `device` is `cpu`): times");
 }
 
 TEST(SettingNames, LeaveWhatTheUsersCodeSays) {

@@ -49,7 +49,7 @@ TEST(Markdown, IsAsExpected) {
   cost.peak_bytes = line.peak_bytes;
   const analysis::Node& model = profile.breakdown.children.front();
   cost.parent = &model;
-  cost.inside = {&child(model, "conv1"), &child(model, "bn1")};
+  cost.inside = {{&child(model, "conv1"), "file:///p/net.py#L7"}, {&child(model, "bn1")}};
   cost.below = {{"net.py:42", "file:///p/net.py#L42", "x = self.conv1(x | y)", 12.3}, {"a b.py:7", "no uri", "y", 1}};
   const analysis::Outlook outlook = analysis::outlook_of(profile);
   testing::expect_file("markdown.md", "# a line\n\n" + cost_markdown(profile, cost).markup() + "\n# a class\n\n" +
@@ -57,11 +57,26 @@ TEST(Markdown, IsAsExpected) {
                                           summary_markdown(profile, outlook).markup());
 }
 
+TEST(Markdown, HasNoPartForAnyBatchWhereTheTimeGrowsFasterThanTheBatch) {
+  const analysis::Profile profile = testing::resnet_profile();
+  Cost cost;
+  cost.self_ms = 280;
+  const auto text_of = [&](double intercept) {
+    const std::vector<analysis::Piece> model = {{1, 71.2, intercept}};
+    cost.model = &model;
+    return cost_markdown(profile, cost).markup();
+  };
+  EXPECT_THAT(text_of(10), HasSubstr("71.2 ms for each further sample; 10.0 ms for any batch"));
+  EXPECT_THAT(text_of(-1.01), HasSubstr("71.2 ms for each further sample\n"));
+  EXPECT_THAT(text_of(-1.01), Not(HasSubstr("for any batch")));
+}
+
 TEST(Labels, AreShort) {
   const analysis::Profile profile = testing::resnet_profile();
   const analysis::LineCost& line = profile.lines.front();
   EXPECT_THAT(line_label(line, profile, LabelFormat::kTime), Not(HasSubstr("iB")));
-  EXPECT_THAT(line_label(line, profile, LabelFormat::kBoth), HasSubstr(" · "));
+  EXPECT_EQ(line_label(line, profile, LabelFormat::kTime), "30 % of the step, 272 ms");
+  EXPECT_THAT(line_label(line, profile, LabelFormat::kBoth), HasSubstr("30 % of the step, 272 ms · "));
   EXPECT_THAT(throughput_label(profile), HasSubstr("% of the maximum"));
   EXPECT_THAT(memory_label(profile), HasSubstr(" of "));
 }
@@ -74,22 +89,35 @@ TEST(Labels, ShowUncertainty) {
   profile.iteration.ms.high = 1.2 * profile.iteration.ms.value;
   EXPECT_THAT(throughput_label(profile), HasSubstr("≈"));
   EXPECT_THAT(line_label(line, profile, LabelFormat::kTime), HasSubstr("≈"));
-  EXPECT_THAT(line_explanation(line, profile), HasSubstr("of the step's time"));
+  EXPECT_THAT(line_explanation(line, profile), HasSubstr(": 30 % of the step. "));
   EXPECT_THAT(line_explanation(line, profile), HasSubstr("(95 % interval): it varies much"));
 }
 
 TEST(Labels, SayWhatChanged) {
+  using compare::Outcome;
+  const auto time = [](Outcome outcome, std::optional<compare::Bounds> bounds) {
+    return compare::TimeChange{100, 100, 0, bounds, outcome};
+  };
+  const compare::TimeChange same = time(Outcome::kNoDifference, compare::Bounds{-0.02, 0.02});
+  const compare::TimeChange undecided = time(Outcome::kUndecided, compare::Bounds{-0.05, 0.15});
+  const compare::TimeChange other = time(Outcome::kDiffers, compare::Bounds{-0.3, -0.2});
   const analysis::Profile before = testing::resnet_profile();
   analysis::Profile now = before;
-  EXPECT_EQ(change_label(before, now, false), "no change within the noise");
+  now.environment.others_used.reset();
+  analysis::Profile idle = now;
+  EXPECT_EQ(change_label(idle, now, same), "no change within the noise");
+  EXPECT_EQ(change_label(idle, now, undecided), "no change within the noise");
   now.iteration.ms.value = 0.75 * before.iteration.ms.value;
-  EXPECT_EQ(change_label(before, now, true), "25 % faster (898 ms before)");
+  EXPECT_EQ(change_label(idle, now, other), "25 % faster (898 ms before)");
+  EXPECT_EQ(change_label(idle, now, time(Outcome::kUndecided, std::nullopt)), "not compared: too little was measured");
+  EXPECT_EQ(change_label(idle, now, time(Outcome::kUndecided, compare::Bounds{-0.7, 1.2})),
+            "not compared: the time varies too much");
   now.peak_bytes += before.peak_bytes;
-  EXPECT_EQ(change_label(before, now, false), "no change within the noise, 655 MiB more at the peak");
+  EXPECT_EQ(change_label(idle, now, same), "no change within the noise, 655 MiB more at the peak");
   now.environment.others_used = 1.5;
-  EXPECT_EQ(change_label(before, now, true), "not compared: the machine was busy");
+  EXPECT_EQ(change_label(idle, now, other), "not compared: the machine was busy");
   now.batch_size += 1;
-  EXPECT_EQ(change_label(before, now, true), "");
+  EXPECT_EQ(change_label(idle, now, other), "");
 }
 
 analysis::BatchPrediction batch(int size, double samples_per_second, double gib) {

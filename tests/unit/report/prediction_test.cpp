@@ -68,11 +68,30 @@ TEST(TextPrediction, NamesWhatRanOutOfMemory) {
 /// The value behind a bound is an extrapolation, so its share of the maximum would contradict the bound beside it.
 TEST(TextPrediction, ABoundHasNoShareOfTheMaximum) {
   const analysis::Profile profile = testing::resnet_profile();
-  analysis::Answer answer = analysis::answer(analysis::fitted_predictor(profile), {Quantity::kBatchSize, 5});
+  analysis::Answer answer = analysis::answer(analysis::fitted_predictor(profile), {Quantity::kBatchSize, 7});
   EXPECT_THAT(text_prediction(answer, profile, kStored), HasSubstr("of the maximum"));
   answer.batch->samples_per_second = {5.1, analysis::Interval{0, 55.5}, analysis::Certainty::kAtMost};
   EXPECT_THAT(text_prediction(answer, profile, kStored), HasSubstr("≤\u00A055.5 samples/s"));
   EXPECT_THAT(text_prediction(answer, profile, kStored), Not(HasSubstr("of the maximum")));
+}
+
+TEST(TextPrediction, StatesWhatWasMeasured) {
+  analysis::Profile profile = testing::resnet_profile();
+  const analysis::BatchPrediction model = analysis::predict_batch(analysis::fitted_predictor(profile), 7);
+  EXPECT_THAT(text(profile, Quantity::kBatchSize, 7), HasSubstr("≈"));
+  analysis::Check check;
+  const double ms = 1.02 * model.ms->value;
+  check.time = {7, {ms, 0.99 * ms, 1.01 * ms}, 6};
+  check.peak_bytes = 5'000'000'000;
+  check.tried = true;
+  profile.checks = {check};
+  const std::string said = text(profile, Quantity::kBatchSize, 7);
+  const auto maximum = analysis::greatest_throughput(analysis::fitted_predictor(profile));
+  EXPECT_THAT(said, HasSubstr(" " + figure(7000 / ms) + " samples/s"));
+  EXPECT_THAT(said, HasSubstr(share(7000 / ms / *maximum) + " of the maximum"));
+  EXPECT_THAT(said, HasSubstr(bytes(5e9)));
+  EXPECT_THAT(said, HasSubstr("this batch size was tried after the profile"));
+  EXPECT_THAT(said, Not(HasSubstr("≈")));
 }
 
 TEST(TextPrediction, KeepsToThePage) {

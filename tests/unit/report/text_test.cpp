@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/prediction/answers.h"
+#include "analysis/time/noise.h"
 #include "expected.h"
 #include "report/units.h"
 #include "sample_profile.h"
@@ -244,6 +245,33 @@ TEST(TextReport, SaysHowFarAPredictionWasOff) {
   EXPECT_THAT(report(profile),
               HasSubstr("batch 32 (extrapolated): 100 ms measured, predicted 10 % too low, beyond its"));
   EXPECT_THAT(report(profile), HasSubstr("not predicted"));
+}
+
+TEST(TextReport, HasNoPartForAnyBatchWhereTheTimeGrowsFasterThanTheBatch) {
+  Profile profile = testing::resnet_profile();
+  profile.time_model->pieces = {{1, 71.2, 20}};
+  EXPECT_THAT(report(profile), Not(HasSubstr("for any batch"))) << "a negligible part";
+  profile.time_model->pieces = {{1, 71.2, 200}};
+  EXPECT_THAT(report(profile), HasSubstr("200 ms for any batch"));
+  profile.time_model->pieces = {{1, 71.2, -1.01}};
+  EXPECT_THAT(report(profile), HasSubstr("71.2 ms for each further sample"));
+  EXPECT_THAT(report(profile), Not(HasSubstr("for any batch")));
+}
+
+TEST(TextReport, SaysWhatTwiceTheBatchGave) {
+  Profile profile = testing::resnet_profile();
+  EXPECT_THAT(report(profile), Not(HasSubstr("gave")));
+  profile.skipped.clear();
+  profile.capacity_bytes = 0;
+  const analysis::TimeSample* now = analysis::sample_of(profile, profile.batch_size);
+  ASSERT_NE(now, nullptr);
+  analysis::Check check;
+  const double ms = 1.6 * now->ms.value;
+  check.time = {2 * profile.batch_size, {ms, 0.99 * ms, 1.01 * ms}, 6};
+  check.peak_bytes = 3ULL << 30U;
+  check.tried = true;
+  profile.checks = {check};
+  EXPECT_THAT(report(profile), HasSubstr("gave 1.25× the throughput and took"));
 }
 
 TEST(TextReport, SaysHowTheTimeWasTaken) {

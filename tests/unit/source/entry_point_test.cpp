@@ -1,5 +1,6 @@
 #include "source/entry_point.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,6 +12,9 @@
 
 namespace ridgeline::source {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 constexpr std::string_view kModel = "def model_provider(): pass\n";
 constexpr std::string_view kInput = "def input_provider(batch_size=3): pass\n";
@@ -77,16 +81,27 @@ TEST(EntryPoint, NeedsAProvider) {
   expect_mistakes(with_rest(kModel, kInput, kIteration), {});
 }
 
-TEST(EntryPoint, KnowsAFileThatCannotDefineProviders) {
-  for (const std::string_view text : {"", "import torch\nmodel = torch.nn.Linear(2, 2).eval()\nmodel(x)\n",
-                                      "from torch import nn\ndef train():\n  pass\n"}) {
-    EXPECT_TRUE(cannot_define_providers(parsed(text))) << text;
+TEST(EntryPoint, KnowsWhichProvidersAFileCannotDefine) {
+  constexpr auto kAModel = ProviderKind::kModel;
+  constexpr auto kAnInput = ProviderKind::kInput;
+  constexpr auto kAnIteration = ProviderKind::kIteration;
+  const auto undefinable = [](std::string_view text) { return undefinable_providers(parsed(text)); };
+  for (const std::string_view text :
+       {"", "import torch\nmodel = torch.nn.Linear(2, 2).eval()\nmodel(x)\n",
+        "from torch import nn\ndef train():\n  pass\n",
+        "# iteration_provider, model_provider\ndef train():\n  x = (1,\n    # input_provider\n    2)\n"}) {
+    EXPECT_THAT(undefinable(text), ElementsAre(kAModel, kAnInput, kAnIteration)) << text;
   }
+  EXPECT_THAT(undefinable("def model_provider(): pass\n"), ElementsAre(kAnInput, kAnIteration));
+  EXPECT_THAT(undefinable("if x:\n  from a import skyline_input_provider\n"), ElementsAre(kAModel, kAnIteration));
+  EXPECT_THAT(undefinable(with_rest("def train(): iteration_provider  # used", kModel, kInput)), IsEmpty());
+  EXPECT_THAT(undefinable("x = 'iteration_provider'\n"), ElementsAre(kAModel, kAnInput));
+  EXPECT_THAT(undefinable("def train():\n  global input_provider\n"), ElementsAre(kAModel, kAnIteration));
   for (const std::string_view text :
        {"from providers import *\n", "exec(open('other.py').read())\n", "globals().update(names)\n",
-        "def model_provider(): pass\n", "if x:\n  from a import skyline_input_provider\n", "# iteration_provider\n",
-        "setattr(sys.modules[__name__], name, value)\n", "def __getattr__(name): return 1\n", "model = torch.(\n"}) {
-    EXPECT_FALSE(cannot_define_providers(parsed(text))) << text;
+        "def model_provider(): pass\nsetattr(sys.modules[__name__], name, value)\n",
+        "def __getattr__(name): return 1\n", "model = torch.(\n"}) {
+    EXPECT_THAT(undefinable(text), IsEmpty()) << text;
   }
 }
 

@@ -54,7 +54,7 @@ local function origin(batch, summary)
   end
   local trial = summary.trial
   local trying = trial and trial.running and trial.batchSize == batch.batchSize and ", being tried" or ""
-  return "predicted" .. trying .. (batch.extrapolated and ", extrapolated" or "")
+  return "predicted" .. (batch.carriedOver and " from before the save" or "") .. trying .. (batch.extrapolated and ", extrapolated" or "")
 end
 
 --- Why a batch size was not tried, or why its measured time was scaled.

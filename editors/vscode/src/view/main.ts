@@ -185,7 +185,8 @@ function choose(batchSize: number): void {
 function knowledge(batch: Batch, { trial }: Summary): string {
   if (batch.measured !== null) return 'measured';
   if (batch.failed !== null) return batch.failed.kind === 'out-of-memory' ? 'ran out of memory when it was run' : 'failed when it was run';
-  return trial?.running && trial.batchSize === batch.batchSize ? 'predicted, being tried' : 'predicted';
+  const predicted = batch.carriedOver ? 'predicted from before the save' : 'predicted';
+  return trial?.running && trial.batchSize === batch.batchSize ? `${predicted}, being tried` : predicted;
 }
 
 /** Why a batch size was not tried, or how the machine had changed when it was. */
@@ -295,13 +296,13 @@ function whatFits(fits: ViewState['fits']): string {
 }
 
 /** The recommended batch sizes, each a button that writes it into the code. */
-function answers({ batchSize, measured: sizes, answers: { largestThatFits, enoughThroughput, activationsEqualWeights } }: Summary, fits: ViewState['fits']): HTMLElement {
-  if (sizes.length === 1) return h('p', {}, `Only batch size ${batchSize} was measured: nothing is predicted for others.`);
+function answers({ batchSize, measured: sizes, models, answers: { largestThatFits, enoughThroughput, activationsEqualWeights } }: Summary, fits: ViewState['fits']): HTMLElement {
+  if (sizes.length === 1 && models.timeMs === null) return h('p', {}, `Only batch size ${batchSize} was measured: nothing is predicted for others.`);
   const offer = (batch: Batch | null, what: string) => {
     if (batch === null) return [];
     const { measured } = batch;
     const throughputText = measured !== null ? `${rate(measured.samplesPerSecond)} samples/s` : batch.samplesPerSecond === null ? '' : `${estimated(batch.samplesPerSecond, rate)} samples/s`;
-    const text = [throughputText, measured !== null ? bytes(measured.peakBytes) : estimated(batch.peakBytes, bytes), measured !== null ? 'measured' : batch.extrapolated ? 'extrapolated' : ''].filter(Boolean);
+    const text = [throughputText, measured !== null ? bytes(measured.peakBytes) : estimated(batch.peakBytes, bytes), measured !== null ? 'measured' : batch.carriedOver ? 'from before the save' : batch.extrapolated ? 'extrapolated' : ''].filter(Boolean);
     const size = button('button.size', String(batch.batchSize), () => choose(batch.batchSize), { title: 'Write this batch size into the code', 'aria-label': `Batch size ${batch.batchSize}: ${what}` });
     return [h('li', {}, size, h('span.what', {}, what, h('small', {}, ...text.flatMap((part, i) => (i === 0 ? [whole(part)] : [' · ', whole(part)])))))];
   };

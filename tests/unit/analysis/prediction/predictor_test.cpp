@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "tests/unit/analysis/fitted_predictor.h"
@@ -264,7 +265,8 @@ TEST(PredictBatch, SaysThatFarAwayTheTimeIsABound) {
   EXPECT_LT(far.ms->interval->low, far.ms->value);
   EXPECT_EQ(far.samples_per_second->certainty, Certainty::kAtMost);
   EXPECT_EQ(far.samples_per_second->interval->low, 0);
-  EXPECT_NEAR(*far.samples_per_second->interval->high, 33000 / far.ms->interval->low, 1e-9);
+  EXPECT_GT(33000 / far.ms->interval->low, 500);
+  EXPECT_NEAR(*far.samples_per_second->interval->high, 500, 1e-9) << "the greatest throughput";
   EXPECT_EQ(predict_batch(predictor, 8).ms->certainty, Certainty::kKnown);
   EXPECT_EQ(predict_batch(predictor, 8).ms->value, 26);
 }
@@ -279,6 +281,22 @@ TEST(PredictBatch, StatesNoBoundFarFromTheEstimate) {
   EXPECT_EQ(far.ms->certainty, Certainty::kAbout);
   EXPECT_FALSE(far.ms->interval->high.has_value());
   EXPECT_EQ(far.samples_per_second->certainty, Certainty::kAbout);
+}
+
+TEST(PredictBatch, StatesNoBoundAboveTheMaximum) {
+  const Predictor predictor = predictor_of({{4, 18.4, 1400}, {8, 25.5, 1800}, {16, 42.2, 2600}, {24, 58.1, 3400}});
+  const double greatest = *greatest_throughput(predictor);
+  bool capped = false;
+  for (const int size : {49, 64, 100, 1000, 100'000}) {
+    const BatchPrediction far = predict_batch(predictor, size);
+    if (far.samples_per_second->certainty != Certainty::kAtMost) {
+      continue;
+    }
+    EXPECT_LE(*far.samples_per_second->interval->high, greatest) << size;
+    EXPECT_GE(*far.samples_per_second->interval->high, far.samples_per_second->value) << size;
+    capped = capped || 1000.0 * size / far.ms->interval->low > greatest;
+  }
+  EXPECT_TRUE(capped) << "no bound of these times is above the maximum";
 }
 
 TEST(AnswerMemory, AsksTheLedger) {
@@ -315,6 +333,112 @@ TEST(AnswerThroughput, TakesAMeasurementForMoreThanTheModel) {
   predictor.checks.front().time.ms = {60, 59, 61};  // 200
   EXPECT_EQ(ask(predictor, Quantity::kThroughput, 352).batch->batch_size, 13);
   EXPECT_DOUBLE_EQ(*greatest_throughput(predictor), 500);
+}
+
+Profile exact_profile() {
+  Profile profile;
+  for (const int size : {4, 8, 16}) {
+    const double ms = 2.0 * size + 10;
+    profile.time_samples.push_back({size, {ms, ms * 0.995, ms * 1.005}, 20});
+    profile.memory_samples.push_back({size, 100 * static_cast<std::uint64_t>(size) + 1000});
+  }
+  fit_models(profile);
+  return profile;
+}
+
+Check check_of(int batch_size, double ms) {
+  Check check;
+  check.time = {batch_size, {ms, ms * 0.99, ms * 1.01}, 6};
+  check.peak_bytes = 2000;
+  return check;
+}
+
+TEST(MakePredictor, AgreesWithWhatWasTriedBeyondTheModel) {
+  for (const auto& [size, ms] : {std::pair{12, 45.0}, {12, 20.0}, {32, 150.0}, {32, 50.0}, {2, 30.0}}) {
+    Profile profile = exact_profile();
+    const Estimate before = *predict_batch(make_predictor(profile), size).ms;
+    ASSERT_TRUE(ms < before.interval->low || ms > *before.interval->high) << size;
+    profile.checks = {check_of(size, ms)};
+    const Predictor predictor = make_predictor(profile);
+    EXPECT_TRUE(predictor.refitted);
+    EXPECT_TRUE(outlook_of(profile).refitted);
+    const BatchPrediction there = predict_batch(predictor, size);
+    ASSERT_TRUE(there.ms.has_value()) << size;
+    EXPECT_LE(there.ms->interval->low, ms);
+    EXPECT_GE(there.ms->interval->high.value_or(ms), ms);
+    // The samples are still what they were, within the intervals, and what lies next to the size that ran follows it.
+    for (const TimeSample& sample : profile.time_samples) {
+      const Estimate estimate = *predict_batch(predictor, sample.batch_size).ms;
+      EXPECT_LE(estimate.interval->low, sample.ms.value);
+      EXPECT_GE(*estimate.interval->high, sample.ms.value);
+    }
+    const int next = size + (size > 8 ? -1 : 1);
+    const Estimate beside = *predict_batch(make_predictor(exact_profile()), next).ms;
+    EXPECT_EQ(predict_batch(predictor, next).ms->value > beside.value, ms > before.value) << size << " " << ms;
+    EXPECT_EQ(profile.time_model->samples, 3) << "the profile's own model, which its lines add up to, stays";
+  }
+}
+
+TEST(MakePredictor, KeepsAModelThatWasRight) {
+  Profile profile = exact_profile();
+  profile.checks = {check_of(12, 34.2)};
+  EXPECT_FALSE(make_predictor(profile).refitted);
+  profile.time_samples.pop_back();
+  fit_models(profile);
+  ASSERT_FALSE(predict_batch(make_predictor(exact_profile()), 12).measured.has_value());
+  EXPECT_TRUE(make_predictor(profile).refitted) << "of two sizes there is no interval: the third one gives it";
+  EXPECT_TRUE(predict_batch(make_predictor(profile), 14).ms->interval.has_value());
+}
+
+/// A later profile of the step of exact_profile(), at 8 alone.
+Profile brief_profile(double ms, std::uint64_t peak_bytes) {
+  Profile brief;
+  brief.batch_size = 8;
+  brief.peak_bytes = peak_bytes;
+  brief.time_samples = {{8, {ms, ms * 0.99, ms * 1.01}, 3}};
+  brief.memory_samples = {{8, peak_bytes}};
+  fit_models(brief);
+  return brief;
+}
+
+TEST(CarriedOver, PredictsWhatWasMeasuredBefore) {
+  const Predictor earlier = make_predictor(exact_profile());
+  const auto carried = carried_over(earlier, brief_profile(26.2, 1801));
+  ASSERT_TRUE(carried.has_value());
+  const BatchPrediction other = predict_batch(*carried, 16);  // a sample of the earlier one
+  EXPECT_TRUE(other.carried_over);
+  EXPECT_FALSE(other.measured.has_value());
+  EXPECT_NEAR(other.ms->value, 42, 1e-6);
+  EXPECT_EQ(other.ms->certainty, Certainty::kAbout);
+  EXPECT_EQ(other.samples_per_second->certainty, Certainty::kAbout);
+  EXPECT_EQ(other.peak_bytes->certainty, Certainty::kAbout);
+  const BatchPrediction own = predict_batch(*carried, 8);
+  EXPECT_FALSE(own.carried_over);
+  EXPECT_EQ(own.measured->ms.value, 26.2);
+  EXPECT_EQ(own.measured->peak_bytes, 1801U);
+  ASSERT_EQ(measured_rates(*carried).size(), 1U);
+  EXPECT_FALSE(ask(*carried, Quantity::kThroughput, 400).batch->measured.has_value());
+}
+
+TEST(CarriedOver, IsNothingForAnotherStep) {
+  const Predictor earlier = make_predictor(exact_profile());
+  EXPECT_TRUE(carried_over(earlier, brief_profile(26, 1800)).has_value());
+  EXPECT_FALSE(carried_over(earlier, brief_profile(28, 1800)).has_value()) << "slower";
+  EXPECT_FALSE(carried_over(earlier, brief_profile(24, 1800)).has_value()) << "faster";
+  EXPECT_FALSE(carried_over(earlier, brief_profile(26, 1850)).has_value()) << "other memory";
+  EXPECT_FALSE(carried_over(earlier, exact_profile()).has_value()) << "it has a model of its own";
+  Profile elsewhere = brief_profile(26, 1800);
+  elsewhere.batch_size = elsewhere.time_samples[0].batch_size = elsewhere.memory_samples[0].batch_size = 12;
+  EXPECT_FALSE(carried_over(earlier, elsewhere).has_value()) << "nothing to compare with";
+}
+
+TEST(CarriedOver, FollowsATrial) {
+  Profile brief = brief_profile(26, 1800);
+  brief.checks = {check_of(12, 45)};
+  const auto carried = carried_over(make_predictor(exact_profile()), brief);
+  ASSERT_TRUE(carried.has_value());
+  EXPECT_EQ(predict_batch(*carried, 12).measured->ms.value, 45);
+  EXPECT_GT(predict_batch(*carried, 13).ms->value, 36);
 }
 
 TEST(AnswerThroughput, SearchesPieceByPiece) {

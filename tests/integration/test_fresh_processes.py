@@ -1,0 +1,93 @@
+"""A step that gets memory from the system in every iteration is timed in processes that run one batch size each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from conftest import profile
+
+# Blocks of 36 MiB at the chosen batch size: the C library never keeps such a block.
+LARGE = """\
+import os
+import torch
+
+{when_loaded}
+with open({log!r}, "a") as log:
+    log.write(f"{{os.getpid()}} loaded\\n")
+try:
+    os.waitpid(-1, os.WNOHANG)
+    raise RuntimeError("a child that this code did not start")
+except ChildProcessError:
+    pass
+
+
+def model_provider():
+    return torch.nn.Linear(1, 1)
+
+
+def input_provider(batch_size=3):
+    return (torch.ones(batch_size, 3 << 20),)
+
+
+def iteration_provider(model):
+    def iteration(x):
+        with open({log!r}, "a") as log:
+            log.write(f"{{os.getpid()}} {{len(x)}}\\n")
+        ((x * model.weight).relu() * 2).sum().backward()
+
+    return iteration
+"""
+
+
+def entry_in(folder: Path, when_loaded: str = "") -> Path:
+    entry = folder / "entry.py"
+    entry.write_text(LARGE.format(when_loaded=when_loaded, log=str(folder / "log")))
+    return entry
+
+
+def sizes_by_process(folder: Path) -> dict[str, list[int]]:
+    sizes: dict[str, list[int]] = defaultdict(list)
+    for line in (folder / "log").read_text().splitlines():
+        process, _, size = line.partition(" ")
+        sizes[process] += [] if size == "loaded" else [int(size)]
+    return sizes
+
+
+def test_each_process_runs_one_batch_size(tmp_path: Path) -> None:
+    report = profile(entry_in(tmp_path), "--batch-sizes", "3,4", "--time-budget", "4")
+    (recording, sizes), *others = sizes_by_process(tmp_path).items()
+    assert recording and set(sizes) == {3, 4}
+    timed = defaultdict(list)
+    for _, sizes in others:
+        assert len(set(sizes)) == 1
+        timed[sizes[0]].append(len(sizes))
+    for sample in report["models"]["time"]["samples"]:
+        size = sample["batchSize"]
+        assert len(timed[size]) >= (3 if size == 3 else 2)
+        assert 0 < sample["iterations"] < sum(timed[size])  # the others are its warm-up
+    assert [warning for warning in report["warnings"] if "gets memory" in warning] == []
+
+
+@pytest.mark.parametrize(
+    ("again", "reason"),
+    [
+        ("raise OSError('the port is in use')", "OSError: the port is in use"),
+        ("os._exit(3)", "the process ended"),
+    ],
+)
+def test_where_the_code_runs_only_once_the_report_says_so(again: str, reason: str, tmp_path: Path) -> None:
+    entry = entry_in(tmp_path, f"if os.path.exists({str(tmp_path / 'log')!r}):\n    {again}\n")
+    report = profile(entry, "--batch-sizes", "2,3", "--time-budget", "4")
+    assert [sample["batchSize"] for sample in report["models"]["time"]["samples"]] == [2, 3]
+    assert [set(sizes) for sizes in sizes_by_process(tmp_path).values() if sizes] == [{2, 3}]
+    warning = next(text for text in report["warnings"] if "gets memory from the system" in text)
+    assert reason in warning and "at batch size 3" in warning
+
+
+def test_a_step_that_keeps_its_memory_is_timed_where_it_was_recorded(tmp_path: Path) -> None:
+    entry = entry_in(tmp_path)
+    entry.write_text(entry.read_text().replace("3 << 20", "64"))
+    profile(entry, "--batch-sizes", "2,4", "--time-budget", "0.2")
+    assert [set(sizes) for sizes in sizes_by_process(tmp_path).values()] == [{2, 3, 4}]
