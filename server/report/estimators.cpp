@@ -28,10 +28,17 @@ nlohmann::ordered_json models_json(const TrainingReport& report) {
 }
 
 nlohmann::ordered_json error_json(const estimate::HeldOutError& error) {
-  return {{"operation", error.operation},   {"rows", error.rows},
-          {"refused", error.refused},       {"meanError", error.mean},
-          {"medianError", error.median},    {"worstError", error.worst},
-          {"withinInterval", error.within}, {"sampleSpread", error.sample_spread}};
+  const auto of_estimates = [&](double value) {
+    return error.refused == error.rows ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(value);
+  };
+  return {{"operation", error.operation},
+          {"rows", error.rows},
+          {"refused", error.refused},
+          {"meanError", of_estimates(error.mean)},
+          {"medianError", of_estimates(error.median)},
+          {"worstError", of_estimates(error.worst)},
+          {"withinInterval", of_estimates(error.within)},
+          {"sampleSpread", of_estimates(error.sample_spread)}};
 }
 
 std::string dash_or_percent(const std::optional<double>& share) { return share ? percent(*share) : "–"; }
