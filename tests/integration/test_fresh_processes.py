@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from conftest import profile
+from conftest import profile, ridgeline
 
 # Blocks of 36 MiB at the chosen batch size: the C library never keeps such a block.
 LARGE = """\
@@ -91,3 +93,13 @@ def test_a_step_that_keeps_its_memory_is_timed_where_it_was_recorded(tmp_path: P
     entry.write_text(entry.read_text().replace("3 << 20", "64"))
     profile(entry, "--batch-sizes", "2,4", "--time-budget", "0.2")
     assert [set(sizes) for sizes in sizes_by_process(tmp_path).values()] == [{2, 3, 4}]
+
+
+def test_a_change_is_tried_in_processes_that_run_one_of_both_steps(tmp_path: Path) -> None:
+    entry = entry_in(tmp_path)
+    changes = ("--change", "batch-size:2", "--try", "--time-budget", "1")
+    done = ridgeline("what-if", entry, *changes, "--format", "json", "--python", sys.executable)
+    row = json.loads(done.stdout)["changes"][0]
+    assert row["change"] == ["batch-size:2"] and row["tried"]["speedUp"]["value"] > 0
+    timed = [sizes for sizes in sizes_by_process(tmp_path).values() if len(set(sizes)) == 1]
+    assert {2, 3} <= {sizes[0] for sizes in timed}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import math
 import resource
 from collections.abc import Sequence
-from pathlib import Path
 
 from ridgeline_runner.channel import Channel
 from ridgeline_runner.devices import Device
+from ridgeline_runner.fresh_process import has_memory
 from ridgeline_runner.samples import MIN_ROUNDS, ROUND_SECONDS, Sampled
 
 _EXTRA_ITERATIONS = 10  # that one more batch size costs: warm-up, recording, rounds
@@ -77,23 +75,14 @@ class Budget:
         return min(most, *(size - 1 for size in too_large)) if too_large else most
 
     def has_memory_twice(self) -> bool:
-        """Whether another process can run the largest batch size so far, beside what this one keeps. Returns what is
-        free to the system first."""
-        with contextlib.suppress(AttributeError, OSError):  # another C library
-            ctypes.CDLL(None).malloc_trim(0)
-        kept = _resident_bytes()
-        return self._memory_limit_bytes <= 0 or kept + _peak_resident_bytes() < _MEMORY_SHARE * self._memory_limit_bytes
+        """Whether another process can run the largest batch size so far, beside what this one keeps."""
+        return has_memory(self._memory_limit_bytes)
 
     def _memory_used(self) -> float:
         """The peak so far, as a share of the memory; 1 where that is not known."""
         limit = self._memory_limit_bytes
         used = _peak_resident_bytes() / limit if limit > 0 else 1.0
         return max(used, self._device.memory_used())
-
-
-def _resident_bytes() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize()
 
 
 def _peak_resident_bytes() -> int:

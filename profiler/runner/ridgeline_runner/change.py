@@ -16,6 +16,10 @@ class NotApplicable(Exception):
     """Why a change cannot be made to this step."""
 
 
+def title(request: list[str]) -> str:
+    return " + ".join(request) if request else "the unchanged step"
+
+
 @dataclass
 class Parts:
     """A step while it is built. A change overwrites what it changes."""
@@ -38,6 +42,13 @@ class Parts:
     @property
     def models(self) -> list[Any]:
         return [*self.positional, *self.keywords.values()]
+
+    def surroundings(self) -> contextlib.ExitStack:
+        """What the step runs in: the changes' own contexts, entered."""
+        stack = contextlib.ExitStack()
+        for enter in self.around:
+            stack.enter_context(enter())
+        return stack
 
     def module(self, name: str) -> Any:
         """The instance of that name, as reports have it: `ResNet.layer1.0`, or without the model's class."""

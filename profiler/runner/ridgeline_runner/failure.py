@@ -19,6 +19,7 @@ _STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
 _EXCEPTION_GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # Python 3.11
 _CHECK_OF_TORCH = re.compile(r"\[enforce fail at [^\]]*\][^.]*\. ?")  # means nothing to users
 _MAX_TEXT = 8192
+_MOST_REASON = 300  # characters
 _MAX_LINE = 500
 _MAX_CAUSES = 4
 
@@ -59,6 +60,11 @@ def describe(error: BaseException, stage: str, batch_size: int | None = None, *,
 def summary(error: BaseException) -> str:
     """The first line of the error's text, and the user's line, to be part of a sentence."""
     return _text(error).partition("\n")[0][:_MAX_LINE] + _place(error)
+
+
+def reason_of(error: BaseException) -> str:
+    """One line, for a table."""
+    return (summary(error).strip().splitlines() or [type(error).__name__])[0][:_MOST_REASON]
 
 
 def release(error: BaseException) -> None:

@@ -1,53 +1,46 @@
-"""Times the step at one batch size in a process that has run nothing else, as a plain loop would.
+"""Processes that have run nothing, in which a step is timed as in a plain loop.
 
-On the CPU, a step that gets memory from the kernel in every iteration is faster in a process that has run larger batch
-sizes: the C library's heap keeps what they freed. The process that records has run them. So a copy of it is made before
-anything of the user's runs, and forks a process for every batch size that is to be timed. Each loads the entry file
+On the CPU, a step that gets memory from the kernel in every iteration is faster in a process that has run larger
+batches: the C library's heap keeps what they freed. The process that records has run them. So a copy of it is made
+before anything of the user's runs, and forks a process for everything that is to be timed. Each loads the entry file
 anew.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
+import resource
 import select
 import signal
 import socket
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from time import perf_counter  # before user code can replace it
+from pathlib import Path
 from typing import Any
 
 from ridgeline_runner import timing
 from ridgeline_runner.channel import Channel, ChannelClosed
 from ridgeline_runner.failure import Failure, summary
 from ridgeline_runner.samples import Sampled, round_seconds
-from ridgeline_runner.training_step import TrainingStep
 
 _ALLOWANCE = 5.0  # times what a process is expected to take, and this much more, is too long
 _ALLOWANCE_SECONDS = 20.0
 # Pages that nothing has used for a while come slowly, on a virtual machine from its host: a new process needs some
 # iterations to have its own.
 _LEAST_WARMUP, _MOST_WARMUP = 4, 8
+_MEMORY_SHARE = 0.9  # of the memory, that two processes may need together
 
 
-@dataclass(frozen=True)
-class Timed:
-    """What one process measured, in nanoseconds."""
-
-    warmup_ns: list[int]
-    rounds_ns: list[list[int]]  # the iterations of each round
-    load_seconds: float  # until the step could run
-    processor_seconds: float  # that the process used
+Measure = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class FreshProcesses:
     """Owns the copy of this process. To be made before user code runs."""
 
-    def __init__(self, load: Callable[[], TrainingStep], channel: Channel, budget_seconds: float) -> None:
-        """`load` runs the entry file and its providers, in a new process. `channel` is the daemon's: the copy must not
-        keep it open."""
+    def __init__(self, measure: Measure, channel: Channel) -> None:
+        """`measure` answers a request, in a new process. `channel` is the daemon's: the copy must not keep it open."""
         ours, theirs = socket.socketpair()
         child = os.fork()
         if child == 0:
@@ -56,26 +49,29 @@ class FreshProcesses:
                 if os.fork() == 0:
                     channel.close()
                     ours.close()
-                    _serve(theirs, load, budget_seconds)
+                    _serve(theirs, measure)
             os._exit(0)
         theirs.close()
         os.waitpid(child, 0)
         self._channel: Channel | None = Channel(ours)
+        self.processor_seconds = 0.0  # that the processes used
 
-    def time(self, batch_size: int, rounds: int, expected_seconds: float) -> Timed:
-        """Raises Failure where the process failed or took far longer than expected."""
+    def run(self, request: dict[str, Any], expected_seconds: float) -> dict[str, Any]:
+        """What a new process measured. Raises Failure where it failed or took far longer than expected."""
         if self._channel is None:
             raise Failure("process", "no other process can be started")
         seconds = _ALLOWANCE * expected_seconds + _ALLOWANCE_SECONDS
         try:
-            self._channel.send({"batchSize": batch_size, "rounds": rounds, "seconds": seconds})
+            self._channel.send({"request": request, "seconds": seconds})
             answer = self._channel.receive()
         except ChannelClosed:
             self.close()
             raise Failure("process", "the process ended") from None
+        self.processor_seconds += answer.get("processorSeconds", 0.0)
         if "problem" in answer:
             raise Failure("process", answer["problem"])
-        return Timed(answer["warmupNs"], answer["roundsNs"], answer["loadSeconds"], answer["processorSeconds"])
+        measured: dict[str, Any] = answer["measured"]
+        return measured
 
     def close(self) -> None:
         """Ends the copy."""
@@ -84,7 +80,27 @@ class FreshProcesses:
             self._channel = None
 
 
-def _serve(end: socket.socket, load: Callable[[], TrainingStep], budget_seconds: float) -> None:
+def has_memory(limit_bytes: int) -> bool:
+    """Whether a new process can run what this one ran, beside what this one keeps. Returns what is free to the system
+    first. `limit_bytes`: 0 where it is not known."""
+    with contextlib.suppress(AttributeError, OSError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
+    kept = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return limit_bytes <= 0 or kept + most < _MEMORY_SHARE * limit_bytes
+
+
+def time_rounds(times: Callable[[int], list[int]], rounds: int, budget_seconds: float) -> dict[str, Any]:
+    """For a process that has run nothing of the step: `times` runs so many iterations. Nanoseconds of the warm-up, and
+    of the iterations of each round."""
+    warmup_ns = times(_LEAST_WARMUP)
+    while not timing.is_warm(warmup_ns) and len(warmup_ns) < _MOST_WARMUP:
+        warmup_ns += times(1)
+    sampled = Sampled(0, warmup_ns=warmup_ns, round_seconds=round_seconds(warmup_ns, budget_seconds))
+    return {"warmupNs": warmup_ns, "roundsNs": [times(sampled.per_round) for _ in range(rounds)]}
+
+
+def _serve(end: socket.socket, measure: Measure) -> None:
     """The copy: forks a process for each request, one after the other, until the other side closes its end."""
     requests = Channel(end)
     while True:
@@ -92,14 +108,12 @@ def _serve(end: socket.socket, load: Callable[[], TrainingStep], budget_seconds:
         ours, theirs = socket.socketpair()
         process = os.fork()
         if process == 0:
-            status = 1
             with contextlib.suppress(BaseException):
                 end.close()
                 ours.close()
                 sys.modules["_ridgeline_agent"].end_with_parent()
-                _answer(Channel(theirs), request, load, budget_seconds)
-                status = 0
-            os._exit(status)
+                _answer(Channel(theirs), request["request"], measure)
+            os._exit(0)
         theirs.close()
         readable, _, _ = select.select([ours, end], [], [], request["seconds"])
         answer: dict[str, Any] = {"problem": f"the process took longer than {request['seconds']:.0f} s"}
@@ -115,30 +129,13 @@ def _serve(end: socket.socket, load: Callable[[], TrainingStep], budget_seconds:
         requests.send(answer)
 
 
-def _answer(channel: Channel, request: dict[str, Any], load: Callable[[], TrainingStep], budget_seconds: float) -> None:
+def _answer(channel: Channel, request: dict[str, Any], measure: Measure) -> None:
     """Runs the user's code. What it prints was printed before."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     for standard in (1, 2):
         os.dup2(nothing, standard)
     try:
-        channel.send(_measure(request["batchSize"], request["rounds"], load, budget_seconds))
+        answer: dict[str, Any] = {"measured": measure(request)}
     except BaseException as error:  # noqa: BLE001 - whatever user code raises is an answer
-        channel.send({"problem": summary(error)})
-
-
-def _measure(batch_size: int, rounds: int, load: Callable[[], TrainingStep], budget_seconds: float) -> dict[str, Any]:
-    start = perf_counter()
-    step = load()
-    inputs = step.inputs(batch_size)
-    load_seconds = perf_counter() - start
-    warmup_ns = step.times(inputs, _LEAST_WARMUP)
-    while not timing.is_warm(warmup_ns) and len(warmup_ns) < _MOST_WARMUP:
-        warmup_ns += step.times(inputs, 1)
-    sampled = Sampled(batch_size, False, warmup_ns, round_seconds(warmup_ns, budget_seconds))
-    rounds_ns = [step.times(inputs, sampled.per_round) for _ in range(rounds)]
-    return {
-        "warmupNs": warmup_ns,
-        "roundsNs": rounds_ns,
-        "loadSeconds": load_seconds,
-        "processorSeconds": sum(os.times()[:4]),
-    }
+        answer = {"problem": summary(error)}
+    channel.send(answer | {"processorSeconds": sum(os.times()[:4])})

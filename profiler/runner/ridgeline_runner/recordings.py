@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import resource
 from collections.abc import Sequence
 
 from ridgeline_runner import batch_sizes
@@ -14,7 +13,7 @@ from ridgeline_runner.failure import Failure, kind_of, summary
 from ridgeline_runner.fitting import MemoryFit
 from ridgeline_runner.recorder import Recorder, Stage
 from ridgeline_runner.reporter import Reporter
-from ridgeline_runner.samples import WANTED_SIZES, Sampled, recorded_iterations, round_seconds
+from ridgeline_runner.samples import WANTED_SIZES, Sampled, page_faults, recorded_iterations, round_seconds
 from ridgeline_runner.training_step import TrainingStep
 
 _MOST_SIZES = 5
@@ -138,9 +137,9 @@ class Recordings:
         iterations = 1 if quick or check else recorded_iterations(sampled, self._budget.seconds, chosen=chosen)
         if chosen:
             iterations = self._that_fit(sampled, iterations)
-        faults = _page_faults()
+        faults = page_faults()
         recorder.record(step.function, inputs, iterations)
-        sampled.page_faults = (_page_faults() - faults) / iterations
+        sampled.page_faults = (page_faults() - faults) / iterations
         if chosen and self._deadline.allows(_COUNTING * sampled.estimate_ns / 1e9):
             recorder.count(step.function, inputs, self._environment_roots)
         elif chosen:
@@ -219,8 +218,3 @@ class Recordings:
         del inputs
         recorder.forget_attempt()
         return peak
-
-
-def _page_faults() -> int:
-    """Pages that the kernel has given this process, each of which it had to clear."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt

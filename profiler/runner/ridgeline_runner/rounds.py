@@ -16,7 +16,7 @@ from ridgeline_runner.batch_sizes import Budget, Choices
 from ridgeline_runner.channel import ChannelClosed
 from ridgeline_runner.deadline import Deadline
 from ridgeline_runner.failure import Failure, summary
-from ridgeline_runner.fresh_process import FreshProcesses, Timed
+from ridgeline_runner.fresh_process import FreshProcesses
 from ridgeline_runner.processors import ProcessorWatch
 from ridgeline_runner.reporter import Reporter
 from ridgeline_runner.samples import MIN_ROUNDS, Sampled, due, round_seconds
@@ -50,7 +50,6 @@ class Rounds:
         self._load_seconds = load_seconds
         self._apart = False  # each turn in a process of its own
         self._rounds_of_process = MIN_ROUNDS
-        self.processor_seconds = 0.0  # that such processes used
         self._inputs: dict[int, tuple[Any, ...]] = {}
 
     def run(self, sampled: list[Sampled]) -> None:
@@ -128,25 +127,23 @@ class Rounds:
 
     def _time(self, sampled: Sampled) -> None:
         if self._apart and self._run_deadline.allows(self._turn_seconds(sampled)):
-            timed = self._timed_apart(sampled)
-            if timed:
-                self._add(sampled, timed)
+            measured = self._measured_apart(sampled)
+            if measured:
+                self._add(sampled, measured)
                 return
         self._time_round(sampled)
 
-    def _timed_apart(self, sampled: Sampled) -> Timed | None:
-        """What another process measured; None where it failed: then there is no other one."""
+    def _measured_apart(self, sampled: Sampled) -> dict[str, Any] | None:
+        """What another process measured, as time_rounds() has it; None where it failed: then there is no other one."""
+        request = {"batchSize": sampled.batch_size, "rounds": self._rounds_of_process}
         try:
-            timed = self._processes.time(sampled.batch_size, self._rounds_of_process, self._turn_seconds(sampled))
+            return self._processes.run(request, self._turn_seconds(sampled))
         except Failure as problem:
             self._stay(sampled, f"in a process of its own, {problem}")
             return None
-        self._load_seconds = max(self._load_seconds, timed.load_seconds)
-        self.processor_seconds += timed.processor_seconds
-        return timed
 
-    def _add(self, sampled: Sampled, timed: Timed) -> None:
-        for times_ns in timed.rounds_ns:
+    def _add(self, sampled: Sampled, measured: dict[str, Any]) -> None:
+        for times_ns in measured["roundsNs"]:
             self._add_round(sampled, times_ns)
 
     def _add_round(self, sampled: Sampled, times_ns: list[int]) -> None:
@@ -169,10 +166,10 @@ class Rounds:
         for size in sizes:
             if self._apart:
                 expected = Sampled(size, False, [round(self._budget.estimate_ns(size, sampled))])
-                timed = self._timed_apart(expected)
-                if timed:
-                    warm.append(self._warmed(size, timed.warmup_ns))
-                    self._add(warm[-1], timed)
+                measured = self._measured_apart(expected)
+                if measured:
+                    warm.append(self._warmed(size, measured["warmupNs"]))
+                    self._add(warm[-1], measured)
                     continue
             try:
                 inputs = self._prepare(size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import resource
 from dataclasses import dataclass, field
 
 from ridgeline_runner import timing
@@ -96,3 +97,8 @@ def due(sampled: list[Sampled], cycle: int) -> list[Sampled]:
     if cycle % _ALL_EVERY == 0:
         return sampled
     return [s for s in sampled if not s.enough_rounds] or [s for s in sampled if not s.is_known]
+
+
+def page_faults() -> int:
+    """Pages that the kernel has given this process, each of which it had to clear."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt

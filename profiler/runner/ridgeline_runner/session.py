@@ -14,14 +14,14 @@ import sys
 from time import perf_counter  # before user code can replace it
 from typing import Any
 
-from ridgeline_runner import cpu_for_cuda, devices, experiment, overlay
+from ridgeline_runner import cpu_for_cuda, devices, experiment, overlay, trial
 from ridgeline_runner.batch_sizes import Budget
 from ridgeline_runner.channel import Channel, ChannelClosed
 from ridgeline_runner.deadline import Deadline
 from ridgeline_runner.entry import EntryPoint, load
 from ridgeline_runner.failure import Failure
 from ridgeline_runner.fitting import MemoryFit
-from ridgeline_runner.fresh_process import FreshProcesses
+from ridgeline_runner.fresh_process import FreshProcesses, time_rounds
 from ridgeline_runner.processors import ProcessorWatch
 from ridgeline_runner.recorder import Recorder, Stage, name_compiled_kernels
 from ridgeline_runner.recordings import Recordings
@@ -42,7 +42,8 @@ def run(spec: dict[str, Any], channel: Channel) -> int:
     try:
         try:
             if "experiment" in spec:
-                experiment.run(spec, reporter, _observe(spec))
+                processes = FreshProcesses(lambda request: _time_changed(spec, request), channel)
+                experiment.run(spec, reporter, _observe(spec), processes)
             else:
                 _profile(spec, reporter)
         except ChannelClosed:
@@ -59,7 +60,7 @@ def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
     processors = ProcessorWatch()
     deadline = Deadline(float(spec.get("finishWithinSeconds", 0.0)))
     budget_seconds = float(spec.get("timeBudgetSeconds", 10.0))
-    processes = FreshProcesses(lambda: _load_unobserved(spec), reporter.channel, budget_seconds)
+    processes = FreshProcesses(lambda request: _time_apart(spec, budget_seconds, request), reporter.channel)
     recorder = _observe(spec)
     began = perf_counter()
     step, unused = _load(spec, recorder, reporter)
@@ -80,11 +81,10 @@ def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
     result.send(final=False)  # for a run that is cut short
     sampled = recordings.record_others(chosen, spec.get("batchSizes") or [], spec.get("checkSizes") or [])
     recorder.detach()
-    rounds = Rounds(step, reporter, budget, processors, deadline, processes, load_seconds)
     processors.begin()
-    rounds.run(sampled)
+    Rounds(step, reporter, budget, processors, deadline, processes, load_seconds).run(sampled)
     processes.close()
-    processors.end(rounds.processor_seconds)
+    processors.end(processes.processor_seconds)
     fastest = min((s for s in sampled if s.iterations), key=lambda s: s.batch_size, default=chosen)
     gradients: list[dict[str, Any]] = []
     if deadline.allows(fastest.estimate_ns / 1e9):
@@ -120,13 +120,20 @@ def _observe(spec: dict[str, Any]) -> Recorder:
     return recorder
 
 
-def _load_unobserved(spec: dict[str, Any]) -> TrainingStep:
-    """Runs the entry file and its providers in a process that records nothing."""
+def _time_apart(spec: dict[str, Any], budget_seconds: float, request: dict[str, Any]) -> dict[str, Any]:
+    """Times the step at a batch size in a process that records nothing."""
     _prepare(spec)
     entry = EntryPoint.of(load(spec["entry"], spec["projectRoot"]), spec["entry"])
     positional, keywords = entry.models()
-    parameters = [named for model in (*positional, *keywords.values()) for named in model.named_parameters()]
-    return TrainingStep(entry, entry.iteration(positional, keywords), devices.Device.of(parameters))
+    step = TrainingStep(entry, entry.iteration(positional, keywords), devices.Device())
+    inputs = step.inputs(request["batchSize"])
+    return time_rounds(lambda count: step.times(inputs, count), request["rounds"], budget_seconds)
+
+
+def _time_changed(spec: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
+    """Times a changed step in a process that records nothing."""
+    _prepare(spec)
+    return trial.time_apart(spec, request)
 
 
 def _load(spec: dict[str, Any], recorder: Recorder, reporter: Reporter) -> tuple[TrainingStep, UnusedGradients]:

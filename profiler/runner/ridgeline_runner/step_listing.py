@@ -7,13 +7,12 @@ from typing import Any
 
 from ridgeline_runner import operation_log
 from ridgeline_runner.channel import ChannelClosed
-from ridgeline_runner.failure import release, summary
+from ridgeline_runner.failure import reason_of, release
 from ridgeline_runner.reporter import Reporter
 from ridgeline_runner.training_step import TrainingStep
 
 _LEAST_SECONDS = 10.0
 _TIMES_AN_ITERATION = 3  # dispatching from Python is slow
-_MOST_REASON = 300  # characters
 
 
 class _TakesTooLong(Exception):
@@ -32,7 +31,7 @@ def send_operations(step: TrainingStep, batch_size: int, iteration_seconds: floa
     except _TakesTooLong:
         message["reason"] = f"listing them takes longer than {seconds:.0f} s"
     except BaseException as error:  # noqa: BLE001 - SystemExit included
-        message["reason"] = (summary(error).strip().splitlines() or [type(error).__name__])[0][:_MOST_REASON]
+        message["reason"] = reason_of(error)
         release(error)
     reporter.channel.send(message)
 

@@ -1,0 +1,255 @@
+"""Changed steps that are tried: run for their memory and their losses, and timed in turns with the unchanged one."""
+
+from __future__ import annotations
+
+import gc
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from time import perf_counter, perf_counter_ns
+from typing import Any
+
+from ridgeline_runner import changes, timing
+from ridgeline_runner.change import NotApplicable, Parts, title
+from ridgeline_runner.channel import ChannelClosed
+from ridgeline_runner.devices import Device
+from ridgeline_runner.entry import EntryPoint, load
+from ridgeline_runner.failure import Failure, reason_of, release
+from ridgeline_runner.fresh_process import FreshProcesses, has_memory, time_rounds
+from ridgeline_runner.recorder import Recorder
+from ridgeline_runner.reporter import Reporter
+from ridgeline_runner.samples import Sampled, page_faults
+
+SEED = 20_240_229  # of every step that is built: changed and unchanged ones begin alike
+_ROUNDS = 12
+_LEAST_ROUNDS = 6
+_ROUND_SECONDS = 0.05
+_WANTED_HALF_WIDTH = 0.01
+_FEWEST_ROUNDS = 3
+_PATIENCE = 3  # times the seconds: then a slow step is timed in the fewest rounds
+_WARMUP = 3
+_PROCESSES, _ROUNDS_OF_PROCESS = 2, 3  # of each side, where each turn is a process of its own
+_DRIFT_STEPS = 5  # whose losses are compared
+
+
+def attempt(
+    spec: dict[str, Any], reporter: Reporter, recorder: Recorder, entry: EntryPoint, processes: FreshProcesses
+) -> None:
+    """Runs each changed step: first for its memory and its losses, with the allocator observed, then in turns with the
+    unchanged step, with nothing of ours attached."""
+    requests: list[list[str]] = spec["changes"]
+    reporter.progress("try", 0.0, "Running the unchanged step")
+    unchanged = _observed(entry, [], recorder)
+    observed: dict[int, _Observed] = {}
+
+    def compare(index: int) -> dict[str, Any]:
+        observed[index] = _observed(entry, requests[index], recorder)
+        return _compared(unchanged, observed[index])
+
+    found: dict[int, dict[str, Any]] = {}
+    for index, request in enumerate(requests):
+        reporter.progress("try", 0.4 * index / len(requests), f"Trying {title(request)}")
+        found[index] = _or_reason(lambda index=index: compare(index))
+    recorder.detach()
+    timer = _Timer(entry, processes if has_memory(spec["memoryLimitBytes"]) else None, spec["seconds"])
+    for index, request in enumerate(requests):
+        reporter.progress("try", 0.4 + 0.6 * index / len(requests), f"Timing {title(request)}")
+        if "reason" not in found[index]:
+            both = (unchanged, observed[index])
+            found[index] |= _or_reason(lambda request=request, both=both: timer.time(request, both))
+        reporter.channel.send({"type": "tried", "change": index, **found[index]})
+        gc.collect()
+
+
+def _or_reason(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What `work` returns, or why it could not be done: whatever the changed step raises is an answer."""
+    try:
+        return work()
+    except NotApplicable as reason:
+        return {"reason": str(reason)}
+    except ChannelClosed:
+        raise
+    except BaseException as error:  # noqa: BLE001 - SystemExit included
+        reason = reason_of(error)
+        release(error)
+        return {"reason": reason}
+    finally:
+        gc.collect()
+
+
+@dataclass(frozen=True)
+class _Observed:
+    """A step that ran a few times: its peak, and the mean loss of each run."""
+
+    peak_bytes: int
+    samples: int
+    losses: list[float]
+    seconds: float  # of the last run
+    fetches_memory: bool  # from the system, in that run, on the CPU
+
+
+def _observed(entry: EntryPoint, request: list[str], recorder: Recorder) -> _Observed:
+    import torch
+
+    recorder.forget_freed()
+    before = recorder.peak_bytes()
+    torch.manual_seed(SEED)
+    parts = changes.build(entry, request, entry.batch_size)
+    torch.manual_seed(SEED)
+    losses, peak = [], 0
+    for _ in range(_DRIFT_STEPS):
+        recorder.forget_freed()
+        values: list[float] = []
+        faults, start = page_faults(), perf_counter_ns()
+        with _losses_into(values), parts.surroundings():
+            parts.function(*parts.inputs)
+        last = Sampled(parts.samples, warmup_ns=[perf_counter_ns() - start], page_faults=page_faults() - faults)
+        peak = recorder.peak_bytes() - before
+        losses += [sum(values) / len(values)] if values else []
+    fetches = _device_of(parts).is_host and last.fetches_memory
+    return _Observed(peak, parts.samples, losses, last.estimate_ns / 1e9, fetches)
+
+
+def _compared(unchanged: _Observed, changed: _Observed) -> dict[str, Any]:
+    return {
+        "unchangedPeakBytes": unchanged.peak_bytes,
+        "changedPeakBytes": changed.peak_bytes,
+        "unchangedBatchSize": unchanged.samples,
+        "changedBatchSize": changed.samples,
+        "lossDrift": _drift(unchanged.losses, changed.losses),
+    }
+
+
+def _device_of(parts: Parts) -> Device:
+    return Device.of([named for model in parts.models for named in model.named_parameters()])
+
+
+def _times_of(parts: Parts, device: Device, count: int) -> list[int]:
+    """Nanoseconds of each of `count` iterations in a row."""
+    times = []
+    with parts.surroundings():
+        device.synchronise()
+        for _ in range(count):
+            start = perf_counter_ns()
+            parts.function(*parts.inputs)
+            device.synchronise()
+            times.append(perf_counter_ns() - start)
+    return times
+
+
+class _Side:
+    """A step that is timed: the unchanged one, or a changed one. Warm once it is made."""
+
+    def __init__(self, entry: EntryPoint, request: list[str]) -> None:
+        import torch
+
+        torch.manual_seed(SEED)
+        self._parts = changes.build(entry, request, entry.batch_size)
+        self._device = _device_of(self._parts)
+        self.estimate_ns = max(1, min(_times_of(self._parts, self._device, _WARMUP)))
+
+    def round(self, seconds: float) -> float:
+        """The median of so many seconds of iterations, after an untimed one: the other side cooled the caches, and left
+        blocks of other sizes free."""
+        count = max(1, min(50, round(seconds * 1e9 / self.estimate_ns)))
+        _times_of(self._parts, self._device, 1)
+        return timing.median(_times_of(self._parts, self._device, count))
+
+
+class _Timer:
+    """Times changed steps in turns with the unchanged one."""
+
+    def __init__(self, entry: EntryPoint, processes: FreshProcesses | None, seconds: float) -> None:
+        """`processes`: None where there is no memory for another one."""
+        self._entry = entry
+        self._processes = processes
+        self._seconds = seconds
+        self._unchanged: _Side | None = None
+
+    def time(self, request: list[str], observed: tuple[_Observed, _Observed]) -> dict[str, Any]:
+        """`observed`: of the unchanged step, and of the changed one. Where one of them gets memory from the system in
+        every iteration, each turn is a process of its own: a process that runs both keeps, for the one that needs less,
+        what the other one freed."""
+        if self._processes and any(one.fetches_memory for one in observed):
+            with suppress(Failure):  # the code may not run a second time
+                return _timed_apart(self._processes, request, observed)
+        self._unchanged = self._unchanged or _Side(self._entry, [])
+        return _timed(self._unchanged, _Side(self._entry, request), self._seconds)
+
+
+def _timed_apart(
+    processes: FreshProcesses, request: list[str], observed: tuple[_Observed, _Observed]
+) -> dict[str, Any]:
+    rounds: tuple[list[float], list[float]] = ([], [])
+    for number in range(_PROCESSES):
+        for which in (0, 1) if number % 2 == 0 else (1, 0):
+            change = (list[str](), request)[which]
+            expected = (_WARMUP + _ROUNDS_OF_PROCESS) * observed[which].seconds
+            measured = processes.run({"change": change, "rounds": _ROUNDS_OF_PROCESS}, expected)
+            rounds[which].extend(timing.median(times) for times in measured["roundsNs"])
+    return {"unchangedNs": rounds[0], "changedNs": rounds[1]}
+
+
+def time_apart(spec: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
+    """In a process that has run nothing: times the step with the change of the request, as time_rounds() has it."""
+    import torch
+
+    entry = EntryPoint.of(load(spec["entry"], spec["projectRoot"]), spec["entry"])
+    torch.manual_seed(SEED)
+    parts = changes.build(entry, request["change"], entry.batch_size)
+    device = _device_of(parts)
+    seconds = float(spec["experiment"]["seconds"])
+    return time_rounds(lambda count: _times_of(parts, device, count), request["rounds"], seconds)
+
+
+def _timed(unchanged: _Side, changed: _Side, seconds: float) -> dict[str, Any]:
+    deadline = perf_counter() + seconds
+    rounds: tuple[list[float], list[float]] = ([], [])
+    for number in range(_ROUNDS):
+        # Who goes first alternates: the second one finds the machine as the first one left it.
+        for which in (0, 1) if number % 2 == 0 else (1, 0):
+            rounds[which].append((unchanged, changed)[which].round(min(_ROUND_SECONDS, seconds / _ROUNDS)))
+        ratios = [a / b for a, b in zip(*rounds, strict=True)]
+        enough = number + 1 >= _LEAST_ROUNDS
+        if enough and (perf_counter() > deadline or timing.relative_half_width(ratios) < _WANTED_HALF_WIDTH):
+            break
+        if number + 1 >= _FEWEST_ROUNDS and perf_counter() > _PATIENCE * seconds + deadline:
+            break
+    return {"unchangedNs": rounds[0], "changedNs": rounds[1]}
+
+
+def _drift(unchanged: list[float], changed: list[float]) -> float | None:
+    """The largest relative difference of the losses; -1 when a changed one is not a number, None where they cannot be
+    compared."""
+    if not unchanged or len(unchanged) != len(changed) or not all(map(math.isfinite, unchanged)):
+        return None
+    if not all(map(math.isfinite, changed)):
+        return -1.0
+    return max(abs(b - a) / max(abs(a), 1e-12) for a, b in zip(unchanged, changed, strict=True))
+
+
+class _losses_into:  # noqa: N801 - a context manager
+    """Notes the value of every tensor that backward starts from, summed."""
+
+    def __init__(self, losses: list[float]) -> None:
+        self._losses = losses
+
+    def __enter__(self) -> None:
+        import torch
+
+        self._original = original = torch.autograd.backward
+        losses = self._losses
+
+        def observed(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+            first = tensors[0] if isinstance(tensors, (list, tuple)) else tensors
+            if isinstance(first, torch.Tensor):
+                losses.append(float(first.detach().float().sum()))
+            return original(tensors, *args, **kwargs)
+
+        torch.autograd.backward = observed
+
+    def __exit__(self, *_: object) -> None:
+        import torch
+
+        torch.autograd.backward = self._original
