@@ -78,6 +78,7 @@ def test_the_unchanged_graph_replays_the_iteration(report: dict[str, Any]) -> No
 
 @of("mlp")
 def test_the_work_of_the_step_is_what_torch_counts(report: dict[str, Any]) -> None:
+    assert "work" in report, report["warnings"]
     work = report["work"]
     assert work["notListed"] == ""
     assert work["total"]["matrixFlops"] == sum(flops.count("mlp")["torch"].values())

@@ -26,6 +26,7 @@ OPTIONAL |= {"schedule", "script", "loading", "libraryCall", "text", "code"}
 OPTIONAL |= {"selfSpread"}  # absent with fewer than three recorded iterations
 OPTIONAL |= {"callers"}  # only of a module that several lines call
 OPTIONAL |= {"communication"}  # only of ranks of a job
+OPTIONAL |= {"carriedOver"}  # only of a brief profile after a save
 OPTIONAL |= {"othersUsed"}  # only of a busy machine
 
 Report = dict[str, Any]

@@ -22,7 +22,7 @@ from typing import Any
 
 from ridgeline_runner import timing
 from ridgeline_runner.channel import Channel, ChannelClosed
-from ridgeline_runner.failure import Failure, summary
+from ridgeline_runner.failure import summary
 from ridgeline_runner.samples import Sampled, round_seconds
 
 _ALLOWANCE = 5.0  # times what a process is expected to take, and this much more, is too long
@@ -34,6 +34,10 @@ _MEMORY_SHARE = 0.9  # of the memory, that two processes may need together
 
 
 Measure = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class ProcessFailed(Exception):
+    """Why a process measured nothing, as the end of a sentence."""
 
 
 class FreshProcesses:
@@ -57,19 +61,19 @@ class FreshProcesses:
         self.processor_seconds = 0.0  # that the processes used
 
     def run(self, request: dict[str, Any], expected_seconds: float) -> dict[str, Any]:
-        """What a new process measured. Raises Failure where it failed or took far longer than expected."""
+        """What a new process measured. Raises ProcessFailed where it failed or took far longer than expected."""
         if self._channel is None:
-            raise Failure("process", "no other process can be started")
+            raise ProcessFailed("no other process can be started")
         seconds = _ALLOWANCE * expected_seconds + _ALLOWANCE_SECONDS
         try:
             self._channel.send({"request": request, "seconds": seconds})
             answer = self._channel.receive()
         except ChannelClosed:
             self.close()
-            raise Failure("process", "the process ended") from None
+            raise ProcessFailed("the process ended") from None
         self.processor_seconds += answer.get("processorSeconds", 0.0)
         if "problem" in answer:
-            raise Failure("process", answer["problem"])
+            raise ProcessFailed(answer["problem"])
         measured: dict[str, Any] = answer["measured"]
         return measured
 

@@ -15,11 +15,11 @@ from ridgeline_runner import timing
 from ridgeline_runner.batch_sizes import Budget, Choices
 from ridgeline_runner.channel import ChannelClosed
 from ridgeline_runner.deadline import Deadline
-from ridgeline_runner.failure import Failure, summary
-from ridgeline_runner.fresh_process import FreshProcesses
+from ridgeline_runner.failure import summary
+from ridgeline_runner.fresh_process import FreshProcesses, ProcessFailed
 from ridgeline_runner.processors import ProcessorWatch
 from ridgeline_runner.reporter import Reporter
-from ridgeline_runner.samples import MIN_ROUNDS, Sampled, due, round_seconds
+from ridgeline_runner.samples import LEAST_APART_SECONDS, MIN_ROUNDS, Sampled, due, round_seconds
 from ridgeline_runner.training_step import TrainingStep
 
 _ROUNDS_OF_PROCESS = MIN_ROUNDS // 2  # two processes for each batch size show what differs from one to the next
@@ -98,7 +98,8 @@ class Rounds:
     def _decide(self, sampled: list[Sampled]) -> None:
         """Whether each turn is to have a process of its own, and how many rounds are timed there."""
         self._apart = False
-        if not self._step.device.is_host or not any(s.fetches_memory for s in sampled):
+        is_short = sampled[0].estimate_ns < LEAST_APART_SECONDS * 1e9
+        if is_short or not self._step.device.is_host or not any(s.fetches_memory for s in sampled):
             return
         if self._load_seconds > self._budget.seconds:
             self._stay(sampled[0], f"loading the entry file took {self._load_seconds:.0f} s")
@@ -138,7 +139,7 @@ class Rounds:
         request = {"batchSize": sampled.batch_size, "rounds": self._rounds_of_process}
         try:
             return self._processes.run(request, self._turn_seconds(sampled))
-        except Failure as problem:
+        except ProcessFailed as problem:
             self._stay(sampled, f"in a process of its own, {problem}")
             return None
 

@@ -10,6 +10,7 @@ from ridgeline_runner import timing
 from ridgeline_runner.training_step import SLOW_SECONDS
 
 MIN_ROUNDS = 6
+LEAST_APART_SECONDS = 0.05  # of a step that is worth processes of its own
 ROUND_SECONDS = 0.03
 WANTED_SIZES = 3
 _WANTED_HALF_WIDTH = 0.01
@@ -22,7 +23,7 @@ _SLOW_RECORDED = 2
 _OTHERS_RECORDED_SHARE = 0.3  # of what the user's batch size gets
 _OTHERS_MAX_RECORDED = 10
 _SECONDS_OF_FAULT = 1e-6  # for a page that the kernel clears, at least
-_FETCHING_SHARE = 0.01
+_FETCHING_SHARE = 0.02
 _LEAST_FAULTS = 256  # of an iteration; recording it costs some, too
 
 

@@ -15,11 +15,11 @@ from ridgeline_runner.change import NotApplicable, Parts, title
 from ridgeline_runner.channel import ChannelClosed
 from ridgeline_runner.devices import Device
 from ridgeline_runner.entry import EntryPoint, load
-from ridgeline_runner.failure import Failure, reason_of, release
-from ridgeline_runner.fresh_process import FreshProcesses, has_memory, time_rounds
+from ridgeline_runner.failure import reason_of, release
+from ridgeline_runner.fresh_process import FreshProcesses, ProcessFailed, has_memory, time_rounds
 from ridgeline_runner.recorder import Recorder
 from ridgeline_runner.reporter import Reporter
-from ridgeline_runner.samples import Sampled, page_faults
+from ridgeline_runner.samples import LEAST_APART_SECONDS, Sampled, page_faults
 
 SEED = 20_240_229  # of every step that is built: changed and unchanged ones begin alike
 _ROUNDS = 12
@@ -171,8 +171,9 @@ class _Timer:
         """`observed`: of the unchanged step, and of the changed one. Where one of them gets memory from the system in
         every iteration, each turn is a process of its own: a process that runs both keeps, for the one that needs less,
         what the other one freed."""
-        if self._processes and any(one.fetches_memory for one in observed):
-            with suppress(Failure):  # the code may not run a second time
+        is_short = observed[0].seconds < LEAST_APART_SECONDS
+        if self._processes and not is_short and any(one.fetches_memory for one in observed):
+            with suppress(ProcessFailed):  # the code may not run a second time
                 return _timed_apart(self._processes, request, observed)
         self._unchanged = self._unchanged or _Side(self._entry, [])
         return _timed(self._unchanged, _Side(self._entry, request), self._seconds)
