@@ -118,7 +118,8 @@ def test_what_is_uncertain_is_said_so(editing: Editor):
     editing.neovim.command("close")
     editing.neovim.command("Ridgeline costliest")
     editing.until(
-        "vim.iter(vim.fn.getqflist()):all(function(row) return row.text:find('^ *≈ ') or row.text:find('^ *0 ms') end)"
+        "#vim.fn.getqflist() > 0 and vim.iter(vim.fn.getqflist()):all("
+        "function(row) return row.text:find('^ *≈ ') or row.text:find('^ *0 ms') end)"
     )
     editing.neovim.command("cclose")
     editing.neovim.command("Ridgeline profile")
