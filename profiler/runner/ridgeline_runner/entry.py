@@ -216,6 +216,11 @@ class EntryPoint:
         )
 
 
+def load_entry_point(spec: dict[str, Any]) -> EntryPoint:
+    """Runs the entry file of a run's spec; its providers."""
+    return EntryPoint.of(load(spec["entry"], spec["projectRoot"]), spec["entry"])
+
+
 def tensors_in(value: Any) -> list[Any]:
     """Every tensor in nested containers and objects with fields, each once, in order. Visits at most 100 000 values."""
     import torch

@@ -10,7 +10,7 @@ from typing import Any
 from ridgeline_runner import changes, operation_log, operation_times, replica, trial
 from ridgeline_runner.change import NotApplicable, title
 from ridgeline_runner.channel import ChannelClosed
-from ridgeline_runner.entry import EntryPoint, load
+from ridgeline_runner.entry import EntryPoint, load_entry_point
 from ridgeline_runner.failure import reason_of, release
 from ridgeline_runner.fresh_process import FreshProcesses
 from ridgeline_runner.recorder import Recorder
@@ -83,8 +83,9 @@ def measure(spec: dict[str, Any], reporter: Reporter) -> None:
     operation_times.measure(keys, int(spec["memoryLimitBytes"]), float(spec["seconds"]), begin=begin, send=send)
 
 
-def run(spec: dict[str, Any], reporter: Reporter, recorder: Recorder, processes: FreshProcesses) -> None:
-    """`spec["experiment"]` is what to do: capture, measure, try or replica. `processes` answer with time_apart()."""
+def run(spec: dict[str, Any], reporter: Reporter, recorder: Recorder, processes: FreshProcesses | None) -> None:
+    """`spec["experiment"]` is what to do: capture, measure, try or replica. `processes`: of try, which answer with
+    time_apart()."""
     experiment = {**spec["experiment"], "memoryLimitBytes": spec.get("memoryLimitBytes", 0)}
     kind = experiment["kind"]
     if kind == "measure":
@@ -93,12 +94,12 @@ def run(spec: dict[str, Any], reporter: Reporter, recorder: Recorder, processes:
         replica.run(experiment, spec, reporter, recorder)
     else:
         reporter.progress("load", 0.0, "Loading the entry point")
-        entry = EntryPoint.of(load(spec["entry"], spec["projectRoot"]), spec["entry"])
-        if kind == "capture":
+        entry = load_entry_point(spec)
+        if processes is None:
             capture(experiment, reporter, recorder, entry)
         else:
             trial.attempt(experiment, reporter, recorder, entry, processes)
-    processes.close()
+            processes.close()
     import torch
 
     reporter.channel.send({"type": "experimentEnded", "threads": torch.get_num_threads(), "torch": torch.__version__})

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 from ridgeline_runner import changes
 from ridgeline_runner.change import Parts
-from ridgeline_runner.entry import EntryPoint, load
+from ridgeline_runner.entry import load_entry_point
 from ridgeline_runner.recorder import Recorder
 from ridgeline_runner.reporter import Reporter
 
@@ -53,7 +53,7 @@ def run(experiment: dict[str, Any], spec: dict[str, Any], reporter: Reporter, re
 def _build(spec: dict[str, Any]) -> Parts:
     import torch
 
-    entry = EntryPoint.of(load(spec["entry"], spec["projectRoot"]), spec["entry"])
+    entry = load_entry_point(spec)
     torch.manual_seed(_SEED)
     return changes.build(entry, [], entry.batch_size)
 

@@ -19,7 +19,7 @@ from ridgeline_runner.failure import summary
 from ridgeline_runner.fresh_process import FreshProcesses, ProcessFailed
 from ridgeline_runner.processors import ProcessorWatch
 from ridgeline_runner.reporter import Reporter
-from ridgeline_runner.samples import LEAST_APART_SECONDS, MIN_ROUNDS, Sampled, due, round_seconds
+from ridgeline_runner.samples import MIN_ROUNDS, Sampled, are_timed_apart, due, round_seconds
 from ridgeline_runner.training_step import TrainingStep
 
 _ROUNDS_OF_PROCESS = MIN_ROUNDS // 2  # two processes for each batch size show what differs from one to the next
@@ -98,8 +98,7 @@ class Rounds:
     def _decide(self, sampled: list[Sampled]) -> None:
         """Whether each turn is to have a process of its own, and how many rounds are timed there."""
         self._apart = False
-        is_short = sampled[0].estimate_ns < LEAST_APART_SECONDS * 1e9
-        if is_short or not self._step.device.is_host or not any(s.fetches_memory for s in sampled):
+        if not self._step.device.is_host or not are_timed_apart(sampled):
             return
         if self._load_seconds > self._budget.seconds:
             self._stay(sampled[0], f"loading the entry file took {self._load_seconds:.0f} s")

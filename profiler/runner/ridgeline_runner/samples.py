@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import resource
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ridgeline_runner import timing
 from ridgeline_runner.training_step import SLOW_SECONDS
 
 MIN_ROUNDS = 6
-LEAST_APART_SECONDS = 0.05  # of a step that is worth processes of its own
+_LEAST_APART_SECONDS = 0.05  # of a step that is worth processes of its own
 ROUND_SECONDS = 0.03
 WANTED_SIZES = 3
 _WANTED_HALF_WIDTH = 0.01
@@ -71,6 +72,12 @@ class Sampled:
     def fetching_share(self) -> float:
         """The part of an iteration in which it gets memory from the kernel, at least."""
         return self.page_faults * _SECONDS_OF_FAULT / (self.estimate_ns / 1e9)
+
+
+def are_timed_apart(sampled: Sequence[Sampled]) -> bool:
+    """Whether steps on the host are to be timed in processes of their own: where one of them gets memory from the
+    kernel, a process that runs them all keeps it. The first is the user's step."""
+    return sampled[0].estimate_ns >= _LEAST_APART_SECONDS * 1e9 and any(s.fetches_memory for s in sampled)
 
 
 def round_seconds(warmup_ns: list[int], budget_seconds: float) -> float:

@@ -18,7 +18,7 @@ from ridgeline_runner import cpu_for_cuda, devices, experiment, overlay, trial
 from ridgeline_runner.batch_sizes import Budget
 from ridgeline_runner.channel import Channel, ChannelClosed
 from ridgeline_runner.deadline import Deadline
-from ridgeline_runner.entry import EntryPoint, load
+from ridgeline_runner.entry import load_entry_point
 from ridgeline_runner.failure import Failure
 from ridgeline_runner.fitting import MemoryFit
 from ridgeline_runner.fresh_process import FreshProcesses, time_rounds
@@ -42,7 +42,8 @@ def run(spec: dict[str, Any], channel: Channel) -> int:
     try:
         try:
             if "experiment" in spec:
-                processes = FreshProcesses(lambda request: _time_changed(spec, request), channel)
+                tries = spec["experiment"]["kind"] == "try"
+                processes = FreshProcesses(lambda request: _time_changed(spec, request), channel) if tries else None
                 experiment.run(spec, reporter, _observe(spec), processes)
             else:
                 _profile(spec, reporter)
@@ -123,7 +124,7 @@ def _observe(spec: dict[str, Any]) -> Recorder:
 def _time_apart(spec: dict[str, Any], budget_seconds: float, request: dict[str, Any]) -> dict[str, Any]:
     """Times the step at a batch size in a process that records nothing."""
     _prepare(spec)
-    entry = EntryPoint.of(load(spec["entry"], spec["projectRoot"]), spec["entry"])
+    entry = load_entry_point(spec)
     positional, keywords = entry.models()
     step = TrainingStep(entry, entry.iteration(positional, keywords), devices.Device())
     inputs = step.inputs(request["batchSize"])
@@ -140,7 +141,7 @@ def _load(spec: dict[str, Any], recorder: Recorder, reporter: Reporter) -> tuple
     """Runs the entry file and its providers; the step, and the watch over its parameters."""
     recorder.stage(Stage.LOAD)
     reporter.progress("load", 0.0, "Loading the entry point")
-    entry = EntryPoint.of(load(spec["entry"], spec["projectRoot"]), spec["entry"])
+    entry = load_entry_point(spec)
     reporter.progress("model", 0.02, "Building the model")
     recorder.stage(Stage.MODEL)
     positional, keywords = entry.models()

@@ -14,12 +14,12 @@ from ridgeline_runner import changes, timing
 from ridgeline_runner.change import NotApplicable, Parts, title
 from ridgeline_runner.channel import ChannelClosed
 from ridgeline_runner.devices import Device
-from ridgeline_runner.entry import EntryPoint, load
+from ridgeline_runner.entry import EntryPoint, load_entry_point
 from ridgeline_runner.failure import reason_of, release
 from ridgeline_runner.fresh_process import FreshProcesses, ProcessFailed, has_memory, time_rounds
 from ridgeline_runner.recorder import Recorder
 from ridgeline_runner.reporter import Reporter
-from ridgeline_runner.samples import LEAST_APART_SECONDS, Sampled, page_faults
+from ridgeline_runner.samples import Sampled, are_timed_apart, page_faults
 
 SEED = 20_240_229  # of every step that is built: changed and unchanged ones begin alike
 _ROUNDS = 12
@@ -52,7 +52,7 @@ def attempt(
         reporter.progress("try", 0.4 * index / len(requests), f"Trying {title(request)}")
         found[index] = _or_reason(lambda index=index: compare(index))
     recorder.detach()
-    timer = _Timer(entry, processes if has_memory(spec["memoryLimitBytes"]) else None, spec["seconds"])
+    timer = _Timer(entry, processes, spec)
     for index, request in enumerate(requests):
         reporter.progress("try", 0.4 + 0.6 * index / len(requests), f"Timing {title(request)}")
         if "reason" not in found[index]:
@@ -85,8 +85,8 @@ class _Observed:
     peak_bytes: int
     samples: int
     losses: list[float]
-    seconds: float  # of the last run
-    fetches_memory: bool  # from the system, in that run, on the CPU
+    last: Sampled  # run
+    on_host: bool
 
 
 def _observed(entry: EntryPoint, request: list[str], recorder: Recorder) -> _Observed:
@@ -107,8 +107,7 @@ def _observed(entry: EntryPoint, request: list[str], recorder: Recorder) -> _Obs
         last = Sampled(parts.samples, warmup_ns=[perf_counter_ns() - start], page_faults=page_faults() - faults)
         peak = recorder.peak_bytes() - before
         losses += [sum(values) / len(values)] if values else []
-    fetches = _device_of(parts).is_host and last.fetches_memory
-    return _Observed(peak, parts.samples, losses, last.estimate_ns / 1e9, fetches)
+    return _Observed(peak, parts.samples, losses, last, _device_of(parts).is_host)
 
 
 def _compared(unchanged: _Observed, changed: _Observed) -> dict[str, Any]:
@@ -160,19 +159,17 @@ class _Side:
 class _Timer:
     """Times changed steps in turns with the unchanged one."""
 
-    def __init__(self, entry: EntryPoint, processes: FreshProcesses | None, seconds: float) -> None:
-        """`processes`: None where there is no memory for another one."""
+    def __init__(self, entry: EntryPoint, processes: FreshProcesses, spec: dict[str, Any]) -> None:
         self._entry = entry
         self._processes = processes
-        self._seconds = seconds
+        self._seconds = spec["seconds"]
+        self._memory_limit_bytes = spec["memoryLimitBytes"]
         self._unchanged: _Side | None = None
 
     def time(self, request: list[str], observed: tuple[_Observed, _Observed]) -> dict[str, Any]:
-        """`observed`: of the unchanged step, and of the changed one. Where one of them gets memory from the system in
-        every iteration, each turn is a process of its own: a process that runs both keeps, for the one that needs less,
-        what the other one freed."""
-        is_short = observed[0].seconds < LEAST_APART_SECONDS
-        if self._processes and not is_short and any(one.fetches_memory for one in observed):
+        """`observed`: of the unchanged step, and of the changed one."""
+        on_host = all(one.on_host for one in observed)
+        if on_host and are_timed_apart([one.last for one in observed]) and has_memory(self._memory_limit_bytes):
             with suppress(ProcessFailed):  # the code may not run a second time
                 return _timed_apart(self._processes, request, observed)
         self._unchanged = self._unchanged or _Side(self._entry, [])
@@ -186,7 +183,7 @@ def _timed_apart(
     for number in range(_PROCESSES):
         for which in (0, 1) if number % 2 == 0 else (1, 0):
             change = (list[str](), request)[which]
-            expected = (_WARMUP + _ROUNDS_OF_PROCESS) * observed[which].seconds
+            expected = (_WARMUP + _ROUNDS_OF_PROCESS) * observed[which].last.estimate_ns / 1e9
             measured = processes.run({"change": change, "rounds": _ROUNDS_OF_PROCESS}, expected)
             rounds[which].extend(timing.median(times) for times in measured["roundsNs"])
     return {"unchangedNs": rounds[0], "changedNs": rounds[1]}
@@ -196,7 +193,7 @@ def time_apart(spec: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
     """In a process that has run nothing: times the step with the change of the request, as time_rounds() has it."""
     import torch
 
-    entry = EntryPoint.of(load(spec["entry"], spec["projectRoot"]), spec["entry"])
+    entry = load_entry_point(spec)
     torch.manual_seed(SEED)
     parts = changes.build(entry, request["change"], entry.batch_size)
     device = _device_of(parts)
