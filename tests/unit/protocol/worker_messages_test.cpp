@@ -22,9 +22,7 @@ const json kEnvironment = {{"python", "3.11.9"},
                            {"pythonTag", "cpython-311-x86_64-linux-gnu"},
                            {"includeDirs", {"/env/include"}},
                            {"libraryDirs", {"/env/lib"}},
-                           {"environmentRoots", {"/env", "/usr/lib/python3.11"}},
-                           {"energyCounters", json::array()},
-                           {"energyProblem", "none"}};
+                           {"environmentRoots", {"/env", "/usr/lib/python3.11"}}};
 
 const json kFailure = {{"type", "failure"},
                        {"kind", "exception"},

@@ -78,7 +78,8 @@ TEST(Energy, IsReadAgain) {
   EXPECT_EQ(read->energy->counters[1].of, EnergyOf::kMemory);
   EXPECT_EQ(read->energy->high, profile.energy->high);
   EXPECT_EQ(read->co2_g_per_kwh, 360);
-  EXPECT_EQ(json_report(*read, analysis::outlook_of(*read)), json);
+  const auto energy_in = [](const std::string& text) { return nlohmann::ordered_json::parse(text).at("energy"); };
+  EXPECT_EQ(energy_in(json_report(*read)), energy_in(json));
 }
 
 TEST(Energy, ThatWasNotMeasuredIsNoWord) {
