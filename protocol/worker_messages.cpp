@@ -32,6 +32,8 @@ WorkerEnvironment environment_from(const json& value) {
   value.at("includeDirs").get_to(environment.include_dirs);
   value.at("libraryDirs").get_to(environment.library_dirs);
   value.at("environmentRoots").get_to(environment.environment_roots);
+  environment.energy_counters = value.value("energyCounters", std::vector<std::string>());
+  environment.energy_problem = value.value("energyProblem", std::string());
   return environment;
 }
 
@@ -128,6 +130,9 @@ RunResult result_from(const json& value) {
   value.at("importedFilesComplete").get_to(result.imported_files_complete);
   if (value.contains("script")) {
     result.script = script_run_from(value.at("script"));
+  }
+  if (value.contains("energy")) {
+    result.energy = step_energy_from(value.at("energy"));
   }
   for (const json& warning : array_at(value, "warnings")) {
     if (result.warnings.size() < kMaxWarnings) {

@@ -60,6 +60,7 @@ PlannedRun plan_run(const ProfileRequest& request, const Target& target) {
   plan.spec.finish_within_seconds = request.finish_within_seconds;
   plan.spec.code = request.code;
   plan.spec.list_operations = request.keep;
+  plan.co2_g_per_kwh = request.co2_g_per_kwh;
   plan.limits.time = request.time_limit;
   const std::uint64_t limit = request.memory_limit_bytes;
   plan.spec.memory_limit_bytes = limit != 0 ? limit : memory_for_user_code();
@@ -114,6 +115,8 @@ base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
     input.unused_gradients.push_back({unused.parameter, unused.bytes});
   }
   input.script = std::move(output.result.script);
+  input.energy = std::move(output.result.energy);
+  input.co2_g_per_kwh = plan.co2_g_per_kwh;
   std::ranges::move(output.result.warnings, std::back_inserter(input.warnings));
   if (std::string untested = worker::untested_torch(output.environment); !untested.empty()) {
     input.warnings.push_back(std::move(untested));

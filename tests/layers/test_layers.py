@@ -26,6 +26,7 @@ MAY_INCLUDE = {
     "server/analysis/values": ["protocol"],
     "server/analysis/values/profile.h": [
         "protocol/failure_kind.h",
+        "protocol/step_energy.h",
         "server/analysis/values/location.h",
         "server/analysis/values/script.h",
         "server/analysis/values/step_work.h",
@@ -83,6 +84,7 @@ MAY_INCLUDE = {
     + ["server/estimate"],
     "protocol/failure_kind.h": [],
     "protocol/step_end.h": [],
+    "protocol/step_energy.h": [],
     "server/analysis/advice.h": ["server/analysis/values"],
     # Budgets of a step, and what measurements say of them.
     "server/budgets": ["protocol", "server/base", "server/analysis/values", "server/compare", "server/report"],
@@ -99,6 +101,7 @@ MAY_INCLUDE = {
         "server/base",
         "server/analysis",
         "server/efficiency",
+        "server/estimate",
         "server/graph",
         "server/hardware",
         "server/operations",

@@ -42,8 +42,10 @@ class Result:
         final: bool,
         unused_gradients: list[dict[str, Any]] | None = None,
         script: dict[str, Any] | None = None,
+        energy: dict[str, Any] | None = None,
     ) -> None:
-        """`script` describes a script that ran as it is, as protocol/script_run.h has it."""
+        """`energy` is what measure() of energy.py gives. `script` describes a script that ran as it is, as
+        protocol/script_run.h has it."""
         import torch
 
         spec = self._spec
@@ -72,5 +74,6 @@ class Result:
                 "importedFiles": files,
                 "importedFilesComplete": complete,
                 **({"script": script} if script else {}),
+                **({"energy": energy} if energy else {}),
             }
         )

@@ -17,6 +17,7 @@
 #include "analysis/values/script.h"
 #include "analysis/values/step_work.h"
 #include "protocol/failure_kind.h"
+#include "protocol/step_energy.h"
 
 namespace ridgeline::analysis {
 
@@ -450,6 +451,8 @@ struct Profile {
   bool batch_size_known = true;  ///< false: of an imported trace without one; batch_size is 1
   Environment environment;
   IterationTime iteration;
+  std::optional<protocol::StepEnergy> energy{};  ///< absent: no counter could be read, or it is a script or a trace
+  std::optional<double> co2_g_per_kwh{};         ///< that the user gave
   std::optional<DeviceTime> device;              ///< absent where nothing ran on one
   std::optional<double> samples_per_second;      ///< absent where the batch size is not known
   std::optional<double> max_samples_per_second;  ///< 1/slope; absent when time does not grow with the batch
