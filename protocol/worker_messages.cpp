@@ -104,6 +104,7 @@ RunResult result_from(const json& value) {
   if (value.contains("othersUsed") && !value.at("othersUsed").is_null()) {
     result.others_used = value.at("othersUsed").get<double>();
   }
+  result.processor_share = optional_member<double>(value, "processorShare");
   const json& device = value.at("device");
   result.device = {device.at("kind").get<std::string>(),          device.at("name").get<std::string>(),
                    member<std::uint64_t>(device, "memoryBytes"),  member<std::uint64_t>(device, "availableBytes"),

@@ -185,7 +185,8 @@ struct RunResult {
   double low_mhz = 0;  ///< slowest and fastest clock of the processors while the step was timed; 0: unknown
   double high_mhz = 0;
   std::optional<double> others_used;  ///< processors that others used meanwhile, where that left too few; else absent
-  std::string in_place_of;            ///< device that the code asked for and the CPU stood in for; mostly empty
+  std::optional<double> processor_share;  ///< of those that the process may use, while the step was timed
+  std::string in_place_of;                ///< device that the code asked for and the CPU stood in for; mostly empty
   RunDevice device;
   std::vector<std::string> warnings;             ///< what a reader of the figures must know; at most kMaxWarnings
   std::vector<UnusedGradient> unused_gradients;  ///< at most kMaxUnusedGradients

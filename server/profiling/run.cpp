@@ -82,9 +82,10 @@ base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
   input.entry_path = plan.spec.entry;
   input.scope = {plan.spec.project_root, output.environment.environment_roots,
                  imported_code(output.result.code, input.warnings)};
-  input.environment = {output.environment.python, output.environment.torch, kDevice,
-                       worker::processor_name(),  output.result.threads,    output.result.in_place_of,
-                       output.result.low_mhz,     output.result.high_mhz,   output.result.others_used};
+  input.environment = {output.environment.python,    output.environment.torch, kDevice,
+                       worker::processor_name(),     output.result.threads,    output.result.in_place_of,
+                       output.result.low_mhz,        output.result.high_mhz,   output.result.others_used,
+                       output.result.processor_share};
   input.capacity_bytes = plan.capacity_bytes;
   if (const protocol::RunDevice& device = output.result.device; !device.kind.empty()) {
     input.environment.device = device.kind;

@@ -28,6 +28,9 @@ void fields(Io& io, analysis::Environment& environment) {
   if_present(io, "othersUsed", environment.others_used,
              "Processors that others used while the step was timed, where that left too few for it: the times are of a "
              "busy machine. Absent where it did not, and where it is not known.");
+  if_present(io, "processorShare", environment.processor_share,
+             "CPU utilisation: processor time of the process in the timed iterations over their time and all the "
+             "processors that it may use. Absent where it was not measured.");
 }
 
 template <typename Io>

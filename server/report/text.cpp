@@ -108,6 +108,9 @@ std::string timing_text(const Profile& profile) {
   if (own->outliers.count > 0) {
     text += fmt::format("; {} took up to {} times the median", own->outliers.count, figure(own->outliers.worst));
   }
+  if (const auto used = profile.environment.processor_share) {
+    text += fmt::format("; the process used {} of the processors", unbroken(share(*used)));
+  }
   if (profile.environment.high_mhz > 1.05 * profile.environment.low_mhz) {
     text += fmt::format("; the processor ran at {} to {} MHz", figure(profile.environment.low_mhz),
                         figure(profile.environment.high_mhz));
@@ -155,6 +158,9 @@ std::vector<Item> notes(const Profile& profile) {
   if (std::string text = library_note(profile); !text.empty()) notes.push_back({"library", printable(text)});
   if (std::string text = step_work_note(profile); !text.empty()) notes.push_back({"work", printable(text)});
   if (std::string text = energy_note(profile); !text.empty()) notes.push_back({"energy", std::move(text)});
+  for (const analysis::Padding& padding : profile.work ? profile.work->paddings : std::vector<analysis::Padding>()) {
+    notes.push_back({"padding", padding_text(padding)});
+  }
   if (std::string text = timing_text(profile); !text.empty()) notes.push_back({"timing", std::move(text)});
   if (std::string text = recording_text(profile); !text.empty()) notes.push_back({"recording", std::move(text)});
   return notes;

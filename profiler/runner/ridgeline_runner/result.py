@@ -61,6 +61,7 @@ class Result:
                 "lowMHz": self._processors.low_mhz,
                 "highMHz": self._processors.high_mhz,
                 "othersUsed": self._processors.others_used,
+                "processorShare": self._processors.own_share,
                 "inPlaceOf": self._stand_in.in_place_of() if self._stand_in else "",
                 "device": self._device.description(),
                 "warnings": [

@@ -14,7 +14,7 @@ import sys
 from time import perf_counter  # before user code can replace it
 from typing import Any
 
-from ridgeline_runner import cpu_for_cuda, devices, energy, experiment, overlay, trial
+from ridgeline_runner import cpu_for_cuda, devices, energy, experiment, overlay, timing, trial
 from ridgeline_runner.batch_sizes import Budget
 from ridgeline_runner.channel import Channel, ChannelClosed
 from ridgeline_runner.deadline import Deadline
@@ -87,6 +87,8 @@ def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
     Rounds(step, reporter, budget, processors, deadline, processes, load_seconds).run(sampled)
     processes.close()
     processors.end(processes.processor_seconds)
+    if chosen.processor_shares:
+        processors.own_share = timing.median(chosen.processor_shares)
     fastest = min((s for s in sampled if s.iterations), key=lambda s: s.batch_size, default=chosen)
     measured_energy = _energy(step, chosen, budget_seconds, deadline, reporter)
     gradients: list[dict[str, Any]] = []

@@ -123,6 +123,9 @@ struct Environment {
   /// Processors that others used while the step was timed, where that left too few for it: then the times are of a busy
   /// machine. Absent on an idle one, in traces, and in reports of earlier versions.
   std::optional<double> others_used{};
+  /// CPU utilisation (Zhu's thesis, section 3.3.4): processor time of the process over the time of its timed iterations
+  /// and all processors that it may use. Absent where it was not measured, as of scripts and traces.
+  std::optional<double> processor_share{};
 };
 
 struct IterationTime {
