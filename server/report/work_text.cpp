@@ -102,7 +102,7 @@ std::string padding_text(const analysis::Padding& padding) {
       names, others, padding.size, duration(padding.ms), padding.padded, left_of(padding.saved_ms),
       left_of(padding.saved_high_ms), left_of(padding.saved_low_ms));
   if (padding.modules.empty()) return text + ".";
-  text += "; `ridgeline what-if --try";
+  text += "; `ridgeline what-if ENTRY --try";
   for (std::size_t i = 0; i < std::min<std::size_t>(padding.modules.size(), kShownPaddedModules); ++i) {
     text += fmt::format(" --set {}:out_features={}", printable(padding.modules[i]), padding.padded);
   }
