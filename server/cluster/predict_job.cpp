@@ -10,6 +10,7 @@
 #include "cluster/ddp_step.h"
 #include "cluster/ready_gradients.h"
 #include "simulate/simulate.h"
+#include "whatif/prediction_error.h"
 
 namespace ridgeline::cluster {
 
@@ -22,9 +23,6 @@ using graph::TaskId;
 namespace {
 
 constexpr double kNsPerMs = 1e6;
-/// What the simulation of a step misses anyway, and of what is added to it: as whatif's predictions have it.
-constexpr double kStepError = 0.02;
-constexpr double kAddedError = 0.15;
 
 /// Which end of what is not known for certain.
 enum class Bound : std::uint8_t { kFast, kMiddle, kSlow };
@@ -228,7 +226,7 @@ class Predictor {
     training.overlap = request.overlap;
     training.compute_ms = scale(Bound::kMiddle) * alone_ns_ / kNsPerMs;
     const double added = std::abs(middle->ms - process_.step_ms.value);
-    const double error = std::hypot(kStepError * middle->ms, kAddedError * added);
+    const double error = std::hypot(whatif::kLeastError * middle->ms, whatif::kSystematicShare * added);
     training.step_ms = {middle->ms, std::max(0.0, std::min(fast->ms, middle->ms) - error),
                         std::max(slow->ms, middle->ms) + error};
     describe(*middle, request, training);

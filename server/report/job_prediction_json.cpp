@@ -1,21 +1,13 @@
 #include <nlohmann/json.hpp>
 
 #include "report/job_prediction.h"
+#include "report/measured_json.h"
 
 namespace ridgeline::report {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json measured_json(const analysis::Measured& figure) {
-  return {{"value", figure.value}, {"low", figure.low}, {"high", figure.high}};
-}
-
-template <typename T>
-Json value_or_null(const std::optional<T>& value) {
-  return value.has_value() ? Json(*value) : Json(nullptr);
-}
 
 Json bucket_json(const analysis::PredictedBucket& bucket) {
   Json line = nullptr;
