@@ -28,6 +28,7 @@ Json training_json(const analysis::PredictedTraining& training) {
   for (const auto& bucket : training.buckets) buckets.push_back(bucket_json(bucket));
   return {{"bucketBytes", value_or_null(training.bucket_bytes)},
           {"overlap", training.overlap},
+          {"sharding", training.sharding},
           {"stepMs", measured_json(training.step_ms)},
           {"samplesPerSecond", training.samples_per_s},
           {"efficiency", training.efficiency},
@@ -37,6 +38,7 @@ Json training_json(const analysis::PredictedTraining& training) {
           {"exposedMs", training.exposed_ms},
           {"processorMs", training.processor_ms},
           {"buffersMs", training.buffers_ms},
+          {"gathersMs", training.gathers_ms},
           {"peakBytes", value_or_null(training.peak_bytes)},
           {"buckets", buckets}};
 }
