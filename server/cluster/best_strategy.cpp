@@ -81,7 +81,9 @@ class Search {
   Search(const RecordedJob& job, const StrategySpace& space) : job_(job), space_(space) {}
 
   base::Result<BestStrategy> run(const std::function<bool(std::size_t, std::size_t)>& go_on) {
-    auto unchanged = replay(job_);
+    const auto as_recorded = changed({});
+    if (!as_recorded) return as_recorded.error();
+    auto unchanged = replay(*as_recorded);
     if (!unchanged) return unchanged.error();
     unchanged_ = std::move(*unchanged);
     const auto candidates = all_candidates();
@@ -104,14 +106,10 @@ class Search {
 
  private:
   base::Result<RecordedJob> changed(const Strategy& strategy) const {
-    RecordedJob job = job_;
-    if (strategy.bucket_bytes.has_value()) {
-      auto other = with_bucket_size(std::move(job), *strategy.bucket_bytes, Unsplit::kTransfer);
-      if (!other) return other;
-      job = std::move(*other);
-    }
-    if (strategy.compression == 1) return job;
-    return with_compression(std::move(job), strategy.compression, Unsplit::kTransfer);
+    auto job = strategy.bucket_bytes.has_value() ? with_bucket_size(job_, *strategy.bucket_bytes, Unsplit::kTransfer)
+                                                 : with_recorded_buckets(job_);
+    if (!job || strategy.compression == 1) return job;
+    return with_compression(std::move(*job), strategy.compression, Unsplit::kTransfer);
   }
 
   /// By their bounds. Bucket sizes that make the same buckets are one, the smallest.

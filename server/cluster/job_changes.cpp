@@ -202,6 +202,14 @@ base::Result<RecordedJob> with_compression(RecordedJob job, double times, Unspli
   return job;
 }
 
+base::Result<RecordedJob> with_recorded_buckets(RecordedJob job) {
+  return rebucketed(std::move(job), [](std::size_t, std::size_t, const std::vector<OldBucket>& old) {
+    std::vector<NewBucket> buckets;
+    for (const OldBucket& one : old) buckets.push_back({one.bytes, one.alone_ns, one.host, one.results});
+    return buckets;
+  });
+}
+
 base::Result<RecordedJob> without_overlap(RecordedJob job) {
   return rebucketed(std::move(job), [](std::size_t, std::size_t, const std::vector<OldBucket>& old) {
     std::vector<NewBucket> buckets;

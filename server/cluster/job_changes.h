@@ -32,6 +32,10 @@ base::Result<RecordedJob> with_bandwidth(RecordedJob job, double times, Unsplit 
 /// processors is not in it. Fails when the job has none.
 base::Result<RecordedJob> with_compression(RecordedJob job, double times, Unsplit unsplit);
 
+/// The buckets as they were, one after the other: with these, other buckets are to be compared. Fails as rebucketed()
+/// does.
+base::Result<RecordedJob> with_recorded_buckets(RecordedJob job);
+
 /// The all-reduces of buckets begin when the last gradient is there, one after the other. Fails as rebucketed() does.
 base::Result<RecordedJob> without_overlap(RecordedJob job);
 

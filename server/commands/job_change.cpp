@@ -106,6 +106,7 @@ struct Change {
   std::string_view argument;
   Function function;
   bool needs_transfer_times = false;
+  bool makes_buckets = false;
   std::string_view note{};
 };
 
@@ -117,13 +118,13 @@ base::Result<cluster::RecordedJob> certain(cluster::RecordedJob job, std::string
 constexpr Change kChanges[] = {
     {"faster", "FILE:LINE=K", certain<faster_line>},
     {"faster-rank", "RANK=K", certain<faster_rank>},
-    {"bucket-size", "SIZE", bucket_size, true, "What more or fewer buckets take of the host is not in it."},
-    {"no-overlap", "", no_overlap, false,
+    {"bucket-size", "SIZE", bucket_size, true, true, "What more or fewer buckets take of the host is not in it."},
+    {"no-overlap", "", no_overlap, false, true,
      "Where communication takes the cores that compute, hiding it saves nothing: the interval begins at the step as it "
      "is."},
     {"faster-communication", "K", certain<faster_communication>},
     {"bandwidth", "K", bandwidth, true},
-    {"compression", "K", compression, true,
+    {"compression", "K", compression, true, false,
      "What compressing takes of the processors, and what it does to the training, is not in it."},
 };
 
@@ -198,6 +199,11 @@ base::Result<ChangedJob> changed_job(const cluster::RecordedJob& job, std::vecto
   if (any([](const Change& change) { return change.function == no_overlap; })) {
     assumptions.push_back(Assumed::kSharedCores);
   }
+  auto unchanged = any([](const Change& change) { return change.makes_buckets; })
+                       ? cluster::with_recorded_buckets(job)
+                       : base::Result<cluster::RecordedJob>(job);
+  if (!unchanged) return base::error(protocol::printable(changes.front()) + ": " + unchanged.error().message());
+  all.unchanged = std::move(*unchanged);
   for (const Assumed assumed : assumptions) {
     auto changed = applied(job, *asked, assumed);
     if (!changed) return changed.error();

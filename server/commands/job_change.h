@@ -17,6 +17,7 @@ std::string job_change_names();
 struct ChangedJob {
   std::vector<cluster::RecordedJob> jobs;  ///< the likely one, then one for each way in which it may be otherwise
   std::vector<std::string> notes;          ///< sentences: what is not known, or not in it
+  cluster::RecordedJob unchanged;          ///< what they are to be compared with
 };
 
 /// All of `changes`, each NAME[:ARGUMENT], in one job; the order does not matter. Fails when there is no such change,

@@ -68,17 +68,19 @@ std::vector<analysis::PathPart> path_of(const cluster::Replay& replay, std::size
   return path;
 }
 
-base::Result<analysis::ChangedStep> changed(const cluster::RecordedJob& job, const cluster::Replay& unchanged,
-                                            std::string name, const std::vector<std::string>& changes) {
+base::Result<analysis::ChangedStep> changed(const cluster::RecordedJob& job, std::string name,
+                                            const std::vector<std::string>& changes) {
   auto made = changed_job(job, changes);
   if (!made) return made.error();
+  const auto unchanged = cluster::replay(made->unchanged);
+  if (!unchanged) return unchanged.error();
   std::vector<cluster::Replay> replays;
   for (const cluster::RecordedJob& one : made->jobs) {
     auto replayed = cluster::replay(one);
     if (!replayed) return replayed.error();
     replays.push_back(std::move(*replayed));
   }
-  analysis::ChangedStep step = cluster::changed_step(job, unchanged, replays);
+  analysis::ChangedStep step = cluster::changed_step(job, *unchanged, replays);
   step.change = std::move(name);
   step.notes = std::move(made->notes);
   return step;
@@ -132,12 +134,12 @@ base::Result<ReplayedJob> replayed_job(const cluster::RecordedJob& job, const st
   result.replay = {job.steps.front(), job.steps.back(), cluster::median_step_ms(job.recorded_ns),
                    cluster::median_step_ms(replayed->step_ns), path_of(*replayed, job.steps.size())};
   for (const std::string& change : changes) {
-    auto one = changed(job, *replayed, change, {change});
+    auto one = changed(job, change, {change});
     if (!one) return one.error();
     result.changes.push_back(std::move(*one));
   }
   if (changes.size() > 1) {
-    auto all = changed(job, *replayed, "all", changes);
+    auto all = changed(job, "all", changes);
     if (!all) return all.error();
     result.changes.push_back(std::move(*all));
   }
