@@ -195,8 +195,8 @@ base::Result<BestStrategy> best_strategy(const RecordedJob& job, const StrategyS
   auto recorded = transfer_times(job, Unsplit::kTransfer);
   if (!recorded[communication::Kind::kAllReduce].is_split) {
     return base::error(
-        "its all-reduces have one size, which does not tell their latency from their transfer: record the job with a "
-        "smaller bucket_cap_mb");
+        "its all-reduces have one size or were all on their way at once, which does not tell their latency from their "
+        "transfer: record the job with another bucket_cap_mb");
   }
   return Search(job, space).run(go_on);
 }

@@ -50,6 +50,7 @@ class Rebucketing {
       call.bytes = bucket.bytes;
       call.bucket = static_cast<int>(i);
       call.recorded->cost_ns = call.recorded->alone_ns = bucket.cost_ns;
+      call.recorded->overlaps = false;
       depend(bucket.host, call.task, lag(host_lags_));
       if (last != kNoTask) depend(last, call.task, lag(chain_lags_));
       for (const TaskId result : bucket.results) {

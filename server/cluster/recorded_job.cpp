@@ -162,7 +162,7 @@ class Maker {
     const auto from = [&](std::int64_t begin) {
       return static_cast<double>(std::max<std::int64_t>(0, one.ended_ns - begin));
     };
-    return {from(since), awaits, is_root, from(std::max(since, over))};
+    return {from(since), awaits, is_root, from(std::max(since, over)), start_ns(one) < over};
   }
 
   void add(std::size_t place, std::int64_t lead_ns) {

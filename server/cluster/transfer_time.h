@@ -15,16 +15,17 @@ namespace ridgeline::cluster {
 struct TransferTime {
   double latency_ns = 0;  ///< not negative, like ns_per_byte; not both are 0
   double ns_per_byte = 0;
-  bool is_split = false;  ///< false: one size was recorded, so that what of it is latency is not known
+  bool is_split = false;  ///< false: the sizes recorded do not tell what of it is latency
 
   double at(double bytes) const { return latency_ns + bytes * ns_per_byte; }
 };
 
-/// What the recording does not tell: where a kind had one size, all of its time is taken for transfer, or for latency.
+/// What the recording does not tell: where a kind had one size, or all of a step were on their way at
+/// once, all of its time is taken for transfer, or for latency.
 enum class Unsplit : std::uint8_t { kTransfer, kLatency };
 
-/// By kind, of those that took time: the least squares of relative errors through the medians of each size, without
-/// the time in which the collective before was still on its way.
+/// By kind, of those that took time: least squares of relative errors. Collectives that were on their way at once share
+/// the network, and count together.
 std::map<communication::Kind, TransferTime> transfer_times(const RecordedJob& job, Unsplit unsplit);
 
 }  // namespace ridgeline::cluster

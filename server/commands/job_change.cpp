@@ -193,7 +193,7 @@ base::Result<ChangedJob> changed_job(const cluster::RecordedJob& job, std::vecto
       any([](const Change& change) { return change.needs_transfer_times; }) ? unsplit_kinds(job) : "";
   if (!unsplit.empty()) {
     assumptions.push_back(Assumed::kLatency);
-    all.notes.push_back("Of these, one size was recorded: " + unsplit +
+    all.notes.push_back("Of these, one size was recorded, or all at once: " + unsplit +
                         ". How much of their time is latency is not known, and the interval has all of it and none.");
   }
   if (any([](const Change& change) { return change.function == no_overlap; })) {

@@ -120,7 +120,7 @@ TEST(BestStrategy, RefusesWhatItCannotKnow) {
   EXPECT_EQ(refused(step, some_space()), "");
   EXPECT_THAT(refused(step, {{}, {}, {0}}), HasSubstr("1 or more"));
   EXPECT_THAT(refused(step, {{}, {0.5}, {}}), HasSubstr("1 or more"));
-  EXPECT_THAT(refused({{200, 300}, {1000, 4000}, {2}}, some_space()), HasSubstr("a smaller bucket_cap_mb"));
+  EXPECT_THAT(refused({{200, 300}, {1000, 4000}, {2}}, some_space()), HasSubstr("another bucket_cap_mb"));
 }
 
 }  // namespace

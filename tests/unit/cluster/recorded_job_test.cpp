@@ -260,6 +260,21 @@ TEST(TransferTime, IsTheLineThroughTheSizes) {
   EXPECT_NEAR(time.ns_per_byte, 10, 1e-6);
 }
 
+TEST(TransferTime, CollectivesThatOverlapCountTogether) {
+  testing::DdpJob job(ddp_step_of_995_us());
+  for (RankRecord& rank : job.records) {
+    for (std::size_t i = 0; i < rank.collectives.size(); i += 2) {  // the first bucket: until the second has begun
+      rank.collectives[i].ended_ns = rank.collectives[i + 1].started_ns + 10 * kUs;
+    }
+  }
+  const auto made = job.made();
+  ASSERT_TRUE(made);
+  const TransferTime transfer = transfer_times(*made, Unsplit::kTransfer)[Kind::kAllReduce];
+  EXPECT_FALSE(transfer.is_split) << "of two that are on their way at once nobody knows which took the time";
+  EXPECT_NEAR(transfer.at(6000), 250 * kUs, 1) << "from 305 to 555 us";
+  EXPECT_NEAR(transfer_times(*made, Unsplit::kLatency)[Kind::kAllReduce].at(1), 125 * kUs, 1);
+}
+
 TEST(TransferTime, OneSizeLeavesItsLatencyOpen) {
   const auto made = Job({200, 500}).made();
   ASSERT_TRUE(made);
