@@ -72,6 +72,12 @@ struct Iteration {
   std::int64_t ended_ns = 0;
 };
 
+/// A stretch of time.
+struct Interval {
+  std::int64_t started_ns = 0;
+  std::int64_t ended_ns = 0;
+};
+
 /// Of one process of the job.
 struct RankRecord {
   int rank = 0;
@@ -81,6 +87,9 @@ struct RankRecord {
   std::vector<Iteration> iterations{};
   std::vector<Collective> collectives{};  ///< as they were called
   std::vector<Transfer> transfers{};      ///< as they began
+  /// Collectives are kernels of a device, which waits in them for the other ranks: Collective::waited_ns is not used.
+  bool on_device = false;
+  std::vector<Interval> computing{};  ///< when the device runs other kernels or copies; in order, and apart
 };
 
 }  // namespace ridgeline::communication

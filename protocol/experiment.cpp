@@ -22,7 +22,9 @@ void require(bool valid, const char* what) {
   }
 }
 
-std::string reason_of(const Json& message) { return message.value("reason", std::string()).substr(0, kMaxReasonBytes); }
+std::string reason_of(const Json& message, const char* name = "reason") {
+  return message.value(name, std::string()).substr(0, kMaxReasonBytes);
+}
 
 const Json::array_t& list_at(const Json& value, const char* name) {
   return value.at(name).get_ref<const Json::array_t&>();
@@ -136,6 +138,7 @@ Tried tried_from(const Json& message) {
   if (const auto drift = optional_member<double>(message, "lossDrift")) {
     tried.loss_drift = *drift < 0 ? std::numeric_limits<double>::infinity() : *drift;
   }
+  tried.together_because = reason_of(message, "togetherBecause");
   return tried;
 }
 

@@ -32,6 +32,8 @@ WorkerEnvironment environment_from(const json& value) {
   value.at("includeDirs").get_to(environment.include_dirs);
   value.at("libraryDirs").get_to(environment.library_dirs);
   value.at("environmentRoots").get_to(environment.environment_roots);
+  environment.energy_counters = value.value("energyCounters", std::vector<std::string>());
+  environment.energy_problem = value.value("energyProblem", std::string());
   return environment;
 }
 
@@ -102,6 +104,7 @@ RunResult result_from(const json& value) {
   if (value.contains("othersUsed") && !value.at("othersUsed").is_null()) {
     result.others_used = value.at("othersUsed").get<double>();
   }
+  result.processor_share = optional_member<double>(value, "processorShare");
   const json& device = value.at("device");
   result.device = {device.at("kind").get<std::string>(),          device.at("name").get<std::string>(),
                    member<std::uint64_t>(device, "memoryBytes"),  member<std::uint64_t>(device, "availableBytes"),
@@ -128,6 +131,9 @@ RunResult result_from(const json& value) {
   value.at("importedFilesComplete").get_to(result.imported_files_complete);
   if (value.contains("script")) {
     result.script = script_run_from(value.at("script"));
+  }
+  if (value.contains("energy")) {
+    result.energy = step_energy_from(value.at("energy"));
   }
   for (const json& warning : array_at(value, "warnings")) {
     if (result.warnings.size() < kMaxWarnings) {

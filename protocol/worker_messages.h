@@ -23,6 +23,7 @@
 #include "protocol/experiment.h"
 #include "protocol/failure_kind.h"
 #include "protocol/script_run.h"
+#include "protocol/step_energy.h"
 
 namespace ridgeline::protocol {
 
@@ -38,6 +39,8 @@ struct WorkerEnvironment {
   std::vector<std::string> include_dirs;
   std::vector<std::string> library_dirs;
   std::vector<std::string> environment_roots;
+  std::vector<std::string> energy_counters{};  ///< of the processors, that it can read
+  std::string energy_problem{};                ///< why it can read none, or not all; with the fix where there is one
 };
 
 struct Ready {
@@ -182,7 +185,8 @@ struct RunResult {
   double low_mhz = 0;  ///< slowest and fastest clock of the processors while the step was timed; 0: unknown
   double high_mhz = 0;
   std::optional<double> others_used;  ///< processors that others used meanwhile, where that left too few; else absent
-  std::string in_place_of;            ///< device that the code asked for and the CPU stood in for; mostly empty
+  std::optional<double> processor_share;  ///< of those that the process may use, while the step was timed
+  std::string in_place_of;                ///< device that the code asked for and the CPU stood in for; mostly empty
   RunDevice device;
   std::vector<std::string> warnings;             ///< what a reader of the figures must know; at most kMaxWarnings
   std::vector<UnusedGradient> unused_gradients;  ///< at most kMaxUnusedGradients
@@ -192,6 +196,7 @@ struct RunResult {
   std::vector<std::string> imported_files;
   bool imported_files_complete = false;  ///< there was no file that could not be named
   std::optional<ScriptRun> script;       ///< of a job's process; else absent
+  std::optional<StepEnergy> energy;      ///< absent: no counter could be read, or it is a job's process
 };
 inline constexpr std::size_t kMaxUnusedGradients = 4096;
 inline constexpr std::size_t kMaxWarnings = 16;

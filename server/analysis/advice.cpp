@@ -134,6 +134,22 @@ void add_gradient_advice(const Profile& profile, int batch_size, std::vector<Adv
   }
 }
 
+void add_padding_advice(const Profile& profile, int batch_size, std::vector<Advice>& found) {
+  const double ms = profile.iteration.ms.value;
+  for (const Padding& padding : profile.work ? profile.work->paddings : std::vector<Padding>()) {
+    if (padding.saved_ms > kPaddingShare * ms && !padding.location.file.empty()) {
+      Advice advice;
+      advice.kind = AdviceKind::kPaddingPays;
+      advice.location = padding.location;
+      advice.batch_size = batch_size;
+      advice.part = padding.saved_ms;
+      advice.whole = ms;
+      advice.padding = padding;
+      found.push_back(std::move(advice));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<Advice> advise(const Profile& profile, const Predictor& predictor, int batch_size) {
@@ -154,6 +170,7 @@ std::vector<Advice> advise(const Profile& profile, const Predictor& predictor, i
     add_host_advice(profile, batch_size, found);
   }
   add_gradient_advice(profile, batch_size, found);
+  add_padding_advice(profile, batch_size, found);
   return found;
 }
 

@@ -27,12 +27,15 @@ enum class AdviceKind : std::uint8_t {
   kGradientNeverUsed,    ///< parameters get gradients, and nothing changes them
   kCopiesBlock,          ///< the device copies, and no kernel runs
   kSynchronises,         ///< the device has nothing to do while the host waits in calls that synchronise or copy
+  kPaddingPays,          ///< a larger width of linear layers is predicted to take less time
+  kLittleArithmetic,     ///< a line takes long and uses little of the peak: report::line_observations, not advise()
 };
-inline constexpr std::size_t kAdviceCount = 10;
+inline constexpr std::size_t kAdviceCount = 12;
 /// As diagnostics spell them.
 inline constexpr std::array<const char*, kAdviceCount> kAdviceCodes = {
-    "will-not-fit",         "throughput-saturates", "input-starves",       "hot-line",     "optimizer-dominates",
-    "activations-dominate", "host-bound",           "gradient-never-used", "copies-block", "synchronises"};
+    "will-not-fit",        "throughput-saturates", "input-starves", "hot-line",
+    "optimizer-dominates", "activations-dominate", "host-bound",    "gradient-never-used",
+    "copies-block",        "synchronises",         "padding-pays",  "little-arithmetic"};
 
 inline constexpr double kStarvingShare = 0.25;      ///< of the iteration, for data
 inline constexpr double kHotLineShare = 0.5;        ///< of the iteration, one line's own time
@@ -41,6 +44,7 @@ inline constexpr double kActivationsShare = 0.6;    ///< of the peak
 inline constexpr double kFilledShare = 0.5;         ///< of the capacity, by the peak: below it memory is no concern
 inline constexpr double kHostBoundShare = 1.0 / 3;  ///< of the iteration, between operations
 inline constexpr double kBlockedShare = 0.1;        ///< of the iteration, by copies alone or by synchronising
+inline constexpr double kPaddingShare = 0.02;       ///< of the iteration, predicted to be saved
 inline constexpr double kSaturatedFactor = 2;       ///< the batch size is so many times the one that is enough
 
 /// One finding. Which fields are set depends on the kind.
@@ -55,6 +59,7 @@ struct Advice {
   std::optional<BatchPrediction> better;  ///< at `better_batch_size`
   std::string parameter{};                ///< the largest of the `parameters` whose gradients are never used
   int parameters = 0;
+  std::optional<Padding> padding{};
 };
 
 /// `batch_size` is the one in the code now, which may not be the profile's: only what the models say of it is then

@@ -246,6 +246,9 @@ void add_warnings(const BatchRun& run, Profile& profile) {
                                fmt::format("{:.1f}", *used) +
                                " processors. The times are of that; profile again when the machine is idle.");
   }
+  if (profile.co2_g_per_kwh && !profile.energy) {
+    profile.warnings.emplace_back("No energy was measured, and so no CO2: `ridgeline doctor` says why.");
+  }
   if (std::string why = uncertainty(profile); !why.empty()) {
     profile.warnings.push_back(std::move(why));
   }
@@ -368,6 +371,8 @@ Profile build_profile(const RunInput& input) {
   profile.capacity_bytes = input.capacity_bytes;
   profile.skipped = input.skipped;
   profile.warnings = input.warnings;
+  profile.energy = input.energy;
+  profile.co2_g_per_kwh = input.co2_g_per_kwh;
   if (input.script.has_value()) {
     profile.script = script_figures(*input.script, input.scope);
   }

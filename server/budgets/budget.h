@@ -11,11 +11,13 @@
 namespace ridgeline::budgets {
 
 enum class Quantity : std::uint8_t {
-  kTime,        ///< of an iteration, at most; ms
-  kThroughput,  ///< at least; samples per second
-  kPeakMemory,  ///< at most; bytes
-  kSlowdown,    ///< of the iteration against the baseline, at most; a fraction
-  kGrowth,      ///< of the peak against the baseline, at most; a fraction
+  kTime,             ///< of an iteration, at most; ms
+  kThroughput,       ///< at least; samples per second
+  kPeakMemory,       ///< at most; bytes
+  kSlowdown,         ///< of the iteration against the baseline, at most; a fraction
+  kGrowth,           ///< of the peak against the baseline, at most; a fraction
+  kEnergy,           ///< of an iteration, at most; joules
+  kEnergyPerSample,  ///< likewise
 };
 
 /// Whose time or memory it is.

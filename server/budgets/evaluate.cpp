@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <set>
 #include <utility>
@@ -91,6 +92,10 @@ class Evaluation {
       case Quantity::kPeakMemory:
       case Quantity::kGrowth:
         judge_memory(figures, finding);
+        break;
+      case Quantity::kEnergy:
+      case Quantity::kEnergyPerSample:
+        judge_energy(finding);
         break;
     }
     return finding;
@@ -184,6 +189,25 @@ class Evaluation {
       finding.measured += ", was " + report::bytes(before);
     }
     finding.verdict = verdict_of(low, high, limit);
+  }
+
+  /// Between the least and the most of any round of any run.
+  void judge_energy(Finding& finding) const {
+    finding.verdict = Verdict::kUndecided;
+    const bool of_sample = finding.budget.quantity == Quantity::kEnergyPerSample;
+    double low = std::numeric_limits<double>::infinity();
+    double high = 0;
+    for (const Profile& run : runs_) {
+      if (!run.energy || (of_sample && !run.batch_size_known)) {
+        finding.measured = "no energy was measured: `ridgeline doctor` says why";
+        return;
+      }
+      const double samples = of_sample ? run.batch_size : 1;
+      low = std::min(low, run.energy->low / samples);
+      high = std::max(high, run.energy->high / samples);
+    }
+    finding.verdict = verdict_of(low, high, finding.budget.limit);
+    finding.measured = fmt::format("{} to {}", report::energy(low), report::energy(high));
   }
 
   const std::vector<Profile>& runs_;

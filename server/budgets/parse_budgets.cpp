@@ -24,9 +24,13 @@ struct Key {
   Quantity quantity;
 };
 
-constexpr std::array kStepKeys = {Key{"max-time", Quantity::kTime}, Key{"min-throughput", Quantity::kThroughput},
-                                  Key{"max-memory", Quantity::kPeakMemory}, Key{"max-slowdown", Quantity::kSlowdown},
-                                  Key{"max-growth", Quantity::kGrowth}};
+constexpr std::array kStepKeys = {Key{"max-time", Quantity::kTime},
+                                  Key{"min-throughput", Quantity::kThroughput},
+                                  Key{"max-memory", Quantity::kPeakMemory},
+                                  Key{"max-slowdown", Quantity::kSlowdown},
+                                  Key{"max-growth", Quantity::kGrowth},
+                                  Key{"max-energy", Quantity::kEnergy},
+                                  Key{"max-energy-per-sample", Quantity::kEnergyPerSample}};
 constexpr std::array kPartKeys = {Key{"max-time", Quantity::kTime}, Key{"max-memory", Quantity::kPeakMemory}};
 
 /// Thrown within this file: the first thing that is wrong.
@@ -133,6 +137,9 @@ class BudgetsParser {
         return "400 samples/s";
       case Quantity::kPeakMemory:
         return "2 GiB";
+      case Quantity::kEnergy:
+      case Quantity::kEnergyPerSample:
+        return "12 J";
       case Quantity::kSlowdown:
       case Quantity::kGrowth:
         break;

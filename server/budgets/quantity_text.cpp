@@ -23,6 +23,7 @@ constexpr Unit kSizes[] = {{"B", 1},
                            {"GiB", 1024.0 * 1024 * 1024},
                            {"TiB", 1024.0 * 1024 * 1024 * 1024}};
 constexpr Unit kRates[] = {{"samples/s", 1}};
+constexpr Unit kEnergies[] = {{"mJ", 1e-3}, {"J", 1}, {"kJ", 1e3}, {"Wh", 3600}};
 constexpr Unit kShares[] = {{"%", 0.01}};
 
 std::span<const Unit> units_of(Quantity quantity) {
@@ -33,6 +34,9 @@ std::span<const Unit> units_of(Quantity quantity) {
       return kRates;
     case Quantity::kPeakMemory:
       return kSizes;
+    case Quantity::kEnergy:
+    case Quantity::kEnergyPerSample:
+      return kEnergies;
     case Quantity::kSlowdown:
     case Quantity::kGrowth:
       break;

@@ -20,6 +20,10 @@ void shift(communication::RankRecord& record, const ClockOffset& clock) {
     to_first(collective.started_ns);
     to_first(collective.ended_ns);
   }
+  for (communication::Interval& interval : record.computing) {
+    to_first(interval.started_ns);
+    to_first(interval.ended_ns);
+  }
   for (communication::Transfer& transfer : record.transfers) {
     to_first(transfer.started_ns);
     to_first(transfer.ended_ns);

@@ -17,6 +17,9 @@
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "commands/exit_codes.h"
 #include "commands/failure_text.h"
 #include "commands/options.h"
@@ -176,6 +179,20 @@ std::vector<Check> check_devices() {
   return {{CheckStatus::kOk, "processor", processor, ""}, {CheckStatus::kNote, "gpu", text, ""}};
 }
 
+/// Of the processors. Devices are asked for theirs when a profile runs: that starts their driver.
+Check check_energy(const Findings& found) {
+  const protocol::WorkerEnvironment* environment = found.environment();
+  if (environment == nullptr || (environment->energy_counters.empty() && environment->energy_problem.empty())) {
+    return not_checked("energy", "it needs an interpreter with torch");
+  }
+  std::string text = environment->energy_problem;
+  if (!environment->energy_counters.empty()) {
+    text =
+        fmt::format("counted of {}{}{}", fmt::join(environment->energy_counters, ", "), text.empty() ? "" : ". ", text);
+  }
+  return {environment->energy_problem.empty() ? CheckStatus::kOk : CheckStatus::kNote, "energy", text, ""};
+}
+
 /// Why nothing can be written into the folder; empty when it can.
 std::string write_problem(const std::string& folder) {
   std::string name = folder + "/doctor-XXXXXX";
@@ -259,6 +276,7 @@ int run(const profiling::ProfileRequest& request) {
   for (Check& device : check_devices()) {
     checks.push_back(std::move(device));
   }
+  checks.push_back(check_energy(found));
   checks.push_back(check_cache(found));
   checks.push_back(check_profiles(found));
   const int written = write_out(report::text_checks(checks, text_options({})), {});

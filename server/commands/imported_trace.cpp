@@ -7,11 +7,13 @@
 #include <fstream>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "commands/terminal.h"
 #include "commands/trace_file.h"
 #include "imports/import_error.h"
 #include "imports/import_trace.h"
+#include "imports/traced_rank.h"
 
 namespace ridgeline::commands {
 
@@ -44,6 +46,14 @@ std::string absolute_path(const std::string& path) {
 }
 
 base::Result<analysis::RunInput, ExitCode> import_or_report(const TraceOptions& options) {
+  auto rank = import_rank_or_report(options);
+  if (!rank) {
+    return rank.error();
+  }
+  return std::move(rank->input);
+}
+
+base::Result<ImportedRank, ExitCode> import_rank_or_report(const TraceOptions& options) {
   if (!can_be_read(options.trace)) {
     return ExitCode{kExitUsage};
   }
@@ -58,7 +68,9 @@ base::Result<analysis::RunInput, ExitCode> import_or_report(const TraceOptions& 
     };
     how.batch_size = options.batch_size;
     how.code = options.code;
-    return imports::import_trace(read_trace_file(options.trace, options.process), how);
+    imports::Trace trace = read_trace_file(options.trace, options.process);
+    analysis::TracedRank traced = imports::traced_rank(trace);
+    return ImportedRank{std::move(traced), imports::import_trace(std::move(trace), how)};
   } catch (const imports::ImportError& error) {
     print_error(error.what());
     return ExitCode{kExitEntryFailed};

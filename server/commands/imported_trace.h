@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/values/input.h"
+#include "analysis/values/traced_rank.h"
 #include "base/result.h"
 #include "commands/exit_codes.h"
 
@@ -25,6 +26,15 @@ std::string absolute_path(const std::string& path);
 
 /// Reads the trace; why that is not possible is written to stderr.
 base::Result<analysis::RunInput, ExitCode> import_or_report(const TraceOptions& options);
+
+/// A trace of one of the ranks of a job.
+struct ImportedRank {
+  analysis::TracedRank traced;
+  analysis::RunInput input;
+};
+
+/// As import_or_report() does.
+base::Result<ImportedRank, ExitCode> import_rank_or_report(const TraceOptions& options);
 
 /// Whether the file begins as traces do: JSON, gzip or SQLite. No entry point does.
 bool looks_like_trace(const std::string& path);

@@ -14,10 +14,12 @@
 #include "analysis/values/job_report.h"
 #include "cluster/one_clock.h"
 #include "commands/exit_codes.h"
+#include "commands/imported_trace.h"
 #include "commands/job_change.h"
 #include "commands/job_files.h"
 #include "commands/job_ranks.h"
 #include "commands/job_replay.h"
+#include "commands/job_traces.h"
 #include "commands/options.h"
 #include "commands/terminal.h"
 #include "communication/job_file.h"
@@ -50,6 +52,15 @@ std::vector<analysis::RecordedRankFigures> rank_rows(const Job& job) {
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+/// The same, or of traces of torch.profiler. What is wrong is written to stderr.
+base::Result<Job, ExitCode> read_or_report(const std::vector<std::string>& files) {
+  if (std::ranges::any_of(files, looks_like_trace)) return job_of_traces(files);
+  auto job = read_jobs(files);
+  if (job) return std::move(*job);
+  print_error(job.error().message());
+  return ExitCode{kExitUsage};
 }
 
 std::string ranks_table(const std::vector<analysis::RecordedRankFigures>& ranks) {
@@ -158,11 +169,8 @@ int show(const JobRequest& request) {
     print_error("--change needs --format text or json: a timeline shows what was recorded");
     return kExitUsage;
   }
-  auto job = read_jobs(request.files);
-  if (!job) {
-    print_error(job.error().message());
-    return kExitUsage;
-  }
+  auto job = read_or_report(request.files);
+  if (!job) return job.error().value;
   const int wanted = request.lines_of < 0 ? job->ranks.front().record.rank : request.lines_of;
   const auto rank_of = [](const communication::JobRank& rank) { return rank.record.rank; };
   const auto lines_of = std::ranges::find(job->ranks, wanted, rank_of) - job->ranks.begin();
@@ -194,7 +202,10 @@ void add_job_command(CLI::App& app, int& exit_code) {
   auto request = std::make_shared<JobRequest>();
   CLI::App* command = app.add_subcommand(
       "job", "Say what the ranks of a recorded job waited for, with the clocks of its machines aligned.");
-  command->add_option("FILES", request->files, "Written by `ridgeline run --job`: one, or one of each machine")
+  command
+      ->add_option(
+          "FILES", request->files,
+          "Written by `ridgeline run --job`: one, or one of each machine; or traces of torch.profiler, of each rank")
       ->required();
   command->add_option("--lines-of", request->lines_of, "The rank whose lines are shown; default: the first")
       ->check(number_in(0, 1'000'000));

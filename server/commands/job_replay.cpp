@@ -113,6 +113,7 @@ std::string changes_text(const std::vector<analysis::ChangedStep>& changes) {
 base::Result<std::vector<recording::Recording>> recordings_of(const Job& job) {
   std::vector<recording::Recording> recordings;
   for (const communication::JobRank& rank : job.ranks) {
+    if (rank.recording == nullptr) return base::error("traces of torch.profiler are not replayed together");
     auto recording = recording::Recording::parse(rank.recording);
     if (!recording) {
       return base::error(fmt::format("rank {}: its recording {}", rank.record.rank, recording.error().message()));

@@ -15,6 +15,7 @@
 #include "commands/terminal.h"
 #include "commands/work_folder.h"
 #include "kernels/matmul_source.h"
+#include "kernels/operator_source.h"
 #include "profiling/known_device.h"
 #include "worker/agent_build.h"
 #include "worker/cache.h"
@@ -79,16 +80,19 @@ base::Result<MeasuredKernels> measure(const KernelOptions& options, const kernel
   const std::string python = worker::find_interpreter_here(options.python).path;
   const kernels::MatmulShape& shape = construction.plans.front().shape;
   print_error(
-      fmt::format("compiling {} generated programs with {}; {} runs them beside torch.mm.", count, compiler, python));
-  const std::vector<std::string> command = {python,       *sources + "/profiler/runner/ridgeline_runner/kernels.py",
-                                            "--compiler", compiler,
-                                            "--folder",   folder.path(),
-                                            "--rows",     std::to_string(shape.rows),
-                                            "--columns",  std::to_string(shape.columns),
-                                            "--depth",    std::to_string(shape.depth),
-                                            "--threads",  std::to_string(options.threads),
-                                            "--count",    std::to_string(count),
-                                            "--seconds",  std::to_string(options.seconds)};
+      fmt::format("compiling {} generated programs with {}; {} runs them beside torch.", count, compiler, python));
+  std::vector<std::string> command = {python,       *sources + "/profiler/runner/ridgeline_runner/kernels.py",
+                                      "--compiler", compiler,
+                                      "--folder",   folder.path(),
+                                      "--batches",  std::to_string(shape.batches),
+                                      "--rows",     std::to_string(shape.rows),
+                                      "--columns",  std::to_string(shape.columns),
+                                      "--depth",    std::to_string(shape.depth),
+                                      "--threads",  std::to_string(options.threads),
+                                      "--count",    std::to_string(count),
+                                      "--seconds",  std::to_string(options.seconds)};
+  if (shape.bias) command.emplace_back("--bias");
+  if (shape.relu) command.emplace_back("--relu");
   const auto line = worker::first_line_of(command, std::chrono::minutes(30));
   if (!line) {
     return base::error("the programs could not be timed with " + python +
@@ -99,14 +103,21 @@ base::Result<MeasuredKernels> measure(const KernelOptions& options, const kernel
                   : base::error("what was measured cannot be read: " + measured.error().message());
 }
 
-int emit(const KernelOptions& options, const KernelAnswer& answer) {
+/// A source in C++, or where the file is a Python one an operator of PyTorch.
+int emit(const KernelOptions& options, const KernelAnswer& answer, const hardware::Device& device) {
   const MeasuredKernel* best = fastest(answer);
   if (best == nullptr) {
     return environment_failure("no program could be run, so none is written to " + options.emit + ": " +
                                answer.measured.kernels.front().problem);
   }
   const auto index = static_cast<std::size_t>(best - answer.measured.kernels.data());
-  return write_out(kernels::matmul_source(answer.construction.plans[index]), {.format = "text", .file = options.emit});
+  const kernels::MatmulPlan& plan = answer.construction.plans[index];
+  if (fs::path(options.emit).extension() != ".py") {
+    return write_out(kernels::matmul_source(plan), {.format = "text", .file = options.emit});
+  }
+  const auto module = kernels::operator_module(plan, device, options.threads);
+  return module ? write_out(*module, {.format = "text", .file = options.emit})
+                : environment_failure(module.error().message());
 }
 
 int show(const KernelOptions& options, const Output& output) {
@@ -128,8 +139,10 @@ int show(const KernelOptions& options, const Output& output) {
                             device->compute_units));
     return kExitUsage;
   }
+  const auto begin = std::chrono::steady_clock::now();
   auto construction =
       kernels::construct_matmul(*shape, *device, options.threads, static_cast<std::size_t>(options.top));
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   if (!construction) {
     return environment_failure(construction.error().message());
   }
@@ -137,9 +150,10 @@ int show(const KernelOptions& options, const Output& output) {
   if (!measured) {
     return environment_failure(measured.error().message());
   }
-  const KernelAnswer answer{device->name, options.threads, *shape, std::move(*construction), std::move(*measured)};
+  const KernelAnswer answer{device->name, options.threads,     *shape, std::move(*construction),
+                            took.count(), std::move(*measured)};
   if (!options.emit.empty()) {
-    if (const int code = emit(options, answer); code != kExitOk) {
+    if (const int code = emit(options, answer, *device); code != kExitOk) {
       return code;
     }
   }
@@ -153,7 +167,11 @@ void add_kernel_command(CLI::App& app, int& exit_code) {
   auto output = std::make_shared<Output>();
   CLI::App* command = app.add_subcommand(
       "kernel", "Programs for an operation, constructed for this processor: predicted, then compiled and timed.");
-  command->add_option("OPERATION", options->operation, "'matmul ROWS COLUMNS DEPTH', of float32")->required();
+  command
+      ->add_option("OPERATION", options->operation,
+                   "'matmul ROWS COLUMNS DEPTH' or 'bmm BATCHES ROWS COLUMNS DEPTH', of float32; '+ bias' and '+ relu' "
+                   "behind it are fused with it")
+      ->required();
   command->add_option("--threads", options->threads, "For the programs and for torch")
       ->check(number_in(1, 1024))
       ->capture_default_str();
@@ -166,12 +184,14 @@ void add_kernel_command(CLI::App& app, int& exit_code) {
   command->add_option("--python", options->python, "Interpreter with torch")->default_str("found");
   command->add_option("--device", options->device, "The processor, as `ridgeline device --format json` writes it")
       ->default_str("as it was measured");
-  add_file_option(*command, "--emit", options->emit, "Write the source of the fastest program to this file");
+  add_file_option(*command, "--emit", options->emit,
+                  "Write the fastest program to this file: an operator of PyTorch with its gradient where the "
+                  "name ends in .py, else its source in C++");
   add_output_options(*command, output);
   command->footer(
       "Examples:\n"
       "  ridgeline kernel 'matmul 512 1003 768'\n"
-      "  ridgeline kernel 'matmul 64 64 4096' --threads 2 --emit matmul.cpp");
+      "  ridgeline kernel 'matmul 64 256 4096 + bias + relu' --threads 2 --emit linear.py");
   command->callback([options, output, &exit_code] { exit_code = show(*options, *output); });
 }
 

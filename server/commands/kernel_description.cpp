@@ -88,16 +88,16 @@ const MeasuredKernel* fastest(const KernelAnswer& answer) {
 std::string kernel_text(const KernelAnswer& answer) {
   const kernels::MatmulShape& shape = answer.shape;
   std::string text = fmt::format(
-      "[{0}, {2}] @ [{2}, {1}], float32, {3} thread{4} of {5}\n{6} programs considered\n\n"
+      "{15}[{0}, {2}] @ [{2}, {1}]{16}, float32, {3} thread{4} of {5}\n{6} programs considered\n\n"
       "{7:>2}  {8:>9}  {9:>15}  {10:>6}  {11:>7}  {12:<8}  {13:>13}  {14:>13}  {15:>9}\n",
       shape.rows, shape.columns, shape.depth, answer.threads, answer.threads == 1 ? "" : "s", answer.device,
       answer.construction.considered, "#", "registers", "blocks", "packed", "threads", "slowest", "predicted",
-      "measured", "of torch");
+      "measured", "of torch", shape.batches == 1 ? "" : fmt::format("{} × ", shape.batches),
+      std::string(shape.bias ? " + bias" : "") + (shape.relu ? ", relu" : ""));
   for (std::size_t i = 0; i < answer.construction.plans.size(); ++i) {
     text += row_of(answer, i);
   }
-  text += fmt::format("\ntorch.mm, torch {}: {:.1f} us measured\n", answer.measured.torch,
-                      answer.measured.library_ns / 1e3);
+  text += fmt::format("\ntorch {}: {:.1f} us measured\n", answer.measured.torch, answer.measured.library_ns / 1e3);
   if (const MeasuredKernel* best = fastest(answer)) {
     text += fmt::format("The fastest program takes {:.2f}x of its time; the results agree.\n",
                         best->ns / answer.measured.library_ns);
@@ -111,8 +111,12 @@ std::string kernel_json(const KernelAnswer& answer) {
                  {"rows", answer.shape.rows},
                  {"columns", answer.shape.columns},
                  {"depth", answer.shape.depth},
+                 {"batches", answer.shape.batches},
+                 {"bias", answer.shape.bias},
+                 {"relu", answer.shape.relu},
                  {"dtype", "float32"},
                  {"considered", answer.construction.considered},
+                 {"constructionMs", answer.construction_ms},
                  {"torch", answer.measured.torch},
                  {"libraryNs", answer.measured.library_ns},
                  {"programs", json::array()}};

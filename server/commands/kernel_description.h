@@ -16,7 +16,7 @@ struct MeasuredKernel {
 
 struct MeasuredKernels {
   std::string torch;      ///< its version
-  double library_ns = 0;  ///< of torch.mm
+  double library_ns = 0;  ///< of torch, for the product and what is fused with it
   std::vector<MeasuredKernel> kernels;
 };
 
@@ -28,6 +28,7 @@ struct KernelAnswer {
   int threads = 1;
   kernels::MatmulShape shape;
   kernels::Construction construction;
+  double construction_ms = 0;  ///< that it took
   MeasuredKernels measured;
 };
 

@@ -130,6 +130,10 @@ void add_profile_options(CLI::App& command, const std::shared_ptr<profiling::Pro
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 24));
   add_measurement_options(command, request);
+  command
+      .add_option("--co2", request->co2_g_per_kwh,
+                  "Grams of CO2 that a kWh of the electricity emits: the report has those of the step")
+      ->check(number_in(0, 1e5));
 }
 
 void add_report_options(CLI::App& command, const std::shared_ptr<Output>& output) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "commands/terminal.h"
 #include "commands/work_folder.h"
 #include "estimate/estimator_file.h"
+#include "profiling/other_devices.h"
 #include "worker/cache.h"
 #include "worker/interpreter.h"
 #include "worker/program_output.h"
@@ -18,13 +18,10 @@ namespace ridgeline::commands {
 
 namespace {
 
-namespace fs = std::filesystem;
 using estimate::Estimators;
 using estimate::TrainingGroup;
 
 constexpr std::chrono::hours kTrainingLimit{2};
-
-std::string estimators_path(const std::string& cache) { return cache + "/estimators.json"; }
 
 }  // namespace
 
@@ -33,13 +30,7 @@ base::Result<std::vector<Estimators>> own_estimators() {
   if (!cache) {
     return cache.error();
   }
-  const std::string path = estimators_path(*cache);
-  std::error_code problem;
-  if (!fs::exists(path, problem)) {
-    return std::vector<Estimators>();
-  }
-  const auto text = base::read_text(path, estimate::kMaxEstimatorBytes);
-  return text ? estimate::parse_estimators(*text, path) : base::Result<std::vector<Estimators>>(text.error());
+  return profiling::kept_estimators(*cache);
 }
 
 base::Result<std::vector<estimate::OperatorModel>> train_models(const std::string& cache,
@@ -77,9 +68,9 @@ base::Result<void> keep_estimators(const std::string& cache, Estimators made) {
   std::vector<Estimators> kept = all ? std::move(*all) : std::vector<Estimators>();
   std::erase_if(kept, [&](const Estimators& one) { return one.conditions.device == made.conditions.device; });
   kept.push_back(std::move(made));
-  if (const auto failed =
-          base::write_atomically(estimators_path(cache), estimate::estimators_json(kept), base::FileAccess::kUmask)) {
-    return base::error(estimators_path(cache) + " cannot be written: " + failed.message());
+  const std::string path = profiling::kept_estimators_path(cache);
+  if (const auto failed = base::write_atomically(path, estimate::estimators_json(kept), base::FileAccess::kUmask)) {
+    return base::error(path + " cannot be written: " + failed.message());
   }
   return {};
 }

@@ -18,15 +18,15 @@ namespace ridgeline::commands {
 
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{4} << 20U;
+constexpr std::size_t kMostClusterBytes = std::size_t{4} << 20U;
 constexpr double kCopySeconds = 4;
 
 base::Result<cluster::Cluster, ExitCode> read_cluster(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string text(kMostBytes + 1, '\0');
+  std::string text(kMostClusterBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
-  if (!file.is_open() || file.bad() || text.size() > kMostBytes) {
+  if (!file.is_open() || file.bad() || text.size() > kMostClusterBytes) {
     print_error("Cannot read " + path + " as the file of a cluster: there is none, or it is larger than 4 MiB.");
     return ExitCode{kExitUsage};
   }

@@ -1,5 +1,6 @@
 #include "commands/what_if_trace.h"
 
+#include <numbers>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,13 +19,23 @@ std::string rendered_what_if(const analysis::WhatIf& answer, const Output& outpu
                                    : report::text_what_if(answer, text_options(output));
 }
 
+namespace {
+
+/// How far apart the medians of two recordings of the same code may be, by how much the steps of this one vary.
+double noise_between_recordings(const analysis::Measured& step) {
+  return std::numbers::sqrt2 * analysis::relative_width(step) / 2;
+}
+
+}  // namespace
+
 int what_if_trace(const TraceOptions& trace, WantedChanges wanted, const std::string& python, const Output& output) {
   auto input = import_or_report(trace);
   if (!input) {
     return input.error().value;
   }
   const analysis::Profile profile = analysis::build_profile(*input);
-  const profiling::WhatIfBase base = profiling::what_if_base(profile, input->runs.front().recording, input->scope);
+  profiling::WhatIfBase base = profiling::what_if_base(profile, input->runs.front().recording, input->scope);
+  base.noise = noise_between_recordings(profile.iteration.ms);
   if (const auto ran = make_python_changes(wanted, base.graph, python); !ran) {
     return ran.error().value;
   }

@@ -20,7 +20,8 @@ struct JobRank {
   int batch_size = 0;
   std::vector<double> times_ns;                  ///< of bare steps, after the recording
   double data_wait_ns = 0;                       ///< mean of a bare step; 0 without a data loader of torch
-  std::shared_ptr<const std::string> recording;  ///< its bytes, as recording::Recording::parse() takes them; not null
+  std::shared_ptr<const std::string> recording;  ///< its bytes, as recording::Recording::parse() takes them; null:
+                                                 ///< of a trace, which is written to no file
 };
 
 struct Job {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -21,6 +22,11 @@ constexpr double kLeastSlower = 0.03;
 
 bool is_point_to_point(const Collective& one) { return one.kind == Kind::kSend || one.kind == Kind::kReceive; }
 
+/// When a rank takes part in a collective: when it calls it or, on a device, when the kernel begins.
+std::int64_t arrival_ns(const RankRecord& rank, const Collective& one) {
+  return rank.on_device ? one.started_ns : one.called_ns;
+}
+
 /// When the last rank had called each collective.
 class LastCalls {
  public:
@@ -29,7 +35,7 @@ class LastCalls {
       one_host_ = one_host_ && rank.host == ranks.front().host;
       for (const Collective& one : rank.collectives) {
         Calls& calls = calls_[key(rank, one)];
-        calls.last_ns = std::max(calls.last_ns, one.called_ns);
+        calls.last_ns = std::max(calls.last_ns, arrival_ns(rank, one));
         ++calls.count;
       }
     }
@@ -69,15 +75,32 @@ struct Activity {
   bool waiting_known = true;
 };
 
-Span wait_of(const Collective& one) { return {one.ended_ns - one.waited_ns, one.ended_ns}; }
+/// When a rank does nothing but wait for its collectives.
+class Waits {
+ public:
+  explicit Waits(const RankRecord& rank) : on_device_(rank.on_device) {
+    for (const Interval& one : rank.computing) computing_.push_back({one.started_ns, one.ended_ns});
+  }
 
-void add(const RankRecord& rank, const Collective& one, const LastCalls& last, Activity& to) {
-  to.exposed.push_back(wait_of(one));
+  std::vector<Span> of(const Collective& one) const {
+    if (on_device_) return uncovered(computing_, {one.started_ns, one.ended_ns});
+    return {{one.ended_ns - one.waited_ns, one.ended_ns}};
+  }
+
+ private:
+  bool on_device_ = false;
+  std::vector<Span> computing_;
+};
+
+void add(const RankRecord& rank, const Collective& one, const Waits& waits, const LastCalls& last, Activity& to) {
   to.running.push_back({one.started_ns, one.ended_ns});
-  if (one.waited_ns == 0) return;
   const auto called = last.of(rank, one);
-  to.waiting_known = to.waiting_known && called.has_value();
-  to.waiting.push_back({wait_of(one).begin, std::min(one.ended_ns, called.value_or(0))});
+  for (const Span& wait : waits.of(one)) {
+    to.exposed.push_back(wait);
+    if (wait.begin == wait.end) continue;
+    to.waiting_known = to.waiting_known && called.has_value();
+    to.waiting.push_back({wait.begin, std::min(wait.end, called.value_or(0))});
+  }
 }
 
 Activity merged(Activity activity) {
@@ -115,8 +138,9 @@ std::vector<Iteration> iterations_of(const RankRecord& rank, const std::vector<s
 
 /// Of each common step, the rank's own work.
 std::vector<double> own_work(const RankRecord& rank, const std::vector<std::int64_t>& steps) {
+  const Waits of_rank(rank);
   std::vector<Span> waits;
-  for (const Collective& one : rank.collectives) waits.push_back(wait_of(one));
+  for (const Collective& one : rank.collectives) std::ranges::copy(of_rank.of(one), std::back_inserter(waits));
   waits = merged(std::move(waits));
   std::vector<double> own;
   for (const Iteration& one : iterations_of(rank, steps)) {
@@ -162,7 +186,8 @@ void name_line(Straggler& straggler, double excess_ms, const std::vector<RankWor
 std::vector<LineCommunication> lines_of(const RankRecord& rank, const std::vector<std::int64_t>& steps,
                                         const LastCalls& last) {
   std::map<std::pair<std::string, int>, Activity> by_line;
-  for (const Collective& one : rank.collectives) add(rank, one, last, by_line[{one.file, one.line}]);
+  const Waits waits(rank);
+  for (const Collective& one : rank.collectives) add(rank, one, waits, last, by_line[{one.file, one.line}]);
   const auto iterations = iterations_of(rank, steps);
   const double count = static_cast<double>(iterations.size()) * kNsPerMs;
   std::vector<LineCommunication> lines;
@@ -185,7 +210,8 @@ std::vector<RankFigures> rank_figures(const std::vector<RankRecord>& ranks) {
   std::vector<RankFigures> figures;
   for (const RankRecord& rank : ranks) {
     Activity activity;
-    for (const Collective& one : rank.collectives) add(rank, one, last, activity);
+    const Waits waits(rank);
+    for (const Collective& one : rank.collectives) add(rank, one, waits, last, activity);
     activity = merged(std::move(activity));
     const auto iterations = iterations_of(rank, steps);
     const Sums sums = sums_of(activity, iterations);

@@ -27,6 +27,17 @@ std::vector<Span> clipped(const std::vector<Span>& spans, Span within) {
   return result;
 }
 
+std::vector<Span> uncovered(const std::vector<Span>& spans, Span within) {
+  std::vector<Span> result;
+  for (auto span = std::ranges::upper_bound(spans, within.begin, {}, &Span::end);
+       span != spans.end() && span->begin < within.end; ++span) {
+    if (within.begin < span->begin) result.push_back({within.begin, span->begin});
+    within.begin = std::max(within.begin, span->end);
+  }
+  if (within.begin < within.end) result.push_back(within);
+  return result;
+}
+
 std::int64_t length(const std::vector<Span>& spans) {
   std::int64_t sum = 0;
   for (const Span& span : spans) sum += span.end - span.begin;

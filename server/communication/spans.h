@@ -17,6 +17,9 @@ std::vector<Span> merged(std::vector<Span> spans);
 /// What of merged spans lies in `within`.
 std::vector<Span> clipped(const std::vector<Span>& spans, Span within);
 
+/// What of `within` no merged span covers.
+std::vector<Span> uncovered(const std::vector<Span>& spans, Span within);
+
 /// How long merged spans are together.
 std::int64_t length(const std::vector<Span>& spans);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -72,6 +74,31 @@ std::vector<std::uint64_t> bytes_of(const Runs& runs) {
   return bytes.empty() ? std::vector<std::uint64_t>{0} : bytes;
 }
 
+/// What all runs took: their mean, and the least and the most of any round.
+std::optional<std::pair<double, Bounds>> energy_of(const std::vector<const Profile*>& runs) {
+  double mean = 0;
+  Bounds all{std::numeric_limits<double>::infinity(), 0};
+  for (const Profile* run : runs) {
+    if (!run->energy) return std::nullopt;
+    mean += run->energy->joules / static_cast<double>(runs.size());
+    all = {std::min(all.low, run->energy->low), std::max(all.high, run->energy->high)};
+  }
+  return std::pair(mean, all);
+}
+
+std::optional<EnergyChange> energy_change(const std::vector<const Profile*>& before,
+                                          const std::vector<const Profile*>& after, double margin) {
+  const auto then = energy_of(before);
+  const auto now = energy_of(after);
+  if (!then || !now) return std::nullopt;
+  const Bounds bounds{now->second.low - then->second.high, now->second.high - then->second.low};
+  const double most = margin * then->first;
+  const Outcome outcome = bounds.low > 0 || bounds.high < 0            ? Outcome::kDiffers
+                          : -bounds.low <= most && bounds.high <= most ? Outcome::kNoDifference
+                                                                       : Outcome::kUndecided;
+  return EnergyChange{then->first, now->first, bounds, outcome};
+}
+
 Subject subject_of(const Side& side) {
   const Profile& profile = *side.runs.back();
   return {side.name,
@@ -92,6 +119,7 @@ class Comparing {
     result_.after = subject_of(after);
     result_.in_turns = settings.in_turns;
     result_.margin = settings.margin;
+    result_.energy = energy_change(before.runs, after.runs, settings.margin);
   }
 
   Comparison run() {

@@ -41,6 +41,14 @@ struct MemoryChange {
   Outcome outcome = Outcome::kUndecided;
 };
 
+/// Of an iteration, by the counters of the machine.
+struct EnergyChange {
+  double before_joules = 0;  ///< of several runs, the mean
+  double after_joules = 0;
+  Bounds bounds{};  ///< of after - before, joules: the smallest and the largest difference of any two rounds
+  Outcome outcome = Outcome::kUndecided;
+};
+
 /// A phase, a category or a module.
 struct Change {
   std::string name;
@@ -83,8 +91,9 @@ struct Comparison {
   bool in_turns = false;  ///< the runs of both were made in turns
   double margin = 0;      ///< the most that kNoDifference may leave open, as a fraction
   TimeChange step;
-  std::optional<MemoryChange> peak;  ///< absent where it is not known
-  std::vector<Change> phases;        ///< those that take 1 % of the step in either version
+  std::optional<MemoryChange> peak;      ///< absent where it is not known
+  std::optional<EnergyChange> energy{};  ///< absent where it was not measured in all runs
+  std::vector<Change> phases;            ///< those that take 1 % of the step in either version
   std::vector<Change> categories;
   std::vector<Change> modules;     ///< likewise, by the path of their names, as the breakdown has them
   std::vector<LineChange> lines;   ///< likewise, or with 1 % of the peak; most time first

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/values/profile.h"
+#include "efficiency/linear_layers.h"
 #include "hardware/operation_work.h"
 #include "hardware/roofline.h"
 #include "whatif/unchanged_step.h"
@@ -98,8 +99,7 @@ class StepSums {
     }
   }
 
-  StepWork sum(double iteration_ms) {
-    const whatif::Places places = whatif::places_of(graph_, step_);
+  StepWork sum(const whatif::Places& places, double iteration_ms) {
     result_.listed = static_cast<int>(step_.operations.size());
     for (std::size_t i = 0; i < step_.operations.size(); ++i) {
       const protocol::CapturedOperation& operation = step_.operations[i];
@@ -190,8 +190,10 @@ class StepSums {
 
 analysis::StepWork step_work(const graph::Graph& graph, const protocol::CapturedStep& step, double iteration_ms,
                              const BoundsOf* bounds) {
-  StepWork work = StepSums(graph, step, bounds).sum(iteration_ms);
+  const whatif::Places places = whatif::places_of(graph, step);
+  StepWork work = StepSums(graph, step, bounds).sum(places, iteration_ms);
   if (bounds != nullptr) {
+    work.paddings = paddings_of(graph, step, places, bounds->device, bounds->units);
     work.device = analysis::WorkDevice{bounds->device.name, bounds->measured, bounds->units};
   } else {
     work.model_flop_utilisation.reset();

@@ -74,20 +74,19 @@ void add_elements(std::vector<double>& features, const hardware::OperationCall& 
   }
 }
 
-std::optional<Described> describe(std::string_view key, const Device& device) {
-  const auto call = hardware::parse_call(key);
-  const auto work = call ? hardware::work_of(*call) : std::nullopt;
+std::optional<Described> describe(const hardware::OperationCall& call, const Device& device) {
+  const auto work = hardware::work_of(call);
   const auto plain = work ? hardware::plain_roofline(*work, device, device.compute_units) : std::nullopt;
-  if (!plain || plain->ns <= 0 || call->tensors().empty()) {
+  if (!plain || plain->ns <= 0 || call.tensors().empty()) {
     return std::nullopt;
   }
-  const auto shape = hardware::product_of(*call);
+  const auto shape = hardware::product_of(call);
   const auto tile = shape ? hardware::estimate_product(*shape, device) : std::nullopt;
   if (work->kind == OperationKind::kMatrix && !tile) {
     return std::nullopt;
   }
   const auto least = hardware::roofline_bound(*work, device, device.compute_units);
-  Described described{.family = family_of(*call, *work, tile.has_value()),
+  Described described{.family = family_of(call, *work, tile.has_value()),
                       .bound_ns = plain->ns,
                       .least_ns = least ? least->ns : 0,
                       .product_dtype = tile ? work->dtype : ""};
@@ -101,7 +100,7 @@ std::optional<Described> describe(std::string_view key, const Device& device) {
   if (tile) {
     add_tiles(described.features, *shape, *tile, device, plain->ns);
   } else {
-    add_elements(described.features, *call, *work, device);
+    add_elements(described.features, call, *work, device);
   }
   return described;
 }
@@ -165,7 +164,8 @@ std::vector<TrainingGroup> groups_across(std::span<const DeviceTimes> devices) {
   std::map<std::string, std::vector<DescribedRow>> families;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     for (const operations::ListedTime& row : devices[i].rows) {
-      if (auto described = row.time.reason.empty() ? describe(row.time.key, devices[i].device) : std::nullopt) {
+      const auto call = row.time.reason.empty() ? hardware::parse_call(row.time.key) : std::nullopt;
+      if (auto described = call ? describe(*call, devices[i].device) : std::nullopt) {
         const std::string family = described->family;
         families[family].push_back({std::move(*described), &row.time, static_cast<int>(i)});
       }
@@ -189,7 +189,13 @@ std::vector<TrainingGroup> groups_across(std::span<const DeviceTimes> devices) {
 }
 
 std::optional<Estimate> estimate_across(const Estimators& estimators, std::string_view key, const Device& device) {
-  const auto described = describe(key, device);
+  const auto call = hardware::parse_call(key);
+  return call ? estimate_across(estimators, *call, device) : std::nullopt;
+}
+
+std::optional<Estimate> estimate_across(const Estimators& estimators, const hardware::OperationCall& call,
+                                        const Device& device) {
+  const auto described = describe(call, device);
   if (!described) {
     return std::nullopt;
   }

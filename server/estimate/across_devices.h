@@ -11,6 +11,7 @@
 #include "estimate/estimator.h"
 #include "estimate/groups.h"
 #include "hardware/device.h"
+#include "hardware/operation_call.h"
 #include "operations/operation_table.h"
 
 namespace ridgeline::estimate {
@@ -32,6 +33,8 @@ std::vector<TrainingGroup> groups_across(std::span<const DeviceTimes> devices);
 /// feature is more than kMostBeyond outside of what was seen, or it is a product and the device has less power for its
 /// peak than the trained ones by more than that.
 std::optional<Estimate> estimate_across(const Estimators& estimators, std::string_view key,
+                                        const hardware::Device& device);
+std::optional<Estimate> estimate_across(const Estimators& estimators, const hardware::OperationCall& call,
                                         const hardware::Device& device);
 
 }  // namespace ridgeline::estimate

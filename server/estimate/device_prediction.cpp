@@ -1,5 +1,7 @@
 #include "estimate/device_prediction.h"
 
+#include <span>
+
 #include "estimate/across_devices.h"
 #include "hardware/operation_work.h"
 #include "hardware/roofline.h"
@@ -21,8 +23,7 @@ void add(Sums& sums, double low, double middle, double high, int count) {
 }
 
 /// The least time; float32 on tensor cores where the device has them, since a program may allow that.
-std::optional<double> least_ns(const std::string& key, const hardware::Device& device) {
-  auto work = hardware::work_of(key);
+std::optional<double> least_ns(std::optional<hardware::OperationWork> work, const hardware::Device& device) {
   if (!work) {
     return std::nullopt;
   }
@@ -35,8 +36,35 @@ std::optional<double> least_ns(const std::string& key, const hardware::Device& d
   return bound ? std::optional(bound->ns) : std::nullopt;
 }
 
+bool is_wider(const Estimate& one, const Estimate& other) { return one.high * other.low > other.high * one.low; }
+
+/// From times on other devices.
+void add_elsewhere(TimeBySource& sources, Sums& sums, const CountedOperation& operation, const hardware::Device& device,
+                   std::span<const TimeElsewhere> elsewhere, const Estimators* estimators) {
+  const auto across =
+      estimators == nullptr || !operation.call ? std::nullopt : estimate_across(*estimators, *operation.call, device);
+  const auto scaled = operation.work ? scaled_time(*operation.work, device, elsewhere) : std::nullopt;
+  const int count = operation.count;
+  if (scaled && (!across || is_wider(*across, *scaled))) {
+    add(sums, scaled->low, scaled->ns, scaled->high, count);
+    sources.scaled_ns += scaled->ns * count;
+    sources.scaled += count;
+  } else if (across) {
+    add(sums, across->low, across->ns, across->high, count);
+    sources.across_ns += across->ns * count;
+    sources.across += count;
+  } else if (const auto least = least_ns(operation.work, device)) {
+    add(sums, *least, *least, *least, count);
+    sources.bound_ns += *least * count;
+    sources.bounded += count;
+  } else {
+    sources.unknown += count;
+  }
+}
+
 void add_operation(StepOnDevice& found, Sums& sums, const CountedOperation& operation, const hardware::Device& device,
-                   const std::optional<operations::ListedTime>& measured, const StepEstimators& estimators) {
+                   const std::optional<operations::ListedTime>& measured, std::span<const TimeElsewhere> elsewhere,
+                   const StepEstimators& estimators) {
   TimeBySource& sources = found.sources;
   const int count = operation.count;
   if (measured) {
@@ -53,37 +81,23 @@ void add_operation(StepOnDevice& found, Sums& sums, const CountedOperation& oper
     sources.estimated += count;
     return;
   }
-  const auto across =
-      estimators.across == nullptr ? std::nullopt : estimate_across(*estimators.across, operation.key, device);
-  if (across) {
-    add(sums, across->low, across->ns, across->high, count);
-    sources.across_ns += across->ns * count;
-    sources.across += count;
-    return;
-  }
-  if (const auto least = least_ns(operation.key, device)) {
-    add(sums, *least, *least, *least, count);
-    sources.bound_ns += *least * count;
-    sources.bounded += count;
-    return;
-  }
-  sources.unknown += count;
+  add_elsewhere(sources, sums, operation, device, elsewhere, estimators.across);
 }
 
 }  // namespace
 
-StepOnDevice step_on_device(const ListedStep& step, const hardware::Device& device,
-                            std::span<const std::optional<operations::ListedTime>> measured,
+StepOnDevice step_on_device(const ListedStep& step, const hardware::Device& device, const KnownOfStep& known,
                             const StepEstimators& estimators) {
   StepOnDevice found{.batch_size = step.batch_size, .peak_bytes = step.peak_bytes};
   found.sources.unknown = step.not_listed;
   Sums sums;
   for (std::size_t i = 0; i < step.operations.size(); ++i) {
-    add_operation(found, sums, step.operations[i], device, measured[i], estimators);
+    add_operation(found, sums, step.operations[i], device, known.measured[i],
+                  known.elsewhere.empty() ? std::span<const TimeElsewhere>() : known.elsewhere[i], estimators);
   }
   found.low_ns = sums.low;
   const TimeBySource& sources = found.sources;
-  const int timed = sources.measured + sources.estimated + sources.across;
+  const int timed = sources.measured + sources.estimated + sources.across + sources.scaled;
   const int all = timed + sources.bounded + sources.unknown;
   if (sums.middle > 0 && sources.bound_ns <= kMostBounded * sums.middle && sources.unknown <= kMostBounded * all &&
       timed > 0) {

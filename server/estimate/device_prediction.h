@@ -3,20 +3,31 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "estimate/estimator.h"
+#include "estimate/scaled_time.h"
 #include "hardware/device.h"
+#include "hardware/operation_call.h"
+#include "hardware/operation_work.h"
 #include "operations/operation_table.h"
 
 namespace ridgeline::estimate {
 
-/// An operation of a step, and how often it has it.
+/// An operation of a step, and how often it has it. Read once, for many devices.
 struct CountedOperation {
+  explicit CountedOperation(std::string of_key, int times = 1)
+      : key(std::move(of_key)),
+        count(times),
+        call(hardware::parse_call(key)),
+        work(call ? hardware::work_of(*call) : std::nullopt) {}
+
   std::string key;
-  int count = 1;
+  int count;
+  std::optional<hardware::OperationCall> call;  ///< absent: not a key of ours
+  std::optional<hardware::OperationWork> work;  ///< absent: not modelled
 };
 
 /// A step at one batch size.
@@ -32,10 +43,12 @@ struct TimeBySource {
   double measured_ns = 0;   ///< on that device, by whomever
   double estimated_ns = 0;  ///< learnt from other operations on that device
   double across_ns = 0;     ///< learnt from operations on other devices
+  double scaled_ns = 0;     ///< of the same kernel on another device, scaled
   double bound_ns = 0;      ///< the least that the roofline of its description allows
   int measured = 0;
   int estimated = 0;
   int across = 0;
+  int scaled = 0;
   int bounded = 0;
   int unknown = 0;  ///< not modelled at all: they count nothing
 };
@@ -58,11 +71,17 @@ struct StepEstimators {
   const Estimators* across = nullptr;  ///< devices: for what the former do not estimate
 };
 
-/// `measured`: by operation of the step, the time on that device where it is known. The device's own clock of
+/// What is known of a step's operations, by operation of the step.
+struct KnownOfStep {
+  std::vector<std::optional<operations::ListedTime>> measured{};  ///< on that device
+  std::vector<std::vector<TimeElsewhere>> elsewhere{};            ///< on other devices; empty: nothing is known
+};
+
+/// Of an operation that was not measured on the device, what is estimated for it; else, of what was learnt from other
+/// devices and what is scaled from one of them, that with the narrower range. The device's own clock of
 /// operations only: what the host takes to launch them, and communication, are not in it. Ranges of operations are
 /// added up: estimates of one model err in the same direction.
-StepOnDevice step_on_device(const ListedStep& step, const hardware::Device& device,
-                            std::span<const std::optional<operations::ListedTime>> measured,
+StepOnDevice step_on_device(const ListedStep& step, const hardware::Device& device, const KnownOfStep& known,
                             const StepEstimators& estimators);
 
 }  // namespace ridgeline::estimate

@@ -24,6 +24,8 @@ enum class Document : std::uint8_t {
   kFullStack,        ///< Full Stack Deep Learning, Cloud GPUs
   kGa102Paper,       ///< NVIDIA, Ampere GA102 GPU architecture, appendix A
   kGeektopia,        ///< Geektopia, NVIDIA H200 (2023)
+  kGpuCatalog,       ///< R. Bhope, gpu-runtime-predictor, gpu_catalog.json
+  kHardwareUpgrade,  ///< Hardware Upgrade, Tesla V100 on PCI Express (2017)
   kHmcTech,          ///< HMC Tech, database of GPUs
   kHopperPaper,      ///< NVIDIA, H100 Tensor Core GPU architecture
   kHpcTech,          ///< HPC Tech, NVIDIA H100, table
@@ -31,6 +33,7 @@ enum class Document : std::uint8_t {
   kInductor,         ///< PyTorch, torch/_inductor/analysis/device_info.py
   kKokkos,           ///< Kokkos, shared memory by compute capability
   kKomputerSwiat,    ///< Komputer Świat, AMD Instinct MI250X and MI250 (2021), table
+  kL40sSheet,        ///< NVIDIA, L40S data sheet
   kLightning,        ///< PyTorch Lightning, fabric/utilities/throughput.py
   kLlmCompass,       ///< LLMCompass (ISCA 2024), configs/mi210.json
   kLlmProf,          ///< LLM-Prof, hardware_spec.md
@@ -41,11 +44,13 @@ enum class Document : std::uint8_t {
   kMlEngineering,    ///< S. Bekman, Machine Learning Engineering, accelerators
   kMlPerf,           ///< MLPerf Inference 4.1, description of AMD's system
   kNeuSight,         ///< NeuSight (ASPLOS 2025), device_configs
+  kNvidiaSmi,        ///< the limit that nvidia-smi states, published outputs
   kOvh,              ///< gpu-specs, specs.md
   kOxiCuda,          ///< OxiCUDA, limits by compute capability
   kRocmMi300,        ///< ROCm documentation, MI300 series microarchitecture
   kRocmSpecs,        ///< ROCm documentation, AMD GPU specifications
   kServeTheHome,     ///< ServeTheHome, AMD Instinct MI300X (2023)
+  kSysrqmts,         ///< Sysrqmts, comparison of video cards
   kTech4Gamers,      ///< Tech4Gamers, two variants of Tesla P100 (2016), table
   kTechPowerUp,      ///< TechPowerUp, database of GPUs
   kThunder,          ///< Thunder Compute, NVIDIA A100 specifications

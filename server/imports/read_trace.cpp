@@ -84,6 +84,9 @@ class Handler : public nlohmann::json_sax<json> {
       device_ = {};
       return push(Context::kDevice);
     }
+    if (in(Context::kTop) && field_ == Field::kDistributed) {
+      return push(Context::kDistributed);
+    }
     return push(in(Context::kEvent) && field_ == Field::kArgs ? Context::kArgs : Context::kOther);
   }
 
@@ -125,7 +128,7 @@ class Handler : public nlohmann::json_sax<json> {
   }
 
  private:
-  enum class Context : std::uint8_t { kTop, kEvents, kEvent, kArgs, kDevices, kDevice, kOther };
+  enum class Context : std::uint8_t { kTop, kEvents, kEvent, kArgs, kDevices, kDevice, kDistributed, kOther };
   bool in(Context context) const { return !contexts_.empty() && contexts_.back() == context; }
   bool push(Context context) {
     if (contexts_.size() >= kMaxDepth) {
@@ -151,6 +154,8 @@ class Handler : public nlohmann::json_sax<json> {
       } else if (field_ == Field::kGlobalMemory) {
         device_.bytes = value.magnitude;
       }
+    } else if (in(Context::kTop) || in(Context::kDistributed)) {
+      builder_.set_fact(field_, value);
     }
     return true;
   }

@@ -34,6 +34,16 @@ struct TraceEvent {
   EventKind kind = EventKind::kOp;
 };
 
+/// What the arguments of a kernel say of the collective that it is: torch 2.2 and later.
+struct TraceCollective {
+  std::uint32_t event = 0;  ///< of Trace::events
+  std::uint32_t call = 0;   ///< string: "allreduce"
+  std::uint32_t group = 0;  ///< string: the name of the process group
+  std::uint32_t ranks = 0;  ///< string: "[0, 1]", of the group; empty: not known
+  std::uint32_t dtype = 0;  ///< string: "Float"
+  std::uint64_t elements = 0;
+};
+
 struct TraceDevice {
   std::uint32_t index = 0;
   std::string name;
@@ -57,6 +67,10 @@ struct Trace {
   std::vector<std::string> strings;       ///< 0 is empty
   std::vector<std::uint64_t> threads;     ///< identities, made of process and thread
   std::vector<TraceDevice> devices;
+  std::vector<TraceCollective> collectives;  ///< by event
+  std::uint32_t rank = kNoNumber;            ///< of the job that the process was part of; kNoNumber: not known
+  std::uint32_t world_size = 0;              ///< ranks of the job; 0: not known
+  std::uint64_t base_ns = 0;                 ///< to be added to times, for those since 1970
   TraceLosses losses;
   std::vector<std::string> notes;  ///< sentences for the user: what was chosen of the file, and how
 };

@@ -45,6 +45,7 @@ TraceBuilder::TraceBuilder(const TraceLimits& limits)
 
 void TraceBuilder::begin_event() {
   event_ = {};
+  collective_ = {};
   seen_ = {};
 }
 
@@ -93,6 +94,10 @@ void TraceBuilder::set_argument(Field field, std::string& value) {
   if (field == Field::kCallStack) {
     use_slashes(value);
     event_.stack = strings_.index(value);
+    return;
+  }
+  if (std::uint32_t* const text = text_of_collective(field); text != nullptr) {
+    *text = strings_.index(value);
     return;
   }
   // Some versions write numbers of the arguments as text.
@@ -147,8 +152,37 @@ void TraceBuilder::set_argument(Field field, const Number& value) {
     case Field::kTotalReserved:
       event_.reserved = whole;
       break;
+    case Field::kElements:
+      collective_.elements = whole;
+      break;
     default:
       break;
+  }
+}
+
+/// Where an argument of a collective is kept; null: it is none.
+std::uint32_t* TraceBuilder::text_of_collective(Field field) {
+  switch (field) {
+    case Field::kCollective:
+      return &collective_.call;
+    case Field::kDtype:
+      return &collective_.dtype;
+    case Field::kGroup:
+      return &collective_.group;
+    case Field::kGroupRanks:
+      return &collective_.ranks;
+    default:
+      return nullptr;
+  }
+}
+
+void TraceBuilder::set_fact(Field field, const Number& value) {
+  if (field == Field::kRank) {
+    trace_.rank = small(value, kNoNumber);
+  } else if (field == Field::kWorldSize) {
+    trace_.world_size = small(value, 0);
+  } else if (field == Field::kBaseTime && value.unsigned_below(std::uint64_t{1} << 62U)) {
+    trace_.base_ns = value.magnitude;
   }
 }
 
@@ -181,6 +215,10 @@ void TraceBuilder::finish_event() {
     event_.stream = seen_.has_stream ? event_.stream : kNoNumber;
   } else if (*what >= EventKind::kKernel) {
     finish_device_fields();
+  }
+  if (*what == EventKind::kKernel && (collective_.call != 0 || collective_.group != 0)) {
+    collective_.event = static_cast<std::uint32_t>(trace_.events.size());
+    trace_.collectives.push_back(collective_);
   }
   trace_.events.push_back(event_);
 }

@@ -26,6 +26,8 @@ class TraceBuilder {
   /// A member of the event's "args".
   void set_argument(Field field, std::string& value);
   void set_argument(Field field, const Number& value);
+  /// A member of the whole file, or of its "distributedInfo".
+  void set_fact(Field field, const Number& value);
   /// Adds the event, or counts it as lost, or leaves it out when it is of no kind that is imported.
   void finish_event();
 
@@ -55,11 +57,13 @@ class TraceBuilder {
 
   std::optional<EventKind> kind() const;
   void finish_device_fields();
+  std::uint32_t* text_of_collective(Field field);
   std::optional<std::uint32_t> thread_index();
 
   const TraceLimits& limits_;
   Trace trace_;
   TraceEvent event_;
+  TraceCollective collective_;  ///< of the event, where `call` or `group` is set
   Seen seen_;
   bool legacy_ = false;  ///< has processes of the profiler before Kineto
   TraceStrings strings_;

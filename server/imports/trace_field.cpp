@@ -35,6 +35,15 @@ Field field_of(std::string_view key) {
       {"Call stack", Field::kCallStack},
       {"id", Field::kId},
       {"totalGlobalMem", Field::kGlobalMemory},
+      {"distributedInfo", Field::kDistributed},
+      {"rank", Field::kRank},
+      {"world_size", Field::kWorldSize},
+      {"baseTimeNanoseconds", Field::kBaseTime},
+      {"Collective name", Field::kCollective},
+      {"In msg nelems", Field::kElements},
+      {"dtype", Field::kDtype},
+      {"Process Group Name", Field::kGroup},
+      {"Process Group Ranks", Field::kGroupRanks},
   };
   const auto found = kFields.find(key);
   return found == kFields.end() ? Field::kNone : found->second;

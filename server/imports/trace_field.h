@@ -34,6 +34,15 @@ enum class Field : std::uint8_t {
   kCallStack,
   kId,
   kGlobalMemory,
+  kDistributed,
+  kRank,
+  kWorldSize,
+  kBaseTime,
+  kCollective,
+  kElements,
+  kDtype,
+  kGroup,
+  kGroupRanks,
 };
 
 /// The field of a key of JSON; kNone for one that is not read.

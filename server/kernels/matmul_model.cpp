@@ -89,10 +89,11 @@ MatmulPlan with_predicted_time(MatmulPlan plan, const CoreRates& rates) {
   const double b = columns * depth * blocks(plan.part_rows(), plan.row_block) * kElementBytes;
   const double c = rows * columns * (2 * blocks(plan.shape.depth, plan.depth_block) - 1) * kElementBytes;
   const double all = (rows * depth + columns * depth + rows * columns) * kElementBytes;
+  const double batches = static_cast<double>(plan.shape.batches);
   const auto block_rows = static_cast<double>(std::min(plan.row_block, plan.part_rows()));
   const auto& a_level = rates.holding(block_rows * depth_block * kElementBytes * 2);
   const auto& b_level = rates.holding(column_block * depth_block * kElementBytes * 2);
-  const auto& home = rates.holding(all);
+  const auto& home = rates.holding(all * batches);
   std::vector<std::pair<std::string, double>> stages = {{"compute", steps * step_compute_s(plan, rates)},
                                                         {rates.near().name, steps * step_load_s(plan, rates)}};
   for (const CoreRates::Level& level : rates.levels) {

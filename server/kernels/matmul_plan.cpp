@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <tuple>
 
 #include "kernels/matmul_model.h"
 #include "kernels/matrix_vector.h"
@@ -193,31 +194,52 @@ std::int64_t MatmulPlan::part_columns() const {
 
 base::Result<MatmulShape> parse_matmul(std::string_view text) {
   const std::string usage =
-      "give an operation such as 'matmul 512 1003 768': rows and columns of the result, and depth";
+      "give an operation such as 'matmul 512 1003 768', 'bmm 16 128 128 64' or 'matmul 512 1003 768 + bias + relu': "
+      "batches, rows and columns of the result, and depth";
+  const auto unknown = [&] { return base::error("'" + std::string(text.substr(0, 80)) + "' is not known; " + usage); };
   std::vector<std::string_view> words;
   for (std::size_t at = 0; (at = text.find_first_not_of(' ', at)) != std::string_view::npos;) {
     const std::size_t end = std::min(text.find(' ', at), text.size());
     words.push_back(text.substr(at, end - at));
     at = end;
   }
-  if (words.size() != 4 || words[0] != "matmul") {
-    return base::error("'" + std::string(text.substr(0, 80)) + "' is not known; " + usage);
+  MatmulShape shape;
+  const auto takes = [&](std::string_view fused) {
+    const bool is_there = words.size() > 2 && words.back() == fused && words[words.size() - 2] == "+";
+    words.resize(words.size() - (is_there ? 2 : 0));
+    return is_there;
+  };
+  shape.relu = takes("relu");
+  shape.bias = takes("bias");
+  const bool is_batched = words.size() == 5 && words[0] == "bmm";
+  if (!is_batched && (words.size() != 4 || words[0] != "matmul")) {
+    return unknown();
   }
-  std::array<std::int64_t, 3> sizes{};
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const std::string_view word = words[i + 1];
+  std::array<std::int64_t, 4> sizes = {1};
+  for (std::size_t i = is_batched ? 0 : 1; i < sizes.size(); ++i) {
+    const std::string_view word = words[is_batched ? i + 1 : i];
     const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), sizes[i]);
     if (problem != std::errc() || end != word.data() + word.size() || sizes[i] < 1 || sizes[i] > kMostElements) {
       return base::error("'" + std::string(word.substr(0, 40)) + "' is not a size from 1 to " +
                          std::to_string(kMostElements) + "; " + usage);
     }
   }
-  const MatmulShape shape{sizes[0], sizes[1], sizes[2]};
-  if (std::max({shape.rows * shape.columns, shape.rows * shape.depth, shape.columns * shape.depth}) > kMostElements) {
+  std::tie(shape.batches, shape.rows, shape.columns, shape.depth) = std::tuple(sizes[0], sizes[1], sizes[2], sizes[3]);
+  const std::int64_t largest =
+      std::max({shape.rows * shape.columns, shape.rows * shape.depth, shape.columns * shape.depth});
+  if (largest > kMostElements / shape.batches) {
     return base::error("'" + std::string(text.substr(0, 80)) + "': a matrix has more than " +
                        std::to_string(kMostElements) + " elements; give a smaller product");
   }
   return shape;
+}
+
+std::string matmul_text(const MatmulShape& shape) {
+  std::string text = shape.batches == 1 ? "matmul" : "bmm " + std::to_string(shape.batches);
+  for (const std::int64_t size : {shape.rows, shape.columns, shape.depth}) {
+    text += " " + std::to_string(size);
+  }
+  return text + (shape.bias ? " + bias" : "") + (shape.relu ? " + relu" : "");
 }
 
 base::Result<Construction> construct_matmul(const MatmulShape& shape, const hardware::Device& device, int threads,
@@ -227,8 +249,15 @@ base::Result<Construction> construct_matmul(const MatmulShape& shape, const hard
     return rates.error();
   }
   Construction result;
-  result.plans = shape.columns == 1 ? matrix_vector_plans(shape, *rates, threads) : block_plans(shape, *rates, threads);
+  // Threads have batches of their own where there are enough, and else parts of each.
+  const int inside = shape.batches >= threads ? 1 : threads;
+  result.plans = shape.columns == 1 ? matrix_vector_plans(shape, *rates, inside) : block_plans(shape, *rates, inside);
   result.considered = result.plans.size();
+  const std::int64_t rounds = inside == threads ? shape.batches : up(shape.batches, threads);
+  for (MatmulPlan& plan : result.plans) {
+    plan.threads = std::min<std::int64_t>(threads, shape.batches * plan.row_parts * plan.column_parts);
+    plan.ns *= static_cast<double>(rounds);
+  }
   std::ranges::stable_sort(result.plans, {}, &MatmulPlan::ns);
   result.plans.resize(std::min(top, result.plans.size()));
   return result;

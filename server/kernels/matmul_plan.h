@@ -13,19 +13,27 @@
 
 namespace ridgeline::kernels {
 
-/// C[rows, columns] = A[rows, depth] B[depth, columns], all of float32, contiguous, row by row.
+/// C[rows, columns] = A[rows, depth] B[depth, columns], all of float32, contiguous, row by row; so many of them, one
+/// behind the other. What is fused with it is computed while C is in registers.
 struct MatmulShape {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   std::int64_t depth = 0;
+  std::int64_t batches = 1;
+  bool bias = false;  ///< of so many columns, added to each row
+  bool relu = false;  ///< after that
   bool operator==(const MatmulShape&) const = default;
 };
 
-/// Of each of A, B and C: 1 GiB.
+/// Of all of A, of B and of C: 1 GiB.
 inline constexpr std::int64_t kMostElements = std::int64_t{1} << 28U;
 
-/// "matmul ROWS COLUMNS DEPTH", as BLAS orders m, n and k.
+/// "matmul ROWS COLUMNS DEPTH", as BLAS orders m, n and k, or "bmm BATCHES ROWS COLUMNS DEPTH"; behind either, in this
+/// order, "+ bias" and "+ relu".
 base::Result<MatmulShape> parse_matmul(std::string_view text);
+
+/// The text that parse_matmul() reads as this shape.
+std::string matmul_text(const MatmulShape& shape);
 
 /// The blocks of one program. The loops, from the outside: threads' parts, column block, depth block, row block, panels
 /// of B in a column block, panels of A in a row block; a register block of C is computed by each innermost step.
@@ -37,6 +45,7 @@ struct MatmulPlan {
   std::int64_t depth_block = 0;       ///< a panel of A and of B of this depth stay in L1
   std::int64_t row_block = 0;         ///< whole register blocks; with depth_block: of A in L2
   std::int64_t column_block = 0;      ///< likewise; with depth_block: of B in the last cache
+  std::int64_t threads = 1;           ///< that the parts of all batches are divided among
   std::int64_t row_parts = 1;         ///< of C, each computed by a thread
   std::int64_t column_parts = 1;      ///< likewise
   bool pack_a = false;                ///< copied panel by panel, so that reads are contiguous

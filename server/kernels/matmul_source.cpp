@@ -22,7 +22,8 @@ constexpr long kLastVectors = blocks(kLastColumns, kVector);
 
 // A block of C in registers. Unpacked, an element of A is at a[row * kDepth + k]; packed, at a[k * R + row].
 template <long R, long Columns>
-inline void step(long depth, const float* a, const float* b, long b_stride, float* c, bool add) {
+inline void step(long depth, const float* a, const float* b, long b_stride, const float* bias, float* c, bool add,
+                 bool last) {
   constexpr long V = blocks(Columns, kVector);
   Vector sum[R][V];
 #pragma GCC unroll 32
@@ -50,6 +51,12 @@ inline void step(long depth, const float* a, const float* b, long b_stride, floa
       Vector old = {};
       if (add) __builtin_memcpy(&old, row + v * kVector, bytes);
       old += sum[r][v];
+      if (kBias && last) {
+        Vector added = {};
+        __builtin_memcpy(&added, bias + v * kVector, bytes);
+        old += added;
+      }
+      if (kRelu && last) old = old < Vector{} ? Vector{} : old;
       __builtin_memcpy(row + v * kVector, &old, bytes);
     }
   }
@@ -81,18 +88,21 @@ struct Buffer {
 };
 
 template <long Columns>
-void panel(long depth, const float* a, long rows, const float* b, long b_stride, float* c, bool add) {
+void panel(long depth, const float* a, long rows, const float* b, long b_stride, const float* bias, float* c, bool add,
+           bool last) {
   long row = 0;
   for (; row + kStepRows <= rows; row += kStepRows)
-    step<kStepRows, Columns>(depth, a + row * (kPackA ? depth : kDepth), b, b_stride, c + row * kColumns, add);
+    step<kStepRows, Columns>(depth, a + row * (kPackA ? depth : kDepth), b, b_stride, bias,
+                             c + row * kColumns, add, last);
   if constexpr (kLastRows > 0) {
     if (row < rows)
-      step<kLastRows, Columns>(depth, a + row * (kPackA ? depth : kDepth), b, b_stride, c + row * kColumns, add);
+      step<kLastRows, Columns>(depth, a + row * (kPackA ? depth : kDepth), b, b_stride, bias,
+                             c + row * kColumns, add, last);
   }
 }
 
 // Rows and columns of one part, from their beginning.
-int part(const float* a, const float* b, float* c, long rows, long columns) {
+int part(const float* a, const float* b, const float* bias, float* c, long rows, long columns) {
   static thread_local Buffer packed_a(kPackA ? kRowBlock * kDepthBlock : 1);
   static thread_local Buffer packed_b((kPackB ? kColumnBlock : kStepColumns) * kDepthBlock);
   if (packed_a.data == nullptr || packed_b.data == nullptr) return 1;
@@ -100,6 +110,7 @@ int part(const float* a, const float* b, float* c, long rows, long columns) {
     const long end = smaller(columns, j + kColumnBlock);
     for (long k = 0; k < kDepth; k += kDepthBlock) {
       const long depth = smaller(kDepthBlock, kDepth - k);
+      const bool last = k + depth == kDepth;
       for (long n = j; n < end; n += kStepColumns) {
         const bool whole = n + kStepColumns <= end;
         float* to = packed_b.data + (kPackB ? (n - j) * depth : 0);
@@ -117,11 +128,11 @@ int part(const float* a, const float* b, float* c, long rows, long columns) {
         long n = j;
         for (; n + kStepColumns <= end; n += kStepColumns)
           panel<kStepColumns>(depth, left, block_rows, kPackB ? packed_b.data + (n - j) * depth : b + k * kColumns + n,
-                              kPackB ? kStepColumns : kColumns, c + i * kColumns + n, k > 0);
+                              kPackB ? kStepColumns : kColumns, bias + n, c + i * kColumns + n, k > 0, last);
         if constexpr (kLastColumns > 0) {
           if (n < end)
             panel<kLastColumns>(depth, left, block_rows, packed_b.data + (kPackB ? (n - j) * depth : 0),
-                                kLastVectors * kVector, c + i * kColumns + n, k > 0);
+                                kLastVectors * kVector, bias + n, c + i * kColumns + n, k > 0, last);
         }
       }
     }
@@ -129,18 +140,30 @@ int part(const float* a, const float* b, float* c, long rows, long columns) {
   return 0;
 }
 
-extern "C" int ridgeline_matmul(const float* a, const float* b, float* c) {
+int run(const float* a, const float* b, const float* bias, float* c) {
+  constexpr long kParts = kRowParts * kColumnParts;
   int failed = 0;
 #if RIDGELINE_PARALLEL
-#pragma omp parallel for num_threads(kRowParts * kColumnParts) reduction(| : failed)
+#pragma omp parallel for num_threads(kThreads) reduction(| : failed)
 #endif
-  for (long p = 0; p < kRowParts * kColumnParts; ++p) {
-    const long i = p / kColumnParts * kPartRows;
+  for (long p = 0; p < kBatches * kParts; ++p) {
+    const long batch = p / kParts;
+    const long i = p % kParts / kColumnParts * kPartRows;
     const long j = p % kColumnParts * kPartColumns;
-    failed |= part(a + i * kDepth, b + j, c + i * kColumns + j, smaller(kPartRows, kRows - i),
+    failed |= part(a + (batch * kRows + i) * kDepth, b + batch * kDepth * kColumns + j, bias + (kBias ? j : 0),
+                   c + (batch * kRows + i) * kColumns + j, smaller(kPartRows, kRows - i),
                    smaller(kPartColumns, kColumns - j));
   }
   return failed;
+}
+)code";
+
+constexpr std::string_view kPlainFunction = R"code(
+extern "C" int ridgeline_matmul(const float* a, const float* b, float* c) { return run(a, b, b, c); }
+)code";
+constexpr std::string_view kBiasFunction = R"code(
+extern "C" int ridgeline_matmul(const float* a, const float* b, const float* bias, float* c) {
+  return run(a, b, bias, c);
 }
 )code";
 
@@ -148,13 +171,12 @@ extern "C" int ridgeline_matmul(const float* a, const float* b, float* c) {
 
 std::string matmul_source(const MatmulPlan& plan) {
   const MatmulShape& shape = plan.shape;
-  const bool parallel = plan.row_parts * plan.column_parts > 1;
+  const bool parallel = plan.threads > 1;
   std::string text = fmt::format(
-      "// C[{0}, {1}] = A[{0}, {2}] B[{2}, {1}], float32, row by row. Made by `ridgeline kernel 'matmul {0} {1} "
-      "{2}'`.\n"
-      "// c++ -std=c++17 -O3 -march=native -fPIC -shared{3} FILE.cpp -o FILE.so\n"
-      "#include <cstdlib>\n\n#define RIDGELINE_PARALLEL {4}\n\n",
-      shape.rows, shape.columns, shape.depth, parallel ? " -fopenmp" : "", parallel ? 1 : 0);
+      "// {0}: C[{1}, {2}] = A[{1}, {3}] B[{3}, {2}], float32, row by row. Made by `ridgeline kernel '{0}'`.\n"
+      "// c++ -std=c++17 -O3 -march=native -fPIC -shared{4} FILE.cpp -o FILE.so\n"
+      "#include <cstdlib>\n\n#define RIDGELINE_PARALLEL {5}\n\nnamespace {{\n\n",
+      matmul_text(shape), shape.rows, shape.columns, shape.depth, parallel ? " -fopenmp" : "", parallel ? 1 : 0);
   const auto constant = [&](std::string_view name, std::int64_t value) {
     text += fmt::format("constexpr long {} = {};\n", name, value);
   };
@@ -167,12 +189,16 @@ std::string matmul_source(const MatmulPlan& plan) {
   constant("kDepthBlock", plan.depth_block);
   constant("kRowBlock", plan.row_block);
   constant("kColumnBlock", plan.column_block);
+  constant("kBatches", shape.batches);
+  constant("kThreads", plan.threads);
   constant("kRowParts", plan.row_parts);
   constant("kColumnParts", plan.column_parts);
   constant("kPartRows", plan.part_rows());
   constant("kPartColumns", plan.part_columns());
   text += fmt::format("constexpr bool kPackA = {};\nconstexpr bool kPackB = {};\n", plan.pack_a, plan.pack_b);
-  return text + std::string(shape.columns == 1 ? matrix_vector_template() : kTemplate);
+  text += fmt::format("constexpr bool kBias = {};\nconstexpr bool kRelu = {};\n", shape.bias, shape.relu);
+  text += shape.columns == 1 ? matrix_vector_template() : kTemplate;
+  return text + "\n}  // namespace\n" + std::string(shape.bias ? kBiasFunction : kPlainFunction);
 }
 
 }  // namespace ridgeline::kernels

@@ -18,7 +18,7 @@ MatmulPlan with_dot_time(MatmulPlan plan, const CoreRates& rates) {
   const auto rows = static_cast<double>(plan.part_rows());
   const auto depth = static_cast<double>(plan.shape.depth);
   const double all = (rows * depth + depth + rows) * kDotBytes;
-  const auto& home = rates.holding(all);
+  const auto& home = rates.holding(all * static_cast<double>(plan.shape.batches));
   const auto step_rows = static_cast<double>(plan.register_rows);
   std::vector<std::pair<std::string, double>> stages = {
       {"compute",
@@ -45,7 +45,7 @@ constexpr long kWholeVectors = kDepth / kVector * kVector;
 
 // Dot products of R rows of A with B.
 template <long R>
-inline void dots(const float* a, const float* b, float* c) {
+inline void dots(const float* a, const float* b, const float* bias, float* c) {
   Vector sum[R][kStepVectors] = {};
   for (long k = 0; k < kWhole; k += kStepColumns) {
 #pragma GCC unroll 32
@@ -74,19 +74,24 @@ inline void dots(const float* a, const float* b, float* c) {
     }
     float total = parts[0];
     for (long k = kWholeVectors; k < kDepth; ++k) total += a[r * kDepth + k] * b[k];
-    c[r] = total;
+    if (kBias) total += bias[0];
+    c[r] = kRelu && total < 0 ? 0 : total;
   }
 }
 
-extern "C" int ridgeline_matmul(const float* a, const float* b, float* c) {
+int run(const float* a, const float* b, const float* bias, float* c) {
 #if RIDGELINE_PARALLEL
-#pragma omp parallel for num_threads(kRowParts)
+#pragma omp parallel for num_threads(kThreads)
 #endif
-  for (long p = 0; p < kRowParts; ++p) {
-    const long end = smaller(kRows, (p + 1) * kPartRows);
-    long row = p * kPartRows;
-    for (; row + kStepRows <= end; row += kStepRows) dots<kStepRows>(a + row * kDepth, b, c + row);
-    for (; row < end; ++row) dots<1>(a + row * kDepth, b, c + row);
+  for (long p = 0; p < kBatches * kRowParts; ++p) {
+    const long batch = p / kRowParts;
+    const long end = smaller(kRows, (p % kRowParts + 1) * kPartRows);
+    const float* left = a + batch * kRows * kDepth;
+    const float* right = b + batch * kDepth;
+    float* result = c + batch * kRows;
+    long row = p % kRowParts * kPartRows;
+    for (; row + kStepRows <= end; row += kStepRows) dots<kStepRows>(left + row * kDepth, right, bias, result + row);
+    for (; row < end; ++row) dots<1>(left + row * kDepth, right, bias, result + row);
   }
   return 0;
 }

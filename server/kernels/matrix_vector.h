@@ -15,7 +15,7 @@ namespace ridgeline::kernels {
 /// elements of the depth, whole vectors; nothing is packed, and there is one block.
 std::vector<MatmulPlan> matrix_vector_plans(const MatmulShape& shape, const CoreRates& rates, int threads);
 
-/// What follows the constants of matmul_source() in such a program: `ridgeline_matmul`.
+/// What follows the constants of matmul_source() in such a program: `run`.
 std::string_view matrix_vector_template();
 
 }  // namespace ridgeline::kernels

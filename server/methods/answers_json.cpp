@@ -128,7 +128,8 @@ Json summary_json(const Entry& entry, const std::string& uri, std::optional<int>
       {"answers",
        {{"largestThatFits", report::batch_json(fits.obstacle == analysis::Obstacle::kNone ? fits.batch : std::nullopt)},
         {"enoughThroughput", report::batch_json(figures.outlook().enough.batch)},
-        {"activationsEqualWeights", report::batch_json(figures.outlook().balanced.batch)}}},
+        {"activationsEqualWeights", report::batch_json(figures.outlook().balanced.batch)},
+        {"fits", report::largest_unknown_text(fits)}}},
       {"warnings", warnings_of(figures)}};
 }
 

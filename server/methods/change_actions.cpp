@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "report/what_if.h"
+#include "source/change_edits.h"
 
 namespace ridgeline::methods {
 
@@ -18,6 +21,26 @@ std::string title_of(const analysis::ChangeAnswer& answer) {
 }
 
 Range lines_of(const Range& range) { return {{range.start.line, 0}, {range.end.line + 1, 0}}; }
+
+protocol::TextDocumentEdit written_in(const Snapshot& snapshot, const std::vector<source::TextEdit>& edits) {
+  protocol::TextDocumentEdit written{snapshot.document.uri(), snapshot.document.version(), {}};
+  for (const source::TextEdit& edit : edits) {
+    written.edits.push_back({snapshot.range(edit.span), edit.replacement});
+  }
+  return written;
+}
+
+bool touches(const protocol::TextDocumentEdit& written, const Range& range) {
+  return std::ranges::any_of(written.edits, [&](const auto& edit) { return touch(lines_of(edit.range), range); });
+}
+
+CodeAction rewriting(std::string title, protocol::TextDocumentEdit written) {
+  CodeAction action;
+  action.title = std::move(title);
+  action.kind = "refactor.rewrite";
+  action.edit = protocol::WorkspaceEdit{{std::move(written)}};
+  return action;
+}
 
 bool ran_as_it_is(const Snapshot& snapshot) {
   const FileFigures* const file = snapshot.file();
@@ -43,19 +66,37 @@ void add_changes(const Snapshot& snapshot, const Range& range, std::span<const W
   const auto& step = snapshot.source->entry_point->provider(source::ProviderKind::kIteration);
   const bool on_step = step.has_value() && touch(snapshot.range(step->name_span), range);
   for (const WrittenChange& change : changes) {
-    protocol::TextDocumentEdit written{snapshot.document.uri(), snapshot.document.version(), {}};
-    for (const source::TextEdit& edit : change.edits) {
-      written.edits.push_back({snapshot.range(edit.span), edit.replacement});
+    protocol::TextDocumentEdit written = written_in(snapshot, change.edits);
+    if (on_step || touches(written, range)) {
+      actions.push_back(rewriting(title_of(change.answer), std::move(written)));
     }
-    if (!on_step &&
-        std::ranges::none_of(written.edits, [&](const auto& edit) { return touch(lines_of(edit.range), range); })) {
+  }
+}
+
+void add_paddings(const Snapshot& snapshot, const Range& range, std::vector<CodeAction>& actions) {
+  const Figures* const figures = snapshot.figures();
+  if (figures == nullptr || !figures->profile().work || figures->profile().work->paddings.empty() ||
+      !ran_as_it_is(snapshot)) {
+    return;
+  }
+  const auto tree = source::SourceTree::parse(snapshot.document.bytes());
+  for (const analysis::Padding& padding : figures->profile().work->paddings) {
+    if (padding.modules.size() != 1 || !tree) {
       continue;
     }
-    CodeAction action;
-    action.title = title_of(change.answer);
-    action.kind = "refactor.rewrite";
-    action.edit = protocol::WorkspaceEdit{{std::move(written)}};
-    actions.push_back(std::move(action));
+    const std::string change = fmt::format("set:{}:out_features={}", padding.modules.front(), padding.padded);
+    const auto edits = source::change_edits(*tree, std::vector{change}, figures->profile().environment.device);
+    if (!edits) {
+      continue;
+    }
+    protocol::TextDocumentEdit written = written_in(snapshot, *edits);
+    const bool on_call = figures->path_of(padding.location) == snapshot.document.path() &&
+                         touch(lines_of(snapshot.line_range(padding.location.line - 1)), range);
+    if (on_call || touches(written, range)) {
+      actions.push_back(rewriting(fmt::format("{} wide instead of {}: {:.2f}× of the time of its products, predicted",
+                                              padding.padded, padding.size, 1 - padding.saved_ms / padding.ms),
+                                  std::move(written)));
+    }
   }
 }
 

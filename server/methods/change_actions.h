@@ -28,4 +28,8 @@ bool pays(const analysis::ChangeAnswer& answer);
 void add_changes(const Snapshot& snapshot, const protocol::Range& range, std::span<const WrittenChange> changes,
                  std::vector<protocol::CodeAction>& actions);
 
+/// Actions that write the widths which padding is predicted to pay for, on the lines of `range`: those of a call of the
+/// layer and of what is edited. Under the same condition.
+void add_paddings(const Snapshot& snapshot, const protocol::Range& range, std::vector<protocol::CodeAction>& actions);
+
 }  // namespace ridgeline::methods

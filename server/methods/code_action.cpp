@@ -69,6 +69,9 @@ std::vector<CodeAction> code_actions(const Snapshot& snapshot, const CodeActionP
   const Range& range = params.range;
   const protocol::CodeActionContext& context = params.context;
   std::vector<CodeAction> actions;
+  if (snapshot.client.code_action.literals && wanted(context.only, "refactor.rewrite")) {
+    add_paddings(snapshot, range, actions);
+  }
   const auto& entry_point = snapshot.source->entry_point;
   if (!entry_point.has_value() || !snapshot.client.code_action.literals) {
     return actions;

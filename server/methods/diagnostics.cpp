@@ -8,6 +8,7 @@
 #include "methods/batch_size.h"
 #include "methods/mistakes.h"
 #include "report/labels.h"
+#include "report/observation_text.h"
 
 namespace ridgeline::methods {
 
@@ -86,6 +87,14 @@ DiagnosticSeverity severity_of(analysis::AdviceKind kind) {
   }
 }
 
+/// Of a line that was profiled; nothing where it is in another file, or was changed.
+std::optional<protocol::Range> range_of_line(const Snapshot& snapshot, const Figures& figures,
+                                             const analysis::Location& location) {
+  const auto line =
+      figures.path_of(location) == snapshot.document.path() ? snapshot.current_line(location.line) : std::nullopt;
+  return line.has_value() ? std::optional(snapshot.line_range(*line)) : std::nullopt;
+}
+
 std::optional<protocol::Range> range_of(const Snapshot& snapshot, const Figures& figures,
                                         const analysis::Advice& advice) {
   if (advice.location.file.empty()) {
@@ -95,10 +104,35 @@ std::optional<protocol::Range> range_of(const Snapshot& snapshot, const Figures&
                ? std::optional(snapshot.range(entry_point->batch_size.literal))
                : std::nullopt;
   }
-  const auto line = figures.path_of(advice.location) == snapshot.document.path()
-                        ? snapshot.current_line(advice.location.line)
-                        : std::nullopt;
-  return line.has_value() ? std::optional(snapshot.line_range(*line)) : std::nullopt;
+  return range_of_line(snapshot, figures, advice.location);
+}
+
+bool is_wanted(const Snapshot& snapshot, analysis::AdviceKind kind) {
+  return snapshot.settings->advice[static_cast<std::size_t>(kind)];
+}
+
+Diagnostic advised(const protocol::Range& range, analysis::AdviceKind kind, std::string message) {
+  Diagnostic diagnostic;
+  diagnostic.range = range;
+  diagnostic.severity = severity_of(kind);
+  diagnostic.code = analysis::kAdviceCodes[static_cast<std::size_t>(kind)];
+  diagnostic.source = kSource;
+  diagnostic.message = std::move(message);
+  return diagnostic;
+}
+
+/// Those observations that are about a line and say what to do: others are advice of their own.
+void add_observations(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) {
+  constexpr auto kKind = analysis::AdviceKind::kLittleArithmetic;
+  const Figures* figures = snapshot.figures();
+  if (figures == nullptr || snapshot.entry->is_stale() || !is_wanted(snapshot, kKind)) {
+    return;
+  }
+  for (const report::LineObservation& one : report::line_observations(figures->profile(), figures->outlook())) {
+    if (const auto range = range_of_line(snapshot, *figures, one.location)) {
+      diagnostics.push_back(advised(*range, kKind, one.sentence));
+    }
+  }
 }
 
 void add_advice(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) {
@@ -115,17 +149,9 @@ void add_advice(const Snapshot& snapshot, std::vector<Diagnostic>& diagnostics) 
     const bool of_models = advice.location.file.empty();
     const auto range = range_of(snapshot, *figures, advice);
     // What another batch size brings holds while it is being edited; what a line costs does not once code changed.
-    if (!range.has_value() || !snapshot.settings->advice[static_cast<std::size_t>(advice.kind)] ||
-        (stale && !of_models)) {
-      continue;
+    if (range.has_value() && is_wanted(snapshot, advice.kind) && (!stale || of_models)) {
+      diagnostics.push_back(advised(*range, advice.kind, report::advice_text(advice, figures->profile())));
     }
-    Diagnostic diagnostic;
-    diagnostic.range = *range;
-    diagnostic.severity = severity_of(advice.kind);
-    diagnostic.code = analysis::kAdviceCodes[static_cast<std::size_t>(advice.kind)];
-    diagnostic.source = kSource;
-    diagnostic.message = report::advice_text(advice, figures->profile());
-    diagnostics.push_back(std::move(diagnostic));
   }
 }
 
@@ -184,6 +210,7 @@ std::vector<Diagnostic> diagnostics(const Snapshot& snapshot) {
     add_failure(snapshot, *failed, diagnostics);
   }
   add_advice(snapshot, diagnostics);
+  add_observations(snapshot, diagnostics);
   return diagnostics;
 }
 

@@ -1,5 +1,6 @@
 #include "methods/method_table.h"
 
+#include <charconv>
 #include <exception>
 #include <filesystem>
 #include <map>
@@ -22,7 +23,9 @@
 #include "methods/status.h"
 #include "methods/what_if_json.h"
 #include "profiling/entry_name.h"
+#include "profiling/other_devices.h"
 #include "protocol/json_fields.h"
+#include "report/other_devices.h"
 #include "source/entry_point_text.h"
 
 namespace ridgeline::methods {
@@ -308,11 +311,73 @@ base::Task<session::Outcome> open_report_command(Context context, CommandParams 
   return open_report(context.workspace, context.entries, params.uri);
 }
 
+/// Each as "a100", or "a100=1.10" with its price an hour; all data sheets where none is named.
+std::vector<profiling::NamedDevice> named_devices(const Json& argument) {
+  const auto words =
+      argument.is_null() ? std::vector<std::string>() : protocol::value_as<std::vector<std::string>>(argument);
+  std::vector<profiling::NamedDevice> devices;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    auto named = profiling::named_device(word.substr(0, equals));
+    if (!named) {
+      throw protocol::InvalidValue(named.error().message());
+    }
+    if (equals != std::string::npos) {
+      const std::string price = word.substr(equals + 1);
+      double value = -1;
+      const auto [end, problem] = std::from_chars(price.data(), price.data() + price.size(), value);
+      if (problem != std::errc() || end != price.data() + price.size() || !(value >= 0 && value <= 1e9)) {
+        throw protocol::InvalidValue("The price of " + word + " is not a number: write a100=1.10.");
+      }
+      named->price_per_hour = value;
+    }
+    devices.push_back(std::move(*named));
+  }
+  return words.empty() ? profiling::all_data_sheets() : devices;
+}
+
+/// The table of `ridgeline predict --on-device`.
+base::Result<std::string> devices_text(const ListedSizes& listed, const std::vector<profiling::NamedDevice>& devices) {
+  auto table = operations::OperationTable::open(profiling::operation_table_path(listed.cache));
+  if (!table) {
+    return table.error();
+  }
+  auto estimators = profiling::kept_estimators(listed.cache);
+  if (!estimators) {
+    return estimators.error();
+  }
+  auto predicted = profiling::on_devices(listed.captured, devices, *table, *estimators);
+  if (!predicted) {
+    return predicted.error();
+  }
+  report::OtherDevices answer{listed.entry_path, listed.captured.front().batch_size, {}, std::move(*predicted)};
+  report::sort_devices(answer);
+  return report::text_other_devices(answer);
+}
+
+base::Task<session::Outcome> compare_devices_command(Context context, CommandParams params) {
+  const std::vector<profiling::NamedDevice> devices = named_devices(params.argument);
+  Json progress = Json::object();
+  if (!params.work_done_token.is_null()) {
+    progress["workDoneToken"] = params.work_done_token;
+  }
+  auto listing = context.what_if.list_sizes(context.workspace, params.uri, std::move(progress), context.cancel);
+  const ListedEnd listed = co_await std::move(listing);
+  if (!listed) {
+    co_return error_of_run(listed.error());
+  }
+  const std::string name = std::filesystem::path(listed->entry_path).stem().string() + "-devices.txt";
+  auto opening = open_text(context.workspace, context.entries, name,
+                           [listed = *listed, devices] { return devices_text(listed, devices); });
+  co_return co_await std::move(opening);
+}
+
 // ---- the tables
 
 using Command = base::Task<session::Outcome> (*)(Context, CommandParams);
 
 const std::map<std::string, Command, std::less<>> kCommands = {{"ridgeline.cancel", cancel_command},
+                                                               {"ridgeline.compareDevices", compare_devices_command},
                                                                {"ridgeline.openReport", open_report_command},
                                                                {"ridgeline.profile", profile_command},
                                                                {"ridgeline.run", run_command},

@@ -1,8 +1,10 @@
-// ridgeline.openReport: the text report of a file's profile, in an editor.
+// ridgeline.openReport: the text report of a file's profile, in an editor. And other texts like it.
 #pragma once
 
+#include <functional>
 #include <string>
 
+#include "base/result.h"
 #include "methods/workspace.h"
 #include "session/reply.h"
 
@@ -10,5 +12,9 @@ namespace ridgeline::methods {
 
 /// Writes the report into the cache folder, asks the client to show it where it can, and answers {uri}.
 base::Task<session::Outcome> open_report(Workspace& workspace, Entries& entries, std::string uri);
+
+/// Writes what `make` returns, called where files may be read, into a file of that name there, and likewise.
+base::Task<session::Outcome> open_text(Workspace& workspace, Entries& entries, std::string file_name,
+                                       std::function<base::Result<std::string>()> make);
 
 }  // namespace ridgeline::methods

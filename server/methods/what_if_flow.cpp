@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "methods/progress_bar.h"
 #include "profiling/kept_profiles.h"
+#include "profiling/other_devices.h"
 #include "profiling/source_text.h"
 #include "source/change_edits.h"
 #include "whatif/change_table.h"
@@ -305,6 +306,25 @@ base::Task<WhatIfEnd> WhatIfFlow::ask(Workspace& workspace, std::string uri, std
   }
   profiling::sort_by_gain(answer);
   co_return answer;
+}
+
+base::Task<ListedEnd> WhatIfFlow::list_sizes(Workspace& workspace, std::string uri, protocol::Json params,
+                                             session::CancelToken cancel) {
+  auto preparing = prepare(workspace, entry_of(workspace, uri), std::move(params), cancel);
+  const Ready asking = co_await std::move(preparing);
+  if (!asking) {
+    co_return asking.error();
+  }
+  auto capturing = run(*asking, {.kind = Experiment::Kind::kCapture,
+                                 .changes = profiling::larger_batches((*asking)->known->base->answer.batch_size)});
+  profiling::ExperimentOutcome findings = co_await std::move(capturing);
+  if (!findings) {
+    co_return findings.error();
+  }
+  if (findings->captured.empty() || !findings->captured.front().step) {
+    co_return failure(FailureKind::kException, "The operations of the step cannot be listed.");
+  }
+  co_return ListedSizes{(*asking)->target.entry, (*asking)->target.cache, std::move(findings->captured)};
 }
 
 base::Task<WhatIfEnd> WhatIfFlow::attempt(Workspace& workspace, std::string uri, ChangeRequest change,

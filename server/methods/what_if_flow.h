@@ -19,6 +19,14 @@ namespace ridgeline::methods {
 
 using WhatIfEnd = base::Result<analysis::WhatIf, profiling::RunFailure>;
 
+/// The operations of an entry's step, at its batch size first, then at larger ones.
+struct ListedSizes {
+  std::string entry_path;
+  std::string cache;
+  std::vector<protocol::Captured> captured;
+};
+using ListedEnd = base::Result<ListedSizes, profiling::RunFailure>;
+
 /// Lives on the loop, as long as the server. Answers come from the last profile of an entry that was made in this
 /// process, with the texts that ran: without one, or after an edit, the entry is profiled first.
 class WhatIfFlow {
@@ -33,6 +41,9 @@ class WhatIfFlow {
   /// predicted for it before.
   base::Task<WhatIfEnd> attempt(Workspace& workspace, std::string uri, protocol::ChangeRequest change,
                                 protocol::Json params, session::CancelToken cancel);
+  /// Lists what a prediction for other devices needs; nothing is computed.
+  base::Task<ListedEnd> list_sizes(Workspace& workspace, std::string uri, protocol::Json params,
+                                   session::CancelToken cancel);
   /// What is known of the entry file at `path` to pay, and can be written; best first.
   std::vector<WrittenChange> written(const std::string& path);
   /// A file was saved: what is known of entries of its project is dropped.

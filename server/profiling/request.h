@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct ProfileRequest {
   double time_budget_seconds = 10;
   std::chrono::seconds time_limit{600};
   std::uint64_t memory_limit_bytes = 0;         ///< 0: what is available
+  std::optional<double> co2_g_per_kwh{};        ///< of the electricity; absent: emissions are not shown
   std::vector<protocol::SourceText> overlay{};  ///< what editors hold that is not saved: run instead of the files
   /// In the cache, unless there is an overlay. One that is not kept is only compared: its operations are not listed.
   bool keep = true;

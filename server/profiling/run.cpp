@@ -60,6 +60,7 @@ PlannedRun plan_run(const ProfileRequest& request, const Target& target) {
   plan.spec.finish_within_seconds = request.finish_within_seconds;
   plan.spec.code = request.code;
   plan.spec.list_operations = request.keep;
+  plan.co2_g_per_kwh = request.co2_g_per_kwh;
   plan.limits.time = request.time_limit;
   const std::uint64_t limit = request.memory_limit_bytes;
   plan.spec.memory_limit_bytes = limit != 0 ? limit : memory_for_user_code();
@@ -81,9 +82,10 @@ base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
   input.entry_path = plan.spec.entry;
   input.scope = {plan.spec.project_root, output.environment.environment_roots,
                  imported_code(output.result.code, input.warnings)};
-  input.environment = {output.environment.python, output.environment.torch, kDevice,
-                       worker::processor_name(),  output.result.threads,    output.result.in_place_of,
-                       output.result.low_mhz,     output.result.high_mhz,   output.result.others_used};
+  input.environment = {output.environment.python,    output.environment.torch, kDevice,
+                       worker::processor_name(),     output.result.threads,    output.result.in_place_of,
+                       output.result.low_mhz,        output.result.high_mhz,   output.result.others_used,
+                       output.result.processor_share};
   input.capacity_bytes = plan.capacity_bytes;
   if (const protocol::RunDevice& device = output.result.device; !device.kind.empty()) {
     input.environment.device = device.kind;
@@ -114,6 +116,8 @@ base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
     input.unused_gradients.push_back({unused.parameter, unused.bytes});
   }
   input.script = std::move(output.result.script);
+  input.energy = std::move(output.result.energy);
+  input.co2_g_per_kwh = plan.co2_g_per_kwh;
   std::ranges::move(output.result.warnings, std::back_inserter(input.warnings));
   if (std::string untested = worker::untested_torch(output.environment); !untested.empty()) {
     input.warnings.push_back(std::move(untested));

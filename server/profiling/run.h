@@ -23,6 +23,7 @@ struct PlannedRun {
   protocol::RunSpec spec;
   worker::RunLimits limits;
   std::uint64_t capacity_bytes = 0;
+  std::optional<double> co2_g_per_kwh{};      ///< as in ProfileRequest
   std::optional<hardware::Device> processor;  ///< as `ridgeline device` measured it; absent where it did not
   std::string processor_problem;              ///< why what it measured cannot be read; mostly empty
   store::Moment began;                        ///< when the plan was made: before anything of the user's was read

@@ -34,7 +34,11 @@ analysis::ChangeAnswer row_of(const protocol::ChangeRequest& change) {
 
 base::Result<whatif::GraphBasis> basis_on_graph(const WhatIfBase& base) {
   const auto peak = base.peak_known ? std::optional(base.answer.peak_bytes) : std::nullopt;
-  return whatif::graph_basis(base.graph, base.step_ms, base.facts, peak);
+  auto basis = whatif::graph_basis(base.graph, base.step_ms, base.facts, peak);
+  if (basis) {
+    basis->noise = base.noise;
+  }
+  return basis;
 }
 
 /// `unchanged` outlives it; null: it was not captured.
@@ -247,6 +251,12 @@ void add_trials(analysis::WhatIf& answer, const std::vector<protocol::ChangeRequ
     }
     if (trial.reason.empty()) {
       row->tried = whatif::describe_trial(trial);
+      if (!trial.together_because.empty()) {
+        answer.warnings.push_back(row->title +
+                                  " was tried in one process, where a step reuses memory that it would otherwise get "
+                                  "from the system: in a process of its own, " +
+                                  trial.together_because + ".");
+      }
     } else {
       row->not_tried = trial.reason;
     }

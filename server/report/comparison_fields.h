@@ -43,6 +43,18 @@ void fields(Io& io, compare::MemoryChange& memory) {
 }
 
 template <typename Io>
+void fields(Io& io, compare::EnergyChange& energy) {
+  io.type("energyChange", "What an iteration takes of energy in both versions.");
+  io("beforeJoules", energy.before_joules, "Joules; of several runs, the mean.");
+  io("afterJoules", energy.after_joules, "Likewise.");
+  io("intervalJoules", energy.bounds,
+     "The smallest and the largest difference, after - before, of any two rounds. Joules.");
+  io("outcome", energy.outcome,
+     "differs: every two rounds differ in the same direction. noDifference: no two differ beyond the margin. "
+     "undecided: neither.");
+}
+
+template <typename Io>
 void fields(Io& io, compare::Change& change) {
   io.type("change", "A phase, a category or a module in both versions.");
   io("name", change.name, "Of a module, the names from the breakdown's root down, with dots between.");
@@ -86,6 +98,7 @@ void comparison_fields(Io& io, compare::Comparison& comparison) {
   io("margin", comparison.margin, "The most that noDifference leaves open. A fraction.");
   io("step", comparison.step, "The iteration time.");
   io("peak", comparison.peak, "The peak of memory; null when it is not known of both.");
+  if_present(io, "energy", comparison.energy, "Of an iteration; absent where it was not measured in all runs.");
   io("phases", comparison.phases, "The phases with at least a hundredth of the step.");
   io("categories", comparison.categories,
      "What is alive at the peak by what it is for, with at least a hundredth of it.");

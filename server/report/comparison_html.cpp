@@ -51,6 +51,12 @@ std::string summary_html(const compare::Comparison& comparison) {
   const compare::TimeChange& step = comparison.step;
   std::string body = row_html(kind(step.outcome, step.after_ms > step.before_ms),
                               {"Step", "", duration(step.before_ms), duration(step.after_ms), time_change_text(step)});
+  if (comparison.energy) {
+    const compare::EnergyChange& change = *comparison.energy;
+    body +=
+        row_html(kind(change.outcome, change.after_joules > change.before_joules),
+                 {"Energy", "", energy(change.before_joules), energy(change.after_joules), energy_change_text(change)});
+  }
   if (comparison.peak) {
     const compare::MemoryChange& peak = *comparison.peak;
     body += row_html(kind(peak.outcome, peak.after_bytes > peak.before_bytes),

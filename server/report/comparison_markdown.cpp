@@ -42,6 +42,10 @@ std::string comparison_markdown(const compare::Comparison& comparison) {
   text += Markdown::text(subject_text(comparison.after)) + "\n\n";
   text += "|  | before → after | change |\n|---|---|---|\n| step | " + Markdown::text(times_text(comparison.step)) +
           " | " + Markdown::text(time_change_text(comparison.step)) + " |\n";
+  if (comparison.energy) {
+    text += "| energy | " + Markdown::text(energies_text(*comparison.energy)) + " | " +
+            Markdown::text(energy_change_text(*comparison.energy)) + " |\n";
+  }
   if (comparison.peak) {
     const compare::MemoryChange& peak = *comparison.peak;
     text += "| peak memory | " +

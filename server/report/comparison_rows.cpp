@@ -114,6 +114,24 @@ std::string memory_change_text(const MemoryChange& memory) {
   return fmt::format("undecided ({} to {})", more(memory.bounds.low), more(memory.bounds.high));
 }
 
+std::string energies_text(const compare::EnergyChange& change) {
+  return energy(change.before_joules) + " → " + energy(change.after_joules);
+}
+
+std::string energy_change_text(const compare::EnergyChange& change) {
+  const auto more_joules = [](double joules) { return energy(std::abs(joules)) + (joules > 0 ? " more" : " less"); };
+  const std::string span = more_joules(change.bounds.low) + " to " + more_joules(change.bounds.high);
+  switch (change.outcome) {
+    case Outcome::kDiffers:
+      return more_joules(change.after_joules - change.before_joules) + " (" + span + ")";
+    case Outcome::kNoDifference:
+      return "no difference beyond " + energy(std::max(-change.bounds.low, change.bounds.high));
+    case Outcome::kUndecided:
+      break;
+  }
+  return "undecided (" + span + ")";
+}
+
 std::string times_text(const TimeChange& time) { return duration(time.before_ms) + " → " + duration(time.after_ms); }
 
 std::string subject_text(const compare::Subject& subject) { return subject.name + ", " + plural(subject.runs, "run"); }

@@ -32,5 +32,8 @@ ComparisonRows comparison_rows(const compare::Comparison& comparison);
 std::string subject_text(const compare::Subject& subject);
 /// "step 135 ms → 151 ms" without the word.
 std::string times_text(const compare::TimeChange& time);
+/// "12.1 J → 10.3 J"; "1.80 J less (1.10 J less to 2.20 J less)".
+std::string energies_text(const compare::EnergyChange& change);
+std::string energy_change_text(const compare::EnergyChange& change);
 
 }  // namespace ridgeline::report

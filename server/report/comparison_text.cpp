@@ -30,6 +30,9 @@ void title(Page& page, const compare::Comparison& comparison) {
 
 void key_figures(Page& page, const compare::Comparison& comparison) {
   page.prose("step", times_text(comparison.step) + ": " + time_change_text(comparison.step), kBeside);
+  if (comparison.energy) {
+    page.prose("energy", energies_text(*comparison.energy) + ": " + energy_change_text(*comparison.energy), kBeside);
+  }
   if (!comparison.peak) return;
   const compare::MemoryChange& peak = *comparison.peak;
   page.prose("peak memory",

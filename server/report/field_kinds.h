@@ -135,6 +135,7 @@ inline const auto& names_of(analysis::Category /*any*/) { return analysis::kCate
 inline const auto& names_of(observations::Verdict /*any*/) { return observations::kVerdictNames; }
 inline const auto& names_of(observations::Unit /*any*/) { return observations::kUnitNames; }
 inline const auto& names_of(analysis::Certainty /*any*/) { return analysis::kCertaintyNames; }
+inline const auto& names_of(protocol::EnergyOf /*any*/) { return protocol::kEnergyOfNames; }
 inline const auto& names_of(protocol::StepEnd /*any*/) { return protocol::kStepEndNames; }
 inline const auto& names_of(analysis::Origin /*any*/) {
   static constexpr std::array<const char*, 3> kNames = {"sample", "check", "trial"};
@@ -189,6 +190,7 @@ void named(Io& io, std::array<T, Count>& values, const std::array<const char*, C
 struct FieldContext {
   bool has_device = false;
   double iteration_ms = 0;
+  const analysis::Profile* profile = nullptr;
 };
 
 }  // namespace ridgeline::report

@@ -11,6 +11,7 @@
 
 #include "report/device_text.h"
 #include "report/embedded_files.h"
+#include "report/energy_text.h"
 #include "report/json.h"
 #include "report/observation_text.h"
 #include "report/outlook_text.h"
@@ -62,6 +63,11 @@ Json figures_of(const Profile& profile) {
                               duration(iteration.ms.low), duration(iteration.ms.high))));
   figures.push_back(figure_json("peak memory", peak_text(profile), memory_limit(profile),
                                 capacity > 0 ? "of " + bytes(capacity) : "capacity unknown"));
+  if (profile.energy) {
+    std::string note;
+    for (const Item& item : energy_items(profile)) note += (note.empty() ? "" : " · ") + item.word + " " + item.value;
+    figures.push_back(figure_json("energy", energy_text(profile), std::nullopt, note));
+  }
   return figures;
 }
 

@@ -7,6 +7,7 @@
 
 #include "report/units.h"
 #include "report/wording.h"
+#include "report/work_text.h"
 
 namespace ridgeline::report {
 
@@ -238,6 +239,10 @@ std::string advice_text(const Advice& advice, const Profile& profile) {
           "The device is idle for {} of the step while the host waits in calls that synchronise or copy: {} "
           "of {}, most of them made here. Read values such as .item() less often, or after the next step was launched.",
           part, duration(advice.part), duration(advice.whole));
+    case AdviceKind::kPaddingPays:
+      return padding_text(*advice.padding);
+    case AdviceKind::kLittleArithmetic:
+      return {};  // line_observations() has it
     case AdviceKind::kGradientNeverUsed:
       return fmt::format(
           "{} made here {} a gradient in every iteration that nothing uses, {} in all: {}. Give {} to the optimizer, "

@@ -256,7 +256,11 @@ Markdown cost_markdown(const Profile& profile, const Cost& cost) {
   on_device("waits for the device", cost.device.wait_ms);
   text += table.take();
   if (cost.saved_twice_as_fast_ms.has_value()) text += saved_text(*cost.saved_twice_as_fast_ms, whole) + "\n\n";
-  if (cost.work != nullptr) text += work_text(*cost.work);
+  if (cost.work != nullptr) {
+    text += work_text(*cost.work);
+    const analysis::Padding* const padding = padding_of_line(profile, cost.work->location);
+    if (padding != nullptr) text += plain(padding_text(*padding)) + "\n\n";
+  }
   if (!cost.change.empty()) text += plain(cost.change) + "\n\n";
   if (has_parent) {
     text += plain(share(ratio(std::max(cost.total_ms, cost.self_ms), cost.parent->ms))) + " of " +

@@ -1,10 +1,9 @@
 #include "report/observation_text.h"
 
-#include <string>
-
 #include <fmt/format.h>
 
 #include "observations/observations.h"
+
 #include "report/units.h"
 #include "report/wording.h"
 
@@ -36,6 +35,16 @@ std::string observed_sentence(const Observation& observation) {
 }
 
 }  // namespace
+
+std::vector<LineObservation> line_observations(const analysis::Profile& profile, const analysis::Outlook& outlook) {
+  std::vector<LineObservation> found;
+  for (const Observation& one : observations::observe(profile, outlook)) {
+    if (!one.location.file.empty() && one.verdict == observations::Verdict::kHolds && !one.consequence.empty()) {
+      found.push_back({one.location, observed_sentence(one)});
+    }
+  }
+  return found;
+}
 
 std::vector<Item> observation_notes(const analysis::Profile& profile, const analysis::Outlook& outlook) {
   std::vector<Item> notes;

@@ -63,6 +63,9 @@ std::string sources_text(const OtherDevice& device, const StepOnDevice& step) {
   if (from.across > 0) {
     text += fmt::format(", {} estimated from other GPUs", from.across);
   }
+  if (from.scaled > 0) {
+    text += fmt::format(", {} scaled from another GPU", from.scaled);
+  }
   text += fmt::format(", {} by the roofline of its {}", from.bounded, printable(device.origin));
   if (from.unknown > 0) {
     text += fmt::format(", {} not modelled", from.unknown);
@@ -95,6 +98,7 @@ ordered_json step_json(const OtherDevice& device, const StepOnDevice& step, std:
        {{"measured", step.sources.measured},
         {"estimated", step.sources.estimated},
         {"estimatedAcrossDevices", step.sources.across},
+        {"scaled", step.sources.scaled},
         {"bounded", step.sources.bounded},
         {"notModelled", step.sources.unknown}}}};
 }

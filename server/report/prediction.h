@@ -21,6 +21,9 @@ struct Origin {
 /// Why there is no answer, as a sentence or more; empty without an obstacle.
 std::string obstacle_text(const analysis::Answer& answer);
 
+/// What is known to fit where the largest batch size that does is not known, of the answer to that; else empty.
+std::string largest_unknown_text(const analysis::Answer& largest);
+
 /// What the figures are of, the answer, and what to know about it. Of `options`: width and colour. Every character
 /// that comes from the user's machine is made printable. `refined`: of the answer's batch size. Ends with a newline.
 std::string text_prediction(const analysis::Answer& answer, const analysis::Profile& profile, const Origin& origin,

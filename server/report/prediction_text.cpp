@@ -225,6 +225,19 @@ std::string_view way_out(Obstacle obstacle) {
 
 }  // namespace
 
+std::string largest_unknown_text(const Answer& largest) {
+  if (largest.obstacle == Obstacle::kNone) {
+    return {};
+  }
+  if (!largest.batch) {
+    return largest.obstacle == Obstacle::kTooLittleMemory ? "No batch size is known to fit."
+                                                          : "The largest batch size that fits is unknown.";
+  }
+  return fmt::format("{} fits; {}.", largest.batch->batch_size,
+                     largest.obstacle == Obstacle::kTooFar ? "larger ones are too far from what was measured"
+                                                           : "of larger ones the memory is unknown");
+}
+
 std::string obstacle_text(const Answer& answer) {
   const double wanted = answer.question.value;
   switch (answer.obstacle) {

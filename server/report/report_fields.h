@@ -1,6 +1,7 @@
 // The fields of the JSON report, from its top. protocol/report.schema.json is generated from them.
 #pragma once
 
+#include "report/energy_fields.h"
 #include "report/model_fields.h"
 #include "report/script_fields.h"
 #include "report/work_fields.h"
@@ -27,6 +28,9 @@ void fields(Io& io, analysis::Environment& environment) {
   if_present(io, "othersUsed", environment.others_used,
              "Processors that others used while the step was timed, where that left too few for it: the times are of a "
              "busy machine. Absent where it did not, and where it is not known.");
+  if_present(io, "processorShare", environment.processor_share,
+             "CPU utilisation: processor time of the process in the timed iterations over their time and all the "
+             "processors that it may use. Absent where it was not measured.");
 }
 
 template <typename Io>
@@ -251,6 +255,7 @@ void fields(Io& io, analysis::LineCost& line) {
        "The device's time for the line; the phases split self. All lines' self and other[].deviceMs sum to "
        "device.kernelMs + device.copyMs.");
   }
+  part_energy(io, line.self_ms, line.device.ms);
 }
 
 template <typename Io>
@@ -262,6 +267,7 @@ void fields(Io& io, analysis::OtherCost& other) {
   if (io.has("deviceMs", io.context.has_device)) {
     io("deviceMs", other.device_ms, "Kernels, and copies that no kernel hides. Milliseconds.");
   }
+  part_energy(io, other.ms, other.device_ms);
 }
 
 template <typename Io>
@@ -288,7 +294,7 @@ void closure(Io& io, analysis::Profile& profile) {
 /// The report. `outlook` is written and not read: it follows from the models.
 template <typename Io>
 void report_fields(Io& io, analysis::Profile& profile, const analysis::Outlook& outlook) {
-  io.context = {io.has("device", profile.device.has_value()), profile.iteration.ms.value};
+  io.context = {io.has("device", profile.device.has_value()), profile.iteration.ms.value, &profile};
   int version = kReportVersion;
   io("version", version, "Version of this format. It changes when a field is renamed, removed or changes its meaning.",
      Whole{kReportVersion, kReportVersion});
@@ -305,6 +311,7 @@ void report_fields(Io& io, analysis::Profile& profile, const analysis::Outlook& 
   io("iteration", profile.iteration,
      "Wall time of one training iteration without instrumentation, after warm-up, the device synchronised at both "
      "ends.");
+  energy(io, profile);
   if_present(
       io, "device", profile.device,
       "The device that did most of the iteration's work. Absent, as every deviceMs is, when nothing ran on one.");

@@ -15,6 +15,7 @@
 
 #include "report/breakdown_text.h"
 #include "report/device_text.h"
+#include "report/energy_text.h"
 #include "report/library_text.h"
 #include "report/line_table.h"
 #include "report/observation_text.h"
@@ -67,6 +68,7 @@ void key_figures(Page& page, const Profile& profile) {
             limited(memory_limit(profile), capacity > 0 ? "of " + bytes(capacity) : "capacity unknown"));
   if (const auto items = peak_items(profile); profile.peak_known && !items.empty())
     page.flow(head("at the peak", ""), start, items);
+  if (profile.energy) page.flow(head("energy", energy_text(profile)), start, energy_items(profile));
   device_figures(page, profile);
 }
 
@@ -105,6 +107,9 @@ std::string timing_text(const Profile& profile) {
                   unbroken(share(profile.aa_noise)));
   if (own->outliers.count > 0) {
     text += fmt::format("; {} took up to {} times the median", own->outliers.count, figure(own->outliers.worst));
+  }
+  if (const auto used = profile.environment.processor_share) {
+    text += fmt::format("; the process used {} of the processors", unbroken(share(*used)));
   }
   if (profile.environment.high_mhz > 1.05 * profile.environment.low_mhz) {
     text += fmt::format("; the processor ran at {} to {} MHz", figure(profile.environment.low_mhz),
@@ -152,6 +157,10 @@ std::vector<Item> notes(const Profile& profile) {
   for (const std::string& warning : profile.warnings) notes.push_back({"warning", printable(warning)});
   if (std::string text = library_note(profile); !text.empty()) notes.push_back({"library", printable(text)});
   if (std::string text = step_work_note(profile); !text.empty()) notes.push_back({"work", printable(text)});
+  if (std::string text = energy_note(profile); !text.empty()) notes.push_back({"energy", std::move(text)});
+  for (const analysis::Padding& padding : profile.work ? profile.work->paddings : std::vector<analysis::Padding>()) {
+    notes.push_back({"padding", padding_text(padding)});
+  }
   if (std::string text = timing_text(profile); !text.empty()) notes.push_back({"timing", std::move(text)});
   if (std::string text = recording_text(profile); !text.empty()) notes.push_back({"recording", std::move(text)});
   return notes;

@@ -61,6 +61,12 @@ std::string bytes(double count) {
   return in_units(count / 1024, kUnits);
 }
 
+std::string energy(double joules) {
+  static constexpr std::array<Unit, 4> kUnits = {{{"mJ", 1000}, {"J", 1000}, {"kJ", 1000}, {"MJ", 1}}};
+  if (!std::isfinite(joules) || joules < 0) return std::string(kUnknown);
+  return joules == 0 ? "0 J" : in_units(joules * 1000, kUnits);
+}
+
 std::string share(double fraction) {
   const double percent = fraction * 100;
   if (!std::isfinite(percent)) return std::string(kUnknown);

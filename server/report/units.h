@@ -20,6 +20,9 @@ std::string duration(double milliseconds);
 /// "1023 B", "0.98 MiB", "1.84 GiB": binary units. Not finite or negative: "–".
 std::string bytes(double count);
 
+/// "0.42 mJ" to "1.23 MJ"; "0 J". Not finite or negative: "–".
+std::string energy(double joules);
+
 /// A fraction of one as "0 %", "<0.1 %", "0.4 %", "5.2 %", "36 %", ">999 %". Not finite: "–".
 std::string share(double fraction);
 

@@ -61,6 +61,19 @@ void fields(Io& io, analysis::WorkDevice& device) {
 }
 
 template <typename Io>
+void fields(Io& io, analysis::Padding& padding) {
+  io.type("padding", "A width of linear layers for which a larger size is predicted to take less time.");
+  place(io, "location", padding.location, "The line that calls the first of the layers; null: none.");
+  io("modules", padding.modules, "Names of the layers whose out_features it is.", AtMost{analysis::kMaxPaddedModules});
+  io("size", padding.size, "As it ran.");
+  io("padded", padding.padded, "That is predicted to take less time.");
+  io("timeMs", padding.ms, "Products that have the width, as they took in the step. Milliseconds.");
+  io("savedMs", padding.saved_ms, "Of timeMs, predicted: nothing was run with the larger size. Milliseconds.");
+  io("savedLowMs", padding.saved_low_ms, "The least of its interval. Milliseconds.");
+  io("savedHighMs", padding.saved_high_ms, "The most of its interval. Milliseconds.");
+}
+
+template <typename Io>
 void fields(Io& io, analysis::StepWork& work) {
   io("notListed", work.not_listed, "Why the operations could not be listed, and all else is 0; empty: they were.");
   io("listed", work.listed, "Operations of the step.");
@@ -76,6 +89,10 @@ void fields(Io& io, analysis::StepWork& work) {
      "What the FLOPs of matrices, without recomputation, take at the peaks of their types, over the iteration time; "
      "null without a device, or where a type has no peak.");
   io("lines", work.lines, "Those that were found, by line, most time first.", AtMost{kMaxParts});
+  if (io.has("paddings", !work.paddings.empty())) {
+    io("paddings", work.paddings, "Widths for which padding is predicted to pay, most saved first. Absent: none.",
+       AtMost{analysis::kMaxPaddings});
+  }
 }
 
 template <typename Io>

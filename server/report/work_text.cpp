@@ -17,6 +17,7 @@ using analysis::StepWork;
 using analysis::WorkCost;
 
 constexpr std::size_t kShownWorkLines = 8;
+constexpr std::size_t kShownPaddedModules = 2;
 constexpr int kWorkFigures = 10 + 14 + 10 + 24;  ///< columns behind the name
 /// Shares of operations or of time that are worth a word.
 constexpr double kWorthSaying = 0.02;
@@ -87,6 +88,31 @@ const LineWork* work_of_line(const Profile& profile, const analysis::Location& l
   if (!profile.work.has_value()) return nullptr;
   const auto found = std::ranges::find(profile.work->lines, location, &LineWork::location);
   return found == profile.work->lines.end() ? nullptr : &*found;
+}
+
+std::string padding_text(const analysis::Padding& padding) {
+  const std::string names = padding.modules.empty() ? "linear layers" : printable(padding.modules.front());
+  const std::string others =
+      padding.modules.size() > 1 ? fmt::format(" and {} more", padding.modules.size() - 1) : std::string();
+  const auto left_of = [&](double saved_ms) { return 1 - ratio(saved_ms, padding.ms); };
+  std::string text = fmt::format(
+      "out_features of {}{} is {}: the products with this width take {} of the step. With {} they are predicted to "
+      "take "
+      "{:.2f}× ({:.2f}–{:.2f})",
+      names, others, padding.size, duration(padding.ms), padding.padded, left_of(padding.saved_ms),
+      left_of(padding.saved_high_ms), left_of(padding.saved_low_ms));
+  if (padding.modules.empty()) return text + ".";
+  text += "; `ridgeline what-if --try";
+  for (std::size_t i = 0; i < std::min<std::size_t>(padding.modules.size(), kShownPaddedModules); ++i) {
+    text += fmt::format(" --set {}:out_features={}", printable(padding.modules[i]), padding.padded);
+  }
+  return text + (padding.modules.size() > kShownPaddedModules ? " …" : "") + "` tries it.";
+}
+
+const analysis::Padding* padding_of_line(const Profile& profile, const analysis::Location& location) {
+  if (!profile.work.has_value()) return nullptr;
+  const auto found = std::ranges::find(profile.work->paddings, location, &analysis::Padding::location);
+  return found == profile.work->paddings.end() ? nullptr : &*found;
 }
 
 std::string step_work_note(const Profile& profile) {

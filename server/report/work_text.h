@@ -20,6 +20,13 @@ std::string rate_text(const analysis::WorkCost& work);
 /// The operations of a line; null where none was found.
 const analysis::LineWork* work_of_line(const analysis::Profile& profile, const analysis::Location& location);
 
+/// "out_features of fc1: 1003 takes 12.3 ms in the step, in its products; with 1008 these are predicted to take 0.91x":
+/// two sentences or more, with how to try it.
+std::string padding_text(const analysis::Padding& padding);
+
+/// That of the line; null where there is none.
+const analysis::Padding* padding_of_line(const analysis::Profile& profile, const analysis::Location& location);
+
 /// Of the whole step, a sentence or more; what is not known, and what to do about it. Empty without a list.
 std::string step_work_note(const analysis::Profile& profile);
 

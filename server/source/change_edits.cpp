@@ -1,6 +1,7 @@
 #include "source/change_edits.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -353,6 +354,106 @@ Edits batch_size_edits(const SourceTree& tree, std::string_view argument) {
                           : Edits(base::error("The batch size is no number in this file."));
 }
 
+// ---- the width of a layer
+
+/// How the classes of layers name what they get and what they return; the first two positional arguments.
+struct LayerWidths {
+  std::string_view layer;
+  std::string_view in;
+  std::string_view out;  ///< empty: it returns what it gets
+};
+constexpr std::array<LayerWidths, 5> kLayerWidths = {{{"Linear", "in_features", "out_features"},
+                                                      {"LayerNorm", "normalized_shape", ""},
+                                                      {"RMSNorm", "normalized_shape", ""},
+                                                      {"BatchNorm1d", "num_features", ""},
+                                                      {"Embedding", "", "embedding_dim"}}};
+
+const LayerWidths* widths_of(const SourceTree::Content& content, Node call) {
+  const auto found = std::ranges::find(kLayerWidths, callee_name(content, call), &LayerWidths::layer);
+  return found == kLayerWidths.end() ? nullptr : &*found;
+}
+
+/// The argument of a call, by its name or by its position; none where it is not written.
+Node argument_of(const SourceTree::Content& content, Node call, std::string_view name, std::size_t position) {
+  const Node list = call.field("arguments");
+  const std::vector<Node> arguments = list.is("argument_list") ? arguments_of(list) : std::vector<Node>();
+  for (const Node each : arguments) {
+    if (each.is("keyword_argument") && content.text_of(each.field("name")) == name) {
+      return each.field("value");
+    }
+  }
+  const bool is_there = position < arguments.size() && !arguments[position].is("keyword_argument");
+  return is_there ? arguments[position] : Node();
+}
+
+/// `fc1:out_features=1008`: the number in the call that constructs the layer, and in those that get its outputs. Only
+/// where all of the file's numbers of that value are among them, so that none is missed that has to follow.
+class WidthEdits {
+ public:
+  explicit WidthEdits(const SourceTree& tree) : content_(tree.content()) {}
+
+  Edits edits(std::string_view argument) const {
+    const std::size_t colon = argument.find(':');
+    const std::size_t equals = argument.find('=');
+    if (colon == std::string_view::npos || equals == std::string_view::npos || equals < colon) {
+      return base::error("Write set:MODULE:ATTRIBUTE=N.");
+    }
+    const std::string_view path = argument.substr(0, colon);
+    const std::string_view name = path.substr(path.rfind('.') + 1);
+    const std::string_view attribute = argument.substr(colon + 1, equals - colon - 1);
+    const std::string width(argument.substr(equals + 1));
+    const std::vector<Node> calls = constructors(name);
+    const LayerWidths* const widths = calls.size() == 1 ? widths_of(content_, calls.front()) : nullptr;
+    if (widths == nullptr || widths->out != attribute) {
+      return base::error("Which call of this file constructs `" + std::string(path) + "` is not to be seen.");
+    }
+    const Node value = argument_of(content_, calls.front(), attribute, 1);
+    if (!value.is("integer")) {
+      return base::error("`" + std::string(attribute) + "` of `" + std::string(path) +
+                         "` is not a number in its call.");
+    }
+    const std::string_view now = content_.text_of(value);
+    if (now == width) {
+      return base::error("The code has `" + std::string(attribute) + "` of " + width + " already.");
+    }
+    return replaced(value, now, width, path);
+  }
+
+ private:
+  /// What is assigned to `NAME`, or to `self.NAME`, where it is a call.
+  std::vector<Node> constructors(std::string_view name) const {
+    std::vector<Node> calls;
+    for (const Node node : nodes_in(content_.root(), [](Node each) { return each.is("assignment"); })) {
+      const std::string_view target = content_.text_of(node.field("left"));
+      if (target.substr(target.rfind('.') + 1) == name && node.field("right").is("call")) {
+        calls.push_back(node.field("right"));
+      }
+    }
+    return calls;
+  }
+
+  Edits replaced(Node value, std::string_view now, const std::string& width, std::string_view path) const {
+    std::vector<TextEdit> edits = {{value.span(), width}};
+    for (const Node call : nodes_in(content_.root(), is_call)) {
+      const LayerWidths* const widths = widths_of(content_, call);
+      const Node in = widths != nullptr && !widths->in.empty() ? argument_of(content_, call, widths->in, 0) : Node();
+      if (in.is("integer") && content_.text_of(in) == now) {
+        edits.push_back({in.span(), width});
+      }
+    }
+    if (edits.size() < 2) {
+      return base::error("What gets the outputs of `" + std::string(path) + "` is not to be seen in this file.");
+    }
+    const auto is_it = [&](Node node) { return node.is("integer") && content_.text_of(node) == now; };
+    if (nodes_in(content_.root(), is_it).size() != edits.size()) {
+      return base::error(std::string(now) + " stands at other places of this file, too: change what has to follow.");
+    }
+    return edits;
+  }
+
+  const SourceTree::Content& content_;
+};
+
 Edits edits_of(const SourceTree& tree, std::string_view change, std::string_view device) {
   const std::size_t colon = change.find(':');
   if (change == "fused-optimizer") {
@@ -369,6 +470,9 @@ Edits edits_of(const SourceTree& tree, std::string_view change, std::string_view
   }
   if (colon != std::string_view::npos && change.substr(0, colon) == "batch-size") {
     return batch_size_edits(tree, change.substr(colon + 1));
+  }
+  if (colon != std::string_view::npos && change.substr(0, colon) == "set") {
+    return WidthEdits(tree).edits(change.substr(colon + 1));
   }
   return base::error("This change is for you to write.");
 }

@@ -133,11 +133,14 @@ void Planner::find_models(const NameSet& roots) {
   while (!waiting.empty()) {
     const std::string_view name = waiting.back();
     waiting.pop_back();
-    if (is_model(name)) {
+    const auto found = writers_.find(name);
+    const ScriptStatement* const last = found == writers_.end() ? nullptr : &script_.statements[found->second.back()];
+    const bool is_other_name = last != nullptr && !last->text.empty() && last->value.is("identifier") &&
+                               is_model(content_.text_of(last->value));
+    if (is_model(name) && !is_other_name) {
       models.insert(name);
       continue;
     }
-    const auto found = writers_.find(name);
     for (const std::size_t i : found == writers_.end() ? std::vector<std::size_t>() : found->second) {
       const ScriptStatement& statement = script_.statements[i];
       for (const std::string_view read : statement.is_definition ? NameSet() : statement.names.reads) {

@@ -146,6 +146,9 @@ bool Planner::of_dataset(Node dataset, Node collate, Node made) {
   std::string function = "default_collate";
   if (collate.exists() && !collate.is("none")) {
     function = content_.text_of(collate);
+  } else if (script_.form == TrainingForm::kTrainer) {
+    function = "default_data_collator";
+    plan_.imports.insert("from transformers import default_data_collator");
   } else {
     plan_.imports.insert("from torch.utils.data import default_collate");
   }

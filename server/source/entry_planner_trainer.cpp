@@ -42,13 +42,18 @@ void Planner::of_trainer() {
 void Planner::trainer_input() {
   const Node dataset = named_argument(script_.trainer, "train_dataset");
   const Node made = dataset.is("identifier") ? value_of_name(content_.text_of(dataset)) : dataset;
+  const Node collator = named_argument(script_.trainer, "data_collator");
+  // What a class of the script makes is what it trains on; what is downloaded only has the shapes of the model's input.
+  if (script_.definitions.contains(called_name(content_, made)) && of_dataset(dataset, collator, made)) {
+    return;
+  }
   InputQuestion question;
   question.construction = inline_model_.exists()     ? inline_model_
                           : plan_.models.size() == 1 ? construction_of(plan_.models[0])
                                                      : Node();
   question.names = {"batch"};
   question.statements = &script_.body;
-  if (!take_guess(question, false) && !of_dataset(dataset, named_argument(script_.trainer, "data_collator"), made)) {
+  if (!take_guess(question, false) && !of_dataset(dataset, collator, made)) {
     unknown(plan_.input_lines, "the input, a dict of batch_size samples");
   }
 }

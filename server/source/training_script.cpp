@@ -131,39 +131,60 @@ class ScriptReader {
     return script_.definitions.contains(name) ? name : std::string_view();
   }
 
+  static bool is_backward(const Site& site) { return is_any_of(site.name, {"backward", "manual_backward"}); }
+
   void find_training_functions() {
     for (bool changed = true; changed;) {
       changed = false;
       for (const Site& site : sites_) {
         const std::string_view function = function_of(site.ancestors);
-        const bool trains = is_any_of(site.name, {"backward", "manual_backward"}) || script_.trains.contains(site.name);
+        const bool trains = is_backward(site) || script_.trains.contains(site.name);
         changed |= trains && !function.empty() && script_.trains.insert(function).second;
       }
     }
   }
 
-  /// The innermost loop over data around a site within its function, else the innermost loop.
-  std::optional<std::size_t> loop_around(const std::vector<Node>& ancestors) const {
+  /// The loops around a site within its function, as indices of its ancestors, the innermost first.
+  static std::vector<std::size_t> loops_around(const std::vector<Node>& ancestors) {
     const std::vector<std::size_t> functions = functions_around(ancestors);
     const std::size_t from = functions.empty() ? 0 : functions.back() + 1;
-    std::optional<std::size_t> innermost;
+    std::vector<std::size_t> loops;
     for (std::size_t i = ancestors.size(); i > from; --i) {
       if (is_loop(ancestors[i - 1])) {
-        if (!counts(content_, ancestors[i - 1])) {
-          return i - 1;
-        }
-        innermost = innermost.value_or(i - 1);
+        loops.push_back(i - 1);
       }
     }
-    return innermost;
+    return loops;
+  }
+
+  /// Whether a loop calls backward() itself, and not only in loops inside of it.
+  bool calls_backward(Node loop) const {
+    return std::ranges::any_of(sites_, [&](const Site& site) {
+      const std::vector<std::size_t> loops = loops_around(site.ancestors);
+      return is_backward(site) && !loops.empty() && site.ancestors[loops.front()].span().begin == loop.span().begin;
+    });
+  }
+
+  /// The innermost loop over data around a site within its function. Else the innermost loop, or an outer one that
+  /// calls backward() as well: of a GAN's critic, which steps several times for each step of the generator.
+  std::optional<std::size_t> loop_around(const std::vector<Node>& ancestors) const {
+    std::optional<std::size_t> counting;
+    for (const std::size_t i : loops_around(ancestors)) {
+      if (!counts(content_, ancestors[i])) {
+        return i;
+      }
+      if (!counting.has_value() || calls_backward(ancestors[i])) {
+        counting = i;
+      }
+    }
+    return counting;
   }
 
   bool find_loop() {
     const auto in_loop = [&](bool direct) {
       for (const Site& site : sites_) {
-        const bool backward = is_any_of(site.name, {"backward", "manual_backward"});
-        const auto loop =
-            (direct ? backward : script_.trains.contains(site.name)) ? loop_around(site.ancestors) : std::nullopt;
+        const bool trains = direct ? is_backward(site) : script_.trains.contains(site.name);
+        const auto loop = trains ? loop_around(site.ancestors) : std::nullopt;
         if (loop.has_value() && take_loop(site, *loop)) {
           return true;
         }
@@ -342,8 +363,35 @@ class ScriptReader {
         const bool before = !next.exists() || statement.span().begin < next.span().begin;
         const bool definition = script_.definitions.contains(definition_name(statement)) && module;
         if (!statement.is("comment") && !is_main_guard(content_, statement) && (before || definition)) {
-          level.push_back(statement_of(statement, module));
+          add(statement, module, level);
         }
+      }
+    }
+  }
+
+  /// `model, optimizer = accelerator.prepare(net, Adam(…))` and `model = DDP(net)` are `model = net` and so on: they
+  /// only prepare for several processes, and an entry point is of one.
+  void add(Node statement, bool of_module, std::vector<ScriptStatement>& level) const {
+    const std::vector<Node> parts = statement.is("expression_statement") ? statement.children() : std::vector<Node>();
+    const Node assignment = !parts.empty() && parts.front().is("assignment") ? parts.front() : Node();
+    const Node call = assignment.field("right");
+    const std::string_view called = called_name(content_, call);
+    const Node left = assignment.field("left");
+    std::vector<Node> names = left.is("pattern_list") ? left.children() : std::vector<Node>{left};
+    std::erase_if(names, [](Node name) { return name.is(","); });
+    const bool plain = std::ranges::all_of(names, [](Node name) { return name.is("identifier"); });
+    const auto argument = [&](std::size_t i) { return argument_of(content_, call, {}, static_cast<int>(i)); };
+    const bool prepares =
+        called == "prepare" && argument(names.size() - 1).exists() && !argument(names.size()).exists();
+    const bool wraps =
+        names.size() == 1 && is_any_of(called, {"DistributedDataParallel", "DDP"}) && argument(0).exists();
+    if (!plain || (!prepares && !wraps)) {
+      level.push_back(statement_of(statement, of_module));
+      return;
+    }
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (content_.text_of(names[i]) != content_.text_of(argument(i))) {
+        level.push_back(bound(content_.text_of(names[i]), argument(i)));
       }
     }
   }

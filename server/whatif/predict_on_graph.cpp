@@ -109,6 +109,7 @@ GraphBasis after_runner(const GraphBasis& unchanged, const PredictedStep& change
                    .step_ms = unchanged.step_ms,
                    .facts = keeps_parameters ? unchanged.facts : StepFacts{},
                    .peak_bytes = changed.predicted.peak_bytes,
+                   .noise = unchanged.noise,
                    .repeats = unchanged.repeats,
                    .ms_per_ns = unchanged.ms_per_ns};
   if (basis.peak_bytes.has_value()) {
@@ -155,7 +156,8 @@ base::Result<PredictedChange> predict_on_graph(const GraphBasis& basis, const st
   };
   const auto speed = [&](double length) { return samples * basis.step_ms / std::max(length, 0.001 * basis.step_ms); };
   predicted.step_ms = middle;
-  predicted.speed_up = {speed(middle), speed(slowest + error(slowest)), speed(fastest - error(fastest))};
+  predicted.speed_up = {speed(middle), speed(slowest + error(slowest)) / (1 + basis.noise),
+                        speed(fastest - error(fastest)) * (1 + basis.noise)};
   predicted.measured_share = start.measured_share;
   predicted.by_rule = true;
   return predicted;

@@ -20,6 +20,8 @@ struct GraphBasis {
   double step_ms = 0;  ///< of the unchanged step, measured
   StepFacts facts{};
   std::optional<std::uint64_t> peak_bytes{};  ///< measured, where it is known
+  /// How far another recording of the same code may be off, over `step_ms`: of steps that vary much, much.
+  double noise = 0;
   /// Whether iterations that follow each other are simulated: not where the recording's do not repeat like that.
   bool repeats = false;
   double ms_per_ns = 0;                            ///< measured, over simulated
@@ -44,7 +46,7 @@ base::Result<GraphBasis> graph_basis(const graph::Graph& graph, double step_ms, 
 GraphBasis after_runner(const GraphBasis& unchanged, const PredictedStep& changed, bool keeps_parameters);
 
 /// Makes the changes in order, with their guesses at the middle and at both ends, and simulates each: the interval is
-/// between the ends, and wider by what a prediction misses anyway. An error says why one does not apply.
+/// between the ends, and wider by what a prediction misses anyway and by the noise of the steps. An error says why one does not apply.
 base::Result<analysis::PredictedChange> predict_on_graph(const GraphBasis& basis,
                                                          const std::vector<std::string>& requests,
                                                          const UserChanges& user = {});

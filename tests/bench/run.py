@@ -33,6 +33,8 @@ import job_replay
 import language_server
 import network_changes
 import observed
+import own_kernels
+import padding
 import plain_loops
 import remote
 import reserved
@@ -448,6 +450,18 @@ def bench_observations(rounds: int) -> None:
     table(["example", *map(str, range(1, 13))], observed.rows(BINARY, rounds, observed.EXAMPLES))
 
 
+def bench_padding(rounds: int, arguments: argparse.Namespace) -> None:
+    """On one thread and on two. So many seconds for each of 30 shapes."""
+    for threads in (1, 2):
+        padding.run(BENCHES / "ridgeline_work_probe", table, arguments.seed or 2, threads, rounds)
+
+
+def bench_kernels(rounds: int, arguments: argparse.Namespace) -> None:
+    """One round. Needs what `ridgeline device` measured."""
+    del rounds
+    own_kernels.run(BINARY, table, arguments.seed or 1, arguments.figures)
+
+
 def bench_plain_loops(rounds: int) -> None:
     """The step that a report states against a loop of one's own: so many processes of it."""
     print("### The step of a report, and a plain loop\n")
@@ -500,6 +514,8 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "flops": (bench_flops, 1),
     "plain-loops": (bench_plain_loops, 2),
     "observations": (bench_observations, 5),
+    "padding": (bench_padding, 2),
+    "kernels": (bench_kernels, 1),
     "jobs": (bench_jobs, 3),
     "cluster": (bench_cluster, 1),
     "what-if": (bench_what_if, 4),

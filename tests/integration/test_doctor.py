@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from conftest import BINARY, ridgeline
 
-NAMES = ["interpreter", "torch", "agent", "compiler", "processor", "gpu", "cache", "profiles"]
+NAMES = ["interpreter", "torch", "agent", "compiler", "processor", "gpu", "energy", "cache", "profiles"]
 
 
 def rows(text: str) -> dict[str, tuple[str, str]]:
@@ -55,7 +55,12 @@ def empty(tmp_path: Path) -> Path:
 def test_all_is_well(agent: Path, tmp_path: Path) -> None:
     entry = tmp_path / "entry.py"
     entry.write_text("raise SystemExit('doctor runs nothing of the user')\n")
-    found = doctor(entry, "--python", sys.executable, expected=0)
+    zone = tmp_path / "powercap" / "intel-rapl:0"
+    zone.mkdir(parents=True)
+    for name, content in (("name", "package-0"), ("energy_uj", "7"), ("max_energy_range_uj", "262143328850")):
+        (zone / name).write_text(content)
+    found = doctor(entry, "--python", sys.executable, expected=0, RIDGELINE_POWERCAP=str(zone.parent))
+    assert found["energy"] == ("ok", "counted of package-0")
     assert sys.executable in found["interpreter"][1] and "(--python)" in found["interpreter"][1]
     assert platform.python_version() in found["interpreter"][1]
     assert re.match(r"\d+\.\d+\.\d+", found["torch"][1])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
+import pytest
 import torch
 from conftest import ROOT, ridgeline
 from jsonschema import Draft202012Validator
@@ -64,6 +67,46 @@ def test_a_product_with_one_column_equals_torchs(tmp_path: Path) -> None:
     answer = json.loads(done.stdout)
     Draft202012Validator(SCHEMA).validate(answer)
     assert all("measuredNs" in program for program in answer["programs"]), answer
+
+
+def emitted_operator(folder: Path, operation: str, threads: int) -> Any:
+    file = folder / "emitted.py"
+    done = ridgeline(
+        *("kernel", operation, "--device", device_file(folder), "--top", "1", "--seconds", "0.01"),
+        *("--threads", str(threads), "--emit", file, "--format", "json"),
+    )
+    assert done.returncode == 0, done.stderr
+    Draft202012Validator(SCHEMA).validate(json.loads(done.stdout))
+    spec = importlib.util.spec_from_file_location("emitted", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.product
+
+
+@pytest.mark.parametrize(
+    ("operation", "sizes", "threads"),
+    [
+        ("matmul 13 37 21 + bias + relu", [(13, 21), (21, 37), (37,)], 2),
+        ("bmm 3 17 9 20 + relu", [(3, 17, 20), (3, 20, 9)], 1),
+    ],
+)
+def test_an_emitted_operator_and_its_gradients_equal_torchs(
+    tmp_path: Path, operation: str, sizes: list[tuple[int, ...]], threads: int
+) -> None:
+    product = emitted_operator(tmp_path, operation, threads)
+    operands = [torch.randn(size, requires_grad=True) for size in sizes]
+    mine = product(*operands)
+    a, b, *bias = operands
+    torchs = torch.relu(a @ b + (bias[0] if bias else 0))
+    torch.testing.assert_close(mine, torchs)
+    towards = torch.randn_like(torchs)
+    for own, expected in zip(
+        torch.autograd.grad(mine, operands, towards), torch.autograd.grad(torchs, operands, towards), strict=True
+    ):
+        torch.testing.assert_close(own, expected, atol=1e-5, rtol=1e-4)
+    torch.library.opcheck(product, tuple(operands), test_utils=("test_schema", "test_faketensor"))
+    with pytest.raises(ValueError, match="this operator takes"):
+        product(torch.zeros(2, 2), *operands[1:])
 
 
 def test_bad_operations_are_refused() -> None:

@@ -28,6 +28,9 @@ OPTIONAL |= {"callers"}  # only of a module that several lines call
 OPTIONAL |= {"communication"}  # only of ranks of a job
 OPTIONAL |= {"carriedOver"}  # only of a brief profile after a save
 OPTIONAL |= {"othersUsed"}  # only of a busy machine
+OPTIONAL |= {"energy", "joules", "co2GramsPerKwh"}  # only where the machine counts it; earlier reports have no "energy"
+OPTIONAL |= {"processorShare"}  # not of scripts and traces
+OPTIONAL |= {"paddings"}  # only where one pays
 
 Report = dict[str, Any]
 

@@ -117,7 +117,7 @@ def test_an_entry_point_has_the_changes_of_graphs_too():
     found = answer(entry, "--time-budget", "0.5", *options)
     assert not found["fromTrace"]
     twice, same, parallel, shared = (row(found, change) for change in changes)
-    assert twice["predicted"]["speedUp"]["value"] > 1.02
+    assert twice["predicted"]["speedUp"]["value"] > 1
     assert same["predicted"]["speedUp"]["value"] == pytest.approx(1)
     assert 1 < parallel["predicted"]["speedUp"]["value"] <= 4, "the weights' bytes are known"
     # The momentum of 798,474 parameters.

@@ -26,6 +26,7 @@ MAY_INCLUDE = {
     "server/analysis/values": ["protocol"],
     "server/analysis/values/profile.h": [
         "protocol/failure_kind.h",
+        "protocol/step_energy.h",
         "server/analysis/values/location.h",
         "server/analysis/values/script.h",
         "server/analysis/values/step_work.h",
@@ -55,7 +56,7 @@ MAY_INCLUDE = {
     "server/simulate": ["server/base", "server/graph"],
     # The ranks of a job: clocks, and what each rank waits for.
     "server/cluster": [*ANALYSIS_VALUES, "server/analysis/attribution", "server/analysis/breakdown", "server/graph"]
-    + ["server/analysis/time", "server/simulate", "server/whatif/prediction_error.h"],
+    + ["server/analysis/time", "server/simulate", "server/communication", "server/whatif/prediction_error.h"],
     # What a change would bring.
     "server/whatif/prediction_error.h": [],
     "server/whatif": [*ANALYSIS_VALUES, "server/analysis/time", "server/graph", "server/simulate"],
@@ -84,6 +85,7 @@ MAY_INCLUDE = {
     + ["server/estimate"],
     "protocol/failure_kind.h": [],
     "protocol/step_end.h": [],
+    "protocol/step_energy.h": [],
     "server/analysis/advice.h": ["server/analysis/values"],
     # Budgets of a step, and what measurements say of them.
     "server/budgets": ["protocol", "server/base", "server/analysis/values", "server/compare", "server/report"],
@@ -100,6 +102,7 @@ MAY_INCLUDE = {
         "server/base",
         "server/analysis",
         "server/efficiency",
+        "server/estimate",
         "server/graph",
         "server/hardware",
         "server/operations",

@@ -89,6 +89,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       await vscode.commands.executeCommand('ridgeline.view.focus');
       await whatIf.ask();
     }),
+    command('showDevices', () => compareDevices(profiles)),
     command('showView', () => vscode.commands.executeCommand('ridgeline.view.focus')),
     command('showReport', () => profiles.entry && vscode.commands.executeCommand('ridgeline.openReport', profiles.entry.toString())),
     command('showLibraryCode', () => showLibraryCode(profiles, profiling)),
@@ -107,6 +108,19 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
 
 export async function deactivate(): Promise<void> {
   await daemon?.stop();
+}
+
+/** The table of `ridgeline predict --on-device`, as a text file. */
+async function compareDevices(profiles: Profiles): Promise<void> {
+  const entry = profiles.entry ?? vscode.window.activeTextEditor?.document.uri;
+  const typed = entry && await vscode.window.showInputBox({
+    title: 'Compare Devices',
+    prompt: 'Devices, each with its price an hour where you know it. Empty: all that there is a data sheet of.',
+    placeHolder: 'a100=1.10 t4=0.35',
+  });
+  if (entry === undefined || typed === undefined) return;
+  const devices = typed.split(/[\s,]+/).filter((word) => word !== '');
+  await vscode.commands.executeCommand('ridgeline.compareDevices', entry.toString(), devices);
 }
 
 async function toggle(setting: string, what: string): Promise<void> {

@@ -73,8 +73,6 @@ export interface ViewState {
   breakdown: Breakdown | null;
   path: { node: string; name: string }[];
   failure: Failure | null;
-  /** A batch size that fits where the largest that does is not known, and whether larger ones are only too far from what was measured. */
-  fits: { batchSize: number; isTooFar: boolean } | null;
   /** Which the entry point was written from; null: from none that is known. */
   script: Script | null;
   /** The batch size in the code or, while one is being chosen, that one; null when it is the profiled one. */

@@ -16,7 +16,6 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
   private curveSent = '';
   private costsSent = '';
   private canExport = false;
-  private fits: { of: string; known: ViewState['fits'] } = { of: '', known: null };
   private script: { of: string; known: Script | null } = { of: '', known: null };
   private readonly highlight = vscode.window.createTextEditorDecorationType({
     isWholeLine: true,
@@ -34,7 +33,6 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       profiles.onDidChange(() => {
         this.send();
         void this.followScript();
-        void this.followFits();
       }),
       profiles.onDidProgress(() => this.send()),
       profiles.onDidAnswer(() => this.sendAnswers()),
@@ -107,19 +105,6 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
     if (this.script === script && script.known !== null) this.send();
   }
 
-  /** What is known to fit where the largest batch size that fits is not known, once for each state of a profile. */
-  private async followFits(): Promise<void> {
-    const { summary } = this.profiles;
-    const of = summary === null || summary.answers.largestThatFits !== null || summary.measured.length < 2 ? '' : `${summary.profileId} ${summary.revision}`;
-    if (of === this.fits.of) return;
-    const fits = (this.fits = { of, known: null as ViewState['fits'] });
-    if (summary === null || of === '') return;
-    const answer = await this.daemon.request('ridgeline/predict', { profileId: summary.profileId, peakBytes: summary.capacityBytes }).catch(() => null);
-    if (this.fits !== fits || !answer?.batch) return;
-    fits.known = { batchSize: answer.batch.batchSize, isTooFar: answer.obstacle === 'tooFar' };
-    this.send();
-  }
-
   private send(): void {
     this.post({ type: 'state', state: this.state() });
     this.sendAnswers();
@@ -168,7 +153,6 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       breakdown,
       path,
       failure: state?.failure ?? null,
-      fits: this.fits.known,
       script: this.script.known,
       ...this.preview(),
       whatIf: this.whatIf.state,

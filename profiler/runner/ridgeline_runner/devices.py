@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from ridgeline_runner.nvml import ClockOfDevice
+from ridgeline_runner.energy import Counter, Counters, powercap_root, processor_counters
+from ridgeline_runner.nvml import ClockOfDevice, EnergyOfDevice
 
 HOST = -1  # kHost of profiler/agent/recorder.h
 
@@ -54,6 +55,20 @@ class Device:
 
     def warnings(self) -> list[str]:
         return self._clock.warnings() if self._clock is not None else []
+
+    def energy_counters(self) -> Counters:
+        """Of the processors, and of every device that holds parameters."""
+        counters = processor_counters(powercap_root())
+        for index in self._all:
+            counter = EnergyOfDevice(_uuid(index))
+            name = str(torch.cuda.get_device_properties(index).name)
+            name = name if len(self._all) == 1 else f"{name} ({index})"
+            try:
+                counter.read_uj()
+                counters.found.append(Counter(name, "device", counter.read_uj))
+            except OSError as problem:
+                counters.problems.append(f"The energy of {name} is not known: {problem}.")
+        return counters
 
     def memory_used(self) -> float:
         """The most that the caching allocator has held, as a share of what it can have; 1 where that is not known."""

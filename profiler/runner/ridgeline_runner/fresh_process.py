@@ -23,6 +23,7 @@ from typing import Any
 from ridgeline_runner import timing
 from ridgeline_runner.channel import Channel, ChannelClosed
 from ridgeline_runner.failure import summary
+from ridgeline_runner.processors import with_share
 from ridgeline_runner.samples import Sampled, round_seconds
 
 _ALLOWANCE = 5.0  # times what a process is expected to take, and this much more, is too long
@@ -96,12 +97,17 @@ def has_memory(limit_bytes: int) -> bool:
 
 def time_rounds(times: Callable[[int], list[int]], rounds: int, budget_seconds: float) -> dict[str, Any]:
     """For a process that has run nothing of the step: `times` runs so many iterations. Nanoseconds of the warm-up, and
-    of the iterations of each round."""
+    of the iterations of each round; and its share of the processors in each."""
     warmup_ns = times(_LEAST_WARMUP)
     while not timing.is_warm(warmup_ns) and len(warmup_ns) < _MOST_WARMUP:
         warmup_ns += times(1)
     sampled = Sampled(0, warmup_ns=warmup_ns, round_seconds=round_seconds(warmup_ns, budget_seconds))
-    return {"warmupNs": warmup_ns, "roundsNs": [times(sampled.per_round) for _ in range(rounds)]}
+    measured = [with_share(lambda: times(sampled.per_round)) for _ in range(rounds)]
+    return {
+        "warmupNs": warmup_ns,
+        "roundsNs": [times_ns for times_ns, _ in measured],
+        "processorShares": [share for _, share in measured],
+    }
 
 
 def _serve(end: socket.socket, measure: Measure) -> None:

@@ -26,18 +26,19 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--folder", type=Path, required=True)
-    for name in ("--rows", "--columns", "--depth", "--threads", "--count"):
+    for name in ("--batches", "--rows", "--columns", "--depth", "--threads", "--count"):
         parser.add_argument(name, type=int, required=True)
+    for name in ("--bias", "--relu"):
+        parser.add_argument(name, action="store_true")
     parser.add_argument("--seconds", type=float, required=True)
     options = parser.parse_args()
     import torch
 
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
-    a, b = torch.randn(options.rows, options.depth), torch.randn(options.depth, options.columns)
-    c = torch.empty(options.rows, options.columns)
-    kernels = [_kernel(options, number, a, b) for number in range(options.count)]
-    runs = [lambda: torch.mm(a, b, out=c)]
+    product = Product(options)
+    kernels = [_kernel(options, number, product) for number in range(options.count)]
+    runs = [product.by_torch()]
     runs += [kernel["call"] for kernel in kernels if "call" in kernel]
     times = iter(_by_turns(runs, options.seconds))
     found: dict[str, Any] = {"torch": torch.__version__, "libraryNs": next(times), "kernels": []}
@@ -48,7 +49,41 @@ def main() -> None:
     print(json.dumps(found), flush=True)
 
 
-def _kernel(options: argparse.Namespace, number: int, a: Any, b: Any) -> dict[str, Any]:
+class Product:
+    """Random operands, and what torch makes of them."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        import torch
+
+        batches = (options.batches,) if options.batches > 1 else ()
+        self.a = torch.randn(*batches, options.rows, options.depth)
+        self.b = torch.randn(*batches, options.depth, options.columns)
+        self.bias = torch.randn(options.columns) if options.bias else None
+        self.relu = options.relu
+
+    def by_torch(self) -> Callable[[], Any]:
+        """Into memory that is there, as a program does it."""
+        import torch
+
+        a, b, bias, relu = self.a, self.b, self.bias, self.relu
+        c = torch.empty(*a.shape[:-1], b.shape[-1])
+
+        def run() -> Any:
+            if bias is not None and a.dim() == 2:
+                torch.addmm(bias, a, b, out=c)
+            else:
+                torch.matmul(a, b, out=c)
+                if bias is not None:
+                    c.add_(bias)
+            return c.relu_() if relu else c
+
+        return run
+
+    def operands(self) -> list[Any]:
+        return [self.a, self.b] if self.bias is None else [self.a, self.b, self.bias]
+
+
+def _kernel(options: argparse.Namespace, number: int, product: Product) -> dict[str, Any]:
     """`call`, and the largest error of its result; or why there is none."""
     import torch
 
@@ -64,18 +99,18 @@ def _kernel(options: argparse.Namespace, number: int, a: Any, b: Any) -> dict[st
     if done.returncode != 0:
         return {"problem": done.stderr[:_PROBLEM_CHARACTERS] or f"{options.compiler} ended with {done.returncode}"}
     function = ctypes.CDLL(str(library)).ridgeline_matmul
-    result = torch.full((a.shape[0], b.shape[1]), float("nan"))
-    pointers = [ctypes.c_void_p(tensor.data_ptr()) for tensor in (a, b, result)]
+    result = torch.full((*product.a.shape[:-1], product.b.shape[-1]), float("nan"))
+    pointers = [ctypes.c_void_p(tensor.data_ptr()) for tensor in (*product.operands(), result)]
     if function(*pointers) != 0:
         return {"problem": "there was no memory for its panels"}
-    error, allowed = _error(a, b, result)
+    error, allowed = _error(product, result)
     if not error <= allowed:
         return {"problem": f"its result differs from torch's by {error:.3g} times the allowed difference"}
     # The result lives as long as the call does.
     return {"call": lambda kept=result: function(*pointers), "error": error}
 
 
-def _error(a: Any, b: Any, result: Any) -> tuple[float, float]:
+def _error(product: Product, result: Any) -> tuple[float, float]:
     """The largest difference to torch's result, as a share of what rounding explains, and the largest share allowed.
 
     Rounding of a sum of n products is about sqrt(n) eps times the sum of their magnitudes (Higham, "Accuracy and
@@ -83,8 +118,10 @@ def _error(a: Any, b: Any, result: Any) -> tuple[float, float]:
     """
     import torch
 
-    bound = a.abs() @ b.abs() * (torch.finfo(torch.float32).eps * max(1.0, a.shape[1] ** 0.5))
-    share = ((result - a @ b).abs() / bound).max().item()
+    a, b = product.a, product.b
+    magnitude = a.abs() @ b.abs() + (0 if product.bias is None else product.bias.abs())
+    bound = magnitude * (torch.finfo(torch.float32).eps * max(1.0, a.shape[-1] ** 0.5))
+    share = ((result - product.by_torch()()).abs() / bound).max().item()
     return share, 4.0
 
 

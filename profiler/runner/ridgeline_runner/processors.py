@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import perf_counter  # before user code can replace it
+from time import perf_counter, process_time_ns  # before user code can replace them
 
 from ridgeline_runner.descendants import descendants
 
@@ -21,6 +22,7 @@ class ProcessorWatch:
 
     def __init__(self) -> None:
         self.others_used: float | None = None
+        self.own_share: float | None = None  # of the processors that this process may use; None: not measured
         self._before: Usage | None = None
         self._files = sorted(Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_cur_freq"))
         self._seen: list[float] = []
@@ -52,6 +54,14 @@ class ProcessorWatch:
     @property
     def high_mhz(self) -> float:
         return self._seen[1] if self._seen else 0.0
+
+
+def with_share(times: Callable[[], list[int]]) -> tuple[list[int], float]:
+    """What `times` measured, nanoseconds, and how much of the processors that this process may use it used meanwhile: 1
+    is all of them."""
+    begin = process_time_ns()
+    taken = times()
+    return taken, (process_time_ns() - begin) / (sum(taken) * len(os.sched_getaffinity(0)))
 
 
 def _clocks_in_cpuinfo() -> list[float]:

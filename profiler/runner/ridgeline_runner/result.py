@@ -42,8 +42,10 @@ class Result:
         final: bool,
         unused_gradients: list[dict[str, Any]] | None = None,
         script: dict[str, Any] | None = None,
+        energy: dict[str, Any] | None = None,
     ) -> None:
-        """`script` describes a script that ran as it is, as protocol/script_run.h has it."""
+        """`energy` is what measure() of energy.py gives. `script` describes a script that ran as it is, as
+        protocol/script_run.h has it."""
         import torch
 
         spec = self._spec
@@ -59,6 +61,7 @@ class Result:
                 "lowMHz": self._processors.low_mhz,
                 "highMHz": self._processors.high_mhz,
                 "othersUsed": self._processors.others_used,
+                "processorShare": self._processors.own_share,
                 "inPlaceOf": self._stand_in.in_place_of() if self._stand_in else "",
                 "device": self._device.description(),
                 "warnings": [
@@ -72,5 +75,6 @@ class Result:
                 "importedFiles": files,
                 "importedFilesComplete": complete,
                 **({"script": script} if script else {}),
+                **({"energy": energy} if energy else {}),
             }
         )

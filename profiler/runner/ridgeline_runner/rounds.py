@@ -17,7 +17,7 @@ from ridgeline_runner.channel import ChannelClosed
 from ridgeline_runner.deadline import Deadline
 from ridgeline_runner.failure import summary
 from ridgeline_runner.fresh_process import FreshProcesses, ProcessFailed
-from ridgeline_runner.processors import ProcessorWatch
+from ridgeline_runner.processors import ProcessorWatch, with_share
 from ridgeline_runner.reporter import Reporter
 from ridgeline_runner.samples import MIN_ROUNDS, Sampled, are_timed_apart, due, round_seconds
 from ridgeline_runner.training_step import TrainingStep
@@ -143,12 +143,13 @@ class Rounds:
             return None
 
     def _add(self, sampled: Sampled, measured: dict[str, Any]) -> None:
-        for times_ns in measured["roundsNs"]:
-            self._add_round(sampled, times_ns)
+        for times_ns, share in zip(measured["roundsNs"], measured["processorShares"], strict=True):
+            self._add_round(sampled, times_ns, share)
 
-    def _add_round(self, sampled: Sampled, times_ns: list[int]) -> None:
+    def _add_round(self, sampled: Sampled, times_ns: list[int], processor_share: float) -> None:
         sampled.iterations += len(times_ns)
         sampled.round_medians_ns.append(timing.median(times_ns))
+        sampled.processor_shares.append(processor_share)
         self._reporter.channel.send({"type": "timed", "batchSize": sampled.batch_size, "timesNs": times_ns})
 
     def _time_round(self, sampled: Sampled) -> None:
@@ -158,7 +159,7 @@ class Rounds:
         self._reporter.stage = "iteration"
         self._step.function(*inputs)
         self._step.device.synchronise()
-        self._add_round(sampled, self._step.times(inputs, sampled.per_round))
+        self._add_round(sampled, *with_share(lambda: self._step.times(inputs, sampled.per_round)))
 
     def _warm(self, sizes: list[int], sampled: list[Sampled]) -> list[Sampled]:
         """Batch sizes that are only to be timed: their inputs, and the step warm. One that fails is skipped."""

@@ -40,6 +40,7 @@ class Sampled:
     iterations: int = 0  # that were timed
     page_faults: float = 0.0  # of a recorded iteration: pages that the kernel gave it
     round_medians_ns: list[float] = field(default_factory=list)
+    processor_shares: list[float] = field(default_factory=list)  # of the rounds, as with_share() has them
 
     @property
     def estimate_ns(self) -> int:

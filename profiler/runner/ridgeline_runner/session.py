@@ -14,7 +14,7 @@ import sys
 from time import perf_counter  # before user code can replace it
 from typing import Any
 
-from ridgeline_runner import cpu_for_cuda, devices, experiment, overlay, trial
+from ridgeline_runner import cpu_for_cuda, devices, energy, experiment, overlay, timing, trial
 from ridgeline_runner.batch_sizes import Budget
 from ridgeline_runner.channel import Channel, ChannelClosed
 from ridgeline_runner.deadline import Deadline
@@ -28,6 +28,7 @@ from ridgeline_runner.recordings import Recordings
 from ridgeline_runner.reporter import Reporter
 from ridgeline_runner.result import Result
 from ridgeline_runner.rounds import Rounds
+from ridgeline_runner.samples import Sampled
 from ridgeline_runner.step_listing import send_operations
 from ridgeline_runner.training_step import TrainingStep
 from ridgeline_runner.unused_gradients import UnusedGradients
@@ -86,7 +87,10 @@ def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
     Rounds(step, reporter, budget, processors, deadline, processes, load_seconds).run(sampled)
     processes.close()
     processors.end(processes.processor_seconds)
+    if chosen.processor_shares:
+        processors.own_share = timing.median(chosen.processor_shares)
     fastest = min((s for s in sampled if s.iterations), key=lambda s: s.batch_size, default=chosen)
+    measured_energy = _energy(step, chosen, budget_seconds, deadline, reporter)
     gradients: list[dict[str, Any]] = []
     if deadline.allows(fastest.estimate_ns / 1e9):
         gradients = _unused_gradients(unused, step, fastest.batch_size)
@@ -95,13 +99,13 @@ def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
     iteration_seconds = chosen.estimate_ns / 1e9
     lists_operations = bool(spec.get("listOperations", True))
     if lists_operations and deadline.allows(iteration_seconds):
-        result.send(final=False, unused_gradients=gradients)  # should listing end the process
+        result.send(final=False, unused_gradients=gradients, energy=measured_energy)  # should listing end the process
         send_operations(step, chosen.batch_size, iteration_seconds, reporter)
     elif lists_operations:
         deadline.leave_out("what the operations compute")
     if warning := deadline.warning():
         reporter.warnings.append(warning)
-    result.send(final=True, unused_gradients=gradients)
+    result.send(final=True, unused_gradients=gradients, energy=measured_energy)
 
 
 def _prepare(spec: dict[str, Any]) -> None:
@@ -152,6 +156,26 @@ def _load(spec: dict[str, Any], recorder: Recorder, reporter: Reporter) -> tuple
     recorder.stage(Stage.PREPARE)
     reporter.stage = "prepare"
     return TrainingStep(entry, entry.iteration(positional, keywords), device), unused
+
+
+def _energy(
+    step: TrainingStep, chosen: Sampled, budget_seconds: float, deadline: Deadline, reporter: Reporter
+) -> dict[str, Any] | None:
+    """None also when the run has to end sooner, and when the step does not run any more: its warning is there."""
+    counters = step.device.energy_counters()
+    iteration_seconds = chosen.estimate_ns / 1e9
+    if not counters.found or not deadline.allows(energy.longest_seconds(iteration_seconds, budget_seconds)):
+        return None
+    reporter.progress("time", 0.95, "Measuring the energy of the step")
+    try:
+        inputs = step.inputs(chosen.batch_size)
+        measured = energy.measure(lambda count: step.times(inputs, count), iteration_seconds, counters, budget_seconds)
+    except ChannelClosed:
+        raise
+    except BaseException:  # noqa: BLE001 - SystemExit included
+        return None
+    reporter.warnings += counters.problems
+    return measured
 
 
 def _unused_gradients(unused: UnusedGradients, step: TrainingStep, size: int) -> list[dict[str, Any]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter, perf_counter_ns
 from typing import Any
@@ -170,8 +169,13 @@ class _Timer:
         """`observed`: of the unchanged step, and of the changed one."""
         on_host = all(one.on_host for one in observed)
         if on_host and are_timed_apart([one.last for one in observed]) and has_memory(self._memory_limit_bytes):
-            with suppress(ProcessFailed):  # the code may not run a second time
+            try:
                 return _timed_apart(self._processes, request, observed)
+            except ProcessFailed as problem:  # the code may not run a second time
+                return self._together(request) | {"togetherBecause": str(problem)}
+        return self._together(request)
+
+    def _together(self, request: list[str]) -> dict[str, Any]:
         self._unchanged = self._unchanged or _Side(self._entry, [])
         return _timed(self._unchanged, _Side(self._entry, request), self._seconds)
 

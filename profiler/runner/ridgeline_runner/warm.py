@@ -23,6 +23,7 @@ from typing import Any
 
 from ridgeline_runner import descendants
 from ridgeline_runner.channel import VERSION, Channel, ChannelClosed
+from ridgeline_runner.energy import powercap_root, processor_counters
 from ridgeline_runner.failure import summary
 
 _CHECK_SECONDS = 0.1
@@ -35,6 +36,7 @@ def environment() -> dict[str, Any]:
     torch_folder = os.path.dirname(torch.__file__)
     headers = os.path.join(torch_folder, "include")
     python_headers = sysconfig.get_paths()["include"]
+    counters = processor_counters(powercap_root())
     return {
         "python": platform.python_version(),
         "pythonMinor": sys.version_info.minor,
@@ -46,6 +48,8 @@ def environment() -> dict[str, Any]:
         "includeDirs": [headers, os.path.join(headers, "torch", "csrc", "api", "include"), python_headers],
         "libraryDirs": [os.path.join(torch_folder, "lib")],
         "environmentRoots": sorted({os.path.realpath(p) for p in _environment_roots()}),
+        "energyCounters": [counter.name for counter in counters.found],
+        "energyProblem": " ".join(counters.problems),
     }
 
 

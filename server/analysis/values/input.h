@@ -63,7 +63,9 @@ struct RunInput {
   std::vector<Skipped> skipped;
   std::vector<UnusedGradient> unused_gradients;
   std::optional<protocol::ScriptRun> script{};  ///< of a script that ran as it is
-  std::vector<std::string> warnings;            ///< what the worker's side knows that a reader of the figures must
+  std::optional<protocol::StepEnergy> energy{};
+  std::optional<double> co2_g_per_kwh{};  ///< that the user gave
+  std::vector<std::string> warnings;      ///< what the worker's side knows that a reader of the figures must
 };
 
 }  // namespace ridgeline::analysis

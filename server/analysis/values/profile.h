@@ -17,6 +17,7 @@
 #include "analysis/values/script.h"
 #include "analysis/values/step_work.h"
 #include "protocol/failure_kind.h"
+#include "protocol/step_energy.h"
 
 namespace ridgeline::analysis {
 
@@ -122,6 +123,9 @@ struct Environment {
   /// Processors that others used while the step was timed, where that left too few for it: then the times are of a busy
   /// machine. Absent on an idle one, in traces, and in reports of earlier versions.
   std::optional<double> others_used{};
+  /// CPU utilisation (Zhu's thesis, section 3.3.4): processor time of the process over the time of its timed iterations
+  /// and all processors that it may use. Absent where it was not measured, as of scripts and traces.
+  std::optional<double> processor_share{};
 };
 
 struct IterationTime {
@@ -450,6 +454,8 @@ struct Profile {
   bool batch_size_known = true;  ///< false: of an imported trace without one; batch_size is 1
   Environment environment;
   IterationTime iteration;
+  std::optional<protocol::StepEnergy> energy{};  ///< absent: no counter could be read, or it is a script or a trace
+  std::optional<double> co2_g_per_kwh{};         ///< that the user gave
   std::optional<DeviceTime> device;              ///< absent where nothing ran on one
   std::optional<double> samples_per_second;      ///< absent where the batch size is not known
   std::optional<double> max_samples_per_second;  ///< 1/slope; absent when time does not grow with the batch

@@ -58,6 +58,21 @@ struct WorkDevice {
   int units = 0;          ///< threads, or multiprocessors, that the bounds are for
 };
 
+/// A width that linear layers share and that the processor's library computes slowly.
+struct Padding {
+  Location location;                 ///< of the line that calls the first of the layers; without a file: none
+  std::vector<std::string> modules;  ///< whose `out_features` it is, as they ran; at most kMaxPaddedModules
+  std::int64_t size = 0;
+  std::int64_t padded = 0;  ///< that is predicted to take less time
+  double ms = 0;            ///< of the step: the products that have the width
+  double saved_ms = 0;      ///< of those, predicted by hardware::best_padding; the others are its interval
+  double saved_low_ms = 0;
+  double saved_high_ms = 0;
+};
+
+inline constexpr std::size_t kMaxPaddings = 4;
+inline constexpr std::size_t kMaxPaddedModules = 64;
+
 /// Of an iteration whose operations were listed after everything was measured, found again in the recorded one.
 struct StepWork {
   std::string not_listed;            ///< why there is nothing else; empty: they were listed
@@ -70,6 +85,7 @@ struct StepWork {
   /// FLOPs of matrices without recomputation, at the peaks of their types, over the iteration time: model FLOP
   /// utilisation (Chowdhery et al., PaLM, 2022, appendix B). Nothing where a type has no peak.
   std::optional<double> model_flop_utilisation;
+  std::vector<Padding> paddings;  ///< most saved first, at most kMaxPaddings
 };
 
 }  // namespace ridgeline::analysis

@@ -4,6 +4,17 @@ import { test } from 'node:test';
 import { ownWindow } from './shared.mjs';
 import { until } from './workbench.mjs';
 
+test('devices are compared in a table', async (t) => {
+  const window = await ownWindow(t);
+  await window.profile();
+  await window.command('Ridgeline: Compare Devices');
+  await window.page.locator('.quick-input-widget input').fill('a100=1.10 t4=0.35');
+  await window.page.keyboard.press('Enter');
+  await window.page.locator('.tab.active', { hasText: 'entry-devices.txt' }).waitFor();
+  await until(async () => assert.match((await window.lineWith('A100'))?.text ?? '', /at least/));
+  assert.notEqual(await window.lineWith('COST OF A MILLION'), null);
+});
+
 const section = (window) => window.view.locator('.what-if');
 const row = (window, title) => section(window).locator('.changes > li', { hasText: title });
 const figure = (of, kind) => of.locator(`.said.${kind} .figure`);

@@ -338,6 +338,25 @@ def test_status_tells_where_a_profile_would_run(profiled: Profiled) -> None:
     assert [entry["state"] for entry in status["entries"]] == ["ready"]
 
 
+def test_devices_can_be_compared(profiled: Profiled) -> None:
+    editor, document, _ = profiled
+    uri = document["textDocument"]["uri"]
+
+    def compare(*devices: str) -> Any:
+        asked = {"command": "ridgeline.compareDevices", "arguments": [uri, [*devices]]}
+        return editor.call("workspace/executeCommand", asked)
+
+    def table_of(*devices: str) -> str:
+        return Path(compare(*devices)["result"]["uri"].removeprefix("file://")).read_text()
+
+    table = table_of("h100=4", "p4=0.01")
+    assert "predicted for devices that it did not run on" in table
+    assert 0 < table.index("  P4 ") < table.index("  H100 ")  # the cheaper one first
+    assert "  A100 " in table_of() and "  MI300X " in table_of()
+    assert "No device is called abacus" in compare("abacus")["error"]["message"]
+    assert "price of t4=cheap" in compare("t4=cheap")["error"]["message"]
+
+
 def test_report_can_be_opened(profiled: Profiled) -> None:
     editor, document, _ = profiled
     uri = document["textDocument"]["uri"]

@@ -192,6 +192,17 @@ Profile waiting_for(Wait wait, double part) {
   return profile;
 }
 
+TEST(Advice, SaysWhereAWiderLayerPays) {
+  Profile profile = healthy();
+  profile.work.emplace().paddings.push_back({profile.lines[1].location, {"up"}, 63, 64, 20, 1, 0.5, 2});
+  EXPECT_THAT(kinds(profile), IsEmpty());  // of 100 ms
+  profile.work->paddings[0].saved_ms = 3;
+  EXPECT_EQ(only(profile).kind, AdviceKind::kPaddingPays);
+  EXPECT_EQ(only(profile).location, profile.lines[1].location);
+  ASSERT_TRUE(only(profile).padding.has_value());
+  EXPECT_EQ(only(profile).padding->padded, 64);
+}
+
 TEST(DeviceAdvice, IsSilentAboutABusyDevice) { EXPECT_THAT(kinds(healthy_on_device()), IsEmpty()); }
 
 TEST(DeviceAdvice, AHotLineIsOneOfTheDevice) {

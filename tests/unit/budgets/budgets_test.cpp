@@ -69,6 +69,35 @@ TEST(Budgets, AreJudgedByTheInterval) {
   EXPECT_EQ(verdict("baseline = \"b\"\nmax-slowdown = \"20 %\"\n", 1.2), Verdict::kUndecided);
 }
 
+/// A step of 8 samples that takes 8 J, within 5 %.
+analysis::Profile measured() {
+  analysis::Profile profile = profile_of({line(1, "a", 100, 5000)});
+  profile.energy =
+      protocol::StepEnergy{{{"package-0", protocol::EnergyOf::kProcessor, 8, 20}}, 8, 7.6, 8.4, 60, 6, 100};
+  return profile;
+}
+
+Finding energy_finding(const std::string& row, const std::vector<analysis::Profile>& runs) {
+  const auto parsed = parse_budgets(kTable + row, "p");
+  EXPECT_TRUE(parsed.has_value());
+  return evaluate(parsed->front(), runs, nullptr, 0.05).front();
+}
+
+TEST(Budgets, OfEnergyAreJudgedByTheRounds) {
+  const std::vector<analysis::Profile> runs = {measured(), measured()};
+  EXPECT_EQ(energy_finding("max-energy = \"8.5 J\"\n", runs).verdict, Verdict::kWithin);
+  EXPECT_EQ(energy_finding("max-energy = \"7500 mJ\"\n", runs).verdict, Verdict::kOver);
+  EXPECT_EQ(energy_finding("max-energy = \"8 J\"\n", runs).verdict, Verdict::kUndecided);
+  EXPECT_EQ(energy_finding("max-energy-per-sample = \"1.1 J\"\n", runs).verdict, Verdict::kWithin);
+  EXPECT_EQ(energy_finding("max-energy-per-sample = \"1.1 J\"\n", runs).measured, "950 mJ to 1.05 J");
+}
+
+TEST(Budgets, OfEnergyAreUndecidedWithoutCounters) {
+  const Finding finding = energy_finding("max-energy = \"8.5 J\"\n", {measured(), profile_of({line(1, "a", 100)})});
+  EXPECT_EQ(finding.verdict, Verdict::kUndecided);
+  EXPECT_THAT(finding.measured, HasSubstr("ridgeline doctor"));
+}
+
 /// Others can only make a step slower, and by any factor: nothing is said of its time, but of its memory.
 TEST(Budgets, OfTimeAreUndecidedWhileTheMachineIsBusy) {
   const auto parsed = parse_budgets(std::string(kTable) + "baseline = \"b\"\nmax-time = \"90 ms\"\n" +

@@ -56,6 +56,22 @@ TEST(Compare, SaysNothingOfTimesOfABusyMachine) {
   }
 }
 
+TEST(Compare, EnergyDiffersWhereNoTwoRoundsAgree) {
+  const auto taking = [](double joules) {
+    Profile profile = typical();
+    profile.energy = protocol::StepEnergy{
+        {{"package-0", protocol::EnergyOf::kProcessor, joules, 20}}, joules, 0.98 * joules, 1.02 * joules, 60, 6, 100};
+    return profile;
+  };
+  const Comparison comparison = of(taking(10), taking(12));
+  ASSERT_TRUE(comparison.energy.has_value());
+  EXPECT_EQ(comparison.energy->outcome, Outcome::kDiffers);
+  EXPECT_NEAR(comparison.energy->bounds.low, 12 * 0.98 - 10 * 1.02, 1e-9);
+  EXPECT_EQ(of(taking(10), taking(10)).energy->outcome, Outcome::kNoDifference);
+  EXPECT_EQ(of(taking(10), taking(10.3)).energy->outcome, Outcome::kUndecided);
+  EXPECT_FALSE(of(taking(10), typical()).energy.has_value());
+}
+
 TEST(Compare, LeavesOutWhatIsTooSmallToMatter) {
   const Comparison comparison = of(typical(), typical());
   EXPECT_FALSE(at(comparison, 5).time.has_value());  // 0.5 % of the step; but 1 % of the peak

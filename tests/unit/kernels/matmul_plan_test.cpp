@@ -159,6 +159,29 @@ TEST(MatmulPlan, ADeviceWithoutBandwidthsOrAGpuIsRefused) {
   EXPECT_NE(construct_matmul({8, 8, 8}, device, 1, 1).error().message().find("not a processor"), std::string::npos);
 }
 
+TEST(ParseMatmul, BatchesAndWhatIsFusedAreRead) {
+  EXPECT_EQ(*parse_matmul("bmm 8 1 2 3"), (MatmulShape{1, 2, 3, 8}));
+  EXPECT_EQ(*parse_matmul("matmul 1 2 3 + bias + relu"), (MatmulShape{1, 2, 3, 1, true, true}));
+  for (const char* text : {"matmul 1 2 3", "bmm 8 1 2 3 + relu", "matmul 1 2 3 + bias"}) {
+    EXPECT_EQ(matmul_text(*parse_matmul(text)), text);
+  }
+  for (const char* bad :
+       {"bmm 1 2 3", "matmul 1 2 3 + relu + bias", "matmul 1 2 3 relu", "+ relu", "bmm 99999 999 999 1"}) {
+    EXPECT_FALSE(parse_matmul(bad).has_value()) << bad;
+  }
+}
+
+TEST(MatmulPlan, ThreadsHaveBatchesOfTheirOwnWhereThereAreEnough) {
+  for (const MatmulShape& shape : {MatmulShape{64, 64, 64, 5}, MatmulShape{64, 1, 64, 5}}) {
+    const auto batched = construct_matmul(shape, processor(64), 2, 1);
+    ASSERT_TRUE(batched.has_value());
+    EXPECT_EQ(batched->plans.front().threads, 2);
+    EXPECT_EQ(batched->plans.front().row_parts * batched->plans.front().column_parts, 1);
+    const auto alone = construct_matmul({shape.rows, shape.columns, shape.depth}, processor(64), 1, 1);
+    EXPECT_GE(batched->plans.front().ns, 2 * alone->plans.front().ns);
+  }
+}
+
 TEST(ParseMatmul, SizesAreReadAndBounded) {
   EXPECT_EQ(*parse_matmul(" matmul 512  1003 768 "), (MatmulShape{512, 1003, 768}));
   for (const char* bad : {"", "matmul", "matmul 1 2", "matmul 1 2 3 4", "matmul 0 1 1", "matmul -1 1 1",

@@ -140,6 +140,33 @@ TEST(WorkerMessages, ReadWhatIsAskedToChooseSizesFrom) {
   EXPECT_EQ(chosen_message({8, 128}), R"({"batchSizes":[8,128],"type":"chosen"})");
 }
 
+TEST(WorkerMessages, ReadTheEnergyOfAStep) {
+  json message = kResult;
+  EXPECT_FALSE(parse_as<RunResult>(message).energy.has_value());
+  message["energy"] = {{"counters", {{{"name", "dram"}, {"of", "memory"}, {"joules", 2.5}, {"idleWatts", 1}}}},
+                       {"joules", 2.5},
+                       {"low", 2},
+                       {"high", 3},
+                       {"iterations", 12},
+                       {"rounds", 6},
+                       {"iterationMs", 80}};
+  const std::optional<StepEnergy> energy = parse_as<RunResult>(message).energy;
+  ASSERT_TRUE(energy.has_value());
+  EXPECT_EQ(energy->counters[0].of, EnergyOf::kMemory);
+  EXPECT_EQ(energy->counters[0].idle_watts, 1);
+  EXPECT_EQ(energy->high, 3);
+  const auto refuse = [&](const char* pointer, const json& value) {
+    json changed = message;
+    changed["energy"][json::json_pointer(pointer)] = value;
+    expect_refused(changed.dump());
+  };
+  refuse("/counters", json::array());
+  refuse("/counters/0/of", "fan");
+  refuse("/counters/0/joules", -1);
+  refuse("/iterations", 0);
+  refuse("/iterationMs", 0);
+}
+
 TEST(WorkerMessages, ReadProgressAndRecording) {
   EXPECT_EQ(parse_as<Progress>(kAll[6]).fraction, 0.5);
   const auto announced = parse_as<RecordingAnnounced>(kAll[7]);

@@ -126,5 +126,19 @@ TEST(JsonPrediction, WritesNullForWhatIsUnknown) {
   EXPECT_EQ(there["answer"]["measured"]["peakBytes"], 5000);
 }
 
+TEST(PredictionText, SaysWhatFitsWhereTheLargestThatDoesIsUnknown) {
+  analysis::Answer answer;
+  answer.batch.emplace().batch_size = 64;
+  EXPECT_EQ(largest_unknown_text(answer), "");
+  answer.obstacle = analysis::Obstacle::kTooFar;
+  EXPECT_EQ(largest_unknown_text(answer), "64 fits; larger ones are too far from what was measured.");
+  answer.obstacle = analysis::Obstacle::kMemoryUnknown;
+  EXPECT_EQ(largest_unknown_text(answer), "64 fits; of larger ones the memory is unknown.");
+  answer.batch.reset();
+  EXPECT_EQ(largest_unknown_text(answer), "The largest batch size that fits is unknown.");
+  answer.obstacle = analysis::Obstacle::kTooLittleMemory;
+  EXPECT_EQ(largest_unknown_text(answer), "No batch size is known to fit.");
+}
+
 }  // namespace
 }  // namespace ridgeline::report

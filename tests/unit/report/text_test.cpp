@@ -15,6 +15,7 @@
 #include "analysis/time/noise.h"
 #include "expected.h"
 #include "report/units.h"
+#include "report/work_text.h"
 #include "sample_profile.h"
 #include "tests/unit/rounds.h"
 
@@ -277,6 +278,27 @@ TEST(TextReport, SaysWhatTwiceTheBatchGave) {
 TEST(TextReport, SaysHowTheTimeWasTaken) {
   EXPECT_THAT(report(testing::resnet_profile()),
               HasSubstr("21 iterations in 21 rounds, in turns with other batches; two halves of a measurement differ"));
+}
+
+TEST(TextReport, SaysWhatTheProcessUsedOfTheProcessors) {
+  Profile profile = testing::resnet_profile();
+  EXPECT_THAT(report(profile), Not(HasSubstr("of the processors")));
+  profile.environment.processor_share = 0.97;
+  EXPECT_THAT(report(profile, 140), HasSubstr("the process used 97"));
+}
+
+TEST(TextReport, SaysWhichWiderLayersArePredictedToPay) {
+  Profile profile = testing::resnet_profile();
+  profile.work.emplace().paddings.push_back({{testing::kModel, 38}, {"up"}, 1003, 1008, 10, 1, 0.5, 2});
+  EXPECT_THAT(report(profile), HasSubstr("  padding"));
+  EXPECT_EQ(padding_text(profile.work->paddings[0]),
+            "out_features of up is 1003: the products with this width take 10.0 ms of the step. With 1008 they are "
+            "predicted to take 0.90× (0.80–0.95); `ridgeline what-if --try --set up:out_features=1008` tries it.");
+  EXPECT_EQ(padding_text({{}, {"a", "b", "c"}, 63, 64, 10, 2, 1, 3}),
+            "out_features of a and 2 more is 63: the products with this width take 10.0 ms of the step. With 64 they "
+            "are predicted to take 0.80× (0.70–0.90); `ridgeline what-if --try --set a:out_features=64 --set "
+            "b:out_features=64 …` "
+            "tries it.");
 }
 
 TEST(TextReport, ShowsALineWithoutItsSource) {

@@ -40,6 +40,38 @@ std::string with_lines(std::string text, std::string_view line_end) {
   return text;
 }
 
+// ---- widths of layers
+
+std::string two_layers(std::string_view first, std::string_view second) {
+  return "class Net(nn.Module):\n    def __init__(self):\n        self.up = nn." + std::string(first) +
+         "\n        self.down = nn." + std::string(second) + "\n";
+}
+
+TEST(ChangeEdits, WriteAWidthAndWhatFollows) {
+  EXPECT_EQ(changed(two_layers("Linear(64, 1003)", "Linear(1003, 64)"), {"set:up:out_features=1008"}),
+            two_layers("Linear(64, 1008)", "Linear(1008, 64)"));
+  EXPECT_EQ(changed(two_layers("Linear(64, out_features=1003, bias=False)", "Linear(in_features=1003, out_features=8)"),
+                    {"set:net.up:out_features=1008"}),
+            two_layers("Linear(64, out_features=1008, bias=False)", "Linear(in_features=1008, out_features=8)"));
+  EXPECT_EQ(changed(two_layers("Embedding(99, 60)", "LayerNorm(60)"), {"set:up:embedding_dim=64"}),
+            two_layers("Embedding(99, 64)", "LayerNorm(64)"));
+}
+
+TEST(ChangeEdits, RefuseAWidthThatIsNotAllToBeSeen) {
+  const auto refused = [](const std::string& text, const char* change) { return changed(text, {change}); };
+  const std::string usual = two_layers("Linear(64, 1003)", "Linear(1003, 64)");
+  EXPECT_THAT(refused(two_layers("Linear(64, width)", "Linear(width, 64)"), "set:up:out_features=1008"),
+              HasSubstr("is not a number in its call"));
+  EXPECT_THAT(refused(usual + "x = 1003\n", "set:up:out_features=1008"), HasSubstr("1003 stands at other places"));
+  EXPECT_THAT(refused(two_layers("Linear(64, 1003)", "Linear(64, 1003)"), "set:up:out_features=1008"),
+              HasSubstr("What gets the outputs of `up`"));
+  for (const char* change : {"set:left:out_features=8", "set:up:in_features=8", "set:Linear:out_features=8"}) {
+    EXPECT_THAT(refused(usual, change), HasSubstr("is not to be seen")) << change;
+  }
+  EXPECT_THAT(refused(usual, "set:up:out_features=1003"), HasSubstr("already"));
+  EXPECT_THAT(refused(usual, "set:up"), HasSubstr("Write set:MODULE"));
+}
+
 // ---- optimizers
 
 /// `after` in the place of `before`, a call of an optimizer in an entry file.

@@ -77,8 +77,9 @@ TEST_P(EntryPointOf, Script) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, EntryPointOf,
-                         ::testing::Values("mnist", "notebook", "hugging_face", "trainer", "lightning_module", "gan",
-                                           "resnet_amp", "char_lm", "full_batch", "model_only", "library"),
+                         ::testing::Values("mnist", "notebook", "hugging_face", "trainer", "trainer_dataset",
+                                           "lightning_module", "gan", "resnet_amp", "accelerate", "char_lm",
+                                           "critic_steps", "full_batch", "model_only", "library"),
                          [](const auto& script) { return script.param; });
 
 constexpr std::string_view kNet =

@@ -365,6 +365,18 @@ TEST(PredictOnGraph, TheIntervalHoldsTheMiddleAndChangesCombine) {
   EXPECT_FALSE(predict_on_graph(unchanged, {"compile"}));
 }
 
+TEST(PredictOnGraph, TheIntervalIsWiderByTheNoiseOfTheSteps) {
+  const Graph graph = training_step();
+  GraphBasis unchanged = *graph_basis(graph, 200, {}, {});
+  const auto quiet = predict_on_graph(unchanged, {"loader-workers:1"});
+  unchanged.noise = 0.5;
+  const auto noisy = predict_on_graph(unchanged, {"loader-workers:1"});
+  ASSERT_TRUE(quiet && noisy);
+  EXPECT_DOUBLE_EQ(noisy->speed_up.value, quiet->speed_up.value);
+  EXPECT_DOUBLE_EQ(noisy->speed_up.low, quiet->speed_up.low / 1.5);
+  EXPECT_DOUBLE_EQ(noisy->speed_up.high, quiet->speed_up.high * 1.5);
+}
+
 TEST(PredictOnGraph, EveryChangeOfATraceHasWhatTheTableSays) {
   for (const ChangeKind& kind : change_table()) {
     EXPECT_TRUE(kind.on_step || kind.on_graph != nullptr) << kind.name;

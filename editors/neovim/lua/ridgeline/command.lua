@@ -68,6 +68,7 @@ local COMMANDS = {
   ["what-if"] = function(code)
     session.with_server(code, function() require("ridgeline.what_if").open(code) end)
   end,
+  devices = session.compare_devices,
   toggle = toggle,
   log = log,
 }
@@ -76,7 +77,7 @@ local COMMANDS = {
 local ARGUMENTS = { costliest = { { "lines", "operations", "modules" }, { "time", "memory" } } }
 
 -- Their words are handed on as they are.
-local FREE = { run = true }
+local FREE = { run = true, devices = true }
 
 --- The words of a group that can still be typed; none where one of them has been.
 local function open_words(group, typed)

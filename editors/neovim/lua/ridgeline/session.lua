@@ -392,6 +392,18 @@ function M.init(buffer)
   end)
 end
 
+--- The table of `ridgeline predict --on-device`, as a file that the server opens. Each device as "a100", or "a100=1.10"
+--- with its price an hour.
+function M.compare_devices(buffer, ...)
+  local devices = { ... }
+  M.with_server(buffer, function()
+    M.request(buffer, "workspace/executeCommand", {
+      command = "ridgeline.compareDevices",
+      arguments = { vim.uri_from_bufnr(buffer), #devices > 0 and devices or nil },
+    }, function() end)
+  end)
+end
+
 --- Of the server's code lens.
 vim.lsp.commands["ridgeline.writeEntryPoint"] = function(_, context) M.init(context.bufnr) end
 

@@ -172,7 +172,7 @@ function showBatch(now: ViewState): void {
   offer.show(now);
   obstacle.textContent = now.obstacle || (preview === null ? '' : whyPredicted(preview, summary));
   atPeak.replaceChildren(...categories(preview?.byCategory ?? summary.byCategory, preview));
-  recommended.replaceChildren(h('div.head', {}, h('h2', {}, 'Recommended batch sizes')), answers(summary, now.fits));
+  recommended.replaceChildren(h('div.head', {}, h('h2', {}, 'Recommended batch sizes')), answers(summary));
   others.replaceChildren(h('div.head', {}, h('h2', {}, 'Other batch sizes')), charts(summary, preview, curveOf(summary), chartWidth()));
 }
 
@@ -289,14 +289,8 @@ function categories(values: ByCategory, preview: Batch | null): HTMLElement[] {
   return [head, bar, h('ul.rows.plain', {}, ...rows)];
 }
 
-/** Where the largest batch size that fits is not known. */
-function whatFits(fits: ViewState['fits']): string {
-  if (fits === null) return 'The largest batch size that fits is unknown.';
-  return fits.isTooFar ? `${fits.batchSize} fits; larger ones are too far from what was measured.` : `${fits.batchSize} fits; of larger ones the memory is unknown.`;
-}
-
 /** The recommended batch sizes, each a button that writes it into the code. */
-function answers({ batchSize, measured: sizes, models, answers: { largestThatFits, enoughThroughput, activationsEqualWeights } }: Summary, fits: ViewState['fits']): HTMLElement {
+function answers({ batchSize, measured: sizes, models, answers: { largestThatFits, enoughThroughput, activationsEqualWeights, fits } }: Summary): HTMLElement {
   if (sizes.length === 1 && models.timeMs === null) return h('p', {}, `Only batch size ${batchSize} was measured: nothing is predicted for others.`);
   const offer = (batch: Batch | null, what: string) => {
     if (batch === null) return [];
@@ -310,5 +304,5 @@ function answers({ batchSize, measured: sizes, models, answers: { largestThatFit
     ...(enoughThroughput === null ? [h('li', {}, 'The maximum throughput is unknown: the time model does not show one.')] : []),
     ...offer(enoughThroughput, 'gives 95 % of the maximum throughput: more gains little'),
     ...offer(activationsEqualWeights, 'weights and activations take equal memory'),
-    ...(largestThatFits !== null ? offer(largestThatFits, 'is the largest batch size that fits') : [h('li.unknown', {}, whatFits(fits))]));
+    ...(largestThatFits !== null ? offer(largestThatFits, 'is the largest batch size that fits') : [h('li.unknown', {}, fits)]));
 }

@@ -1,0 +1,27 @@
+// The time of an operation from its time on another GPU, where both run the same kernel.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "estimate/estimator.h"
+#include "hardware/device.h"
+#include "hardware/operation_work.h"
+
+namespace ridgeline::estimate {
+
+/// An operation's time on a GPU.
+struct TimeElsewhere {
+  const hardware::Device* device = nullptr;  ///< not null
+  double ns = 0;
+};
+
+/// By wave scaling (wave_scaling.h) of the time on the GPU whose memory is most alike in speed; not faster than the
+/// roofline allows. Between GPUs whose warps are as wide, which keeps vendors apart. Element-wise operations and
+/// reductions only, that move more than the caches of both hold: products, convolutions and recurrent layers run other
+/// kernels elsewhere (Habitat, section 3.4), and of smaller operations the launch counts. The interval held all times
+/// of five GPUs scaled to each other: docs/dev/other_gpus.md.
+std::optional<Estimate> scaled_time(const hardware::OperationWork& work, const hardware::Device& device,
+                                    std::span<const TimeElsewhere> elsewhere);
+
+}  // namespace ridgeline::estimate

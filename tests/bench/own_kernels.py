@@ -1,0 +1,144 @@
+"""Programs that `ridgeline kernel` constructs, beside torch's library and Inductor: `./dev bench kernels --seed N`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+OPERATORS = 40
+SECONDS = 0.1  # of timing each program
+
+
+def operators(seed: int) -> list[str]:
+    """Products, batched ones, and those with what is fused, in turn."""
+    draw = random.Random(seed)
+
+    def sizes() -> str:
+        return f"{draw.choice([32, 128, 512, 1024])} {draw.randint(16, 1100)} {draw.randint(16, 1100)}"
+
+    made = []
+    for i in range(OPERATORS):
+        if i % 4 == 1:
+            rows, depth = draw.choice([64, 128, 197, 256]), draw.choice([32, 64, 80])
+            made.append(f"bmm {draw.choice([4, 8, 16, 48])} {rows} {rows} {depth}")
+        else:
+            made.append(f"matmul {sizes()}" + ["", "", " + bias + relu", " + relu"][i % 4])
+    return made
+
+
+def inductor_share(operation: str, threads: int) -> float:
+    """Time of torch.compile's program over eager torch's, in turns. For a process of its own."""
+    import torch
+    import torch._dynamo  # its import takes long: not while something is timed
+
+    torch.set_num_threads(threads)
+    words = [word for word in operation.split() if word != "+"]
+    fused = {"bias", "relu"} & set(words)
+    sizes = [int(word) for word in words[1:] if word not in fused]
+    batches, (rows, columns, depth) = tuple(sizes[:-3]), sizes[-3:]
+    a, b = torch.randn(*batches, rows, depth), torch.randn(*batches, depth, columns)
+    bias = torch.randn(columns)
+
+    def run(a: Any, b: Any, bias: Any) -> Any:
+        c = a @ b
+        c = torch.addmm(bias, a, b) if "bias" in fused else c
+        return torch.relu(c) if "relu" in fused else c
+
+    def plain(a: Any, b: Any, bias: Any) -> Any:
+        c = torch.addmm(bias, a, b) if "bias" in fused else torch.matmul(a, b)
+        return torch.relu_(c) if "relu" in fused else c
+
+    compiled = torch.compile(plain)
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(a, b, bias), run(a, b, bias), atol=1e-3, rtol=1e-3)
+        times: list[list[float]] = [[], []]
+        end = perf_counter() + 10 * SECONDS
+        while perf_counter() < end or len(times[0]) < 5:
+            for taken, function in zip(times, (plain, compiled), strict=True):
+                begin = perf_counter()
+                function(a, b, bias)
+                taken.append(perf_counter() - begin)
+    return median(times[1]) / median(times[0])
+
+
+def measured(binary: Path, operation: str, threads: int) -> dict[str, Any]:
+    """Times over torch's: of the best predicted program, of the best of ten, and of Inductor's."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [binary, "kernel", operation, "--threads", str(threads), "--seconds", str(SECONDS)]
+        command += ["--python", sys.executable, "--format", "json", "--output", f"{folder}/answer.json"]
+        subprocess.run(command, check=True, capture_output=True)
+        answer = json.loads(Path(folder, "answer.json").read_text("utf-8"))
+    shares = [program["measuredNs"] / answer["libraryNs"] for program in answer["programs"] if "measuredNs" in program]
+    command = [sys.executable, __file__, operation, str(threads)]
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return {
+        "operation": operation,
+        "libraryUs": answer["libraryNs"] / 1e3,
+        "constructionMs": answer["constructionMs"],
+        "first": shares[0] if "measuredNs" in answer["programs"][0] else None,
+        "best": min(shares),
+        "failed": len(answer["programs"]) - len(shares),
+        "inductor": float(done.stdout) if done.returncode == 0 else None,
+    }
+
+
+def summary(name: str, shares: list[float]) -> list[str]:
+    within = sum(share <= 1.1 for share in shares) / len(shares)
+    faster = sum(share < 1 for share in shares) / len(shares)
+    worst = max(shares)
+    return [name, str(len(shares)), f"{within:.0%}", f"{faster:.0%}", f"{median(shares):.2f}×", f"{worst:.2f}×"]
+
+
+def print_results(found: list[dict[str, Any]], table: Callable[..., None]) -> None:
+    both = [one for one in found if one["inductor"] is not None]
+    rows = [
+        summary("the best predicted, beside torch", [one["first"] for one in found if one["first"] is not None]),
+        summary("the best of ten, beside torch", [one["best"] for one in found]),
+    ]
+    if both:
+        firsts = [one["first"] / one["inductor"] for one in both if one["first"] is not None]
+        rows.append(summary("the best predicted, beside Inductor", firsts))
+        rows.append(summary("the best of ten, beside Inductor", [one["best"] / one["inductor"] for one in both]))
+    table(["", "operators", "within 10 %", "faster", "median", "worst"], rows)
+    worst = max(found, key=lambda one: one["best"])
+    print(f"Worst of the best of ten: {worst['operation']}. Programs that failed: {sum(o['failed'] for o in found)}.")
+    print(f"Construction of the top ten: at most {max(one['constructionMs'] for one in found):.2f} ms.\n")
+
+
+def run(binary: Path, table: Callable[..., None], seed: int, figures: Path | None) -> None:
+    """`figures`: a file that keeps what was measured, so that a run can be taken up again."""
+    kept = figures.read_text("utf-8").splitlines() if figures and figures.exists() else []
+    known = {(one["operation"], one["threads"]): one for one in map(json.loads, kept)}
+    for threads in (1, 2):
+        for operation in operators(seed):
+            if (operation, threads) not in known:
+                one = measured(binary, operation, threads) | {"threads": threads}
+                known[operation, threads] = one
+                if figures:
+                    with figures.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(one) + "\n")
+        print(f"### Programs for operators, {threads} thread{'s' if threads > 1 else ''}\n")
+        print_results([known[operation, threads] for operation in operators(seed)], table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("operation")
+    parser.add_argument("threads", type=int)
+    options = parser.parse_args()
+    print(inductor_share(options.operation, options.threads))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""Entry point for Ridgeline, from trainer_dataset.py: a model, its input and one training iteration."""
+
+import torch
+from transformers import BertConfig, BertForSequenceClassification
+from transformers import default_data_collator
+
+from trainer_dataset import Words
+
+dataset = Words()
+
+
+def model_provider():
+    config = BertConfig(vocab_size=200, hidden_size=64, num_hidden_layers=2, num_attention_heads=2)
+    return BertForSequenceClassification(config)
+
+
+def input_provider(batch_size=4):
+    return (default_data_collator([dataset[index % len(dataset)] for index in range(batch_size)]),)
+
+
+def iteration_provider(model):
+    # As Trainer does; what TrainingArguments does not name has its default.
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-5, weight_decay=0.0)
+
+    def iteration(batch):
+        inputs = {name: value.to(model.device) for name, value in batch.items()}
+        loss = model(**inputs).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return iteration
