@@ -49,8 +49,9 @@ struct Collective {
   std::int64_t waited_ns = 0;   ///< how long host threads waited for the result
   std::uint32_t iteration = 0;  ///< of RankRecord::iterations, in which it was called
   int bucket = -1;              ///< of DDP; -1: not by DDP
-  std::vector<std::string> parameters{};  ///< of the bucket, by their names
-  std::string file{};                     ///< the user line that called it; of a bucket, that which runs backward
+  std::vector<std::string> parameters{};         ///< of the bucket, by their names
+  std::vector<std::uint64_t> parameter_bytes{};  ///< of each of them; empty: not recorded
+  std::string file{};  ///< the user line that called it; of a bucket, that which runs backward
   int line = 0;
 };
 

@@ -60,10 +60,16 @@ GlooMessage gloo_message_from(const nlohmann::json& value, std::size_t connectio
 }
 
 Bucket bucket_from(const nlohmann::json& value) {
-  Bucket bucket{member<int>(value, "replica"), member<int>(value, "index"), member<std::uint64_t>(value, "bytes"), {}};
+  Bucket bucket{
+      member<int>(value, "replica"), member<int>(value, "index"), member<std::uint64_t>(value, "bytes"), {}, {}};
   for (const nlohmann::json& name : items_of(value, "parameters", kMaxCalls)) {
     bucket.parameters.push_back(bounded_text(name));
   }
+  for (const nlohmann::json& size : items_of(value, "sizes", kMaxCalls)) {
+    bucket.sizes.push_back(value_as<std::uint64_t>(size));
+  }
+  if (bucket.sizes.size() != bucket.parameters.size())
+    throw std::invalid_argument("a bucket's sizes are not of its parameters");
   return bucket;
 }
 

@@ -37,6 +37,7 @@ struct Bucket {
   int index = 0;
   std::uint64_t bytes = 0;
   std::vector<std::string> parameters;
+  std::vector<std::uint64_t> sizes;  ///< bytes by parameter
 };
 
 struct Connection {

@@ -14,6 +14,7 @@
 #include "commands/kernel.h"
 #include "commands/network.h"
 #include "commands/operations.h"
+#include "commands/optimize.h"
 #include "commands/predict.h"
 #include "commands/profile.h"
 #include "commands/relay.h"
@@ -39,6 +40,7 @@ int main(int argc, char** argv) {
     ridgeline::commands::add_what_if_command(app, exit_code);
     ridgeline::commands::add_operations_command(app, exit_code);
     ridgeline::commands::add_job_command(app, exit_code);
+    ridgeline::commands::add_optimize_command(app, exit_code);
     ridgeline::commands::add_device_command(app, exit_code);
     ridgeline::commands::add_kernel_command(app, exit_code);
     ridgeline::commands::add_network_command(app, exit_code);

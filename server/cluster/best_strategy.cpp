@@ -1,79 +1,204 @@
 #include "cluster/best_strategy.h"
 
 #include <algorithm>
-#include <limits>
+#include <set>
+#include <unordered_map>
 #include <utility>
+
+#include "analysis/time/models.h"
+#include "cluster/changed_step.h"
+#include "cluster/data_parallel.h"
+#include "cluster/job_changes.h"
+#include "cluster/transfer_time.h"
 
 namespace ridgeline::cluster {
 
 namespace {
 
-struct Candidate {
-  std::uint64_t bucket_bytes = 0;
-  double bound_ns = 0;  ///< of the iteration that sends
+using graph::TaskId;
+
+bool is_of_thread(const graph::Task& task) { return task.resource == 0; }
+
+/// How long the thread has worked at the end of each of its tasks, without waiting.
+std::vector<std::int64_t> worked_ns(const graph::Graph& graph) {
+  std::vector<std::int64_t> worked(graph.tasks.size());
+  std::int64_t sum = 0;
+  std::int64_t gap = 0;
+  for (std::size_t task = 0; task < worked.size(); ++task) {
+    if (!is_of_thread(graph.tasks[task])) continue;
+    sum += gap + graph.tasks[task].duration_ns;
+    gap = graph.tasks[task].gap_ns;
+    worked[task] = sum;
+  }
+  return worked;
+}
+
+/// What the buckets' calls wait for, and what waits for them, of a rank.
+struct Ends {
+  std::unordered_map<TaskId, TaskId> host;
+  std::unordered_map<TaskId, TaskId> last_result;
 };
 
-/// When the last all-reduce is over, and what waits for it: the iteration takes no less.
-double bound_of(const Training& training, std::uint64_t cap, const simulate::Schedule& alone, const Network& network) {
-  std::vector<std::uint64_t> bytes;
-  for (const Gradient& gradient : training.gradients) bytes.push_back(gradient.bytes);
-  double over = 0;
-  std::size_t next = 0;
-  for (const std::size_t size : bucket_sizes(bytes, {.cap_bytes = cap})) {
-    double sum = 0;
-    for (const std::size_t end = next + size; next < end; ++next) {
-      over = std::max(over, static_cast<double>(alone.end[training.gradients[next].ready]));
-      sum += static_cast<double>(bytes[next]);
-    }
-    over += cost_ns(communication::Kind::kAllReduce, network.algorithm,
-                    static_cast<std::uint32_t>(training.ranks.size()), sum, network.slowest);
+Ends ends_of(const EqualRanks& rank, const std::vector<RecordedBuckets>& steps) {
+  std::set<TaskId> calls;
+  for (const RecordedBuckets& step : steps) {
+    for (const std::size_t call : step.calls) calls.insert(rank.calls[call].task);
   }
-  return over + static_cast<double>(training.graph.tasks[training.waits].duration_ns);
+  Ends ends;
+  for (const graph::Dependency& one : rank.graph.dependencies) {
+    if (calls.contains(one.to) && is_of_thread(rank.graph.tasks[one.from])) ends.host[one.to] = one.from;
+    if (calls.contains(one.from) && is_of_thread(rank.graph.tasks[one.to])) {
+      TaskId& last = ends.last_result.try_emplace(one.from, one.to).first->second;
+      last = std::max(last, one.to);
+    }
+  }
+  return ends;
 }
 
-base::Result<std::int64_t> iteration_ns(const Training& training, std::uint64_t cap, const Network& network) {
-  auto rank = data_parallel(training.graph, training.ranks, training.gradients, training.waits, {.cap_bytes = cap});
-  if (!rank) return rank.error();
-  const auto job = join({std::move(*rank)}, network, Joining::kWhole);
-  if (!job) return job.error();
-  const auto schedule = simulate::simulate(job->graph);
-  if (!schedule) return schedule.error();
-  return schedule->total_ns;
+double least_step_ns(const EqualRanks& rank, const RecordedBuckets& step, const Ends& ends,
+                     const std::vector<std::int64_t>& worked, std::int64_t begin, TaskId end) {
+  const auto until = [&](TaskId task) { return static_cast<double>(worked[task] - begin); };
+  double over = 0;
+  double least = until(end);
+  for (const std::size_t place : step.calls) {
+    const Call& call = rank.calls[place];
+    over = std::max(over, until(ends.host.at(call.task))) + call.recorded->cost_ns;
+    const auto result = ends.last_result.find(call.task);
+    if (result == ends.last_result.end()) continue;
+    const graph::Task& waits = rank.graph.tasks[result->second];
+    least = std::max(least, over + until(end) - until(result->second) + static_cast<double>(waits.duration_ns));
+  }
+  return least;
 }
+
+struct Candidate {
+  Strategy strategy;
+  double least_ms = 0;
+};
+
+class Search {
+ public:
+  Search(const RecordedJob& job, const StrategySpace& space) : job_(job), space_(space) {}
+
+  base::Result<BestStrategy> run(const std::function<bool(std::size_t, std::size_t)>& go_on) {
+    const auto as_recorded = changed({});
+    if (!as_recorded) return as_recorded.error();
+    auto unchanged = replay(*as_recorded);
+    if (!unchanged) return unchanged.error();
+    unchanged_ = std::move(*unchanged);
+    const auto candidates = all_candidates();
+    if (!candidates) return candidates.error();
+    BestStrategy best;
+    best.strategies =
+        (space_.bucket_bytes.size() + 1) * (space_.compression.size() + 1) * (space_.accumulate.size() + 1);
+    double fastest_ms = 0;
+    for (const Candidate& candidate : *candidates) {
+      if (!best.replayed.empty() && candidate.least_ms >= fastest_ms) break;
+      best.is_complete = best.replayed.empty() || go_on(best.replayed.size(), candidates->size());
+      if (!best.is_complete) break;
+      const auto ms = add(candidate.strategy, best);
+      if (!ms) return ms.error();
+      fastest_ms = best.replayed.size() == 1 ? *ms : std::min(fastest_ms, *ms);
+    }
+    std::ranges::stable_sort(best.replayed, {}, [](const ReplayedStrategy& one) { return one.step.step_ms.value; });
+    return best;
+  }
+
+ private:
+  base::Result<RecordedJob> changed(const Strategy& strategy) const {
+    auto job = strategy.bucket_bytes.has_value() ? with_bucket_size(job_, *strategy.bucket_bytes, Unsplit::kTransfer)
+                                                 : with_recorded_buckets(job_);
+    if (!job || strategy.compression == 1) return job;
+    return with_compression(std::move(*job), strategy.compression, Unsplit::kTransfer);
+  }
+
+  /// By their bounds. Bucket sizes that make the same buckets are one, the smallest.
+  base::Result<std::vector<Candidate>> all_candidates() const {
+    std::vector<Strategy> strategies = {{}};
+    std::set<std::vector<std::size_t>> seen = {job_.bucket_gradients};
+    std::vector<std::uint64_t> caps = space_.bucket_bytes;
+    std::ranges::sort(caps);
+    for (const std::uint64_t cap : caps) {
+      if (seen.insert(bucket_sizes(job_.gradient_bytes, {cap, cap})).second) strategies.push_back({cap, 1, 1});
+    }
+    for (std::size_t i = 0, count = strategies.size(); i < count; ++i) {
+      for (const double times : space_.compression) strategies.push_back({strategies[i].bucket_bytes, times, 1});
+    }
+    std::vector<Candidate> candidates;
+    for (const Strategy& strategy : strategies) {
+      const auto job = changed(strategy);
+      if (!job) return job.error();
+      candidates.push_back({strategy, least_step_ms(*job)});
+    }
+    std::ranges::stable_sort(candidates, {}, &Candidate::least_ms);
+    return candidates;
+  }
+
+  /// Replays it with the most micro-batches: whatever the buckets, these are the fastest for each, as no step that
+  /// sends is shorter than one that does not. The step that sends, in ms.
+  base::Result<double> add(Strategy strategy, BestStrategy& best) const {
+    const auto job = changed(strategy);
+    if (!job) return job.error();
+    auto replayed = replay(*job);
+    if (!replayed) return replayed.error();
+    const double ms = median_step_ms(replayed->step_ns);
+    for (const int count : space_.accumulate) strategy.accumulate = std::max(strategy.accumulate, count);
+    replayed->step_ns = accumulated_ns(*job, *replayed, strategy.accumulate);
+    best.replayed.push_back({strategy, changed_step(job_, unchanged_, {std::move(*replayed)})});
+    return ms;
+  }
+
+  const RecordedJob& job_;
+  const StrategySpace& space_;
+  Replay unchanged_;
+};
 
 }  // namespace
 
-base::Result<BestStrategy> best_strategy(const Training& training, const StrategySpace& space, const Network& network) {
-  if (space.bucket_bytes.empty() || space.accumulate.empty() || std::ranges::min(space.accumulate) < 1) {
-    return base::error("name at least one bucket size and one count of micro-batches, which is at least 1");
+std::vector<std::vector<std::int64_t>> accumulated_ns(const RecordedJob& job, const Replay& replay, int accumulate) {
+  std::vector<std::vector<std::int64_t>> all = replay.step_ns;
+  for (std::size_t step = 0; step < job.steps.size(); ++step) {
+    std::int64_t silent = 0;
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      const TaskId first = replay.graph.parts[rank].first;
+      const std::int64_t end = replay.schedule.end[first + job.step_ends[rank][step]];
+      const std::int64_t backward = replay.schedule.end[first + job.buckets[rank][step].ready.back()];
+      silent = std::max(silent, replay.step_ns[rank][step] - (end - backward));
+    }
+    for (auto& rank : all) rank[step] = (silent * (accumulate - 1) + rank[step]) / accumulate;
   }
-  // Refuses what the bounds could not be made of.
-  const auto checked = data_parallel(training.graph, training.ranks, training.gradients, training.waits, {});
-  if (!checked) return checked.error();
-  const auto alone = simulate::simulate(training.graph);
-  if (!alone) return alone.error();
-  std::vector<Candidate> candidates;
-  for (const std::uint64_t cap : space.bucket_bytes) {
-    candidates.push_back({cap, bound_of(training, cap, *alone, network)});
+  return all;
+}
+
+double least_step_ms(const RecordedJob& job) {
+  std::vector<double> all;
+  for (std::size_t rank = 0; rank < job.ranks.size(); ++rank) {
+    const std::vector<std::int64_t> worked = worked_ns(job.ranks[rank].graph);
+    const Ends ends = ends_of(job.ranks[rank], job.buckets[rank]);
+    std::int64_t begin = job.ranks[rank].graph.tasks.front().gap_ns;
+    for (std::size_t step = 0; step < job.steps.size(); ++step) {
+      const TaskId end = job.step_ends[rank][step];
+      all.push_back(least_step_ns(job.ranks[rank], job.buckets[rank][step], ends, worked, begin, end) / 1e6);
+      begin = worked[end];
+    }
   }
-  std::ranges::stable_sort(candidates, {}, &Candidate::bound_ns);
-  BestStrategy best{.strategies = space.bucket_bytes.size() * space.accumulate.size()};
-  double fastest = std::numeric_limits<double>::infinity();
-  for (const Candidate& candidate : candidates) {
-    if (candidate.bound_ns >= fastest) break;
-    const auto ns = iteration_ns(training, candidate.bucket_bytes, network);
-    if (!ns) return ns.error();
-    ++best.simulations;
-    if (static_cast<double>(*ns) >= fastest) continue;
-    fastest = static_cast<double>(*ns);
-    best.strategy.bucket_bytes = candidate.bucket_bytes;
+  return analysis::median(all);
+}
+
+base::Result<BestStrategy> best_strategy(const RecordedJob& job, const StrategySpace& space,
+                                         const std::function<bool(std::size_t done, std::size_t most)>& go_on) {
+  const bool counts = std::ranges::all_of(space.accumulate, [](int count) { return count >= 1; });
+  const bool times = std::ranges::all_of(space.compression, [](double one) { return one >= 1; });
+  if (!counts || !times) return base::error("compression and counts of micro-batches are 1 or more");
+  const auto known = with_bucket_size(job, 1, Unsplit::kTransfer);  // says why buckets cannot be changed
+  if (!known) return known.error();
+  auto recorded = transfer_times(job, Unsplit::kTransfer);
+  if (!recorded[communication::Kind::kAllReduce].is_split) {
+    return base::error(
+        "its all-reduces have one size or were all on their way at once, which does not tell their latency from their "
+        "transfer: record the job with another bucket_cap_mb");
   }
-  // K micro-batches take K - 1 times what is before the optimizer, and once the iteration that sends, which is never
-  // shorter: whatever the buckets, the most are the fastest.
-  const auto silent = static_cast<double>(alone->start[training.waits]);
-  best.strategy.accumulate = std::ranges::max(space.accumulate);
-  best.ns_per_batch = silent + (fastest - silent) / best.strategy.accumulate;
-  return best;
+  return Search(job, space).run(go_on);
 }
 
 }  // namespace ridgeline::cluster

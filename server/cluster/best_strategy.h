@@ -1,45 +1,56 @@
-// The bucket size and gradient accumulation with which data-parallel training of equal ranks is fastest.
+// The bucket size, compression and gradient accumulation with which a recorded job would be fastest.
 //
-// dPRO (MLSys 2022), section 5: bounds that need no simulation prune the search.
+// dPRO (MLSys 2022), section 5: bounds that need no replay prune the search.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <vector>
 
+#include "analysis/values/job_report.h"
 #include "base/result.h"
-#include "cluster/data_parallel.h"
+#include "cluster/recorded_job.h"
 
 namespace ridgeline::cluster {
 
 struct Strategy {
-  std::uint64_t bucket_bytes = 0;  ///< BucketRule::cap_bytes
-  int accumulate = 1;              ///< micro-batches of the profiled size before the gradients are sent: no_sync()
+  std::optional<std::uint64_t> bucket_bytes{};  ///< bucket_cap_mb of DistributedDataParallel; absent: as recorded
+  double compression = 1;                       ///< buckets have so many times fewer bytes
+  int accumulate = 1;  ///< micro-batches of the recorded size before the gradients are sent: no_sync()
 };
 
 struct StrategySpace {
-  std::vector<std::uint64_t> bucket_bytes;
-  std::vector<int> accumulate;  ///< positive; more than 1 trains with batches so many times as large
+  std::vector<std::uint64_t> bucket_bytes;  ///< besides the recorded buckets
+  std::vector<double> compression;          ///< besides none; 1 or more
+  std::vector<int> accumulate;              ///< besides 1; more than 1 trains with batches so many times as large
 };
 
-/// What the step of one process is, and who trains with it.
-struct Training {
-  graph::Graph graph;
-  std::vector<Gradient> gradients;  ///< in the order in which they are ready
-  graph::TaskId waits = 0;          ///< the optimizer's first task; nothing of the step before it may be after it
-  std::vector<int> ranks;
+struct ReplayedStrategy {
+  Strategy strategy{};
+  analysis::ChangedStep step{};  ///< for each micro-batch of each rank; against the job as it is
 };
 
 struct BestStrategy {
-  Strategy strategy{};
-  double ns_per_batch = 0;      ///< predicted, of one micro-batch on each rank
-  std::size_t simulations = 0;  ///< of jobs, in the search
-  std::size_t strategies = 0;   ///< in the space
+  std::vector<ReplayedStrategy> replayed;  ///< the fastest first
+  std::size_t strategies = 0;              ///< in the space
+  bool is_complete = true;                 ///< false: `go_on` ended the search, and it is the best until then
 };
 
-/// Of strategies that are equally fast, the first bucket size by its bound. Fails for an empty space, and as join() and
-/// data_parallel() do. Memory does not limit it: none of the strategies changes the peak but by the buckets, which are
-/// as large as the gradients in each.
-base::Result<BestStrategy> best_strategy(const Training& training, const StrategySpace& space, const Network& network);
+/// The time of each micro-batch when the last of `accumulate` steps sends gradients: of the others, the slowest rank's
+/// until the end of backward. By rank, of each step. Pure.
+std::vector<std::vector<std::int64_t>> accumulated_ns(const RecordedJob& job, const Replay& replay, int accumulate);
+
+/// No step takes less, in the median over ranks and steps, milliseconds: its last all-reduce ends after the gradients
+/// and the all-reduces before it, and the thread's own work is not shorter. Needs no replay. Pure.
+double least_step_ms(const RecordedJob& job);
+
+/// `go_on` is asked before each replay but the first, with how many there were and how many there are at most. Overlap
+/// is not searched: all-reduces that begin later are never over sooner, as the replay has it. Fails for a number of the
+/// space that is out of range, where the recorded all-reduces do not tell latency from transfer (transfer_time.h), and
+/// as with_bucket_size() does.
+base::Result<BestStrategy> best_strategy(const RecordedJob& job, const StrategySpace& space,
+                                         const std::function<bool(std::size_t done, std::size_t most)>& go_on);
 
 }  // namespace ridgeline::cluster

@@ -3,9 +3,12 @@
 // dPRO (MLSys 2022), section 4.3: the same graph with other durations. Pure functions from job to job.
 #pragma once
 
+#include <cstdint>
+
 #include "analysis/values/input.h"
 #include "base/result.h"
 #include "cluster/recorded_job.h"
+#include "cluster/transfer_time.h"
 
 namespace ridgeline::cluster {
 
@@ -20,5 +23,25 @@ base::Result<RecordedJob> with_faster_rank(RecordedJob job, int rank, double tim
 /// Each collective and message takes a `times`-th of its recorded time after the last start that it waits for. `times`
 /// is finite and positive. The time from a call to its start stays. Fails when there was no communication.
 base::Result<RecordedJob> with_faster_communication(RecordedJob job, double times);
+
+/// What of each collective and message is transfer, by its bytes (transfer_time.h), takes a `times`-th; its latency
+/// stays. `times` is finite and positive. Fails when there was no communication. dPRO, section 5.1.
+base::Result<RecordedJob> with_bandwidth(RecordedJob job, double times, Unsplit unsplit);
+
+/// The buckets of DistributedDataParallel have a `times`-th of their bytes. What compressing them takes of the
+/// processors is not in it. Fails when the job has none.
+base::Result<RecordedJob> with_compression(RecordedJob job, double times, Unsplit unsplit);
+
+/// The buckets as they were, one after the other: with these, other buckets are to be compared. Fails as rebucketed()
+/// does.
+base::Result<RecordedJob> with_recorded_buckets(RecordedJob job);
+
+/// The all-reduces of buckets begin when the last gradient is there, one after the other. Fails as rebucketed() does.
+base::Result<RecordedJob> without_overlap(RecordedJob job);
+
+/// As bucket_cap_mb of DistributedDataParallel would make them (bucket_sizes(), data_parallel.h). Each bucket takes
+/// what transfer_times() say of its bytes, by how far the recorded buckets of the same step and rank were from that.
+/// Fails as rebucketed() does, and when the order or the bytes of the gradients were not recorded.
+base::Result<RecordedJob> with_bucket_size(RecordedJob job, std::uint64_t bytes, Unsplit unsplit);
 
 }  // namespace ridgeline::cluster

@@ -31,6 +31,8 @@ struct RecordedCall {
   double cost_ns = 0;  ///< from the last start that it waits for to its end on this rank
   Awaits awaits = Awaits::kAll;
   bool is_root = false;
+  double alone_ns = 0;    ///< of cost_ns, since the collective before it of its group on this rank was over
+  bool overlaps = false;  ///< it began before that
 };
 
 /// A task of a rank's graph that stands for a collective: its duration is not used.

@@ -9,7 +9,10 @@
 #include "cluster/copies.h"
 #include "cluster/ddp_step.h"
 #include "cluster/ready_gradients.h"
+#include "cluster/sharded_memory.h"
+#include "graph/changes.h"
 #include "simulate/simulate.h"
+#include "whatif/prediction_error.h"
 
 namespace ridgeline::cluster {
 
@@ -22,9 +25,6 @@ using graph::TaskId;
 namespace {
 
 constexpr double kNsPerMs = 1e6;
-/// What the simulation of a step misses anyway, and of what is added to it: as whatif's predictions have it.
-constexpr double kStepError = 0.02;
-constexpr double kAddedError = 0.15;
 
 /// Which end of what is not known for certain.
 enum class Bound : std::uint8_t { kFast, kMiddle, kSlow };
@@ -53,7 +53,7 @@ class Predictor {
 
   base::Result<JobPrediction> run(const std::vector<TrainingRequest>& requests) {
     if (const auto wrong = prepare()) return *wrong;
-    JobPrediction job = about_job();
+    JobPrediction job = about_job(std::ranges::any_of(requests, [](const auto& one) { return one.sharding > 0; }));
     for (const TrainingRequest& request : requests) {
       auto training = predict(request);
       if (!training) return training.error();
@@ -83,6 +83,12 @@ class Predictor {
     if (!schedule) return schedule.error();
     if (schedule->total_ns <= 0) return base::error("the recorded step takes no time");
     alone_ns_ = static_cast<double>(schedule->total_ns);
+    for (TaskId id = 0; id < process_.graph.tasks.size(); ++id) {
+      const graph::Task& task = process_.graph.tasks[id];
+      const bool on_host = process_.graph.resources[task.resource].type == graph::Resource::Type::kHost;
+      if (task.phase != analysis::Phase::kForward || on_host != process_.on_host) continue;
+      forward_ns_ += static_cast<double>(schedule->end[id] - schedule->start[id]);
+    }
     std::vector<TaskId> ready = hosts_;
     if (!process_.on_host) ready = last_launched(process_.graph, *schedule, hosts_);
     for (std::size_t i = 0; i < gradients.size(); ++i) {
@@ -114,7 +120,7 @@ class Predictor {
     return std::nullopt;
   }
 
-  JobPrediction about_job() const {
+  JobPrediction about_job(bool shards) const {
     JobPrediction job;
     job.ranks = cluster_.ranks();
     std::set<std::size_t> used;
@@ -127,7 +133,7 @@ class Predictor {
     job.collectives_measured = times_.is_measured();
     job.gradient_bytes = gradient_bytes_;
     if (slow_.has_value()) job.slow_down = slow_->middle;
-    job.not_modelled = not_modelled();
+    job.not_modelled = not_modelled(shards);
     if (times_.is_measured() && !times_.is_of_these_ranks() && cluster_.ranks() > 1) {
       job.warnings.push_back("The all-reduces of the file are of " + std::to_string(cluster_.measured_ranks) +
                              " ranks, and the job has " + std::to_string(cluster_.ranks()) +
@@ -147,8 +153,13 @@ class Predictor {
     return job;
   }
 
-  std::vector<std::string> not_modelled() const {
-    std::vector<std::string> texts = {"pipeline and tensor parallel training, and sharding of the optimizer"};
+  std::vector<std::string> not_modelled(bool shards) const {
+    std::vector<std::string> texts = {"pipeline and tensor parallel training"};
+    if (shards) {
+      texts.emplace_back(
+          "units of FSDP: they are taken to be as large as the buckets, and the next one's weights to be gathered "
+          "meanwhile; copies to and from shards, and their padding");
+    }
     if (!process_.on_host) {
       texts.emplace_back("what collectives and the copies of gradients to buckets take of the device");
     } else {
@@ -175,6 +186,27 @@ class Predictor {
     return {at(time, bound), counts ? std::min(time.processor_ns, time.ns) / threads : 0};
   }
 
+  /// All weights that have gradients, gathered once.
+  Communication gather(double bytes, Bound bound) const { return cost_of(times_.reduce_scatter(bytes), bound); }
+
+  /// Of a bucket. Weights of stage 3 are gathered once more for backward, a unit at a time, on the same links.
+  Communication reduction(const TrainingRequest& request, double bytes, Bound bound) const {
+    if (request.sharding < 2) return cost_of(times_.all_reduce(bytes), bound);
+    const Communication half = gather(bytes, bound);
+    const double count = request.sharding == 3 ? 2 : 1;
+    return {count * half.ns, count * half.processor_ns};
+  }
+
+  /// What the step waits for of the gathers of forward, or before the next one: the first unit's, and what the links
+  /// need longer than forward takes; at the slow end all of them. Stages 1 and 2 gather behind the optimizer.
+  Communication exposed_gather(const TrainingRequest& request, std::size_t units, Bound bound) const {
+    if (request.sharding == 0) return {};
+    const Communication all = gather(static_cast<double>(gradient_bytes_), bound);
+    if (request.sharding < 3 || bound == Bound::kSlow) return all;
+    const double first = all.ns / static_cast<double>(std::max<std::size_t>(1, units));
+    return {std::max(first, all.ns - scale(bound) * forward_ns_), all.processor_ns};
+  }
+
   DdpOptions options_for(const TrainingRequest& request, Bound bound) const {
     DdpOptions options;
     if (request.bucket_bytes.has_value()) options.rule = {*request.bucket_bytes, *request.bucket_bytes};
@@ -182,13 +214,26 @@ class Predictor {
     options.before_forward_ns = process_.replica.ddp_forward_ns.value_or(0);
     options.copies_ns = process_.replica.ddp_backward_ns.value_or(0);
     options.shares_core = cores_ == Cores::kShared;
-    options.all_reduce = [this, bound](double bytes) { return cost_of(times_.all_reduce(bytes), bound); };
+    options.all_reduce = [this, request, bound](double bytes) { return reduction(request, bytes, bound); };
     if (cluster_.ranks() > 1) {
       for (const auto& [dtype, bytes] : process_.replica.buffers) {
         options.broadcasts.push_back(cost_of(times_.broadcast(static_cast<double>(bytes)), bound));
       }
     }
+    if (request.sharding > 0) {
+      std::vector<std::uint64_t> bytes;
+      for (const Gradient& gradient : gradients_) bytes.push_back(gradient.bytes);
+      options.broadcasts.push_back(exposed_gather(request, bucket_sizes(bytes, options.rule).size(), bound));
+    }
     return options;
+  }
+
+  /// The step of one process, with an N-th of the optimizer; at the slow end all of it, as small steps are not shorter.
+  Graph graph_for(const TrainingRequest& request, Bound bound) const {
+    Graph graph = scaled_times(process_.graph, scale(bound));
+    if (request.sharding == 0 || bound == Bound::kSlow) return graph;
+    const graph::Selection optimizer = graph::select_phase(graph, analysis::Phase::kOptimizer);
+    return graph::scaled(std::move(graph), optimizer, 1 / static_cast<double>(cluster_.ranks()));
   }
 
   /// The measured step over the simulated one, of the slowest rank.
@@ -208,7 +253,7 @@ class Predictor {
   };
 
   base::Result<Simulated> simulate_at(const TrainingRequest& request, Bound bound) const {
-    auto step = ddp_step(scaled_times(process_.graph, scale(bound)), gradients_, hosts_, options_for(request, bound));
+    auto step = ddp_step(graph_for(request, bound), gradients_, hosts_, options_for(request, bound));
     if (!step) return step.error();
     auto schedule = simulate::simulate(step->graph);
     if (!schedule) return schedule.error();
@@ -226,9 +271,10 @@ class Predictor {
     PredictedTraining training;
     training.bucket_bytes = request.bucket_bytes;
     training.overlap = request.overlap;
+    training.sharding = request.sharding;
     training.compute_ms = scale(Bound::kMiddle) * alone_ns_ / kNsPerMs;
     const double added = std::abs(middle->ms - process_.step_ms.value);
-    const double error = std::hypot(kStepError * middle->ms, kAddedError * added);
+    const double error = std::hypot(whatif::kLeastError * middle->ms, whatif::kSystematicShare * added);
     training.step_ms = {middle->ms, std::max(0.0, std::min(fast->ms, middle->ms) - error),
                         std::max(slow->ms, middle->ms) + error};
     describe(*middle, request, training);
@@ -246,7 +292,13 @@ class Predictor {
     };
     for (const TaskId id : simulated.step.broadcasts) training.buffers_ms += duration(id);
     training.exposed_ms = training.communication_ms = training.buffers_ms;
-    if (process_.peak_bytes.has_value()) training.peak_bytes = *process_.peak_bytes + gradient_bytes_;
+    if (request.sharding > 0) {
+      training.buffers_ms -= duration(simulated.step.broadcasts.back());
+      const double once = gather(static_cast<double>(gradient_bytes_), Bound::kMiddle).ns / kNsPerMs;
+      training.gathers_ms = request.sharding == 3 ? 2 * once : once;
+      training.communication_ms = training.buffers_ms + once;
+    }
+    training.peak_bytes = peak_of(simulated, request);
     for (const auto& broadcast : options.broadcasts) training.processor_ms += broadcast.processor_ns / kNsPerMs;
     std::size_t next = 0;
     for (const DdpStep::Bucket& bucket : simulated.step.buckets) {
@@ -256,6 +308,17 @@ class Predictor {
       training.processor_ms += options.all_reduce(static_cast<double>(bucket.bytes)).processor_ns / kNsPerMs;
       next += bucket.gradients;
     }
+  }
+
+  std::optional<std::uint64_t> peak_of(const Simulated& simulated, const TrainingRequest& request) const {
+    if (!process_.peak_bytes.has_value()) return std::nullopt;
+    if (request.sharding == 0) return *process_.peak_bytes + gradient_bytes_;
+    if (process_.memory == nullptr) return std::nullopt;
+    Sharding sharding{request.sharding, static_cast<double>(cluster_.ranks()), gradient_bytes_, 0};
+    for (const DdpStep::Bucket& bucket : simulated.step.buckets) {
+      sharding.largest_unit = std::max(sharding.largest_unit, bucket.bytes);
+    }
+    return sharded_peak(*process_.memory, sharding);
   }
 
   PredictedBucket describe(const Simulated& simulated, const DdpStep::Bucket& bucket, std::size_t first) const {
@@ -284,7 +347,8 @@ class Predictor {
   std::vector<TaskId> hosts_;  ///< by gradient
   std::vector<Gradient> gradients_;
   std::uint64_t gradient_bytes_ = 0;
-  double alone_ns_ = 0;  ///< simulated
+  double alone_ns_ = 0;    ///< simulated
+  double forward_ns_ = 0;  ///< of its tasks, likewise
   std::optional<SlowDown> slow_;
   Cores cores_ = Cores::kUnknown;
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/values/job_prediction.h"
+#include "analysis/values/profile.h"
 #include "base/result.h"
 #include "cluster/cluster_file.h"
 #include "graph/graph.h"
@@ -23,11 +24,13 @@ struct OneProcess {
   int batch_size = 0;
   int threads = 1;  ///< inside operations
   bool on_host = true;
+  const analysis::MemoryOverTime* memory = nullptr;  ///< null: not known
 };
 
 struct TrainingRequest {
   std::optional<std::uint64_t> bucket_bytes{};  ///< absent: DistributedDataParallel's own sizes
   bool overlap = true;
+  int sharding = 0;  ///< ZeRO's stage, 0 to 3
 };
 
 /// The ranks, the trainings and what is not modelled; not the entry, the device and the cluster's name. Each training

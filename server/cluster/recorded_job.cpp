@@ -91,6 +91,7 @@ class Maker {
       job_.steps.push_back(records_.front().iterations[ranges_.front().first + i].step);
     }
     for (std::size_t rank = 0; rank < records_.size(); ++rank) add(rank, first_start(rank) - begin);
+    note_gradients();
     return std::move(job_);
   }
 
@@ -150,35 +151,60 @@ class Maker {
     }
   }
 
-  RecordedCall recorded_call(const RankRecord& rank, const Collective& one) const {
+  /// `over`: when the collective before it was over.
+  RecordedCall recorded_call(const RankRecord& rank, const Collective& one, std::int64_t over) const {
     const bool is_root = one.peer == rank.rank;
     const Starts& starts = starts_.at(key_of(rank, one));
     const Awaits awaits = awaits_of(one, is_root);
     const std::int64_t since = awaits == Awaits::kAll    ? starts.last_ns
                                : awaits == Awaits::kRoot ? std::max(starts.root_ns, start_ns(one))
                                                          : start_ns(one);
-    return {static_cast<double>(std::max<std::int64_t>(0, one.ended_ns - since)), awaits, is_root};
+    const auto from = [&](std::int64_t begin) {
+      return static_cast<double>(std::max<std::int64_t>(0, one.ended_ns - begin));
+    };
+    return {from(since), awaits, is_root, from(std::max(since, over)), start_ns(one) < over};
   }
 
   void add(std::size_t place, std::int64_t lead_ns) {
     const RankRecord& rank = records_[place];
     RecordedRank recorded = recorded_rank(recordings_[place], rank, scope_, ranges_[place], lead_ns);
     EqualRanks ranks{{rank.rank}, std::move(recorded.graph), {}};
+    std::vector<RecordedBuckets> buckets(ranges_[place].count);
+    for (std::size_t i = 0; i < buckets.size(); ++i) buckets[i].ready = std::move(recorded.gradients[i]);
+    std::map<std::uint32_t, std::int64_t> over;  // by group
     for (std::size_t i = 0; i < recorded.collectives.size(); ++i) {
       const Collective& one = rank.collectives[recorded.collectives[i]];
       if (recorded.calls[i] == graph::kNoTask) continue;
       const auto [name, sender, receiver, sequence] = key_of(rank, one);
       const auto group = groups_.try_emplace({name, sender, receiver}, groups_.size() + 1).first->second;
+      if (one.bucket >= 0) buckets[one.iteration - ranges_[place].first].calls.push_back(ranks.calls.size());
+      const Collective& timed = aligned_[place].collectives[recorded.collectives[i]];
+      std::int64_t& before = over.try_emplace(one.group, 0).first->second;
       ranks.calls.push_back({recorded.calls[i], one.kind, sequence, static_cast<double>(one.bytes), one.bucket,
-                             static_cast<std::uint32_t>(group),
-                             recorded_call(rank, aligned_[place].collectives[recorded.collectives[i]])});
+                             static_cast<std::uint32_t>(group), recorded_call(rank, timed, before)});
+      before = std::max(before, timed.ended_ns);
     }
     job_.ranks.push_back(std::move(ranks));
+    job_.buckets.push_back(std::move(buckets));
     job_.step_ends.push_back(std::move(recorded.step_ends));
     auto& lengths = job_.recorded_ns.emplace_back();
     for (std::size_t i = 0; i < ranges_[place].count; ++i) {
       const communication::Iteration& one = rank.iterations[ranges_[place].first + i];
       lengths.push_back(one.ended_ns - one.started_ns);
+    }
+  }
+
+  /// Of the first rank's first step; the same in all, or with_bucket_size() refuses them.
+  void note_gradients() {
+    for (const Collective& one : records_.front().collectives) {
+      if (one.iteration != ranges_.front().first || one.bucket < 0) continue;
+      if (one.parameter_bytes.empty()) {
+        job_.gradient_bytes.clear();
+        job_.bucket_gradients.clear();
+        return;
+      }
+      job_.bucket_gradients.push_back(one.parameter_bytes.size());
+      job_.gradient_bytes.insert(job_.gradient_bytes.end(), one.parameter_bytes.begin(), one.parameter_bytes.end());
     }
   }
 

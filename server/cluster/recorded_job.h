@@ -16,12 +16,21 @@
 
 namespace ridgeline::cluster {
 
+/// The buckets of DistributedDataParallel in a step of a rank, in the order of their calls.
+struct RecordedBuckets {
+  std::vector<std::size_t> calls;    ///< of EqualRanks::calls
+  std::vector<graph::TaskId> ready;  ///< of the rank's graph, by gradient as accumulated: its hooks have run
+};
+
 /// Of the longest run of consecutive steps that all ranks recorded.
 struct RecordedJob {
   std::vector<std::int64_t> steps;                     ///< their numbers
   std::vector<EqualRanks> ranks;                       ///< one for each record, in their order
   std::vector<std::vector<graph::TaskId>> step_ends;   ///< by rank: tasks of its graph, one for each step
   std::vector<std::vector<std::int64_t>> recorded_ns;  ///< by rank: of each step, with the cost of recording
+  std::vector<std::vector<RecordedBuckets>> buckets;   ///< by rank, of each step
+  std::vector<std::uint64_t> gradient_bytes;           ///< in the order of the buckets; empty: not recorded
+  std::vector<std::size_t> bucket_gradients;           ///< how many each bucket has; as gradient_bytes
 };
 
 /// `records` are of the recordings, by the clocks of their machines; `aligned` are the same by one clock (one_clock.h).

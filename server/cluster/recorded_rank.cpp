@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "analysis/attribution/attribution.h"
 #include "analysis/attribution/iteration_walk.h"
 #include "analysis/breakdown/breakdown.h"
+#include "protocol/recording_format.h"
 
 namespace ridgeline::cluster {
 
@@ -22,12 +24,15 @@ using graph::Task;
 using graph::TaskId;
 using recording::Recording;
 
+constexpr std::string_view kAccumulation = "torch::autograd::AccumulateGrad";
+constexpr std::string_view kBackwardNode = "autograd::engine::evaluate_function";  // with the hooks of the node
+
 /// What happens to the thread at a time, besides its work. At one time in this order.
 struct Event {
-  enum class Type : std::uint8_t { kCall, kWaitBegins, kWaitEnds, kResult };
+  enum class Type : std::uint8_t { kCall, kWaitBegins, kWaitEnds, kResult, kGradient };
   std::int64_t time_ns = 0;
   Type type = Type::kCall;
-  std::size_t place = 0;  ///< of RecordedRank::collectives
+  std::size_t place = 0;  ///< of RecordedRank::collectives; of a gradient 0
 };
 
 class Builder {
@@ -48,6 +53,7 @@ class Builder {
     graph.operations.emplace_back();
     graph.resources = {{"thread 0", graph::Resource::Type::kHost}, {"collectives", graph::Resource::Type::kLink, 1e9}};
     choose_collectives();
+    add_gradients();
     add_events();
     graph.tasks[append({.kind = graph::Kind::kMark})].gap_ns = lead_ns;
     for (std::size_t i = steps_.first; i < steps_.first + steps_.count; ++i) add_step(i);
@@ -64,6 +70,20 @@ class Builder {
       if (iteration >= steps_.first && iteration < steps_.first + steps_.count) result_.collectives.push_back(i);
     }
     result_.calls.assign(result_.collectives.size(), kNoTask);
+  }
+
+  void add_gradients() {
+    const std::uint64_t begin = recording_.iteration_start()[steps_.first];
+    const std::uint64_t end = recording_.iteration_end()[steps_.first + steps_.count - 1];
+    for (std::size_t op = 0; op < recording_.op_name().size(); ++op) {
+      if (recording_.op_thread()[op] != 0 || recording_.string(recording_.op_name()[op]) != kAccumulation) continue;
+      const std::uint32_t outer = recording_.op_parent()[op];
+      const bool in_node =
+          outer != recording::kNone && recording_.string(recording_.op_name()[outer]).starts_with(kBackwardNode);
+      const std::uint64_t ready = recording_.op_end()[in_node ? outer : op];
+      if (ready < begin || ready > end) continue;
+      events_.push_back({static_cast<std::int64_t>(ready), Event::Type::kGradient, 0});
+    }
   }
 
   const Collective& collective(std::size_t place) const { return record_.collectives[result_.collectives[place]]; }
@@ -103,6 +123,7 @@ class Builder {
 
   void add_step(std::size_t iteration) {
     const auto begin = static_cast<std::int64_t>(recording_.iteration_start()[iteration]);
+    result_.gradients.emplace_back();
     if (iteration > steps_.first) {
       const auto before = static_cast<std::int64_t>(recording_.iteration_end()[iteration - 1]);
       result_.graph.tasks[last_].gap_ns += std::max<std::int64_t>(0, begin - before);
@@ -181,6 +202,9 @@ class Builder {
           break;
         case Event::Type::kResult:
           results_.push_back(event.place);
+          break;
+        case Event::Type::kGradient:
+          result_.gradients.back().push_back(last_);
           break;
       }
     }

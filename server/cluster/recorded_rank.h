@@ -25,6 +25,8 @@ struct RecordedRank {
   std::vector<graph::TaskId> step_ends;    ///< marks, one for each step
   std::vector<std::uint32_t> collectives;  ///< of RankRecord::collectives: those that the steps called
   std::vector<graph::TaskId> calls;        ///< the task of each; its duration is not used
+  /// By step: the tasks of the thread at whose ends gradients were accumulated, and hooks on them had run.
+  std::vector<std::vector<graph::TaskId>> gradients;
 };
 
 /// When the rank takes part in a collective. Of send and recv the call: no byte moves before both ends have called.

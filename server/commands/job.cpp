@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,11 +11,12 @@
 #include <fmt/format.h>
 
 #include "analysis/time/models.h"
-#include "base/file.h"
+#include "analysis/values/job_report.h"
 #include "cluster/one_clock.h"
 #include "commands/exit_codes.h"
 #include "commands/imported_trace.h"
 #include "commands/job_change.h"
+#include "commands/job_files.h"
 #include "commands/job_ranks.h"
 #include "commands/job_replay.h"
 #include "commands/job_traces.h"
@@ -25,6 +26,7 @@
 #include "communication/rank_figures.h"
 #include "exports/job_timeline.h"
 #include "protocol/shown_text.h"
+#include "report/job_report.h"
 #include "report/units.h"
 
 namespace ridgeline::commands {
@@ -34,8 +36,6 @@ namespace {
 using communication::Job;
 using communication::RankRecord;
 
-constexpr std::uintmax_t kMostBytes = std::uintmax_t{8} << 30U;
-
 struct JobRequest {
   std::vector<std::string> files;
   int lines_of = -1;  ///< a rank; -1: the first
@@ -43,21 +43,15 @@ struct JobRequest {
   std::shared_ptr<Output> output = std::make_shared<Output>();
 };
 
-/// The ranks of all files as one job; what it says is printable.
-base::Result<Job> read_jobs(const std::vector<std::string>& files) {
-  Job all;
-  for (const std::string& file : files) {
-    const auto bytes = base::read_text(file, kMostBytes);
-    if (!bytes) return bytes.error();
-    auto job = communication::parse_job(*bytes);
-    if (!job) return base::error(file + ": " + job.error().message());
-    if (all.command.empty()) all.command = job->command;
-    if (all.scope.project_root.empty()) all.scope = job->scope;
-    std::ranges::move(job->warnings, std::back_inserter(all.warnings));
-    std::ranges::move(job->ranks, std::back_inserter(all.ranks));
+std::vector<analysis::RecordedRankFigures> rank_rows(const Job& job) {
+  std::vector<analysis::RecordedRankFigures> rows;
+  for (const communication::JobRank& rank : job.ranks) {
+    analysis::RecordedRankFigures row{rank.record.rank, rank.record.host, {}, {}, {}};
+    if (!rank.times_ns.empty()) row.bare_step_ms = analysis::median(rank.times_ns) / 1e6;
+    if (rank.data_wait_ns > 0) row.data_loading_ms = rank.data_wait_ns / 1e6;
+    rows.push_back(std::move(row));
   }
-  std::ranges::stable_sort(all.ranks, {}, [](const communication::JobRank& rank) { return rank.record.rank; });
-  return all;
+  return rows;
 }
 
 /// The same, or of traces of torch.profiler. What is wrong is written to stderr.
@@ -69,15 +63,37 @@ base::Result<Job, ExitCode> read_or_report(const std::vector<std::string>& files
   return ExitCode{kExitUsage};
 }
 
-std::string ranks_table(const Job& job) {
+std::string ranks_table(const std::vector<analysis::RecordedRankFigures>& ranks) {
+  const auto cell = [](const std::optional<double>& ms) { return ms.has_value() ? report::duration(*ms) : "–"; };
   std::string text = fmt::format("  {:<6}{:>12}{:>14}  {}\n", "rank", "bare step", "data loading", "machine");
-  for (const communication::JobRank& rank : job.ranks) {
-    const std::string step = rank.times_ns.empty() ? "–" : report::duration(analysis::median(rank.times_ns) / 1e6);
-    const std::string data = rank.data_wait_ns > 0 ? report::duration(rank.data_wait_ns / 1e6) : "–";
-    text +=
-        fmt::format("  {:<6}{:>12}{:>14}  {}\n", rank.record.rank, step, data, protocol::printable(rank.record.host));
+  for (const analysis::RecordedRankFigures& rank : ranks) {
+    text += fmt::format("  {:<6}{:>12}{:>14}  {}\n", rank.rank, cell(rank.bare_step_ms), cell(rank.data_loading_ms),
+                        protocol::printable(rank.machine));
   }
   return text;
+}
+
+std::vector<analysis::MachineClock> clocks_of(const cluster::OneClock& aligned) {
+  std::vector<analysis::MachineClock> clocks;
+  for (std::size_t i = 1; i < aligned.machines.size(); ++i) {
+    const cluster::ClockOffset& clock = aligned.clocks[i];
+    const auto seconds = [&](double ns) { return (static_cast<double>(clock.base_ns) + ns) / 1e9; };
+    const cluster::OffsetRange& range = clock.at_begin;
+    clocks.push_back({aligned.machines[i], seconds(range.estimate), seconds(range.lowest), seconds(range.highest),
+                      clock.drift_ppm()});
+  }
+  return clocks;
+}
+
+void add_rank_communication(const std::vector<RankRecord>& records, const analysis::SourceScope& scope,
+                            std::vector<analysis::RecordedRankFigures>& ranks) {
+  const auto figures = communication::rank_figures(records);
+  if (figures.empty()) return;
+  const auto lines = communication::line_communication(records);
+  const auto steps = static_cast<int>(communication::common_steps(records).size());
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    ranks[i].communication = communication_of(figures[i], lines[i], steps, scope);
+  }
 }
 
 /// What was added to each clock, and between which ends the truth is.
@@ -110,42 +126,74 @@ std::string communication_text(const std::vector<RankRecord>& records, const Job
   return text;
 }
 
+base::Result<ReplayedJob> replay_of(const Job& job, const std::vector<RankRecord>& records,
+                                    const std::vector<std::string>& changes) {
+  const auto recordings = recordings_of(job);
+  if (!recordings) return recordings.error();
+  const auto graph = job_graph(job, records, *recordings);
+  return graph ? replayed_job(*graph, changes) : base::Result<ReplayedJob>(graph.error());
+}
+
+/// The replay of the job and of its changes; a warning where it has none. An error where changes were asked for.
+std::optional<base::Error> add_replay(Job& job, const std::vector<RankRecord>& records,
+                                      const std::vector<std::string>& changes, analysis::JobReport& shown,
+                                      std::string& text) {
+  auto replayed = replay_of(job, records, changes);
+  if (!replayed && !changes.empty()) return replayed.error();
+  if (!replayed) {
+    job.warnings.push_back("The job is not replayed: " + replayed.error().message() + ".");
+    return std::nullopt;
+  }
+  text += replay_text(*replayed);
+  shown.replay = std::move(replayed->replay);
+  shown.changes = std::move(replayed->changes);
+  return std::nullopt;
+}
+
+/// The records by one clock, as far as that is possible; what it says of it goes into the report.
+std::vector<RankRecord> aligned_records(Job& job, analysis::JobReport& shown, std::string& text) {
+  std::vector<RankRecord> records = records_of(job);
+  auto aligned = cluster::on_one_clock(records);
+  if (!aligned) {
+    job.warnings.push_back(aligned.error().message());
+    return records;
+  }
+  shown.clocks = clocks_of(*aligned);
+  text += clocks_text(*aligned);
+  return std::move(aligned->records);
+}
+
 int show(const JobRequest& request) {
-  if (!request.changes.empty() && request.output->format != "text") {
-    print_error("--change needs --format text: a timeline shows what was recorded");
+  const std::string& format = request.output->format;
+  if (!request.changes.empty() && format == "perfetto") {
+    print_error("--change needs --format text or json: a timeline shows what was recorded");
     return kExitUsage;
   }
   auto job = read_or_report(request.files);
   if (!job) return job.error().value;
   const int wanted = request.lines_of < 0 ? job->ranks.front().record.rank : request.lines_of;
-  std::vector<RankRecord> records = records_of(*job);
-  const auto lines_of = std::ranges::find(records, wanted, &RankRecord::rank) - records.begin();
-  if (lines_of == std::ssize(records)) {
+  const auto rank_of = [](const communication::JobRank& rank) { return rank.record.rank; };
+  const auto lines_of = std::ranges::find(job->ranks, wanted, rank_of) - job->ranks.begin();
+  if (lines_of == std::ssize(job->ranks)) {
     print_error(fmt::format("no file has a record of rank {}", wanted));
     return kExitUsage;
   }
-  std::string text = protocol::printable(job->command) + "\n\n" + ranks_table(*job);
-  if (auto aligned = cluster::on_one_clock(records)) {
-    text += clocks_text(*aligned);
-    records = std::move(aligned->records);
-  } else {
-    job->warnings.push_back(aligned.error().message());
-  }
-  if (request.output->format == "perfetto") {
+  analysis::JobReport shown{job->command, rank_rows(*job), {}, {}, {}, {}};
+  std::string text = protocol::printable(job->command) + "\n\n" + ranks_table(shown.ranks);
+  const std::vector<RankRecord> records = aligned_records(*job, shown, text);
+  if (format == "perfetto") {
     for (const std::string& warning : job->warnings) print_error(protocol::printable(warning));
     return write_out(exports::job_timeline(records, job->scope), *request.output);
   }
+  add_rank_communication(records, job->scope, shown.ranks);
   text += communication_text(records, *job, static_cast<std::size_t>(lines_of));
-  if (auto replayed = replay_text(*job, records, request.changes)) {
-    text += *replayed;
-  } else if (!request.changes.empty()) {
-    print_error(replayed.error().message());
+  if (const auto problem = add_replay(*job, records, request.changes, shown, text)) {
+    print_error(problem->message());
     return kExitUsage;
-  } else {
-    job->warnings.push_back("The job is not replayed: " + replayed.error().message() + ".");
   }
   for (const std::string& warning : job->warnings) text += "! " + protocol::printable(warning) + "\n";
-  return write_out(text, *request.output);
+  shown.warnings = job->warnings;
+  return write_out(format == "json" ? report::json_job_report(shown) : text, *request.output);
 }
 
 }  // namespace
@@ -165,7 +213,7 @@ void add_job_command(CLI::App& app, int& exit_code) {
       ->add_option("--change", request->changes,
                    "Replay it with this change, too: " + job_change_names() + "; may be repeated: each alone, and all")
       ->allow_extra_args(false);
-  add_output_options(*command, request->output, {"text", "perfetto"});
+  add_output_options(*command, request->output, {"text", "json", "perfetto"});
   command->footer(
       "Examples:\n"
       "  ridgeline job mine.ridgeline-job --change faster:train.py:40=2\n"

@@ -137,6 +137,18 @@ std::vector<communication::RankRecord> records_of(const Job& job) {
   return records;
 }
 
+analysis::Communication communication_of(const RankFigures& one,
+                                         const std::vector<communication::LineCommunication>& lines, int steps,
+                                         const analysis::SourceScope& scope) {
+  analysis::Communication made{one.rank, steps, one.step_ms, one.exposed_ms, one.waiting_ms, one.hidden_ms, {}};
+  for (const communication::LineCommunication& line : lines) {
+    const std::string file = line.file.empty() ? "" : analysis::display_path(line.file, scope);
+    made.lines.push_back(
+        {{file, static_cast<std::uint32_t>(line.line)}, line.exposed_ms, line.waiting_ms, line.hidden_ms});
+  }
+  return made;
+}
+
 void add_communication(std::vector<Rank>& ranks, const Job& job) {
   const auto records = records_of(job);
   const auto figures = communication::rank_figures(records);
@@ -146,14 +158,7 @@ void add_communication(std::vector<Rank>& ranks, const Job& job) {
     const auto rank = std::ranges::find(ranks, records[i].rank, &Rank::rank);
     auto& script = rank->run.profile.script;
     if (!script.has_value()) continue;
-    const RankFigures& one = figures[i];
-    analysis::Communication added{one.rank, steps, one.step_ms, one.exposed_ms, one.waiting_ms, one.hidden_ms, {}};
-    for (const communication::LineCommunication& line : lines[i]) {
-      const std::string file = line.file.empty() ? "" : analysis::display_path(line.file, rank->run.recorded.scope);
-      added.lines.push_back(
-          {{file, static_cast<std::uint32_t>(line.line)}, line.exposed_ms, line.waiting_ms, line.hidden_ms});
-    }
-    script->communication = std::move(added);
+    script->communication = communication_of(figures[i], lines[i], steps, rank->run.recorded.scope);
   }
 }
 

@@ -35,6 +35,11 @@ communication::Job job_of(const std::vector<Rank>& ranks, const std::string& com
 /// What each of them sent, by rank.
 std::vector<communication::RankRecord> records_of(const communication::Job& job);
 
+/// What a rank waits for, as reports show it. `steps`: how many the figures are of.
+analysis::Communication communication_of(const communication::RankFigures& figures,
+                                         const std::vector<communication::LineCommunication>& lines, int steps,
+                                         const analysis::SourceScope& scope);
+
 /// Adds to the profile of each rank what it waits for.
 void add_communication(std::vector<Rank>& ranks, const communication::Job& job);
 

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/time/models.h"
+#include "cluster/changed_step.h"
 #include "cluster/job_analysis.h"
 #include "cluster/recorded_job.h"
 #include "commands/job_change.h"
@@ -28,6 +28,88 @@ using communication::RankRecord;
 
 constexpr std::size_t kMostShares = 10;
 
+/// Of one thing of the path: what it is, without its time.
+analysis::PathPart path_part(const cluster::JobGraph& job, const cluster::PathShare& share) {
+  analysis::PathPart part;
+  if (share.collective >= 0) {
+    const cluster::JobGraph::Collective& one = job.collectives[static_cast<std::size_t>(share.collective)];
+    part.collective = communication::kind_name(one.kind);
+    if (one.bucket >= 0) part.bucket = one.bucket;
+  } else if (share.part >= 0) {
+    part.rank = job.parts[static_cast<std::size_t>(share.part)].ranks.front();
+    part.line = job.graph.lines[share.line];
+  }
+  return part;
+}
+
+std::string path_name(const analysis::PathPart& part) {
+  if (!part.collective.empty()) {
+    return part.bucket.has_value() ? fmt::format("{} of bucket {}", part.collective, *part.bucket) : part.collective;
+  }
+  if (!part.rank.has_value()) return "messages";
+  return part.line.file.empty()
+             ? fmt::format("rank {}, no line of yours", *part.rank)
+             : fmt::format("rank {}, {}:{}", *part.rank, protocol::printable(part.line.file), part.line.line);
+}
+
+std::vector<analysis::PathPart> path_of(const cluster::Replay& replay, std::size_t steps) {
+  std::map<std::string, analysis::PathPart> parts;  // of the same name: one
+  for (const cluster::PathShare& share : cluster::critical_shares(replay.graph, replay.schedule)) {
+    analysis::PathPart part = path_part(replay.graph, share);
+    parts.try_emplace(path_name(part), part).first->second.ms += static_cast<double>(share.ns) / 1e6;
+  }
+  std::vector<analysis::PathPart> path;
+  for (auto& [name, part] : parts) {
+    part.share = part.ms / (static_cast<double>(replay.schedule.total_ns) / 1e6);
+    part.ms /= static_cast<double>(steps);
+    path.push_back(std::move(part));
+  }
+  std::ranges::stable_sort(path, std::greater{}, &analysis::PathPart::ms);
+  return path;
+}
+
+base::Result<analysis::ChangedStep> changed(const cluster::RecordedJob& job, std::string name,
+                                            const std::vector<std::string>& changes) {
+  auto made = changed_job(job, changes);
+  if (!made) return made.error();
+  const auto unchanged = cluster::replay(made->unchanged);
+  if (!unchanged) return unchanged.error();
+  std::vector<cluster::Replay> replays;
+  for (const cluster::RecordedJob& one : made->jobs) {
+    auto replayed = cluster::replay(one);
+    if (!replayed) return replayed.error();
+    replays.push_back(std::move(*replayed));
+  }
+  analysis::ChangedStep step = cluster::changed_step(job, *unchanged, replays);
+  step.change = std::move(name);
+  step.notes = std::move(made->notes);
+  return step;
+}
+
+std::string interval(const analysis::Measured& ms) {
+  return fmt::format("{} ({} to {})", report::duration(ms.value), report::duration(ms.low), report::duration(ms.high));
+}
+
+std::string changes_text(const std::vector<analysis::ChangedStep>& changes) {
+  if (changes.empty()) return "";
+  std::string text = fmt::format(
+      "\nReplayed with a change: a prediction with its 95 % interval, with the cost of recording\n"
+      "  {:<42}{:>34}  {}\n",
+      "change", "step", "speed-up");
+  std::vector<std::string> notes;
+  for (const analysis::ChangedStep& one : changes) {
+    text += fmt::format("  {:<42}{:>34}  {:.2f}x ({:.2f} to {:.2f})\n", protocol::printable(one.change),
+                        interval(one.step_ms), one.speed_up.value, one.speed_up.low, one.speed_up.high);
+    for (const std::string& note : one.notes) {
+      if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
+    }
+  }
+  for (const std::string& note : notes) text += "  " + note + "\n";
+  return text + "  Not modelled: cores that ranks and their communication share.\n";
+}
+
+}  // namespace
+
 base::Result<std::vector<recording::Recording>> recordings_of(const Job& job) {
   std::vector<recording::Recording> recordings;
   for (const communication::JobRank& rank : job.ranks) {
@@ -41,96 +123,42 @@ base::Result<std::vector<recording::Recording>> recordings_of(const Job& job) {
   return recordings;
 }
 
-/// Of all ranks and steps, milliseconds.
-double median_ms(const std::vector<std::vector<std::int64_t>>& by_rank) {
-  std::vector<double> all;
-  for (const std::vector<std::int64_t>& steps : by_rank) {
-    for (const std::int64_t ns : steps) all.push_back(static_cast<double>(ns) / 1e6);
-  }
-  return analysis::median(all);
+base::Result<cluster::RecordedJob> job_graph(const Job& job, const std::vector<RankRecord>& aligned,
+                                             const std::vector<recording::Recording>& recordings) {
+  return cluster::recorded_job(records_of(job), aligned, recordings, job.scope);
 }
 
-std::string share_name(const cluster::JobGraph& job, const cluster::PathShare& share) {
-  if (share.collective >= 0) {
-    const cluster::JobGraph::Collective& one = job.collectives[static_cast<std::size_t>(share.collective)];
-    const std::string kind = communication::kind_name(one.kind);
-    return one.bucket < 0 ? kind : fmt::format("{} of bucket {}", kind, one.bucket);
-  }
-  if (share.part < 0) return "messages";
-  const int rank = job.parts[static_cast<std::size_t>(share.part)].ranks.front();
-  const analysis::Location& line = job.graph.lines[share.line];
-  return line.file.empty() ? fmt::format("rank {}, no line of yours", rank)
-                           : fmt::format("rank {}, {}:{}", rank, line.file, line.line);
-}
-
-std::string shares_text(const cluster::Replay& replay, std::size_t steps) {
-  std::map<std::string, std::int64_t> sums;
-  for (const cluster::PathShare& share : cluster::critical_shares(replay.graph, replay.schedule)) {
-    sums[share_name(replay.graph, share)] += share.ns;
-  }
-  std::vector<std::pair<std::int64_t, std::string>> shares;
-  for (const auto& [name, ns] : sums) shares.emplace_back(ns, name);
-  std::ranges::stable_sort(shares, std::greater{}, &std::pair<std::int64_t, std::string>::first);
-  std::string text = "\nCritical path over all ranks, of a replayed step\n";
-  for (std::size_t i = 0; i < std::min(kMostShares, shares.size()); ++i) {
-    const auto& [ns, name] = shares[i];
-    text += fmt::format("  {:<42}{:>12}{:>8.1f} %\n", name,
-                        report::duration(static_cast<double>(ns) / 1e6 / static_cast<double>(steps)),
-                        100 * static_cast<double>(ns) / static_cast<double>(replay.schedule.total_ns));
-  }
-  return text;
-}
-
-std::string change_row(std::string_view name, const cluster::Replay& changed, double unchanged_ms) {
-  const double changed_ms = median_ms(changed.step_ns);
-  return fmt::format("  {:<42}{:>12}{:>9.2f}x\n", protocol::printable(name), report::duration(changed_ms),
-                     unchanged_ms / changed_ms);
-}
-
-base::Result<std::string> changes_text(const cluster::RecordedJob& job, const std::vector<std::string>& changes,
-                                       double unchanged_ms) {
-  if (changes.empty()) return std::string();
-  std::string text =
-      fmt::format("\nReplayed with a change: a prediction, with the cost of recording\n  {:<42}{:>12}{:>10}\n",
-                  "change", "step", "speed-up");
-  cluster::RecordedJob all = job;
+base::Result<ReplayedJob> replayed_job(const cluster::RecordedJob& job, const std::vector<std::string>& changes) {
+  const auto replayed = cluster::replay(job);
+  if (!replayed) return replayed.error();
+  ReplayedJob result;
+  result.replay = {job.steps.front(), job.steps.back(), cluster::median_step_ms(job.recorded_ns),
+                   cluster::median_step_ms(replayed->step_ns), path_of(*replayed, job.steps.size())};
   for (const std::string& change : changes) {
-    auto alone = changed_job(job, change);
-    if (!alone) return base::error(protocol::printable(change) + ": " + alone.error().message());
-    const auto replayed = cluster::replay(*alone);
-    if (!replayed) return replayed.error();
-    text += change_row(change, *replayed, unchanged_ms);
-    auto together = changed_job(std::move(all), change);
-    if (!together) return base::error(protocol::printable(change) + ": " + together.error().message());
-    all = std::move(*together);
+    auto one = changed(job, change, {change});
+    if (!one) return one.error();
+    result.changes.push_back(std::move(*one));
   }
   if (changes.size() > 1) {
-    const auto replayed = cluster::replay(all);
-    if (!replayed) return replayed.error();
-    text += change_row("all", *replayed, unchanged_ms);
+    auto all = changed(job, "all", changes);
+    if (!all) return all.error();
+    result.changes.push_back(std::move(*all));
   }
-  return text + "  Not modelled: cores that ranks and their communication share.\n";
+  return result;
 }
 
-}  // namespace
-
-base::Result<std::string> replay_text(const Job& job, const std::vector<RankRecord>& aligned,
-                                      const std::vector<std::string>& changes) {
-  const auto recordings = recordings_of(job);
-  if (!recordings) return recordings.error();
-  const std::vector<RankRecord> records = records_of(job);
-  const auto recorded = cluster::recorded_job(records, aligned, *recordings, job.scope);
-  if (!recorded) return recorded.error();
-  const auto replayed = cluster::replay(*recorded);
-  if (!replayed) return replayed.error();
-  const double replayed_ms = median_ms(replayed->step_ns);
-  const double recorded_ms = median_ms(recorded->recorded_ns);
-  const auto changed = changes_text(*recorded, changes, replayed_ms);
-  if (!changed) return changed.error();
-  return fmt::format("\nReplay of steps {} to {}, with the cost of recording\n  replayed {}, recorded {} ({:+.1f} %)\n",
-                     recorded->steps.front(), recorded->steps.back(), report::duration(replayed_ms),
-                     report::duration(recorded_ms), 100 * (replayed_ms / recorded_ms - 1)) +
-         shares_text(*replayed, recorded->steps.size()) + *changed;
+std::string replay_text(const ReplayedJob& job) {
+  const analysis::JobReplay& replay = job.replay;
+  std::string text =
+      fmt::format("\nReplay of steps {} to {}, with the cost of recording\n  replayed {}, recorded {} ({:+.1f} %)\n",
+                  replay.first_step, replay.last_step, report::duration(replay.replayed_ms),
+                  report::duration(replay.recorded_ms), 100 * (replay.replayed_ms / replay.recorded_ms - 1));
+  text += "\nCritical path over all ranks, of a replayed step\n";
+  for (std::size_t i = 0; i < std::min(kMostShares, replay.path.size()); ++i) {
+    const analysis::PathPart& part = replay.path[i];
+    text += fmt::format("  {:<42}{:>12}{:>8.1f} %\n", path_name(part), report::duration(part.ms), 100 * part.share);
+  }
+  return text + changes_text(job.changes);
 }
 
 }  // namespace ridgeline::commands

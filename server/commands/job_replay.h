@@ -1,21 +1,38 @@
-// The replay of a recorded job, for people.
+// The replay of a recorded job, and its changes.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "analysis/values/job_report.h"
 #include "base/result.h"
+#include "cluster/recorded_job.h"
 #include "communication/job_file.h"
 #include "protocol/communication.h"
+#include "protocol/recording.h"
 
 namespace ridgeline::commands {
 
-/// How long a step takes as the graph of the job says, next to what was recorded, and what decides it. `aligned` are
-/// the records of the job by one clock. Below it, how long a step takes in the replay with each of `changes`, and with
-/// all of them (job_change.h). The error says why the job cannot be replayed, or which change it cannot be replayed
-/// with.
-base::Result<std::string> replay_text(const communication::Job& job,
-                                      const std::vector<communication::RankRecord>& aligned,
-                                      const std::vector<std::string>& changes);
+/// Of each rank. The error names the rank whose recording is damaged.
+base::Result<std::vector<recording::Recording>> recordings_of(const communication::Job& job);
+
+/// The graph of the job, which its replay needs. `aligned` are its records by one clock, `recordings` its recordings.
+/// The error says why it cannot be replayed.
+base::Result<cluster::RecordedJob> job_graph(const communication::Job& job,
+                                             const std::vector<communication::RankRecord>& aligned,
+                                             const std::vector<recording::Recording>& recordings);
+
+struct ReplayedJob {
+  analysis::JobReplay replay;
+  std::vector<analysis::ChangedStep> changes;
+};
+
+/// How long a step takes as the graph of the job says, next to what was recorded, what decides it, and how long it
+/// takes with each of `changes` (job_change.h) and, where there are several, with all. The error says which change the
+/// job cannot be replayed with.
+base::Result<ReplayedJob> replayed_job(const cluster::RecordedJob& job, const std::vector<std::string>& changes);
+
+/// For people.
+std::string replay_text(const ReplayedJob& job);
 
 }  // namespace ridgeline::commands

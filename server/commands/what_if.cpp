@@ -344,6 +344,11 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
       ->check(CLI::PositiveNumber);
   command->add_flag("--no-overlap", options->cluster.no_overlap,
                     "With --cluster: also all-reduces that begin when backward is over");
+  command
+      ->add_option("--zero", options->cluster.zero,
+                   "With --cluster: also these stages of ZeRO, such as 1,2,3; 3 is what FSDP does")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 3));
   add_profile_options(*command, options->request);
   add_output_options(*command, options->output, {"text", "json", "html"});
   command->footer("Changes:\n" + list_of_changes() +

@@ -47,6 +47,11 @@ std::vector<cluster::TrainingRequest> trainings_of(const ClusterOptions& options
       requests.push_back({requests[i].bucket_bytes, false});
     }
   }
+  for (std::size_t i = 0, count = options.zero.empty() ? 0 : requests.size(); i < count; ++i) {
+    for (const int stage : options.zero) {
+      if (requests[i].overlap) requests.push_back({requests[i].bucket_bytes, true, stage});
+    }
+  }
   return requests;
 }
 
@@ -60,7 +65,8 @@ base::Result<analysis::JobPrediction> predict(const profiling::ProfileRun& run, 
                                     base.peak_known ? std::optional(profile.peak_bytes) : std::nullopt,
                                     profile.batch_size_known ? profile.batch_size : 0,
                                     std::max(1, profile.environment.threads),
-                                    base.on_host};
+                                    base.on_host,
+                                    profile.memory_over_time.has_value() ? &*profile.memory_over_time : nullptr};
   auto job = cluster::predict_job(process, described, trainings_of(options));
   if (!job) return job;
   job->entry_path = profile.entry_path;

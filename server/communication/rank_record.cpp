@@ -149,6 +149,7 @@ class Tracer {
         if (bucket < buckets.size() && buckets[bucket]->bytes == one.bytes) {
           one.bucket = buckets[bucket]->index;
           one.parameters = buckets[bucket]->parameters;
+          one.parameter_bytes = buckets[bucket]->sizes;
           bucket = (bucket + 1) % buckets.size();  // several backward passes in a step begin again
           break;
         }

@@ -46,6 +46,7 @@ json collective_json(const Collective& one) {
                 {"line", one.line}};
   if (!one.parameters.empty()) {
     value["parameters"] = one.parameters;
+    value["parameterBytes"] = one.parameter_bytes;
   }
   return value;
 }
@@ -71,6 +72,11 @@ Collective collective_from(const json& value, const RankRecord& record) {
   if (value.contains("parameters")) {
     value.at("parameters").get_to(one.parameters);
   }
+  if (value.contains("parameterBytes")) {  // absent in files of earlier versions
+    value.at("parameterBytes").get_to(one.parameter_bytes);
+  }
+  check(one.parameter_bytes.empty() || one.parameter_bytes.size() == one.parameters.size(),
+        "a bucket's sizes are not of its parameters");
   check(one.group < record.groups.size(), "a collective is of no group");
   check(one.iteration < record.iterations.size(), "a collective is of no iteration");
   check(one.called_ns <= one.started_ns && one.started_ns <= one.ended_ns && one.waited_ns >= 0,

@@ -1,21 +1,13 @@
 #include <nlohmann/json.hpp>
 
 #include "report/job_prediction.h"
+#include "report/measured_json.h"
 
 namespace ridgeline::report {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json measured_json(const analysis::Measured& figure) {
-  return {{"value", figure.value}, {"low", figure.low}, {"high", figure.high}};
-}
-
-template <typename T>
-Json value_or_null(const std::optional<T>& value) {
-  return value.has_value() ? Json(*value) : Json(nullptr);
-}
 
 Json bucket_json(const analysis::PredictedBucket& bucket) {
   Json line = nullptr;
@@ -36,6 +28,7 @@ Json training_json(const analysis::PredictedTraining& training) {
   for (const auto& bucket : training.buckets) buckets.push_back(bucket_json(bucket));
   return {{"bucketBytes", value_or_null(training.bucket_bytes)},
           {"overlap", training.overlap},
+          {"sharding", training.sharding},
           {"stepMs", measured_json(training.step_ms)},
           {"samplesPerSecond", training.samples_per_s},
           {"efficiency", training.efficiency},
@@ -45,6 +38,7 @@ Json training_json(const analysis::PredictedTraining& training) {
           {"exposedMs", training.exposed_ms},
           {"processorMs", training.processor_ms},
           {"buffersMs", training.buffers_ms},
+          {"gathersMs", training.gathers_ms},
           {"peakBytes", value_or_null(training.peak_bytes)},
           {"buckets", buckets}};
 }

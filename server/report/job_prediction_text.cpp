@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <utility>
@@ -29,7 +30,10 @@ std::string title(const PredictedTraining& training) {
   const std::string size = training.bucket_bytes.has_value()
                                ? "buckets of " + bytes(static_cast<double>(*training.bucket_bytes))
                                : "DistributedDataParallel's bucket sizes";
-  return size + (training.overlap ? "" : ", all-reduces after backward");
+  constexpr std::array kSharded = {"", ", ZeRO 1: optimizer state sharded", ", ZeRO 2: gradients sharded, too",
+                                   ", ZeRO 3 or FSDP: weights sharded, too"};
+  return size + (training.overlap ? "" : ", all-reduces after backward") +
+         kSharded[static_cast<std::size_t>(training.sharding)];
 }
 
 std::string place(const analysis::Location& line) {
@@ -82,6 +86,7 @@ void describe(Page& page, const JobPrediction& job, const PredictedTraining& tra
                              {"of the cores that compute", duration(training.processor_ms)},
                              {"DistributedDataParallel itself", duration(training.ddp_ms)}};
   if (training.buffers_ms > 0) times.push_back({"broadcast of buffers", duration(training.buffers_ms)});
+  if (training.gathers_ms > 0) times.push_back({"all-gathers of weights", duration(training.gathers_ms)});
   page.flow(left("  time", kBeside), kBeside, times);
   exposed_lines(page, training);
   bucket_table(page, training.buckets);

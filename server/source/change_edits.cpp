@@ -479,6 +479,35 @@ Edits edits_of(const SourceTree& tree, std::string_view change, std::string_view
 
 }  // namespace
 
+base::Result<TextEdit> bucket_size_edit(const SourceTree& tree, std::string_view mib) {
+  constexpr std::string_view kArgument = "bucket_cap_mb";
+  const SourceTree::Content& content = tree.content();
+  if (content.has_error()) {
+    return base::error("The file has a syntax error.");
+  }
+  const std::vector<Node> calls = nodes_in(content.root(), [&](Node node) {
+    return is_call(node) && is_any_of(callee_name(content, node), {"DistributedDataParallel", "DDP"});
+  });
+  if (calls.size() != 1) {
+    return base::error(calls.empty() ? "This file does not construct DistributedDataParallel."
+                                     : "This file constructs DistributedDataParallel several times.");
+  }
+  const Node list = calls.front().field("arguments");
+  const std::vector<Node> arguments = list.is("argument_list") ? arguments_of(list) : std::vector<Node>();
+  if (arguments.empty() || list.has_error()) {
+    return base::error("The arguments of DistributedDataParallel cannot be edited.");
+  }
+  for (const Node each : arguments) {
+    if (each.is("dictionary_splat") || each.is("list_splat")) {
+      return base::error("DistributedDataParallel gets arguments that are not written in its call.");
+    }
+    if (each.is("keyword_argument") && content.text_of(each.field("name")) == kArgument) {
+      return TextEdit{each.field("value").span(), std::string(mib)};
+    }
+  }
+  return argument_added(content, list, arguments.back(), std::string(kArgument) + "=" + std::string(mib));
+}
+
 base::Result<std::vector<TextEdit>> change_edits(const SourceTree& tree, std::span<const std::string> changes,
                                                  std::string_view device) {
   if (tree.content().has_error()) {

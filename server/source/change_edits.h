@@ -17,4 +17,8 @@ namespace ridgeline::source {
 base::Result<std::vector<TextEdit>> change_edits(const SourceTree& tree, std::span<const std::string> changes,
                                                  std::string_view device);
 
+/// bucket_cap_mb=`mib` in the call that constructs DistributedDataParallel, or why it cannot be written: a sentence.
+/// Pure.
+base::Result<TextEdit> bucket_size_edit(const SourceTree& tree, std::string_view mib);
+
 }  // namespace ridgeline::source

@@ -91,13 +91,11 @@ def _signs(cases: list[Case]) -> tuple[int, int]:
 
 
 def _cases_at(binary: Path, rate: str, models: Sequence[str]) -> Iterator[Case]:
-    with _namespaces(rate), TemporaryDirectory() as folder:
+    with namespaces(rate), TemporaryDirectory() as folder:
         file = Path(folder) / "cluster.toml"
         options = ["--python", sys.executable, "--largest", "64", "--seconds", "0.1", "--ranks", str(RANKS)]
         address = ["--address", f"{_address(0)}:29511"]
-        _ranks(
-            lambda rank: [str(binary), "network", *options, *address, "--rank", str(rank), "--output", str(file)], {}
-        )
+        ranks(lambda rank: [str(binary), "network", *options, *address, "--rank", str(rank), "--output", str(file)], {})
         for model in models:
             yield from _cases_of(binary, rate, model, file)
 
@@ -128,7 +126,7 @@ def _attempts(command: Callable[[int], list[str]], environment: dict[str, str]) 
     """Runs of a job, until one is quiet: what rank 0 writes, and what other processes took of the processors."""
     for _ in range(_MOST_ATTEMPTS):
         before, start = _busy_seconds() - _own_seconds(), time.perf_counter()
-        output = _ranks(command, environment)
+        output = ranks(command, environment)
         others = _busy_seconds() - _own_seconds() - before
         yield output, max(0.0, others) / (time.perf_counter() - start) / (os.cpu_count() or 1)
         if others < _QUIET * (time.perf_counter() - start) * (os.cpu_count() or 1):
@@ -148,7 +146,7 @@ def _own_seconds() -> float:
 
 
 @contextlib.contextmanager
-def _namespaces(rate: str) -> Iterator[None]:
+def namespaces(rate: str) -> Iterator[None]:
     """A namespace for each rank, and a link between the two that sends at most so much in each direction."""
     _remove()
     try:
@@ -183,14 +181,14 @@ def _address(rank: int) -> str:
     return f"10.213.0.{rank + 1}"
 
 
-def _ranks(command: Callable[[int], list[str]], environment: dict[str, str]) -> str:
+def ranks(command: Callable[[int], list[str]], environment: dict[str, str]) -> str:
     """Starts the command of each rank in its namespace and on its processor; what rank 0 writes."""
     processors = sorted(os.sched_getaffinity(0))
-    ranks: list[Any] = []
+    processes: list[Any] = []
     for rank in range(RANKS):
         job = {"MASTER_ADDR": _address(0), "MASTER_PORT": "29512", "WORLD_SIZE": str(RANKS), "RANK": str(rank)}
         pinned = ["taskset", "-c", str(processors[rank % len(processors)])]
-        ranks.append(
+        processes.append(
             subprocess.Popen(
                 ["ip", "netns", "exec", _name(rank), *pinned, *command(rank)],
                 env={**os.environ, **environment, **job, "GLOO_SOCKET_IFNAME": f"rl{rank}"},
@@ -199,7 +197,7 @@ def _ranks(command: Callable[[int], list[str]], environment: dict[str, str]) -> 
                 text=True,
             )
         )
-    results = [rank.communicate(timeout=300) for rank in ranks]
-    if any(rank.returncode for rank in ranks):
+    results = [rank.communicate(timeout=300) for rank in processes]
+    if any(rank.returncode for rank in processes):
         sys.exit("\n".join(error for _, error in results))
     return results[0][0]

@@ -31,6 +31,7 @@ import injected
 import job_changes
 import job_replay
 import language_server
+import network_changes
 import observed
 import own_kernels
 import padding
@@ -472,6 +473,8 @@ def bench_jobs(rounds: int) -> None:
     table(["model, bucket", "recorded step", "replayed"], job_replay.rows(BINARY, rounds))
     print("\n## A rank without its sleep of 20 ms, predicted and then run\n")
     table(["model", "with", "predicted", "run", "error", "a second run"], job_changes.rows(BINARY))
+    print("\n## Other networks and buckets of recorded jobs, predicted and then run\n")
+    table(network_changes.HEAD, network_changes.rows(BINARY))
 
 
 def bench_cluster(rounds: int, arguments: argparse.Namespace) -> None:

@@ -11,8 +11,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
-from conftest import BINARY, ridgeline
+from conftest import BINARY, ROOT, ridgeline
 from job_scripts import (
     ALONE,
     DDP,
@@ -82,12 +83,22 @@ def test_the_job_is_replayed(recorded: tuple) -> None:
     assert "not replayed" not in shown
 
 
-def changed_steps(file: Path, *changes: str) -> list[float]:
-    """The speed-up of each row below the replay."""
-    shown = ridgeline("job", file, *(word for change in changes for word in ("--change", change)))
+def job_report(file: Path, *changes: str) -> dict[str, Any]:
+    shown = ridgeline("job", file, "--format", "json", *(word for change in changes for word in ("--change", change)))
     assert shown.returncode == 0, shown.stderr
-    rows = shown.stdout.partition("Replayed with a change")[2].splitlines()[2:]
-    return [float(row.split()[-1].removesuffix("x")) for row in rows if row.endswith("x")]
+    report = json.loads(shown.stdout)
+    jsonschema.validate(report, json.loads((ROOT / "protocol/job.schema.json").read_text("utf-8")))
+    return report
+
+
+def changed_steps(file: Path, *changes: str) -> list[float]:
+    """The speed-up of each change, and of all."""
+    predicted = job_report(file, *changes)["predicted"]
+    for one in predicted:
+        for figure in (one["stepMs"], one["speedUp"]):
+            assert figure["low"] <= figure["value"] <= figure["high"]
+            assert figure["low"] <= 0.98 * figure["value"] and 1.02 * figure["value"] <= figure["high"]
+    return [one["speedUp"]["value"] for one in predicted]
 
 
 def test_the_job_is_replayed_with_changes(recorded: tuple) -> None:
@@ -98,6 +109,31 @@ def test_the_job_is_replayed_with_changes(recorded: tuple) -> None:
     assert together > max(ranks, network)
 
 
+def test_the_job_is_replayed_with_another_network_and_other_buckets(recorded: tuple) -> None:
+    file = recorded[0].parent / "a.ridgeline-job"
+    faster, smaller, after, one_bucket, all_of_them = changed_steps(
+        file, "bandwidth:4", "compression:4", "no-overlap", "bucket-size:25MiB"
+    )
+    assert 1 <= smaller <= faster < 4, "compression is of the buckets, bandwidth of all that is sent"
+    assert after <= 1.001, "waiting for the last gradient does not help"
+    assert one_bucket > 0.2 and all_of_them > 0.2
+    shown = ridgeline("job", file, "--change", "no-overlap", "--change", "compression:2")
+    assert "hiding it saves nothing" in shown.stdout and "What compressing takes" in shown.stdout
+
+
+def test_the_report_as_json_has_what_the_text_has(recorded: tuple) -> None:
+    report = job_report(recorded[0].parent / "a.ridgeline-job")
+    assert [rank["rank"] for rank in report["ranks"]] == [0, 1]
+    for rank in report["ranks"]:
+        communication = rank["communication"]
+        assert 0 < communication["exposedMs"] < communication["stepMs"]
+        assert {one["line"]["file"] for one in communication["lines"] if one["line"]} == {"train.py"}
+    replay = report["replay"]
+    assert abs(replay["error"]) <= 0.02
+    assert sum(part["share"] for part in replay["criticalPath"]) == pytest.approx(1, abs=0.01)
+    assert report["predicted"] == report["clocks"] == []
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -105,6 +141,9 @@ def test_the_job_is_replayed_with_changes(recorded: tuple) -> None:
         ("faster:train.py:x=2", "a line is a number from 1"),
         ("faster-rank:7=2", "no rank 7 was recorded"),
         ("faster-communication:0", "its argument is K"),
+        ("bandwidth:x", "its argument is K"),
+        ("bucket-size:0", "its argument is a size such as 25MiB"),
+        ("no-overlap:1", "it has no argument"),
         ("amp", "a job has no such change: it is faster:FILE:LINE=K"),
     ],
 )

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import jsonschema
+import pytest
 from conftest import ridgeline
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,7 +65,7 @@ def predict(tmp_path: Path, cluster: str, *options: str) -> tuple[int, str, str]
 
 
 def test_a_job_of_1024_ranks(tmp_path: Path) -> None:
-    sizes = ("--bucket-size", "1KiB", "--bucket-size", "1GiB", "--no-overlap")
+    sizes = ("--bucket-size", "1KiB", "--bucket-size", "1GiB", "--no-overlap", "--zero", "1,3")
     code, output, errors = predict(tmp_path, CLUSTER, *sizes, "--format", "json")
     assert code == 0, errors
     job = json.loads(output)
@@ -73,7 +74,14 @@ def test_a_job_of_1024_ranks(tmp_path: Path) -> None:
     assert job["gradientBytes"] == GRADIENTS
     assert job["slowDown"] > 0.3, "two copies ran at once"
     assert not job["collectivesMeasured"]
-    small, large, small_after, _ = job["predicted"]
+    small, large, small_after, _, *sharded = job["predicted"]
+    assert [(one["bucketBytes"], one["sharding"]) for one in sharded] == [
+        (size, stage) for size in (1024, 2**30) for stage in (1, 3)
+    ]
+    state, weights = sharded[:2]
+    assert 0 < weights["peakBytes"] < small["peakBytes"], "of 1,024 shards, one"
+    assert weights["peakBytes"] < state["peakBytes"] <= small["peakBytes"]
+    assert weights["gathersMs"] == pytest.approx(2 * state["gathersMs"]) and small["gathersMs"] == 0
     assert len(small["buckets"]) > 1 == len(large["buckets"])
     assert sum(bucket["bytes"] for bucket in small["buckets"]) == GRADIENTS
     assert small["buckets"][0]["firstParameter"].startswith("2."), "the last layer's gradients are ready first"

@@ -56,8 +56,9 @@ MAY_INCLUDE = {
     "server/simulate": ["server/base", "server/graph"],
     # The ranks of a job: clocks, and what each rank waits for.
     "server/cluster": [*ANALYSIS_VALUES, "server/analysis/attribution", "server/analysis/breakdown", "server/graph"]
-    + ["server/simulate", "server/communication"],
+    + ["server/analysis/time", "server/simulate", "server/communication", "server/whatif/prediction_error.h"],
     # What a change would bring.
+    "server/whatif/prediction_error.h": [],
     "server/whatif": [*ANALYSIS_VALUES, "server/analysis/time", "server/graph", "server/simulate"],
     # What a device can do, and what an operation asks of it.
     "server/hardware": ["server/base"],

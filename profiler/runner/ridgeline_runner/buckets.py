@@ -7,8 +7,9 @@ from typing import Any
 
 
 def buckets_of(replica: Any, number: int) -> list[dict[str, Any]]:
-    """The buckets in the order of their all-reduces: `{"replica", "index", "bytes", "parameters"}`. Empty where what
-    the replica logs of its buckets does not agree with its parameters: then none is better than a wrong one."""
+    """The buckets in the order of their all-reduces: `{"replica", "index", "bytes", "parameters", "sizes"}`; sizes
+    are bytes by parameter. Empty where what the replica logs of its buckets does not agree with its parameters: then
+    none is better than a wrong one."""
     try:
         logged = replica._get_ddp_logging_data()  # noqa: SLF001 - what torch logs is nowhere public
         rebuilt = bool(logged.get("has_rebuilt_buckets"))
@@ -25,9 +26,9 @@ def buckets_of(replica: Any, number: int) -> list[dict[str, Any]]:
         if not all(0 <= member < len(parameters) for member in members):
             return []
         chosen = [parameters[member] for member in members]
-        size = sum(parameter.numel() * parameter.element_size() for _, parameter in chosen)
+        each = [parameter.numel() * parameter.element_size() for _, parameter in chosen]
         names = [name for name, _ in chosen]
-        found.append({"replica": number, "index": index, "bytes": size, "parameters": names})
+        found.append({"replica": number, "index": index, "bytes": sum(each), "parameters": names, "sizes": each})
     return found if [bucket["bytes"] for bucket in found] == sizes else []
 
 

@@ -27,6 +27,7 @@ struct PredictedBucket {
 struct PredictedTraining {
   std::optional<std::uint64_t> bucket_bytes{};  ///< absent: DistributedDataParallel's own sizes
   bool overlap = true;
+  int sharding = 0;             ///< ZeRO's stage: 1 the optimizer's state, 2 also gradients, 3 also weights (FSDP)
   Measured step_ms{};           ///< of every rank
   double samples_per_s = 0;     ///< of all ranks
   double efficiency = 0;        ///< samples per second over those of so many single processes
@@ -36,6 +37,7 @@ struct PredictedTraining {
   double exposed_ms = 0;        ///< of these, while nothing is computed
   double processor_ms = 0;      ///< that communication takes of the cores that compute
   double buffers_ms = 0;        ///< the broadcast of buffers before forward; part of communication_ms and exposed_ms
+  double gathers_ms = 0;        ///< of weights, hidden or not; part of communication_ms
   std::optional<std::uint64_t> peak_bytes{};  ///< of a rank's allocator
   std::vector<PredictedBucket> buckets;
 };

@@ -1,16 +1,19 @@
 """Data-parallel training of one of three small models, one thread a rank.
 
-`ddp_models.py MODEL STEPS BUCKET_MB [LATE_MS]`: rank 1 sleeps LATE_MS in each step. Rank 0 prints the median
-step in milliseconds.
+`ddp_models.py MODEL STEPS BUCKET_MB [LATE_MS [WAY]]`: rank 1 sleeps LATE_MS in each step. WAY: "fp16" sends half the
+bytes, "after" sends when backward is over, "micro4" only after four micro-batches. Rank 0 prints the median step in
+milliseconds.
 """
 
 import gc
 import sys
 import time
+from collections.abc import Callable
 from statistics import median
 
 import torch
 import torch.distributed as dist
+from reduced_after_backward import ReducedAfterBackward
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -59,12 +62,24 @@ def transformer() -> tuple[nn.Module, torch.Tensor]:
     return Transformer(), torch.randn(4, 64, 256)
 
 
+def parallel(network: nn.Module, bucket_mb: float, way: str) -> tuple[nn.Module, Callable[[], None]]:
+    """The model, and what is to be called after backward."""
+    if way == "after":
+        return network, ReducedAfterBackward(network, int(bucket_mb * 2**20))
+    model = DistributedDataParallel(network, bucket_cap_mb=bucket_mb)
+    if way == "fp16":
+        model._register_builtin_comm_hook(dist.BuiltinCommHookType.FP16_COMPRESS)  # noqa: SLF001 - it has no other name
+    return model, lambda: None
+
+
 def main() -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     torch.manual_seed(1)
     network, x = {"mlp": mlp, "cnn": cnn, "transformer": transformer}[sys.argv[1]]()
-    model = DistributedDataParallel(network, bucket_cap_mb=float(sys.argv[3]))
+    way = sys.argv[5] if len(sys.argv) > 5 else ""
+    model, reduce = parallel(network, float(sys.argv[3]), way)
+    micro_batches = 4 if way == "micro4" else 1
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     y = torch.randint(0, 10, (len(x),))
     late = float(sys.argv[4]) / 1e3 if len(sys.argv) > 4 and dist.get_rank() == 1 else 0
@@ -74,8 +89,12 @@ def main() -> None:
         if late > 0:
             time.sleep(late)
         optimizer.zero_grad()
+        for _ in range(micro_batches - 1):
+            with model.no_sync():
+                nn.functional.cross_entropy(model(x), y).backward()
         loss = nn.functional.cross_entropy(model(x), y)
         loss.backward()
+        reduce()
         optimizer.step()
         times.append(1e3 * (time.perf_counter() - start))
     if dist.get_rank() == 0:

@@ -4,91 +4,123 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
+#include <random>
 
-#include "tests/unit/cluster/local_step.h"
+#include "cluster/changed_step.h"
+#include "cluster/job_changes.h"
+#include "tests/unit/cluster/recorded_ddp.h"
 
 namespace ridgeline::cluster {
 namespace {
 
+using testing::DdpJob;
+using testing::DdpStep;
 using ::testing::HasSubstr;
-using testing::LocalStep;
-using testing::random_step;
 
-/// The step with its backward K times in a row; the gradients are those of the last.
-LocalStep repeated(const LocalStep& step, int times) {
-  LocalStep all = step;
-  const std::vector<graph::Task> backward(step.graph.tasks.begin(), step.graph.tasks.end() - 1);
-  all.graph.tasks.clear();
-  for (int time = 0; time < times; ++time) {
-    all.graph.tasks.insert(all.graph.tasks.end(), backward.begin(), backward.end());
+/// Two buckets of other sizes; gradients of 1 to 64 kB.
+DdpStep random_step(std::mt19937& random) {
+  DdpStep step;
+  const std::size_t count = 8 + random() % 24;
+  std::int64_t ready = 100;
+  for (std::size_t i = 0; i < count; ++i) {
+    ready += 5 + static_cast<std::int64_t>(random() % 200);
+    step.ready_us.push_back(ready);
+    step.bytes.push_back(1000 * (1 + random() % 64));
   }
-  all.graph.tasks.push_back(step.graph.tasks.back());
-  for (std::size_t task = 0; task + 1 < all.graph.tasks.size(); ++task) {
-    all.graph.tasks[task].next = static_cast<graph::TaskId>(task) + 1;
-  }
-  all.waits = static_cast<graph::TaskId>(all.graph.tasks.size() - 1);
-  all.graph.end = all.waits;
-  for (Gradient& gradient : all.gradients) {
-    gradient.ready += static_cast<graph::TaskId>(backward.size()) * static_cast<graph::TaskId>(times - 1);
-  }
-  return all;
+  step.buckets = {count / 4, count - count / 4};
+  step.latency_us = 1 + static_cast<std::int64_t>(random() % 300);
+  step.us_per_kb = 1 + static_cast<std::int64_t>(random() % 10);
+  return step;
 }
 
-double simulated(const LocalStep& step, const std::vector<int>& ranks, const Strategy& strategy,
-                 const Network& network) {
-  const LocalStep all = repeated(step, strategy.accumulate);
-  const auto rank = data_parallel(all.graph, ranks, all.gradients, all.waits, {.cap_bytes = strategy.bucket_bytes});
-  EXPECT_TRUE(rank);
-  const auto job = join({*rank}, network, Joining::kWhole);
-  EXPECT_TRUE(job);
-  return static_cast<double>(simulate::simulate(job->graph)->total_ns) / strategy.accumulate;
+StrategySpace some_space() {
+  StrategySpace space{{}, {2}, {2, 4}};
+  for (std::uint64_t bytes = 1000; bytes <= 1 << 22U; bytes *= 2) space.bucket_bytes.push_back(bytes);
+  return space;
 }
 
-TEST(BestStrategy, IsThatOfAnExhaustiveSearchWithFewerSimulations) {
-  std::mt19937 random(17);
-  StrategySpace space{.bucket_bytes = {}, .accumulate = {1, 2, 4, 8}};
-  for (std::uint64_t mib = 1; mib <= 128; mib *= 2) space.bucket_bytes.push_back(mib << 20U);
-  std::size_t simulations = 0;
-  std::size_t strategies = 0;
-  std::vector<std::uint64_t> winners;
-  for (int round = 0; round < 40; ++round) {
-    const LocalStep step = random_step(random, 60);
-    std::vector<int> ranks(std::size_t{2} << static_cast<unsigned>(round % 6));
-    std::iota(ranks.begin(), ranks.end(), 0);
-    const Link link{1e3 * std::uniform_real_distribution(1.0, 500.0)(random),
-                    std::uniform_real_distribution(1.0, 10.0)(random)};
-    const Network network{.slowest = link, .between = {}, .machine_of = {}};
-    double fastest = std::numeric_limits<double>::infinity();
-    for (const std::uint64_t bucket : space.bucket_bytes) {
-      for (const int accumulate : space.accumulate) {
-        fastest = std::min(fastest, simulated(step, ranks, {bucket, accumulate}, network));
+const auto kAlways = [](std::size_t, std::size_t) { return true; };
+
+double exhaustive_ms(const RecordedJob& job, const StrategySpace& space) {
+  double fastest = std::numeric_limits<double>::infinity();
+  for (const std::uint64_t bytes : space.bucket_bytes) {
+    const auto sized = with_bucket_size(job, bytes, Unsplit::kTransfer);
+    EXPECT_TRUE(sized);
+    for (const double times : {1.0, space.compression.front()}) {
+      const auto changed = with_compression(*sized, times, Unsplit::kTransfer);
+      const auto replayed = replay(*changed);
+      EXPECT_TRUE(replayed);
+      EXPECT_LE(least_step_ms(*changed), median_step_ms(replayed->step_ns) + 1e-6);
+      for (const int count : {1, 2, 4}) {
+        fastest = std::min(fastest, median_step_ms(accumulated_ns(*changed, *replayed, count)));
       }
     }
-    const auto best = best_strategy({step.graph, step.gradients, step.waits, ranks}, space, network);
-    ASSERT_TRUE(best) << best.error().message();
-    EXPECT_NEAR(best->ns_per_batch, fastest, 1);
-    EXPECT_NEAR(simulated(step, ranks, best->strategy, network), fastest, 1);
-    simulations += best->simulations;
-    strategies += best->strategies;
-    winners.push_back(best->strategy.bucket_bytes);
   }
-  EXPECT_LE(simulations * 20, strategies);
-  std::ranges::sort(winners);
-  EXPECT_NE(winners.front(), winners.back()) << "one bucket size is always best: the test shows nothing";
-  RecordProperty("simulations", static_cast<int>(simulations));
-  RecordProperty("strategies", static_cast<int>(strategies));
+  return fastest;
 }
 
-TEST(BestStrategy, RefusesAnEmptySpaceAndBadSteps) {
-  std::mt19937 random(1);
-  const LocalStep step = random_step(random, 3);
-  const Training training{step.graph, step.gradients, step.waits, {0, 1}};
-  EXPECT_THAT(best_strategy(training, {}, {}).error().message(), HasSubstr("at least one bucket size"));
-  EXPECT_THAT(best_strategy(training, {{1}, {0}}, {}).error().message(), HasSubstr("at least 1"));
-  Training without = training;
-  without.gradients.clear();
-  EXPECT_THAT(best_strategy(without, {{1}, {1}}, {}).error().message(), HasSubstr("no gradients"));
+TEST(BestStrategy, IsThatOfAnExhaustiveSearchWithFewerReplays) {
+  std::mt19937 random(17);
+  const StrategySpace space = some_space();
+  std::size_t replays = 0;
+  std::size_t strategies = 0;
+  std::vector<std::uint64_t> winners;
+  for (int round = 0; round < 20; ++round) {
+    const auto job = DdpJob(random_step(random)).made();
+    ASSERT_TRUE(job) << job.error().message();
+    const auto best = best_strategy(*job, space, kAlways);
+    ASSERT_TRUE(best) << best.error().message();
+    EXPECT_LE(best->replayed.front().step.step_ms.value, exhaustive_ms(*job, space) + 1e-6);
+    EXPECT_EQ(best->replayed.front().strategy.accumulate, 4);
+    EXPECT_TRUE(best->is_complete);
+    replays += best->replayed.size();
+    strategies += best->strategies;
+    winners.push_back(best->replayed.front().strategy.bucket_bytes.value_or(0));
+  }
+  EXPECT_LE(replays * 10, strategies);
+  std::ranges::sort(winners);
+  EXPECT_NE(winners.front(), winners.back()) << "one bucket size is always best: the test shows nothing";
+}
+
+TEST(BestStrategy, MicroBatchesBeforeTheLastSendNothing) {
+  const auto job = DdpJob({{200, 300, 500}, {1000, 2000, 4000}, {2, 1}}).made();
+  ASSERT_TRUE(job);
+  const auto replayed = replay(*job);
+  ASSERT_TRUE(replayed);
+  ASSERT_EQ(replayed->step_ns[0][0], 995'000);
+  EXPECT_EQ(accumulated_ns(*job, *replayed, 1), replayed->step_ns);
+  EXPECT_EQ(accumulated_ns(*job, *replayed, 2)[1][1], (995'000 + 500'000) / 2) << "until its last gradient";
+}
+
+TEST(BestStrategy, EndsWhenItIsTold) {
+  std::mt19937 random(3);
+  std::size_t ended = 0;
+  for (int round = 0; round < 40; ++round) {
+    const auto job = DdpJob(random_step(random)).made();
+    ASSERT_TRUE(job);
+    const auto all = best_strategy(*job, some_space(), kAlways);
+    ASSERT_TRUE(all);
+    if (all->replayed.size() < 2) continue;
+    const auto best = best_strategy(*job, some_space(), [](std::size_t, std::size_t) { return false; });
+    ASSERT_TRUE(best);
+    EXPECT_EQ(best->replayed.size(), 1U);
+    EXPECT_FALSE(best->is_complete);
+    ++ended;
+  }
+  EXPECT_GT(ended, 0U);
+}
+
+TEST(BestStrategy, RefusesWhatItCannotKnow) {
+  const auto refused = [](const DdpStep& step, const StrategySpace& space) {
+    const auto job = DdpJob(step).made();
+    const auto best = job ? best_strategy(*job, space, kAlways) : base::Result<BestStrategy>(job.error());
+    return best ? std::string() : best.error().message();
+  };
+  const DdpStep step{{200, 300}, {1000, 4000}, {1, 1}};
+  EXPECT_EQ(refused(step, some_space()), "");
+  EXPECT_THAT(refused(step, {{}, {}, {0}}), HasSubstr("1 or more"));
+  EXPECT_THAT(refused(step, {{}, {0.5}, {}}), HasSubstr("1 or more"));
+  EXPECT_THAT(refused({{200, 300}, {1000, 4000}, {2}}, some_space()), HasSubstr("another bucket_cap_mb"));
 }
 
 }  // namespace

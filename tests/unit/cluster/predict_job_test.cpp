@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <optional>
+
+#include "cluster/sharded_memory.h"
 
 namespace ridgeline::cluster {
 namespace {
@@ -122,6 +125,43 @@ TEST(PredictJob, BroadcastsBuffersBeforeForward) {
   step.replica.buffers = {{"float32", kMiB}};
   // A broadcast between two ranks is one step: half of the two that an all-reduce of twice the bytes takes.
   EXPECT_NEAR(step_ms(step, two_ranks(3, 0), {kMiB, true}), 10 + 4 + 3 + 2 + 3, 1e-2);
+}
+
+TEST(PredictJob, ShardsWhatTheStageOfZeroSays) {
+  const Step step(4, kMiB);
+  // Half of the optimizer's 2 ms, and all weights are gathered behind it: half of an all-reduce of 4 MiB.
+  EXPECT_NEAR(step_ms(step, two_ranks(3, 0), {kMiB, true, 1}), 10 + 16 + 3 + 1 + 6, 1e-2);
+  // The last bucket is only scattered.
+  EXPECT_NEAR(step_ms(step, two_ranks(3, 0), {kMiB, true, 2}), 10 + 16 + 1.5 + 1 + 6, 1e-2);
+  // Of four units the first is gathered before forward, the others meanwhile; and each once more in backward.
+  EXPECT_NEAR(step_ms(step, two_ranks(3, 0), {kMiB, true, 3}), 10 + 16 + 3 + 1 + 1.5, 1e-2);
+  const auto job = predicted(step, two_ranks(3, 0), {{kMiB, true, 3}});
+  ASSERT_TRUE(job);
+  const analysis::PredictedTraining& training = job->trainings.front();
+  EXPECT_NEAR(training.gathers_ms, 12, 1e-6);
+  EXPECT_NEAR(training.communication_ms, 18, 1e-2) << "gathered twice, scattered once";
+  EXPECT_GE(training.step_ms.high, 10 + 16 + 3 + 2 + 6) << "nothing of forward's gathers may be hidden";
+  EXPECT_EQ(training.peak_bytes, std::nullopt) << "its memory over time is not known";
+  EXPECT_THAT(job->not_modelled, ::testing::Contains(HasSubstr("units of FSDP")));
+}
+
+TEST(ShardedPeak, IsAtTheInstantThatHasMostThen) {
+  analysis::MemoryOverTime memory;
+  memory.ms = {1, 2};
+  const auto set = [&](analysis::Category category, const std::vector<std::uint64_t>& bytes) {
+    memory.bytes[static_cast<std::size_t>(category)] = bytes;
+  };
+  for (auto& category : memory.bytes) category = {0, 0};
+  set(analysis::Category::kWeights, {8, 8});
+  set(analysis::Category::kGradients, {0, 8});
+  set(analysis::Category::kOptimizerState, {16, 16});
+  set(analysis::Category::kActivations, {20, 4});
+  const auto peak = [&](int stage, double ranks) { return sharded_peak(memory, {stage, ranks, 8, 2}); };
+  EXPECT_EQ(peak(0, 4), 44 + 8) << "buckets beside the gradients";
+  EXPECT_EQ(peak(1, 4), 44 + 8 - 12);
+  EXPECT_EQ(peak(2, 4), 44 - 12 + 4) << "two units, and no gradient is there yet";
+  EXPECT_EQ(peak(3, 4), 44 - 12 + 4 - 6 + 4);
+  EXPECT_EQ(peak(1, 1), peak(0, 1));
 }
 
 TEST(PredictJob, SaysWhyItCannot) {

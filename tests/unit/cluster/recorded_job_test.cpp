@@ -3,10 +3,14 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <limits>
 
+#include "cluster/changed_step.h"
 #include "cluster/job_changes.h"
+#include "cluster/transfer_time.h"
 #include "tests/unit/analysis/recording_builder.h"
+#include "tests/unit/cluster/recorded_ddp.h"
 
 namespace ridgeline::cluster {
 namespace {
@@ -237,6 +241,125 @@ TEST(JobChanges, WhatTheJobDoesNotHaveIsAnError) {
   const auto rank = with_faster_rank(*made, 2, 2);
   ASSERT_FALSE(rank);
   EXPECT_EQ(rank.error().message(), "no rank 2 was recorded");
+}
+
+// ---- buckets --------------------------------------------------------------------------------------------------------
+
+/// Steps of 995 us: gradients at 200, 300 and 500 us; buckets of the first two and of the last, which take 30 and 50
+/// us.
+constexpr std::int64_t kDdpStepUs = 995;
+
+testing::DdpStep ddp_step_of_995_us() { return {{200, 300, 500}, {1000, 1000, 4000}, {2, 1}}; }
+
+TEST(TransferTime, IsTheLineThroughTheSizes) {
+  const auto made = testing::DdpJob(ddp_step_of_995_us()).made();
+  ASSERT_TRUE(made) << made.error().message();
+  const TransferTime time = transfer_times(*made, Unsplit::kTransfer)[Kind::kAllReduce];
+  EXPECT_TRUE(time.is_split);
+  EXPECT_NEAR(time.latency_ns, 10 * kUs, 1);
+  EXPECT_NEAR(time.ns_per_byte, 10, 1e-6);
+}
+
+TEST(TransferTime, CollectivesThatOverlapCountTogether) {
+  testing::DdpJob job(ddp_step_of_995_us());
+  for (RankRecord& rank : job.records) {
+    for (std::size_t i = 0; i < rank.collectives.size(); i += 2) {  // the first bucket: until the second has begun
+      rank.collectives[i].ended_ns = rank.collectives[i + 1].started_ns + 10 * kUs;
+    }
+  }
+  const auto made = job.made();
+  ASSERT_TRUE(made);
+  const TransferTime transfer = transfer_times(*made, Unsplit::kTransfer)[Kind::kAllReduce];
+  EXPECT_FALSE(transfer.is_split) << "of two that are on their way at once nobody knows which took the time";
+  EXPECT_NEAR(transfer.at(6000), 250 * kUs, 1) << "from 305 to 555 us";
+  EXPECT_NEAR(transfer_times(*made, Unsplit::kLatency)[Kind::kAllReduce].at(1), 125 * kUs, 1);
+}
+
+TEST(TransferTime, OneSizeLeavesItsLatencyOpen) {
+  const auto made = Job({200, 500}).made();
+  ASSERT_TRUE(made);
+  const TransferTime transfer = transfer_times(*made, Unsplit::kTransfer)[Kind::kAllReduce];
+  const TransferTime latency = transfer_times(*made, Unsplit::kLatency)[Kind::kAllReduce];
+  EXPECT_FALSE(transfer.is_split || latency.is_split);
+  EXPECT_NEAR(transfer.at(2000), 180 * kUs, 1) << "twice the 90 us of 1000 bytes";
+  EXPECT_NEAR(latency.at(2000), 90 * kUs, 1);
+}
+
+TEST(JobChanges, BandwidthAndCompressionLeaveTheLatency) {
+  const auto made = testing::DdpJob(ddp_step_of_995_us()).made();
+  ASSERT_TRUE(made);
+  ASSERT_EQ(first_step_us(*made, 0), kDdpStepUs);
+  // The last bucket takes 10 us and a quarter of 40 us; the thread goes on 30 us earlier.
+  EXPECT_EQ(first_step_us(with_bandwidth(*made, 4, Unsplit::kTransfer), 0), kDdpStepUs - 30);
+  EXPECT_EQ(first_step_us(with_compression(*made, 4, Unsplit::kTransfer), 0), kDdpStepUs - 30);
+}
+
+TEST(JobChanges, WithoutOverlapAllReducesFollowTheLastGradient) {
+  const auto made = testing::DdpJob(ddp_step_of_995_us()).made();
+  ASSERT_TRUE(made);
+  // The first bucket's 30 us now come before the second one's 50 us.
+  const auto changed = without_overlap(*made);
+  ASSERT_TRUE(changed) << changed.error().message();
+  EXPECT_EQ(first_step_us(changed, 0), kDdpStepUs + 30);
+  EXPECT_EQ(changed->ranks[0].calls.size(), made->ranks[0].calls.size());
+}
+
+TEST(JobChanges, OtherBucketSizesMoveGradientsBetweenAllReduces) {
+  const auto made = testing::DdpJob(ddp_step_of_995_us()).made();
+  ASSERT_TRUE(made);
+  // One bucket of 6 kB: 70 us after the last gradient instead of 50.
+  EXPECT_EQ(first_step_us(with_bucket_size(*made, 1 << 20, Unsplit::kTransfer), 0), kDdpStepUs + 20);
+  // The buckets as they were: also the times are.
+  const auto same = with_bucket_size(*made, 2000, Unsplit::kTransfer);
+  EXPECT_EQ(first_step_us(same, 0), kDdpStepUs);
+  ASSERT_TRUE(same);
+  EXPECT_EQ(same->bucket_gradients, made->bucket_gradients);
+  // And of those the changes can be made in turn.
+  const auto twice = with_bucket_size(*with_bucket_size(*made, 1, Unsplit::kTransfer), 1 << 20, Unsplit::kTransfer);
+  EXPECT_EQ(first_step_us(twice, 0), kDdpStepUs + 20);
+}
+
+TEST(JobChanges, BucketSizesNeedTheGradients) {
+  const auto refused = [](const testing::DdpJob& job) {
+    const auto made = job.made();
+    const auto changed = made ? with_bucket_size(*made, 1 << 20, Unsplit::kTransfer) : made;
+    return changed ? std::string() : changed.error().message();
+  };
+  testing::DdpJob unknown(ddp_step_of_995_us());
+  for (Collective& one : unknown.records[0].collectives) one.parameter_bytes.clear();
+  EXPECT_THAT(refused(unknown), HasSubstr("no sizes of gradients: record the job again"));
+  testing::DdpJob others(ddp_step_of_995_us());
+  for (Collective& one : others.records[0].collectives) one.parameter_bytes.push_back(7);
+  EXPECT_THAT(refused(others), HasSubstr("accumulated 3 gradients in a step, and its buckets have 5"));
+  testing::DdpJob late(ddp_step_of_995_us());
+  late.records[1].collectives[1].bucket = -1;
+  EXPECT_THAT(refused(late), HasSubstr("rank 1 did not reduce each of its buckets once"));
+  testing::DdpJob early(ddp_step_of_995_us());
+  early.records[1].collectives[1].called_ns -= 250 * kUs;  // when only its first gradient was there
+  EXPECT_THAT(refused(early), HasSubstr("rank 1 did not have its gradients ready in the order of the buckets"));
+  const auto none = Job({200, 500}).made();
+  ASSERT_TRUE(none);
+  EXPECT_THAT(without_overlap(*none).error().message(), HasSubstr("buckets"));
+  EXPECT_THAT(with_compression(*none, 2, Unsplit::kTransfer).error().message(), HasSubstr("no buckets"));
+}
+
+TEST(ChangedStep, HasAnIntervalOfTheStepsTheReplayAndOtherAssumptions) {
+  const auto made = Job({200, 500}).made();
+  ASSERT_TRUE(made);
+  const auto unchanged = replay(*made);
+  const auto likely = replay(*with_bandwidth(*made, 2, Unsplit::kTransfer));
+  const auto other = replay(*with_bandwidth(*made, 2, Unsplit::kLatency));
+  ASSERT_TRUE(unchanged && likely && other);
+  const analysis::ChangedStep alone = changed_step(*made, *unchanged, {*likely});
+  EXPECT_NEAR(alone.step_ms.value, 0.955, 1e-6) << "45 of 90 us less";
+  EXPECT_NEAR(alone.step_ms.high - alone.step_ms.value, 0.955 * std::hypot(0.02, 0.15 * 0.045 / 0.955), 1e-6)
+      << "equal steps, and an exact replay";
+  EXPECT_NEAR(alone.speed_up.value, 1 / 0.955, 1e-6);
+  const analysis::ChangedStep both = changed_step(*made, *unchanged, {*likely, *other});
+  EXPECT_DOUBLE_EQ(both.step_ms.value, alone.step_ms.value);
+  EXPECT_DOUBLE_EQ(both.step_ms.low, alone.step_ms.low);
+  EXPECT_NEAR(both.step_ms.high, 1.02, 1e-6) << "all of it latency: as it was, give or take 2 %";
+  EXPECT_NEAR(both.speed_up.low, 0.98, 1e-6);
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ RankRecord record_of(int rank, std::vector<std::int64_t> steps = {7, 8}) {
   one.iteration = 1;
   one.bucket = 2;
   one.parameters = {"out.weight"};
+  one.parameter_bytes = {4000};
   one.file = "/project/train.py";
   one.line = 12;
   record.collectives = {one};
@@ -69,6 +70,7 @@ TEST(JobFile, IsReadAsItWasWritten) {
   EXPECT_EQ(rank.record.collectives[0].sequence, 41U);
   EXPECT_EQ(rank.record.collectives[0].waited_ns, 12);
   EXPECT_THAT(rank.record.collectives[0].parameters, ElementsAre("out.weight"));
+  EXPECT_THAT(rank.record.collectives[0].parameter_bytes, ElementsAre(4000));
   EXPECT_EQ(rank.record.transfers[0].bytes, 2048U);
   EXPECT_TRUE(rank.record.transfers[0].sends);
 }

@@ -53,7 +53,7 @@ class Story {
     trace.calls = {{0, 10, "all_reduce", 4000, "float32"},
                    {0, 11, "all_reduce", 800, "float32"},
                    {0, 12, "all_reduce", 4, "float32"}};
-    trace.buckets = {{0, 0, 4000, {"out.weight"}}, {0, 1, 800, {"in.weight", "in.bias"}}};
+    trace.buckets = {{0, 0, 4000, {"out.weight"}, {4000}}, {0, 1, 800, {"in.weight", "in.bias"}, {600, 200}}};
     trace.waits = {{720 * static_cast<std::int64_t>(kUs), 805 * static_cast<std::int64_t>(kUs)}};
   }
 
@@ -93,6 +93,7 @@ TEST(TraceRank, NamesBucketsAndLines) {
   EXPECT_EQ(all[0].bucket, 0);
   EXPECT_EQ(all[1].bucket, 1);
   EXPECT_THAT(all[1].parameters, ElementsAre("in.weight", "in.bias"));
+  EXPECT_THAT(all[1].parameter_bytes, ElementsAre(600, 200));
   EXPECT_EQ(all[2].bucket, -1) << "it is no bucket: its size is another";
   EXPECT_EQ(all[1].file, "/project/train.py");
   EXPECT_EQ(all[1].line, 22);

@@ -381,7 +381,8 @@ const json kCommunication = json::parse(R"({
   "calls": [[0, 10, "all_reduce", 4000, "float32"]],
   "pointToPoint": [["send", 0, 1, 7, 64, "float32"]],
   "waits": [[100, 200]],
-  "buckets": [{"replica": 0, "index": 0, "bytes": 4000, "parameters": ["out.weight"]}],
+  "buckets": [{"replica": 0, "index": 0, "bytes": 4000, "parameters": ["out.weight"],
+               "sizes": [4000]}],
   "connections": [["a:1", "b:2"]],
   "messages": [[100, 200, 288230376319483904, 4000, 0, 1, 1, 512]],
   "warnings": []

@@ -238,5 +238,32 @@ TEST(ChangeEdits, LeaveTheRestToTheUser) {
               HasSubstr("refused: The file has a"));
 }
 
+// ---- buckets of DistributedDataParallel
+
+/// The text with a bucket size, or why there is none.
+std::string with_bucket_size(std::string text) {
+  const auto edit = bucket_size_edit(parsed(text), "8");
+  if (!edit) {
+    return "refused: " + edit.error().message();
+  }
+  return text.replace(edit->span.begin, edit->span.end - edit->span.begin, edit->replacement);
+}
+
+TEST(BucketSizeEdit, AddsOrReplacesTheArgument) {
+  EXPECT_EQ(with_bucket_size("model = DDP(net)\n"), "model = DDP(net, bucket_cap_mb=8)\n");
+  EXPECT_EQ(with_bucket_size("m = torch.nn.parallel.DistributedDataParallel(net, bucket_cap_mb=cap * 2)\n"),
+            "m = torch.nn.parallel.DistributedDataParallel(net, bucket_cap_mb=8)\n");
+  EXPECT_EQ(with_bucket_size("m = DDP(\n    net,\n    device_ids=[0],\n)\n"),
+            "m = DDP(\n    net,\n    device_ids=[0],\n    bucket_cap_mb=8,\n)\n");
+}
+
+TEST(BucketSizeEdit, SaysWhyItCannotBeWritten) {
+  EXPECT_THAT(with_bucket_size("model = wrap(net)\n"), HasSubstr("does not construct"));
+  EXPECT_THAT(with_bucket_size("a = DDP(x)\nb = DDP(y)\n"), HasSubstr("several times"));
+  EXPECT_THAT(with_bucket_size("a = DDP(net, **options)\n"), HasSubstr("not written in its call"));
+  EXPECT_THAT(with_bucket_size("a = DDP()\n"), HasSubstr("cannot be edited"));
+  EXPECT_THAT(with_bucket_size("a = DDP(net\n"), HasSubstr("syntax error"));
+}
+
 }  // namespace
 }  // namespace ridgeline::source

@@ -1,0 +1,46 @@
+// How a recorded job would be fastest, as replays of it say; nothing of it was run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/values/job_report.h"
+
+namespace ridgeline::analysis {
+
+/// What could be changed, and how long a step would then take.
+struct StrategyStep {
+  std::optional<std::uint64_t> bucket_bytes{};  ///< absent: as recorded
+  double compression = 1;                       ///< buckets have so many times fewer bytes
+  int accumulate = 1;                           ///< micro-batches before gradients are sent
+  Measured step_ms{};                           ///< for each micro-batch of each rank
+  Measured speed_up{};                          ///< of the job as it is
+  std::uint64_t peak_bytes = 0;                 ///< of the rank that has most
+};
+
+/// An edit of the user's code.
+struct StrategyEdit {
+  std::string path;  ///< absolute; empty: for the user to write
+  std::uint32_t line = 0;
+  std::string before;  ///< the line as it is
+  std::string after;   ///< the lines in its place, or what to do
+};
+
+struct OptimizedJob {
+  std::string command;
+  JobReplay replay;
+  std::optional<std::uint64_t> memory_bytes{};  ///< that a rank may have
+  std::vector<StrategyStep> strategies;         ///< that were replayed and fit; the fastest first. Empty: none fits
+  std::uint64_t peak_bytes = 0;                 ///< of the job as it is, as StrategyStep has it
+  std::size_t space = 0;                        ///< strategies that were searched
+  bool is_complete = true;                      ///< false: the search was ended before
+  double seconds = 0;                           ///< it took
+  std::vector<StrategyEdit> edits;              ///< of the best
+  std::vector<std::string> notes;               ///< sentences: what is not known or not in it
+  std::vector<std::string> warnings;
+};
+
+}  // namespace ridgeline::analysis

@@ -1,0 +1,66 @@
+// What a recorded job of several ranks shows: who waits for whom, its replay, and what changes would bring.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/values/profile.h"
+
+namespace ridgeline::analysis {
+
+/// A clock beside that of the first machine, seconds.
+struct MachineClock {
+  std::string machine;
+  double offset_s = 0;  ///< what was added
+  double low_s = 0;     ///< the true offset is not less
+  double high_s = 0;
+  double drift_ppm = 0;
+};
+
+struct RecordedRankFigures {
+  int rank = 0;
+  std::string machine;
+  std::optional<double> bare_step_ms;          ///< median of steps with nothing attached
+  std::optional<double> data_loading_ms;       ///< of them; absent without a data loader of torch
+  std::optional<Communication> communication;  ///< absent: no step is common to all ranks
+};
+
+/// Time of the critical path that belongs together. Of a rank, or of a collective, or of messages.
+struct PathPart {
+  std::optional<int> rank;
+  Location line{};         ///< of a rank; empty: no line of the user's
+  std::string collective;  ///< "all-reduce"; empty: none
+  std::optional<int> bucket;
+  double ms = 0;  ///< of a step
+  double share = 0;
+};
+
+/// With the cost of recording. Medians over ranks and steps.
+struct JobReplay {
+  std::int64_t first_step = 0;
+  std::int64_t last_step = 0;
+  double recorded_ms = 0;
+  double replayed_ms = 0;
+  std::vector<PathPart> path;  ///< the longest first
+};
+
+/// Predicted: replayed with a change.
+struct ChangedStep {
+  std::string change;
+  Measured step_ms{};
+  Measured speed_up{};             ///< of the replay over it
+  std::vector<std::string> notes;  ///< what is not known or left out, as sentences
+};
+
+struct JobReport {
+  std::string command;
+  std::vector<RecordedRankFigures> ranks;
+  std::vector<MachineClock> clocks;
+  std::optional<JobReplay> replay;
+  std::vector<ChangedStep> changes;  ///< as they were asked for; of several, all together last, named "all"
+  std::vector<std::string> warnings;
+};
+
+}  // namespace ridgeline::analysis

@@ -1,0 +1,27 @@
+// The peak of a rank when weights, gradients and the state of the optimizer are sharded.
+//
+// ZeRO (Rajbhandari et al., SC 2020), section 5: stage 1 shards the state, stage 2 also gradients, stage 3 also
+// weights.
+#pragma once
+
+#include <cstdint>
+
+#include "analysis/values/profile.h"
+
+namespace ridgeline::cluster {
+
+/// What one process has, and how it is sharded.
+struct Sharding {
+  int stage = 0;                     ///< 0 to 3
+  double ranks = 1;                  ///< at least 1
+  std::uint64_t gradient_bytes = 0;  ///< of all; the weights that have gradients are as large
+  std::uint64_t largest_unit = 0;    ///< of gradients that are reduced, and of weights that are gathered, together
+};
+
+/// Of the instants of the profile's peak iteration, the most that a rank then has alive. The state of the optimizer is
+/// an N-th from stage 1 on; gradients from stage 2 on, beside two units that are not reduced yet; of the weights with
+/// gradients an N-th from stage 3 on, beside two units that are gathered. Below stage 2 buckets are a copy of all
+/// gradients. Padding of shards is not in it. Pure.
+std::uint64_t sharded_peak(const analysis::MemoryOverTime& memory, const Sharding& sharding);
+
+}  // namespace ridgeline::cluster

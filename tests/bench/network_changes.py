@@ -1,0 +1,97 @@
+"""Changes of the network and the buckets of recorded jobs: predicted from one recording, then recorded with the change.
+
+The ranks and their link are those of cluster.py. Needs root. The job as it is is recorded twice, first and last: no
+prediction can be better than that noise.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import cluster
+
+SCRIPTS = Path(__file__).resolve().parent / "scripts"
+MODELS = ("mlp", "transformer")
+RATE, TWICE = "1gbit", "2gbit"
+BUCKET_MB = "1"
+MICRO_BATCHES = 4
+# What is predicted, and how the job that has it is run: link, bucket, and way of ddp_models.py.
+CHANGES = {
+    "bandwidth:2": (TWICE, BUCKET_MB, ""),
+    "bucket-size:4MiB": (RATE, "4", ""),
+    "bucket-size:25MiB": (RATE, "25", ""),
+    "compression:2": (RATE, BUCKET_MB, "fp16"),
+    "no-overlap": (RATE, BUCKET_MB, "after"),
+}
+HEAD = ["job", "change", "as it is", "predicted", "recorded with it", "error", "in the interval", "as it is, again"]
+
+
+def rows(binary: Path, models: Sequence[str] = MODELS) -> list[list[str]]:
+    """A row of each model and change."""
+    if os.geteuid() != 0:
+        print("skipped: network namespaces need root\n")
+        return []
+    return [row for model in models for row in _rows(binary, model)]
+
+
+def _rows(binary: Path, model: str) -> list[list[str]]:
+    with TemporaryDirectory() as folder:
+        job = _record(binary, Path(folder) / "job", model, RATE, BUCKET_MB, "")
+        shown = _shown(binary, job, *(f"--change={change}" for change in CHANGES))
+        was = shown["replay"]["recordedMs"]
+        predictions = [one for one in shown["predicted"] if one["change"] != "all"]
+        for one in predictions:
+            print(f"{model}, {one['change']}: predicted {one['stepMs']['value']:.1f} ms", flush=True)
+        runs = [_run_ms(binary, Path(folder), model, *CHANGES[one["change"]]) for one in predictions]
+        again = _run_ms(binary, Path(folder), model, RATE, BUCKET_MB, "")
+    return [_row(model, one, run, was, again) for one, run in zip(predictions, runs, strict=True)]
+
+
+def _row(model: str, predicted: dict[str, Any], run: float, was: float, again: float) -> list[str]:
+    step = predicted["stepMs"]
+    return [
+        f"{model}, {RATE}, {BUCKET_MB} MB",
+        predicted["change"],
+        f"{was:.1f} ms",
+        f"{step['value']:.1f} ms ({step['low']:.1f} to {step['high']:.1f})",
+        f"{run:.1f} ms",
+        f"{step['value'] / run - 1:+.1%}",
+        "yes" if step["low"] <= run <= step["high"] else "no",
+        f"{again / was - 1:+.1%}",
+    ]
+
+
+def _run_ms(binary: Path, folder: Path, model: str, rate: str, bucket: str, way: str) -> float:
+    return _shown(binary, _record(binary, folder / "changed", model, rate, bucket, way))["replay"]["recordedMs"]
+
+
+def _record(binary: Path, file: Path, model: str, rate: str, bucket: str, way: str) -> Path:
+    file.unlink(missing_ok=True)
+    script = [sys.executable, str(SCRIPTS / "in_namespaces.py"), str(SCRIPTS / "ddp_models.py")]
+    run = [str(binary), "run", "--python", sys.executable, "--time-budget", "1", "--steps", "16", "--stop"]
+    run += ["--job", str(file), "--", *script, model, "100000", bucket, "0", way]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with cluster.namespaces(rate):
+        done = subprocess.run(run, capture_output=True, text=True, env=environment, check=False)
+    if not file.exists():
+        sys.exit(done.stderr)
+    return file
+
+
+def _shown(binary: Path, file: Path, *options: str) -> dict[str, Any]:
+    shown = subprocess.run(
+        [str(binary), "job", str(file), "--format", "json", *options], capture_output=True, text=True, check=False
+    )
+    if shown.returncode != 0:
+        sys.exit(shown.stderr)
+    report = json.loads(shown.stdout)
+    if report["replay"] is None:
+        sys.exit("\n".join(report["warnings"]))
+    return report

@@ -1,0 +1,79 @@
+"""`ridgeline optimize`: the fastest strategy of a job that real torchrun and Gloo ran."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from conftest import ROOT, ridgeline
+from job_scripts import DDP, read_job, run_job, script_of, write_job
+from training_scripts import number_of
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A script and its job."""
+    folder = tmp_path_factory.mktemp("optimize")
+    script, file = script_of(folder, DDP), folder / "a.ridgeline-job"
+    done = run_job(script, 350, "--steps", "8", "--job", str(file))
+    assert done.returncode == 0, done.stderr
+    return script, file
+
+
+def optimized(file: Path, *options: str, code: int = 0) -> dict[str, Any]:
+    done = ridgeline("optimize", file, "--format", "json", *options)
+    assert done.returncode == code, done.stderr
+    answer = json.loads(done.stdout)
+    jsonschema.validate(answer, json.loads((ROOT / "protocol/optimize.schema.json").read_text("utf-8")))
+    return answer
+
+
+def test_the_best_is_no_slower_than_the_job_as_it_is(recorded: tuple[Path, Path]) -> None:
+    script, file = recorded
+    text = script.read_text()
+    answer = optimized(file, "--accumulate", "2,4", "--compression", "2")
+    best = answer["predicted"][0]
+    assert answer["complete"] and answer["space"] == 13 * 3 * 2
+    assert best["accumulate"] == 4 and best["compression"] == 2, "nothing that is sent is free"
+    assert best["stepMs"]["low"] <= best["stepMs"]["value"] <= min(best["stepMs"]["high"], answer["replayedMs"])
+    steps = [one["stepMs"]["value"] for one in answer["predicted"]]
+    assert steps == sorted(steps)
+    assert any("the training is another one" in note for note in answer["notes"])
+    assert script.read_text() == text, "nothing is written"
+
+
+def test_the_edit_is_of_the_call_that_makes_the_buckets(recorded: tuple[Path, Path]) -> None:
+    script, file = recorded
+    answer = optimized(file)
+    size = answer["predicted"][0]["bucketBytes"]
+    if size is None:
+        assert answer["edits"] == [], "the job as it is is the fastest"
+        return
+    edit = answer["edits"][0]
+    call = "    model = DistributedDataParallel(net, bucket_cap_mb={})"
+    assert edit["place"] == {
+        "file": str(script), "line": number_of(script, "bucket_cap_mb=0.2"), "before": call.format(0.2)
+    }  # fmt: skip
+    assert edit["text"] == call.format(f"{size / 2**20:.4g}")
+
+
+def test_text_says_what_is_predicted(recorded: tuple[Path, Path]) -> None:
+    done = ridgeline("optimize", recorded[1], "--accumulate", "4", "--limit", "5s")
+    assert done.returncode == 0, done.stderr
+    assert "Predicted: buckets" in done.stdout and "4 micro-batches" in done.stdout
+    assert "model.no_sync()" in done.stdout
+
+
+def test_memory_that_no_strategy_has(recorded: tuple[Path, Path]) -> None:
+    answer = optimized(recorded[1], "--memory", "1KiB", code=1)
+    assert answer["predicted"] == [] and answer["peakBytes"] > answer["memoryBytes"] == 1024
+    assert "No strategy that was searched fits" in ridgeline("optimize", recorded[1], "--memory", "1KiB").stdout
+
+
+def test_a_file_without_the_sizes_of_gradients(recorded: tuple[Path, Path], tmp_path: Path) -> None:
+    header = read_job(recorded[1])
+    done = ridgeline("optimize", write_job(tmp_path / "b.ridgeline-job", header))
+    assert done.returncode == 2 and "The job cannot be optimised: rank 0: its recording" in done.stderr
