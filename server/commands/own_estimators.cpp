@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "commands/profile_now.h"
 #include "commands/terminal.h"
 #include "commands/work_folder.h"
 #include "estimate/estimator_file.h"
