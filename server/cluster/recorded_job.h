@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,15 @@ struct RecordedBuckets {
   std::vector<graph::TaskId> ready;  ///< of the rank's graph, by gradient as accumulated: its hooks have run
 };
 
+/// What a collective takes by its bytes: a line.
+struct TransferTime {
+  double latency_ns = 0;  ///< not negative, like ns_per_byte; not both are 0
+  double ns_per_byte = 0;
+  bool is_split = false;  ///< false: the recorded sizes do not tell what of it is latency
+
+  double at(double bytes) const { return latency_ns + bytes * ns_per_byte; }
+};
+
 /// Of the longest run of consecutive steps that all ranks recorded.
 struct RecordedJob {
   std::vector<std::int64_t> steps;                     ///< their numbers
@@ -31,6 +41,7 @@ struct RecordedJob {
   std::vector<std::vector<RecordedBuckets>> buckets;   ///< by rank, of each step
   std::vector<std::uint64_t> gradient_bytes;           ///< in the order of the buckets; empty: not recorded
   std::vector<std::size_t> bucket_gradients;           ///< how many each bucket has; as gradient_bytes
+  std::optional<TransferTime> measured_all_reduce{};   ///< of as many ranks, apart from the job (transfer_time.h)
 };
 
 /// `records` are of the recordings, by the clocks of their machines; `aligned` are the same by one clock (one_clock.h).

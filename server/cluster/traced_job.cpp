@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -23,6 +24,8 @@ using communication::Collective;
 using communication::Kind;
 using communication::RankRecord;
 
+constexpr int kMaxRanks = 100'000;  ///< of a job
+constexpr std::size_t kMaxGroups = 256;
 constexpr std::uint64_t kSince1970 = 1'000'000'000'000'000'000;  ///< in the year 2001: no trace is older
 
 base::Error wrong(const RankTrace& trace, const std::string& what) { return base::error(trace.file + " " + what); }
@@ -57,6 +60,9 @@ class RecordMaker {
     for (const TracedCollective& one : trace_.traced.collectives) {
       if (one.device == device_) add(one);
     }
+    if (record_.groups.size() > kMaxGroups) {
+      return wrong(trace_, "has collectives of more than " + std::to_string(kMaxGroups) + " process groups");
+    }
     std::ranges::stable_sort(record_.collectives, {}, &Collective::called_ns);
     number();
     return std::move(record_);
@@ -64,7 +70,7 @@ class RecordMaker {
 
  private:
   std::optional<base::Error> check() const {
-    if (record_.rank < 0 || record_.world_size <= record_.rank) {
+    if (record_.rank < 0 || record_.world_size <= record_.rank || record_.world_size > kMaxRanks) {
       return wrong(trace_,
                    "does not tell its rank: record it with torch.profiler while torch.distributed is initialised");
     }
@@ -128,11 +134,10 @@ class RecordMaker {
       one.called_ns = time(recording_.call_start()[call]);
       add_line(recording_.call_op()[call], one);
     }
-    const auto step = std::ranges::find_if(record_.iterations, [&](const communication::Iteration& iteration) {
-      return iteration.started_ns <= one.called_ns && one.called_ns < iteration.ended_ns;
-    });
-    if (step == record_.iterations.end()) return;
-    one.iteration = static_cast<std::uint32_t>(step - record_.iterations.begin());
+    const auto after =
+        std::ranges::upper_bound(record_.iterations, one.called_ns, {}, &communication::Iteration::started_ns);
+    if (after == record_.iterations.begin() || one.called_ns >= std::prev(after)->ended_ns) return;
+    one.iteration = static_cast<std::uint32_t>(std::prev(after) - record_.iterations.begin());
     one.group = group_of(traced);
     record_.collectives.push_back(std::move(one));
   }
@@ -148,11 +153,12 @@ class RecordMaker {
 
   std::uint32_t group_of(const TracedCollective& one) {
     std::string name = has_groups_ ? one.group : "stream " + std::to_string(stream_number(one.stream));
-    std::vector<int> ranks = one.ranks;
-    for (const int rank : ranks) name += " " + std::to_string(rank);
-    for (int rank = 0; one.ranks.empty() && rank < record_.world_size; ++rank) ranks.push_back(rank);
+    for (const int rank : one.ranks) name += " " + std::to_string(rank);
     const auto found = std::ranges::find(record_.groups, name, &communication::Group::name);
     if (found != record_.groups.end()) return static_cast<std::uint32_t>(found - record_.groups.begin());
+    if (record_.groups.size() > kMaxGroups) return 0;
+    std::vector<int> ranks = one.ranks;
+    for (int rank = 0; one.ranks.empty() && rank < record_.world_size; ++rank) ranks.push_back(rank);
     record_.groups.push_back({name, "nccl", std::move(ranks)});
     return static_cast<std::uint32_t>(record_.groups.size() - 1);
   }
@@ -172,7 +178,7 @@ class RecordMaker {
       const auto step = static_cast<std::uint64_t>(record_.iterations[one.iteration].step);
       const std::uint64_t nth = counts[{one.iteration, one.group, one.kind}]++;
       const auto own = one.kind == Kind::kOther ? static_cast<std::uint64_t>(record_.rank) + 1 : 0;
-      one.sequence = (((step << 14U | own) << 4U | static_cast<std::uint64_t>(one.kind)) << 20U) + nth;
+      one.sequence = (((step << 18U | own) << 4U | static_cast<std::uint64_t>(one.kind)) << 20U) + nth;
     }
   }
 
@@ -187,17 +193,12 @@ class RecordMaker {
   std::vector<std::uint32_t> streams_;
 };
 
-/// The kinds of a record's collectives in a step, as they were called.
-std::vector<Kind> kinds_in(const RankRecord& record, std::int64_t step) {
-  std::vector<Kind> kinds;
-  for (const Collective& one : record.collectives) {
-    if (record.iterations[one.iteration].step == step) kinds.push_back(one.kind);
-  }
+/// Of each step of a record, the kinds of its collectives as they were called.
+std::map<std::int64_t, std::vector<Kind>> kinds_by_step(const RankRecord& record) {
+  std::map<std::int64_t, std::vector<Kind>> kinds;
+  for (const communication::Iteration& one : record.iterations) kinds[one.step];
+  for (const Collective& one : record.collectives) kinds[record.iterations[one.iteration].step].push_back(one.kind);
   return kinds;
-}
-
-bool has_step(const RankRecord& record, std::int64_t step) {
-  return std::ranges::find(record.iterations, step, &communication::Iteration::step) != record.iterations.end();
 }
 
 /// Takes the collectives of the steps that `keep` refuses out of a record, and the steps.
@@ -217,15 +218,16 @@ void keep_steps(RankRecord& record, Keep keep) {
 
 /// The steps that all records have and, without groups, in which all ranks called the same.
 std::set<std::int64_t> comparable_steps(const std::vector<RankRecord>& records, bool has_groups) {
-  std::set<std::int64_t> steps;
-  for (const communication::Iteration& one : records.front().iterations) {
-    const auto kinds = kinds_in(records.front(), one.step);
-    if (std::ranges::all_of(records, [&](const RankRecord& record) {
-          return has_step(record, one.step) && (has_groups || kinds_in(record, one.step) == kinds);
-        })) {
-      steps.insert(one.step);
-    }
+  std::map<std::int64_t, std::vector<Kind>> common = kinds_by_step(records.front());
+  for (const RankRecord& record : records) {
+    const auto kinds = kinds_by_step(record);
+    std::erase_if(common, [&](const auto& step) {
+      const auto found = kinds.find(step.first);
+      return found == kinds.end() || (!has_groups && found->second != step.second);
+    });
   }
+  std::set<std::int64_t> steps;
+  for (const auto& [step, kinds] : common) steps.insert(step);
   return steps;
 }
 

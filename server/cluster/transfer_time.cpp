@@ -100,7 +100,18 @@ std::map<communication::Kind, TransferTime> transfer_times(const RecordedJob& jo
   for (const EqualRanks& rank : job.ranks) add_bursts(rank, recorded);
   std::map<communication::Kind, TransferTime> times;
   for (const auto& [kind, bursts] : recorded) times[kind] = time_of(bursts, unsplit);
+  const auto all_reduce = times.find(communication::Kind::kAllReduce);
+  if (all_reduce != times.end() && job.measured_all_reduce.has_value()) all_reduce->second = *job.measured_all_reduce;
   return times;
+}
+
+std::optional<TransferTime> measured_time(std::span<const AllReduceTime> all_reduces) {
+  Bursts bursts;
+  for (const AllReduceTime& one : all_reduces) {
+    if (one.bytes > 0 && one.ns > 0) bursts[{1, one.bytes}].push_back(one.ns);
+  }
+  const TransferTime time = bursts.empty() ? TransferTime{} : time_of(bursts, Unsplit::kTransfer);
+  return time.is_split ? std::optional(time) : std::nullopt;
 }
 
 }  // namespace ridgeline::cluster

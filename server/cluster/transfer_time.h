@@ -5,27 +5,24 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <span>
 
+#include "cluster/cluster_file.h"
 #include "cluster/recorded_job.h"
 #include "protocol/communication.h"
 
 namespace ridgeline::cluster {
-
-/// A line through the recorded collectives of a kind.
-struct TransferTime {
-  double latency_ns = 0;  ///< not negative, like ns_per_byte; not both are 0
-  double ns_per_byte = 0;
-  bool is_split = false;  ///< false: the sizes recorded do not tell what of it is latency
-
-  double at(double bytes) const { return latency_ns + bytes * ns_per_byte; }
-};
 
 /// What the recording does not tell: where a kind had one size, or all of a step were on their way at
 /// once, all of its time is taken for transfer, or for latency.
 enum class Unsplit : std::uint8_t { kTransfer, kLatency };
 
 /// By kind, of those that took time: least squares of relative errors. Collectives that were on their way at once share
-/// the network, and count together.
+/// the network, and count together. Of all-reduces, RecordedJob::measured_all_reduce where it is known.
 std::map<communication::Kind, TransferTime> transfer_times(const RecordedJob& job, Unsplit unsplit);
+
+/// The same of what `ridgeline network` measured of all-reduces; nothing where their sizes do not tell it.
+std::optional<TransferTime> measured_time(std::span<const AllReduceTime> all_reduces);
 
 }  // namespace ridgeline::cluster

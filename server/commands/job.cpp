@@ -40,6 +40,7 @@ struct JobRequest {
   std::vector<std::string> files;
   int lines_of = -1;  ///< a rank; -1: the first
   std::vector<std::string> changes;
+  std::string network;  ///< a file; empty: none
   std::shared_ptr<Output> output = std::make_shared<Output>();
 };
 
@@ -126,20 +127,18 @@ std::string communication_text(const std::vector<RankRecord>& records, const Job
   return text;
 }
 
-base::Result<ReplayedJob> replay_of(const Job& job, const std::vector<RankRecord>& records,
-                                    const std::vector<std::string>& changes) {
+base::Result<ReplayedJob> replay_of(const Job& job, const std::vector<RankRecord>& records, const JobRequest& request) {
   const auto recordings = recordings_of(job);
   if (!recordings) return recordings.error();
-  const auto graph = job_graph(job, records, *recordings);
-  return graph ? replayed_job(*graph, changes) : base::Result<ReplayedJob>(graph.error());
+  const auto graph = job_graph(job, records, *recordings, request.network);
+  return graph ? replayed_job(*graph, request.changes) : base::Result<ReplayedJob>(graph.error());
 }
 
 /// The replay of the job and of its changes; a warning where it has none. An error where changes were asked for.
-std::optional<base::Error> add_replay(Job& job, const std::vector<RankRecord>& records,
-                                      const std::vector<std::string>& changes, analysis::JobReport& shown,
-                                      std::string& text) {
-  auto replayed = replay_of(job, records, changes);
-  if (!replayed && !changes.empty()) return replayed.error();
+std::optional<base::Error> add_replay(Job& job, const std::vector<RankRecord>& records, const JobRequest& request,
+                                      analysis::JobReport& shown, std::string& text) {
+  auto replayed = replay_of(job, records, request);
+  if (!replayed && !(request.changes.empty() && request.network.empty())) return replayed.error();
   if (!replayed) {
     job.warnings.push_back("The job is not replayed: " + replayed.error().message() + ".");
     return std::nullopt;
@@ -187,7 +186,7 @@ int show(const JobRequest& request) {
   }
   add_rank_communication(records, job->scope, shown.ranks);
   text += communication_text(records, *job, static_cast<std::size_t>(lines_of));
-  if (const auto problem = add_replay(*job, records, request.changes, shown, text)) {
+  if (const auto problem = add_replay(*job, records, request, shown, text)) {
     print_error(problem->message());
     return kExitUsage;
   }
@@ -213,6 +212,7 @@ void add_job_command(CLI::App& app, int& exit_code) {
       ->add_option("--change", request->changes,
                    "Replay it with this change, too: " + job_change_names() + "; may be repeated: each alone, and all")
       ->allow_extra_args(false);
+  add_network_option(*command, request->network);
   add_output_options(*command, request->output, {"text", "json", "perfetto"});
   command->footer(
       "Examples:\n"

@@ -194,7 +194,8 @@ base::Result<ChangedJob> changed_job(const cluster::RecordedJob& job, std::vecto
   if (!unsplit.empty()) {
     assumptions.push_back(Assumed::kLatency);
     all.notes.push_back("Of these, one size was recorded, or all at once: " + unsplit +
-                        ". How much of their time is latency is not known, and the interval has all of it and none.");
+                        ". How much of their time is latency is not known, and the interval has all of it and none. "
+                        "--network tells it of all-reduces.");
   }
   if (any([](const Change& change) { return change.function == no_overlap; })) {
     assumptions.push_back(Assumed::kSharedCores);

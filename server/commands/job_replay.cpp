@@ -12,6 +12,7 @@
 #include "cluster/changed_step.h"
 #include "cluster/job_analysis.h"
 #include "cluster/recorded_job.h"
+#include "commands/described_cluster.h"
 #include "commands/job_change.h"
 #include "commands/job_ranks.h"
 #include "communication/kinds.h"
@@ -124,8 +125,19 @@ base::Result<std::vector<recording::Recording>> recordings_of(const Job& job) {
 }
 
 base::Result<cluster::RecordedJob> job_graph(const Job& job, const std::vector<RankRecord>& aligned,
-                                             const std::vector<recording::Recording>& recordings) {
-  return cluster::recorded_job(records_of(job), aligned, recordings, job.scope);
+                                             const std::vector<recording::Recording>& recordings,
+                                             const std::string& network) {
+  auto graph = cluster::recorded_job(records_of(job), aligned, recordings, job.scope);
+  if (!graph || network.empty()) return graph;
+  const auto measured = all_reduce_time(network, job.ranks.size());
+  if (!measured) return measured.error();
+  graph->measured_all_reduce = *measured;
+  return graph;
+}
+
+void add_network_option(CLI::App& command, std::string& network) {
+  command.add_option("--network", network,
+                     "Written by `ridgeline network` on the same links: tells what of an all-reduce is latency");
 }
 
 base::Result<ReplayedJob> replayed_job(const cluster::RecordedJob& job, const std::vector<std::string>& changes) {

@@ -1,6 +1,7 @@
 // The replay of a recorded job, and its changes.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,15 @@ namespace ridgeline::commands {
 base::Result<std::vector<recording::Recording>> recordings_of(const communication::Job& job);
 
 /// The graph of the job, which its replay needs. `aligned` are its records by one clock, `recordings` its recordings.
-/// The error says why it cannot be replayed.
+/// `network` is the file of `ridgeline network` that says what of an all-reduce is latency; empty: there is none. The
+/// error says why it cannot be replayed.
 base::Result<cluster::RecordedJob> job_graph(const communication::Job& job,
                                              const std::vector<communication::RankRecord>& aligned,
-                                             const std::vector<recording::Recording>& recordings);
+                                             const std::vector<recording::Recording>& recordings,
+                                             const std::string& network);
+
+/// The option for that file.
+void add_network_option(CLI::App& command, std::string& network);
 
 struct ReplayedJob {
   analysis::JobReplay replay;

@@ -42,6 +42,7 @@ constexpr std::uint64_t kMiB = 1U << 20U;
 struct OptimizeRequest {
   std::vector<std::string> files;
   std::uint64_t memory_bytes = 0;  ///< 0: any
+  std::string network;             ///< a file; empty: none
   double limit_seconds = 60;
   cluster::StrategySpace space{{kMiB / 4, kMiB / 2, kMiB, 2 * kMiB, 4 * kMiB, 8 * kMiB, 16 * kMiB, 25 * kMiB, 50 * kMiB,
                                 100 * kMiB, 200 * kMiB, 400 * kMiB},
@@ -111,7 +112,7 @@ base::Result<analysis::OptimizedJob> optimized(Job& job, const OptimizeRequest& 
   if (!aligned) return aligned.error();
   const auto recordings = recordings_of(job);
   if (!recordings) return recordings.error();
-  const auto graph = job_graph(job, aligned->records, *recordings);
+  const auto graph = job_graph(job, aligned->records, *recordings, request.network);
   if (!graph) return graph.error();
   const auto replayed = replayed_job(*graph, {});
   if (!replayed) return replayed.error();
@@ -197,10 +198,11 @@ void add_optimize_command(CLI::App& app, int& exit_code) {
       ->add_option("--compression", request->space.compression,
                    "Also send so many times fewer bytes, such as 2 for fp16; may be repeated")
       ->check(number_in(1, 1024));
+  add_network_option(*command, request->network);
   add_output_options(*command, request->output);
   command->footer(
       "Examples:\n"
-      "  ridgeline optimize mine.ridgeline-job --memory 16GiB --limit 60s\n"
+      "  ridgeline optimize mine.ridgeline-job --network cluster.toml --memory 16GiB\n"
       "  ridgeline optimize mine.ridgeline-job --accumulate 2,4 --format json");
   command->callback([request, &exit_code] { exit_code = optimize(*request); });
 }

@@ -1,12 +1,12 @@
 #include "commands/what_if_cluster.h"
 
 #include <algorithm>
-#include <fstream>
 #include <optional>
 #include <utility>
 
 #include "cluster/cluster_file.h"
 #include "cluster/predict_job.h"
+#include "commands/described_cluster.h"
 #include "commands/exit_codes.h"
 #include "commands/operation_times.h"
 #include "commands/profile_now.h"
@@ -18,25 +18,7 @@ namespace ridgeline::commands {
 
 namespace {
 
-constexpr std::size_t kMostClusterBytes = std::size_t{4} << 20U;
 constexpr double kCopySeconds = 4;
-
-base::Result<cluster::Cluster, ExitCode> read_cluster(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMostClusterBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (!file.is_open() || file.bad() || text.size() > kMostClusterBytes) {
-    print_error("Cannot read " + path + " as the file of a cluster: there is none, or it is larger than 4 MiB.");
-    return ExitCode{kExitUsage};
-  }
-  auto parsed = cluster::parse_cluster(text, path);
-  if (!parsed) {
-    print_error(parsed.error().message());
-    return ExitCode{kExitUsage};
-  }
-  return std::move(*parsed);
-}
 
 std::vector<cluster::TrainingRequest> trainings_of(const ClusterOptions& options) {
   std::vector<cluster::TrainingRequest> requests;
@@ -81,7 +63,10 @@ base::Result<analysis::JobPrediction> predict(const profiling::ProfileRun& run, 
 
 int what_if_cluster(const profiling::ProfileRequest& request, const ClusterOptions& options, const Output& output) {
   const auto described = read_cluster(options.file);
-  if (!described) return described.error().value;
+  if (!described) {
+    print_error(described.error().message());
+    return kExitUsage;
+  }
   const auto target = find_target_or_report(request);
   if (!target) return target.error().value;
   const auto made = profile_now(request, *target);

@@ -127,7 +127,8 @@ class Timeline {
   }
 
   Arguments arguments(const Collective& one) {
-    bytes_ = std::to_string(one.bytes);
+    const bool known = one.bytes > 0 || !one.dtype.empty();  // not of old traces
+    bytes_ = known ? std::to_string(one.bytes) : "";
     line_ = one.file.empty() ? "" : fmt::format("{}:{}", analysis::display_path(one.file, scope_), one.line);
     return {{"line", line_}, {"bytes", bytes_}, {"dtype", one.dtype}};
   }

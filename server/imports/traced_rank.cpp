@@ -11,6 +11,8 @@ namespace ridgeline::imports {
 namespace {
 
 constexpr std::string_view kStep = "ProfilerStep#";
+constexpr std::size_t kMaxCollectives = 1'000'000;
+constexpr std::size_t kMaxNamedRanks = 64;  ///< torch names 30 of a group
 
 /// The numbers of "[0, 8, 16]". Empty where it is none, or not whole: long lists are cut off by torch.
 std::vector<int> numbers_in(std::string_view text) {
@@ -24,7 +26,7 @@ std::vector<int> numbers_in(std::string_view text) {
     one.remove_prefix(std::min(one.find_first_not_of(' '), one.size()));
     int number = 0;
     const auto [end, error] = std::from_chars(one.data(), one.data() + one.size(), number);
-    if (error != std::errc() || end != one.data() + one.size() || number < 0) {
+    if (error != std::errc() || end != one.data() + one.size() || number < 0 || numbers.size() >= kMaxNamedRanks) {
       return {};
     }
     numbers.push_back(number);
@@ -52,7 +54,8 @@ analysis::TracedRank traced_rank(const Trace& trace) {
       std::from_chars(name.data() + kStep.size(), name.data() + name.size(), number);
       rank.steps.emplace_back(event.start, number);
     }
-    if (event.kind != EventKind::kKernel || !analysis::is_collective_kernel(name)) {
+    if (event.kind != EventKind::kKernel || !analysis::is_collective_kernel(name) ||
+        rank.collectives.size() >= kMaxCollectives) {
       continue;
     }
     analysis::TracedCollective one{

@@ -92,12 +92,22 @@ def _signs(cases: list[Case]) -> tuple[int, int]:
 
 def _cases_at(binary: Path, rate: str, models: Sequence[str]) -> Iterator[Case]:
     with namespaces(rate), TemporaryDirectory() as folder:
-        file = Path(folder) / "cluster.toml"
-        options = ["--python", sys.executable, "--largest", "64", "--seconds", "0.1", "--ranks", str(RANKS)]
-        address = ["--address", f"{_address(0)}:29511"]
-        ranks(lambda rank: [str(binary), "network", *options, *address, "--rank", str(rank), "--output", str(file)], {})
+        file = _measure_network(binary, Path(folder) / "cluster.toml")
         for model in models:
             yield from _cases_of(binary, rate, model, file)
+
+
+def measured_network(binary: Path, rate: str, file: Path) -> Path:
+    """What `ridgeline network` measures of that link."""
+    with namespaces(rate):
+        return _measure_network(binary, file)
+
+
+def _measure_network(binary: Path, file: Path) -> Path:
+    options = ["--python", sys.executable, "--largest", "64", "--seconds", "0.1", "--ranks", str(RANKS)]
+    address = ["--address", f"{_address(0)}:29511"]
+    ranks(lambda rank: [str(binary), "network", *options, *address, "--rank", str(rank), "--output", str(file)], {})
+    return file
 
 
 def _cases_of(binary: Path, rate: str, model: str, file: Path) -> Iterator[Case]:

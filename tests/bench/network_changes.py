@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,6 +31,8 @@ CHANGES = {
     "compression:2": (RATE, BUCKET_MB, "fp16"),
     "no-overlap": (RATE, BUCKET_MB, "after"),
 }
+SEARCHED_MB = (1, 2, 4, 8, 25)
+BEST_HEAD = ["job", "best by `optimize`", "in", "it took", "best of all runs", "it took", "worse by", "all runs took"]
 HEAD = ["job", "change", "as it is", "predicted", "recorded with it", "error", "in the interval", "as it is, again"]
 
 
@@ -95,3 +98,41 @@ def _shown(binary: Path, file: Path, *options: str) -> dict[str, Any]:
     if report["replay"] is None:
         sys.exit("\n".join(report["warnings"]))
     return report
+
+
+def best_rows(binary: Path, models: Sequence[str] = MODELS) -> list[list[str]]:
+    """The bucket size that `ridgeline optimize` finds, against all of them run."""
+    if os.geteuid() != 0:
+        print("skipped: network namespaces need root\n")
+        return []
+    with TemporaryDirectory() as folder:
+        network = cluster.measured_network(binary, RATE, Path(folder) / "cluster.toml")
+        return [_best_row(binary, Path(folder), network, model) for model in models]
+
+
+def _best_row(binary: Path, folder: Path, network: Path, model: str) -> list[str]:
+    job = _record(binary, folder / "job", model, RATE, BUCKET_MB, "")
+    sizes = [f"--bucket-size={size}MiB" for size in SEARCHED_MB]
+    command = [str(binary), "optimize", str(job), "--network", str(network), "--format", "json", *sizes]
+    began = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    searched = time.perf_counter() - began
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    size = json.loads(done.stdout)["predicted"][0]["bucketBytes"]
+    found = int(BUCKET_MB) if size is None else size >> 20
+    print(f"{model}: {found} MiB is the best by prediction", flush=True)
+    began = time.perf_counter()
+    runs = {size: _run_ms(binary, folder, model, RATE, str(size), "") for size in SEARCHED_MB}
+    ran = time.perf_counter() - began
+    best = min(runs, key=runs.__getitem__)
+    return [
+        f"{model}, {RATE}",
+        f"{found} MiB",
+        f"{searched:.1f} s",
+        f"{runs[found]:.1f} ms",
+        f"{best} MiB",
+        f"{runs[best]:.1f} ms",
+        f"{runs[found] / runs[best] - 1:.1%}",
+        ", ".join(f"{ms:.1f}" for ms in runs.values()) + f" ms, in {ran:.0f} s",
+    ]

@@ -468,6 +468,20 @@ def bench_plain_loops(rounds: int) -> None:
     table(plain_loops.HEAD, plain_loops.rows(BINARY, rounds))
 
 
+def bench_devices(rounds: int) -> None:
+    """The answer for 20 devices, from times and estimators that are there."""
+    print("### The answer for 20 devices\n")
+    with tempfile.TemporaryDirectory() as folder:
+        runs = [run_json(BENCHES / "ridgeline_devices_bench", folder)[0] for _ in range(rounds)]
+    table(
+        ["devices", "operations", "median, ms", "worst, ms"],
+        [
+            [str(run["devices"]), str(run["operations"]), f"{run['medianMs']:.1f}", f"{run['worstMs']:.1f}"]
+            for run in runs
+        ],
+    )
+
+
 def bench_jobs(rounds: int) -> None:
     print("## Replay of recorded jobs\n")
     table(["model, bucket", "recorded step", "replayed"], job_replay.rows(BINARY, rounds))
@@ -475,6 +489,8 @@ def bench_jobs(rounds: int) -> None:
     table(["model", "with", "predicted", "run", "error", "a second run"], job_changes.rows(BINARY))
     print("\n## Other networks and buckets of recorded jobs, predicted and then run\n")
     table(network_changes.HEAD, network_changes.rows(BINARY))
+    print("\n## The best bucket size, searched and run\n")
+    table(network_changes.BEST_HEAD, network_changes.best_rows(BINARY))
 
 
 def bench_cluster(rounds: int, arguments: argparse.Namespace) -> None:
@@ -514,6 +530,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "flops": (bench_flops, 1),
     "plain-loops": (bench_plain_loops, 2),
     "observations": (bench_observations, 5),
+    "devices": (bench_devices, 1),
     "padding": (bench_padding, 2),
     "kernels": (bench_kernels, 1),
     "jobs": (bench_jobs, 3),
@@ -536,6 +553,8 @@ WITH_ARGUMENTS = (
     bench_accuracy,
     bench_cluster,
     bench_hardware,
+    bench_kernels,
+    bench_padding,
     bench_replay,
     bench_roofline,
     bench_what_if_traces,

@@ -285,6 +285,20 @@ TEST(TransferTime, OneSizeLeavesItsLatencyOpen) {
   EXPECT_NEAR(latency.at(2000), 90 * kUs, 1);
 }
 
+TEST(TransferTime, WhatWasMeasuredOfTheNetworkGoesFirst) {
+  auto made = Job({200, 500}).made();
+  ASSERT_TRUE(made);
+  const std::vector<AllReduceTime> measured = {{.bytes = 1000, .ns = 70e3}, {.bytes = 9000, .ns = 150e3}};
+  made->measured_all_reduce = measured_time(measured);
+  ASSERT_TRUE(made->measured_all_reduce.has_value());
+  const TransferTime time = transfer_times(*made, Unsplit::kLatency)[Kind::kAllReduce];
+  EXPECT_TRUE(time.is_split) << "although one size was recorded";
+  EXPECT_NEAR(time.latency_ns, 60 * kUs, 1);
+  EXPECT_NEAR(time.ns_per_byte, 10, 1e-6);
+  EXPECT_FALSE(measured_time(std::span(measured).first(1)).has_value()) << "one size tells no latency";
+  EXPECT_FALSE(measured_time({}).has_value());
+}
+
 TEST(JobChanges, BandwidthAndCompressionLeaveTheLatency) {
   const auto made = testing::DdpJob(ddp_step_of_995_us()).made();
   ASSERT_TRUE(made);
