@@ -46,7 +46,8 @@ base::Result<GraphBasis> graph_basis(const graph::Graph& graph, double step_ms, 
 GraphBasis after_runner(const GraphBasis& unchanged, const PredictedStep& changed, bool keeps_parameters);
 
 /// Makes the changes in order, with their guesses at the middle and at both ends, and simulates each: the interval is
-/// between the ends, and wider by what a prediction misses anyway and by the noise of the steps. An error says why one does not apply.
+/// between the ends, and wider by what a prediction misses anyway and by the noise of the steps. An error says why one
+/// does not apply.
 base::Result<analysis::PredictedChange> predict_on_graph(const GraphBasis& basis,
                                                          const std::vector<std::string>& requests,
                                                          const UserChanges& user = {});

@@ -105,7 +105,20 @@ def test_checkhealth_says_what_would_run(profiled: Editor):
 
 def test_the_command_completes_and_names_its_mistakes(profiled: Editor):
     profiled.forget()
-    names = ["bars", "breakdown", "cancel", "code", "costliest", "init", "log", "profile", "run", "toggle", "what-if"]
+    names = [
+        "bars",
+        "breakdown",
+        "cancel",
+        "code",
+        "costliest",
+        "devices",
+        "init",
+        "log",
+        "profile",
+        "run",
+        "toggle",
+        "what-if",
+    ]
     assert profiled.lua("vim.fn.getcompletion('Ridgeline ', 'cmdline')") == names
     assert profiled.lua("vim.fn.getcompletion('Ridgeline b', 'cmdline')") == names[:2]
     assert profiled.lua("vim.fn.getcompletion('Ridgeline bars ', 'cmdline')") == []

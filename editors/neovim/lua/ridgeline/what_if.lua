@@ -144,7 +144,8 @@ local function ask_all()
       if not is_open(one) then return end
       one.profile = session.summary(one.code).profileId
       render()
-      local row = first and vim.iter(ipairs(vim.api.nvim_buf_get_lines(one.buffer, 0, -1, false))):find(function(i) return one.rows[i] end)
+      local chosen = one.rows[vim.api.nvim_win_get_cursor(one.window)[1]] -- by keys, while the profile was on its way
+      local row = first and not chosen and vim.iter(ipairs(vim.api.nvim_buf_get_lines(one.buffer, 0, -1, false))):find(function(i) return one.rows[i] end)
       if row then vim.api.nvim_win_set_cursor(one.window, { row, 0 }) end
     end)
   end)
