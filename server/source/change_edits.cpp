@@ -8,6 +8,7 @@
 
 #include "source/entry_point.h"
 #include "source/syntax.h"
+#include "source/training_script.h"
 
 namespace ridgeline::source {
 
@@ -371,19 +372,6 @@ constexpr std::array<LayerWidths, 5> kLayerWidths = {{{"Linear", "in_features", 
 const LayerWidths* widths_of(const SourceTree::Content& content, Node call) {
   const auto found = std::ranges::find(kLayerWidths, callee_name(content, call), &LayerWidths::layer);
   return found == kLayerWidths.end() ? nullptr : &*found;
-}
-
-/// The argument of a call, by its name or by its position; none where it is not written.
-Node argument_of(const SourceTree::Content& content, Node call, std::string_view name, std::size_t position) {
-  const Node list = call.field("arguments");
-  const std::vector<Node> arguments = list.is("argument_list") ? arguments_of(list) : std::vector<Node>();
-  for (const Node each : arguments) {
-    if (each.is("keyword_argument") && content.text_of(each.field("name")) == name) {
-      return each.field("value");
-    }
-  }
-  const bool is_there = position < arguments.size() && !arguments[position].is("keyword_argument");
-  return is_there ? arguments[position] : Node();
 }
 
 /// `fc1:out_features=1008`: the number in the call that constructs the layer, and in those that get its outputs. Only

@@ -32,10 +32,15 @@ bool counts(const Content& content, Node loop) {
   return loop.is("while_statement") || is_any_of(called, {"range", "trange", "count"});
 }
 
+/// What an `expression_statement` assigns; none where it is no assignment.
+Node assignment_in(Node statement) {
+  const std::vector<Node> parts = statement.is("expression_statement") ? statement.children() : std::vector<Node>();
+  return !parts.empty() && parts.front().is("assignment") ? parts.front() : Node();
+}
+
 /// The name of `expression_statement`'s only assignment, and its value.
 std::pair<Node, Node> plain_assignment(Node statement) {
-  const std::vector<Node> parts = statement.is("expression_statement") ? statement.children() : std::vector<Node>();
-  const Node assignment = !parts.empty() && parts.front().is("assignment") ? parts.front() : Node();
+  const Node assignment = assignment_in(statement);
   const Node left = assignment.field("left");
   return left.is("identifier") ? std::pair(left, assignment.field("right")) : std::pair(Node(), Node());
 }
@@ -372,8 +377,7 @@ class ScriptReader {
   /// `model, optimizer = accelerator.prepare(net, Adam(…))` and `model = DDP(net)` are `model = net` and so on: they
   /// only prepare for several processes, and an entry point is of one.
   void add(Node statement, bool of_module, std::vector<ScriptStatement>& level) const {
-    const std::vector<Node> parts = statement.is("expression_statement") ? statement.children() : std::vector<Node>();
-    const Node assignment = !parts.empty() && parts.front().is("assignment") ? parts.front() : Node();
+    const Node assignment = assignment_in(statement);
     const Node call = assignment.field("right");
     const std::string_view called = called_name(content_, call);
     const Node left = assignment.field("left");
