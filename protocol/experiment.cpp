@@ -75,6 +75,18 @@ CapturedStep step_from(const Json& value) {
   return step;
 }
 
+std::vector<AliveBefore> alive_from(const Json& message, std::size_t keys) {
+  const auto& numbers = list_at(message, "aliveBytes");
+  require(numbers.size() % 3 == 0 && numbers.size() / 3 <= kStepParts * kMaxKeys, "aliveBytes: not of operations");
+  std::vector<AliveBefore> alive;
+  alive.reserve(numbers.size() / 3);
+  for (std::size_t i = 0; i < numbers.size(); i += 3) {
+    alive.push_back({static_cast<StepPart>(index_in(numbers[i], kStepParts)), index_in(numbers[i + 1], keys),
+                     value_as<std::uint64_t>(numbers[i + 2])});
+  }
+  return alive;
+}
+
 }  // namespace
 
 Json experiment_json(const Experiment& experiment) {
@@ -102,6 +114,7 @@ Captured captured_from(const Json& message) {
     const auto& peaks = list_at(message, "peakBytes");
     require(peaks.size() == kStepParts, "peakBytes: not of the parts of a step");
     std::ranges::transform(peaks, captured.peak_bytes.begin(), value_as<std::uint64_t>);
+    captured.alive = alive_from(message, captured.step->keys.size());
     captured.batch_size = member<int>(message, "batchSize");
     require(captured.batch_size > 0, "batchSize: not positive");
   }
@@ -112,7 +125,10 @@ OperationBegins operation_begins_from(const Json& message) { return {index_of(me
 
 OperationTimed operation_timed_from(const Json& message) {
   OperationTimed timed{
-      index_of(message, "operation", kMaxKeys), {}, reason_of(message), message.value("disturbed", false)};
+      index_of(message, "operation", kMaxKeys), {}, reason_of(message), message.value("disturbed", false), {}};
+  if (message.contains("peakBytes")) {
+    timed.peak_bytes = member<std::uint64_t>(message, "peakBytes");
+  }
   if (message.contains("samplesNs")) {
     timed.samples_ns = durations_at(message, "samplesNs", kMaxOperationSamples);
   }

@@ -50,6 +50,13 @@ struct CapturedStep {
   std::vector<CapturedOperation> operations;
 };
 
+/// How much memory was alive when an operation began: the most over its calls in a part of the step.
+struct AliveBefore {
+  StepPart part = StepPart::kForward;
+  int key = 0;  ///< of CapturedStep::keys
+  std::uint64_t bytes = 0;
+};
+
 /// The operations of a profile's step, listed once it was measured.
 struct StepListed {
   std::string reason;  ///< why they were not listed; then there is no step
@@ -62,7 +69,8 @@ struct Captured {
   std::optional<CapturedStep> step;  ///< absent also where a change's operations cannot be known without running it
   /// Of the allocator, with weights and inputs: while each StepPart ran.
   std::array<std::uint64_t, kStepParts> peak_bytes{};
-  int batch_size = 0;  ///< samples of a step
+  std::vector<AliveBefore> alive;  ///< likewise
+  int batch_size = 0;              ///< samples of a step
 };
 
 /// An operation is about to run for the first time: should the process die, that one did it.
@@ -71,10 +79,11 @@ struct OperationBegins {
 };
 
 struct OperationTimed {
-  int operation = 0;               ///< of Experiment::operations
-  std::vector<double> samples_ns;  ///< positive; empty: not measured
-  std::string reason;              ///< why it was not measured
-  bool disturbed = false;          ///< other processes took the processors away meanwhile
+  int operation = 0;                        ///< of Experiment::operations
+  std::vector<double> samples_ns;           ///< positive; empty: not measured
+  std::string reason;                       ///< why it was not measured
+  bool disturbed = false;                   ///< other processes took the processors away meanwhile
+  std::optional<std::uint64_t> peak_bytes;  ///< that a call allocated at once, with its results; absent: not known
 };
 
 /// One change, timed in turns with the unchanged step.

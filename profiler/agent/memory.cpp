@@ -179,18 +179,33 @@ void keep_first_events() {
 }
 
 std::uint64_t peak_bytes() {
+  const std::uint64_t always = 0;
+  return alive_bytes({&always, 1}).front().most;
+}
+
+std::vector<AliveBytes> alive_bytes(std::span<const std::uint64_t> moments) {
   std::unordered_map<const void*, std::uint64_t> live;
   std::uint64_t bytes = 0;
-  std::uint64_t peak = 0;
+  std::vector<AliveBytes> alive;
+  const auto pass_until = [&](std::uint64_t time) {
+    while (alive.size() < moments.size() && moments[alive.size()] <= time) {
+      alive.push_back({bytes, bytes});
+    }
+  };
   for (const MemoryRecord& event : merged_events()) {
-    if (event.device == state().memory_device) {
-      std::uint64_t& block = live[event.address];
-      bytes += event.bytes - block;  // of a release, 0: modulo 2^64 a subtraction
-      block = event.bytes;
-      peak = std::max(peak, bytes);
+    if (event.device != state().memory_device) {
+      continue;
+    }
+    pass_until(event.time);
+    std::uint64_t& block = live[event.address];
+    bytes += event.bytes - block;  // of a release, 0: modulo 2^64 a subtraction
+    block = event.bytes;
+    if (!alive.empty()) {
+      alive.back().most = std::max(alive.back().most, bytes);
     }
   }
-  return peak;
+  pass_until(UINT64_MAX);
+  return alive;
 }
 
 void compact_memory() {

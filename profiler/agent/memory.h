@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 namespace ridgeline::agent {
 
@@ -19,6 +21,13 @@ bool detach_device_memory();
 void keep_first_events();
 /// The peak of live bytes on the recorded device, by the events kept since compact_memory().
 std::uint64_t peak_bytes();
+/// What was alive on the recorded device at a moment, and the most from then until the next one, or the last event.
+struct AliveBytes {
+  std::uint64_t at = 0;
+  std::uint64_t most = 0;
+};
+/// Of each moment, by the events kept since compact_memory(). `moments`: of ticks(), ascending.
+std::vector<AliveBytes> alive_bytes(std::span<const std::uint64_t> moments);
 /// Drops the allocator events of blocks that were released.
 void compact_memory();
 

@@ -67,6 +67,31 @@ PyObject* py_keep_first_events(PyObject*, PyObject*) {
   return none();
 }
 PyObject* py_peak_bytes(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(peak_bytes()); }
+PyObject* py_ticks(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(ticks()); }
+PyObject* py_alive_bytes(PyObject*, PyObject* argument) {
+  std::vector<std::uint64_t> moments;
+  const Py_ssize_t count = PySequence_Size(argument);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* moment = PySequence_GetItem(argument, i);
+    moments.push_back(moment != nullptr ? PyLong_AsUnsignedLongLong(moment) : 0);
+    Py_XDECREF(moment);
+  }
+  if (PyErr_Occurred() != nullptr) {
+    return nullptr;
+  }
+  const std::vector<AliveBytes> alive = alive_bytes(moments);
+  PyObject* list = PyList_New(static_cast<Py_ssize_t>(alive.size()));
+  for (std::size_t i = 0; list != nullptr && i < alive.size(); ++i) {
+    PyObject* pair = Py_BuildValue("(KK)", static_cast<unsigned long long>(alive[i].at),
+                                   static_cast<unsigned long long>(alive[i].most));
+    if (pair == nullptr) {
+      Py_DECREF(list);
+      return nullptr;
+    }
+    PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), pair);
+  }
+  return list;
+}
 PyObject* py_compact_memory(PyObject*, PyObject*) {
   compact_memory();
   return none();
@@ -341,6 +366,9 @@ PyMethodDef kMethods[] = {
     {"set_memory_device", py_set_memory_device, METH_O, "Whose events a recording has: -1 the host, or a CUDA device."},
     {"keep_first_events", py_keep_first_events, METH_NOARGS, "Keep the allocator's events until now for the next one."},
     {"peak_bytes", py_peak_bytes, METH_NOARGS, "The most that was alive on the recorded device, by the kept events."},
+    {"ticks", py_ticks, METH_NOARGS, "The clock of recordings."},
+    {"alive_bytes", py_alive_bytes, METH_O,
+     "[moment of ticks()], ascending -> [(bytes alive then on the recorded device, the most until the next moment)]."},
     {"compact_memory", py_compact_memory, METH_NOARGS, "Forget the events of blocks that are gone."},
     {"end_with_parent", py_end_with_parent, METH_NOARGS, "The system ends this process when its parent ends."},
     {"adopt_orphans", py_adopt_orphans, METH_NOARGS,

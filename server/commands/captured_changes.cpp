@@ -14,13 +14,11 @@ base::Result<CapturedAnswer, ExitCode> predict_captured(const CapturedChanges& a
   for (const protocol::ChangeRequest& request : requests) {
     by_runner.push_back(whatif::parts_of(request).runner);
   }
-  auto findings =
-      run_experiment(asked.request, asked.target, {.kind = protocol::Experiment::Kind::kCapture, .changes = by_runner});
+  auto findings = run_experiment(asked.runs, {.kind = protocol::Experiment::Kind::kCapture, .changes = by_runner});
   if (!findings) {
     return findings.error();
   }
-  auto timed = times_of_operations(asked.request, asked.target,
-                                   profiling::conditions_of(asked.environment, asked.environment.threads),
+  auto timed = times_of_operations(asked.runs, profiling::conditions_of(asked.environment, asked.environment.threads),
                                    profiling::operations_of(findings->captured), asked.measure_seconds);
   if (!timed) {
     return timed.error();

@@ -7,6 +7,7 @@
 
 #include "analysis/values/what_if.h"
 #include "base/result.h"
+#include "commands/entry_runs.h"
 #include "commands/exit_codes.h"
 #include "profiling/what_if.h"
 
@@ -14,8 +15,7 @@ namespace ridgeline::commands {
 
 /// What is asked, and of which step. The references outlive it.
 struct CapturedChanges {
-  const profiling::ProfileRequest& request;
-  const profiling::Target& target;
+  EntryRuns& runs;
   const profiling::WhatIfBase& base;
   const analysis::Environment& environment;
   double measure_seconds = 60;  ///< for timing operations that are not known

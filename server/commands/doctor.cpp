@@ -20,11 +20,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "commands/entry_runs.h"
 #include "commands/exit_codes.h"
 #include "commands/failure_text.h"
 #include "commands/options.h"
 #include "commands/progress_line.h"
-#include "commands/worker_run.h"
 #include "report/checks.h"
 #include "report/units.h"
 #include "store/profile_store.h"
@@ -73,11 +73,11 @@ Findings look(const profiling::ProfileRequest& request) {
   found.cache = worker::cache_folder();
   if (!found.interpreter.path.empty() && found.cache) {
     ProgressLine line;
-    found.warmed = run_worker({found.interpreter.path, *found.cache}, std::nullopt,
-                              worker::RunLimits{request.time_limit}, [&](const protocol::Progress& step) {
-                                found.built |= step.stage == "build";
-                                line.show(step, step);
-                              });
+    BlockingWorker worker({found.interpreter.path, *found.cache});
+    found.warmed = worker.warm_up(worker::RunLimits{request.time_limit}, [&](const protocol::Progress& step) {
+      found.built |= step.stage == "build";
+      line.show(step, step);
+    });
   }
   return found;
 }

@@ -40,7 +40,8 @@ int plan(const PlanOptions& options) {
   if (!target) {
     return target.error().value;
   }
-  const auto findings = capture_operations(*options.request, *target, options.changes);
+  EntryRuns runs(*options.request, *target);
+  const auto findings = capture_operations(runs, options.changes);
   if (!findings) {
     return findings.error().value;
   }
@@ -65,8 +66,7 @@ int plan(const PlanOptions& options) {
 
 }  // namespace
 
-base::Result<worker::ExperimentFindings, ExitCode> capture_operations(const profiling::ProfileRequest& request,
-                                                                      const profiling::Target& target,
+base::Result<worker::ExperimentFindings, ExitCode> capture_operations(EntryRuns& runs,
                                                                       const std::vector<std::string>& changes) {
   std::vector<protocol::ChangeRequest> requests;
   for (const std::string& change : changes) {
@@ -76,7 +76,7 @@ base::Result<worker::ExperimentFindings, ExitCode> capture_operations(const prof
     }
     requests.push_back({change});
   }
-  auto findings = run_experiment(request, target, {.kind = Experiment::Kind::kCapture, .changes = requests});
+  auto findings = run_experiment(runs, {.kind = Experiment::Kind::kCapture, .changes = requests});
   if (findings) {
     for (const protocol::Captured& captured : findings->captured) {
       if (!captured.reason.empty()) {

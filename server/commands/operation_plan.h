@@ -7,16 +7,15 @@
 #include <vector>
 
 #include "base/result.h"
+#include "commands/entry_runs.h"
 #include "commands/exit_codes.h"
-#include "profiling/request.h"
 #include "protocol/worker_messages.h"
 #include "worker/run_inbox.h"
 
 namespace ridgeline::commands {
 
 /// The operations of the unchanged step and of the step with each of `changes`. A failure is reported.
-base::Result<worker::ExperimentFindings, ExitCode> capture_operations(const profiling::ProfileRequest& request,
-                                                                      const profiling::Target& target,
+base::Result<worker::ExperimentFindings, ExitCode> capture_operations(EntryRuns& runs,
                                                                       const std::vector<std::string>& changes);
 
 struct MeasureElsewhere {

@@ -8,7 +8,6 @@
 #include "commands/profile_now.h"
 #include "commands/progress_line.h"
 #include "commands/terminal.h"
-#include "commands/worker_run.h"
 #include "profiling/kept_profiles.h"
 #include "worker/machine.h"
 
@@ -39,28 +38,25 @@ void keep(std::optional<operations::OperationTable>& table, const operations::Co
 
 }  // namespace
 
-base::Result<worker::ExperimentFindings, ExitCode> run_experiment(const profiling::ProfileRequest& request,
-                                                                  const profiling::Target& target,
-                                                                  protocol::Experiment experiment) {
-  const profiling::PlannedRun plan = profiling::plan_experiment(request, target, std::move(experiment));
+base::Result<worker::ExperimentFindings, ExitCode> run_experiment(EntryRuns& runs, protocol::Experiment experiment) {
+  const profiling::PlannedRun plan = profiling::plan_experiment(runs.request(), runs.target(), std::move(experiment));
   ProgressLine line;
   const auto show = [&](const protocol::Progress& step) { line.show(step, step); };
-  worker::Finished finished = run_worker({target.interpreter.path, target.cache}, plan.spec, plan.limits, show);
+  worker::Finished finished = runs.run(plan, show);
   line.clear();
   auto findings = profiling::findings_of(std::move(finished));
   if (!findings) {
-    write_to_error(failure_text(findings.error(), target.project_root));
+    write_to_error(failure_text(findings.error(), runs.target().project_root));
     return exit_code_of(findings.error());
   }
   return std::move(*findings);
 }
 
-base::Result<profiling::TimesForAnswer, ExitCode> times_of_operations(const profiling::ProfileRequest& request,
-                                                                      const profiling::Target& target,
+base::Result<profiling::TimesForAnswer, ExitCode> times_of_operations(EntryRuns& runs,
                                                                       const operations::Conditions& conditions,
                                                                       const std::vector<std::string>& keys,
                                                                       double seconds) {
-  auto table = open_table(target.cache);
+  auto table = open_table(runs.target().cache);
   profiling::TimesForAnswer timed;
   std::vector<std::string> unknown = keys;
   if (table.has_value()) {
@@ -72,8 +68,8 @@ base::Result<profiling::TimesForAnswer, ExitCode> times_of_operations(const prof
     }
   }
   for (int attempt = 0; attempt < profiling::kMostMeasurements && !unknown.empty(); ++attempt) {
-    auto findings = run_experiment(
-        request, target, {.kind = protocol::Experiment::Kind::kMeasure, .operations = unknown, .seconds = seconds});
+    auto findings =
+        run_experiment(runs, {.kind = protocol::Experiment::Kind::kMeasure, .operations = unknown, .seconds = seconds});
     if (!findings) {
       return findings.error();
     }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "commands/entry_runs.h"
 #include "commands/exit_codes.h"
 #include "profiling/what_if.h"
 #include "protocol/worker_messages.h"
@@ -13,14 +14,11 @@
 namespace ridgeline::commands {
 
 /// Runs an experiment, with its progress on the terminal. A failure is reported.
-base::Result<worker::ExperimentFindings, ExitCode> run_experiment(const profiling::ProfileRequest& request,
-                                                                  const profiling::Target& target,
-                                                                  protocol::Experiment experiment);
+base::Result<worker::ExperimentFindings, ExitCode> run_experiment(EntryRuns& runs, protocol::Experiment experiment);
 
 /// The times of operations: from the table, and what it does not have is measured and added to it. Where the table
 /// cannot be used, that is a warning, and all are measured.
-base::Result<profiling::TimesForAnswer, ExitCode> times_of_operations(const profiling::ProfileRequest& request,
-                                                                      const profiling::Target& target,
+base::Result<profiling::TimesForAnswer, ExitCode> times_of_operations(EntryRuns& runs,
                                                                       const operations::Conditions& conditions,
                                                                       const std::vector<std::string>& keys,
                                                                       double seconds);

@@ -48,7 +48,8 @@ int measure(const MeasureOptions& options) {
   if (!target) {
     return target.error().value;
   }
-  const auto findings = capture_operations(*options.request, *target, options.changes);
+  EntryRuns runs(*options.request, *target);
+  const auto findings = capture_operations(runs, options.changes);
   if (!findings) {
     return findings.error().value;
   }
@@ -57,7 +58,7 @@ int measure(const MeasureOptions& options) {
     return measure_elsewhere(options.elsewhere, keys, options.seconds);
   }
   const operations::Conditions conditions{worker::processor_name(), findings->threads, findings->torch};
-  const auto timed = times_of_operations(*options.request, *target, conditions, keys, options.seconds);
+  const auto timed = times_of_operations(runs, conditions, keys, options.seconds);
   if (!timed) {
     return timed.error().value;
   }

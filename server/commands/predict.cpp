@@ -58,12 +58,11 @@ struct PredictOptions {
 };
 
 /// The changes' operations are captured and timed after the profile.
-base::Result<CapturedAnswer, ExitCode> captured_answer(const PredictOptions& options, const profiling::Target& target,
+base::Result<CapturedAnswer, ExitCode> captured_answer(const PredictOptions& options, EntryRuns& runs,
                                                        const profiling::ProfileRun& made,
                                                        const profiling::WhatIfBase& base,
                                                        const std::vector<protocol::ChangeRequest>& requests) {
-  auto found =
-      predict_captured({*options.request, target, base, made.profile.environment, options.measure_seconds}, requests);
+  auto found = predict_captured({runs, base, made.profile.environment, options.measure_seconds}, requests);
   if (found) {
     if (std::string text = disturbed_text(found->disturbed, found->answer.operations_measured); !text.empty()) {
       found->answer.warnings.push_back(std::move(text));
@@ -73,8 +72,7 @@ base::Result<CapturedAnswer, ExitCode> captured_answer(const PredictOptions& opt
 }
 
 /// Nothing, with a warning, where it cannot be predicted.
-base::Result<std::optional<analysis::RefinedBatch>, ExitCode> refine(const PredictOptions& options,
-                                                                     const profiling::Target& target,
+base::Result<std::optional<analysis::RefinedBatch>, ExitCode> refine(const PredictOptions& options, EntryRuns& runs,
                                                                      const profiling::ProfileRun& made,
                                                                      const analysis::Answer& answer) {
   std::optional<analysis::RefinedBatch> refined;
@@ -83,7 +81,7 @@ base::Result<std::optional<analysis::RefinedBatch>, ExitCode> refine(const Predi
   }
   const int size = answer.batch->batch_size;
   const auto found =
-      captured_answer(options, target, made, profiling::what_if_base(made), {profiling::batch_size_change(size)});
+      captured_answer(options, runs, made, profiling::what_if_base(made), {profiling::batch_size_change(size)});
   if (!found) {
     return found.error();
   }
@@ -98,8 +96,8 @@ base::Result<std::optional<analysis::RefinedBatch>, ExitCode> refine(const Predi
   return refined;
 }
 
-int run_make_fit(const PredictOptions& options, const profiling::Target& target) {
-  const auto made = profile_now(*options.request, target);
+int run_make_fit(const PredictOptions& options, EntryRuns& runs) {
+  const auto made = profile_now(runs);
   if (!made) {
     return made.error().value;
   }
@@ -109,7 +107,7 @@ int run_make_fit(const PredictOptions& options, const profiling::Target& target)
     return kExitUsage;
   }
   const int size = options.make_fit;
-  auto found = captured_answer(options, target, *made, base, profiling::fitting_requests(size));
+  auto found = captured_answer(options, runs, *made, base, profiling::fitting_requests(size));
   if (!found) {
     return found.error().value;
   }
@@ -131,11 +129,12 @@ int run(const PredictOptions& options) {
   if (!target) {
     return target.error().value;
   }
+  EntryRuns runs(*options.request, *target);
   if (!options.other_devices.devices.empty()) {
-    return predict_devices(*options.request, *target, options.other_devices, *options.output);
+    return predict_devices(runs, options.other_devices, *options.output);
   }
   if (options.make_fit > 0) {
-    return run_make_fit(options, *target);
+    return run_make_fit(options, runs);
   }
   std::optional<profiling::StoredProfile> kept;
   if (!options.refine) {
@@ -147,7 +146,7 @@ int run(const PredictOptions& options) {
   const std::int64_t now = profiling::seconds_since_1970(std::chrono::system_clock::now());
   std::optional<profiling::ProfileRun> made;
   if (!stored) {
-    auto profiled = profile_now(*options.request, *target);
+    auto profiled = profile_now(runs);
     if (!profiled) {
       return profiled.error().value;
     }
@@ -159,7 +158,7 @@ int run(const PredictOptions& options) {
   const report::Origin origin{stored, kept->created_s, std::max(std::int64_t{0}, now - kept->created_s)};
   std::optional<analysis::RefinedBatch> refined;
   if (options.refine) {
-    auto found = refine(options, *target, *made, answer);
+    auto found = refine(options, runs, *made, answer);
     if (!found) {
       return found.error().value;
     }

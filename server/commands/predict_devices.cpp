@@ -20,9 +20,8 @@ using profiling::NamedDevice;
 using protocol::Experiment;
 
 /// The step at its own batch size, and at larger ones, where these can be listed.
-base::Result<std::vector<protocol::Captured>, ExitCode> capture_sizes(const profiling::ProfileRequest& request,
-                                                                      const profiling::Target& target) {
-  auto first = run_experiment(request, target, {.kind = Experiment::Kind::kCapture});
+base::Result<std::vector<protocol::Captured>, ExitCode> capture_sizes(EntryRuns& runs) {
+  auto first = run_experiment(runs, {.kind = Experiment::Kind::kCapture});
   if (!first) {
     return first.error();
   }
@@ -30,9 +29,8 @@ base::Result<std::vector<protocol::Captured>, ExitCode> capture_sizes(const prof
     print_error("The operations of the step cannot be listed.");
     return ExitCode{kExitEntryFailed};
   }
-  auto all = run_experiment(
-      request, target,
-      {.kind = Experiment::Kind::kCapture, .changes = profiling::larger_batches(first->captured.front().batch_size)});
+  auto all = run_experiment(runs, {.kind = Experiment::Kind::kCapture,
+                                   .changes = profiling::larger_batches(first->captured.front().batch_size)});
   return all ? base::Result<std::vector<protocol::Captured>, ExitCode>(std::move(all->captured)) : all.error();
 }
 
@@ -62,8 +60,7 @@ int fail(const base::Error& why, int code) {
 
 }  // namespace
 
-int predict_devices(const profiling::ProfileRequest& request, const profiling::Target& target,
-                    const DeviceQuestion& question, const Output& output) {
+int predict_devices(EntryRuns& runs, const DeviceQuestion& question, const Output& output) {
   const auto devices = named_devices(question);
   if (!devices) {
     return fail(devices.error(), kExitUsage);
@@ -77,7 +74,7 @@ int predict_devices(const profiling::ProfileRequest& request, const profiling::T
     warn(estimators.error().message());
     estimators = std::vector<estimate::Estimators>();
   }
-  const auto captured = capture_sizes(request, target);
+  const auto captured = capture_sizes(runs);
   if (!captured) {
     return captured.error().value;
   }
@@ -85,7 +82,7 @@ int predict_devices(const profiling::ProfileRequest& request, const profiling::T
   if (!predicted) {
     return fail(predicted.error(), kExitEnvironment);
   }
-  report::OtherDevices answer{request.entry, captured->front().batch_size, question.dataset_size,
+  report::OtherDevices answer{runs.request().entry, captured->front().batch_size, question.dataset_size,
                               std::move(*predicted)};
   report::sort_devices(answer);
   return write_out(output.format == "json" ? report::json_other_devices(answer) : report::text_other_devices(answer),

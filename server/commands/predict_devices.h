@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "commands/entry_runs.h"
 #include "commands/options.h"
-#include "profiling/request.h"
-#include "profiling/run.h"
 
 namespace ridgeline::commands {
 
@@ -19,7 +18,6 @@ struct DeviceQuestion {
 };
 
 /// The exit code.
-int predict_devices(const profiling::ProfileRequest& request, const profiling::Target& target,
-                    const DeviceQuestion& question, const Output& output);
+int predict_devices(EntryRuns& runs, const DeviceQuestion& question, const Output& output);
 
 }  // namespace ridgeline::commands

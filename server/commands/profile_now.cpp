@@ -8,13 +8,11 @@
 #include "commands/failure_text.h"
 #include "commands/progress_line.h"
 #include "commands/terminal.h"
-#include "commands/worker_run.h"
 #include "profiling/entry_check.h"
 #include "profiling/kept_profiles.h"
 #include "profiling/ran_sources.h"
 #include "profiling/remaining_time.h"
 #include "profiling/run.h"
-#include "profiling/size_chooser.h"
 
 namespace ridgeline::commands {
 
@@ -29,6 +27,13 @@ base::Result<profiling::Target, ExitCode> find_target_or_report(const profiling:
 
 base::Result<profiling::ProfileRun, ExitCode> profile_now(const profiling::ProfileRequest& request,
                                                           const profiling::Target& target) {
+  EntryRuns runs(request, target);
+  return profile_now(runs);
+}
+
+base::Result<profiling::ProfileRun, ExitCode> profile_now(EntryRuns& runs) {
+  const profiling::ProfileRequest& request = runs.request();
+  const profiling::Target& target = runs.target();
   if (const auto checked = profiling::check_entry(target, std::nullopt); !checked) {
     std::cerr << failure_text(checked.error(), target.project_root);
     return exit_code_of(checked.error());
@@ -41,8 +46,7 @@ base::Result<profiling::ProfileRun, ExitCode> profile_now(const profiling::Profi
   const auto show = [&](const protocol::Progress& step) {
     line.show(step, remaining.of(step, profiling::RemainingTime::Clock::now()));
   };
-  worker::Finished finished =
-      run_worker({target.interpreter.path, target.cache}, plan.spec, plan.limits, show, profiling::chooser_of(plan));
+  worker::Finished finished = runs.run(plan, show);
   if (std::holds_alternative<worker::RunOutput>(finished.outcome)) {
     show({"analyse", 0.95, "Analysing"});
   }

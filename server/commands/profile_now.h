@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "commands/entry_runs.h"
 #include "commands/exit_codes.h"
 #include "profiling/request.h"
 #include "profiling/run.h"
@@ -15,6 +16,8 @@ base::Result<profiling::Target, ExitCode> find_target_or_report(const profiling:
 
 /// Profiles, and keeps the profile unless the request says not to. A failure is written to stderr, and so is a warning
 /// when it could not be kept.
+base::Result<profiling::ProfileRun, ExitCode> profile_now(EntryRuns& runs);
+/// The same in an interpreter of its own.
 base::Result<profiling::ProfileRun, ExitCode> profile_now(const profiling::ProfileRequest& request,
                                                           const profiling::Target& target);
 

@@ -54,9 +54,9 @@ struct WhatIfOptions {
 /// One answer, asked for step by step: each step runs the worker.
 class Asking {
  public:
-  Asking(const WhatIfOptions& options, const WantedChanges& wanted, const profiling::Target& target,
-         profiling::WhatIfBase base, const analysis::Environment& environment)
-      : options_(options), wanted_(wanted), target_(target), base_(std::move(base)), environment_(environment) {}
+  Asking(const WhatIfOptions& options, const WantedChanges& wanted, EntryRuns& runs, profiling::WhatIfBase base,
+         const analysis::Environment& environment)
+      : options_(options), wanted_(wanted), runs_(runs), base_(std::move(base)), environment_(environment) {}
 
   /// Predicts the requests.
   base::Result<analysis::WhatIf, ExitCode> predict(const std::vector<ChangeRequest>& requests) {
@@ -96,8 +96,8 @@ class Asking {
 
   /// Predicts requests of which the runner makes at least one change.
   base::Result<analysis::WhatIf, ExitCode> predict_by_capture(const std::vector<ChangeRequest>& requests) {
-    auto found = predict_captured({*options_.request, target_, base_, environment_, options_.measure_seconds}, requests,
-                                  wanted_.user_changes);
+    auto found =
+        predict_captured({runs_, base_, environment_, options_.measure_seconds}, requests, wanted_.user_changes);
     if (!found) {
       return found.error();
     }
@@ -122,8 +122,7 @@ class Asking {
       return {};
     }
     auto findings =
-        run_experiment(*options_.request, target_,
-                       {.kind = Experiment::Kind::kTry, .changes = requests, .seconds = options_.try_seconds});
+        run_experiment(runs_, {.kind = Experiment::Kind::kTry, .changes = requests, .seconds = options_.try_seconds});
     if (!findings) {
       return findings.error();
     }
@@ -212,7 +211,7 @@ class Asking {
 
   const WhatIfOptions& options_;
   const WantedChanges& wanted_;
-  const profiling::Target& target_;
+  EntryRuns& runs_;
   profiling::WhatIfBase base_;
   const analysis::Environment& environment_;
   int measured_ = 0;
@@ -268,7 +267,8 @@ int run(const WhatIfOptions& options) {
   if (!target) {
     return target.error().value;
   }
-  const auto made = profile_now(*options.request, *target);
+  EntryRuns runs(*options.request, *target);
+  const auto made = profile_now(runs);
   if (!made) {
     return made.error().value;
   }
@@ -276,7 +276,7 @@ int run(const WhatIfOptions& options) {
   if (const auto ran = make_python_changes(*wanted, base.graph, target->interpreter.path); !ran) {
     return ran.error().value;
   }
-  Asking asking(options, *wanted, *target, std::move(base), made->profile.environment);
+  Asking asking(options, *wanted, runs, std::move(base), made->profile.environment);
   auto answer = options.search ? asking.search() : asking.predict(wanted->requests);
   if (!answer) {
     return answer.error().value;

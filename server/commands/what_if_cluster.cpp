@@ -69,14 +69,14 @@ int what_if_cluster(const profiling::ProfileRequest& request, const ClusterOptio
   }
   const auto target = find_target_or_report(request);
   if (!target) return target.error().value;
-  const auto made = profile_now(request, *target);
+  EntryRuns runs(request, *target);
+  const auto made = profile_now(runs);
   if (!made) return made.error().value;
   const bool on_host = made->profile.environment.device == "cpu";
   const int copies = on_host ? std::min(cluster::ranks_of_a_machine(*described), protocol::kMaxCopies) : 1;
-  auto findings = run_experiment(request, *target,
-                                 {.kind = protocol::Experiment::Kind::kReplica,
-                                  .seconds = std::min(kCopySeconds, request.time_budget_seconds),
-                                  .copies = copies});
+  auto findings = run_experiment(runs, {.kind = protocol::Experiment::Kind::kReplica,
+                                        .seconds = std::min(kCopySeconds, request.time_budget_seconds),
+                                        .copies = copies});
   if (!findings) return findings.error().value;
   if (!findings->replica.has_value()) {
     print_error("The step's gradients could not be found.");

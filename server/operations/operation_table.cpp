@@ -7,6 +7,7 @@
 #include <SQLiteCpp/Transaction.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -20,7 +21,7 @@ namespace ridgeline::operations {
 namespace {
 
 constexpr int kApplication = 0x52696f70;  // "Riop": PRAGMA application_id
-constexpr int kSchemaVersion = 2;         // PRAGMA user_version; 1 had no source
+constexpr int kSchemaVersion = 3;         // PRAGMA user_version; 1 had no source, 2 no peak
 constexpr std::size_t kMaxKeyBytes = std::size_t{1} << 18U;
 constexpr std::size_t kMaxTextBytes = 4096;
 
@@ -28,22 +29,28 @@ constexpr const char* kSchema = R"(
 CREATE TABLE operation_times (
   key TEXT NOT NULL, device TEXT NOT NULL, threads INTEGER NOT NULL, torch TEXT NOT NULL,
   ns REAL NOT NULL, low REAL NOT NULL, high REAL NOT NULL, samples INTEGER NOT NULL, reason TEXT NOT NULL,
-  measured INTEGER NOT NULL, source TEXT NOT NULL DEFAULT '',
+  measured INTEGER NOT NULL, source TEXT NOT NULL DEFAULT '', peak INTEGER,
   PRIMARY KEY (key, device, threads, torch)) WITHOUT ROWID;
 CREATE INDEX times_by_device ON operation_times (device);
 PRAGMA application_id = 1382641520;
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 )";
-static_assert(kApplication == 1382641520 && kSchemaVersion == 2, "as kSchema says");
+static_assert(kApplication == 1382641520 && kSchemaVersion == 3, "as kSchema says");
 
-constexpr const char* kAddSource =
+/// By the version that they begin at.
+constexpr std::array<const char*, kSchemaVersion> kUpgrades = {
+    "",
     "ALTER TABLE operation_times ADD COLUMN source TEXT NOT NULL DEFAULT ''; CREATE INDEX times_by_device ON "
-    "operation_times (device); PRAGMA user_version = 2;";
-constexpr const char* kColumns = "key, device, threads, torch, ns, low, high, samples, reason, measured, source";
-constexpr const char* kColumnsOfOne = "key, device, threads, torch, ns, low, high, samples, reason, measured, ''";
+    "operation_times (device); PRAGMA user_version = 2;",
+    "ALTER TABLE operation_times ADD COLUMN peak INTEGER; PRAGMA user_version = 3;"};
+constexpr const char* kColumns = "key, device, threads, torch, ns, low, high, samples, reason, measured, source, peak";
+/// The same of a file of each version, which may be read without being changed.
+constexpr std::array<const char*, kSchemaVersion + 1> kColumnsOf = {
+    "", "key, device, threads, torch, ns, low, high, samples, reason, measured, '', NULL",
+    "key, device, threads, torch, ns, low, high, samples, reason, measured, source, NULL", kColumns};
 constexpr const char* kInsert =
     "INSERT OR REPLACE INTO operation_times (key, device, threads, torch, ns, low, high, samples, reason, measured, "
-    "source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    "source, peak) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
 base::Error failed(const std::string& what, const SQLite::Exception& why) {
   return base::error(what + ": " + why.what());
@@ -70,10 +77,10 @@ base::Result<void> prepare(SQLite::Database& database, const std::string& path, 
   if (version > kSchemaVersion || version < 1) {
     return base::error(path + " was made by a newer Ridgeline");
   }
-  if (version == 1 && may_create) {
+  if (version < kSchemaVersion && may_create) {
     SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
-    if (database.execAndGet("PRAGMA user_version").getInt() == 1) {
-      database.exec(kAddSource);
+    for (int at = database.execAndGet("PRAGMA user_version").getInt(); at < kSchemaVersion; ++at) {
+      database.exec(kUpgrades.at(static_cast<std::size_t>(at)));
     }
     transaction.commit();
   }
@@ -94,6 +101,11 @@ void insert_row(SQLite::Statement& statement, const ListedTime& row) {
   statement.bind(++at, time.reason);
   statement.bind(++at, measured);
   statement.bind(++at, source);
+  if (time.peak_bytes.has_value()) {
+    statement.bind(++at, static_cast<std::int64_t>(*time.peak_bytes));
+  } else {
+    statement.bind(++at);
+  }
   statement.exec();
   statement.reset();
 }
@@ -110,6 +122,9 @@ ListedTime row_of(const SQLite::Statement& row) {
   listed.time.reason = row.getColumn(8).getString();
   listed.measured_s = row.getColumn(9).getInt64();
   listed.source = row.getColumn(10).getString();
+  if (const SQLite::Column peak = row.getColumn(11); !peak.isNull()) {
+    listed.time.peak_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, peak.getInt64()));
+  }
   return listed;
 }
 
@@ -189,7 +204,7 @@ class RowMerger {
 
 OperationTime time_of(std::string key, std::span<const double> samples_ns) {
   const auto [low, high] = std::ranges::minmax(samples_ns);
-  return {std::move(key), analysis::median(samples_ns), low, high, static_cast<int>(samples_ns.size()), {}, false};
+  return {std::move(key), analysis::median(samples_ns), low, high, static_cast<int>(samples_ns.size())};
 }
 
 OperationTable::OperationTable() = default;
@@ -301,11 +316,10 @@ base::Result<Merged> OperationTable::merge(const std::string& path) {
     if (const auto prepared = prepare(other, path, false); !prepared) {
       return prepared.error();
     }
-    const bool has_source = other.execAndGet("PRAGMA user_version").getInt() > 1;
+    const auto version = static_cast<std::size_t>(other.execAndGet("PRAGMA user_version").getInt());
     SQLite::Transaction transaction(*database_, SQLite::TransactionBehavior::IMMEDIATE);
     RowMerger merger(*database_);
-    SQLite::Statement rows(other,
-                           std::string("SELECT ") + (has_source ? kColumns : kColumnsOfOne) + " FROM operation_times");
+    SQLite::Statement rows(other, std::string("SELECT ") + kColumnsOf.at(version) + " FROM operation_times");
     while (rows.executeStep()) {
       merger.take(row_of(rows));
     }

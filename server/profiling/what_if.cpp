@@ -41,15 +41,30 @@ base::Result<whatif::GraphBasis> basis_on_graph(const WhatIfBase& base) {
   return basis;
 }
 
-/// `unchanged` outlives it; null: it was not captured.
+/// `known` outlives it. Empty where a time comes without memory, as in tables of others: one step's operations would be
+/// compared with another's.
+whatif::PeakAlone peak_alone(const KnownTimes& known) {
+  const auto has_time_alone = [](const auto& one) {
+    return one.second.reason.empty() && !one.second.peak_bytes.has_value();
+  };
+  if (std::ranges::any_of(known, has_time_alone)) {
+    return {};
+  }
+  return [&known](const std::string& key) {
+    const auto found = known.find(key);
+    return found == known.end() ? std::nullopt : found->second.peak_bytes;
+  };
+}
+
+/// `unchanged` and `known` outlive it; null: it was not captured.
 base::Result<whatif::ChangeBasis> basis_of(const WhatIfBase& base, const protocol::Captured* unchanged,
-                                           const whatif::TimeAlone& alone) {
+                                           const whatif::TimeAlone& alone, const KnownTimes& known) {
   if (unchanged == nullptr || !unchanged->step.has_value()) {
     return base::error("its operations are not known");
   }
-  whatif::Baseline baseline{base.step_ms, base.answer.peak_bytes, {}, base.answer.batch_size};
+  whatif::Baseline baseline{base.step_ms, base.answer.peak_bytes, {}, base.answer.batch_size, peak_alone(known)};
   if (base.on_host) {
-    baseline.captured_peak_bytes = unchanged->peak_bytes;
+    baseline.captured_peak_bytes = whatif::peaks_of(*unchanged, baseline.peak_alone);
   }
   return whatif::change_basis(base.graph, *unchanged->step, baseline, alone);
 }
@@ -137,6 +152,7 @@ std::vector<operations::OperationTime> times_of(const std::vector<std::string>& 
     times.push_back(timed.samples_ns.empty() ? operations::OperationTime{.key = key, .reason = timed.reason}
                                              : operations::time_of(key, timed.samples_ns));
     times.back().disturbed = timed.disturbed;
+    times.back().peak_bytes = timed.peak_bytes;
   }
   if (findings.fatal_operation.has_value() && static_cast<std::size_t>(*findings.fatal_operation) < keys.size()) {
     times.push_back({.key = keys[static_cast<std::size_t>(*findings.fatal_operation)],
@@ -199,7 +215,7 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
     const auto found = known.find(key);
     return found != known.end() && found->second.reason.empty() ? std::optional(found->second.ns) : std::nullopt;
   };
-  const auto basis = basis_of(base, find(captured, 0), alone);
+  const auto basis = basis_of(base, find(captured, 0), alone, known);
   const auto graph = basis_on_graph(base);
   for (std::size_t i = 0; i < changes.size(); ++i) {
     analysis::ChangeAnswer row = row_of(changes[i]);

@@ -57,8 +57,7 @@ PeakBytes peaks_by_part(const graph::Graph& graph, const simulate::Schedule& sch
   return peaks;
 }
 
-/// Operations allocate memory of their own while they compute, which a step that is not computed does not show: of each
-/// part, the recorded peak changes by as much as the captured one.
+/// Of each part, the recorded peak changes by as much as the captured one.
 std::uint64_t changed_peak(const PeakBytes& recorded, const Baseline& baseline, const PartBytes& changed) {
   const std::int64_t above = static_cast<std::int64_t>(baseline.peak_bytes) - *std::ranges::max_element(recorded);
   std::int64_t peak = 0;
@@ -70,6 +69,19 @@ std::uint64_t changed_peak(const PeakBytes& recorded, const Baseline& baseline, 
 }
 
 }  // namespace
+
+PartBytes peaks_of(const protocol::Captured& captured, const PeakAlone& peak_alone) {
+  PartBytes peaks = captured.peak_bytes;
+  if (!captured.step.has_value() || !peak_alone) {
+    return peaks;
+  }
+  for (const protocol::AliveBefore& before : captured.alive) {
+    const auto own = peak_alone(captured.step->keys[static_cast<std::size_t>(before.key)]);
+    std::uint64_t& peak = peaks.at(static_cast<std::size_t>(before.part));
+    peak = std::max(peak, before.bytes + own.value_or(0));
+  }
+  return peaks;
+}
 
 base::Result<ChangeBasis> change_basis(const graph::Graph& graph, const protocol::CapturedStep& step,
                                        const Baseline& baseline, const TimeAlone& alone) {
@@ -106,7 +118,7 @@ base::Result<PredictedStep> predict_step(const ChangeBasis& basis, const protoco
   predicted.speed_up = speed_up_of(baseline.step_ms, changed_ms, error_ms, step.samples);
   predicted.step_ms = changed_ms;
   if (baseline.captured_peak_bytes.has_value()) {
-    predicted.peak_bytes = changed_peak(basis.peaks, baseline, changed.peak_bytes);
+    predicted.peak_bytes = changed_peak(basis.peaks, baseline, peaks_of(changed, baseline.peak_alone));
   }
   predicted.measured_share =
       retimed.changed_after_ns > 0 ? 1 - std::min(1.0, retimed.assumed_ns / retimed.changed_after_ns) : 1;

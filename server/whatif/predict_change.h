@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 
 #include "analysis/values/what_if.h"
 #include "base/result.h"
@@ -15,13 +17,21 @@ namespace ridgeline::whatif {
 /// By protocol::StepPart.
 using PartBytes = std::array<std::uint64_t, protocol::kStepParts>;
 
+/// By the key of an operation: what a call allocates at once, with its results; absent: not known.
+using PeakAlone = std::function<std::optional<std::uint64_t>(const std::string& key)>;
+
+/// Captured::peak_bytes with what operations allocate for themselves while they compute, which a step that is not
+/// computed does not show. `peak_alone` may be empty: nothing is known of that.
+PartBytes peaks_of(const protocol::Captured& captured, const PeakAlone& peak_alone);
+
 /// What is known of the unchanged step besides its graph.
 struct Baseline {
   double step_ms = 0;            ///< measured
   std::uint64_t peak_bytes = 0;  ///< measured
-  /// Captured::peak_bytes of the unchanged step; absent: memory is not predicted, as on devices.
+  /// peaks_of() the unchanged step; absent: memory is not predicted, as on devices.
   std::optional<PartBytes> captured_peak_bytes{};
   int batch_size = 0;
+  PeakAlone peak_alone{};  ///< of the operations of the unchanged step and of changed ones
 };
 
 /// What every change of a step is compared with, made once.

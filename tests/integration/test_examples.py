@@ -187,9 +187,9 @@ def nodes_below(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("name", "models"),
     [
-        ("dcgan", {"Generator[0]": 1, "Discriminator[1]": 3}),
+        pytest.param("dcgan", {"Generator[0]": 1, "Discriminator[1]": 3}, marks=pytest.mark.long),
         # The critic sees real, fake and mixed images in each of five updates, and the generator's once.
-        ("wgan", {"Generator[generator]": 6, "Critic[critic]": 16}),
+        pytest.param("wgan", {"Generator[generator]": 6, "Critic[critic]": 16}, marks=pytest.mark.long),
     ],
 )
 def test_both_models_of_a_gan_are_in_the_breakdown(models: dict[str, int], report: dict[str, Any]) -> None:

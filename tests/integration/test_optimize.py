@@ -104,7 +104,7 @@ def test_what_was_measured_of_the_network_tells_the_latency(recorded: tuple[Path
     network = tmp_path / "cluster.toml"
     network.write_text(NETWORK.format(ranks=2))
     answer = optimized(recorded[1], "--network", str(network))
-    assert answer["complete"] and answer["predicted"][0]["stepMs"]["value"] <= answer["replayedMs"]
+    assert answer["complete"] and answer["predicted"][0]["stepMs"]["low"] <= answer["replayedMs"]
     changed = ridgeline("job", recorded[1], "--network", network, "--change", "bandwidth:2", "--format", "json")
     assert json.loads(changed.stdout)["predicted"][0]["notes"] == []
     network.write_text(NETWORK.format(ranks=4))

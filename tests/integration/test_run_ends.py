@@ -64,7 +64,7 @@ def iteration_provider(model):
 """
 
 
-@pytest.mark.parametrize("inputs", [1, 64])
+@pytest.mark.parametrize("inputs", [pytest.param(1, marks=pytest.mark.long), 64])
 def test_a_batch_that_cannot_fit_is_left_for_one_that_does(inputs: int, tmp_path: Path) -> None:
     entry, log = tmp_path / "entry.py", tmp_path / "log"
     entry.write_text(HUGE.format(inputs=inputs, log=str(log)))
@@ -95,7 +95,10 @@ def test_a_process_that_ignores_sigterm_and_leaves_children_is_ended(tmp_path: P
         "model_provider = input_provider = iteration_provider = None\n"
     )
     mark = f"mark-{uuid.uuid4()}"
-    done = ridgeline("profile", entry, "--python", sys.executable, "--time-limit", "8", MARK=mark)
+    for limit in ("8", "40"):  # a busy machine may need longer before the code runs
+        done = ridgeline("profile", entry, "--python", sys.executable, "--time-limit", limit, MARK=mark)
+        if "stuck" in done.stderr:
+            break
     assert done.returncode == 1
     assert "[timeout]" in done.stderr and "stuck" in done.stderr
     assert_all_gone(mark)

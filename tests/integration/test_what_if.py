@@ -112,6 +112,11 @@ def test_predicts_and_tries_what_applies(entry: Path) -> None:
         assert 0 < predicted["low"] <= predicted["value"] <= predicted["high"]
         assert 0 < tried["low"] <= tried["value"] <= tried["high"]
         assert row["takes"]
+        by_prediction = row["predicted"]["peakBytes"] - answer["peakBytes"]
+        by_trial = row["tried"]["changedPeakBytes"] - row["tried"]["unchangedPeakBytes"]
+        # oneDNN may choose another algorithm in the step than alone, and other formats between operations.
+        off = 0.1 if name in ("bf16-autocast", "channels-last") else 0.06
+        assert by_prediction == pytest.approx(by_trial, abs=off * answer["peakBytes"]), name
     # What does not change the arithmetic does not change the losses.
     assert rows["foreach-optimizer"]["tried"]["lossDrift"] < 1e-5
     assert rows["checkpoint"]["tried"]["lossDrift"] < 1e-5
@@ -122,22 +127,14 @@ def test_predicts_and_tries_what_applies(entry: Path) -> None:
     assert gains == sorted(gains, reverse=True)
 
 
-def test_the_predicted_peak_is_the_tried_one(entry: Path) -> None:
-    answer = what_if(entry, "--try", *changes_of("checkpoint", "foreach-optimizer"))
-    for name, row in by_change(answer).items():
-        predicted = row["predicted"]["peakBytes"] - answer["peakBytes"]
-        tried = row["tried"]["changedPeakBytes"] - row["tried"]["unchangedPeakBytes"]
-        # Recomputation allocates what operations need while they compute a second time.
-        assert predicted == pytest.approx(tried, abs=0.06 * row["tried"]["unchangedPeakBytes"]), name
-
-
 def test_what_is_known_is_not_measured_again(entry: Path) -> None:
     first = what_if(entry, *changes_of("channels-last"))
     assert first["operationsMeasured"] > 10
+    kept = len(json.loads(ridgeline("operations", "list", "--format", "json", "--most", "1000").stdout))
     second = what_if(entry, *changes_of("channels-last"))
     assert second["operations"] == first["operations"]
-    # On a busy machine some times are not kept.
-    assert second["operationsMeasured"] < first["operationsMeasured"]
+    # On a busy machine some times are not kept, or even none.
+    assert second["operationsMeasured"] <= first["operations"] - kept
 
 
 def test_says_why_a_change_does_not_apply(entry: Path) -> None:

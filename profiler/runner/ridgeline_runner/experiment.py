@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 from ridgeline_runner import changes, operation_log, operation_times, replica, trial
@@ -52,21 +53,17 @@ def _captured(entry: EntryPoint, request: list[str], recorder: Recorder) -> dict
     if _NOT_LISTED & {name.partition(":")[0] for name in request}:
         return {"operations": None}
     names = {id(module): name for model in parts.models for name, module in model.named_modules()}
+    moments: list[int] = []
     with parts.surroundings():
-        log = operation_log.log_step(lambda: parts.function(*parts.inputs), names)
-        recorder.forget_freed()
-
-        def take_peak() -> int:
-            peak = recorder.peak_bytes() - before
-            recorder.forget_freed()
-            return peak
-
-        peaks = operation_log.peaks_by_phase(lambda: parts.function(*parts.inputs), take_peak)
-    return {"operations": log.message(), "peakBytes": peaks, "batchSize": parts.samples}
+        log = operation_log.log_step(
+            lambda: parts.function(*parts.inputs), names, lambda: moments.append(recorder.moment())
+        )
+    alive = [(at - before, most - before) for at, most in recorder.alive_bytes(moments)]
+    return {"operations": log.message(), **log.memory(alive), "batchSize": parts.samples}
 
 
-def measure(spec: dict[str, Any], reporter: Reporter) -> None:
-    """Sends the time of each operation of the spec. Runs nothing of the user's."""
+def measure(spec: dict[str, Any], reporter: Reporter, recorder: Recorder) -> None:
+    """Sends the time and the memory of each operation of the spec. Runs nothing of the user's."""
     keys: list[str] = spec["operations"]
     done = itertools.count(1)
 
@@ -79,8 +76,19 @@ def measure(spec: dict[str, Any], reporter: Reporter) -> None:
     def begin(index: int) -> None:
         reporter.channel.send({"type": "operationBegins", "operation": index})
 
+    def peak_of(run: Callable[[], Any]) -> int:
+        recorder.track_memory()
+        recorder.forget_freed()
+        moment = recorder.moment()
+        run()
+        ((before, most),) = recorder.alive_bytes([moment])
+        recorder.detach()
+        return most - before
+
     reporter.progress("measure", 0.0, f"Timing {len(keys)} operations")
-    operation_times.measure(keys, int(spec["memoryLimitBytes"]), float(spec["seconds"]), begin=begin, send=send)
+    recorder.detach()  # it takes time
+    seconds = float(spec["seconds"])
+    operation_times.measure(keys, int(spec["memoryLimitBytes"]), seconds, begin=begin, send=send, peak_of=peak_of)
 
 
 def run(spec: dict[str, Any], reporter: Reporter, recorder: Recorder, processes: FreshProcesses | None) -> None:
@@ -89,7 +97,7 @@ def run(spec: dict[str, Any], reporter: Reporter, recorder: Recorder, processes:
     experiment = {**spec["experiment"], "memoryLimitBytes": spec.get("memoryLimitBytes", 0)}
     kind = experiment["kind"]
     if kind == "measure":
-        measure(experiment, reporter)
+        measure(experiment, reporter, recorder)
     elif kind == "replica":
         replica.run(experiment, spec, reporter, recorder)
     else:

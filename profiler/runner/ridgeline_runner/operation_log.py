@@ -51,6 +51,17 @@ class OperationLog:
 
         return BACKWARD if torch._C._current_graph_task_id() != -1 else self.phase
 
+    def memory(self, alive: list[tuple[int, int]]) -> dict[str, Any]:
+        """`alive`: of each operation, the bytes alive when it began, and the most until the next one began. The peak of
+        each phase; and the most that was alive when an operation began, as (phase, key, bytes) in one list."""
+        peaks = [0, 0, 0]
+        most: dict[tuple[int, int], int] = {}
+        for (key, _, phase, _), (at, until) in zip(self.sequence, alive, strict=True):
+            peaks[phase] = max(peaks[phase], until)
+            if key >= 0:
+                most[phase, key] = max(most.get((phase, key), 0), at)
+        return {"peakBytes": peaks, "aliveBytes": [number for place, at in most.items() for number in (*place, at)]}
+
     def message(self) -> dict[str, Any]:
         return {
             "keys": list(self.keys),
@@ -60,12 +71,19 @@ class OperationLog:
         }
 
 
-def log_step(step: Callable[[], Any], module_names: dict[int, str]) -> OperationLog:
+def log_step(
+    step: Callable[[], Any], module_names: dict[int, str], before: Callable[[], None] = lambda: None
+) -> OperationLog:
     """The operations of `step()`, which runs twice: the first time creates the optimizer's state. Raises what the step
-    raises. `module_names`: the dotted name by id of the instance."""
+    raises. `module_names`: the dotted name by id of the instance. `before` is called before each operation."""
     log = OperationLog()
+
+    def note(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        log.note(operator, args, kwargs)
+        before()
+
     run_uncomputed(step)
-    with _mode(log.note), _phases(log), _modules(log, module_names):
+    with _mode(note), _phases(log), _modules(log, module_names):
         step()
     return log
 
@@ -88,29 +106,6 @@ def run_uncomputed(step: Callable[[], Any]) -> None:
     """Runs the step without computing anything that is large: whether its shapes fit. Raises what the step raises."""
     with _mode(lambda *_: None):
         step()
-
-
-def peaks_by_phase(step: Callable[[], Any], take_peak: Callable[[], int]) -> list[int]:
-    """Runs the step without computing anything that is large. The peaks of its forward, backward and optimizer: the
-    largest that `take_peak` returned, which is called at the end of each stretch and begins the next one."""
-    log = OperationLog()
-    peaks = [0, 0, 0]
-    current = FORWARD
-
-    def enter(phase: int) -> None:
-        nonlocal current
-        peaks[current] = max(peaks[current], take_peak())
-        current = phase
-
-    def note(*_: Any) -> None:
-        phase = log.current_phase()
-        if phase != current:
-            enter(phase)
-
-    with _mode(note), _phases(log):
-        step()
-    enter(FORWARD)
-    return peaks
 
 
 def _mode(note: Callable[[Any, tuple[Any, ...], dict[str, Any]], None], compute: bool = False) -> Any:

@@ -37,10 +37,13 @@ def measure(
     *,
     begin: Callable[[int], None],
     send: Callable[[int, dict[str, Any]], None],
+    peak_of: Callable[[Callable[[], Any]], int] | None = None,
 ) -> None:
     """Times each operation of `keys` and sends it by its index: `{"samplesNs": [...], "disturbed": bool}` or
     `{"reason": ...}`. Disturbed: other processes took the processors away too often for a time of the operation alone.
 
+    `peak_of`: the most bytes that a call allocated at once, its results with it; then operations of the host are sent
+    with `"peakBytes"`.
     `begin` is called before an operation runs for the first time: should it end the process, that one did.
     `seconds` bounds the whole: when they are over, the rest is sent with a reason.
     """
@@ -54,7 +57,7 @@ def measure(
                 for index in group:
                     send(index, {"reason": "there was no time left"})
                 continue
-            _measure_together({index: keys[index] for index in group}, deadline, begin, send)
+            _measure_together({index: keys[index] for index in group}, deadline, begin, send, peak_of)
             gc.collect()
 
 
@@ -84,12 +87,14 @@ def _groups(keys: list[str], memory_bytes: int, send: Callable[[int, dict[str, A
 class _Timed:
     """One operation, ready to run, and its samples."""
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: str, peak_of: Callable[[Callable[[], Any]], int] | None) -> None:
         import torch
 
         self.call = Call(key)
         self._synchronise = torch.cuda.synchronize if self.call.device == "cuda" else lambda: None
         self.call.run()
+        on_host = self.call.device == "cpu"
+        self._memory = {"peakBytes": peak_of(self.call.run)} if peak_of is not None and on_host else {}
         once = min(self._loop(1), self._loop(1))
         self.more = max(1 if self.call.device == "cpu" else 4, min(_MOST_CALLS, round(_SAMPLE_NS / max(1, once))))
         self.samples: list[float] = []
@@ -115,7 +120,7 @@ class _Timed:
         disturbed = len(self.samples) < _LEAST_SAMPLES
         # What disturbs only ever adds: of too few quiet samples, the fastest of all are nearest.
         samples = sorted(self.samples + self._disturbed)[:_LEAST_SAMPLES] if disturbed else self.samples
-        return {"samplesNs": samples, "disturbed": disturbed}
+        return {"samplesNs": samples, "disturbed": disturbed, **self._memory}
 
     def _loop(self, count: int) -> int:
         run, synchronise = self.call.run, self._synchronise
@@ -135,12 +140,13 @@ def _measure_together(
     deadline: float,
     begin: Callable[[int], None],
     send: Callable[[int, dict[str, Any]], None],
+    peak_of: Callable[[Callable[[], Any]], int] | None,
 ) -> None:
     timed: dict[int, _Timed] = {}
     for index, key in keys.items():
         begin(index)
         try:
-            timed[index] = _Timed(key)
+            timed[index] = _Timed(key, peak_of)
         except Exception as error:  # noqa: BLE001 - whatever torch does with data of ours
             send(index, {"reason": _reason(error)})
     for number in range(_SAMPLES):

@@ -125,6 +125,15 @@ class Recorder:
         or the begin of the observation."""
         return self._agent.peak_bytes()
 
+    def moment(self) -> int:
+        """Now, for alive_bytes()."""
+        return self._agent.ticks()
+
+    def alive_bytes(self, moments: list[int]) -> list[tuple[int, int]]:
+        """Of each moment, ascending, since the last forget_freed(): what was alive on the recorded device then, and the
+        most from then until the next moment."""
+        return self._agent.alive_bytes(moments)
+
     def set_models(self, positional: tuple[Any, ...], keywords: dict[str, Any]) -> list[tuple[str, Any]]:
         """Names every module instance; passes parameters and buffers to the agent. Returns the named parameters."""
         models = dict(keywords) if keywords else {str(i): model for i, model in enumerate(positional)}

@@ -211,6 +211,7 @@ def test_a_session_over_a_network_that_loses_packets(
 
 
 @needs_network
+@pytest.mark.long
 def test_a_profile_survives_a_network_that_is_cut(
     between: network.Network, far_host: Host, connect: Connect, tmp_path: Path
 ) -> None:

@@ -198,6 +198,10 @@ TEST_F(OperationTableTest, ReadsAndUpgradesTheFirstVersion) {
   EXPECT_EQ(*table.count(), 1);
   OperationTable upgraded = open("old");
   EXPECT_EQ(upgraded.list(1)->at(0).source, "");
+  EXPECT_FALSE(upgraded.list(1)->at(0).time.peak_bytes.has_value());
+  const OperationTime one{.key = "k", .ns = 4, .low = 4, .high = 4, .samples = 1, .peak_bytes = 4096};
+  ASSERT_TRUE(upgraded.add({"d", 1, "t"}, {&one, 1}, 1'800'000'000));
+  EXPECT_EQ(upgraded.list(1)->at(0).time.peak_bytes, 4096U);
 }
 
 }  // namespace

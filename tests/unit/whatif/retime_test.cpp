@@ -296,6 +296,18 @@ TEST(PredictChange, EachPartsPeakChangesAsItsCapturedPeakDoes) {
   EXPECT_EQ(peak({1900, 1500, 1000}), 2000U);
 }
 
+TEST(PredictChange, AddsWhatOperationsAllocateForThemselves) {
+  Step step;
+  step.operation("aten::convolution", "a", 100).operation("aten::convolution", "a", 100, 0, StepPart::kBackward);
+  protocol::Captured one = of(step.captured, 1, {1400, 1500, 1000});
+  one.alive = {{StepPart::kForward, 0, 1000}, {StepPart::kBackward, 0, 900}};
+  EXPECT_THAT(peaks_of(one, {}), ElementsAre(1400, 1500, 1000));
+  const auto known = [](std::uint64_t bytes) { return [bytes](const std::string&) { return std::optional(bytes); }; };
+  EXPECT_THAT(peaks_of(one, known(450)), ElementsAre(1450, 1500, 1000)) << "the results are in it already";
+  EXPECT_THAT(peaks_of(one, known(700)), ElementsAre(1700, 1600, 1000));
+  EXPECT_THAT(peaks_of(one, [](const std::string&) { return std::nullopt; }), ElementsAre(1400, 1500, 1000));
+}
+
 TEST(PredictChange, ACaptureWithoutOperationsCannotBePredicted) {
   Step step;
   step.operation("aten::mm", "a", 100);
