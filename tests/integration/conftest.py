@@ -1,6 +1,6 @@
 """What the integration tests share: the real binary, the real interpreter, one cache, one profile per entry.
 
-`pytest -n 2` runs them in two processes, each with all tests of a file, or of an example, so that nothing is profiled
+`pytest -n 3` runs them in three processes, each with all tests of a file, or of an example, so that nothing is profiled
 twice. Tests marked `quiet` compare times: `./dev test` leaves them out there, and runs them afterwards with nothing
 beside them. Tests marked `long` have quicker ones of the same kind beside them: `./dev test --all` runs them too.
 """

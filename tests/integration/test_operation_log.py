@@ -44,6 +44,13 @@ STEPS = {
         ),
         torch.randn(4, 3, 32, 32),
     ),
+    # Weights decide the format where inputs do not.
+    "channels-last": lambda: training_step(
+        nn.Sequential(
+            nn.Conv2d(4, 16, 3), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 8, 3, groups=2), nn.MaxPool2d(2)
+        ).to(memory_format=torch.channels_last),
+        torch.randn(4, 4, 32, 32),
+    ),
     "attention": lambda: training_step(
         nn.TransformerEncoderLayer(64, 4, 128, batch_first=True), torch.randn(8, 32, 64), torch.optim.SGD
     ),

@@ -138,8 +138,7 @@ def _uncomputed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         on_meta = func(*_to_meta(args), **_to_meta(kwargs))
     except Exception:  # noqa: BLE001 - no kernel for shapes alone, or the shape depends on data
         return func(*args, **kwargs)
-    device = tensors[0].device
-    return _from_meta(on_meta, device)
+    return _from_meta(on_meta, tensors[0].device, _format_of_results(func, tensors))
 
 
 def _written(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
@@ -177,14 +176,35 @@ def _to_meta(value: Any) -> Any:
     return value
 
 
-def _from_meta(value: Any, device: Any) -> Any:
+def _format_of_results(func: Any, tensors: list[Any]) -> Any:
+    """The memory format of what a convolution returns, which operations on meta tensors do not tell: that of its input
+    or weight, where one of them is channels-last. None: as on meta tensors."""
+    import torch
+
+    if func._schema.name not in ("aten::convolution", "aten::convolution_backward"):
+        return None
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+    channels_last = formats.get(tensors[0].dim())
+    is_so = channels_last is not None and any(_is_in(tensor, channels_last) for tensor in tensors[-3:])
+    return channels_last if is_so else None
+
+
+def _is_in(tensor: Any, memory_format: Any) -> bool:
+    return tensor.is_contiguous(memory_format=memory_format) and not tensor.is_contiguous()
+
+
+def _from_meta(value: Any, device: Any, memory_format: Any = None) -> Any:
+    """`memory_format`: of tensors of four or five dimensions; None: as they are strided on meta."""
     import torch
 
     if isinstance(value, torch.Tensor):
-        made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=device)
+        if memory_format is not None and value.dim() > 3:
+            made = torch.empty(value.shape, dtype=value.dtype, device=device, memory_format=memory_format)
+        else:
+            made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=device)
         return made.zero_() if made.numel() <= _SMALL else made
     if isinstance(value, (list, tuple)):
-        return type(value)(_from_meta(item, device) for item in value)
+        return type(value)(_from_meta(item, device, memory_format) for item in value)
     return value
 
 

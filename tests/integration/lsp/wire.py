@@ -18,7 +18,7 @@ from conftest import BINARY
 
 from .conformance import Checker
 
-PATIENCE = float(os.environ.get("RIDGELINE_PATIENCE", "30"))  # only a failing test ever waits this long
+PATIENCE = float(os.environ.get("RIDGELINE_PATIENCE", "60"))  # only a failing test ever waits this long
 
 
 def framed(message: Any) -> bytes:
