@@ -107,12 +107,35 @@ def long_file(lines: int) -> str:
     return "".join(block.format(i) for i in range(lines // 7)) + "def input_provider(batch_size=32):\n    return ()\n"
 
 
+def copied_example(name: str, folder: Path) -> Path:
+    copied = folder / name
+    shutil.copytree(ROOT / "examples" / name, copied)
+    (copied / "pyproject.toml").write_text("")
+    return copied
+
+
 def run(binary: Path, table: Callable[[list[str], list[list[str]]], None], rounds: int) -> None:
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "mlp"
-        shutil.copytree(ROOT / "examples" / "mlp", folder)
-        (folder / "pyproject.toml").write_text("")
-        measure(binary, table, rounds, folder)
+        measure(binary, table, rounds, copied_example("mlp", Path(name)))
+        table(["", "median, ms", "p99, ms", "times"], what_if_rows(binary, rounds, copied_example("resnet50", Path(name))))
+
+
+def what_if_rows(binary: Path, rounds: int, folder: Path) -> list[list[str]]:
+    """What changes of ResNet-50 would bring: asked once, which lists and times operations, and then while a profile is
+    timed."""
+    client = Client(binary, {"timeBudget": 2})
+    client.begin(folder)
+    document = client.open(folder / "entry.py", (folder / "entry.py").read_text())
+    client.ask("ridgeline/profile", document)
+    first = milliseconds(lambda: client.ask("ridgeline/whatIf", document))
+    client.last_id += 1
+    client.send(id=client.last_id, method="ridgeline/profile", params=document | {"timeBudget": 60})
+    while "Timing" not in str(client.receive()):
+        pass
+    again = [milliseconds(lambda: client.ask("ridgeline/whatIf", document)) for _ in range(100 * rounds)]
+    client.notify("$/cancelRequest", {"id": client.last_id - 100 * rounds})
+    client.end()
+    return [row("what if of ResNet-50, first", [first] * 2), row("what if of ResNet-50, while a profile is timed", again)]
 
 
 def measure(binary: Path, table: Callable[[list[str], list[list[str]]], None], rounds: int, folder: Path) -> None:
