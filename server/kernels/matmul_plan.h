@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
 #include "hardware/device.h"
+#include "kernels/ranked.h"
 
 namespace ridgeline::kernels {
 
@@ -24,9 +24,6 @@ struct MatmulShape {
   bool relu = false;  ///< after that
   bool operator==(const MatmulShape&) const = default;
 };
-
-/// Of all of A, of B and of C: 1 GiB.
-inline constexpr std::int64_t kMostElements = std::int64_t{1} << 28U;
 
 /// "matmul ROWS COLUMNS DEPTH", as BLAS orders m, n and k, or "bmm BATCHES ROWS COLUMNS DEPTH"; behind either, in this
 /// order, "+ bias" and "+ relu".
@@ -58,14 +55,9 @@ struct MatmulPlan {
   std::int64_t part_columns() const;  ///< likewise
 };
 
-struct Construction {
-  std::vector<MatmulPlan> plans;  ///< the best predicted first
-  std::size_t considered = 0;     ///< programs whose time was predicted
-};
-
 /// The best `top` programs. An error where the device lacks what the model needs: a measured processor has it all.
 /// `threads`: at least 1, at most the device's compute units.
-base::Result<Construction> construct_matmul(const MatmulShape& shape, const hardware::Device& device, int threads,
-                                            std::size_t top);
+base::Result<Ranked<MatmulPlan>> construct_matmul(const MatmulShape& shape, const hardware::Device& device, int threads,
+                                                  std::size_t top);
 
 }  // namespace ridgeline::kernels

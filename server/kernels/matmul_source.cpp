@@ -1,19 +1,15 @@
 #include "kernels/matmul_source.h"
 
-#include <fmt/format.h>
-
 #include <string_view>
 
 #include "kernels/matrix_vector.h"
+#include "kernels/source_text.h"
 
 namespace ridgeline::kernels {
 
 namespace {
 
 constexpr std::string_view kTemplate = R"code(
-typedef float Vector __attribute__((vector_size(kVector * 4), aligned(4), may_alias));
-
-constexpr long smaller(long x, long y) { return x < y ? x : y; }
 constexpr long blocks(long size, long block) { return (size + block - 1) / block; }
 constexpr long kLastRows = kRows % kStepRows;
 constexpr long kLastColumns = kColumns % kStepColumns;
@@ -171,32 +167,26 @@ extern "C" int ridgeline_matmul(const float* a, const float* b, const float* bia
 
 std::string matmul_source(const MatmulPlan& plan) {
   const MatmulShape& shape = plan.shape;
-  const bool parallel = plan.threads > 1;
-  std::string text = fmt::format(
-      "// {0}: C[{1}, {2}] = A[{1}, {3}] B[{3}, {2}], float32, row by row. Made by `ridgeline kernel '{0}'`.\n"
-      "// c++ -std=c++17 -O3 -march=native -fPIC -shared{4} FILE.cpp -o FILE.so\n"
-      "#include <cstdlib>\n\n#define RIDGELINE_PARALLEL {5}\n\nnamespace {{\n\n",
-      matmul_text(shape), shape.rows, shape.columns, shape.depth, parallel ? " -fopenmp" : "", parallel ? 1 : 0);
-  const auto constant = [&](std::string_view name, std::int64_t value) {
-    text += fmt::format("constexpr long {} = {};\n", name, value);
-  };
-  constant("kRows", shape.rows);
-  constant("kColumns", shape.columns);
-  constant("kDepth", shape.depth);
-  constant("kVector", plan.vector_elements);
-  constant("kStepRows", plan.register_rows);
-  constant("kStepColumns", plan.register_columns);
-  constant("kDepthBlock", plan.depth_block);
-  constant("kRowBlock", plan.row_block);
-  constant("kColumnBlock", plan.column_block);
-  constant("kBatches", shape.batches);
-  constant("kThreads", plan.threads);
-  constant("kRowParts", plan.row_parts);
-  constant("kColumnParts", plan.column_parts);
-  constant("kPartRows", plan.part_rows());
-  constant("kPartColumns", plan.part_columns());
-  text += fmt::format("constexpr bool kPackA = {};\nconstexpr bool kPackB = {};\n", plan.pack_a, plan.pack_b);
-  text += fmt::format("constexpr bool kBias = {};\nconstexpr bool kRelu = {};\n", shape.bias, shape.relu);
+  std::string text = beginning(matmul_text(shape), plan.threads > 1,
+                               {{"kRows", shape.rows},
+                                {"kColumns", shape.columns},
+                                {"kDepth", shape.depth},
+                                {"kVector", plan.vector_elements},
+                                {"kStepRows", plan.register_rows},
+                                {"kStepColumns", plan.register_columns},
+                                {"kDepthBlock", plan.depth_block},
+                                {"kRowBlock", plan.row_block},
+                                {"kColumnBlock", plan.column_block},
+                                {"kBatches", shape.batches},
+                                {"kThreads", plan.threads},
+                                {"kRowParts", plan.row_parts},
+                                {"kColumnParts", plan.column_parts},
+                                {"kPartRows", plan.part_rows()},
+                                {"kPartColumns", plan.part_columns()},
+                                {"kPackA", plan.pack_a},
+                                {"kPackB", plan.pack_b},
+                                {"kBias", shape.bias},
+                                {"kRelu", shape.relu}});
   text += shape.columns == 1 ? matrix_vector_template() : kTemplate;
   return text + "\n}  // namespace\n" + std::string(shape.bias ? kBiasFunction : kPlainFunction);
 }
