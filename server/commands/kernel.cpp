@@ -163,7 +163,8 @@ void add_kernel_command(CLI::App& app, int& exit_code) {
   command
       ->add_option("OPERATION", options->operation,
                    "Of float32: 'matmul ROWS COLUMNS DEPTH' or 'bmm BATCHES ROWS COLUMNS DEPTH', with '+ bias' and "
-                   "'+ relu' behind it where they are fused with it; 'elementwise ROWS COLUMNS = EXPRESSION'; 'reduce "
+                   "'+ relu' behind it where they are fused with it; 'conv IMAGES CHANNELS HEIGHT WIDTH OUTPUTS KERNEL "
+                   "stride S padding P'; 'elementwise ROWS COLUMNS = EXPRESSION'; 'reduce "
                    "sum|mean|max ROWS COLUMNS dim 0|1'")
       ->required();
   command->add_option("--threads", options->threads, "For the programs and for torch")

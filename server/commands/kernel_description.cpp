@@ -126,6 +126,12 @@ json plan_json(const kernels::Plan& plan, const MeasuredKernel& kernel) {
 }
 
 json runner_json(const MatmulShape& shape) {
+  if (shape.convolution) {
+    const kernels::Convolution& conv = *shape.convolution;
+    return {{"kind", "conv"},          {"images", shape.batches}, {"channels", conv.channels}, {"height", conv.height},
+            {"width", conv.width},     {"outputs", shape.rows},   {"kernel", conv.kernel},     {"stride", conv.stride},
+            {"padding", conv.padding}, {"relu", shape.relu}};
+  }
   return {{"kind", "matmul"},     {"batches", shape.batches}, {"rows", shape.rows}, {"columns", shape.columns},
           {"depth", shape.depth}, {"bias", shape.bias},       {"relu", shape.relu}};
 }

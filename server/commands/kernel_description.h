@@ -20,7 +20,8 @@ struct MeasuredKernels {
   std::vector<MeasuredKernel> kernels;
 };
 
-/// What the runner's kernels.py reads: an object with a `kind`, "matmul", "elementwise" or "reduce", and its sizes.
+/// What the runner's kernels.py reads: an object with a `kind`, "matmul", "conv", "elementwise" or "reduce", and its
+/// sizes.
 std::string runner_operation(const kernels::Operation& operation);
 
 /// What the runner's kernels.py wrote, of so many kernels.

@@ -11,10 +11,31 @@ namespace {
 
 double blocks(std::int64_t size, std::int64_t block) { return static_cast<double>(divided_up(size, block)); }
 
+double image_elements(const Convolution& convolution) {
+  return static_cast<double>(convolution.channels * convolution.height * convolution.width);
+}
+
+/// Seconds in which a row of a panel is gathered from an image: from one of its rows after the other, each of which
+/// begins and ends somewhere.
+double patch_s(const MatmulPlan& plan, const CoreRates& rates) {
+  constexpr double kRowInstructions = 20;
+  constexpr double kVectorInstructions = 4;
+  const auto columns = static_cast<double>(plan.register_columns);
+  const double image_rows = 1 + columns / static_cast<double>(plan.shape.convolution->output_width());
+  const double copied =
+      plan.shape.convolution->stride == 1 ? columns / static_cast<double>(plan.vector_elements) : columns;
+  return (kRowInstructions * image_rows + kVectorInstructions * copied) * 2 *
+         static_cast<double>(plan.vector_elements) / rates.flop_per_s;
+}
+
 /// Seconds that one thread copies panels for: they are read and written once per copy. A panel of A is transposed
 /// element by element, so that each takes a transaction of L1.
 double packing_s(const MatmulPlan& plan, double rows, double columns, double depth, const CoreRates& rates) {
   const double copies_of_a = plan.pack_a ? blocks(plan.part_columns(), plan.column_block) : 0;
+  if (plan.shape.convolution) {
+    return copies_of_a * rows * depth * 2 * rates.vector_bytes / rates.near().bytes_per_s +
+           columns * depth / static_cast<double>(plan.register_columns) * patch_s(plan, rates);
+  }
   const double last_columns = static_cast<double>(plan.shape.columns % plan.register_columns);
   const double packed_columns = plan.pack_b ? columns : last_columns;
   return copies_of_a * rows * depth * 2 * rates.vector_bytes / rates.near().bytes_per_s +
@@ -50,7 +71,8 @@ MatmulPlan with_predicted_time(MatmulPlan plan, const CoreRates& rates) {
   const double a = rows * depth * blocks(plan.part_columns(), plan.register_columns) * kElementBytes;
   const double b = columns * depth * blocks(plan.part_rows(), plan.row_block) * kElementBytes;
   const double c = rows * columns * (2 * blocks(plan.shape.depth, plan.depth_block) - 1) * kElementBytes;
-  const double all = (rows * depth + columns * depth + rows * columns) * kElementBytes;
+  const double right = plan.shape.convolution ? image_elements(*plan.shape.convolution) : columns * depth;
+  const double all = (rows * depth + right + rows * columns) * kElementBytes;
   const double batches = static_cast<double>(plan.shape.batches);
   const auto block_rows = static_cast<double>(std::min(plan.row_block, plan.part_rows()));
   const auto& a_level = rates.holding(block_rows * depth_block * kElementBytes * 2);

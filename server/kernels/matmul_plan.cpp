@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "kernels/convolution.h"
 #include "kernels/matmul_model.h"
 #include "kernels/matrix_vector.h"
 #include "kernels/sizes.h"
@@ -146,7 +147,7 @@ void add_programs(std::vector<MatmulPlan>& programs, MatmulPlan plan, const Core
       }
       for (const bool pack_b : {false, true}) {
         plan.pack_a = pack_a;
-        plan.pack_b = pack_b;
+        plan.pack_b = pack_b || plan.shape.convolution;
         MatmulPlan program = with_predicted_time(plan, rates);
         if (std::ranges::find(programs, program) == programs.end()) {
           programs.push_back(std::move(program));
@@ -182,6 +183,8 @@ std::vector<MatmulPlan> block_plans(const MatmulShape& shape, const CoreRates& r
 }
 
 }  // namespace
+
+bool uses_dot_products(const MatmulShape& shape) { return shape.columns == 1 && !shape.convolution; }
 
 std::int64_t MatmulPlan::part_rows() const { return part_of(shape.rows, row_parts, register_rows); }
 
@@ -219,6 +222,9 @@ base::Result<MatmulShape> parse_matmul(std::string_view text) {
 }
 
 std::string matmul_text(const MatmulShape& shape) {
+  if (shape.convolution) {
+    return convolution_text(shape);
+  }
   std::string text = shape.batches == 1 ? "matmul" : "bmm " + std::to_string(shape.batches);
   for (const std::int64_t size : {shape.rows, shape.columns, shape.depth}) {
     text += " " + std::to_string(size);
@@ -234,7 +240,8 @@ base::Result<Ranked<MatmulPlan>> construct_matmul(const MatmulShape& shape, cons
   }
   // Threads have batches of their own where there are enough, and else parts of each.
   const int inside = shape.batches >= threads ? 1 : threads;
-  auto plans = shape.columns == 1 ? matrix_vector_plans(shape, *rates, inside) : block_plans(shape, *rates, inside);
+  auto plans =
+      uses_dot_products(shape) ? matrix_vector_plans(shape, *rates, inside) : block_plans(shape, *rates, inside);
   const std::int64_t rounds = inside == threads ? shape.batches : divided_up(shape.batches, threads);
   for (MatmulPlan& plan : plans) {
     plan.threads = std::min<std::int64_t>(threads, shape.batches * plan.row_parts * plan.column_parts);

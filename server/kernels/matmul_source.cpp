@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "kernels/convolution.h"
 #include "kernels/matrix_vector.h"
 #include "kernels/source_text.h"
 
@@ -67,15 +68,7 @@ void pack_a(const float* a, long rows, long depth, float* to) {
   }
 }
 
-// One panel of B, with zeros up to whole vectors.
-void pack_b(const float* b, long columns, long width, long depth, float* to) {
-  for (long k = 0; k < depth; ++k) {
-    for (long i = 0; i < columns; ++i) to[k * width + i] = b[k * kColumns + i];
-    for (long i = columns; i < width; ++i) to[k * width + i] = 0;
-  }
-}
-
-struct Buffer {
+@PACK_B@struct Buffer {
   explicit Buffer(long count) : data(static_cast<float*>(std::aligned_alloc(64, blocks(count * 4, 64) * 64))) {}
   ~Buffer() { std::free(data); }
   Buffer(const Buffer&) = delete;
@@ -97,8 +90,8 @@ void panel(long depth, const float* a, long rows, const float* b, long b_stride,
   }
 }
 
-// Rows and columns of one part, from their beginning.
-int part(const float* a, const float* b, const float* bias, float* c, long rows, long columns) {
+// Rows of one part from their beginning, and columns from `origin`.
+int part(const float* a, const float* b, const float* bias, float* c, long rows, long origin, long columns) {
   static thread_local Buffer packed_a(kPackA ? kRowBlock * kDepthBlock : 1);
   static thread_local Buffer packed_b((kPackB ? kColumnBlock : kStepColumns) * kDepthBlock);
   if (packed_a.data == nullptr || packed_b.data == nullptr) return 1;
@@ -111,7 +104,7 @@ int part(const float* a, const float* b, const float* bias, float* c, long rows,
         const bool whole = n + kStepColumns <= end;
         float* to = packed_b.data + (kPackB ? (n - j) * depth : 0);
         if (kPackB || !whole)
-          pack_b(b + k * kColumns + n, smaller(kStepColumns, end - n), (whole ? kStepVectors : kLastVectors) * kVector,
+          pack_b(b, k, origin + n, smaller(kStepColumns, end - n), (whole ? kStepVectors : kLastVectors) * kVector,
                  depth, to);
       }
       for (long i = 0; i < rows; i += kRowBlock) {
@@ -123,7 +116,7 @@ int part(const float* a, const float* b, const float* bias, float* c, long rows,
         }
         long n = j;
         for (; n + kStepColumns <= end; n += kStepColumns)
-          panel<kStepColumns>(depth, left, block_rows, kPackB ? packed_b.data + (n - j) * depth : b + k * kColumns + n,
+          panel<kStepColumns>(depth, left, block_rows, kPackB ? packed_b.data + (n - j) * depth : b + k * kColumns + origin + n,
                               kPackB ? kStepColumns : kColumns, bias + n, c + i * kColumns + n, k > 0, last);
         if constexpr (kLastColumns > 0) {
           if (n < end)
@@ -146,11 +139,21 @@ int run(const float* a, const float* b, const float* bias, float* c) {
     const long batch = p / kParts;
     const long i = p % kParts / kColumnParts * kPartRows;
     const long j = p % kColumnParts * kPartColumns;
-    failed |= part(a + (batch * kRows + i) * kDepth, b + batch * kDepth * kColumns + j, bias + (kBias ? j : 0),
-                   c + (batch * kRows + i) * kColumns + j, smaller(kPartRows, kRows - i),
+    failed |= part(a + batch * kLeftElements + i * kDepth, b + batch * kRightElements, bias + (kBias ? j : 0),
+                   c + (batch * kRows + i) * kColumns + j, smaller(kPartRows, kRows - i), j,
                    smaller(kPartColumns, kColumns - j));
   }
   return failed;
+}
+)code";
+
+constexpr std::string_view kPackColumns = R"code(
+// One panel of B, with zeros up to whole vectors.
+void pack_b(const float* b, long k, long n, long columns, long width, long depth, float* to) {
+  for (long d = k; d < k + depth; ++d, to += width) {
+    for (long i = 0; i < columns; ++i) to[i] = b[d * kColumns + n + i];
+    for (long i = columns; i < width; ++i) to[i] = 0;
+  }
 }
 )code";
 
@@ -162,6 +165,18 @@ extern "C" int ridgeline_matmul(const float* a, const float* b, const float* bia
   return run(a, b, bias, c);
 }
 )code";
+
+constexpr std::string_view kConvolutionFunction = R"code(
+extern "C" int ridgeline_conv(const float* images, const float* weights, float* result) {
+  return run(weights, images, images, result);
+}
+)code";
+
+/// Of one batch.
+std::int64_t right_elements(const MatmulShape& shape) {
+  return shape.convolution ? shape.convolution->channels * shape.convolution->height * shape.convolution->width
+                           : shape.depth * shape.columns;
+}
 
 }  // namespace
 
@@ -186,9 +201,16 @@ std::string matmul_source(const MatmulPlan& plan) {
                                 {"kPackA", plan.pack_a},
                                 {"kPackB", plan.pack_b},
                                 {"kBias", shape.bias},
-                                {"kRelu", shape.relu}});
-  text += shape.columns == 1 ? matrix_vector_template() : kTemplate;
-  return text + "\n}  // namespace\n" + std::string(shape.bias ? kBiasFunction : kPlainFunction);
+                                {"kRelu", shape.relu},
+                                {"kLeftElements", shape.convolution ? 0 : shape.rows * shape.depth},
+                                {"kRightElements", right_elements(shape)}});
+  text += uses_dot_products(shape) ? matrix_vector_template() : kTemplate;
+  replace_all(text, "@PACK_B@",
+              shape.convolution ? convolution_packing(*shape.convolution) : std::string(kPackColumns));
+  return text + "\n}  // namespace\n" +
+         std::string(shape.convolution ? kConvolutionFunction
+                     : shape.bias      ? kBiasFunction
+                                       : kPlainFunction);
 }
 
 }  // namespace ridgeline::kernels

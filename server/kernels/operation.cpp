@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "kernels/convolution.h"
 #include "kernels/matmul_source.h"
 #include "kernels/words.h"
 
@@ -11,7 +12,8 @@ namespace {
 
 constexpr std::string_view kUsage =
     "; give an operation such as 'matmul 512 1003 768', 'bmm 16 128 128 64', 'matmul 512 1003 768 + bias + relu', "
-    "'elementwise 512 1000 = relu(x * y + b[1000])' or 'reduce sum 512 1000 dim 1'";
+    "'conv 8 64 56 56 64 3 stride 1 padding 1', 'elementwise 512 1000 = relu(x * y + b[1000])' or 'reduce sum 512 1000 "
+    "dim 1'";
 
 template <typename... Functions>
 struct Overloaded : Functions... {
@@ -41,6 +43,9 @@ base::Result<Operation> parse_operation(std::string_view text) {
   const std::string_view kind = words.empty() ? "" : words.front();
   if (kind == "matmul" || kind == "bmm") {
     return as_operation(parse_matmul(text));
+  }
+  if (kind == "conv") {
+    return as_operation(parse_convolution(text));
   }
   if (kind == "elementwise") {
     return as_operation(parse_elementwise(text));

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/convolution.h"
 #include "kernels/matmul_source.h"
 #include "kernels/source_text.h"
 
@@ -107,56 +108,21 @@ def _backward(ctx, gradient):
 product.register_autograd(_backward, setup_context=_save)
 )code";
 
-constexpr std::string_view kElementwise = R"code(_FORWARD = r'''
+constexpr std::string_view kOther = R"code(_FORWARD = r'''
 @FORWARD@'''
-_forward = _compiled(_FORWARD, "ridgeline_elementwise")
+_forward = _compiled(_FORWARD, "ridgeline_@FUNCTION@")
 _SHAPES, _RESULT = (@SHAPES@,), @RESULT@
 
 
-def _by_torch(@ARGUMENTS@):
-    return @EXPRESSION@
-
-
 @torch.library.custom_op("ridgeline::@NAME@", mutates_args=())
-def elementwise(@PARAMETERS@) -> torch.Tensor:
+def @FUNCTION@(@PARAMETERS@) -> torch.Tensor:
     _check((@ARGUMENTS@,), _SHAPES)
     return _run(_forward, _RESULT, @ARGUMENTS@)
 
 
-@elementwise.register_fake
+@@FUNCTION@.register_fake
 def _(@ARGUMENTS@):
     return @FIRST@.new_empty(_RESULT)
-
-
-def _save(ctx, inputs, output):
-    ctx.save_for_backward(*inputs)
-
-
-def _backward(ctx, gradient):
-    with torch.enable_grad():
-        operands = [each.detach().requires_grad_() for each in ctx.saved_tensors]
-        result = _by_torch(*operands)
-    return torch.autograd.grad(result, operands, gradient)
-
-
-elementwise.register_autograd(_backward, setup_context=_save)
-)code";
-
-constexpr std::string_view kReduce = R"code(_FORWARD = r'''
-@FORWARD@'''
-_forward = _compiled(_FORWARD, "ridgeline_reduce")
-_SHAPE, _RESULT, _DIM = @SHAPES@, @RESULT@, @DIM@
-
-
-@torch.library.custom_op("ridgeline::@NAME@", mutates_args=())
-def reduce(a: torch.Tensor) -> torch.Tensor:
-    _check((a,), (_SHAPE,))
-    return _run(_forward, _RESULT, a)
-
-
-@reduce.register_fake
-def _(a):
-    return a.new_empty(_RESULT)
 
 
 def _save(ctx, inputs, output):
@@ -164,11 +130,10 @@ def _save(ctx, inputs, output):
 
 
 def _backward(ctx, gradient):
-    gradient = gradient.unsqueeze(_DIM).expand(_SHAPE)
 @GRADIENT@
 
 
-reduce.register_autograd(_backward, setup_context=_save)
+@FUNCTION@.register_autograd(_backward, setup_context=_save)
 )code";
 
 using Tokens = std::vector<std::pair<std::string_view, std::string>>;
@@ -232,61 +197,131 @@ base::Result<std::string> product_module(const MatmulPlan& forward, const hardwa
                  {"@RIGHT@", *right}});
 }
 
+/// An operator whose gradient is computed by torch.
+struct OtherModule {
+  std::string operation;
+  std::string source;
+  std::string function;    ///< its name, in Python and behind "ridgeline_" in the source
+  std::string expression;  ///< what torch would compute
+  std::string note;        ///< what else its description says
+  std::string imports = {};
+  std::vector<std::string> operands;  ///< their names
+  std::vector<std::string> shapes;    ///< as Python writes them
+  std::string result;                 ///< its shape, likewise
+  std::string saved;                  ///< for the backward pass, from `inputs` and `output`
+  std::string gradient;               ///< body of the backward pass: from `gradient` and `ctx.saved_tensors`
+};
+
+std::string other_module(const OtherModule& module) {
+  std::vector<std::string> parameters;
+  for (const std::string& operand : module.operands) {
+    parameters.push_back(operand + ": torch.Tensor");
+  }
+  const std::string arguments = fmt::format("{}", fmt::join(module.operands, ", "));
+  return filled(kOther, {{"@MEANING@", fmt::format("`{}({})` returns {},\nof float32 on the CPU.{}", module.function,
+                                                   arguments, module.expression, module.note)},
+                         {"@IMPORTS@", module.imports},
+                         {"@OPERATION@", module.operation},
+                         {"@FUNCTION@", module.function},
+                         {"@ARGUMENTS@", arguments},
+                         {"@FIRST@", module.operands.front()},
+                         {"@PARAMETERS@", fmt::format("{}", fmt::join(parameters, ", "))},
+                         {"@NAME@", operator_name(module.operation)},
+                         {"@SHAPES@", fmt::format("{}", fmt::join(module.shapes, ", "))},
+                         {"@RESULT@", module.result},
+                         {"@SAVED@", module.saved},
+                         {"@GRADIENT@", module.gradient},
+                         {"@FORWARD@", module.source}});
+}
+
 std::string elementwise_module(const ElementwisePlan& forward) {
   const ElementwiseShape& shape = forward.shape;
-  std::vector<std::string> arguments;
-  std::vector<std::string> parameters;
-  std::vector<std::string> shapes;
-  const std::string result = fmt::format("({}, {})", shape.rows, shape.columns);
+  OtherModule module{.operation = elementwise_text(shape),
+                     .source = elementwise_source(forward),
+                     .function = "elementwise",
+                     .expression = python_text(shape.expression),
+                     .note = " Its gradient is torch's own, operation by operation.",
+                     .imports = "from torch import exp, relu, sigmoid, tanh\nfrom torch.nn.functional import gelu\n",
+                     .operands = {},
+                     .shapes = {},
+                     .result = fmt::format("({}, {})", shape.rows, shape.columns),
+                     .saved = "*inputs",
+                     .gradient = ""};
   for (const Operand& operand : shape.expression.operands) {
-    arguments.emplace_back(1, operand.name);
-    parameters.push_back(fmt::format("{}: torch.Tensor", operand.name));
-    shapes.push_back(operand.is_row ? fmt::format("({},)", shape.columns) : result);
+    module.operands.emplace_back(1, operand.name);
+    module.shapes.push_back(operand.is_row ? fmt::format("({},)", shape.columns) : module.result);
   }
-  const std::string names = fmt::format("{}", fmt::join(arguments, ", "));
-  return filled(kElementwise,
-                {{"@MEANING@", fmt::format("`elementwise({})` returns {}, all of float32\non the CPU, in one pass. Its "
-                                           "gradient is torch's own, operation by operation.",
-                                           names, python_text(shape.expression))},
-                 {"@IMPORTS@", "from torch import exp, relu, sigmoid, tanh\nfrom torch.nn.functional import gelu\n"},
-                 {"@OPERATION@", elementwise_text(shape)},
-                 {"@ARGUMENTS@", names},
-                 {"@FIRST@", arguments.front()},
-                 {"@PARAMETERS@", fmt::format("{}", fmt::join(parameters, ", "))},
-                 {"@EXPRESSION@", python_text(shape.expression)},
-                 {"@NAME@", operator_name(elementwise_text(shape))},
-                 {"@SHAPES@", fmt::format("{}", fmt::join(shapes, ", "))},
-                 {"@RESULT@", result},
-                 {"@FORWARD@", elementwise_source(forward)}});
+  module.gradient = fmt::format(
+      "    with torch.enable_grad():\n"
+      "        operands = [each.detach().requires_grad_() for each in ctx.saved_tensors]\n"
+      "        {}, = operands\n"
+      "        result = {}\n"
+      "    return torch.autograd.grad(result, operands, gradient)",
+      fmt::join(module.operands, ", "), module.expression);
+  return other_module(module);
+}
+
+std::string reduction_gradient(const ReductionShape& shape) {
+  const std::string spread = fmt::format("    gradient = gradient.unsqueeze({}).expand(_SHAPES[0])\n", shape.dim);
+  switch (shape.reduction) {
+    case Reduction::kSum:
+      return spread + "    return gradient.contiguous()";
+    case Reduction::kMean:
+      return spread + fmt::format("    return gradient / _SHAPES[0][{}]", shape.dim);
+    default:  // The largest share it, as torch's own gradient has it.
+      return spread + fmt::format(
+                          "    a, result = ctx.saved_tensors\n"
+                          "    is_largest = a == result.unsqueeze({0})\n"
+                          "    return gradient * is_largest / is_largest.sum({0}, keepdim=True)",
+                          shape.dim);
+  }
 }
 
 std::string reduction_module(const ReductionPlan& forward) {
   const ReductionShape& shape = forward.shape;
   const bool is_max = shape.reduction == Reduction::kMax;
-  const std::string name = reduction_name(shape.reduction);
-  return filled(kReduce,
-                {{"@MEANING@", fmt::format("`reduce(a)` returns torch.{}(a, dim={}), of float32 on the CPU.",
-                                           is_max ? "amax" : name, shape.dim)},
-                 {"@IMPORTS@", ""},
-                 {"@OPERATION@", reduction_text(shape)},
-                 {"@NAME@", operator_name(reduction_text(shape))},
-                 {"@SHAPES@", fmt::format("({}, {})", shape.rows, shape.columns)},
-                 {"@RESULT@", fmt::format("({},)", shape.results())},
-                 {"@DIM@", std::to_string(shape.dim)},
-                 {"@SAVED@", is_max ? "inputs[0], output" : ""},
-                 {"@GRADIENT@", is_max                                ? "    a, result = ctx.saved_tensors\n"
-                                                                        "    is_largest = a == result.unsqueeze(_DIM)\n"
-                                                                        "    return gradient * is_largest / is_largest.sum(_DIM, keepdim=True)"
-                                : shape.reduction == Reduction::kMean ? "    return gradient / _SHAPE[_DIM]"
-                                                                      : "    return gradient.contiguous()"},
-                 {"@FORWARD@", reduction_source(forward)}});
+  return other_module(
+      {.operation = reduction_text(shape),
+       .source = reduction_source(forward),
+       .function = "reduce",
+       .expression = fmt::format("torch.{}(a, dim={})", is_max ? "amax" : reduction_name(shape.reduction), shape.dim),
+       .note = "",
+       .operands = {"a"},
+       .shapes = {fmt::format("({}, {})", shape.rows, shape.columns)},
+       .result = fmt::format("({},)", shape.results()),
+       .saved = is_max ? "inputs[0], output" : "",
+       .gradient = reduction_gradient(shape)});
+}
+
+std::string convolution_module(const MatmulPlan& forward) {
+  const MatmulShape& shape = forward.shape;
+  const Convolution& conv = *shape.convolution;
+  const std::string call = fmt::format("conv2d(x, w, stride={}, padding={})", conv.stride, conv.padding);
+  return other_module(
+      {.operation = convolution_text(shape),
+       .source = matmul_source(forward),
+       .function = "conv",
+       .expression = shape.relu ? "relu(" + call + ")" : call,
+       .note = " Its gradient is torch's own.",
+       .operands = {"x", "w"},
+       .shapes = {fmt::format("({}, {}, {}, {})", shape.batches, conv.channels, conv.height, conv.width),
+                  fmt::format("({}, {}, {}, {})", shape.rows, conv.channels, conv.kernel, conv.kernel)},
+       .result = fmt::format("({}, {}, {}, {})", shape.batches, shape.rows, conv.output_height(), conv.output_width()),
+       .saved = shape.relu ? "*inputs, output" : "*inputs",
+       .gradient = fmt::format("    x, w, *outputs = ctx.saved_tensors\n"
+                               "    if outputs:\n"
+                               "        gradient = gradient * (outputs[0] > 0)\n"
+                               "    return torch.ops.aten.convolution_backward(\n"
+                               "        gradient, x, w, None, [{0}, {0}], [{1}, {1}], [1, 1], False, [0, 0], 1, "
+                               "[True, True, False]\n    )[:2]",
+                               conv.stride, conv.padding)});
 }
 
 }  // namespace
 
 base::Result<std::string> operator_module(const Plan& forward, const hardware::Device& device, int threads) {
   if (const auto* product = std::get_if<MatmulPlan>(&forward)) {
-    return product_module(*product, device, threads);
+    return product->shape.convolution ? convolution_module(*product) : product_module(*product, device, threads);
   }
   const auto* elementwise = std::get_if<ElementwisePlan>(&forward);
   return elementwise != nullptr ? elementwise_module(*elementwise) : reduction_module(std::get<ReductionPlan>(forward));

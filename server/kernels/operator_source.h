@@ -10,9 +10,9 @@
 namespace ridgeline::kernels {
 
 /// A Python module whose function computes what `forward` does, as a custom operator with a gradient: `product`,
-/// `elementwise` or `reduce`. It compiles its programs when it is imported, with CXX or c++. The gradient of a product
-/// is made of the best predicted programs of its shapes for `device`, which nothing timed; that of the others is
-/// torch's own. An error where these cannot be constructed.
+/// `conv`, `elementwise` or `reduce`. It compiles its programs when it is imported, with CXX or c++. The gradient of a
+/// product is made of the best predicted programs of its shapes for `device`, which nothing timed; that of the others
+/// is torch's own. An error where these cannot be constructed.
 base::Result<std::string> operator_module(const Plan& forward, const hardware::Device& device, int threads);
 
 }  // namespace ridgeline::kernels

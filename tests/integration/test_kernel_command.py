@@ -71,7 +71,7 @@ def test_a_product_with_one_column_equals_torchs(tmp_path: Path) -> None:
 
 
 def emitted_operator(folder: Path, operation: str, threads: int) -> Any:
-    """`product`, `elementwise` or `reduce`."""
+    """`product`, `conv`, `elementwise` or `reduce`."""
     file = folder / "emitted.py"
     done = ridgeline(
         *("kernel", operation, "--device", device_file(folder), "--top", "1", "--seconds", "0.01"),
@@ -82,7 +82,7 @@ def emitted_operator(folder: Path, operation: str, threads: int) -> Any:
     spec = importlib.util.spec_from_file_location("emitted", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return next(getattr(module, name) for name in ("product", "elementwise", "reduce") if hasattr(module, name))
+    return next(getattr(module, name) for name in ("product", "conv", "elementwise", "reduce") if hasattr(module, name))
 
 
 @pytest.mark.parametrize(
@@ -143,6 +143,25 @@ def test_a_reduction_and_its_gradient_equal_torchs(
     special = torch.randn(19, 101)
     special[3, 7], special[4, 100] = float("nan"), float("inf")
     torch.testing.assert_close(operator(special), by_torch(special), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("operation", "image", "weights", "stride", "padding"),
+    [
+        ("conv 2 3 11 13 5 3 stride 2 padding 1 + relu", (2, 3, 11, 13), (5, 3, 3, 3), 2, 1),
+        ("conv 1 4 9 7 6 2", (1, 4, 9, 7), (6, 4, 2, 2), 1, 0),
+    ],
+)
+def test_a_convolution_and_its_gradients_equal_torchs(
+    tmp_path: Path, operation: str, image: tuple[int, ...], weights: tuple[int, ...], stride: int, padding: int
+) -> None:
+    operator = emitted_operator(tmp_path, operation, 2)
+
+    def by_torch(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        result = torch.conv2d(x, w, stride=stride, padding=padding)
+        return torch.relu(result) if operation.endswith("relu") else result
+
+    equals_torchs(operator, by_torch, [torch.randn(image), torch.randn(weights)])
 
 
 def test_bad_operations_are_refused() -> None:

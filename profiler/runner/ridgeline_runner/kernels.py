@@ -101,6 +101,33 @@ class Product(Operation):
         return _rounding_of_sums(magnitude, self.a.shape[-1])
 
 
+class Convolution(Operation):
+    def __init__(self, sizes: dict[str, Any]) -> None:
+        import torch
+
+        self.x = torch.randn(sizes["images"], sizes["channels"], sizes["height"], sizes["width"])
+        self.weight = torch.randn(sizes["outputs"], sizes["channels"], sizes["kernel"], sizes["kernel"])
+        self.operands = [self.x, self.weight]
+        self.where = {"stride": sizes["stride"], "padding": sizes["padding"]}
+        self.relu = sizes["relu"]
+        self.shape = tuple(self.by_torch()().shape)
+
+    def by_torch(self) -> Callable[[], Any]:
+        import torch
+
+        def run() -> Any:
+            result = torch.conv2d(self.x, self.weight, **self.where)
+            return result.relu_() if self.relu else result
+
+        return run
+
+    def rounding(self) -> Any:
+        import torch
+
+        magnitude = torch.conv2d(self.x.abs(), self.weight.abs(), **self.where)
+        return _rounding_of_sums(magnitude, self.weight[0].numel())
+
+
 class Elementwise(Operation):
     def __init__(self, sizes: dict[str, Any]) -> None:
         import torch
@@ -169,7 +196,7 @@ class Reduction(Operation):
         return _rounding_of_sums(magnitude / (count if self.reduction == "mean" else 1), count)
 
 
-_OPERATIONS = {"matmul": Product, "elementwise": Elementwise, "reduce": Reduction}
+_OPERATIONS = {"matmul": Product, "conv": Convolution, "elementwise": Elementwise, "reduce": Reduction}
 
 
 def _rounding_of_sums(magnitude: Any, count: int) -> Any:
