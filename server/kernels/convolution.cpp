@@ -35,7 +35,11 @@ void pack_b(const float* image, long k, long n, long columns, long width, long d
       const float* row = plane + (is_inside ? y * kWidth : 0) + right;
       float* at = to + i - x;
       for (long j = x; j < first; ++j) at[j] = 0;
-      for (long j = first; j < last; ++j) at[j] = row[j * kStride];
+      if constexpr (kStride == 1) {
+        __builtin_memcpy(at + first, row + first, (last - first) * 4);
+      } else {
+        for (long j = first; j < last; ++j) at[j] = row[j * kStride];
+      }
       for (long j = last; j < end; ++j) at[j] = 0;
       i += end - x;
     }

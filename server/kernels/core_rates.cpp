@@ -24,7 +24,11 @@ base::Result<CoreRates> core_rates(const hardware::Device& device, int threads) 
   const auto share = [&](const hardware::Rate& rate) {
     return threads == 1 && rate.one_unit ? rate.one_unit->value : rate.all.value / device.compute_units;
   };
+  const auto vector = device.vector_bytes / kElementBytes;
+  // Where the clock is not known: of two multiply-adds in each cycle.
+  const double cycle_s = device.clock_hz ? 1 / device.clock_hz->value : 4 * vector / share(peak->flop_per_s);
   CoreRates rates{share(peak->flop_per_s),
+                  4 * cycle_s,
                   device.vector_bytes,
                   device.levels.front().transaction_bytes,
                   device.vector_bytes >= 64 ? 32 : 16,
@@ -37,6 +41,10 @@ base::Result<CoreRates> core_rates(const hardware::Device& device, int threads) 
     rates.levels.push_back({level.name, level.capacity_bytes / users, share(*level.bytes_per_s)});
   }
   return rates;
+}
+
+std::vector<int> tried_threads(int threads) {
+  return threads == 1 ? std::vector<int>{1} : std::vector<int>{1, threads};
 }
 
 Stage slowest_of(const std::vector<Stage>& stages) { return *std::ranges::max_element(stages, {}, &Stage::seconds); }

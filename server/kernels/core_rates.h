@@ -18,6 +18,7 @@ struct CoreRates {
     double bytes_per_s = 0;
   };
   double flop_per_s = 0;
+  double addition_s = 0;  ///< from an addition's operands to its result: four cycles
   double vector_bytes = 0;
   double line_bytes = 0;
   std::int64_t registers = 0;  ///< vector registers
@@ -29,6 +30,10 @@ struct CoreRates {
   const Level& far() const { return levels[levels.size() - 2]; }
   /// The nearest that holds so many bytes.
   const Level& holding(double bytes) const;
+  /// The nearest that keeps so many bytes from one run to the next: other data take a quarter of a cache.
+  const Level& keeping(double bytes) const { return holding(bytes / 0.75); }
+  /// Seconds of a vector instruction, of which as many can begin as multiply-adds.
+  double instruction_s() const { return 2 * static_cast<double>(vector_elements()) / flop_per_s; }
   /// Of float32.
   std::int64_t vector_elements() const { return static_cast<std::int64_t>(vector_bytes) / 4; }
 };
@@ -36,12 +41,15 @@ struct CoreRates {
 /// An error where the device is no processor or was not measured. `threads`: from 1 to the device's compute units.
 base::Result<CoreRates> core_rates(const hardware::Device& device, int threads);
 
-/// Two multiply-adds or additions a cycle, each of four cycles: fewer accumulators wait for themselves.
-inline constexpr double kChainsForPeak = 8;
 /// Of a cache, for what stays in it; the rest is for what streams through.
 inline constexpr double kUsedOfCache = 0.5;
 /// Rows that the processor's prefetchers follow at once.
 inline constexpr std::int64_t kMostStreams = 8;
+
+/// That threads take to begin and to end together, beside their work: a few microseconds.
+inline constexpr double kThreadsStartNs = 5000;
+/// Numbers of threads of which programs are tried where starting them may take longer than the work: one, and all.
+std::vector<int> tried_threads(int threads);
 
 struct Stage {
   std::string name;  ///< "compute", or a memory level

@@ -1,6 +1,7 @@
 #include "kernels/elementwise_plan.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -16,22 +17,22 @@ constexpr std::int64_t kMostStepVectors = 8;
 constexpr std::int64_t kTemporaries = 6;  // registers within exp and what has it inside
 constexpr double kLoopInstructions = 2;   // of a step, beside its vectors
 
-/// Vector instructions of the source's functions, in units of a multiply-add. A division takes as long as many.
+/// Vector instructions of the source's functions, in units of a multiply-add: as measured (AMD EPYC with AVX-512),
+/// since they overlap, and divisions above all.
 double instructions(Function function) {
-  constexpr double kDivision = 20;
   switch (function) {
     case Function::kDivide:
-      return kDivision;
+      return 8;
     case Function::kRelu:
       return 2;
     case Function::kExp:
-      return 22;
+      return 18;
     case Function::kSigmoid:
-      return 24 + kDivision;
+      return 21;
     case Function::kTanh:
-      return 22 + kDivision;
+      return 19;
     case Function::kGelu:
-      return 22 + kDivision;
+      return 21;
     default:
       return 1;
   }
@@ -41,13 +42,13 @@ bool has_inner_registers(const Expression& expression) {
   return std::ranges::any_of(expression.steps, [](const Step& step) { return step.function > Function::kRelu; });
 }
 
-/// Seconds of one vector, and its share of a step.
+/// Seconds of one vector, with its share of a step.
 double compute_s(const ElementwisePlan& plan, const CoreRates& rates) {
   double sum = kLoopInstructions / static_cast<double>(plan.step_vectors);
   for (const Step& step : plan.shape.expression.steps) {
     sum += instructions(step.function);
   }
-  return sum * 2 * static_cast<double>(plan.vector_elements) / rates.flop_per_s;
+  return sum * rates.instruction_s();
 }
 
 ElementwisePlan with_predicted_time(ElementwisePlan plan, const CoreRates& rates) {
@@ -60,7 +61,7 @@ ElementwisePlan with_predicted_time(ElementwisePlan plan, const CoreRates& rates
   const bool aligned = plan.rows == 1 || plan.columns % plan.vector_elements == 0;
   // The result's lines are loaded before they are overwritten.
   const double moved = (matrices + 2) * elements * kElementBytes;
-  const auto& home = rates.holding((matrices + 1) * static_cast<double>(plan.rows * plan.columns) * kElementBytes);
+  const auto& home = rates.keeping((matrices + 1) * elements * kElementBytes);
   const double transactions = (matrices + 1) * (aligned ? 1 : 2) + row_operands;
   const auto& rows_level = rates.holding(row_operands * static_cast<double>(plan.column_block) * kElementBytes);
   std::vector<Stage> stages = {
@@ -75,7 +76,7 @@ ElementwisePlan with_predicted_time(ElementwisePlan plan, const CoreRates& rates
   }
   const Stage slowest = slowest_of(stages);
   plan.slowest = slowest.name;
-  plan.ns = slowest.seconds * 1e9;
+  plan.ns = slowest.seconds * 1e9 + (plan.threads > 1 ? kThreadsStartNs : 0);
   return plan;
 }
 
@@ -101,6 +102,31 @@ std::vector<std::int64_t> column_blocks(const ElementwisePlan& plan, const CoreR
   const auto fit = static_cast<std::int64_t>(rates.near().capacity_bytes * kUsedOfCache) / (row_operands * kFloatBytes);
   const std::int64_t block = std::max(plan.step_columns(), fit / plan.step_columns() * plan.step_columns());
   return block < all ? std::vector<std::int64_t>{block, all} : std::vector<std::int64_t>{all};
+}
+
+std::vector<ElementwisePlan> plans_of(const ElementwiseShape& shape, const CoreRates& rates, int threads) {
+  ElementwisePlan plan;
+  plan.shape = shape;
+  plan.rows = shape.has_rows() ? shape.rows : 1;
+  plan.columns = shape.has_rows() ? shape.columns : shape.rows * shape.columns;
+  plan.vector_elements = rates.vector_elements();
+  const auto operands = static_cast<std::int64_t>(shape.expression.operands.size());
+  const std::int64_t inner = has_inner_registers(shape.expression) ? kTemporaries : 0;
+  std::vector<ElementwisePlan> plans;
+  for (plan.step_vectors = 1; plan.step_vectors <= kMostStepVectors; plan.step_vectors *= 2) {
+    const bool fits =
+        plan.step_vectors * (operands + 1 + inner) <= rates.registers && plan.step_columns() <= plan.columns;
+    if (plan.step_vectors > 1 && !fits) {
+      break;
+    }
+    ElementwisePlan tried = plan;
+    scale_out(tried, threads);
+    for (const std::int64_t block : column_blocks(tried, rates)) {
+      tried.column_block = block;
+      plans.push_back(with_predicted_time(tried, rates));
+    }
+  }
+  return plans;
 }
 
 }  // namespace
@@ -145,31 +171,13 @@ std::string elementwise_text(const ElementwiseShape& shape) {
 base::Result<Ranked<ElementwisePlan>> construct_elementwise(const ElementwiseShape& shape,
                                                             const hardware::Device& device, int threads,
                                                             std::size_t top) {
-  const auto rates = core_rates(device, threads);
-  if (!rates) {
-    return rates.error();
-  }
-  ElementwisePlan plan;
-  plan.shape = shape;
-  plan.rows = shape.has_rows() ? shape.rows : 1;
-  plan.columns = shape.has_rows() ? shape.columns : shape.rows * shape.columns;
-  plan.vector_elements = rates->vector_elements();
-  const auto operands = static_cast<std::int64_t>(shape.expression.operands.size());
-  const std::int64_t inner = has_inner_registers(shape.expression) ? kTemporaries : 0;
   std::vector<ElementwisePlan> plans;
-  for (std::int64_t vectors = 1; vectors <= kMostStepVectors; vectors *= 2) {
-    const bool fits =
-        vectors * (operands + 1 + inner) <= rates->registers && vectors * plan.vector_elements <= plan.columns;
-    if (vectors > 1 && !fits) {
-      break;
+  for (const int tried : tried_threads(threads)) {
+    const auto rates = core_rates(device, tried);
+    if (!rates) {
+      return rates.error();
     }
-    ElementwisePlan tried = plan;
-    tried.step_vectors = vectors;
-    scale_out(tried, threads);
-    for (const std::int64_t block : column_blocks(tried, *rates)) {
-      tried.column_block = block;
-      plans.push_back(with_predicted_time(tried, *rates));
-    }
+    std::ranges::move(plans_of(shape, *rates, tried), std::back_inserter(plans));
   }
   return ranked(std::move(plans), top);
 }

@@ -9,6 +9,9 @@ namespace ridgeline::kernels {
 
 namespace {
 
+// Two multiply-adds a cycle, each of four cycles: fewer accumulators wait for themselves.
+constexpr double kChainsForPeak = 8;
+
 double blocks(std::int64_t size, std::int64_t block) { return static_cast<double>(divided_up(size, block)); }
 
 double image_elements(const Convolution& convolution) {
@@ -19,13 +22,12 @@ double image_elements(const Convolution& convolution) {
 /// begins and ends somewhere.
 double patch_s(const MatmulPlan& plan, const CoreRates& rates) {
   constexpr double kRowInstructions = 20;
-  constexpr double kVectorInstructions = 4;
+  constexpr double kVectorInstructions = 2;
   const auto columns = static_cast<double>(plan.register_columns);
   const double image_rows = 1 + columns / static_cast<double>(plan.shape.convolution->output_width());
-  const double copied =
-      plan.shape.convolution->stride == 1 ? columns / static_cast<double>(plan.vector_elements) : columns;
-  return (kRowInstructions * image_rows + kVectorInstructions * copied) * 2 *
-         static_cast<double>(plan.vector_elements) / rates.flop_per_s;
+  const bool is_contiguous = plan.shape.convolution->stride == 1;
+  const double copied = (is_contiguous ? kVectorInstructions / static_cast<double>(plan.vector_elements) : 1) * columns;
+  return (kRowInstructions * image_rows + copied) * rates.instruction_s();
 }
 
 /// Seconds that one thread copies panels for: they are read and written once per copy. A panel of A is transposed

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -17,11 +18,12 @@ constexpr std::int64_t kMostSteps = 128;  // of a chunk: numbers that are added 
 constexpr std::array<std::pair<std::string_view, Reduction>, 3> kReductions = {
     {{"sum", Reduction::kSum}, {"mean", Reduction::kMean}, {"max", Reduction::kMax}}};
 
-/// Seconds that combining one vector with an accumulator takes: a maximum compares twice, and selects.
+/// Seconds that combining one vector with an accumulator takes: a maximum compares twice, and selects. Few accumulators
+/// wait for themselves.
 double combine_s(const ReductionPlan& plan, const CoreRates& rates) {
-  const double instructions = plan.shape.reduction == Reduction::kMax ? 4 : 1;
-  const double chains = std::min(1.0, static_cast<double>(plan.step_rows * plan.step_vectors) / kChainsForPeak);
-  return instructions / chains * 2 * static_cast<double>(plan.vector_elements) / rates.flop_per_s;
+  const bool is_max = plan.shape.reduction == Reduction::kMax;
+  const auto accumulators = static_cast<double>(plan.step_rows * plan.step_vectors);
+  return std::max((is_max ? 4 : 1) * rates.instruction_s(), (is_max ? 2 : 1) * rates.addition_s / accumulators);
 }
 
 /// Seconds beside the pass over the matrix. Along a row, each result is a vector whose elements are halved in L1; along
@@ -41,13 +43,15 @@ ReductionPlan with_predicted_time(ReductionPlan plan, const CoreRates& rates) {
   const std::int64_t columns = shape.dim == 0 ? plan.part() : shape.columns;
   const double vectors = static_cast<double>(rows * divided_up(columns, plan.vector_elements));
   const double transactions = shape.columns % plan.vector_elements == 0 ? 1 : 2;
-  const auto& home = rates.holding(static_cast<double>(shape.rows * shape.columns) * kElementBytes);
-  const Stage slowest =
-      slowest_of({{"compute", vectors * combine_s(plan, rates)},
-                  {rates.near().name, vectors * transactions * rates.vector_bytes / rates.near().bytes_per_s},
-                  {home.name, static_cast<double>(rows * columns) * kElementBytes / home.bytes_per_s}});
+  const auto& home = rates.keeping(static_cast<double>(rows * columns) * kElementBytes);
+  // More rows than the prefetchers follow: each is waited for.
+  const bool is_waiting = shape.dim == 0 && plan.chunk > kMostStreams && &home == &rates.levels.back();
+  const Stage slowest = slowest_of(
+      {{"compute", vectors * combine_s(plan, rates)},
+       {rates.near().name, vectors * transactions * rates.vector_bytes / rates.near().bytes_per_s},
+       {home.name, static_cast<double>(rows * columns) * kElementBytes * (is_waiting ? 2 : 1) / home.bytes_per_s}});
   plan.slowest = slowest.name;
-  plan.ns = (slowest.seconds + results_s(plan, rates)) * 1e9;
+  plan.ns = (slowest.seconds + results_s(plan, rates)) * 1e9 + (plan.threads > 1 ? kThreadsStartNs : 0);
   return plan;
 }
 
@@ -129,16 +133,21 @@ std::string reduction_text(const ReductionShape& shape) {
 
 base::Result<Ranked<ReductionPlan>> construct_reduction(const ReductionShape& shape, const hardware::Device& device,
                                                         int threads, std::size_t top) {
-  const auto rates = core_rates(device, threads);
-  if (!rates) {
-    return rates.error();
+  std::vector<ReductionPlan> plans;
+  for (const int tried : tried_threads(threads)) {
+    const auto rates = core_rates(device, tried);
+    if (!rates) {
+      return rates.error();
+    }
+    ReductionPlan plan;
+    plan.shape = shape;
+    plan.vector_elements = rates->vector_elements();
+    plan.step_vectors = 1;
+    scale_out(plan, tried);
+    std::ranges::move(shape.dim == 0 ? along_columns(plan, *rates, tried) : along_rows(plan, *rates),
+                      std::back_inserter(plans));
   }
-  ReductionPlan plan;
-  plan.shape = shape;
-  plan.vector_elements = rates->vector_elements();
-  plan.step_vectors = 1;
-  scale_out(plan, threads);
-  return ranked(shape.dim == 0 ? along_columns(plan, *rates, threads) : along_rows(plan, *rates), top);
+  return ranked(std::move(plans), top);
 }
 
 }  // namespace ridgeline::kernels

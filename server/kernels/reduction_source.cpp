@@ -68,8 +68,12 @@ inline void rows(const float* a, float* result) {
   for (long r = 0; r < R; ++r) {
     const float* row = a + r * kColumns;
     for (long j = kWhole; j < kWholeVectors; j += kVector) total[r] = combined(total[r], load<kVector>(row + j));
-    float all = combined_elements(total[r]);
-    for (long j = kWholeVectors; j < kColumns; ++j) all = combined(all, row[j]);
+    if constexpr (kWholeVectors < kColumns) {
+      Vector last = Vector{} + kStart;
+      __builtin_memcpy(&last, row + kWholeVectors, (kColumns - kWholeVectors) * 4);
+      total[r] = combined(total[r], last);
+    }
+    const float all = combined_elements(total[r]);
     result[r] = kMean ? all / kColumns : all;
   }
 }
@@ -84,7 +88,9 @@ extern "C" int ridgeline_reduce(const float* __restrict a, float* __restrict res
     const long end = smaller(kRows, (part + 1) * kPart);
     long i = part * kPart;
     for (; i + kStepRows <= end; i += kStepRows) rows<kStepRows>(a + i * kColumns, result + i);
-    for (; i < end; ++i) rows<1>(a + i * kColumns, result + i);
+    if constexpr (kStepRows > 1) {
+      for (; i < end; ++i) rows<1>(a + i * kColumns, result + i);
+    }
   }
   return 0;
 }

@@ -34,7 +34,7 @@ EXPRESSIONS = [
 
 
 def operators(seed: int) -> list[str]:
-    """Products, batched ones, those with what is fused, elementwise chains and reductions, in turn."""
+    """Products, batched ones, those with what is fused, convolutions, elementwise chains and reductions, in turn."""
     draw = random.Random(seed)
 
     def product() -> str:
@@ -55,8 +55,12 @@ def operators(seed: int) -> list[str]:
         rows, columns = matrix()
         return f"reduce {draw.choice(['sum', 'mean', 'max'])} {rows} {columns} dim {draw.randint(0, 1)}"
 
+    def convolution() -> str:
+        size, channels, kernel = draw.choice([(56, 32), (28, 64), (14, 128)]) + (draw.choice([1, 3]),)
+        return f"conv 2 {channels} {size} {size} {draw.randint(16, 200)} {kernel} stride 1 padding {kernel // 2}"
+
     kinds = [product, batched, lambda: product() + " + bias + relu", elementwise, lambda: product() + " + relu"]
-    kinds += [elementwise, reduction, reduction]
+    kinds += [convolution, elementwise, reduction]
     return [kinds[i % len(kinds)]() for i in range(OPERATORS)]
 
 
@@ -72,6 +76,10 @@ def as_function(operation: str) -> tuple[Callable[..., Any], list[Any]]:
         functions = {"gelu": torch.nn.functional.gelu, **{name: getattr(torch, name) for name in FUNCTIONS}}
         operands = [torch.randn(sizes[1:] if name in rows else sizes) for name in names]
         return eval(f"lambda {', '.join(names)}: {text}", functions), operands
+    if words[0] == "conv":
+        images, channels, height, width, outputs, kernel = map(int, words[1:7])
+        operands = [torch.randn(images, channels, height, width), torch.randn(outputs, channels, kernel, kernel)]
+        return lambda x, w: torch.conv2d(x, w, stride=int(words[8]), padding=int(words[10])), operands
     if words[0] == "reduce":
         reduction, dim = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax}[words[1]], int(words[5])
         return lambda a: reduction(a, dim=dim), [torch.randn(int(words[2]), int(words[3]))]

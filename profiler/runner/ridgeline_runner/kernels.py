@@ -39,6 +39,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     operation = _OPERATIONS[options.operation["kind"]](options.operation)
+    operation.result = torch.empty(operation.shape)
     error = partial(_error, operation.by_torch()(), operation.rounding())
     kernels = [_kernel(options, number, operation, error) for number in range(options.count)]
     runs = [operation.by_torch()]
@@ -57,6 +58,7 @@ class Operation:
 
     operands: list[Any]
     shape: tuple[int, ...]  # of the result
+    result: Any  # where each program writes
 
     def by_torch(self) -> Callable[[], Any]:
         raise NotImplementedError
@@ -213,7 +215,6 @@ def _kernel(
     options: argparse.Namespace, number: int, operation: Operation, error_of: Callable[[Any], float]
 ) -> dict[str, Any]:
     """`call`, and the largest error of its result; or why there is none."""
-    import torch
 
     source, library = options.folder / f"{number}.cpp", options.folder / f"{number}.so"
     flags = ["-std=c++17", "-O3", "-march=native", "-fPIC", "-shared"]
@@ -227,15 +228,14 @@ def _kernel(
     if done.returncode != 0:
         return {"problem": done.stderr[:_PROBLEM_CHARACTERS] or f"{options.compiler} ended with {done.returncode}"}
     function = getattr(ctypes.CDLL(str(library)), f"ridgeline_{options.operation['kind']}")
-    result = torch.full(operation.shape, float("nan"))
+    result = operation.result.fill_(float("nan"))
     pointers = [ctypes.c_void_p(tensor.data_ptr()) for tensor in (*operation.operands, result)]
     if function(*pointers) != 0:
         return {"problem": "there was no memory for its panels"}
     error = error_of(result)
     if not error <= _ALLOWED:
         return {"problem": f"its result differs from torch's by {error:.3g} times what rounding explains"}
-    # The result lives as long as the call does.
-    return {"call": lambda kept=result: function(*pointers), "error": error}
+    return {"call": lambda: function(*pointers), "error": error}
 
 
 def _error(expected: Any, rounding: Any, result: Any) -> float:
@@ -258,6 +258,7 @@ def _by_turns(runs: list[Callable[[], Any]], seconds: float) -> list[float]:
     end = perf_counter() + seconds * len(runs)
     while len(times[0]) < _LEAST_ROUNDS or (perf_counter() < end and len(times[0]) < _MOST_ROUNDS):
         for run, count, taken in zip(runs, calls, times, strict=True):
+            run()  # so that what fits in the caches is there, and not what the others left
             begin = perf_counter_ns()
             for _ in range(count):
                 run()

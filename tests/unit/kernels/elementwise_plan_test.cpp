@@ -13,7 +13,7 @@ namespace {
 std::vector<ElementwisePlan> chain_plans(const std::string& operation, int threads, double vector_bytes = 64) {
   const auto shape = parse_elementwise(operation);
   EXPECT_TRUE(shape.has_value()) << operation;
-  const auto construction = construct_elementwise(*shape, processor(vector_bytes), threads, 20);
+  const auto construction = construct_elementwise(*shape, processor(vector_bytes), threads, 100);
   EXPECT_TRUE(construction.has_value());
   EXPECT_FALSE(construction->plans.empty());
   return construction->plans;
@@ -100,6 +100,13 @@ TEST(ElementwisePlan, PartsCoverEachElementOnce) {
       }
     }
   }
+}
+
+TEST(ElementwisePlan, ThreadsAreNotStartedForLittleWork) {
+  EXPECT_EQ(chain_plans("elementwise 8 100 = x + y", 2).front().threads, 1);
+  EXPECT_EQ(chain_plans("elementwise 2000 1000 = x + y", 2).front().threads, 2);
+  // Both numbers are tried.
+  EXPECT_EQ(chain_plans("elementwise 8 100 = x + y", 2).back().threads, 2);
 }
 
 TEST(ElementwisePlan, OfLongRowsABlockFillsL1) {

@@ -13,7 +13,7 @@ namespace {
 std::vector<ReductionPlan> reduction_plans(const std::string& operation, int threads, double vector_bytes = 64) {
   const auto shape = parse_reduction(operation);
   EXPECT_TRUE(shape.has_value()) << operation;
-  const auto construction = construct_reduction(*shape, processor(vector_bytes), threads, 20);
+  const auto construction = construct_reduction(*shape, processor(vector_bytes), threads, 100);
   EXPECT_TRUE(construction.has_value());
   EXPECT_FALSE(construction->plans.empty());
   return construction->plans;
@@ -56,6 +56,11 @@ TEST(ReductionPlan, NoChunkAddsMoreThan128NumbersOneAfterTheOther) {
       EXPECT_TRUE(plan.shape.dim == 0 || plan.chunk % plan.step_columns() == 0) << operation;
     }
   }
+}
+
+TEST(ReductionPlan, ThreadsAreNotStartedForLittleWork) {
+  EXPECT_EQ(reduction_plans("reduce sum 8 100 dim 1", 2).front().threads, 1);
+  EXPECT_EQ(reduction_plans("reduce sum 2000 1000 dim 1", 2).front().threads, 2);
 }
 
 TEST(ReductionPlan, ALargeMatrixIsBoundByTheMemory) {
