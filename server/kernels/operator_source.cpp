@@ -218,8 +218,8 @@ std::string other_module(const OtherModule& module) {
     parameters.push_back(operand + ": torch.Tensor");
   }
   const std::string arguments = fmt::format("{}", fmt::join(module.operands, ", "));
-  return filled(kOther, {{"@MEANING@", fmt::format("`{}({})` returns {},\nof float32 on the CPU.{}", module.function,
-                                                   arguments, module.expression, module.note)},
+  return filled(kOther, {{"@MEANING@", fmt::format("`{}({})` returns {}.\nOperands are of float32, on the CPU.{}",
+                                                   module.function, arguments, module.expression, module.note)},
                          {"@IMPORTS@", module.imports},
                          {"@OPERATION@", module.operation},
                          {"@FUNCTION@", module.function},

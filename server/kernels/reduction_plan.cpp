@@ -45,7 +45,8 @@ ReductionPlan with_predicted_time(ReductionPlan plan, const CoreRates& rates) {
   const double transactions = shape.columns % plan.vector_elements == 0 ? 1 : 2;
   const auto& home = rates.keeping(static_cast<double>(rows * columns) * kElementBytes);
   // More rows than the prefetchers follow: each is waited for.
-  const bool is_waiting = shape.dim == 0 && plan.chunk > kMostStreams && &home == &rates.levels.back();
+  const bool is_waiting =
+      shape.dim == 0 && plan.chunk > kMostStreams && &home != &rates.near() && &home != &rates.middle();
   const Stage slowest = slowest_of(
       {{"compute", vectors * combine_s(plan, rates)},
        {rates.near().name, vectors * transactions * rates.vector_bytes / rates.near().bytes_per_s},

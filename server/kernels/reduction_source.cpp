@@ -14,7 +14,7 @@ inline Vector combined(Vector x, Vector y) { return x + y; }
 inline float combined(float x, float y) { return x + y; }
 )code";
 constexpr std::string_view kMax = R"code(
-// What is not a number stays, as in torch.
+// NaN stays, as in torch.
 constexpr float kStart = -__builtin_inff();
 inline Vector combined(Vector x, Vector y) { return ((y > x) | (y != y)) ? y : x; }
 inline float combined(float x, float y) { return y > x || y != y ? y : x; }
@@ -88,7 +88,7 @@ extern "C" int ridgeline_reduce(const float* __restrict a, float* __restrict res
     const long end = smaller(kRows, (part + 1) * kPart);
     long i = part * kPart;
     for (; i + kStepRows <= end; i += kStepRows) rows<kStepRows>(a + i * kColumns, result + i);
-    if constexpr (kStepRows > 1) {
+    if constexpr (kPart % kStepRows > 0 || kRows % kStepRows > 0) {
       for (; i < end; ++i) rows<1>(a + i * kColumns, result + i);
     }
   }

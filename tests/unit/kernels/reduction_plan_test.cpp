@@ -79,7 +79,7 @@ TEST(ReductionPlan, FewAccumulatorsWaitForThemselves) {
   EXPECT_GT(plans.back().ns, plans.front().ns);
 }
 
-TEST(ReductionSource, AMaximumKeepsWhatIsNoNumberAndHasNoSum) {
+TEST(ReductionSource, AMaximumStartsFromMinusInfinityAndAddsNothing) {
   const std::string max = reduction_source(reduction_plans("reduce max 64 160 dim 1", 1).front());
   EXPECT_NE(max.find("__builtin_inff"), std::string::npos);
   EXPECT_EQ(max.find("return x + y"), std::string::npos);
