@@ -54,10 +54,10 @@ double step_compute_s(const MatmulPlan& plan, const CoreRates& rates) {
 
 double step_load_s(const MatmulPlan& plan, const CoreRates& rates) {
   const bool aligned = plan.pack_b || plan.shape.columns * 4 % static_cast<std::int64_t>(rates.vector_bytes) == 0;
-  const auto vectors = static_cast<double>(plan.register_columns / plan.vector_elements);
+  const std::int64_t vectors = plan.register_columns / plan.vector_elements;
   // An element of A, which fills a vector, takes a transaction as a vector of B does.
-  const double transactions = static_cast<double>(plan.register_rows) + vectors * (aligned ? 1 : 2);
-  return transactions * rates.vector_bytes / rates.near().bytes_per_s;
+  const std::int64_t transactions = plan.register_rows + vectors * (aligned ? 1 : 2);
+  return static_cast<double>(transactions) * rates.vector_bytes / rates.near().bytes_per_s;
 }
 
 MatmulPlan with_predicted_time(MatmulPlan plan, const CoreRates& rates) {
