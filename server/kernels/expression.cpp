@@ -166,7 +166,7 @@ class Parser {
     const std::string_view name(first, std::find_if_not(first, text_.end(), is_letter));
     const auto* found = std::ranges::find(kFunctions, name, &std::pair<std::string_view, Function>::first);
     if (found == kFunctions.end() && name.size() > 1) {
-      fail("no operand (one letter) and none of relu, sigmoid, tanh, exp, gelu");
+      fail("neither an operand (one letter) nor one of relu, sigmoid, tanh, exp, gelu");
       return {};
     }
     at_ += name.size();

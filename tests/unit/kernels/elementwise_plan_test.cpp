@@ -52,7 +52,7 @@ TEST(ParseExpression, AnErrorSaysWhatIsWrongWhere) {
       {"2 * 3", "there is nothing to compute"},
       {"x +", "is missing at 'its end'"},
       {"x y", "an operator is missing at 'y'"},
-      {"softmax(x)", "none of relu, sigmoid, tanh, exp, gelu at 'softmax(x)'"},
+      {"softmax(x)", "nor one of relu, sigmoid, tanh, exp, gelu at 'softmax(x)'"},
       {"relu(x", "')' is missing"},
       {"relu(2)", "a number instead of an operand"},
       {"x + b[9]", "a row has as many elements as the result has columns, 8"},
