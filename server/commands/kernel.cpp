@@ -14,7 +14,7 @@
 #include "commands/options.h"
 #include "commands/terminal.h"
 #include "commands/work_folder.h"
-#include "kernels/matmul_source.h"
+#include "kernels/operation.h"
 #include "kernels/operator_source.h"
 #include "profiling/known_device.h"
 #include "worker/agent_build.h"
@@ -58,8 +58,8 @@ base::Result<hardware::Device> device_of(const KernelOptions& options, const std
 }
 
 /// Compiles, checks and times the programs in another process.
-base::Result<MeasuredKernels> measure(const KernelOptions& options, const kernels::Construction& construction,
-                                      const std::string& cache) {
+base::Result<MeasuredKernels> measure(const KernelOptions& options, const kernels::Operation& operation,
+                                      const std::vector<kernels::Plan>& plans, const std::string& cache) {
   const auto sources = worker::unpack_sources(cache);
   if (!sources) {
     return sources.error();
@@ -69,30 +69,24 @@ base::Result<MeasuredKernels> measure(const KernelOptions& options, const kernel
     return base::error("there is no C++ compiler. Install one (Debian: apt-get install g++) or set CXX.");
   }
   const WorkFolder folder(cache + "/kernels-" + base::unique_suffix());
-  const std::size_t count = construction.plans.size();
+  const std::size_t count = plans.size();
   for (std::size_t i = 0; i < count; ++i) {
     const std::string file = fmt::format("{}/{}.cpp", folder.path(), i);
     if (const auto problem =
-            base::write_atomically(file, kernels::matmul_source(construction.plans[i]), base::FileAccess::kOwner)) {
+            base::write_atomically(file, kernels::program_source(plans[i]), base::FileAccess::kOwner)) {
       return base::error(file + ": cannot be written: " + problem.message());
     }
   }
   const std::string python = worker::find_interpreter_here(options.python).path;
-  const kernels::MatmulShape& shape = construction.plans.front().shape;
   print_error(
       fmt::format("compiling {} generated programs with {}; {} runs them beside torch.", count, compiler, python));
-  std::vector<std::string> command = {python,       *sources + "/profiler/runner/ridgeline_runner/kernels.py",
-                                      "--compiler", compiler,
-                                      "--folder",   folder.path(),
-                                      "--batches",  std::to_string(shape.batches),
-                                      "--rows",     std::to_string(shape.rows),
-                                      "--columns",  std::to_string(shape.columns),
-                                      "--depth",    std::to_string(shape.depth),
-                                      "--threads",  std::to_string(options.threads),
-                                      "--count",    std::to_string(count),
-                                      "--seconds",  std::to_string(options.seconds)};
-  if (shape.bias) command.emplace_back("--bias");
-  if (shape.relu) command.emplace_back("--relu");
+  const std::vector<std::string> command = {python,        *sources + "/profiler/runner/ridgeline_runner/kernels.py",
+                                            "--compiler",  compiler,
+                                            "--folder",    folder.path(),
+                                            "--operation", runner_operation(operation),
+                                            "--threads",   std::to_string(options.threads),
+                                            "--count",     std::to_string(count),
+                                            "--seconds",   std::to_string(options.seconds)};
   const auto line = worker::first_line_of(command, std::chrono::minutes(30));
   if (!line) {
     return base::error("the programs could not be timed with " + python +
@@ -111,9 +105,9 @@ int emit(const KernelOptions& options, const KernelAnswer& answer, const hardwar
                                answer.measured.kernels.front().problem);
   }
   const auto index = static_cast<std::size_t>(best - answer.measured.kernels.data());
-  const kernels::MatmulPlan& plan = answer.construction.plans[index];
+  const kernels::Plan& plan = answer.construction.plans[index];
   if (fs::path(options.emit).extension() != ".py") {
-    return write_out(kernels::matmul_source(plan), {.format = "text", .file = options.emit});
+    return write_out(kernels::program_source(plan), {.format = "text", .file = options.emit});
   }
   const auto module = kernels::operator_module(plan, device, options.threads);
   return module ? write_out(*module, {.format = "text", .file = options.emit})
@@ -121,9 +115,9 @@ int emit(const KernelOptions& options, const KernelAnswer& answer, const hardwar
 }
 
 int show(const KernelOptions& options, const Output& output) {
-  const auto shape = kernels::parse_matmul(options.operation);
-  if (!shape) {
-    print_error(shape.error().message());
+  const auto operation = kernels::parse_operation(options.operation);
+  if (!operation) {
+    print_error(operation.error().message());
     return kExitUsage;
   }
   const auto cache = worker::cache_folder();
@@ -140,17 +134,16 @@ int show(const KernelOptions& options, const Output& output) {
     return kExitUsage;
   }
   const auto begin = std::chrono::steady_clock::now();
-  auto construction =
-      kernels::construct_matmul(*shape, *device, options.threads, static_cast<std::size_t>(options.top));
+  auto construction = kernels::construct(*operation, *device, options.threads, static_cast<std::size_t>(options.top));
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   if (!construction) {
     return environment_failure(construction.error().message());
   }
-  auto measured = measure(options, *construction, *cache);
+  auto measured = measure(options, *operation, construction->plans, *cache);
   if (!measured) {
     return environment_failure(measured.error().message());
   }
-  const KernelAnswer answer{device->name, options.threads,     *shape, std::move(*construction),
+  const KernelAnswer answer{device->name, options.threads,     *operation, std::move(*construction),
                             took.count(), std::move(*measured)};
   if (!options.emit.empty()) {
     if (const int code = emit(options, answer, *device); code != kExitOk) {
@@ -169,8 +162,10 @@ void add_kernel_command(CLI::App& app, int& exit_code) {
       "kernel", "Programs for an operation, constructed for this processor: predicted, then compiled and timed.");
   command
       ->add_option("OPERATION", options->operation,
-                   "'matmul ROWS COLUMNS DEPTH' or 'bmm BATCHES ROWS COLUMNS DEPTH', of float32; '+ bias' and '+ relu' "
-                   "behind it are fused with it")
+                   "Of float32: 'matmul ROWS COLUMNS DEPTH' or 'bmm BATCHES ROWS COLUMNS DEPTH', with '+ bias' and "
+                   "'+ relu' behind it where they are fused with it; 'conv IMAGES CHANNELS HEIGHT WIDTH OUTPUTS KERNEL "
+                   "stride S padding P'; 'elementwise ROWS COLUMNS = EXPRESSION'; 'reduce "
+                   "sum|mean|max ROWS COLUMNS dim 0|1'")
       ->required();
   command->add_option("--threads", options->threads, "For the programs and for torch")
       ->check(number_in(1, 1024))
@@ -191,7 +186,7 @@ void add_kernel_command(CLI::App& app, int& exit_code) {
   command->footer(
       "Examples:\n"
       "  ridgeline kernel 'matmul 512 1003 768'\n"
-      "  ridgeline kernel 'matmul 64 256 4096 + bias + relu' --threads 2 --emit linear.py");
+      "  ridgeline kernel 'elementwise 512 1000 = gelu(x * y + b[1000])' --threads 2 --emit chain.py");
   command->callback([options, output, &exit_code] { exit_code = show(*options, *output); });
 }
 

@@ -1,17 +1,28 @@
 #include "commands/kernel_description.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <variant>
 
 namespace ridgeline::commands {
 
 namespace {
 
+using kernels::ElementwisePlan;
+using kernels::ElementwiseShape;
 using kernels::MatmulPlan;
+using kernels::MatmulShape;
+using kernels::ReductionPlan;
+using kernels::ReductionShape;
 using nlohmann::json;
+
+/// Headings, and what stands below them.
+using Cells = std::vector<std::pair<std::string, std::string>>;
 
 double positive(const json& value) {
   const double number = value.get<double>();
@@ -24,36 +35,129 @@ std::string packed(const MatmulPlan& plan) {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-std::string row_of(const KernelAnswer& answer, std::size_t index) {
-  const MatmulPlan& plan = answer.construction.plans[index];
-  const MeasuredKernel& kernel = answer.measured.kernels[index];
-  const std::string measured =
-      kernel.ns > 0 ? fmt::format("{:>10.1f} us  {:>8.2f}x", kernel.ns / 1e3, kernel.ns / answer.measured.library_ns)
-                    : "not measured: " + first_line(kernel.problem);
-  return fmt::format("{:>2}  {:>9}  {:>15}  {:>6}  {:>7}  {:<8}  {:>10.1f} us  {}\n", index + 1,
-                     fmt::format("{}x{}", plan.register_rows, plan.register_columns),
-                     fmt::format("{}x{}x{}", plan.row_block, plan.column_block, plan.depth_block), packed(plan),
-                     fmt::format("{}x{}", plan.row_parts, plan.column_parts), plan.slowest, plan.ns / 1e3, measured);
+Cells cells_of(const MatmulPlan& plan) {
+  return {{"registers", fmt::format("{}x{}", plan.register_rows, plan.register_columns)},
+          {"blocks", fmt::format("{}x{}x{}", plan.row_block, plan.column_block, plan.depth_block)},
+          {"packed", packed(plan)},
+          {"threads", fmt::format("{}x{}", plan.row_parts, plan.column_parts)}};
 }
 
-json plan_json(const MatmulPlan& plan, const MeasuredKernel& kernel) {
-  json object = {{"registerRows", plan.register_rows},
-                 {"registerColumns", plan.register_columns},
-                 {"rowBlock", plan.row_block},
-                 {"columnBlock", plan.column_block},
-                 {"depthBlock", plan.depth_block},
-                 {"rowParts", plan.row_parts},
-                 {"columnParts", plan.column_parts},
-                 {"packsA", plan.pack_a},
-                 {"packsB", plan.pack_b},
-                 {"slowest", plan.slowest},
-                 {"predictedNs", plan.ns}};
+Cells cells_of(const ElementwisePlan& plan) {
+  return {{"loops", fmt::format("{}x{}", plan.rows, plan.columns)},
+          {"step", std::to_string(plan.step_columns())},
+          {"block", std::to_string(plan.column_block)},
+          {"threads", fmt::format("{}x{}", plan.row_parts, plan.column_parts)}};
+}
+
+Cells cells_of(const ReductionPlan& plan) {
+  return {{"registers", fmt::format("{}x{}", plan.step_rows, plan.step_columns())},
+          {"chunk", std::to_string(plan.chunk)},
+          {"threads", std::to_string(plan.threads)}};
+}
+
+Cells cells_of(const kernels::Plan& plan, const MeasuredKernel& kernel, double library_ns) {
+  Cells cells = std::visit([](const auto& one) { return cells_of(one); }, plan);
+  cells.emplace_back("slowest", kernels::slowest_stage(plan));
+  cells.emplace_back("predicted", fmt::format("{:.1f} us", kernels::predicted_ns(plan) / 1e3));
+  cells.emplace_back("measured", kernel.ns > 0 ? fmt::format("{:.1f} us", kernel.ns / 1e3) : "not measured");
+  cells.emplace_back("of torch",
+                     kernel.ns > 0 ? fmt::format("{:.2f}x", kernel.ns / library_ns) : first_line(kernel.problem));
+  return cells;
+}
+
+/// Columns are as wide as their longest cell; the last one is not filled up.
+std::string table_text(const std::vector<Cells>& rows) {
+  std::string head = " #";
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    lines.push_back(fmt::format("{:>2}", i + 1));
+  }
+  for (std::size_t column = 0; column < rows.front().size(); ++column) {
+    std::size_t width = rows.front()[column].first.size();
+    for (const Cells& row : rows) {
+      width = std::max(width, column + 1 < row.size() ? row[column].second.size() : 0);
+    }
+    head += fmt::format("  {:>{}}", rows.front()[column].first, width);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      lines[i] += fmt::format("  {:>{}}", rows[i][column].second, width);
+    }
+  }
+  return fmt::format("{}\n{}\n", head, fmt::join(lines, "\n"));
+}
+
+json sizes_json(const MatmulPlan& plan) {
+  return {{"registerRows", plan.register_rows},
+          {"registerColumns", plan.register_columns},
+          {"rowBlock", plan.row_block},
+          {"columnBlock", plan.column_block},
+          {"depthBlock", plan.depth_block},
+          {"rowParts", plan.row_parts},
+          {"columnParts", plan.column_parts},
+          {"packsA", plan.pack_a},
+          {"packsB", plan.pack_b}};
+}
+
+json sizes_json(const ElementwisePlan& plan) {
+  return {{"rows", plan.rows},
+          {"columns", plan.columns},
+          {"stepColumns", plan.step_columns()},
+          {"columnBlock", plan.column_block},
+          {"rowParts", plan.row_parts},
+          {"columnParts", plan.column_parts}};
+}
+
+json sizes_json(const ReductionPlan& plan) {
+  return {{"registerRows", plan.step_rows},
+          {"registerColumns", plan.step_columns()},
+          {"chunk", plan.chunk},
+          {"parts", plan.threads}};
+}
+
+json plan_json(const kernels::Plan& plan, const MeasuredKernel& kernel) {
+  json object = {{"plan", std::visit([](const auto& one) { return sizes_json(one); }, plan)},
+                 {"slowest", kernels::slowest_stage(plan)},
+                 {"predictedNs", kernels::predicted_ns(plan)}};
   if (kernel.ns > 0) {
     object["measuredNs"] = kernel.ns;
   } else {
     object["problem"] = kernel.problem;
   }
   return object;
+}
+
+json runner_json(const MatmulShape& shape) {
+  if (shape.convolution) {
+    const kernels::Convolution& conv = *shape.convolution;
+    return {{"kind", "conv"},          {"images", shape.batches}, {"channels", conv.channels}, {"height", conv.height},
+            {"width", conv.width},     {"outputs", shape.rows},   {"kernel", conv.kernel},     {"stride", conv.stride},
+            {"padding", conv.padding}, {"relu", shape.relu}};
+  }
+  return {{"kind", "matmul"},     {"batches", shape.batches}, {"rows", shape.rows}, {"columns", shape.columns},
+          {"depth", shape.depth}, {"bias", shape.bias},       {"relu", shape.relu}};
+}
+
+json runner_json(const ElementwiseShape& shape) {
+  json object = {{"kind", "elementwise"},
+                 {"expression", kernels::python_text(shape.expression)},
+                 {"operands", json::array()},
+                 {"steps", json::array()}};
+  for (const kernels::Operand& operand : shape.expression.operands) {
+    object["operands"].push_back(
+        {{"name", std::string(1, operand.name)},
+         {"shape", operand.is_row ? json::array({shape.columns}) : json::array({shape.rows, shape.columns})}});
+  }
+  for (const kernels::Step& step : shape.expression.steps) {
+    object["steps"].push_back(kernels::step_text(shape.expression, step, ""));
+  }
+  return object;
+}
+
+json runner_json(const ReductionShape& shape) {
+  return {{"kind", "reduce"},
+          {"reduction", kernels::reduction_name(shape.reduction)},
+          {"rows", shape.rows},
+          {"columns", shape.columns},
+          {"dim", shape.dim}};
 }
 
 }  // namespace
@@ -85,18 +189,19 @@ const MeasuredKernel* fastest(const KernelAnswer& answer) {
   return best;
 }
 
+std::string runner_operation(const kernels::Operation& operation) {
+  return std::visit([](const auto& shape) { return runner_json(shape); }, operation).dump();
+}
+
 std::string kernel_text(const KernelAnswer& answer) {
-  const kernels::MatmulShape& shape = answer.shape;
-  std::string text = fmt::format(
-      "{15}[{0}, {2}] @ [{2}, {1}]{16}, float32, {3} thread{4} of {5}\n{6} programs considered\n\n"
-      "{7:>2}  {8:>9}  {9:>15}  {10:>6}  {11:>7}  {12:<8}  {13:>13}  {14:>13}  {15:>9}\n",
-      shape.rows, shape.columns, shape.depth, answer.threads, answer.threads == 1 ? "" : "s", answer.device,
-      answer.construction.considered, "#", "registers", "blocks", "packed", "threads", "slowest", "predicted",
-      "measured", "of torch", shape.batches == 1 ? "" : fmt::format("{} × ", shape.batches),
-      std::string(shape.bias ? " + bias" : "") + (shape.relu ? ", relu" : ""));
+  std::vector<Cells> rows;
   for (std::size_t i = 0; i < answer.construction.plans.size(); ++i) {
-    text += row_of(answer, i);
+    rows.push_back(cells_of(answer.construction.plans[i], answer.measured.kernels[i], answer.measured.library_ns));
   }
+  std::string text = fmt::format("{}, float32, {} thread{} of {}\n{} program{} considered\n\n{}",
+                                 kernels::operation_text(answer.operation), answer.threads,
+                                 answer.threads == 1 ? "" : "s", answer.device, answer.construction.considered,
+                                 answer.construction.considered == 1 ? "" : "s", table_text(rows));
   text += fmt::format("\ntorch {}: {:.1f} us measured\n", answer.measured.torch, answer.measured.library_ns / 1e3);
   if (const MeasuredKernel* best = fastest(answer)) {
     text += fmt::format("The fastest program takes {:.2f}x of its time; the results agree.\n",
@@ -108,12 +213,7 @@ std::string kernel_text(const KernelAnswer& answer) {
 std::string kernel_json(const KernelAnswer& answer) {
   json object = {{"device", answer.device},
                  {"threads", answer.threads},
-                 {"rows", answer.shape.rows},
-                 {"columns", answer.shape.columns},
-                 {"depth", answer.shape.depth},
-                 {"batches", answer.shape.batches},
-                 {"bias", answer.shape.bias},
-                 {"relu", answer.shape.relu},
+                 {"operation", kernels::operation_text(answer.operation)},
                  {"dtype", "float32"},
                  {"considered", answer.construction.considered},
                  {"constructionMs", answer.construction_ms},

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kernels/matmul_plan.h"
+#include "kernels/operation.h"
 
 namespace ridgeline::commands {
 
@@ -16,9 +16,13 @@ struct MeasuredKernel {
 
 struct MeasuredKernels {
   std::string torch;      ///< its version
-  double library_ns = 0;  ///< of torch, for the product and what is fused with it
+  double library_ns = 0;  ///< of torch, for the same operation
   std::vector<MeasuredKernel> kernels;
 };
+
+/// What the runner's kernels.py reads: an object with a `kind`, "matmul", "conv", "elementwise" or "reduce", and its
+/// sizes.
+std::string runner_operation(const kernels::Operation& operation);
 
 /// What the runner's kernels.py wrote, of so many kernels.
 base::Result<MeasuredKernels> parse_measured_kernels(const std::string& line, std::size_t count);
@@ -26,8 +30,8 @@ base::Result<MeasuredKernels> parse_measured_kernels(const std::string& line, st
 struct KernelAnswer {
   std::string device;
   int threads = 1;
-  kernels::MatmulShape shape;
-  kernels::Construction construction;
+  kernels::Operation operation;
+  kernels::Ranked<kernels::Plan> construction;
   double construction_ms = 0;  ///< that it took
   MeasuredKernels measured;
 };

@@ -1,25 +1,43 @@
 #include "kernels/matmul_model.h"
 
 #include <algorithm>
-#include <array>
-#include <utility>
+#include <vector>
+
+#include "kernels/sizes.h"
 
 namespace ridgeline::kernels {
 
 namespace {
 
-constexpr double kElementBytes = 4;
 // Two multiply-adds a cycle, each of four cycles: fewer accumulators wait for themselves.
 constexpr double kChainsForPeak = 8;
 
-double blocks(std::int64_t size, std::int64_t block) { return static_cast<double>((size + block - 1) / block); }
+double blocks(std::int64_t size, std::int64_t block) { return static_cast<double>(divided_up(size, block)); }
 
-std::int64_t rounded_up(std::int64_t size, std::int64_t step) { return (size + step - 1) / step * step; }
+double image_elements(const Convolution& convolution) {
+  return static_cast<double>(convolution.channels * convolution.height * convolution.width);
+}
+
+/// Seconds in which a row of a panel is gathered from an image: from one of its rows after the other, each of which
+/// begins and ends somewhere.
+double patch_s(const MatmulPlan& plan, const CoreRates& rates) {
+  constexpr double kRowInstructions = 20;
+  constexpr double kVectorInstructions = 2;
+  const auto columns = static_cast<double>(plan.register_columns);
+  const double image_rows = 1 + columns / static_cast<double>(plan.shape.convolution->output_width());
+  const bool is_contiguous = plan.shape.convolution->stride == 1;
+  const double copied = (is_contiguous ? kVectorInstructions / static_cast<double>(plan.vector_elements) : 1) * columns;
+  return (kRowInstructions * image_rows + copied) * rates.instruction_s();
+}
 
 /// Seconds that one thread copies panels for: they are read and written once per copy. A panel of A is transposed
 /// element by element, so that each takes a transaction of L1.
 double packing_s(const MatmulPlan& plan, double rows, double columns, double depth, const CoreRates& rates) {
   const double copies_of_a = plan.pack_a ? blocks(plan.part_columns(), plan.column_block) : 0;
+  if (plan.shape.convolution) {
+    return copies_of_a * rows * depth * 2 * rates.vector_bytes / rates.near().bytes_per_s +
+           columns * depth / static_cast<double>(plan.register_columns) * patch_s(plan, rates);
+  }
   const double last_columns = static_cast<double>(plan.shape.columns % plan.register_columns);
   const double packed_columns = plan.pack_b ? columns : last_columns;
   return copies_of_a * rows * depth * 2 * rates.vector_bytes / rates.near().bytes_per_s +
@@ -27,39 +45,6 @@ double packing_s(const MatmulPlan& plan, double rows, double columns, double dep
 }
 
 }  // namespace
-
-const CoreRates::Level& CoreRates::holding(double bytes) const {
-  const auto found = std::ranges::find_if(levels, [&](const Level& level) { return bytes <= level.capacity_bytes; });
-  return found == levels.end() ? levels.back() : *found;
-}
-
-base::Result<CoreRates> core_rates(const hardware::Device& device, int threads) {
-  const hardware::Peak* peak = hardware::find_peak(device, "float32");
-  const std::string measure = "; measure this processor with `ridgeline device --measure`";
-  if (device.kind != hardware::DeviceKind::kCpu) {
-    return base::error(device.name + " is not a processor: kernels are made for processors only");
-  }
-  if (peak == nullptr || device.vector_bytes < kElementBytes || device.levels.size() < 2) {
-    return base::error(device.name + ": the peak of float32, the width of vectors or the caches are not known" +
-                       measure);
-  }
-  const auto share = [&](const hardware::Rate& rate) {
-    return threads == 1 && rate.one_unit ? rate.one_unit->value : rate.all.value / device.compute_units;
-  };
-  CoreRates rates{share(peak->flop_per_s),
-                  device.vector_bytes,
-                  device.levels.front().transaction_bytes,
-                  device.vector_bytes >= 64 ? 32 : 16,
-                  {}};
-  for (const hardware::MemoryLevel& level : device.levels) {
-    if (!level.bytes_per_s) {
-      return base::error(device.name + ": the bandwidth of " + level.name + " is not known" + measure);
-    }
-    const double users = std::min(threads, std::max(1, level.shared_by_units));
-    rates.levels.push_back({level.name, level.capacity_bytes / users, share(*level.bytes_per_s)});
-  }
-  return rates;
-}
 
 double step_compute_s(const MatmulPlan& plan, const CoreRates& rates) {
   const auto elements = static_cast<double>(plan.register_rows * plan.register_columns);
@@ -69,10 +54,10 @@ double step_compute_s(const MatmulPlan& plan, const CoreRates& rates) {
 
 double step_load_s(const MatmulPlan& plan, const CoreRates& rates) {
   const bool aligned = plan.pack_b || plan.shape.columns * 4 % static_cast<std::int64_t>(rates.vector_bytes) == 0;
-  const auto vectors = static_cast<double>(plan.register_columns / plan.vector_elements);
+  const std::int64_t vectors = plan.register_columns / plan.vector_elements;
   // An element of A, which fills a vector, takes a transaction as a vector of B does.
-  const double transactions = static_cast<double>(plan.register_rows) + vectors * (aligned ? 1 : 2);
-  return transactions * rates.vector_bytes / rates.near().bytes_per_s;
+  const std::int64_t transactions = plan.register_rows + vectors * (aligned ? 1 : 2);
+  return static_cast<double>(transactions) * rates.vector_bytes / rates.near().bytes_per_s;
 }
 
 MatmulPlan with_predicted_time(MatmulPlan plan, const CoreRates& rates) {
@@ -88,24 +73,25 @@ MatmulPlan with_predicted_time(MatmulPlan plan, const CoreRates& rates) {
   const double a = rows * depth * blocks(plan.part_columns(), plan.register_columns) * kElementBytes;
   const double b = columns * depth * blocks(plan.part_rows(), plan.row_block) * kElementBytes;
   const double c = rows * columns * (2 * blocks(plan.shape.depth, plan.depth_block) - 1) * kElementBytes;
-  const double all = (rows * depth + columns * depth + rows * columns) * kElementBytes;
+  const double right = plan.shape.convolution ? image_elements(*plan.shape.convolution) : columns * depth;
+  const double all = (rows * depth + right + rows * columns) * kElementBytes;
   const double batches = static_cast<double>(plan.shape.batches);
   const auto block_rows = static_cast<double>(std::min(plan.row_block, plan.part_rows()));
   const auto& a_level = rates.holding(block_rows * depth_block * kElementBytes * 2);
   const auto& b_level = rates.holding(column_block * depth_block * kElementBytes * 2);
   const auto& home = rates.holding(all * batches);
-  std::vector<std::pair<std::string, double>> stages = {{"compute", steps * step_compute_s(plan, rates)},
-                                                        {rates.near().name, steps * step_load_s(plan, rates)}};
+  std::vector<Stage> stages = {{"compute", steps * step_compute_s(plan, rates)},
+                               {rates.near().name, steps * step_load_s(plan, rates)}};
   for (const CoreRates::Level& level : rates.levels) {
     const double bytes = (&level == &a_level ? a : 0) + (&level == &b_level ? b : 0) + (&level == &home ? all : 0);
     if (&level != &rates.near()) {
-      stages.emplace_back(level.name, bytes / level.bytes_per_s);
+      stages.push_back({level.name, bytes / level.bytes_per_s});
     }
   }
-  const auto slowest = std::ranges::max_element(stages, {}, &std::pair<std::string, double>::second);
-  plan.slowest = slowest->first;
+  const Stage slowest = slowest_of(stages);
+  plan.slowest = slowest.name;
   const double updates_s = c / std::max(home.bytes_per_s, rates.far().bytes_per_s);
-  plan.ns = (slowest->second + updates_s + packing_s(plan, rows, columns, depth, rates)) * 1e9;
+  plan.ns = (slowest.seconds + updates_s + packing_s(plan, rows, columns, depth, rates)) * 1e9;
   return plan;
 }
 

@@ -2,25 +2,24 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <optional>
 #include <tuple>
+#include <utility>
 
+#include "kernels/convolution.h"
 #include "kernels/matmul_model.h"
 #include "kernels/matrix_vector.h"
+#include "kernels/sizes.h"
+#include "kernels/words.h"
 
 namespace ridgeline::kernels {
 
 namespace {
 
-constexpr std::int64_t kFloatBytes = 4;
 constexpr std::int64_t kMostVectors = 4;  // of a register block's columns
-constexpr double kUsedOfCache = 0.5;      // the rest is for what streams through
 constexpr std::int64_t kDepthStep = 16;   // elements: a cache line of A
-
-std::int64_t up(std::int64_t size, std::int64_t block) { return (size + block - 1) / block; }
 
 /// Loads per multiply-add, of a register block of so many rows and vectors: the traffic Q of the thesis.
 double traffic(std::int64_t rows, std::int64_t vectors) {
@@ -71,14 +70,14 @@ RegisterBlock grown(RegisterBlock block, const Limits& limits) {
 /// compiler makes of each is not known (section 6.3.2). Roller bounds the padding of a tile; here the last rows and
 /// columns have narrower steps of their own, so that less than one vector is padded.
 std::vector<RegisterBlock> register_blocks(const MatmulShape& shape, std::int64_t vector, std::int64_t registers) {
-  const Limits limits{registers, shape.rows, std::min(kMostVectors, up(shape.columns, vector))};
+  const Limits limits{registers, shape.rows, std::min(kMostVectors, divided_up(shape.columns, vector))};
   std::vector<RegisterBlock> found = {grown({1, 1}, limits)};
   for (std::int64_t vectors = 1; vectors <= limits.vectors; ++vectors) {
     const std::int64_t fit = std::min(shape.rows, (registers - 1) / vectors - 1);
     if (fit < 1) {
       continue;
     }
-    const std::int64_t even = up(shape.rows, up(shape.rows, fit));
+    const std::int64_t even = divided_up(shape.rows, divided_up(shape.rows, fit));
     for (const RegisterBlock block : {RegisterBlock{fit, vectors}, {even, vectors}}) {
       if (limits.allow(block) && std::ranges::find(found, block) == found.end()) {
         found.push_back(block);
@@ -91,7 +90,7 @@ std::vector<RegisterBlock> register_blocks(const MatmulShape& shape, std::int64_
 /// Evenly divided, so that the last block is not a small rest.
 std::int64_t even_block(std::int64_t size, std::int64_t most, std::int64_t step) {
   const std::int64_t block = std::max(step, most / step * step);
-  return std::min(up(up(size, up(size, block)), step) * step, up(size, step) * step);
+  return std::min(rounded_up(divided_up(size, divided_up(size, block)), step), rounded_up(size, step));
 }
 
 /// The depth at which moving C's block takes no longer than computing it, and the depth that fills L1.
@@ -115,15 +114,15 @@ std::int64_t filling(const CoreRates::Level& level, std::int64_t depth, std::int
 
 /// Parts of C for as many threads as can have one: columns and rows divided so that the largest part is the smallest.
 void scale_out(MatmulPlan& plan, std::int64_t threads) {
-  std::int64_t least = plan.shape.rows * up(plan.shape.columns, plan.register_columns) * plan.register_columns;
+  std::int64_t least = plan.shape.rows * divided_up(plan.shape.columns, plan.register_columns) * plan.register_columns;
   for (std::int64_t rows = 1; rows <= threads; ++rows) {
     MatmulPlan tried = plan;
-    tried.row_parts = std::min(rows, up(plan.shape.rows, plan.register_rows));
-    tried.column_parts = std::min(threads / rows, up(plan.shape.columns, plan.register_columns));
+    tried.row_parts = std::min(rows, divided_up(plan.shape.rows, plan.register_rows));
+    tried.column_parts = std::min(threads / rows, divided_up(plan.shape.columns, plan.register_columns));
     if (const std::int64_t part = tried.part_rows() * tried.part_columns(); part < least) {
       least = part;
-      plan.row_parts = up(plan.shape.rows, tried.part_rows());
-      plan.column_parts = up(plan.shape.columns, tried.part_columns());
+      plan.row_parts = divided_up(plan.shape.rows, tried.part_rows());
+      plan.column_parts = divided_up(plan.shape.columns, tried.part_columns());
     }
   }
 }
@@ -148,7 +147,7 @@ void add_programs(std::vector<MatmulPlan>& programs, MatmulPlan plan, const Core
       }
       for (const bool pack_b : {false, true}) {
         plan.pack_a = pack_a;
-        plan.pack_b = pack_b;
+        plan.pack_b = pack_b || plan.shape.convolution;
         MatmulPlan program = with_predicted_time(plan, rates);
         if (std::ranges::find(programs, program) == programs.end()) {
           programs.push_back(std::move(program));
@@ -160,14 +159,15 @@ void add_programs(std::vector<MatmulPlan>& programs, MatmulPlan plan, const Core
 
 /// Shrunk along the rows, of which more blocks arise, until each thread has one (section 6.3.2, small operators).
 RegisterBlock shrunk(RegisterBlock block, const MatmulShape& shape, std::int64_t vector, std::int64_t threads) {
-  while (block.rows > 1 && up(shape.rows, block.rows) * up(shape.columns, block.vectors * vector) < threads) {
+  while (block.rows > 1 &&
+         divided_up(shape.rows, block.rows) * divided_up(shape.columns, block.vectors * vector) < threads) {
     --block.rows;
   }
   return block;
 }
 
 std::vector<MatmulPlan> block_plans(const MatmulShape& shape, const CoreRates& rates, int threads) {
-  const auto vector = static_cast<std::int64_t>(rates.vector_bytes) / kFloatBytes;
+  const auto vector = rates.vector_elements();
   std::vector<MatmulPlan> plans;
   for (const RegisterBlock block : register_blocks(shape, vector, rates.registers)) {
     const auto [rows, vectors] = shrunk(block, shape, vector, threads);
@@ -184,25 +184,14 @@ std::vector<MatmulPlan> block_plans(const MatmulShape& shape, const CoreRates& r
 
 }  // namespace
 
-std::int64_t MatmulPlan::part_rows() const {
-  return std::min(shape.rows, up(up(shape.rows, register_rows), row_parts) * register_rows);
-}
+bool uses_dot_products(const MatmulShape& shape) { return shape.columns == 1 && !shape.convolution; }
 
-std::int64_t MatmulPlan::part_columns() const {
-  return std::min(shape.columns, up(up(shape.columns, register_columns), column_parts) * register_columns);
-}
+std::int64_t MatmulPlan::part_rows() const { return part_of(shape.rows, row_parts, register_rows); }
+
+std::int64_t MatmulPlan::part_columns() const { return part_of(shape.columns, column_parts, register_columns); }
 
 base::Result<MatmulShape> parse_matmul(std::string_view text) {
-  const std::string usage =
-      "give an operation such as 'matmul 512 1003 768', 'bmm 16 128 128 64' or 'matmul 512 1003 768 + bias + relu': "
-      "batches, rows and columns of the result, and depth";
-  const auto unknown = [&] { return base::error("'" + std::string(text.substr(0, 80)) + "' is not known; " + usage); };
-  std::vector<std::string_view> words;
-  for (std::size_t at = 0; (at = text.find_first_not_of(' ', at)) != std::string_view::npos;) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    words.push_back(text.substr(at, end - at));
-    at = end;
-  }
+  std::vector<std::string_view> words = words_of(text);
   MatmulShape shape;
   const auto takes = [&](std::string_view fused) {
     const bool is_there = words.size() > 2 && words.back() == fused && words[words.size() - 2] == "+";
@@ -213,28 +202,29 @@ base::Result<MatmulShape> parse_matmul(std::string_view text) {
   shape.bias = takes("bias");
   const bool is_batched = words.size() == 5 && words[0] == "bmm";
   if (!is_batched && (words.size() != 4 || words[0] != "matmul")) {
-    return unknown();
+    return base::error(quoted(text) + " is no product: batches, rows and columns of the result, and depth");
   }
   std::array<std::int64_t, 4> sizes = {1};
   for (std::size_t i = is_batched ? 0 : 1; i < sizes.size(); ++i) {
-    const std::string_view word = words[is_batched ? i + 1 : i];
-    const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), sizes[i]);
-    if (problem != std::errc() || end != word.data() + word.size() || sizes[i] < 1 || sizes[i] > kMostElements) {
-      return base::error("'" + std::string(word.substr(0, 40)) + "' is not a size from 1 to " +
-                         std::to_string(kMostElements) + "; " + usage);
+    const auto size = read_size(words[is_batched ? i + 1 : i]);
+    if (!size) {
+      return size.error();
     }
+    sizes[i] = *size;
   }
   std::tie(shape.batches, shape.rows, shape.columns, shape.depth) = std::tuple(sizes[0], sizes[1], sizes[2], sizes[3]);
   const std::int64_t largest =
       std::max({shape.rows * shape.columns, shape.rows * shape.depth, shape.columns * shape.depth});
   if (largest > kMostElements / shape.batches) {
-    return base::error("'" + std::string(text.substr(0, 80)) + "': a matrix has more than " +
-                       std::to_string(kMostElements) + " elements; give a smaller product");
+    return too_large(text);
   }
   return shape;
 }
 
 std::string matmul_text(const MatmulShape& shape) {
+  if (shape.convolution) {
+    return convolution_text(shape);
+  }
   std::string text = shape.batches == 1 ? "matmul" : "bmm " + std::to_string(shape.batches);
   for (const std::int64_t size : {shape.rows, shape.columns, shape.depth}) {
     text += " " + std::to_string(size);
@@ -242,25 +232,22 @@ std::string matmul_text(const MatmulShape& shape) {
   return text + (shape.bias ? " + bias" : "") + (shape.relu ? " + relu" : "");
 }
 
-base::Result<Construction> construct_matmul(const MatmulShape& shape, const hardware::Device& device, int threads,
-                                            std::size_t top) {
+base::Result<Ranked<MatmulPlan>> construct_matmul(const MatmulShape& shape, const hardware::Device& device, int threads,
+                                                  std::size_t top) {
   const auto rates = core_rates(device, threads);
   if (!rates) {
     return rates.error();
   }
-  Construction result;
   // Threads have batches of their own where there are enough, and else parts of each.
   const int inside = shape.batches >= threads ? 1 : threads;
-  result.plans = shape.columns == 1 ? matrix_vector_plans(shape, *rates, inside) : block_plans(shape, *rates, inside);
-  result.considered = result.plans.size();
-  const std::int64_t rounds = inside == threads ? shape.batches : up(shape.batches, threads);
-  for (MatmulPlan& plan : result.plans) {
+  auto plans =
+      uses_dot_products(shape) ? matrix_vector_plans(shape, *rates, inside) : block_plans(shape, *rates, inside);
+  const std::int64_t rounds = inside == threads ? shape.batches : divided_up(shape.batches, threads);
+  for (MatmulPlan& plan : plans) {
     plan.threads = std::min<std::int64_t>(threads, shape.batches * plan.row_parts * plan.column_parts);
     plan.ns *= static_cast<double>(rounds);
   }
-  std::ranges::stable_sort(result.plans, {}, &MatmulPlan::ns);
-  result.plans.resize(std::min(top, result.plans.size()));
-  return result;
+  return ranked(std::move(plans), top);
 }
 
 }  // namespace ridgeline::kernels

@@ -4,14 +4,34 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
 #include "hardware/device.h"
+#include "kernels/ranked.h"
 
 namespace ridgeline::kernels {
+
+/// Of images of float32 in NCHW, with square kernels.
+struct Convolution {
+  std::int64_t channels = 0;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  std::int64_t kernel = 0;
+  std::int64_t stride = 1;
+  std::int64_t padding = 0;
+  std::int64_t output_height() const { return output(height); }  ///< below 1: the kernel is too large
+  std::int64_t output_width() const { return output(width); }
+  bool operator==(const Convolution&) const = default;
+
+ private:
+  std::int64_t output(std::int64_t size) const {
+    const std::int64_t steps = size + 2 * padding - kernel;
+    return steps < 0 ? 0 : steps / stride + 1;
+  }
+};
 
 /// C[rows, columns] = A[rows, depth] B[depth, columns], all of float32, contiguous, row by row; so many of them, one
 /// behind the other. What is fused with it is computed while C is in registers.
@@ -22,18 +42,20 @@ struct MatmulShape {
   std::int64_t batches = 1;
   bool bias = false;  ///< of so many columns, added to each row
   bool relu = false;  ///< after that
+  /// Of the right matrices, which are its images' patches; the left one is the same for all: its weights.
+  std::optional<Convolution> convolution = std::nullopt;
   bool operator==(const MatmulShape&) const = default;
 };
-
-/// Of all of A, of B and of C: 1 GiB.
-inline constexpr std::int64_t kMostElements = std::int64_t{1} << 28U;
 
 /// "matmul ROWS COLUMNS DEPTH", as BLAS orders m, n and k, or "bmm BATCHES ROWS COLUMNS DEPTH"; behind either, in this
 /// order, "+ bias" and "+ relu".
 base::Result<MatmulShape> parse_matmul(std::string_view text);
 
-/// The text that parse_matmul() reads as this shape.
+/// The text that parse_matmul() or parse_convolution() reads as this shape.
 std::string matmul_text(const MatmulShape& shape);
+
+/// Whether its programs are those of matrix_vector.h.
+bool uses_dot_products(const MatmulShape& shape);
 
 /// The blocks of one program. The loops, from the outside: threads' parts, column block, depth block, row block, panels
 /// of B in a column block, panels of A in a row block; a register block of C is computed by each innermost step.
@@ -58,14 +80,9 @@ struct MatmulPlan {
   std::int64_t part_columns() const;  ///< likewise
 };
 
-struct Construction {
-  std::vector<MatmulPlan> plans;  ///< the best predicted first
-  std::size_t considered = 0;     ///< programs whose time was predicted
-};
-
 /// The best `top` programs. An error where the device lacks what the model needs: a measured processor has it all.
 /// `threads`: at least 1, at most the device's compute units.
-base::Result<Construction> construct_matmul(const MatmulShape& shape, const hardware::Device& device, int threads,
-                                            std::size_t top);
+base::Result<Ranked<MatmulPlan>> construct_matmul(const MatmulShape& shape, const hardware::Device& device, int threads,
+                                                  std::size_t top);
 
 }  // namespace ridgeline::kernels

@@ -1,19 +1,16 @@
 #include "kernels/matmul_source.h"
 
-#include <fmt/format.h>
-
 #include <string_view>
 
+#include "kernels/convolution.h"
 #include "kernels/matrix_vector.h"
+#include "kernels/source_text.h"
 
 namespace ridgeline::kernels {
 
 namespace {
 
 constexpr std::string_view kTemplate = R"code(
-typedef float Vector __attribute__((vector_size(kVector * 4), aligned(4), may_alias));
-
-constexpr long smaller(long x, long y) { return x < y ? x : y; }
 constexpr long blocks(long size, long block) { return (size + block - 1) / block; }
 constexpr long kLastRows = kRows % kStepRows;
 constexpr long kLastColumns = kColumns % kStepColumns;
@@ -71,15 +68,7 @@ void pack_a(const float* a, long rows, long depth, float* to) {
   }
 }
 
-// One panel of B, with zeros up to whole vectors.
-void pack_b(const float* b, long columns, long width, long depth, float* to) {
-  for (long k = 0; k < depth; ++k) {
-    for (long i = 0; i < columns; ++i) to[k * width + i] = b[k * kColumns + i];
-    for (long i = columns; i < width; ++i) to[k * width + i] = 0;
-  }
-}
-
-struct Buffer {
+@PACK_B@struct Buffer {
   explicit Buffer(long count) : data(static_cast<float*>(std::aligned_alloc(64, blocks(count * 4, 64) * 64))) {}
   ~Buffer() { std::free(data); }
   Buffer(const Buffer&) = delete;
@@ -101,8 +90,8 @@ void panel(long depth, const float* a, long rows, const float* b, long b_stride,
   }
 }
 
-// Rows and columns of one part, from their beginning.
-int part(const float* a, const float* b, const float* bias, float* c, long rows, long columns) {
+// Rows of one part from their beginning, and columns from `origin`.
+int part(const float* a, const float* b, const float* bias, float* c, long rows, long origin, long columns) {
   static thread_local Buffer packed_a(kPackA ? kRowBlock * kDepthBlock : 1);
   static thread_local Buffer packed_b((kPackB ? kColumnBlock : kStepColumns) * kDepthBlock);
   if (packed_a.data == nullptr || packed_b.data == nullptr) return 1;
@@ -115,7 +104,7 @@ int part(const float* a, const float* b, const float* bias, float* c, long rows,
         const bool whole = n + kStepColumns <= end;
         float* to = packed_b.data + (kPackB ? (n - j) * depth : 0);
         if (kPackB || !whole)
-          pack_b(b + k * kColumns + n, smaller(kStepColumns, end - n), (whole ? kStepVectors : kLastVectors) * kVector,
+          pack_b(b, k, origin + n, smaller(kStepColumns, end - n), (whole ? kStepVectors : kLastVectors) * kVector,
                  depth, to);
       }
       for (long i = 0; i < rows; i += kRowBlock) {
@@ -127,7 +116,7 @@ int part(const float* a, const float* b, const float* bias, float* c, long rows,
         }
         long n = j;
         for (; n + kStepColumns <= end; n += kStepColumns)
-          panel<kStepColumns>(depth, left, block_rows, kPackB ? packed_b.data + (n - j) * depth : b + k * kColumns + n,
+          panel<kStepColumns>(depth, left, block_rows, kPackB ? packed_b.data + (n - j) * depth : b + k * kColumns + origin + n,
                               kPackB ? kStepColumns : kColumns, bias + n, c + i * kColumns + n, k > 0, last);
         if constexpr (kLastColumns > 0) {
           if (n < end)
@@ -150,11 +139,21 @@ int run(const float* a, const float* b, const float* bias, float* c) {
     const long batch = p / kParts;
     const long i = p % kParts / kColumnParts * kPartRows;
     const long j = p % kColumnParts * kPartColumns;
-    failed |= part(a + (batch * kRows + i) * kDepth, b + batch * kDepth * kColumns + j, bias + (kBias ? j : 0),
-                   c + (batch * kRows + i) * kColumns + j, smaller(kPartRows, kRows - i),
+    failed |= part(a + batch * kLeftElements + i * kDepth, b + batch * kRightElements, bias + (kBias ? j : 0),
+                   c + (batch * kRows + i) * kColumns + j, smaller(kPartRows, kRows - i), j,
                    smaller(kPartColumns, kColumns - j));
   }
   return failed;
+}
+)code";
+
+constexpr std::string_view kPackColumns = R"code(
+// One panel of B, with zeros up to whole vectors.
+void pack_b(const float* b, long k, long n, long columns, long width, long depth, float* to) {
+  for (long d = k; d < k + depth; ++d, to += width) {
+    for (long i = 0; i < columns; ++i) to[i] = b[d * kColumns + n + i];
+    for (long i = columns; i < width; ++i) to[i] = 0;
+  }
 }
 )code";
 
@@ -167,38 +166,51 @@ extern "C" int ridgeline_matmul(const float* a, const float* b, const float* bia
 }
 )code";
 
+constexpr std::string_view kConvolutionFunction = R"code(
+extern "C" int ridgeline_conv(const float* images, const float* weights, float* result) {
+  return run(weights, images, images, result);
+}
+)code";
+
+/// Of one batch.
+std::int64_t right_elements(const MatmulShape& shape) {
+  return shape.convolution ? shape.convolution->channels * shape.convolution->height * shape.convolution->width
+                           : shape.depth * shape.columns;
+}
+
 }  // namespace
 
 std::string matmul_source(const MatmulPlan& plan) {
   const MatmulShape& shape = plan.shape;
-  const bool parallel = plan.threads > 1;
-  std::string text = fmt::format(
-      "// {0}: C[{1}, {2}] = A[{1}, {3}] B[{3}, {2}], float32, row by row. Made by `ridgeline kernel '{0}'`.\n"
-      "// c++ -std=c++17 -O3 -march=native -fPIC -shared{4} FILE.cpp -o FILE.so\n"
-      "#include <cstdlib>\n\n#define RIDGELINE_PARALLEL {5}\n\nnamespace {{\n\n",
-      matmul_text(shape), shape.rows, shape.columns, shape.depth, parallel ? " -fopenmp" : "", parallel ? 1 : 0);
-  const auto constant = [&](std::string_view name, std::int64_t value) {
-    text += fmt::format("constexpr long {} = {};\n", name, value);
-  };
-  constant("kRows", shape.rows);
-  constant("kColumns", shape.columns);
-  constant("kDepth", shape.depth);
-  constant("kVector", plan.vector_elements);
-  constant("kStepRows", plan.register_rows);
-  constant("kStepColumns", plan.register_columns);
-  constant("kDepthBlock", plan.depth_block);
-  constant("kRowBlock", plan.row_block);
-  constant("kColumnBlock", plan.column_block);
-  constant("kBatches", shape.batches);
-  constant("kThreads", plan.threads);
-  constant("kRowParts", plan.row_parts);
-  constant("kColumnParts", plan.column_parts);
-  constant("kPartRows", plan.part_rows());
-  constant("kPartColumns", plan.part_columns());
-  text += fmt::format("constexpr bool kPackA = {};\nconstexpr bool kPackB = {};\n", plan.pack_a, plan.pack_b);
-  text += fmt::format("constexpr bool kBias = {};\nconstexpr bool kRelu = {};\n", shape.bias, shape.relu);
-  text += shape.columns == 1 ? matrix_vector_template() : kTemplate;
-  return text + "\n}  // namespace\n" + std::string(shape.bias ? kBiasFunction : kPlainFunction);
+  std::string text = beginning(matmul_text(shape), plan.threads > 1,
+                               {{"kRows", shape.rows},
+                                {"kColumns", shape.columns},
+                                {"kDepth", shape.depth},
+                                {"kVector", plan.vector_elements},
+                                {"kStepRows", plan.register_rows},
+                                {"kStepColumns", plan.register_columns},
+                                {"kDepthBlock", plan.depth_block},
+                                {"kRowBlock", plan.row_block},
+                                {"kColumnBlock", plan.column_block},
+                                {"kBatches", shape.batches},
+                                {"kThreads", plan.threads},
+                                {"kRowParts", plan.row_parts},
+                                {"kColumnParts", plan.column_parts},
+                                {"kPartRows", plan.part_rows()},
+                                {"kPartColumns", plan.part_columns()},
+                                {"kPackA", plan.pack_a},
+                                {"kPackB", plan.pack_b},
+                                {"kBias", shape.bias},
+                                {"kRelu", shape.relu},
+                                {"kLeftElements", shape.convolution ? 0 : shape.rows * shape.depth},
+                                {"kRightElements", right_elements(shape)}});
+  text += uses_dot_products(shape) ? matrix_vector_template() : kTemplate;
+  replace_all(text, "@PACK_B@",
+              shape.convolution ? convolution_packing(*shape.convolution) : std::string(kPackColumns));
+  return text + "\n}  // namespace\n" +
+         std::string(shape.convolution ? kConvolutionFunction
+                     : shape.bias      ? kBiasFunction
+                                       : kPlainFunction);
 }
 
 }  // namespace ridgeline::kernels

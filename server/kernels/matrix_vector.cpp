@@ -1,44 +1,37 @@
 #include "kernels/matrix_vector.h"
 
 #include <algorithm>
-#include <string>
-#include <utility>
+
+#include "kernels/sizes.h"
 
 namespace ridgeline::kernels {
 
 namespace {
 
-constexpr std::int64_t kDotBytes = 4;
-constexpr std::int64_t kMostStepRows = 8;  // whose streams the processor's prefetchers follow
-constexpr std::int64_t kMostStepVectors = 4;
-
-std::int64_t divided_up(std::int64_t size, std::int64_t block) { return (size + block - 1) / block; }
+constexpr std::int64_t kMostDotVectors = 4;
 
 MatmulPlan with_dot_time(MatmulPlan plan, const CoreRates& rates) {
   const auto rows = static_cast<double>(plan.part_rows());
   const auto depth = static_cast<double>(plan.shape.depth);
-  const double all = (rows * depth + depth + rows) * kDotBytes;
+  const double all = (rows * depth + depth + rows) * kElementBytes;
   const auto& home = rates.holding(all * static_cast<double>(plan.shape.batches));
   const auto step_rows = static_cast<double>(plan.register_rows);
-  std::vector<std::pair<std::string, double>> stages = {
+  std::vector<Stage> stages = {
       {"compute",
        rows * depth / static_cast<double>(plan.register_rows * plan.register_columns) * step_compute_s(plan, rates)},
-      {rates.near().name, rows * depth * (step_rows + 1) / step_rows * kDotBytes / rates.near().bytes_per_s}};
+      {rates.near().name, rows * depth * (step_rows + 1) / step_rows * kElementBytes / rates.near().bytes_per_s}};
   if (&home != &rates.near()) {
-    stages.emplace_back(home.name, all / home.bytes_per_s);
+    stages.push_back({home.name, all / home.bytes_per_s});
   }
-  const auto slowest = std::ranges::max_element(stages, {}, &std::pair<std::string, double>::second);
+  const Stage slowest = slowest_of(stages);
   // Each sum of a vector's elements is written to L1 and read again, once for each halving.
   const double sums_s = rows * 2 * rates.vector_bytes / rates.near().bytes_per_s;
-  plan.slowest = slowest->first;
-  plan.ns = (slowest->second + sums_s) * 1e9;
+  plan.slowest = slowest.name;
+  plan.ns = (slowest.seconds + sums_s) * 1e9;
   return plan;
 }
 
 constexpr std::string_view kDotTemplate = R"code(
-typedef float Vector __attribute__((vector_size(kVector * 4), aligned(4), may_alias));
-
-constexpr long smaller(long x, long y) { return x < y ? x : y; }
 constexpr long kStepVectors = kStepColumns / kVector;
 constexpr long kWhole = kDepth / kStepColumns * kStepColumns;
 constexpr long kWholeVectors = kDepth / kVector * kVector;
@@ -100,10 +93,10 @@ int run(const float* a, const float* b, const float* bias, float* c) {
 }  // namespace
 
 std::vector<MatmulPlan> matrix_vector_plans(const MatmulShape& shape, const CoreRates& rates, int threads) {
-  const auto vector = static_cast<std::int64_t>(rates.vector_bytes) / kDotBytes;
+  const auto vector = rates.vector_elements();
   std::vector<MatmulPlan> plans;
-  for (std::int64_t vectors = 1; vectors <= std::min(kMostStepVectors, divided_up(shape.depth, vector)); ++vectors) {
-    for (std::int64_t rows = 1; rows <= std::min(kMostStepRows, shape.rows); ++rows) {
+  for (std::int64_t vectors = 1; vectors <= std::min(kMostDotVectors, divided_up(shape.depth, vector)); ++vectors) {
+    for (std::int64_t rows = 1; rows <= std::min(kMostStreams, shape.rows); ++rows) {
       if (rows * vectors + 2 > rates.registers) {
         continue;
       }

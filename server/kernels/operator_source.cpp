@@ -1,10 +1,17 @@
 #include "kernels/operator_source.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cctype>
 #include <string_view>
 #include <utility>
+#include <variant>
+#include <vector>
 
+#include "kernels/convolution.h"
 #include "kernels/matmul_source.h"
+#include "kernels/source_text.h"
 
 namespace ridgeline::kernels {
 
@@ -13,8 +20,7 @@ namespace {
 constexpr std::string_view kModule =
     R"code("""An operator of PyTorch, made by `ridgeline kernel '@OPERATION@'` for the processor that it ran on.
 
-`product(@ARGUMENTS@)` returns @MEANING@, all of float32 on the CPU. Its gradient's
-products are programs of the same construction, the best by prediction. Importing compiles them with CXX or c++.
+@MEANING@ Importing compiles this with CXX or c++.
 """
 
 import ctypes
@@ -24,27 +30,16 @@ import tempfile
 from pathlib import Path
 
 import torch
+@IMPORTS@
 
-_FORWARD = r'''
-@FORWARD@'''
-_LEFT_GRADIENT = r'''
-@LEFT@'''
-_RIGHT_GRADIENT = r'''
-@RIGHT@'''
-
-
-def _compiled(source):
+def _compiled(source, function):
     with tempfile.TemporaryDirectory() as name:
         file, library = Path(name, "program.cpp"), Path(name, "program.so")
         file.write_text(source, "utf-8")
         flags = ["-std=c++17", "-O3", "-march=native", "-fPIC", "-shared"]
         flags += ["-fopenmp"] if "#define RIDGELINE_PARALLEL 1" in source else []
         subprocess.run([os.environ.get("CXX", "c++"), *flags, str(file), "-o", str(library)], check=True)
-        return ctypes.CDLL(str(library)).ridgeline_matmul
-
-
-_forward, _left_gradient, _right_gradient = map(_compiled, (_FORWARD, _LEFT_GRADIENT, _RIGHT_GRADIENT))
-_A, _B, _C, _HAS_BIAS, _HAS_RELU = @A@, @B@, @C@, @BIAS@, @RELU@
+        return getattr(ctypes.CDLL(str(library)), function)
 
 
 def _run(program, shape, *operands):
@@ -55,15 +50,31 @@ def _run(program, shape, *operands):
     return result
 
 
-def _check(*operands):
-    for each, shape in zip(operands, (_A, _B, _C[-1:])):
+def _check(operands, shapes):
+    for each, shape in zip(operands, shapes):
         if tuple(each.shape) != shape or each.dtype != torch.float32 or each.device.type != "cpu":
             raise ValueError(f"{tuple(each.shape)} of {each.dtype} on {each.device}: this operator takes {shape} of float32 on the CPU")
 
 
+)code";
+
+constexpr std::string_view kProduct = R"code(_FORWARD = r'''
+@FORWARD@'''
+_LEFT_GRADIENT = r'''
+@LEFT@'''
+_RIGHT_GRADIENT = r'''
+@RIGHT@'''
+
+
+_forward, _left_gradient, _right_gradient = (
+    _compiled(each, "ridgeline_matmul") for each in (_FORWARD, _LEFT_GRADIENT, _RIGHT_GRADIENT)
+)
+_A, _B, _C, _HAS_BIAS, _HAS_RELU = @A@, @B@, @C@, @BIAS@, @RELU@
+
+
 @torch.library.custom_op("ridgeline::@NAME@", mutates_args=())
 def product(@PARAMETERS@) -> torch.Tensor:
-    _check(@ARGUMENTS@)
+    _check((@ARGUMENTS@), (_A, _B, _C[-1:]))
     return _run(_forward, _C, @ARGUMENTS@)
 
 
@@ -97,10 +108,52 @@ def _backward(ctx, gradient):
 product.register_autograd(_backward, setup_context=_save)
 )code";
 
-void replace_all(std::string& text, std::string_view token, std::string_view value) {
-  for (std::size_t at = 0; (at = text.find(token, at)) != std::string::npos; at += value.size()) {
-    text.replace(at, token.size(), value);
+constexpr std::string_view kOther = R"code(_FORWARD = r'''
+@FORWARD@'''
+_forward = _compiled(_FORWARD, "ridgeline_@FUNCTION@")
+_SHAPES, _RESULT = (@SHAPES@,), @RESULT@
+
+
+@torch.library.custom_op("ridgeline::@NAME@", mutates_args=())
+def @FUNCTION@(@PARAMETERS@) -> torch.Tensor:
+    _check((@ARGUMENTS@,), _SHAPES)
+    return _run(_forward, _RESULT, @ARGUMENTS@)
+
+
+@@FUNCTION@.register_fake
+def _(@ARGUMENTS@):
+    return @FIRST@.new_empty(_RESULT)
+
+
+def _save(ctx, inputs, output):
+    ctx.save_for_backward(@SAVED@)
+
+
+def _backward(ctx, gradient):
+@GRADIENT@
+
+
+@FUNCTION@.register_autograd(_backward, setup_context=_save)
+)code";
+
+using Tokens = std::vector<std::pair<std::string_view, std::string>>;
+
+std::string filled(std::string_view rest, const Tokens& tokens) {
+  std::string text = std::string(kModule) + std::string(rest);
+  for (const auto& [token, value] : tokens) {
+    replace_all(text, token, value);
   }
+  return text;
+}
+
+/// Of letters, digits and underscores; different for each operation.
+std::string operator_name(std::string_view operation) {
+  std::string name;
+  for (const char c : operation) {
+    const bool is_kept = std::isalnum(static_cast<unsigned char>(c)) != 0;
+    name += is_kept ? std::string(1, c) : c == ' ' ? "_" : fmt::format("_{:x}", static_cast<int>(c));
+  }
+  return name;
 }
 
 /// "(16, 512, 1003)" of the sizes of a matrix, for each batch.
@@ -109,50 +162,169 @@ std::string sizes_text(const MatmulShape& shape, std::int64_t rows, std::int64_t
   return "(" + batches + std::to_string(rows) + ", " + std::to_string(columns) + ")";
 }
 
-/// Of letters, digits and underscores.
-std::string operator_name(const MatmulShape& shape) {
-  std::string name = matmul_text(shape);
-  std::erase(name, '+');
-  replace_all(name, "  ", " ");
-  std::ranges::replace(name, ' ', '_');
-  return name;
-}
-
 base::Result<std::string> best_source(const MatmulShape& shape, const hardware::Device& device, int threads) {
   const auto construction = construct_matmul(shape, device, threads, 1);
   return construction ? base::Result<std::string>(matmul_source(construction->plans.front()))
                       : base::Result<std::string>(construction.error());
 }
 
-}  // namespace
-
-base::Result<std::string> operator_module(const MatmulPlan& forward, const hardware::Device& device, int threads) {
+base::Result<std::string> product_module(const MatmulPlan& forward, const hardware::Device& device, int threads) {
   const MatmulShape& shape = forward.shape;
   const auto left = best_source({shape.rows, shape.depth, shape.columns, shape.batches}, device, threads);
   const auto right = best_source({shape.depth, shape.columns, shape.rows, shape.batches}, device, threads);
   if (!left || !right) {
     return left ? right.error() : left.error();
   }
-  std::string text(kModule);
+  const std::string arguments = shape.bias ? "a, b, bias" : "a, b";
   const std::string product = shape.bias ? "a @ b + bias" : "a @ b";
-  for (const auto& [token, value] : std::initializer_list<std::pair<std::string_view, std::string>>{
-           {"@OPERATION@", matmul_text(shape)},
-           {"@ARGUMENTS@", shape.bias ? "a, b, bias" : "a, b"},
-           {"@PARAMETERS@",
-            shape.bias ? "a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor" : "a: torch.Tensor, b: torch.Tensor"},
-           {"@MEANING@", shape.relu ? "relu(" + product + ")" : product},
-           {"@NAME@", operator_name(shape)},
-           {"@A@", sizes_text(shape, shape.rows, shape.depth)},
-           {"@B@", sizes_text(shape, shape.depth, shape.columns)},
-           {"@C@", sizes_text(shape, shape.rows, shape.columns)},
-           {"@BIAS@", shape.bias ? "True" : "False"},
-           {"@RELU@", shape.relu ? "True" : "False"},
-           {"@FORWARD@", matmul_source(forward)},
-           {"@LEFT@", *left},
-           {"@RIGHT@", *right}}) {
-    replace_all(text, token, value);
+  return filled(kProduct,
+                {{"@MEANING@", fmt::format("`product({})` returns {}, all of float32 on the CPU. Its gradient's\n"
+                                           "products are programs of the same construction, the best by prediction.",
+                                           arguments, shape.relu ? "relu(" + product + ")" : product)},
+                 {"@IMPORTS@", ""},
+                 {"@OPERATION@", matmul_text(shape)},
+                 {"@ARGUMENTS@", arguments},
+                 {"@PARAMETERS@", shape.bias ? "a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor"
+                                             : "a: torch.Tensor, b: torch.Tensor"},
+                 {"@NAME@", operator_name(matmul_text(shape))},
+                 {"@A@", sizes_text(shape, shape.rows, shape.depth)},
+                 {"@B@", sizes_text(shape, shape.depth, shape.columns)},
+                 {"@C@", sizes_text(shape, shape.rows, shape.columns)},
+                 {"@BIAS@", shape.bias ? "True" : "False"},
+                 {"@RELU@", shape.relu ? "True" : "False"},
+                 {"@FORWARD@", matmul_source(forward)},
+                 {"@LEFT@", *left},
+                 {"@RIGHT@", *right}});
+}
+
+/// An operator whose gradient is computed by torch.
+struct OtherModule {
+  std::string operation;
+  std::string source;
+  std::string function;    ///< its name, in Python and behind "ridgeline_" in the source
+  std::string expression;  ///< what torch would compute
+  std::string note;        ///< what else its description says
+  std::string imports = {};
+  std::vector<std::string> operands;  ///< their names
+  std::vector<std::string> shapes;    ///< as Python writes them
+  std::string result;                 ///< its shape, likewise
+  std::string saved;                  ///< for the backward pass, from `inputs` and `output`
+  std::string gradient;               ///< body of the backward pass: from `gradient` and `ctx.saved_tensors`
+};
+
+std::string other_module(const OtherModule& module) {
+  std::vector<std::string> parameters;
+  for (const std::string& operand : module.operands) {
+    parameters.push_back(operand + ": torch.Tensor");
   }
-  return text;
+  const std::string arguments = fmt::format("{}", fmt::join(module.operands, ", "));
+  return filled(kOther, {{"@MEANING@", fmt::format("`{}({})` returns {}.\nOperands are of float32, on the CPU.{}",
+                                                   module.function, arguments, module.expression, module.note)},
+                         {"@IMPORTS@", module.imports},
+                         {"@OPERATION@", module.operation},
+                         {"@FUNCTION@", module.function},
+                         {"@ARGUMENTS@", arguments},
+                         {"@FIRST@", module.operands.front()},
+                         {"@PARAMETERS@", fmt::format("{}", fmt::join(parameters, ", "))},
+                         {"@NAME@", operator_name(module.operation)},
+                         {"@SHAPES@", fmt::format("{}", fmt::join(module.shapes, ", "))},
+                         {"@RESULT@", module.result},
+                         {"@SAVED@", module.saved},
+                         {"@GRADIENT@", module.gradient},
+                         {"@FORWARD@", module.source}});
+}
+
+std::string elementwise_module(const ElementwisePlan& forward) {
+  const ElementwiseShape& shape = forward.shape;
+  OtherModule module{.operation = elementwise_text(shape),
+                     .source = elementwise_source(forward),
+                     .function = "elementwise",
+                     .expression = python_text(shape.expression),
+                     .note = " Its gradient is torch's own, operation by operation.",
+                     .imports = "from torch import exp, relu, sigmoid, tanh\nfrom torch.nn.functional import gelu\n",
+                     .operands = {},
+                     .shapes = {},
+                     .result = fmt::format("({}, {})", shape.rows, shape.columns),
+                     .saved = "*inputs",
+                     .gradient = ""};
+  for (const Operand& operand : shape.expression.operands) {
+    module.operands.emplace_back(1, operand.name);
+    module.shapes.push_back(operand.is_row ? fmt::format("({},)", shape.columns) : module.result);
+  }
+  module.gradient = fmt::format(
+      "    with torch.enable_grad():\n"
+      "        operands = [each.detach().requires_grad_() for each in ctx.saved_tensors]\n"
+      "        {}, = operands\n"
+      "        result = {}\n"
+      "    return torch.autograd.grad(result, operands, gradient)",
+      fmt::join(module.operands, ", "), module.expression);
+  return other_module(module);
+}
+
+std::string reduction_gradient(const ReductionShape& shape) {
+  const std::string spread = fmt::format("    gradient = gradient.unsqueeze({}).expand(_SHAPES[0])\n", shape.dim);
+  switch (shape.reduction) {
+    case Reduction::kSum:
+      return spread + "    return gradient.contiguous()";
+    case Reduction::kMean:
+      return spread + fmt::format("    return gradient / _SHAPES[0][{}]", shape.dim);
+    default:  // The largest share it, as torch's own gradient has it.
+      return spread + fmt::format(
+                          "    a, result = ctx.saved_tensors\n"
+                          "    is_largest = a == result.unsqueeze({0})\n"
+                          "    return gradient * is_largest / is_largest.sum({0}, keepdim=True)",
+                          shape.dim);
+  }
+}
+
+std::string reduction_module(const ReductionPlan& forward) {
+  const ReductionShape& shape = forward.shape;
+  const bool is_max = shape.reduction == Reduction::kMax;
+  return other_module(
+      {.operation = reduction_text(shape),
+       .source = reduction_source(forward),
+       .function = "reduce",
+       .expression = fmt::format("torch.{}(a, dim={})", is_max ? "amax" : reduction_name(shape.reduction), shape.dim),
+       .note = "",
+       .operands = {"a"},
+       .shapes = {fmt::format("({}, {})", shape.rows, shape.columns)},
+       .result = fmt::format("({},)", shape.results()),
+       .saved = is_max ? "inputs[0], output" : "",
+       .gradient = reduction_gradient(shape)});
+}
+
+std::string convolution_module(const MatmulPlan& forward) {
+  const MatmulShape& shape = forward.shape;
+  const Convolution& conv = *shape.convolution;
+  const std::string call = fmt::format("conv2d(x, w, stride={}, padding={})", conv.stride, conv.padding);
+  return other_module(
+      {.operation = convolution_text(shape),
+       .source = matmul_source(forward),
+       .function = "conv",
+       .expression = shape.relu ? "relu(" + call + ")" : call,
+       .note = " Its gradient is torch's own.",
+       .operands = {"x", "w"},
+       .shapes = {fmt::format("({}, {}, {}, {})", shape.batches, conv.channels, conv.height, conv.width),
+                  fmt::format("({}, {}, {}, {})", shape.rows, conv.channels, conv.kernel, conv.kernel)},
+       .result = fmt::format("({}, {}, {}, {})", shape.batches, shape.rows, conv.output_height(), conv.output_width()),
+       .saved = shape.relu ? "*inputs, output" : "*inputs",
+       .gradient = fmt::format("    x, w, *outputs = ctx.saved_tensors\n"
+                               "    if outputs:\n"
+                               "        gradient = gradient * (outputs[0] > 0)\n"
+                               "    return torch.ops.aten.convolution_backward(\n"
+                               "        gradient, x, w, None, [{0}, {0}], [{1}, {1}], [1, 1], False, [0, 0], 1, "
+                               "[True, True, False]\n    )[:2]",
+                               conv.stride, conv.padding)});
+}
+
+}  // namespace
+
+base::Result<std::string> operator_module(const Plan& forward, const hardware::Device& device, int threads) {
+  if (const auto* product = std::get_if<MatmulPlan>(&forward)) {
+    return product->shape.convolution ? convolution_module(*product) : product_module(*product, device, threads);
+  }
+  const auto* elementwise = std::get_if<ElementwisePlan>(&forward);
+  return elementwise != nullptr ? elementwise_module(*elementwise) : reduction_module(std::get<ReductionPlan>(forward));
 }
 
 }  // namespace ridgeline::kernels

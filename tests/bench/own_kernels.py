@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,23 +18,80 @@ from typing import Any
 
 OPERATORS = 40
 SECONDS = 0.1  # of timing each program
+FUNCTIONS = ["relu", "sigmoid", "tanh", "exp"]
+
+
+EXPRESSIONS = [
+    "relu(x + y)",
+    "x * y + z",
+    "gelu(x + b[{columns}])",
+    "x * sigmoid(x)",
+    "(x - y) * (x - y)",
+    "tanh(x * a[{columns}] + b[{columns}])",
+    "relu(x * y + z) * 0.5 + w",
+    "exp(x) / (1 + y * y)",
+]
 
 
 def operators(seed: int) -> list[str]:
-    """Products, batched ones, and those with what is fused, in turn."""
+    """Products, batched ones, those with what is fused, convolutions, elementwise chains and reductions, in turn."""
     draw = random.Random(seed)
 
-    def sizes() -> str:
-        return f"{draw.choice([32, 128, 512, 1024])} {draw.randint(16, 1100)} {draw.randint(16, 1100)}"
+    def product() -> str:
+        return f"matmul {draw.choice([32, 128, 512, 1024])} {draw.randint(16, 1100)} {draw.randint(16, 1100)}"
 
-    made = []
-    for i in range(OPERATORS):
-        if i % 4 == 1:
-            rows, depth = draw.choice([64, 128, 197, 256]), draw.choice([32, 64, 80])
-            made.append(f"bmm {draw.choice([4, 8, 16, 48])} {rows} {rows} {depth}")
-        else:
-            made.append(f"matmul {sizes()}" + ["", "", " + bias + relu", " + relu"][i % 4])
-    return made
+    def batched() -> str:
+        rows, depth = draw.choice([64, 128, 197, 256]), draw.choice([32, 64, 80])
+        return f"bmm {draw.choice([4, 8, 16, 48])} {rows} {rows} {depth}"
+
+    def matrix() -> tuple[int, int]:
+        return draw.choice([32, 128, 512, 2048]), draw.randint(16, 2048)
+
+    def elementwise() -> str:
+        rows, columns = matrix()
+        return f"elementwise {rows} {columns} = {draw.choice(EXPRESSIONS).format(columns=columns)}"
+
+    def reduction() -> str:
+        rows, columns = matrix()
+        return f"reduce {draw.choice(['sum', 'mean', 'max'])} {rows} {columns} dim {draw.randint(0, 1)}"
+
+    def convolution() -> str:
+        size, channels, kernel = draw.choice([(56, 32), (28, 64), (14, 128)]) + (draw.choice([1, 3]),)
+        return f"conv 2 {channels} {size} {size} {draw.randint(16, 200)} {kernel} stride 1 padding {kernel // 2}"
+
+    kinds = [product, batched, lambda: product() + " + bias + relu", elementwise, lambda: product() + " + relu"]
+    kinds += [convolution, elementwise, reduction]
+    return [kinds[i % len(kinds)]() for i in range(OPERATORS)]
+
+
+def as_function(operation: str) -> tuple[Callable[..., Any], list[Any]]:
+    """In torch, and its operands."""
+    import torch
+
+    words = [word for word in operation.split() if word != "+"]
+    if words[0] == "elementwise":
+        sizes, text = (int(words[1]), int(words[2])), operation.split("=")[1].strip()
+        rows, text = set(re.findall(r"([a-z])\[", text)), re.sub(r"\[\d+\]", "", text)
+        names = sorted(set(re.findall(r"\b[a-z]\b", text)))
+        functions = {"gelu": torch.nn.functional.gelu, **{name: getattr(torch, name) for name in FUNCTIONS}}
+        operands = [torch.randn(sizes[1:] if name in rows else sizes) for name in names]
+        return eval(f"lambda {', '.join(names)}: {text}", functions), operands
+    if words[0] == "conv":
+        images, channels, height, width, outputs, kernel = map(int, words[1:7])
+        operands = [torch.randn(images, channels, height, width), torch.randn(outputs, channels, kernel, kernel)]
+        return lambda x, w: torch.conv2d(x, w, stride=int(words[8]), padding=int(words[10])), operands
+    if words[0] == "reduce":
+        reduction, dim = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax}[words[1]], int(words[5])
+        return lambda a: reduction(a, dim=dim), [torch.randn(int(words[2]), int(words[3]))]
+    fused = {"bias", "relu"} & set(words)
+    sizes = tuple(int(word) for word in words[1:] if word not in fused)
+    batches, (rows, columns, depth) = sizes[:-3], sizes[-3:]
+
+    def product(a: Any, b: Any, bias: Any) -> Any:
+        c = torch.addmm(bias, a, b) if "bias" in fused else torch.matmul(a, b)
+        return torch.relu_(c) if "relu" in fused else c
+
+    return product, [torch.randn(*batches, rows, depth), torch.randn(*batches, depth, columns), torch.randn(columns)]
 
 
 def inductor_share(operation: str, threads: int) -> float:
@@ -42,31 +100,16 @@ def inductor_share(operation: str, threads: int) -> float:
     import torch._dynamo  # its import takes long: not while something is timed
 
     torch.set_num_threads(threads)
-    words = [word for word in operation.split() if word != "+"]
-    fused = {"bias", "relu"} & set(words)
-    sizes = [int(word) for word in words[1:] if word not in fused]
-    batches, (rows, columns, depth) = tuple(sizes[:-3]), sizes[-3:]
-    a, b = torch.randn(*batches, rows, depth), torch.randn(*batches, depth, columns)
-    bias = torch.randn(columns)
-
-    def run(a: Any, b: Any, bias: Any) -> Any:
-        c = a @ b
-        c = torch.addmm(bias, a, b) if "bias" in fused else c
-        return torch.relu(c) if "relu" in fused else c
-
-    def plain(a: Any, b: Any, bias: Any) -> Any:
-        c = torch.addmm(bias, a, b) if "bias" in fused else torch.matmul(a, b)
-        return torch.relu_(c) if "relu" in fused else c
-
+    plain, operands = as_function(operation)
     compiled = torch.compile(plain)
     with torch.no_grad():
-        torch.testing.assert_close(compiled(a, b, bias), run(a, b, bias), atol=1e-3, rtol=1e-3)
+        torch.testing.assert_close(compiled(*operands), plain(*operands), atol=1e-3, rtol=1e-3)
         times: list[list[float]] = [[], []]
         end = perf_counter() + 10 * SECONDS
         while perf_counter() < end or len(times[0]) < 5:
             for taken, function in zip(times, (plain, compiled), strict=True):
                 begin = perf_counter()
-                function(a, b, bias)
+                function(*operands)
                 taken.append(perf_counter() - begin)
     return median(times[1]) / median(times[0])
 

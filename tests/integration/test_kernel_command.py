@@ -6,6 +6,7 @@ import ctypes
 import importlib.util
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ def device_file(folder: Path) -> Path:
     """Figures of a processor with vectors of 16 bytes, which compilers have everywhere."""
 
     def rate(value: float) -> dict:
-        return {"all": {"value": value, "source": "measured"}, "oneUnit": {"value": value, "source": "measured"}}
+        return {"all": {"value": 2 * value, "source": "measured"}, "oneUnit": {"value": value, "source": "measured"}}
 
     sheet = json.loads(ridgeline("device", "--sheet", "A100", "--format", "json").stdout)
     sheet.update(kind="cpu", computeUnits=2, vectorBytes=16)
@@ -70,6 +71,7 @@ def test_a_product_with_one_column_equals_torchs(tmp_path: Path) -> None:
 
 
 def emitted_operator(folder: Path, operation: str, threads: int) -> Any:
+    """Of as many threads, where there is work for them: `product`, `conv`, `elementwise` or `reduce`."""
     file = folder / "emitted.py"
     done = ridgeline(
         *("kernel", operation, "--device", device_file(folder), "--top", "1", "--seconds", "0.01"),
@@ -80,7 +82,7 @@ def emitted_operator(folder: Path, operation: str, threads: int) -> Any:
     spec = importlib.util.spec_from_file_location("emitted", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.product
+    return next(getattr(module, name) for name in ("product", "conv", "elementwise", "reduce") if hasattr(module, name))
 
 
 @pytest.mark.parametrize(
@@ -94,23 +96,78 @@ def test_an_emitted_operator_and_its_gradients_equal_torchs(
     tmp_path: Path, operation: str, sizes: list[tuple[int, ...]], threads: int
 ) -> None:
     product = emitted_operator(tmp_path, operation, threads)
-    operands = [torch.randn(size, requires_grad=True) for size in sizes]
-    mine = product(*operands)
-    a, b, *bias = operands
-    torchs = torch.relu(a @ b + (bias[0] if bias else 0))
+    equals_torchs(product, lambda a, b, *bias: torch.relu(a @ b + sum(bias)), [torch.randn(size) for size in sizes])
+    with pytest.raises(ValueError, match="this operator takes"):
+        product(torch.zeros(2, 2), *[torch.zeros(size) for size in sizes[1:]])
+
+
+def equals_torchs(operator: Any, by_torch: Callable[..., torch.Tensor], operands: list[torch.Tensor]) -> None:
+    """Results and gradients."""
+    operands = [operand.requires_grad_() for operand in operands]
+    mine, torchs = operator(*operands), by_torch(*operands)
     torch.testing.assert_close(mine, torchs)
     towards = torch.randn_like(torchs)
     for own, expected in zip(
         torch.autograd.grad(mine, operands, towards), torch.autograd.grad(torchs, operands, towards), strict=True
     ):
         torch.testing.assert_close(own, expected, atol=1e-5, rtol=1e-4)
-    torch.library.opcheck(product, tuple(operands), test_utils=("test_schema", "test_faketensor"))
-    with pytest.raises(ValueError, match="this operator takes"):
-        product(torch.zeros(2, 2), *operands[1:])
+    torch.library.opcheck(operator, tuple(operands), test_utils=("test_schema", "test_faketensor"))
+
+
+def test_an_elementwise_chain_and_its_gradient_equal_torchs(tmp_path: Path) -> None:
+    """Vectors and rows are left over; functions where their result is nearly constant, 0 or infinite."""
+    operator = emitted_operator(
+        tmp_path, "elementwise 95 1037 = gelu(x) * sigmoid(y) + tanh(z) / b[1037] - relu(-x)", 2
+    )
+
+    def by_torch(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.gelu(x) * torch.sigmoid(y) + torch.tanh(z) / b - torch.relu(-x)
+
+    equals_torchs(operator, by_torch, [*torch.randn(3, 95, 1037), torch.rand(1037) + 0.5])
+    wide = torch.linspace(-120, 120, 95 * 1037).reshape(95, 1037)
+    ones, zeros = torch.ones(95, 1037), torch.zeros(95, 1037)
+    for operands in ((wide / 10, ones, zeros), (ones, wide, zeros), (zeros, zeros, wide), (zeros, zeros, wide / 1e4)):
+        torch.testing.assert_close(operator(*operands, ones[0]), by_torch(*operands, ones[0]))
+
+
+@pytest.mark.parametrize(
+    ("operation", "by_torch"),
+    [
+        ("reduce max 419 1009 dim 0", lambda a: torch.amax(a, dim=0)),
+        ("reduce mean 419 1009 dim 1", lambda a: torch.mean(a, dim=1)),
+    ],
+)
+def test_a_reduction_and_its_gradient_equal_torchs(
+    tmp_path: Path, operation: str, by_torch: Callable[[torch.Tensor], torch.Tensor]
+) -> None:
+    operator = emitted_operator(tmp_path, operation, 2)
+    equals_torchs(operator, by_torch, [torch.randn(419, 1009)])
+    special = torch.randn(419, 1009)
+    special[3, 7], special[4, 1008] = float("nan"), float("inf")
+    torch.testing.assert_close(operator(special), by_torch(special), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("operation", "image", "weights", "stride", "padding"),
+    [
+        ("conv 2 3 11 13 5 3 stride 2 padding 1 + relu", (2, 3, 11, 13), (5, 3, 3, 3), 2, 1),
+        ("conv 1 4 9 7 6 2", (1, 4, 9, 7), (6, 4, 2, 2), 1, 0),
+    ],
+)
+def test_a_convolution_and_its_gradients_equal_torchs(
+    tmp_path: Path, operation: str, image: tuple[int, ...], weights: tuple[int, ...], stride: int, padding: int
+) -> None:
+    operator = emitted_operator(tmp_path, operation, 2)
+
+    def by_torch(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        result = torch.conv2d(x, w, stride=stride, padding=padding)
+        return torch.relu(result) if operation.endswith("relu") else result
+
+    equals_torchs(operator, by_torch, [torch.randn(image), torch.randn(weights)])
 
 
 def test_bad_operations_are_refused() -> None:
-    for bad in ("matmul 1 2", "conv 1 2 3", "matmul 0 1 1"):
+    for bad in ("matmul 1 2", "conv 1 2 3", "matmul 0 1 1", "reduce sum 3 8", "elementwise 3 8 = sin(x)"):
         done = ridgeline("kernel", bad)
         assert done.returncode == 2
         assert "give an operation such as 'matmul 512 1003 768'" in done.stderr

@@ -12,6 +12,7 @@ import json
 import statistics
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import perf_counter, perf_counter_ns
 from typing import Any
@@ -20,25 +21,28 @@ _COMPILE_LIMIT_S = 60
 _LEAST_ROUNDS, _MOST_ROUNDS = 5, 2000
 _CALLS_NS = 200_000  # of calls that are timed together, so that reading the clock does not count
 _PROBLEM_CHARACTERS = 2000
+_CHUNK = 1 << 20  # elements of which rounding errors are estimated at once
+_ALLOWED = 4.0  # times what rounding explains: of two results, whose functions are not rounded correctly
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--compiler", required=True)
     parser.add_argument("--folder", type=Path, required=True)
-    for name in ("--batches", "--rows", "--columns", "--depth", "--threads", "--count"):
+    parser.add_argument("--operation", type=json.loads, required=True)
+    for name in ("--threads", "--count"):
         parser.add_argument(name, type=int, required=True)
-    for name in ("--bias", "--relu"):
-        parser.add_argument(name, action="store_true")
     parser.add_argument("--seconds", type=float, required=True)
     options = parser.parse_args()
     import torch
 
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
-    product = Product(options)
-    kernels = [_kernel(options, number, product) for number in range(options.count)]
-    runs = [product.by_torch()]
+    operation = _OPERATIONS[options.operation["kind"]](options.operation)
+    operation.result = torch.empty(operation.shape)
+    error = partial(_error, operation.by_torch()(), operation.rounding())
+    kernels = [_kernel(options, number, operation, error) for number in range(options.count)]
+    runs = [operation.by_torch()]
     runs += [kernel["call"] for kernel in kernels if "call" in kernel]
     times = iter(_by_turns(runs, options.seconds))
     found: dict[str, Any] = {"torch": torch.__version__, "libraryNs": next(times), "kernels": []}
@@ -49,24 +53,39 @@ def main() -> None:
     print(json.dumps(found), flush=True)
 
 
-class Product:
-    """Random operands, and what torch makes of them."""
+class Operation:
+    """Random operands, what torch makes of them, and how far rounding may move a result."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    operands: list[Any]
+    shape: tuple[int, ...]  # of the result
+    result: Any  # where each program writes
+
+    def by_torch(self) -> Callable[[], Any]:
+        raise NotImplementedError
+
+    def rounding(self) -> Any:
+        """What rounding explains of a difference between two results, for each element."""
+        raise NotImplementedError
+
+
+class Product(Operation):
+    def __init__(self, sizes: dict[str, Any]) -> None:
         import torch
 
-        batches = (options.batches,) if options.batches > 1 else ()
-        self.a = torch.randn(*batches, options.rows, options.depth)
-        self.b = torch.randn(*batches, options.depth, options.columns)
-        self.bias = torch.randn(options.columns) if options.bias else None
-        self.relu = options.relu
+        batches = (sizes["batches"],) if sizes["batches"] > 1 else ()
+        self.a = torch.randn(*batches, sizes["rows"], sizes["depth"])
+        self.b = torch.randn(*batches, sizes["depth"], sizes["columns"])
+        self.bias = torch.randn(sizes["columns"]) if sizes["bias"] else None
+        self.relu = sizes["relu"]
+        self.operands = [self.a, self.b] if self.bias is None else [self.a, self.b, self.bias]
+        self.shape = (*batches, sizes["rows"], sizes["columns"])
 
     def by_torch(self) -> Callable[[], Any]:
         """Into memory that is there, as a program does it."""
         import torch
 
         a, b, bias, relu = self.a, self.b, self.bias, self.relu
-        c = torch.empty(*a.shape[:-1], b.shape[-1])
+        c = torch.empty(self.shape)
 
         def run() -> Any:
             if bias is not None and a.dim() == 2:
@@ -79,13 +98,123 @@ class Product:
 
         return run
 
-    def operands(self) -> list[Any]:
-        return [self.a, self.b] if self.bias is None else [self.a, self.b, self.bias]
+    def rounding(self) -> Any:
+        magnitude = self.a.abs() @ self.b.abs() + (0 if self.bias is None else self.bias.abs())
+        return _rounding_of_sums(magnitude, self.a.shape[-1])
 
 
-def _kernel(options: argparse.Namespace, number: int, product: Product) -> dict[str, Any]:
-    """`call`, and the largest error of its result; or why there is none."""
+class Convolution(Operation):
+    def __init__(self, sizes: dict[str, Any]) -> None:
+        import torch
+
+        self.x = torch.randn(sizes["images"], sizes["channels"], sizes["height"], sizes["width"])
+        self.weight = torch.randn(sizes["outputs"], sizes["channels"], sizes["kernel"], sizes["kernel"])
+        self.operands = [self.x, self.weight]
+        self.where = {"stride": sizes["stride"], "padding": sizes["padding"]}
+        self.relu = sizes["relu"]
+        self.shape = tuple(self.by_torch()().shape)
+
+    def by_torch(self) -> Callable[[], Any]:
+        import torch
+
+        def run() -> Any:
+            result = torch.conv2d(self.x, self.weight, **self.where)
+            return result.relu_() if self.relu else result
+
+        return run
+
+    def rounding(self) -> Any:
+        import torch
+
+        magnitude = torch.conv2d(self.x.abs(), self.weight.abs(), **self.where)
+        return _rounding_of_sums(magnitude, self.weight[0].numel())
+
+
+class Elementwise(Operation):
+    def __init__(self, sizes: dict[str, Any]) -> None:
+        import torch
+
+        self.names = [operand["name"] for operand in sizes["operands"]]
+        self.operands = [torch.randn(operand["shape"]) for operand in sizes["operands"]]
+        self.shape = torch.broadcast_shapes(*(operand.shape for operand in self.operands))
+        self.expression, self.steps = sizes["expression"], sizes["steps"]
+        relu, sigmoid, tanh, exp = torch.relu, torch.sigmoid, torch.tanh, torch.exp
+        self.functions = {"relu": relu, "sigmoid": sigmoid, "tanh": tanh, "exp": exp}
+        self.functions["gelu"] = torch.nn.functional.gelu
+
+    def by_torch(self) -> Callable[[], Any]:
+        """Operation by operation."""
+        run = eval(f"lambda {', '.join(self.names)}: {self.expression}", self.functions)  # which the daemon has parsed
+        return lambda: run(*self.operands)
+
+    def rounding(self) -> Any:
+        import torch
+
+        rows = max(1, _CHUNK // self.shape[1])
+        chunks = zip(*(operand.expand(self.shape).split(rows) for operand in self.operands), strict=True)
+        return torch.cat([self._rounding(chunk) for chunk in chunks])
+
+    def _rounding(self, operands: tuple[Any, ...]) -> Any:
+        """To first order: each step's result, and for gelu its operand, is off by a rounding error."""
+        import torch
+
+        values = {name: operand.double().requires_grad_() for name, operand in zip(self.names, operands, strict=True)}
+        results = []
+        for number, step in enumerate(self.steps):
+            values[f"t{number}"] = eval(step, self.functions, values)
+            results.append(values[f"t{number}"])
+        gradients = torch.autograd.grad(results[-1].sum(), results)
+        bound = torch.zeros_like(gradients[0])
+        for step, result, gradient in zip(self.steps, results, gradients, strict=True):
+            magnitude = result.abs()
+            if step.startswith("gelu("):
+                magnitude = magnitude + values[step[len("gelu(") : -1]].abs()
+            bound += gradient.abs() * magnitude.detach()
+        # Below the least normal number, precision is lost.
+        return (bound * torch.finfo(torch.float32).eps + torch.finfo(torch.float32).tiny).float()
+
+
+class Reduction(Operation):
+    def __init__(self, sizes: dict[str, Any]) -> None:
+        import torch
+
+        self.reduction, self.dim = sizes["reduction"], sizes["dim"]
+        self.a = torch.randn(sizes["rows"], sizes["columns"])
+        self.operands = [self.a]
+        self.shape = (sizes["columns"] if self.dim == 0 else sizes["rows"],)
+
+    def by_torch(self) -> Callable[[], Any]:
+        """Into memory that is there, as a program does it."""
+        import torch
+
+        function = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax}[self.reduction]
+        result = torch.empty(self.shape)
+        return lambda: function(self.a, dim=self.dim, out=result)
+
+    def rounding(self) -> Any:
+        """None for a maximum."""
+        count = self.a.shape[self.dim]
+        magnitude = self.a.abs().sum(self.dim) * (self.reduction != "max")
+        return _rounding_of_sums(magnitude / (count if self.reduction == "mean" else 1), count)
+
+
+_OPERATIONS = {"matmul": Product, "conv": Convolution, "elementwise": Elementwise, "reduce": Reduction}
+
+
+def _rounding_of_sums(magnitude: Any, count: int) -> Any:
+    """Of a sum of so many numbers about sqrt(count) eps times the sum of their magnitudes.
+
+    Higham, "Accuracy and Stability of Numerical Algorithms", section 3.1, with rounding errors that are independent.
+    """
     import torch
+
+    return magnitude * (torch.finfo(torch.float32).eps * max(1.0, count**0.5))
+
+
+def _kernel(
+    options: argparse.Namespace, number: int, operation: Operation, error_of: Callable[[Any], float]
+) -> dict[str, Any]:
+    """`call`, and the largest error of its result; or why there is none."""
 
     source, library = options.folder / f"{number}.cpp", options.folder / f"{number}.so"
     flags = ["-std=c++17", "-O3", "-march=native", "-fPIC", "-shared"]
@@ -98,31 +227,23 @@ def _kernel(options: argparse.Namespace, number: int, product: Product) -> dict[
         return {"problem": f"{options.compiler} took more than {_COMPILE_LIMIT_S} s"}
     if done.returncode != 0:
         return {"problem": done.stderr[:_PROBLEM_CHARACTERS] or f"{options.compiler} ended with {done.returncode}"}
-    function = ctypes.CDLL(str(library)).ridgeline_matmul
-    result = torch.full((*product.a.shape[:-1], product.b.shape[-1]), float("nan"))
-    pointers = [ctypes.c_void_p(tensor.data_ptr()) for tensor in (*product.operands(), result)]
+    function = getattr(ctypes.CDLL(str(library)), f"ridgeline_{options.operation['kind']}")
+    result = operation.result.fill_(float("nan"))
+    pointers = [ctypes.c_void_p(tensor.data_ptr()) for tensor in (*operation.operands, result)]
     if function(*pointers) != 0:
         return {"problem": "there was no memory for its panels"}
-    error, allowed = _error(product, result)
-    if not error <= allowed:
-        return {"problem": f"its result differs from torch's by {error:.3g} times the allowed difference"}
-    # The result lives as long as the call does.
-    return {"call": lambda kept=result: function(*pointers), "error": error}
+    error = error_of(result)
+    if not error <= _ALLOWED:
+        return {"problem": f"its result differs from torch's by {error:.3g} times what rounding explains"}
+    return {"call": lambda: function(*pointers), "error": error}
 
 
-def _error(product: Product, result: Any) -> tuple[float, float]:
-    """The largest difference to torch's result, as a share of what rounding explains, and the largest share allowed.
-
-    Rounding of a sum of n products is about sqrt(n) eps times the sum of their magnitudes (Higham, "Accuracy and
-    Stability of Numerical Algorithms", section 3.1, with rounding errors that are independent).
-    """
+def _error(expected: Any, rounding: Any, result: Any) -> float:
+    """The largest difference, as a share of what rounding explains."""
     import torch
 
-    a, b = product.a, product.b
-    magnitude = a.abs() @ b.abs() + (0 if product.bias is None else product.bias.abs())
-    bound = magnitude * (torch.finfo(torch.float32).eps * max(1.0, a.shape[-1] ** 0.5))
-    share = ((result - product.by_torch()()).abs() / bound).max().item()
-    return share, 4.0
+    is_equal = (result == expected) | (result.isnan() & expected.isnan())
+    return torch.where(is_equal, 0, (result - expected).abs() / rounding).max().item()
 
 
 def _by_turns(runs: list[Callable[[], Any]], seconds: float) -> list[float]:
@@ -137,6 +258,7 @@ def _by_turns(runs: list[Callable[[], Any]], seconds: float) -> list[float]:
     end = perf_counter() + seconds * len(runs)
     while len(times[0]) < _LEAST_ROUNDS or (perf_counter() < end and len(times[0]) < _MOST_ROUNDS):
         for run, count, taken in zip(runs, calls, times, strict=True):
+            run()  # so that what fits in the caches is there, and not what the others left
             begin = perf_counter_ns()
             for _ in range(count):
                 run()

@@ -7,25 +7,10 @@
 
 #include "kernels/matmul_model.h"
 #include "kernels/matmul_source.h"
+#include "processor.h"
 
 namespace ridgeline::kernels {
 namespace {
-
-using hardware::Figure;
-using hardware::Rate;
-
-hardware::Device processor(double vector_bytes) {
-  hardware::Device device;
-  device.name = "processor";
-  device.compute_units = 2;
-  device.vector_bytes = vector_bytes;
-  device.peaks = {{"float32", Rate{Figure{5.0e11}, Figure{2.6e11}}}};
-  device.levels = {{"L1", 48 << 10, 1, 64, Rate{Figure{1.2e12}, Figure{6.5e11}}},
-                   {"L2", 1 << 20, 1, 64, Rate{Figure{5.0e11}, Figure{2.6e11}}},
-                   {"L3", 32 << 20, 2, 64, Rate{Figure{2.4e11}, Figure{1.2e11}}},
-                   {"memory", 1e10, 2, 64, Rate{Figure{6.0e10}, Figure{5.0e10}}}};
-  return device;
-}
 
 const std::vector<MatmulShape> kShapes = {{512, 1003, 768}, {1, 1, 1},      {1, 4096, 4096},    {7, 5, 3},
                                           {1000, 17, 129},  {64, 64, 8192}, {2048, 2048, 2048}, {100000, 3, 2}};

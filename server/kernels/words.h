@@ -1,0 +1,25 @@
+// Reading the text of an operation.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace ridgeline::kernels {
+
+/// What stands between spaces.
+std::vector<std::string_view> words_of(std::string_view text);
+
+/// In quotation marks; of a long text the beginning.
+std::string quoted(std::string_view text);
+
+/// From 1 to kMostElements.
+base::Result<std::int64_t> read_size(std::string_view word);
+
+/// That an operation has an operand of more than kMostElements.
+base::Error too_large(std::string_view operation);
+
+}  // namespace ridgeline::kernels
