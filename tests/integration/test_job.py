@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import chakra
 import jsonschema
 import pytest
 from conftest import BINARY, ROOT, ridgeline
@@ -173,6 +174,50 @@ def test_the_ranks_stand_side_by_side_in_perfetto(recorded: tuple, tmp_path: Pat
         waited = sum(one["dur"] for one in slices if one["cat"] == "wait")
         assert 0 < waited <= Fraction(sum(one["waited"] for one in record["collectives"]), 1000)
     assert events["s"], "who waited for whom"
+
+
+def test_the_page_of_the_job_shows_its_ranks(recorded: tuple, tmp_path: Path) -> None:
+    script, job, _ = recorded
+    page = tmp_path / "ranks.html"
+    done = ridgeline("job", script.parent / "a.ridgeline-job", "--format", "html", "--output", page)
+    assert done.returncode == 0, done.stderr
+    html = page.read_text("utf-8")
+    steps = sum(len(record["iterations"]) for record in records(job))
+    assert html.count('<rect class="work"') == steps
+    assert '<rect class="network"' in html and '<rect class="hidden"' in html
+    assert html.count(f"<code>train.py:{number_of(script, 'loss.backward()')}</code>") >= 2
+    assert "Critical path over all ranks" in html and "<script" not in html
+    report = job_report(script.parent / "a.ridgeline-job")
+    for rank in report["ranks"]:
+        own_ms = rank["communication"]["stepMs"] - rank["communication"]["exposedMs"]
+        assert 0 < sum(line["ms"] for line in rank["computing"]) <= 1.02 * own_ms
+
+
+def test_the_execution_traces_have_what_was_recorded(recorded: tuple, tmp_path: Path) -> None:
+    script, job, _ = recorded
+    folder = tmp_path / "traces"
+    command = ("job", script.parent / "a.ridgeline-job", "--format", "chakra")
+    done = ridgeline(*command, "--output", folder)
+    assert done.returncode == 0, done.stderr
+    assert sorted(file.name for file in folder.iterdir()) == ["groups.json", "rank.0.et", "rank.1.et"]
+    traces = [chakra.read_trace(folder / f"rank.{rank}.et") for rank in (0, 1)]
+    for trace, record in zip(traces, records(job), strict=True):
+        calls = [node for node in trace if node["type"] == chakra.COLLECTIVE]
+        collectives = [one for one in record["collectives"] if one["kind"] in (ALL_REDUCE, BROADCAST)]
+        assert [node["comm_size"] for node in calls] == [one["bytes"] for one in collectives]
+        types = {ALL_REDUCE: 0, BROADCAST: 5}  # of CollectiveCommType
+        assert [node["comm_type"] for node in calls] == [types[one["kind"]] for one in collectives]
+        longest = [(one["ended"] - one["called"]) / 1e3 + 1 for one in collectives]
+        assert all(0 <= node["us"] <= most for node, most in zip(calls, longest, strict=True))
+        assert {(node["pg_name"], node["is_cpu_op"]) for node in calls} == {("0", 0)}
+        assert f"train.py:{number_of(script, 'loss.backward()')}" in {node.get("line") for node in trace}
+    work_us = max(sum(node["us"] for node in trace if node["type"] == chakra.COMPUTE) for trace in traces)
+    steps = [one for record in records(job) for one in record["iterations"]]
+    recorded_us = (max(end for _, _, end in steps) - min(start for _, start, _ in steps)) / 1e3
+    assert work_us < chakra.simulated_us(traces) < 1.05 * recorded_us
+    again = ridgeline(*command, "--output", folder)
+    assert again.returncode == 2 and "it is a folder" in again.stderr
+    assert ridgeline(*command).returncode == 2
 
 
 def test_some_ranks_are_not_replayed(recorded: tuple, tmp_path: Path) -> None:
