@@ -29,6 +29,7 @@ from job_scripts import (
     transfers,
     write_job,
 )
+from sshd import SSHD, serving
 from test_exports import check_perfetto
 from training_scripts import SINGLE, number_of
 
@@ -493,3 +494,38 @@ def test_a_job_without_process_groups_has_no_file(tmp_path: Path) -> None:
     done = run_job(script_of(tmp_path, ALONE), 400, "--steps", "4", "--job", str(file))
     assert "no rank of the command used torch.distributed" in done.stderr
     assert not file.exists()
+
+
+# ---- files of several machines ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(SSHD is None, reason="openssh-server is not installed")
+def test_files_of_machines_are_collected(recorded: tuple, tmp_path: Path) -> None:
+    """As `ridgeline job A B` reads them; what is on the other machine comes by ssh."""
+    _, job, _ = recorded
+    here, there = (json.loads(json.dumps(job)) for _ in range(2))
+    here["ranks"], there["ranks"] = here["ranks"][:1], there["ranks"][1:]
+    write_job(tmp_path / "here", here)
+    write_job(tmp_path / "it's there", on_another_machine(there, "other", 3_000_000))
+    whole = tmp_path / "whole"
+    with serving(Path(os.environ["RIDGELINE_CACHE"]) / "agents") as host:
+
+        def collected(*places: str | Path) -> subprocess.CompletedProcess[str]:
+            return ridgeline("collect", *places, *host.options, "--output", whole)
+
+        absent = collected(f"{host.name}:{tmp_path}/absent")
+        assert absent.returncode == 3 and "No such file" in absent.stderr and not whole.exists()
+        twice = collected(tmp_path / "here", f"{host.name}:{tmp_path}/here")
+        assert twice.returncode == 3 and "rank 0 is in" in twice.stderr
+        done = collected(f"{host.name}:{tmp_path}/it's there", tmp_path / "here")
+    assert done.returncode == 0, done.stderr
+    assert "ranks 0, 1 of 2 machines; all recorded steps" in done.stderr
+    shown = ridgeline("job", whole)
+    assert shown.stdout == ridgeline("job", tmp_path / "here", tmp_path / "it's there").stdout
+    assert "Clocks" in shown.stdout
+
+
+@pytest.mark.parametrize("place", ["-oProxyCommand=x:file", ":file", "host:"])
+def test_places_that_are_none(place: str, tmp_path: Path) -> None:
+    done = ridgeline("collect", "--output", tmp_path / "whole", "--", place)
+    assert done.returncode == 2 and "neither HOST:FILE nor a file" in done.stderr
