@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "commands/check.h"
+#include "commands/collect.h"
 #include "commands/compare.h"
 #include "commands/device.h"
 #include "commands/doctor.h"
@@ -40,6 +41,7 @@ int main(int argc, char** argv) {
     ridgeline::commands::add_what_if_command(app, exit_code);
     ridgeline::commands::add_operations_command(app, exit_code);
     ridgeline::commands::add_job_command(app, exit_code);
+    ridgeline::commands::add_collect_command(app, exit_code);
     ridgeline::commands::add_optimize_command(app, exit_code);
     ridgeline::commands::add_device_command(app, exit_code);
     ridgeline::commands::add_kernel_command(app, exit_code);

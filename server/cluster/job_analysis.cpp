@@ -102,4 +102,17 @@ std::vector<Straggler> stragglers(const JobGraph& job, const simulate::Schedule&
   return all;
 }
 
+std::vector<analysis::LineTime> thread_times(const graph::Graph& rank, std::size_t steps) {
+  std::map<std::uint32_t, std::int64_t> sums;
+  for (const graph::Task& task : rank.tasks) {
+    if (task.line != 0) sums[task.line] += task.duration_ns;
+  }
+  std::vector<analysis::LineTime> times;
+  for (const auto& [line, ns] : sums) {
+    times.push_back({rank.lines[line], static_cast<double>(ns) / 1e6 / static_cast<double>(steps)});
+  }
+  std::ranges::stable_sort(times, std::greater(), &analysis::LineTime::ms);
+  return times;
+}
+
 }  // namespace ridgeline::cluster

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/values/job_report.h"
 #include "cluster/job_graph.h"
 
 namespace ridgeline::cluster {
@@ -30,5 +31,9 @@ struct Straggler {
 
 /// The one that delays most first. None where parts are equally late.
 std::vector<Straggler> stragglers(const JobGraph& job, const simulate::Schedule& schedule);
+
+/// What the thread of a rank's graph does by line: means of one of its `steps` steps, the longest first. Work of no
+/// line of the user's is left out.
+std::vector<analysis::LineTime> thread_times(const graph::Graph& rank, std::size_t steps);
 
 }  // namespace ridgeline::cluster

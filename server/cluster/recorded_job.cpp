@@ -169,12 +169,14 @@ class Maker {
     const RankRecord& rank = records_[place];
     RecordedRank recorded = recorded_rank(recordings_[place], rank, scope_, ranges_[place], lead_ns);
     EqualRanks ranks{{rank.rank}, std::move(recorded.graph), {}};
+    std::vector<std::uint32_t>& called = job_.called.emplace_back();
     std::vector<RecordedBuckets> buckets(ranges_[place].count);
     for (std::size_t i = 0; i < buckets.size(); ++i) buckets[i].ready = std::move(recorded.gradients[i]);
     std::map<std::uint32_t, std::int64_t> over;  // by group
     for (std::size_t i = 0; i < recorded.collectives.size(); ++i) {
       const Collective& one = rank.collectives[recorded.collectives[i]];
       if (recorded.calls[i] == graph::kNoTask) continue;
+      called.push_back(recorded.collectives[i]);
       const auto [name, sender, receiver, sequence] = key_of(rank, one);
       const auto group = groups_.try_emplace({name, sender, receiver}, groups_.size() + 1).first->second;
       if (one.bucket >= 0) buckets[one.iteration - ranges_[place].first].calls.push_back(ranks.calls.size());

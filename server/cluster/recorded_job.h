@@ -36,6 +36,7 @@ struct TransferTime {
 struct RecordedJob {
   std::vector<std::int64_t> steps;                     ///< their numbers
   std::vector<EqualRanks> ranks;                       ///< one for each record, in their order
+  std::vector<std::vector<std::uint32_t>> called;      ///< by rank, of each call as recorded: RankRecord::collectives
   std::vector<std::vector<graph::TaskId>> step_ends;   ///< by rank: tasks of its graph, one for each step
   std::vector<std::vector<std::int64_t>> recorded_ns;  ///< by rank: of each step, with the cost of recording
   std::vector<std::vector<RecordedBuckets>> buckets;   ///< by rank, of each step

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "commands/exit_codes.h"
 #include "commands/imported_trace.h"
 #include "commands/job_change.h"
+#include "commands/job_execution_traces.h"
 #include "commands/job_files.h"
 #include "commands/job_ranks.h"
 #include "commands/job_replay.h"
@@ -97,6 +99,26 @@ void add_rank_communication(const std::vector<RankRecord>& records, const analys
   }
 }
 
+/// What the ranks did, from the first of their steps on.
+std::vector<analysis::RankTimeline> timelines_of(const std::vector<RankRecord>& records) {
+  const auto activities = communication::rank_activity(records);
+  std::int64_t begin = std::numeric_limits<std::int64_t>::max();
+  for (const communication::RankActivity& one : activities) begin = std::min(begin, one.steps.front().begin);
+  const auto spans = [&](const std::vector<communication::Span>& from) {
+    std::vector<analysis::TimeSpan> to;
+    for (const communication::Span& span : from) {
+      to.push_back({static_cast<double>(span.begin - begin) / 1e6, static_cast<double>(span.end - begin) / 1e6});
+    }
+    return to;
+  };
+  std::vector<analysis::RankTimeline> timelines;
+  for (std::size_t i = 0; i < activities.size(); ++i) {
+    const communication::RankActivity& one = activities[i];
+    timelines.push_back({records[i].rank, spans(one.steps), spans(one.waiting), spans(one.network), spans(one.hidden)});
+  }
+  return timelines;
+}
+
 /// What was added to each clock, and between which ends the truth is.
 std::string clocks_text(const cluster::OneClock& aligned) {
   if (aligned.machines.size() < 2) return "";
@@ -121,9 +143,6 @@ std::string communication_text(const std::vector<RankRecord>& records, const Job
   std::string text =
       figures_text(records, figures) +
       lines_text(records[lines_of].rank, communication::line_communication(records)[lines_of], job.scope);
-  if (const auto straggler = communication::find_straggler(records, {})) {
-    text += "\n" + slower_text(*straggler) + ".\n";
-  }
   return text;
 }
 
@@ -144,6 +163,9 @@ std::optional<base::Error> add_replay(Job& job, const std::vector<RankRecord>& r
     return std::nullopt;
   }
   text += replay_text(*replayed);
+  for (std::size_t i = 0; i < replayed->computing.size(); ++i) {
+    shown.ranks[i].computing = std::move(replayed->computing[i]);
+  }
   shown.replay = std::move(replayed->replay);
   shown.changes = std::move(replayed->changes);
   return std::nullopt;
@@ -164,8 +186,12 @@ std::vector<RankRecord> aligned_records(Job& job, analysis::JobReport& shown, st
 
 int show(const JobRequest& request) {
   const std::string& format = request.output->format;
-  if (!request.changes.empty() && format == "perfetto") {
-    print_error("--change needs --format text or json: a timeline shows what was recorded");
+  if (!request.changes.empty() && (format == "perfetto" || format == "chakra")) {
+    print_error("--change needs --format text or json: traces show what was recorded");
+    return kExitUsage;
+  }
+  if (format == "chakra" && request.output->file.empty()) {
+    print_error("--format chakra needs --output: a folder that is not there yet, for a file of each rank");
     return kExitUsage;
   }
   auto job = read_or_report(request.files);
@@ -184,14 +210,22 @@ int show(const JobRequest& request) {
     for (const std::string& warning : job->warnings) print_error(protocol::printable(warning));
     return write_out(exports::job_timeline(records, job->scope), *request.output);
   }
+  if (format == "chakra") return write_execution_traces(*job, records, request.output->file);
   add_rank_communication(records, job->scope, shown.ranks);
   text += communication_text(records, *job, static_cast<std::size_t>(lines_of));
+  shown.steps = communication::common_steps(records);
+  shown.timelines = timelines_of(records);
+  if (const auto straggler = communication::find_straggler(records, {})) {
+    shown.slower = slower_text(*straggler) + ".";
+    text += "\n" + shown.slower + "\n";
+  }
   if (const auto problem = add_replay(*job, records, request, shown, text)) {
     print_error(problem->message());
     return kExitUsage;
   }
   for (const std::string& warning : job->warnings) text += "! " + protocol::printable(warning) + "\n";
   shown.warnings = job->warnings;
+  if (format == "html") return write_out(report::html_job_report(shown), *request.output);
   return write_out(format == "json" ? report::json_job_report(shown) : text, *request.output);
 }
 
@@ -213,7 +247,7 @@ void add_job_command(CLI::App& app, int& exit_code) {
                    "Replay it with this change, too: " + job_change_names() + "; may be repeated: each alone, and all")
       ->allow_extra_args(false);
   add_network_option(*command, request->network);
-  add_output_options(*command, request->output, {"text", "json", "perfetto"});
+  add_output_options(*command, request->output, {"text", "json", "html", "perfetto", "chakra"});
   command->footer(
       "Examples:\n"
       "  ridgeline job mine.ridgeline-job --change faster:train.py:40=2\n"

@@ -1,6 +1,7 @@
 // The files of a recorded job.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,18 @@
 
 namespace ridgeline::commands {
 
-/// The ranks of all files, one of each machine, as one job. The error names the file.
+inline constexpr std::uintmax_t kMostJobBytes = std::uintmax_t{8} << 30U;
+
+/// What one machine recorded, and where its file is.
+struct NamedJob {
+  std::string name;
+  communication::Job job;
+};
+
+/// The ranks of all machines as one job.
+communication::Job joined(std::vector<NamedJob> jobs);
+
+/// The same of files. The error names the file.
 base::Result<communication::Job> read_jobs(const std::vector<std::string>& files);
 
 }  // namespace ridgeline::commands

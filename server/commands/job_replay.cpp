@@ -18,6 +18,7 @@
 #include "communication/kinds.h"
 #include "protocol/recording.h"
 #include "protocol/shown_text.h"
+#include "report/job_report.h"
 #include "report/units.h"
 
 namespace ridgeline::commands {
@@ -43,21 +44,11 @@ analysis::PathPart path_part(const cluster::JobGraph& job, const cluster::PathSh
   return part;
 }
 
-std::string path_name(const analysis::PathPart& part) {
-  if (!part.collective.empty()) {
-    return part.bucket.has_value() ? fmt::format("{} of bucket {}", part.collective, *part.bucket) : part.collective;
-  }
-  if (!part.rank.has_value()) return "messages";
-  return part.line.file.empty()
-             ? fmt::format("rank {}, no line of yours", *part.rank)
-             : fmt::format("rank {}, {}:{}", *part.rank, protocol::printable(part.line.file), part.line.line);
-}
-
 std::vector<analysis::PathPart> path_of(const cluster::Replay& replay, std::size_t steps) {
   std::map<std::string, analysis::PathPart> parts;  // of the same name: one
   for (const cluster::PathShare& share : cluster::critical_shares(replay.graph, replay.schedule)) {
     analysis::PathPart part = path_part(replay.graph, share);
-    parts.try_emplace(path_name(part), part).first->second.ms += static_cast<double>(share.ns) / 1e6;
+    parts.try_emplace(report::path_part_text(part), part).first->second.ms += static_cast<double>(share.ns) / 1e6;
   }
   std::vector<analysis::PathPart> path;
   for (auto& [name, part] : parts) {
@@ -146,6 +137,9 @@ base::Result<ReplayedJob> replayed_job(const cluster::RecordedJob& job, const st
   ReplayedJob result;
   result.replay = {job.steps.front(), job.steps.back(), cluster::median_step_ms(job.recorded_ns),
                    cluster::median_step_ms(replayed->step_ns), path_of(*replayed, job.steps.size())};
+  for (const cluster::EqualRanks& rank : job.ranks) {
+    result.computing.push_back(cluster::thread_times(rank.graph, job.steps.size()));
+  }
   for (const std::string& change : changes) {
     auto one = changed(job, change, {change});
     if (!one) return one.error();
@@ -168,7 +162,8 @@ std::string replay_text(const ReplayedJob& job) {
   text += "\nCritical path over all ranks, of a replayed step\n";
   for (std::size_t i = 0; i < std::min(kMostShares, replay.path.size()); ++i) {
     const analysis::PathPart& part = replay.path[i];
-    text += fmt::format("  {:<42}{:>12}{:>8.1f} %\n", path_name(part), report::duration(part.ms), 100 * part.share);
+    text += fmt::format("  {:<42}{:>12}{:>8.1f} %\n", report::path_part_text(part), report::duration(part.ms),
+                        100 * part.share);
   }
   return text + changes_text(job.changes);
 }

@@ -31,6 +31,7 @@ void add_network_option(CLI::App& command, std::string& network);
 struct ReplayedJob {
   analysis::JobReplay replay;
   std::vector<analysis::ChangedStep> changes;
+  std::vector<std::vector<analysis::LineTime>> computing;  ///< by rank: what its thread does, of a recorded step
 };
 
 /// How long a step takes as the graph of the job says, next to what was recorded, what decides it, and how long it

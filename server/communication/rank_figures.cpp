@@ -10,7 +10,6 @@
 
 #include "analysis/time/models.h"
 #include "communication/job_file.h"
-#include "communication/spans.h"
 
 namespace ridgeline::communication {
 
@@ -128,6 +127,18 @@ Sums sums_of(const Activity& activity, const std::vector<Iteration>& iterations)
   return sums;
 }
 
+Activity activity_of(const RankRecord& rank, const LastCalls& last) {
+  Activity activity;
+  const Waits waits(rank);
+  for (const Collective& one : rank.collectives) add(rank, one, waits, last, activity);
+  return merged(std::move(activity));
+}
+
+/// What of `spans` no span of `others` covers; both are merged.
+void add_uncovered(std::vector<Span>& to, const std::vector<Span>& spans, const std::vector<Span>& others) {
+  for (const Span& span : spans) std::ranges::copy(uncovered(others, span), std::back_inserter(to));
+}
+
 std::vector<Iteration> iterations_of(const RankRecord& rank, const std::vector<std::int64_t>& steps) {
   std::vector<Iteration> chosen;
   for (const Iteration& one : rank.iterations) {
@@ -209,10 +220,7 @@ std::vector<RankFigures> rank_figures(const std::vector<RankRecord>& ranks) {
   const LastCalls last(ranks);
   std::vector<RankFigures> figures;
   for (const RankRecord& rank : ranks) {
-    Activity activity;
-    const Waits waits(rank);
-    for (const Collective& one : rank.collectives) add(rank, one, waits, last, activity);
-    activity = merged(std::move(activity));
+    const Activity activity = activity_of(rank, last);
     const auto iterations = iterations_of(rank, steps);
     const Sums sums = sums_of(activity, iterations);
     const double count = static_cast<double>(iterations.size()) * kNsPerMs;
@@ -222,6 +230,27 @@ std::vector<RankFigures> rank_figures(const std::vector<RankRecord>& ranks) {
                        activity.waiting_known ? std::optional(sums.waiting_ns / count) : std::nullopt});
   }
   return figures;
+}
+
+std::vector<RankActivity> rank_activity(const std::vector<RankRecord>& ranks) {
+  const std::vector<std::int64_t> steps = common_steps(ranks);
+  if (steps.empty()) return {};
+  const LastCalls last(ranks);
+  std::vector<RankActivity> all;
+  for (const RankRecord& rank : ranks) {
+    const Activity activity = activity_of(rank, last);
+    RankActivity& one = all.emplace_back();
+    for (const Iteration& iteration : iterations_of(rank, steps)) {
+      const Span step{iteration.started_ns, iteration.ended_ns};
+      const std::vector<Span> exposed = clipped(activity.exposed, step);
+      const std::vector<Span> waiting = clipped(activity.waiting, step);
+      one.steps.push_back(step);
+      std::ranges::copy(waiting, std::back_inserter(one.waiting));
+      add_uncovered(one.network, exposed, waiting);
+      add_uncovered(one.hidden, clipped(activity.running, step), exposed);
+    }
+  }
+  return all;
 }
 
 std::vector<std::vector<LineCommunication>> line_communication(const std::vector<RankRecord>& ranks) {

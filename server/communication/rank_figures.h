@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "communication/spans.h"
 #include "protocol/communication.h"
 
 namespace ridgeline::communication {
@@ -24,6 +25,17 @@ struct RankFigures {
 
 /// A rank for each record, over the steps that all of them have. Empty where there is none.
 std::vector<RankFigures> rank_figures(const std::vector<RankRecord>& ranks);
+
+/// What a rank did in the steps that all of them have, by its clock. Spans are in order and apart, and lie in steps.
+struct RankActivity {
+  std::vector<Span> steps;
+  std::vector<Span> waiting;  ///< of what is exposed, until the last rank had called, as far as that is known
+  std::vector<Span> network;  ///< the rest of what is exposed
+  std::vector<Span> hidden;
+};
+
+/// Of each of `ranks`. Empty where no step is common to all.
+std::vector<RankActivity> rank_activity(const std::vector<RankRecord>& ranks);
 
 /// What communication costs at a line, of one rank; means as above.
 struct LineCommunication {

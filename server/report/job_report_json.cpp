@@ -27,6 +27,14 @@ Json communication_json(const std::optional<analysis::Communication>& communicat
           {"hiddenMs", communication->hidden_ms},   {"lines", std::move(lines)}};
 }
 
+Json computing_json(const std::vector<analysis::LineTime>& computing) {
+  Json lines = Json::array();
+  for (const analysis::LineTime& line : computing) {
+    lines.push_back({{"line", location_json(line.line)}, {"ms", line.ms}});
+  }
+  return lines;
+}
+
 Json replay_json(const std::optional<analysis::JobReplay>& replay) {
   if (!replay.has_value()) return nullptr;
   Json path = Json::array();
@@ -55,7 +63,8 @@ std::string json_job_report(const analysis::JobReport& job) {
                      {"machine", rank.machine},
                      {"bareStepMs", value_or_null(rank.bare_step_ms)},
                      {"dataLoadingMs", value_or_null(rank.data_loading_ms)},
-                     {"communication", communication_json(rank.communication)}});
+                     {"communication", communication_json(rank.communication)},
+                     {"computing", computing_json(rank.computing)}});
   }
   Json clocks = Json::array();
   for (const analysis::MachineClock& clock : job.clocks) {

@@ -46,7 +46,7 @@ def rows(binary: Path, models: Sequence[str] = MODELS) -> list[list[str]]:
 
 def _rows(binary: Path, model: str) -> list[list[str]]:
     with TemporaryDirectory() as folder:
-        job = _record(binary, Path(folder) / "job", model, RATE, BUCKET_MB, "")
+        job = record(binary, Path(folder) / "job", model, RATE, BUCKET_MB, "")
         shown = _shown(binary, job, *(f"--change={change}" for change in CHANGES))
         was = shown["replay"]["recordedMs"]
         predictions = [one for one in shown["predicted"] if one["change"] != "all"]
@@ -72,10 +72,11 @@ def _row(model: str, predicted: dict[str, Any], run: float, was: float, again: f
 
 
 def _run_ms(binary: Path, folder: Path, model: str, rate: str, bucket: str, way: str) -> float:
-    return _shown(binary, _record(binary, folder / "changed", model, rate, bucket, way))["replay"]["recordedMs"]
+    return _shown(binary, record(binary, folder / "changed", model, rate, bucket, way))["replay"]["recordedMs"]
 
 
-def _record(binary: Path, file: Path, model: str, rate: str, bucket: str, way: str) -> Path:
+def record(binary: Path, file: Path, model: str, rate: str, bucket: str, way: str) -> Path:
+    """The file of a job of two ranks over a link of that rate; `way` is that of ddp_models.py."""
     file.unlink(missing_ok=True)
     script = [sys.executable, str(SCRIPTS / "in_namespaces.py"), str(SCRIPTS / "ddp_models.py")]
     run = [str(binary), "run", "--python", sys.executable, "--time-budget", "1", "--steps", "16", "--stop"]
@@ -111,7 +112,7 @@ def best_rows(binary: Path, models: Sequence[str] = MODELS) -> list[list[str]]:
 
 
 def _best_row(binary: Path, folder: Path, network: Path, model: str) -> list[str]:
-    job = _record(binary, folder / "job", model, RATE, BUCKET_MB, "")
+    job = record(binary, folder / "job", model, RATE, BUCKET_MB, "")
     sizes = [f"--bucket-size={size}MiB" for size in SEARCHED_MB]
     command = [str(binary), "optimize", str(job), "--network", str(network), "--format", "json", *sizes]
     began = time.perf_counter()

@@ -482,6 +482,14 @@ def bench_devices(rounds: int) -> None:
     )
 
 
+def bench_job_replay(rounds: int, arguments: argparse.Namespace) -> None:
+    print("## Replay of recorded jobs\n")
+    table(
+        ["model, exchange, link", "recorded step", "replayed"],
+        job_replay.linked_rows(BINARY, rounds, arguments.bandwidths),
+    )
+
+
 def bench_jobs(rounds: int) -> None:
     print("## Replay of recorded jobs\n")
     table(["model, bucket", "recorded step", "replayed"], job_replay.rows(BINARY, rounds))
@@ -534,6 +542,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "padding": (bench_padding, 2),
     "kernels": (bench_kernels, 1),
     "jobs": (bench_jobs, 3),
+    "job-replay": (bench_job_replay, 1),
     "cluster": (bench_cluster, 1),
     "what-if": (bench_what_if, 4),
     "accuracy": (bench_accuracy, 2),
@@ -553,6 +562,7 @@ WITH_ARGUMENTS = (
     bench_accuracy,
     bench_cluster,
     bench_hardware,
+    bench_job_replay,
     bench_kernels,
     bench_padding,
     bench_replay,
@@ -571,6 +581,12 @@ def main() -> None:
         help="replay, what-if-traces: a folder with traces of torch.profiler (.json.gz) and reports of Nsight Systems "
         "(.sqlite[.xz]); roofline: a folder with Roller's table of operators; hardware: with NeuSight's tables; "
         "cluster: with NCCL's times",
+    )
+    parser.add_argument(
+        "--bandwidths",
+        type=lambda text: text.split(","),
+        default=job_replay.RATES,
+        help=f"job-replay: of the link between the ranks, as tc has them; {','.join(job_replay.RATES)}",
     )
     group = parser.add_argument_group("accuracy", "A round is ten seconds of time budget for each model.")
     group.add_argument("--models", type=model_names, default=tuple(accuracy.CASES), help="separated by commas; all")

@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import chakra
 import jsonschema
 import pytest
 from conftest import BINARY, ROOT, ridgeline
@@ -28,6 +29,7 @@ from job_scripts import (
     transfers,
     write_job,
 )
+from sshd import SSHD, serving
 from test_exports import check_perfetto
 from training_scripts import SINGLE, number_of
 
@@ -173,6 +175,50 @@ def test_the_ranks_stand_side_by_side_in_perfetto(recorded: tuple, tmp_path: Pat
         waited = sum(one["dur"] for one in slices if one["cat"] == "wait")
         assert 0 < waited <= Fraction(sum(one["waited"] for one in record["collectives"]), 1000)
     assert events["s"], "who waited for whom"
+
+
+def test_the_page_of_the_job_shows_its_ranks(recorded: tuple, tmp_path: Path) -> None:
+    script, job, _ = recorded
+    page = tmp_path / "ranks.html"
+    done = ridgeline("job", script.parent / "a.ridgeline-job", "--format", "html", "--output", page)
+    assert done.returncode == 0, done.stderr
+    html = page.read_text("utf-8")
+    steps = sum(len(record["iterations"]) for record in records(job))
+    assert html.count('<rect class="work"') == steps
+    assert '<rect class="network"' in html and '<rect class="hidden"' in html
+    assert html.count(f"<code>train.py:{number_of(script, 'loss.backward()')}</code>") >= 2
+    assert "Critical path over all ranks" in html and "<script" not in html
+    report = job_report(script.parent / "a.ridgeline-job")
+    for rank in report["ranks"]:
+        own_ms = rank["communication"]["stepMs"] - rank["communication"]["exposedMs"]
+        assert 0 < sum(line["ms"] for line in rank["computing"]) <= 1.02 * own_ms
+
+
+def test_the_execution_traces_have_what_was_recorded(recorded: tuple, tmp_path: Path) -> None:
+    script, job, _ = recorded
+    folder = tmp_path / "traces"
+    command = ("job", script.parent / "a.ridgeline-job", "--format", "chakra")
+    done = ridgeline(*command, "--output", folder)
+    assert done.returncode == 0, done.stderr
+    assert sorted(file.name for file in folder.iterdir()) == ["groups.json", "rank.0.et", "rank.1.et"]
+    traces = [chakra.read_trace(folder / f"rank.{rank}.et") for rank in (0, 1)]
+    for trace, record in zip(traces, records(job), strict=True):
+        calls = [node for node in trace if node["type"] == chakra.COLLECTIVE]
+        collectives = [one for one in record["collectives"] if one["kind"] in (ALL_REDUCE, BROADCAST)]
+        assert [node["comm_size"] for node in calls] == [one["bytes"] for one in collectives]
+        types = {ALL_REDUCE: 0, BROADCAST: 5}  # of CollectiveCommType
+        assert [node["comm_type"] for node in calls] == [types[one["kind"]] for one in collectives]
+        longest = [(one["ended"] - one["called"]) / 1e3 + 1 for one in collectives]
+        assert all(0 <= node["us"] <= most for node, most in zip(calls, longest, strict=True))
+        assert {(node["pg_name"], node["is_cpu_op"]) for node in calls} == {("0", 0)}
+        assert f"train.py:{number_of(script, 'loss.backward()')}" in {node.get("line") for node in trace}
+    work_us = max(sum(node["us"] for node in trace if node["type"] == chakra.COMPUTE) for trace in traces)
+    steps = [one for record in records(job) for one in record["iterations"]]
+    recorded_us = (max(end for _, _, end in steps) - min(start for _, start, _ in steps)) / 1e3
+    assert work_us < chakra.simulated_us(traces) < 1.05 * recorded_us
+    again = ridgeline(*command, "--output", folder)
+    assert again.returncode == 2 and "it is a folder" in again.stderr
+    assert ridgeline(*command).returncode == 2
 
 
 def test_some_ranks_are_not_replayed(recorded: tuple, tmp_path: Path) -> None:
@@ -448,3 +494,38 @@ def test_a_job_without_process_groups_has_no_file(tmp_path: Path) -> None:
     done = run_job(script_of(tmp_path, ALONE), 400, "--steps", "4", "--job", str(file))
     assert "no rank of the command used torch.distributed" in done.stderr
     assert not file.exists()
+
+
+# ---- files of several machines ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(SSHD is None, reason="openssh-server is not installed")
+def test_files_of_machines_are_collected(recorded: tuple, tmp_path: Path) -> None:
+    """As `ridgeline job A B` reads them; what is on the other machine comes by ssh."""
+    _, job, _ = recorded
+    here, there = (json.loads(json.dumps(job)) for _ in range(2))
+    here["ranks"], there["ranks"] = here["ranks"][:1], there["ranks"][1:]
+    write_job(tmp_path / "here", here)
+    write_job(tmp_path / "it's there", on_another_machine(there, "other", 3_000_000))
+    whole = tmp_path / "whole"
+    with serving(Path(os.environ["RIDGELINE_CACHE"]) / "agents") as host:
+
+        def collected(*places: str | Path) -> subprocess.CompletedProcess[str]:
+            return ridgeline("collect", *places, *host.options, "--output", whole)
+
+        absent = collected(f"{host.name}:{tmp_path}/absent")
+        assert absent.returncode == 3 and "No such file" in absent.stderr and not whole.exists()
+        twice = collected(tmp_path / "here", f"{host.name}:{tmp_path}/here")
+        assert twice.returncode == 3 and "rank 0 is in" in twice.stderr
+        done = collected(f"{host.name}:{tmp_path}/it's there", tmp_path / "here")
+    assert done.returncode == 0, done.stderr
+    assert "ranks 0, 1 of 2 machines; all recorded steps" in done.stderr
+    shown = ridgeline("job", whole)
+    assert shown.stdout == ridgeline("job", tmp_path / "here", tmp_path / "it's there").stdout
+    assert "Clocks" in shown.stdout
+
+
+@pytest.mark.parametrize("place", ["-oProxyCommand=x:file", ":file", "host:"])
+def test_places_that_are_none(place: str, tmp_path: Path) -> None:
+    done = ridgeline("collect", "--output", tmp_path / "whole", "--", place)
+    assert done.returncode == 2 and "neither HOST:FILE nor a file" in done.stderr

@@ -93,7 +93,8 @@ MAY_INCLUDE = {
     "server/imports": ["protocol", "server/base", "server/analysis/values", "server/store/foreign_tables.h"],
     "server/store/foreign_tables.h": [],
     # Recordings become traces for other viewers: values in, text out.
-    "server/exports": ["protocol", "server/base", "server/analysis", "server/communication"],
+    "server/exports": ["protocol", "server/base", "server/analysis", "server/communication"]
+    + ["server/graph", "server/cluster"],
     "server/store": ["server/base"],
     "server/worker": ["protocol", "server/base"],
     # A run from the request to the kept profile, for commands and for methods.

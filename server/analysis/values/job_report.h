@@ -19,12 +19,34 @@ struct MachineClock {
   double drift_ppm = 0;
 };
 
+/// Means of a recorded step.
+struct LineTime {
+  Location line{};
+  double ms = 0;
+};
+
+/// From a time that all ranks share.
+struct TimeSpan {
+  double begin_ms = 0;
+  double end_ms = 0;
+};
+
+/// What a rank did in the steps that all ranks have, by one clock. Spans are in order and apart, and lie in steps.
+struct RankTimeline {
+  int rank = 0;
+  std::vector<TimeSpan> steps;
+  std::vector<TimeSpan> waiting;  ///< of what is exposed, until the last rank had called, as far as that is known
+  std::vector<TimeSpan> network;  ///< the rest of what is exposed
+  std::vector<TimeSpan> hidden;   ///< communication that runs while the rank does something else
+};
+
 struct RecordedRankFigures {
   int rank = 0;
   std::string machine;
   std::optional<double> bare_step_ms;          ///< median of steps with nothing attached
   std::optional<double> data_loading_ms;       ///< of them; absent without a data loader of torch
   std::optional<Communication> communication;  ///< absent: no step is common to all ranks
+  std::vector<LineTime> computing{};           ///< of the thread of the steps, longest first; empty: not replayed
 };
 
 /// Time of the critical path that belongs together. Of a rank, or of a collective, or of messages.
@@ -61,6 +83,9 @@ struct JobReport {
   std::optional<JobReplay> replay;
   std::vector<ChangedStep> changes;  ///< as they were asked for; of several, all together last, named "all"
   std::vector<std::string> warnings;
+  std::vector<std::int64_t> steps{};      ///< that all ranks recorded
+  std::vector<RankTimeline> timelines{};  ///< of each rank; empty where no step is common
+  std::string slower{};                   ///< a sentence about a rank that is slower than the others; empty: none is
 };
 
 }  // namespace ridgeline::analysis

@@ -14,21 +14,13 @@ import ddp_models
 torch.set_num_threads(1)
 
 
-def deep() -> tuple[nn.Module, Tensor]:
-    """32 MiB of gradients, and little work for each byte."""
-    return nn.Sequential(*[nn.Linear(1024, 1024) for _ in range(8)], nn.Linear(1024, 10)), torch.randn(64, 1024)
-
-
-MODELS = {"mlp": ddp_models.mlp, "cnn": ddp_models.cnn, "transformer": ddp_models.transformer, "deep": deep}
-
-
 BATCHES = {"mlp": 64, "cnn": 16, "transformer": 4, "deep": 64}
 BATCH = BATCHES[os.environ["CLUSTER_MODEL"]]
 
 
 def made() -> tuple[nn.Module, Tensor]:
     torch.manual_seed(1)
-    return MODELS[os.environ["CLUSTER_MODEL"]]()
+    return ddp_models.MODELS[os.environ["CLUSTER_MODEL"]]()
 
 
 def model_provider() -> nn.Module:

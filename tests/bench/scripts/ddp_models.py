@@ -1,8 +1,8 @@
-"""Data-parallel training of one of three small models, one thread a rank.
+"""Data-parallel training of one of some small models, one thread a rank.
 
 `ddp_models.py MODEL STEPS BUCKET_MB [LATE_MS [WAY]]`: rank 1 sleeps LATE_MS in each step. WAY: "fp16" sends half the
-bytes, "after" sends when backward is over, "micro4" only after four micro-batches. Rank 0 prints the median step in
-milliseconds.
+bytes, "after" sends when backward is over, "micro4" only after four micro-batches, and "server" is a parameter server.
+Rank 0 prints the median step in milliseconds.
 """
 
 import gc
@@ -13,6 +13,7 @@ from statistics import median
 
 import torch
 import torch.distributed as dist
+from mean_by_server import MeanByServer
 from reduced_after_backward import ReducedAfterBackward
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
@@ -62,10 +63,47 @@ def transformer() -> tuple[nn.Module, torch.Tensor]:
     return Transformer(), torch.randn(4, 64, 256)
 
 
+def deep() -> tuple[nn.Module, torch.Tensor]:
+    """32 MiB of gradients, and little work for each byte."""
+    return nn.Sequential(*[nn.Linear(1024, 1024) for _ in range(8)], nn.Linear(1024, 10)), torch.randn(64, 1024)
+
+
+class Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm, self.head = nn.LSTM(128, 256, batch_first=True), nn.Linear(256, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.lstm(x)[0][:, -1])
+
+
+def lstm() -> tuple[nn.Module, torch.Tensor]:
+    return Recurrent(), torch.randn(16, 24, 128)
+
+
+def autoencoder() -> tuple[nn.Module, torch.Tensor]:
+    """Convolutions down and up again."""
+    down = [nn.Conv2d(3, 32, 4, 2, 1), nn.ReLU(), nn.Conv2d(32, 64, 4, 2, 1), nn.ReLU()]
+    up = [nn.ConvTranspose2d(64, 32, 4, 2, 1), nn.ReLU(), nn.ConvTranspose2d(32, 10, 4, 2, 1), nn.AdaptiveAvgPool2d(1)]
+    return nn.Sequential(*down, *up, nn.Flatten()), torch.randn(16, 3, 32, 32)
+
+
+MODELS = {
+    "mlp": mlp,
+    "cnn": cnn,
+    "transformer": transformer,
+    "deep": deep,
+    "lstm": lstm,
+    "autoencoder": autoencoder,
+}
+
+
 def parallel(network: nn.Module, bucket_mb: float, way: str) -> tuple[nn.Module, Callable[[], None]]:
     """The model, and what is to be called after backward."""
     if way == "after":
         return network, ReducedAfterBackward(network, int(bucket_mb * 2**20))
+    if way == "server":
+        return network, MeanByServer(network)
     model = DistributedDataParallel(network, bucket_cap_mb=bucket_mb)
     if way == "fp16":
         model._register_builtin_comm_hook(dist.BuiltinCommHookType.FP16_COMPRESS)  # noqa: SLF001 - it has no other name
@@ -76,7 +114,7 @@ def main() -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     torch.manual_seed(1)
-    network, x = {"mlp": mlp, "cnn": cnn, "transformer": transformer}[sys.argv[1]]()
+    network, x = MODELS[sys.argv[1]]()
     way = sys.argv[5] if len(sys.argv) > 5 else ""
     model, reduce = parallel(network, float(sys.argv[3]), way)
     micro_batches = 4 if way == "micro4" else 1

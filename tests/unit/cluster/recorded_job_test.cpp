@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "cluster/changed_step.h"
+#include "cluster/job_analysis.h"
 #include "cluster/job_changes.h"
 #include "cluster/transfer_time.h"
 #include "tests/unit/analysis/recording_builder.h"
@@ -80,6 +81,18 @@ TEST(RecordedJob, ReplaysWhatWasRecorded) {
   ASSERT_TRUE(replayed) << replayed.error().message();
   EXPECT_EQ(replayed->step_ns, made->recorded_ns);
   EXPECT_THAT(replayed->step_ns[0], ElementsAre(1'000'000, 1'000'000));
+}
+
+TEST(RecordedJob, TellsWhatEachRankDoesAtALine) {
+  const auto made = Job({200, 500}).made();
+  ASSERT_TRUE(made);
+  const auto first = thread_times(made->ranks[0].graph, made->steps.size());
+  const auto second = thread_times(made->ranks[1].graph, made->steps.size());
+  ASSERT_EQ(first.size(), 1U);
+  ASSERT_EQ(second.size(), 1U);
+  EXPECT_EQ(first[0].line.line, 22U);
+  EXPECT_DOUBLE_EQ(first[0].ms, 0.6) << "the wait is not in it";
+  EXPECT_DOUBLE_EQ(second[0].ms, 0.9);
 }
 
 TEST(RecordedJob, ARankWaitsForTheLastOneAndNotLonger) {

@@ -46,6 +46,28 @@ TEST(RankFigures, SplitAStepIntoOwnWorkAndWaiting) {
   EXPECT_NEAR(figures[1].exposed_ms, 1, 1e-9);
 }
 
+TEST(RankFigures, ARankWaitsForTheOtherOneAndThenForTheNetwork) {
+  auto ranks = pair(4, 6);
+  for (Collective& one : ranks[0].collectives) one.started_ns -= kMs;  // as though it ran before it was waited for
+  const auto activities = rank_activity(ranks);
+  ASSERT_EQ(activities.size(), 2U);
+  const RankActivity& first = activities[0];
+  ASSERT_EQ(first.steps.size(), 8U);
+  const std::int64_t start = first.steps[0].begin;
+  const auto is = [&](const Span& span, std::int64_t begin_ms, std::int64_t end_ms) {
+    EXPECT_EQ(span.begin - start, begin_ms * kMs);
+    EXPECT_EQ(span.end - start, end_ms * kMs);
+  };
+  is(first.hidden[0], 3, 4);
+  is(first.waiting[0], 4, 6);
+  is(first.network[0], 6, 7);
+  EXPECT_TRUE(activities[1].waiting.empty());
+  is(activities[1].network[0], 6, 7);
+  const auto apart = rank_activity({rank_of(0, 4, 6), rank_of(1, 6, 4, 8, "another")});
+  EXPECT_TRUE(apart[0].waiting.empty()) << "their clocks differ";
+  is(apart[0].network[0], 4, 7);
+}
+
 TEST(RankFigures, CountRunningCollectivesThatNobodyWaitsForAsHidden) {
   auto ranks = pair(4, 4);
   for (RankRecord& rank : ranks) {
