@@ -117,7 +117,9 @@ def copied_example(name: str, folder: Path) -> Path:
 def run(binary: Path, table: Callable[[list[str], list[list[str]]], None], rounds: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         measure(binary, table, rounds, copied_example("mlp", Path(name)))
-        table(["", "median, ms", "p99, ms", "times"], what_if_rows(binary, rounds, copied_example("resnet50", Path(name))))
+        table(
+            ["", "median, ms", "p99, ms", "times"], what_if_rows(binary, rounds, copied_example("resnet50", Path(name)))
+        )
 
 
 def what_if_rows(binary: Path, rounds: int, folder: Path) -> list[list[str]]:
@@ -135,7 +137,10 @@ def what_if_rows(binary: Path, rounds: int, folder: Path) -> list[list[str]]:
     again = [milliseconds(lambda: client.ask("ridgeline/whatIf", document)) for _ in range(100 * rounds)]
     client.notify("$/cancelRequest", {"id": client.last_id - 100 * rounds})
     client.end()
-    return [row("what if of ResNet-50, first", [first] * 2), row("what if of ResNet-50, while a profile is timed", again)]
+    return [
+        row("what if of ResNet-50, first", [first] * 2),
+        row("what if of ResNet-50, while a profile is timed", again),
+    ]
 
 
 def measure(binary: Path, table: Callable[[list[str], list[list[str]]], None], rounds: int, folder: Path) -> None:
