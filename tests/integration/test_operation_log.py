@@ -30,6 +30,13 @@ def training_step(model: nn.Module, inputs: torch.Tensor, optimizer_class: type 
     return step
 
 
+class Lstm(nn.LSTM):
+    """Its output alone."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x)[0]
+
+
 class Recurrent(nn.GRU):
     """Its output alone, which torch transposes in place."""
 
@@ -55,6 +62,8 @@ STEPS = {
         nn.TransformerEncoderLayer(64, 4, 128, batch_first=True), torch.randn(8, 32, 64), torch.optim.SGD
     ),
     "recurrent": lambda: training_step(Recurrent(64, 64, batch_first=True), torch.randn(8, 20, 64)),
+    # Whose backward works on memory of oneDNN's own.
+    "lstm": lambda: training_step(Lstm(32, 48, 2, batch_first=True, bidirectional=True), torch.randn(8, 20, 32)),
     "embedding": lambda: training_step(
         nn.Sequential(nn.Embedding(5000, 64), nn.Linear(64, 64)), torch.randint(0, 5000, (64, 32))
     ),
@@ -121,6 +130,14 @@ def test_a_call_is_made_again_from_its_key(operator, args) -> None:
         assert (a.shape, a.dtype) == (b.shape, b.dtype)
     assert key_of(operator, call.args, call.kwargs) == key
     assert bytes_of(key) > 0
+
+
+def test_the_backward_of_a_recurrent_layer_is_measured() -> None:
+    keys = [key for key in operation_log.log_step(STEPS["lstm"](), {}).keys if "rnn_layer" in key]
+    assert any("backward" in key for key in keys)
+    found: dict[int, dict] = {}
+    measure(keys, 1 << 30, 20, begin=lambda _: None, send=found.__setitem__)
+    assert all(found[index].get("samplesNs") for index in range(len(keys))), found
 
 
 def test_what_cannot_be_measured_says_why() -> None:

@@ -72,12 +72,18 @@ class Call:
     """A call made from its key: its arguments hold data of the right kind. Raises whatever torch does."""
 
     def __init__(self, key: str) -> None:
+        import torch
+
         name, args, kwargs = json.loads(key)
         self.operator = operator_named(name)
         self.device = "cpu"
         self._bound = _index_bound(args)
         self.args = tuple(self._build(value) for value in args)
         self.kwargs = {k: self._build(v) for k, v in kwargs.items()}
+        if name == _RECURRENT:
+            self.operator = torch.enable_grad()(self.operator)  # without it, there is no workspace for backward
+        elif name == _RECURRENT_BACKWARD:
+            self.args = _with_results_of_forward(self.args)
 
     def run(self) -> Any:
         return self.operator(*self.args, **self.kwargs)
@@ -108,6 +114,23 @@ class Call:
         if device:
             self.device = device[0]
         return flat.to(self.device).as_strided(shape, steps)
+
+
+_RECURRENT = "aten::mkldnn_rnn_layer.default"
+_RECURRENT_BACKWARD = "aten::mkldnn_rnn_layer_backward.default"
+
+
+def _with_results_of_forward(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of a recurrent layer's backward, with the output, the last states and the workspace that its
+    forward makes of the same input: the workspace holds oneDNN's own data."""
+    import torch
+
+    inputs, (reverse, mode, hidden, layers, biases, train, both_ways, batches, batch_first) = args[:7], args[13:22]
+    with torch.enable_grad():
+        output, hy, cy, workspace = operator_named(_RECURRENT)(
+            *inputs, reverse, batches, mode, hidden, layers, biases, both_ways, batch_first, train
+        )
+    return (*inputs, output, hy, cy, *args[10:22], workspace)
 
 
 def bytes_of(key: str) -> int:

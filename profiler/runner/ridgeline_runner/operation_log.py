@@ -131,6 +131,8 @@ def _uncomputed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     is_view = func.is_view or torch.Tag.inplace_view in func.tags  # such as transpose_
     if not tensors or elements <= _SMALL or is_view or any(tensor.is_sparse for tensor in tensors):
         return func(*args, **kwargs)
+    if func._schema.name == "aten::mkldnn_rnn_layer":
+        return _recurrent(func, args, kwargs)
     written = _written(func, args, kwargs)
     if written is not None:
         return written[0] if len(written) == 1 else tuple(written) or None
@@ -174,6 +176,20 @@ def _to_meta(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(_to_meta(item) for item in value)
     return value
+
+
+_recurrent_results: dict[str, list[Any]] = {}  # on meta, by the key of the call
+
+
+def _recurrent(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The results of a recurrent layer, computed once for each shape: how large the workspace for its backward is, only
+    oneDNN knows."""
+    key = key_of(func, args, kwargs)
+    if key not in _recurrent_results:
+        results = func(*args, **kwargs)
+        _recurrent_results[key] = _to_meta(list(results))
+        return results
+    return tuple(_from_meta(_recurrent_results[key], args[0].device))
 
 
 def _format_of_results(func: Any, tensors: list[Any]) -> Any:

@@ -27,7 +27,14 @@ _TOGETHER_BYTES = 1 << 30  # of the operations that are timed in turns
 _TOGETHER = 32
 
 # Their arguments hold memory that only the forward operation can fill: other data there may crash the process.
-_OPAQUE = ("rnn", "_thnn_", "_cudnn_", "workspace", "flash_attention_backward", "efficient_attention_backward")
+_OPAQUE = (
+    "miopen_rnn",
+    "_thnn_",
+    "_cudnn_",
+    "workspace",
+    "flash_attention_backward",
+    "efficient_attention_backward",
+)
 
 
 def measure(
