@@ -76,6 +76,12 @@ class Importer {
   }
 
   RecordedStep recorded() {
+    if (trace_.losses.too_many > 0) {
+      throw ImportError(
+          fmt::format("The trace is too large: {} of its events or texts could not be read, so its steps "
+                      "are not complete. Record fewer steps.",
+                      trace_.losses.too_many));
+    }
     find_threads();
     const std::vector<std::string_view> names = file_names();
     sweep(TraceFiles(names, options_.project_root, options_.current, options_.exists));

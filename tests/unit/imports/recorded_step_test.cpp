@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "imports/import_error.h"
@@ -117,6 +118,12 @@ TEST(RecordedStep, HasAttentionAsAWhole) {
 TEST(RecordedStep, NeedsShapesAndKernels) {
   EXPECT_THAT(why_not(three_steps(), false), HasSubstr("record_shapes=True"));
   EXPECT_THAT(why_not({event("cpu_op", "aten::mm", 1, 5, kProduct)}), HasSubstr("no kernels of a GPU"));
+}
+
+TEST(RecordedStep, OfATraceThatWasCutIsRefused) {
+  Trace trace = read_trace(testing::bytes_of(testing::trace_of(three_steps())), {.inputs = true});
+  trace.losses.too_many = 3;
+  EXPECT_THROW(recorded_step(std::move(trace), ImportOptions()), ImportError);
 }
 
 TEST(ReadInputs, KeepsInputsWhereTheyAreAskedFor) {
