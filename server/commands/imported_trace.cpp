@@ -33,6 +33,20 @@ bool can_be_read(const std::string& path) {
   return true;
 }
 
+imports::ImportOptions import_options(const TraceOptions& options) {
+  imports::ImportOptions how;
+  how.trace_path = absolute_path(options.trace);
+  how.project_root = options.project_root.empty() ? "" : absolute_path(options.project_root);
+  how.current = absolute_path(".");
+  how.exists = [](const std::string& path) {
+    std::error_code problem;
+    return std::filesystem::is_regular_file(path, problem);
+  };
+  how.batch_size = options.batch_size;
+  how.code = options.code;
+  return how;
+}
+
 }  // namespace
 
 std::string absolute_path(const std::string& path) {
@@ -58,19 +72,21 @@ base::Result<ImportedRank, ExitCode> import_rank_or_report(const TraceOptions& o
     return ExitCode{kExitUsage};
   }
   try {
-    imports::ImportOptions how;
-    how.trace_path = absolute_path(options.trace);
-    how.project_root = options.project_root.empty() ? "" : absolute_path(options.project_root);
-    how.current = absolute_path(".");
-    how.exists = [](const std::string& path) {
-      std::error_code problem;
-      return std::filesystem::is_regular_file(path, problem);
-    };
-    how.batch_size = options.batch_size;
-    how.code = options.code;
     imports::Trace trace = read_trace_file(options.trace, options.process);
     analysis::TracedRank traced = imports::traced_rank(trace);
-    return ImportedRank{std::move(traced), imports::import_trace(std::move(trace), how)};
+    return ImportedRank{std::move(traced), imports::import_trace(std::move(trace), import_options(options))};
+  } catch (const imports::ImportError& error) {
+    print_error(error.what());
+    return ExitCode{kExitEntryFailed};
+  }
+}
+
+base::Result<imports::RecordedStep, ExitCode> recorded_step_or_report(const TraceOptions& options) {
+  if (!can_be_read(options.trace)) {
+    return ExitCode{kExitUsage};
+  }
+  try {
+    return imports::recorded_step(read_trace_file(options.trace, options.process, true), import_options(options));
   } catch (const imports::ImportError& error) {
     print_error(error.what());
     return ExitCode{kExitEntryFailed};

@@ -10,6 +10,7 @@
 #include "analysis/values/traced_rank.h"
 #include "base/result.h"
 #include "commands/exit_codes.h"
+#include "imports/recorded_step.h"
 
 namespace ridgeline::commands {
 
@@ -35,6 +36,9 @@ struct ImportedRank {
 
 /// As import_or_report() does.
 base::Result<ImportedRank, ExitCode> import_rank_or_report(const TraceOptions& options);
+
+/// What the trace's steps ran on its GPU, likewise.
+base::Result<imports::RecordedStep, ExitCode> recorded_step_or_report(const TraceOptions& options);
 
 /// Whether the file begins as traces do: JSON, gzip or SQLite. No entry point does.
 bool looks_like_trace(const std::string& path);

@@ -12,6 +12,7 @@
 
 #include "analysis/prediction/answers.h"
 #include "commands/captured_changes.h"
+#include "commands/imported_trace.h"
 #include "commands/options.h"
 #include "commands/predict_devices.h"
 #include "commands/profile_now.h"
@@ -125,13 +126,30 @@ int run_make_fit(const PredictOptions& options, EntryRuns& runs) {
 }
 
 int run(const PredictOptions& options) {
+  const DeviceQuestion& other = options.other_devices;
+  if (looks_like_trace(options.request->entry)) {
+    if (other.devices.empty()) {
+      print_error(
+          "A trace has one batch size: it can be predicted for other devices, with --on-device, and changed, with "
+          "ridgeline what-if. Other batch sizes need an entry point.");
+      return kExitUsage;
+    }
+    TraceOptions trace;
+    trace.trace = options.request->entry;
+    trace.project_root = options.request->project_root;
+    return predict_devices_of_trace(trace, other, *options.output);
+  }
+  if (!other.recorded_on.empty() || other.recorded_batch_size > 0) {
+    print_error("--recorded-on and --recorded-batch-size need a trace of torch.profiler.");
+    return kExitUsage;
+  }
   const auto target = find_target_or_report(*options.request);
   if (!target) {
     return target.error().value;
   }
   EntryRuns runs(*options.request, *target);
-  if (!options.other_devices.devices.empty()) {
-    return predict_devices(runs, options.other_devices, *options.output);
+  if (!other.devices.empty()) {
+    return predict_devices(runs, other, *options.output);
   }
   if (options.make_fit > 0) {
     return run_make_fit(options, runs);
@@ -207,7 +225,8 @@ void add_predict_command(CLI::App& app, int& exit_code) {
       ->needs(make_fit);
   CLI::Option* on = question->add_option(
       "--on-device", options->other_devices.devices,
-      "The time of a step on another device, such as a100,h100,t4, or a file that describes one; no profile is made");
+      "The time of a step, or of a trace of torch.profiler with shapes, on another device, such as a100,h100,t4, or a "
+      "file that describes one; no profile is made");
   on->delimiter(',')->expected(1, 64);
   question->require_option(1);
   command
@@ -218,6 +237,16 @@ void add_predict_command(CLI::App& app, int& exit_code) {
       ->needs(on);
   command->add_option("--dataset-size", options->other_devices.dataset_size, "With --on-device: samples of an epoch")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50))
+      ->needs(on);
+  command
+      ->add_option("--recorded-on", options->other_devices.recorded_on,
+                   "With --on-device and a trace: the GPU of the trace, such as a100, or a file that describes it, "
+                   "where the trace does not name one that is known")
+      ->needs(on);
+  command
+      ->add_option("--recorded-batch-size", options->other_devices.recorded_batch_size,
+                   "With --on-device and a trace: the samples of its step")
+      ->check(CLI::Range(1, analysis::kMaxBatchSize))
       ->needs(on);
   command->add_flag("--refine", options->refine,
                     "Also predict the batch size from operations that are timed at its shapes; profiles anew");

@@ -1,6 +1,9 @@
 #include "commands/predict_devices.h"
 
+#include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/result.h"
 #include "commands/exit_codes.h"
@@ -9,6 +12,8 @@
 #include "commands/own_operations.h"
 #include "commands/profile_now.h"
 #include "commands/terminal.h"
+#include "hardware/data_sheets.h"
+#include "hardware/operation_work.h"
 #include "profiling/other_devices.h"
 #include "report/other_devices.h"
 
@@ -58,35 +63,132 @@ int fail(const base::Error& why, int code) {
   return code;
 }
 
-}  // namespace
+/// What is asked about, and what is known of it on this machine.
+struct KnownDevices {
+  std::vector<NamedDevice> devices;
+  operations::OperationTable table;
+  std::vector<estimate::Estimators> estimators;
+};
 
-int predict_devices(EntryRuns& runs, const DeviceQuestion& question, const Output& output) {
-  const auto devices = named_devices(question);
+base::Result<KnownDevices, ExitCode> known_devices(const DeviceQuestion& question) {
+  auto devices = named_devices(question);
   if (!devices) {
-    return fail(devices.error(), kExitUsage);
+    return ExitCode{fail(devices.error(), kExitUsage)};
   }
   auto table = own_operation_table();
   if (!table) {
-    return fail(table.error(), kExitEnvironment);
+    return ExitCode{fail(table.error(), kExitEnvironment)};
   }
   auto estimators = own_estimators();
   if (!estimators) {
     warn(estimators.error().message());
     estimators = std::vector<estimate::Estimators>();
   }
+  return KnownDevices{std::move(*devices), std::move(*table), std::move(*estimators)};
+}
+
+int write_answer(report::OtherDevices answer, const Output& output) {
+  report::sort_devices(answer);
+  return write_out(output.format == "json" ? report::json_other_devices(answer) : report::text_other_devices(answer),
+                   output);
+}
+
+/// The GPU that a trace was recorded on: as the user says, or as the trace names it.
+base::Result<NamedDevice> recording_device(const imports::RecordedStep& step, const std::string& said) {
+  if (!said.empty()) {
+    return profiling::named_device(said);
+  }
+  if (auto sheet = hardware::find_data_sheet(step.device)) {
+    return NamedDevice{std::move(*sheet), "data sheet"};
+  }
+  return base::error((step.device.empty() ? std::string("The trace does not say which GPU it was recorded on.")
+                                          : "There is no data sheet of the GPU of the trace, " + step.device + ".") +
+                     " Name it with --recorded-on: one of " + hardware::data_sheet_names() +
+                     ", or a file that describes one (ridgeline device --help).");
+}
+
+estimate::ListedStep listed_step(const imports::RecordedStep& recorded, const hardware::Device& device,
+                                 int batch_size) {
+  estimate::ListedStep step{
+      .batch_size = batch_size,
+      .recorded_on = estimate::RecordedOn{device, recorded.low_ns / recorded.ns, recorded.high_ns / recorded.ns}};
+  for (const imports::RecordedOperation& operation : recorded.operations) {
+    step.operations.emplace_back(operation.key.value_or(operation.name), operation.count, operation.ns);
+  }
+  return step;
+}
+
+report::RecordedOnDevice about_recorded(const imports::RecordedStep& step, const NamedDevice& device) {
+  constexpr std::size_t kMostNames = 5;
+  report::RecordedOnDevice about{.device = step.device,
+                                 .description = device.origin == "data sheet"
+                                                    ? fmt::format("data sheet of {}", device.device.name)
+                                                    : device.origin,
+                                 .has_steps = step.has_steps,
+                                 .steps = step.steps,
+                                 .ns = step.ns,
+                                 .low_ns = step.low_ns,
+                                 .high_ns = step.high_ns,
+                                 .communication_ns = step.communication_ns,
+                                 .transfer_ns = step.transfer_ns};
+  for (const imports::RecordedOperation& operation : step.operations) {
+    about.operations += operation.count;
+    if (operation.key && hardware::work_of(*operation.key)) {
+      continue;
+    }
+    about.not_described += operation.count;
+    about.not_described_ns += operation.ns * operation.count;
+    if (about.names.size() < kMostNames && std::ranges::find(about.names, operation.name) == about.names.end()) {
+      about.names.push_back(operation.name);
+    }
+  }
+  return about;
+}
+
+}  // namespace
+
+int predict_devices(EntryRuns& runs, const DeviceQuestion& question, const Output& output) {
+  auto known = known_devices(question);
+  if (!known) {
+    return known.error().value;
+  }
   const auto captured = capture_sizes(runs);
   if (!captured) {
     return captured.error().value;
   }
-  auto predicted = profiling::on_devices(*captured, *devices, *table, *estimators);
+  auto predicted = profiling::on_devices(*captured, known->devices, known->table, known->estimators);
   if (!predicted) {
     return fail(predicted.error(), kExitEnvironment);
   }
-  report::OtherDevices answer{runs.request().entry, captured->front().batch_size, question.dataset_size,
-                              std::move(*predicted)};
-  report::sort_devices(answer);
-  return write_out(output.format == "json" ? report::json_other_devices(answer) : report::text_other_devices(answer),
-                   output);
+  return write_answer(
+      {runs.request().entry, captured->front().batch_size, question.dataset_size, std::move(*predicted)}, output);
+}
+
+int predict_devices_of_trace(const TraceOptions& trace, const DeviceQuestion& question, const Output& output) {
+  if (question.dataset_size && question.recorded_batch_size == 0) {
+    print_error("--dataset-size needs the batch size of the trace: --recorded-batch-size N.");
+    return kExitUsage;
+  }
+  auto known = known_devices(question);
+  if (!known) {
+    return known.error().value;
+  }
+  const auto recorded = recorded_step_or_report(trace);
+  if (!recorded) {
+    return recorded.error().value;
+  }
+  const auto device = recording_device(*recorded, question.recorded_on);
+  if (!device) {
+    return fail(device.error(), kExitUsage);
+  }
+  auto predicted = profiling::on_devices(listed_step(*recorded, device->device, question.recorded_batch_size),
+                                         known->devices, known->table, known->estimators);
+  if (!predicted) {
+    return fail(predicted.error(), kExitEnvironment);
+  }
+  return write_answer({trace.trace, question.recorded_batch_size, question.dataset_size, std::move(*predicted),
+                       about_recorded(*recorded, *device)},
+                      output);
 }
 
 }  // namespace ridgeline::commands

@@ -35,7 +35,7 @@ imports::ByteSource bytes_of(const std::shared_ptr<std::ifstream>& file, std::st
 
 }  // namespace
 
-imports::Trace read_trace_file(const std::string& path, std::optional<std::uint32_t> process) {
+imports::Trace read_trace_file(const std::string& path, std::optional<std::uint32_t> process, bool inputs) {
   const auto file = std::make_shared<std::ifstream>(path, std::ios::binary);
   std::array<char, 16> first{};
   file->read(first.data(), first.size());
@@ -58,7 +58,7 @@ imports::Trace read_trace_file(const std::string& path, std::optional<std::uint3
     throw imports::ImportError(
         "--process is for reports of Nsight Systems: a trace of torch.profiler has one process.");
   }
-  return imports::read_trace(bytes_of(file, std::string(bytes)));
+  return imports::read_trace(bytes_of(file, std::string(bytes)), {.inputs = inputs});
 }
 
 }  // namespace ridgeline::commands

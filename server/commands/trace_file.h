@@ -10,7 +10,8 @@
 namespace ridgeline::commands {
 
 /// Reads a trace of torch.profiler or an exported report of Nsight Systems, going by the file's first bytes.
-/// `process`: of a report. Throws ImportError, with the reason that the user is told.
-imports::Trace read_trace_file(const std::string& path, std::optional<std::uint32_t> process = {});
+/// `process`: of a report. `inputs`: also read the arguments of operations. Throws ImportError, with the reason that
+/// the user is told.
+imports::Trace read_trace_file(const std::string& path, std::optional<std::uint32_t> process = {}, bool inputs = false);
 
 }  // namespace ridgeline::commands

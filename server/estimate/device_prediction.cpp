@@ -43,7 +43,10 @@ void add_elsewhere(TimeBySource& sources, Sums& sums, const CountedOperation& op
                    std::span<const TimeElsewhere> elsewhere, const Estimators* estimators) {
   const auto across =
       estimators == nullptr || !operation.call ? std::nullopt : estimate_across(*estimators, *operation.call, device);
-  const auto scaled = operation.work ? scaled_time(*operation.work, device, elsewhere) : std::nullopt;
+  auto scaled = operation.work ? scaled_time(*operation.work, device, elsewhere) : std::nullopt;
+  if (!scaled && operation.call) {
+    scaled = scaled_product(*operation.call, device, elsewhere);
+  }
   const int count = operation.count;
   if (scaled && (!across || is_wider(*across, *scaled))) {
     add(sums, scaled->low, scaled->ns, scaled->high, count);
@@ -57,8 +60,10 @@ void add_elsewhere(TimeBySource& sources, Sums& sums, const CountedOperation& op
     add(sums, *least, *least, *least, count);
     sources.bound_ns += *least * count;
     sources.bounded += count;
+    sources.not_predicted_ns += operation.recorded_ns * count;
   } else {
     sources.unknown += count;
+    sources.not_predicted_ns += operation.recorded_ns * count;
   }
 }
 
@@ -67,6 +72,7 @@ void add_operation(StepOnDevice& found, Sums& sums, const CountedOperation& oper
                    const StepEstimators& estimators) {
   TimeBySource& sources = found.sources;
   const int count = operation.count;
+  sources.recorded_ns += operation.recorded_ns * count;
   if (measured) {
     add(sums, measured->time.low, measured->time.ns, measured->time.high, count);
     sources.measured_ns += measured->time.ns * count;
@@ -99,13 +105,14 @@ StepOnDevice step_on_device(const ListedStep& step, const hardware::Device& devi
   const TimeBySource& sources = found.sources;
   const int timed = sources.measured + sources.estimated + sources.across + sources.scaled;
   const int all = timed + sources.bounded + sources.unknown;
-  if (sums.middle > 0 && sources.bound_ns <= kMostBounded * sums.middle && sources.unknown <= kMostBounded * all &&
-      timed > 0) {
+  const bool is_known = sources.recorded_ns > 0 ? sources.not_predicted_ns <= kMostBounded * sources.recorded_ns
+                                                : sources.unknown <= kMostBounded * all;
+  if (sums.middle > 0 && sources.bound_ns <= kMostBounded * sums.middle && is_known && timed > 0) {
     found.ns = sums.middle;
     found.high_ns = sums.high;
   }
-  if (device.memory_capacity_bytes) {
-    found.fits = static_cast<double>(step.peak_bytes) <= device.memory_capacity_bytes->value;
+  if (device.memory_capacity_bytes && step.peak_bytes) {
+    found.fits = static_cast<double>(*step.peak_bytes) <= device.memory_capacity_bytes->value;
   }
   return found;
 }

@@ -18,24 +18,35 @@ namespace ridgeline::estimate {
 
 /// An operation of a step, and how often it has it. Read once, for many devices.
 struct CountedOperation {
-  explicit CountedOperation(std::string of_key, int times = 1)
+  explicit CountedOperation(std::string of_key, int times = 1, double recorded = 0)
       : key(std::move(of_key)),
         count(times),
+        recorded_ns(recorded),
         call(hardware::parse_call(key)),
         work(call ? hardware::work_of(*call) : std::nullopt) {}
 
   std::string key;
   int count;
+  double recorded_ns;                           ///< of one of them, on the device of RecordedOn; 0: no trace
   std::optional<hardware::OperationCall> call;  ///< absent: not a key of ours
   std::optional<hardware::OperationWork> work;  ///< absent: not modelled
 };
 
+/// Where a trace was recorded, and the shortest and the longest of its steps beside the one that is listed.
+struct RecordedOn {
+  hardware::Device device;
+  double low = 1;
+  double high = 1;
+};
+
 /// A step at one batch size.
 struct ListedStep {
-  int batch_size = 1;
+  int batch_size = 1;  ///< 0: not known, as of a trace
   std::vector<CountedOperation> operations{};
-  std::uint64_t peak_bytes = 0;  ///< of tensors, weights and inputs included; not what operations need for themselves
-  int not_listed = 0;            ///< operations whose arguments could not be written down
+  /// Of tensors, weights and inputs included; not what operations need for themselves. Absent: not known.
+  std::optional<std::uint64_t> peak_bytes{};
+  int not_listed = 0;  ///< operations whose arguments could not be written down
+  std::optional<RecordedOn> recorded_on{};
 };
 
 /// Where the time of a step's operations comes from: nanoseconds of each, and how many operations.
@@ -50,7 +61,9 @@ struct TimeBySource {
   int across = 0;
   int scaled = 0;
   int bounded = 0;
-  int unknown = 0;  ///< not modelled at all: they count nothing
+  int unknown = 0;              ///< not modelled at all: they count nothing
+  double recorded_ns = 0;       ///< that all operations took in the trace
+  double not_predicted_ns = 0;  ///< of that, those that are bounded or unknown here
 };
 
 struct StepOnDevice {
@@ -59,11 +72,14 @@ struct StepOnDevice {
   double low_ns = 0;                ///< of the sum of the operations; no run is much faster
   std::optional<double> ns{};       ///< the estimate; absent where more than kMostBounded of it would be bounds
   std::optional<double> high_ns{};  ///< likewise
-  std::uint64_t peak_bytes = 0;
-  std::optional<bool> fits{};  ///< false: it cannot; true: its tensors do. Absent: the capacity is not known
+  std::optional<std::uint64_t> peak_bytes{};
+  std::optional<bool>
+      fits{};  ///< false: it cannot; true: its tensors do. Absent: the capacity or the peak is not known
 };
 
-inline constexpr double kMostBounded = 0.1;  ///< of the time, that bounds and unknown operations may make up
+/// Of the time, that bounds and unknown operations may make up: of that in the trace too, where there is one; else, of
+/// unknown operations, of their number.
+inline constexpr double kMostBounded = 0.1;
 
 /// Null: none.
 struct StepEstimators {

@@ -6,6 +6,7 @@
 
 #include "estimate/estimator.h"
 #include "hardware/device.h"
+#include "hardware/operation_call.h"
 #include "hardware/operation_work.h"
 
 namespace ridgeline::estimate {
@@ -23,5 +24,14 @@ struct TimeElsewhere {
 /// of five GPUs scaled to each other: docs/dev/other_gpus.md.
 std::optional<Estimate> scaled_time(const hardware::OperationWork& work, const hardware::Device& device,
                                     std::span<const TimeElsewhere> elsewhere);
+
+/// Of a product of matrices (mm and addmm in float32 and bfloat16, bmm in float32), which another kernel computes
+/// elsewhere: its time on the GPU whose memory is most alike in speed, by the ratio of the plain rooflines. Only where
+/// computing bounds it on both GPUs and it attained half of the roofline there; in float32, where both may draw 10 W
+/// for each TFLOP/s. The intervals held on three GPUs scaled to each other: docs/dev/other_gpus.md. Nothing for one
+/// that was faster than its type allows: tensor cores computed it. Where only the target has tf32, the interval begins
+/// at its bound, since the program may allow that.
+std::optional<Estimate> scaled_product(const hardware::OperationCall& call, const hardware::Device& device,
+                                       std::span<const TimeElsewhere> elsewhere);
 
 }  // namespace ridgeline::estimate

@@ -207,6 +207,7 @@ class Sweeper {
         break;
       case EventKind::kAnnotation:
       case EventKind::kOp:
+        result_.op_event.push_back(index);
         add_op(event);
         break;
       case EventKind::kCall:

@@ -35,6 +35,7 @@ struct PendingMemory {
 struct HostSweep {
   std::vector<PendingCall> calls;
   std::vector<PendingMemory> memory;
+  std::vector<std::uint32_t> op_event;                              ///< of the trace, by op
   std::unordered_map<std::uint32_t, std::uint32_t> op_of_external;  ///< of the requested external ids
   std::unordered_map<std::uint64_t, std::uint64_t> module_calls;    ///< instance → all calls
   bool has_python = false;                                          ///< functions, with the lines where they begin

@@ -37,7 +37,7 @@ class Importer {
     const std::vector<std::string_view> names = file_names();
     const TraceFiles files(names, options_.project_root, options_.current, options_.exists);
     std::vector<analysis::CodePackage> code = packages_in(names, options_.code, files);
-    host_ = sweep_host(trace_, threads_, files, externals_of_activities(trace_), parts_, trace_.losses);
+    sweep(files);
     add_threads();
     write_calls_and_activities(trace_, host_, parts_);
     add_iterations();
@@ -75,8 +75,33 @@ class Importer {
     return input;
   }
 
+  RecordedStep recorded() {
+    if (trace_.losses.too_many > 0) {
+      throw ImportError(
+          fmt::format("The trace is too large: {} of its events or texts could not be read, so its steps "
+                      "are not complete. Record fewer steps.",
+                      trace_.losses.too_many));
+    }
+    find_threads();
+    const std::vector<std::string_view> names = file_names();
+    sweep(TraceFiles(names, options_.project_root, options_.current, options_.exists));
+    write_calls_and_activities(trace_, host_, parts_);
+    add_iterations();
+    device_ = busiest_device();
+    find_device();
+    RecordedStep step = imports::recorded_step(trace_, host_, parts_.columns, device_);
+    // ROCm may number the only device that it lists as 0, and its kernels otherwise.
+    step.device = device_name_.empty() && trace_.devices.size() == 1 ? trace_.devices.front().name : device_name_;
+    step.has_steps = has_steps_;
+    return step;
+  }
+
  private:
   using Steps = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  ///< start and end
+
+  void sweep(const TraceFiles& files) {
+    host_ = sweep_host(trace_, threads_, files, externals_of_activities(trace_), parts_, trace_.losses);
+  }
 
   recording::Columns& columns() { return parts_.columns; }
 
@@ -276,13 +301,17 @@ class Importer {
   /// Of the device that the profile is about.
   MemoryKnown add_memory() {
     device_ = busiest_device();
+    find_device();
+    return write_memory(trace_, host_.memory, device_, parts_);
+  }
+
+  void find_device() {
     for (const TraceDevice& known : trace_.devices) {
       if (known.index == device_) {
         capacity_ = known.bytes;
         device_name_ = known.name;
       }
     }
-    return write_memory(trace_, host_.memory, device_, parts_);
   }
 
   analysis::Environment environment() const {
@@ -325,6 +354,10 @@ class Importer {
 
 analysis::RunInput import_trace(Trace trace, const ImportOptions& options) {
   return Importer(std::move(trace), options).run();
+}
+
+RecordedStep recorded_step(Trace trace, const ImportOptions& options) {
+  return Importer(std::move(trace), options).recorded();
 }
 
 }  // namespace ridgeline::imports

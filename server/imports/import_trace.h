@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/values/input.h"
+#include "imports/recorded_step.h"
 #include "imports/trace.h"
 #include "imports/trace_files.h"
 
@@ -22,5 +23,9 @@ struct ImportOptions {
 /// One run whose bare times are the recorded ones. The warnings say what the trace does not contain, and what of it
 /// could not be used. Throws ImportError where there is nothing to analyse.
 analysis::RunInput import_trace(Trace trace, const ImportOptions& options);
+
+/// What the steps of the trace ran on its GPU, by operation. Of a trace whose inputs were read. Throws ImportError
+/// where the trace has no steps to analyse, no kernels or no shapes.
+RecordedStep recorded_step(Trace trace, const ImportOptions& options);
 
 }  // namespace ridgeline::imports

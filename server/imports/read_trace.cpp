@@ -3,6 +3,7 @@
 #include <istream>
 #include <streambuf>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMaxDepth = 256;
+constexpr std::size_t kMaxInputs = 16384;  ///< characters of a list of inputs; a longer one is not kept
 
 /// A stream over a source, for the parser.
 class SourceBuffer : public std::streambuf {
@@ -45,10 +47,11 @@ class SourceBuffer : public std::streambuf {
 
 class Handler : public nlohmann::json_sax<json> {
  public:
-  Handler(const TraceLimits& limits, const SourceBuffer& buffer) : builder_(limits), buffer_(buffer) {}
+  Handler(const TraceLimits& limits, const SourceBuffer& buffer)
+      : builder_(limits), with_inputs_(limits.inputs), buffer_(buffer) {}
 
-  bool null() override { return true; }
-  bool boolean(bool /*value*/) override { return true; }
+  bool null() override { return constant("null"); }
+  bool boolean(bool value) override { return constant(value ? "true" : "false"); }
   bool number_integer(std::int64_t value) override {
     return number({value < 0 ? ~static_cast<std::uint64_t>(value) + 1 : static_cast<std::uint64_t>(value), value < 0});
   }
@@ -61,6 +64,8 @@ class Handler : public nlohmann::json_sax<json> {
       builder_.set_text(field_, value);
     } else if (in(Context::kArgs)) {
       builder_.set_argument(field_, value);
+    } else if (in(Context::kInputs)) {
+      add_input(json(value).dump(-1, ' ', false, json::error_handler_t::replace));
     } else if (in(Context::kDevice) && field_ == Field::kName) {
       device_.name = value;
     }
@@ -102,11 +107,25 @@ class Handler : public nlohmann::json_sax<json> {
   bool start_array(std::size_t /*count*/) override {
     const bool events = contexts_.empty() || (in(Context::kTop) && field_ == Field::kTraceEvents);
     found_events_ = found_events_ || events;
+    if (in(Context::kInputs) || (with_inputs_ && in(Context::kArgs) && is_list_of_inputs(field_))) {
+      begin_inputs();
+      return push(Context::kInputs);
+    }
     const bool devices = in(Context::kTop) && field_ == Field::kDeviceProperties;
     return push(events ? Context::kEvents : devices ? Context::kDevices : Context::kOther);
   }
 
-  bool end_array() override { return pop(); }
+  bool end_array() override {
+    const bool inputs = in(Context::kInputs);
+    pop();
+    if (inputs && inputs_.size() < kMaxInputs) {
+      inputs_ += ']';
+    }
+    if (inputs && in(Context::kArgs) && inputs_.size() < kMaxInputs) {
+      builder_.set_inputs(inputs_field_, inputs_);
+    }
+    return true;
+  }
 
   bool parse_error(std::size_t position, const std::string& /*token*/, const json::exception& /*problem*/) override {
     throw ImportError(buffer_.ended() ? "The trace ends too early, after " + std::to_string(position) +
@@ -128,7 +147,7 @@ class Handler : public nlohmann::json_sax<json> {
   }
 
  private:
-  enum class Context : std::uint8_t { kTop, kEvents, kEvent, kArgs, kDevices, kDevice, kDistributed, kOther };
+  enum class Context : std::uint8_t { kTop, kEvents, kEvent, kArgs, kInputs, kDevices, kDevice, kDistributed, kOther };
   bool in(Context context) const { return !contexts_.empty() && contexts_.back() == context; }
   bool push(Context context) {
     if (contexts_.size() >= kMaxDepth) {
@@ -143,11 +162,40 @@ class Handler : public nlohmann::json_sax<json> {
     return true;
   }
 
+  bool constant(std::string_view text) {
+    if (in(Context::kInputs)) {
+      add_input(text);
+    }
+    return true;
+  }
+
+  void begin_inputs() {
+    if (in(Context::kArgs)) {
+      inputs_field_ = field_;
+      inputs_ = '[';
+    } else {
+      add_input("[");
+    }
+  }
+
+  /// A value of a list of inputs, or the beginning of a list in it.
+  void add_input(std::string_view text) {
+    if (inputs_.size() >= kMaxInputs) {
+      return;
+    }
+    if (inputs_.back() != '[') {
+      inputs_ += ',';
+    }
+    inputs_ += text;
+  }
+
   bool number(const Number& value) {
     if (in(Context::kEvent)) {
       builder_.set_number(field_, value);
     } else if (in(Context::kArgs)) {
       builder_.set_argument(field_, value);
+    } else if (in(Context::kInputs)) {
+      add_input(value.whole ? (value.negative ? "-" : "") + std::to_string(value.magnitude) : "null");
     } else if (in(Context::kDevice) && value.unsigned_below(std::uint64_t{1} << 62U)) {
       if (field_ == Field::kId) {
         device_.index = static_cast<std::uint32_t>(value.magnitude);
@@ -161,7 +209,10 @@ class Handler : public nlohmann::json_sax<json> {
   }
 
   TraceBuilder builder_;
+  bool with_inputs_;
   const SourceBuffer& buffer_;
+  std::string inputs_;  ///< of the event, as far as they are read
+  Field inputs_field_ = Field::kNone;
   std::vector<Context> contexts_;
   Field field_ = Field::kNone;
   TraceDevice device_;

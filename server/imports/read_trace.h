@@ -17,6 +17,7 @@ struct TraceLimits {
   std::uint64_t file_bytes = std::uint64_t{1} << 34U;  ///< inflated; more is refused
   std::size_t threads = std::size_t{1} << 16U;
   TokenLimits tokens{};  ///< more is refused
+  bool inputs = false;   ///< whether Trace::inputs are read
 };
 
 /// Reads the file as a stream: its events are held in memory, and nothing else beyond `limits`. Understands Kineto's

@@ -44,6 +44,15 @@ struct TraceCollective {
   std::uint64_t elements = 0;
 };
 
+/// The arguments of an op (`record_shapes=True`), each a list as compact JSON: strings; 0: not recorded.
+struct TraceInputs {
+  std::uint32_t event = 0;    ///< of Trace::events
+  std::uint32_t sizes = 0;    ///< "[[8,16],[],[[4],[4]]]"
+  std::uint32_t types = 0;    ///< "["float","Scalar","TensorList"]"
+  std::uint32_t strides = 0;  ///< as the sizes; torch 2.2 and later
+  std::uint32_t values = 0;   ///< "["","1",""]", of what is no tensor; torch 2.0 and later
+};
+
 struct TraceDevice {
   std::uint32_t index = 0;
   std::string name;
@@ -68,6 +77,7 @@ struct Trace {
   std::vector<std::uint64_t> threads;     ///< identities, made of process and thread
   std::vector<TraceDevice> devices;
   std::vector<TraceCollective> collectives;  ///< by event
+  std::vector<TraceInputs> inputs;           ///< by event; empty where they were not asked for
   std::uint32_t rank = kNoNumber;            ///< of the job that the process was part of; kNoNumber: not known
   std::uint32_t world_size = 0;              ///< ranks of the job; 0: not known
   std::uint64_t base_ns = 0;                 ///< to be added to times, for those since 1970

@@ -46,6 +46,7 @@ TraceBuilder::TraceBuilder(const TraceLimits& limits)
 void TraceBuilder::begin_event() {
   event_ = {};
   collective_ = {};
+  inputs_ = {};
   seen_ = {};
 }
 
@@ -160,6 +161,14 @@ void TraceBuilder::set_argument(Field field, const Number& value) {
   }
 }
 
+void TraceBuilder::set_inputs(Field field, const std::string& list) {
+  const std::uint32_t text = strings_.index(list);
+  (field == Field::kInputSizes     ? inputs_.sizes
+   : field == Field::kInputTypes   ? inputs_.types
+   : field == Field::kInputStrides ? inputs_.strides
+                                   : inputs_.values) = text;
+}
+
 /// Where an argument of a collective is kept; null: it is none.
 std::uint32_t* TraceBuilder::text_of_collective(Field field) {
   switch (field) {
@@ -219,6 +228,10 @@ void TraceBuilder::finish_event() {
   if (*what == EventKind::kKernel && (collective_.call != 0 || collective_.group != 0)) {
     collective_.event = static_cast<std::uint32_t>(trace_.events.size());
     trace_.collectives.push_back(collective_);
+  }
+  if (*what == EventKind::kOp && inputs_.sizes != 0) {
+    inputs_.event = static_cast<std::uint32_t>(trace_.events.size());
+    trace_.inputs.push_back(inputs_);
   }
   trace_.events.push_back(event_);
 }

@@ -26,6 +26,8 @@ class TraceBuilder {
   /// A member of the event's "args".
   void set_argument(Field field, std::string& value);
   void set_argument(Field field, const Number& value);
+  /// Of those that is_list_of_inputs() names, the list as compact JSON.
+  void set_inputs(Field field, const std::string& list);
   /// A member of the whole file, or of its "distributedInfo".
   void set_fact(Field field, const Number& value);
   /// Adds the event, or counts it as lost, or leaves it out when it is of no kind that is imported.
@@ -64,6 +66,7 @@ class TraceBuilder {
   Trace trace_;
   TraceEvent event_;
   TraceCollective collective_;  ///< of the event, where `call` or `group` is set
+  TraceInputs inputs_;          ///< of the event, where `sizes` is set
   Seen seen_;
   bool legacy_ = false;  ///< has processes of the profiler before Kineto
   TraceStrings strings_;

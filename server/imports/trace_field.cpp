@@ -44,6 +44,11 @@ Field field_of(std::string_view key) {
       {"dtype", Field::kDtype},
       {"Process Group Name", Field::kGroup},
       {"Process Group Ranks", Field::kGroupRanks},
+      {"Input Dims", Field::kInputSizes},
+      {"Input dims", Field::kInputSizes},
+      {"Input type", Field::kInputTypes},
+      {"Input Strides", Field::kInputStrides},
+      {"Concrete Inputs", Field::kInputValues},
   };
   const auto found = kFields.find(key);
   return found == kFields.end() ? Field::kNone : found->second;

@@ -43,7 +43,14 @@ enum class Field : std::uint8_t {
   kDtype,
   kGroup,
   kGroupRanks,
+  kInputSizes,
+  kInputTypes,
+  kInputStrides,
+  kInputValues,
 };
+
+/// Whether it lists the arguments of an op.
+constexpr bool is_list_of_inputs(Field field) { return field >= Field::kInputSizes; }
 
 /// The field of a key of JSON; kNone for one that is not read.
 Field field_of(std::string_view key);

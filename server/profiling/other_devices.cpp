@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -40,7 +41,7 @@ struct KnownSteps {
 ListedStep listed_step(const protocol::Captured& captured, DeviceKind kind) {
   ListedStep step{.batch_size = captured.batch_size};
   for (const std::uint64_t peak : captured.peak_bytes) {
-    step.peak_bytes = std::max(step.peak_bytes, peak);
+    step.peak_bytes = std::max(step.peak_bytes.value_or(0), peak);
   }
   std::map<int, int> counts;
   for (const protocol::CapturedOperation& operation : captured.step->operations) {
@@ -58,6 +59,29 @@ ListedStep listed_step(const protocol::Captured& captured, DeviceKind kind) {
   return step;
 }
 
+std::vector<ListedStep> listed_steps(const std::vector<protocol::Captured>& captured, DeviceKind kind) {
+  std::vector<ListedStep> steps;
+  for (const protocol::Captured& one : captured) {
+    if (one.step) {
+      steps.push_back(listed_step(one, kind));
+    }
+  }
+  return steps;
+}
+
+/// Of a step listed for a GPU.
+ListedStep listed_for(const ListedStep& on_gpu, DeviceKind kind) {
+  if (kind == DeviceKind::kGpu) {
+    return on_gpu;
+  }
+  ListedStep step = on_gpu;
+  step.operations.clear();
+  for (const estimate::CountedOperation& operation : on_gpu.operations) {
+    step.operations.emplace_back(operations::key_on(operation.key, "cpu"), operation.count, operation.recorded_ns);
+  }
+  return step;
+}
+
 std::vector<std::string> keys_of(const ListedStep& step) {
   std::vector<std::string> keys;
   for (const estimate::CountedOperation& operation : step.operations) {
@@ -70,14 +94,9 @@ bool is_name_of(const TimesOn& times, const hardware::Device& device) {
   return times.name == device.name || (times.sheet && times.sheet->name == device.name);
 }
 
-base::Result<KnownSteps> known_steps(const std::vector<protocol::Captured>& captured, DeviceKind kind,
+base::Result<KnownSteps> known_steps(std::vector<ListedStep> steps, DeviceKind kind,
                                      const std::vector<NamedDevice>& devices, operations::OperationTable& table) {
-  KnownSteps all;
-  for (const protocol::Captured& one : captured) {
-    if (one.step) {
-      all.steps.push_back(listed_step(one, kind));
-    }
-  }
+  KnownSteps all{std::move(steps), {}};
   const auto names = table.devices();
   if (!names) {
     return names.error();
@@ -101,11 +120,27 @@ base::Result<KnownSteps> known_steps(const std::vector<protocol::Captured>& capt
   return all;
 }
 
+/// What the trace knows of an operation.
+void add_recorded(estimate::KnownOfStep& known, std::size_t operation, const ListedStep& step,
+                  const hardware::Device& device) {
+  const estimate::RecordedOn& on = *step.recorded_on;
+  const double ns = step.operations[operation].recorded_ns;
+  if (on.device.name == device.name) {
+    known.measured[operation] =
+        ListedTime{{device.name, 0, ""}, {.key = "", .ns = ns, .low = ns * on.low, .high = ns * on.high}, 0};
+  } else {
+    known.elsewhere[operation].push_back({&on.device, ns});
+  }
+}
+
 /// Of a step on a device.
 estimate::KnownOfStep known_of(const KnownSteps& all, std::size_t step, const hardware::Device& device) {
   const std::size_t operations = all.steps[step].operations.size();
   estimate::KnownOfStep known{std::vector<std::optional<ListedTime>>(operations),
                               std::vector<std::vector<estimate::TimeElsewhere>>(operations)};
+  for (std::size_t i = 0; i < operations && all.steps[step].recorded_on; ++i) {
+    add_recorded(known, i, all.steps[step], device);
+  }
   for (const TimesOn& on : all.known) {
     const bool is_own = is_name_of(on, device);
     for (std::size_t i = 0; i < operations; ++i) {
@@ -186,15 +221,17 @@ std::vector<protocol::ChangeRequest> larger_batches(int batch_size) {
   return sizes;
 }
 
-base::Result<std::vector<report::OtherDevice>> on_devices(const std::vector<protocol::Captured>& captured,
-                                                          const std::vector<NamedDevice>& devices,
-                                                          operations::OperationTable& table,
-                                                          const std::vector<Estimators>& estimators) {
+namespace {
+
+/// `list`: the steps for a kind of device.
+base::Result<std::vector<report::OtherDevice>> answers_for(
+    const std::function<std::vector<ListedStep>(DeviceKind)>& list, const std::vector<NamedDevice>& devices,
+    operations::OperationTable& table, const std::vector<Estimators>& estimators) {
   std::vector<report::OtherDevice> answers;
   std::map<DeviceKind, KnownSteps> known;
   for (const NamedDevice& one : devices) {
     if (!known.contains(one.device.kind)) {
-      auto steps = known_steps(captured, one.device.kind, devices, table);
+      auto steps = known_steps(list(one.device.kind), one.device.kind, devices, table);
       if (!steps) {
         return steps.error();
       }
@@ -203,6 +240,23 @@ base::Result<std::vector<report::OtherDevice>> on_devices(const std::vector<prot
     answers.push_back(on_device(one, known.at(one.device.kind), estimators));
   }
   return answers;
+}
+
+}  // namespace
+
+base::Result<std::vector<report::OtherDevice>> on_devices(const std::vector<protocol::Captured>& captured,
+                                                          const std::vector<NamedDevice>& devices,
+                                                          operations::OperationTable& table,
+                                                          const std::vector<Estimators>& estimators) {
+  return answers_for([&](DeviceKind kind) { return listed_steps(captured, kind); }, devices, table, estimators);
+}
+
+base::Result<std::vector<report::OtherDevice>> on_devices(const ListedStep& recorded,
+                                                          const std::vector<NamedDevice>& devices,
+                                                          operations::OperationTable& table,
+                                                          const std::vector<Estimators>& estimators) {
+  return answers_for([&](DeviceKind kind) { return std::vector{listed_for(recorded, kind)}; }, devices, table,
+                     estimators);
 }
 
 }  // namespace ridgeline::profiling

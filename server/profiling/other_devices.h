@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "estimate/device_prediction.h"
 #include "estimate/estimator.h"
 #include "hardware/device.h"
 #include "operations/operation_table.h"
@@ -36,6 +37,11 @@ std::vector<protocol::ChangeRequest> larger_batches(int batch_size);
 
 /// In the order of `devices`. `captured`: the step at its own batch size first, then at others.
 base::Result<std::vector<report::OtherDevice>> on_devices(const std::vector<protocol::Captured>& captured,
+                                                          const std::vector<NamedDevice>& devices,
+                                                          operations::OperationTable& table,
+                                                          const std::vector<estimate::Estimators>& estimators);
+/// The same of a step that a trace has, listed for a GPU: on the device that it was recorded on, the recorded time.
+base::Result<std::vector<report::OtherDevice>> on_devices(const estimate::ListedStep& recorded,
                                                           const std::vector<NamedDevice>& devices,
                                                           operations::OperationTable& table,
                                                           const std::vector<estimate::Estimators>& estimators);

@@ -27,11 +27,14 @@ const StepOnDevice& step_of(const OtherDevice& device, int batch_size) {
 /// The estimate, or the bound where there is none.
 double ns_of(const StepOnDevice& step) { return step.ns.value_or(step.low_ns); }
 
-double per_second(const StepOnDevice& step, double ns) { return ns > 0 ? step.batch_size * 1e9 / ns : 0; }
+/// Of a step; where its batch size is not known, rates and costs are of steps.
+int samples_of(const StepOnDevice& step) { return std::max(1, step.batch_size); }
 
-/// Of so many samples, in the currency of the price.
+double per_second(const StepOnDevice& step, double ns) { return ns > 0 ? samples_of(step) * 1e9 / ns : 0; }
+
+/// Of so many samples (or steps), in the currency of the price.
 double cost(const OtherDevice& device, const StepOnDevice& step, double ns, double samples) {
-  return *device.price_per_hour / 3600 * samples / step.batch_size * ns / 1e9;
+  return *device.price_per_hour / 3600 * samples / samples_of(step) * ns / 1e9;
 }
 
 std::string time_text(const StepOnDevice& step) {
@@ -84,15 +87,17 @@ ordered_json step_json(const OtherDevice& device, const StepOnDevice& step, std:
     return ordered_json{{"low", cost(device, step, step.low_ns, samples)},
                         {"high", step.high_ns ? ordered_json(cost(device, step, *step.high_ns, samples)) : nullptr}};
   };
-  return {
-      {"batchSize", step.batch_size},
+  const bool has_samples = step.batch_size > 0;
+  ordered_json json = {
+      {"batchSize", has_samples ? ordered_json(step.batch_size) : nullptr},
       {"ms", {{"value", optional(step.ns, 1e6)}, {"low", step.low_ns / 1e6}, {"high", optional(step.high_ns, 1e6)}}},
       {"samplesPerSecond",
-       {{"low", step.high_ns ? ordered_json(per_second(step, *step.high_ns)) : nullptr},
-        {"high", per_second(step, step.low_ns)}}},
-      {"peakBytes", step.peak_bytes},
+       has_samples ? ordered_json{{"low", step.high_ns ? ordered_json(per_second(step, *step.high_ns)) : nullptr},
+                                  {"high", per_second(step, step.low_ns)}}
+                   : ordered_json(nullptr)},
+      {"peakBytes", step.peak_bytes ? ordered_json(*step.peak_bytes) : nullptr},
       {"fits", step.fits ? ordered_json(*step.fits) : ordered_json(nullptr)},
-      {"costPerMillionSamples", priced(kSamplesOfCost)},
+      {"costPerMillionSamples", has_samples ? priced(kSamplesOfCost) : nullptr},
       {"costPerEpoch", dataset ? priced(static_cast<double>(*dataset)) : ordered_json(nullptr)},
       {"operations",
        {{"measured", step.sources.measured},
@@ -101,6 +106,50 @@ ordered_json step_json(const OtherDevice& device, const StepOnDevice& step, std:
         {"scaled", step.sources.scaled},
         {"bounded", step.sources.bounded},
         {"notModelled", step.sources.unknown}}}};
+  if (!has_samples) {
+    json["costPerMillionSteps"] = priced(kSamplesOfCost);
+  }
+  return json;
+}
+
+ordered_json recorded_json(const RecordedOnDevice& recorded) {
+  return {
+      {"device", recorded.device},
+      {"description", recorded.description},
+      {"steps", recorded.has_steps ? ordered_json(recorded.steps) : nullptr},
+      {"ms", {{"value", recorded.ns / 1e6}, {"low", recorded.low_ns / 1e6}, {"high", recorded.high_ns / 1e6}}},
+      {"communicationMs", recorded.communication_ns / 1e6},
+      {"transferMs", recorded.transfer_ns / 1e6},
+      {"operations", recorded.operations},
+      {"notDescribed",
+       {{"operations", recorded.not_described}, {"ms", recorded.not_described_ns / 1e6}, {"names", recorded.names}}}};
+}
+
+/// What was recorded, and what of it the answer does not have.
+std::string recorded_text(const RecordedOnDevice& recorded) {
+  std::string text =
+      fmt::format("  Recorded on {} ({}): ", printable(recorded.device), printable(recorded.description));
+  if (!recorded.has_steps) {
+    text += fmt::format("{} of operations in the whole trace, which has no steps.\n", duration(recorded.ns / 1e6));
+  } else if (recorded.steps == 1) {
+    text += fmt::format("{} of operations in the one step.\n", duration(recorded.ns / 1e6));
+  } else {
+    text += fmt::format("{} of operations in the middle one of {} steps ({} to {}).\n", duration(recorded.ns / 1e6),
+                        recorded.steps, duration(recorded.low_ns / 1e6), duration(recorded.high_ns / 1e6));
+  }
+  if (recorded.communication_ns + recorded.transfer_ns > 0) {
+    text += fmt::format("  Left out: {} of communication, {} of copies from and to the host.\n",
+                        duration(recorded.communication_ns / 1e6), duration(recorded.transfer_ns / 1e6));
+  }
+  if (recorded.not_described > 0) {
+    text += fmt::format("  {} of {} operations have no model, {} of the time: ", recorded.not_described,
+                        recorded.operations, share(recorded.not_described_ns / recorded.ns));
+    for (std::size_t i = 0; i < recorded.names.size(); ++i) {
+      text += (i > 0 ? ", " : "") + printable(recorded.names[i]);
+    }
+    text += "\n";
+  }
+  return text + "\n";
 }
 
 }  // namespace
@@ -110,15 +159,24 @@ void sort_devices(OtherDevices& devices) {
       std::ranges::all_of(devices.devices, [](const OtherDevice& one) { return one.price_per_hour.has_value(); });
   std::ranges::stable_sort(devices.devices, {}, [&](const OtherDevice& one) {
     const StepOnDevice& step = step_of(one, devices.batch_size);
-    return std::pair(!step.ns.has_value(), priced ? cost(one, step, ns_of(step), 1) : ns_of(step) / step.batch_size);
+    return std::pair(!step.ns.has_value(), priced ? cost(one, step, ns_of(step), 1) : ns_of(step) / samples_of(step));
   });
 }
 
 std::string text_other_devices(const OtherDevices& devices) {
-  std::string text = fmt::format("{} · batch {} · predicted for devices that it did not run on\n\n",
-                                 printable(devices.entry), devices.batch_size);
-  text += fmt::format("  {:<22}{:<34}{:>20}{:>21}  {}\n", "DEVICE", "OPERATIONS OF A STEP", "SAMPLES/S",
-                      devices.dataset_size ? "COST OF AN EPOCH" : "COST OF A MILLION", "FITS");
+  const bool has_samples = devices.batch_size > 0;
+  std::string text = fmt::format("{} · {} · predicted for {}\n\n", printable(devices.entry),
+                                 has_samples ? fmt::format("batch {}", devices.batch_size) : "batch size not known",
+                                 devices.recorded ? "other devices" : "devices that it did not run on");
+  if (devices.recorded) {
+    text += recorded_text(*devices.recorded);
+  }
+  text += fmt::format("  {:<22}{:<34}{:>20}{:>21}  {}\n", "DEVICE", "OPERATIONS OF A STEP",
+                      has_samples ? "SAMPLES/S" : "STEPS/S",
+                      devices.dataset_size ? "COST OF AN EPOCH"
+                      : has_samples        ? "COST OF A MILLION"
+                                           : "COST OF 10^6 STEPS",
+                      "FITS");
   const double samples = devices.dataset_size ? static_cast<double>(*devices.dataset_size) : kSamplesOfCost;
   bool only_bounds = false;
   bool across = false;
@@ -140,8 +198,9 @@ std::string text_other_devices(const OtherDevices& devices) {
   }
   text +=
       "\nThe time of operations on the device alone: what the host takes to launch them, loading data, and\n"
-      "communication are not in it. \"At least\": a bound that no run passes, where too little was measured there;\n"
-      "real runs can be many times slower. Memory: of tensors, without what operations need for themselves.\n";
+      "communication are not in it. \"At least\": where too little was measured there, bounds that no run passes, and\n"
+      "the low ends of what is estimated or scaled; real runs can be many times slower.\n"
+      "Memory: of tensors, without what operations need for themselves.\n";
   if (across) {
     text +=
         "\"Estimated from other GPUs\": the ranges held when each of these was left out; real times on a GPU unlike "
@@ -163,7 +222,12 @@ std::string json_other_devices(const OtherDevices& devices) {
                    {"pricePerHour", device.price_per_hour ? ordered_json(*device.price_per_hour) : nullptr},
                    {"steps", std::move(steps)}});
   }
-  const ordered_json json = {{"entry", devices.entry}, {"batchSize", devices.batch_size}, {"devices", std::move(all)}};
+  ordered_json json = {{"entry", devices.entry},
+                       {"batchSize", devices.batch_size > 0 ? ordered_json(devices.batch_size) : nullptr},
+                       {"devices", std::move(all)}};
+  if (devices.recorded) {
+    json["recorded"] = recorded_json(*devices.recorded);
+  }
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

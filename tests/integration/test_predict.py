@@ -243,6 +243,8 @@ def test_profile_and_predict_have_the_same_options() -> None:
         "--on-device",
         "--price",
         "--dataset-size",
+        "--recorded-on",
+        "--recorded-batch-size",
     }
     assert options("profile") <= options("predict")
 

@@ -80,6 +80,68 @@ TEST(StepOnDevice, ScalesNoProductsAndNothingThatCachesHold) {
   EXPECT_FALSE(scaled_time(*hardware::work_of(kAdd), mi210, {&elsewhere, 1}).has_value());
 }
 
+/// 2 · 4096³ FLOP: 9.8 ms at the 14 TFLOP/s of V100, 7.0 ms at the 19.5 of A100, 2.1 ms at the 66.9 of H100.
+TEST(ScaledProduct, GoesByTheRooflinesOfBoth) {
+  const auto a100 = *hardware::find_data_sheet("A100");
+  const auto h100 = *hardware::find_data_sheet("H100");
+  const auto call = *hardware::parse_call(kMatrix);
+  const TimeElsewhere elsewhere{&a100, 8e6};
+  const auto found = scaled_product(call, h100, {&elsewhere, 1});
+  ASSERT_TRUE(found.has_value());
+  const double flops = 2.0 * 4096 * 4096 * 4096;
+  const double peak = hardware::find_peak(h100, "float32")->flop_per_s.all.value;
+  EXPECT_NEAR(found->ns, 8e6 * 19.5e12 / peak, 0.01 * found->ns);
+  EXPECT_NEAR(found->low, flops / peak * 1e9, 0.001 * found->low) << "no run is faster than the peak";
+  EXPECT_NEAR(found->high, 3.8 * found->ns, 1);
+}
+
+TEST(ScaledProduct, BeginsAtTensorCoresWhereTheProgramMayAllowThem) {
+  const auto v100 = *hardware::find_data_sheet("V100");
+  const auto a100 = *hardware::find_data_sheet("A100");
+  const TimeElsewhere elsewhere{&v100, 12e6};
+  const auto found = scaled_product(*hardware::parse_call(kMatrix), a100, {&elsewhere, 1});
+  ASSERT_TRUE(found.has_value());
+  EXPECT_NEAR(found->low, 2.0 * 4096 * 4096 * 4096 / 156e12 * 1e9, 0.01 * found->low);
+}
+
+TEST(ScaledProduct, IsNothingWhereItWasNotTested) {
+  const auto a100 = *hardware::find_data_sheet("A100");
+  const auto h100 = *hardware::find_data_sheet("H100");
+  const auto scaled = [&](const std::string& key, double ns, const hardware::Device& to) {
+    const TimeElsewhere elsewhere{&a100, ns};
+    return scaled_product(*hardware::parse_call(key), to, {&elsewhere, 1}).has_value();
+  };
+  EXPECT_TRUE(scaled(kMatrix, 8e6, h100));
+  EXPECT_FALSE(scaled(kMatrix, 1e6, h100)) << "tensor cores computed it";
+  EXPECT_FALSE(scaled(kMatrix, 20e6, h100)) << "less than half of the roofline";
+  EXPECT_FALSE(scaled(kMatrix, 8e6, *hardware::find_data_sheet("L4"))) << "short of power";
+  EXPECT_FALSE(scaled(kMatrix, 8e6, *hardware::find_data_sheet("MI210")));
+  const std::string thin = R"(["aten::mm.default",["t:float32:4096,8:8,1:cuda","t:float32:8,4096:4096,1:cuda"],{}])";
+  EXPECT_FALSE(scaled(thin, 5e4, h100)) << "bound by memory";
+  const std::string half =
+      R"(["aten::mm.default",["t:float16:4096,4096:4096,1:cuda","t:float16:4096,4096:4096,1:cuda"],{}])";
+  EXPECT_FALSE(scaled(half, 6e5, h100));
+  std::string brain = half;
+  for (std::size_t at = brain.find("float16"); at != std::string::npos; at = brain.find("float16", at + 8)) {
+    brain.replace(at, 7, "bfloat16");
+  }
+  EXPECT_TRUE(scaled(brain, 6e5, h100));
+}
+
+TEST(StepOnDevice, OfATraceIsAnEstimateByTheTimeThatIsPredicted) {
+  const auto t4 = *hardware::find_data_sheet("T4");
+  const auto p100 = *hardware::find_data_sheet("P100");
+  const auto found = [&](double of_add, double of_unknown) {
+    const ListedStep step{.batch_size = 0,
+                          .operations = {CountedOperation(kAdd, 1, of_add), CountedOperation("mine", 5, of_unknown)},
+                          .recorded_on = RecordedOn{p100}};
+    return step_on_device(step, t4, {{std::nullopt, std::nullopt}, {{{&p100, of_add}}, {{&p100, of_unknown}}}}, {});
+  };
+  EXPECT_TRUE(found(1.2e6, 1e4).ns.has_value()) << "many operations, little of the time";
+  EXPECT_FALSE(found(1.2e6, 1e5).ns.has_value());
+  EXPECT_FALSE(found(1.2e6, 1e4).fits.has_value()) << "the peak is not known";
+}
+
 /// A wrong time elsewhere is no time that cannot be.
 TEST(StepOnDevice, ScalesToNoLessThanTheRoofline) {
   const auto t4 = *hardware::find_data_sheet("T4");

@@ -58,5 +58,36 @@ TEST(OtherDevices, AreSortedByCostWhereAllHaveAPrice) {
   EXPECT_NEAR(epoch["high"].get<double>(), 1.0 / 3600 * 1000 / 4 * 1.2 * 4e-3, 1e-9);
 }
 
+TEST(OtherDevices, OfATraceHaveStepsWhereSamplesAreNotKnown) {
+  OtherDevices devices{"trace.json", 0, std::nullopt, {{"A100", "data sheet", 3.6, {}}}};
+  devices.devices[0].steps = {{.batch_size = 0, .low_ns = 4e6, .ns = 5e6, .high_ns = 8e6}};
+  devices.recorded = RecordedOnDevice{.device = "Tesla T4",
+                                      .description = "data sheet of T4",
+                                      .has_steps = true,
+                                      .steps = 6,
+                                      .ns = 20e6,
+                                      .low_ns = 19e6,
+                                      .high_ns = 23e6,
+                                      .communication_ns = 1e6,
+                                      .operations = 40,
+                                      .not_described = 3,
+                                      .not_described_ns = 1e6,
+                                      .names = {"mine::op"}};
+  const std::string text = text_other_devices(devices);
+  EXPECT_THAT(text, HasSubstr("trace.json · batch size not known · predicted for other devices"));
+  EXPECT_THAT(text, HasSubstr("Recorded on Tesla T4 (data sheet of T4): 20.0 ms of operations in the middle one of 6 "
+                              "steps (19.0 ms to 23.0 ms)."));
+  EXPECT_THAT(text, HasSubstr("3 of 40 operations have no model, 5.0 % of the time: mine::op"));
+  EXPECT_THAT(text, HasSubstr("STEPS/S"));
+  EXPECT_THAT(text, HasSubstr("not known"));
+  const nlohmann::json json = nlohmann::json::parse(json_other_devices(devices));
+  const nlohmann::json& step = json["devices"][0]["steps"][0];
+  EXPECT_TRUE(json["batchSize"].is_null() && step["batchSize"].is_null() && step["samplesPerSecond"].is_null());
+  EXPECT_TRUE(step["costPerMillionSamples"].is_null() && step["peakBytes"].is_null() && step["fits"].is_null());
+  EXPECT_DOUBLE_EQ(step["costPerMillionSteps"]["high"].get<double>(), 8.0);
+  EXPECT_EQ(json["recorded"]["steps"], 6);
+  EXPECT_EQ(json["recorded"]["notDescribed"]["names"][0], "mine::op");
+}
+
 }  // namespace
 }  // namespace ridgeline::report
