@@ -30,6 +30,13 @@ def training_step(model: nn.Module, inputs: torch.Tensor, optimizer_class: type 
     return step
 
 
+class Transposed(nn.Sequential):
+    """Takes sequences (N, length, channels)."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x.transpose(1, 2))
+
+
 class Lstm(nn.LSTM):
     """Its output alone."""
 
@@ -57,6 +64,10 @@ STEPS = {
             nn.Conv2d(4, 16, 3), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 8, 3, groups=2), nn.MaxPool2d(2)
         ).to(memory_format=torch.channels_last),
         torch.randn(4, 4, 32, 32),
+    ),
+    # Normalisation makes its input contiguous.
+    "transposed": lambda: training_step(
+        Transposed(nn.BatchNorm1d(16), nn.ReLU(), nn.Conv1d(16, 8, 3)), torch.randn(8, 50, 16)
     ),
     "attention": lambda: training_step(
         nn.TransformerEncoderLayer(64, 4, 128, batch_first=True), torch.randn(8, 32, 64), torch.optim.SGD

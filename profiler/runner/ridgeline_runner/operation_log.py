@@ -193,16 +193,21 @@ def _recurrent(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _format_of_results(func: Any, tensors: list[Any]) -> Any:
-    """The memory format of what a convolution returns, which operations on meta tensors do not tell: that of its input
-    or weight, where one of them is channels-last. None: as on meta tensors."""
+    """The memory format of what an operation returns, where operations on meta tensors do not tell it. None: they do.
+
+    Of a convolution it is that of its input or weight, where one of them is channels-last. The results of a batch
+    normalisation are contiguous where its input is not channels-last."""
     import torch
 
-    if func._schema.name not in ("aten::convolution", "aten::convolution_backward"):
-        return None
-    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
-    channels_last = formats.get(tensors[0].dim())
-    is_so = channels_last is not None and any(_is_in(tensor, channels_last) for tensor in tensors[-3:])
-    return channels_last if is_so else None
+    name = func._schema.name
+    channels_last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(tensors[0].dim())
+    if name in ("aten::convolution", "aten::convolution_backward"):
+        is_so = channels_last is not None and any(_is_in(tensor, channels_last) for tensor in tensors[-3:])
+        return channels_last if is_so else None
+    if name in ("aten::native_batch_norm", "aten::native_batch_norm_backward"):
+        source = tensors[0 if name == "aten::native_batch_norm" else 1]
+        return None if channels_last is not None and _is_in(source, channels_last) else torch.contiguous_format
+    return None
 
 
 def _is_in(tensor: Any, memory_format: Any) -> bool:
@@ -210,11 +215,11 @@ def _is_in(tensor: Any, memory_format: Any) -> bool:
 
 
 def _from_meta(value: Any, device: Any, memory_format: Any = None) -> Any:
-    """`memory_format`: of tensors of four or five dimensions; None: as they are strided on meta."""
+    """`memory_format`: None: as they are strided on meta. Channels-last: of four or five dimensions."""
     import torch
 
     if isinstance(value, torch.Tensor):
-        if memory_format is not None and value.dim() > 3:
+        if memory_format is torch.contiguous_format or (memory_format is not None and value.dim() > 3):
             made = torch.empty(value.shape, dtype=value.dtype, device=device, memory_format=memory_format)
         else:
             made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=device)
