@@ -81,7 +81,7 @@ base::Result<MatmulShape> parse_convolution(std::string_view text) {
   Convolution found;
   if (!take_option(words, "padding", found.padding) || !take_option(words, "stride", found.stride) ||
       found.stride < 1 || words.size() != 7) {
-    return base::error(quoted(text) + " is not conv IMAGES CHANNELS HEIGHT WIDTH OUTPUTS KERNEL stride S padding P");
+    return base::error(in_quotes(text) + " is not conv IMAGES CHANNELS HEIGHT WIDTH OUTPUTS KERNEL stride S padding P");
   }
   std::array<std::int64_t, 6> sizes = {};
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -94,7 +94,7 @@ base::Result<MatmulShape> parse_convolution(std::string_view text) {
   std::int64_t outputs = 0;
   std::tie(shape.batches, found.channels, found.height, found.width, outputs, found.kernel) = std::tuple_cat(sizes);
   if (found.output_height() < 1 || found.output_width() < 1) {
-    return base::error(quoted(text) + ": the kernel is larger than the image and its padding");
+    return base::error(in_quotes(text) + ": the kernel is larger than the image and its padding");
   }
   if (!is_possible({shape.batches, found.channels, found.height, found.width}) ||
       !is_possible({outputs, found.channels, found.kernel, found.kernel}) ||

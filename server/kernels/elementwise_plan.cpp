@@ -143,7 +143,7 @@ base::Result<ElementwiseShape> parse_elementwise(std::string_view text) {
   const std::size_t equals = text.find('=');
   const auto words = words_of(text.substr(0, equals));
   if (equals == std::string_view::npos || words.size() != 3 || words[0] != "elementwise") {
-    return base::error(quoted(text) + " is not elementwise ROWS COLUMNS = EXPRESSION");
+    return base::error(in_quotes(text) + " is not elementwise ROWS COLUMNS = EXPRESSION");
   }
   const auto rows = read_size(words[1]);
   const auto columns = read_size(words[2]);
@@ -158,7 +158,7 @@ base::Result<ElementwiseShape> parse_elementwise(std::string_view text) {
     return expression.error();
   }
   if (std::ranges::all_of(expression->operands, &Operand::is_row)) {
-    return base::error(quoted(text) + ": every operand is one row; give one that is a matrix");
+    return base::error(in_quotes(text) + ": every operand is one row; give one that is a matrix");
   }
   return ElementwiseShape{*rows, *columns, std::move(*expression)};
 }

@@ -65,7 +65,7 @@ class Parser {
  private:
   void fail(const std::string& what) {
     if (!problem_) {
-      problem_ = fmt::format("{}: {} at '{}'", quoted(text_), what,
+      problem_ = fmt::format("{}: {} at '{}'", in_quotes(text_), what,
                              at_ < text_.size() ? text_.substr(at_, 20) : std::string_view("its end"));
     }
   }
@@ -232,7 +232,7 @@ base::Result<Expression> parse_expression(std::string_view text, std::int64_t co
     spaced += (spaced.empty() ? "" : " ") + std::string(word);
   }
   if (spaced.size() > kMostCharacters) {
-    return base::error(fmt::format("{}: an expression has at most {} characters", quoted(spaced), kMostCharacters));
+    return base::error(fmt::format("{}: an expression has at most {} characters", in_quotes(spaced), kMostCharacters));
   }
   return Parser(spaced, columns).run();
 }

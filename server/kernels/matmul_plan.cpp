@@ -202,7 +202,7 @@ base::Result<MatmulShape> parse_matmul(std::string_view text) {
   shape.bias = takes("bias");
   const bool is_batched = words.size() == 5 && words[0] == "bmm";
   if (!is_batched && (words.size() != 4 || words[0] != "matmul")) {
-    return base::error(quoted(text) + " is no product: batches, rows and columns of the result, and depth");
+    return base::error(in_quotes(text) + " is no product: batches, rows and columns of the result, and depth");
   }
   std::array<std::int64_t, 4> sizes = {1};
   for (std::size_t i = is_batched ? 0 : 1; i < sizes.size(); ++i) {

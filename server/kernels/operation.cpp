@@ -53,7 +53,7 @@ base::Result<Operation> parse_operation(std::string_view text) {
   if (kind == "reduce") {
     return as_operation(parse_reduction(text));
   }
-  return base::error(quoted(text) + " is not known" + std::string(kUsage));
+  return base::error(in_quotes(text) + " is not known" + std::string(kUsage));
 }
 
 std::string operation_text(const Operation& operation) {

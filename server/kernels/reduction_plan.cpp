@@ -114,7 +114,7 @@ base::Result<ReductionShape> parse_reduction(std::string_view text) {
                           ? std::ranges::find(kReductions, words[1], &std::pair<std::string_view, Reduction>::first)
                           : kReductions.end();
   if (found == kReductions.end() || (words[5] != "0" && words[5] != "1")) {
-    return base::error(quoted(text) + " is not reduce sum, mean or max ROWS COLUMNS dim 0 or 1");
+    return base::error(in_quotes(text) + " is not reduce sum, mean or max ROWS COLUMNS dim 0 or 1");
   }
   const auto rows = read_size(words[2]);
   const auto columns = read_size(words[3]);

@@ -17,19 +17,19 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
-std::string quoted(std::string_view text) { return "'" + std::string(text.substr(0, 80)) + "'"; }
+std::string in_quotes(std::string_view text) { return "'" + std::string(text.substr(0, 80)) + "'"; }
 
 base::Result<std::int64_t> read_size(std::string_view word) {
   std::int64_t size = 0;
   const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), size);
   if (problem != std::errc() || end != word.data() + word.size() || size < 1 || size > kMostElements) {
-    return base::error(quoted(word) + " is not a size from 1 to " + std::to_string(kMostElements));
+    return base::error(in_quotes(word) + " is not a size from 1 to " + std::to_string(kMostElements));
   }
   return size;
 }
 
 base::Error too_large(std::string_view operation) {
-  return base::error(quoted(operation) + ": a matrix has more than " + std::to_string(kMostElements) +
+  return base::error(in_quotes(operation) + ": a matrix has more than " + std::to_string(kMostElements) +
                      " elements; give smaller sizes");
 }
 

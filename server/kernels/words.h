@@ -14,7 +14,7 @@ namespace ridgeline::kernels {
 std::vector<std::string_view> words_of(std::string_view text);
 
 /// In quotation marks; of a long text the beginning.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 /// From 1 to kMostElements.
 base::Result<std::int64_t> read_size(std::string_view word);

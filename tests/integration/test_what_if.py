@@ -115,7 +115,7 @@ def test_predicts_and_tries_what_applies(entry: Path) -> None:
         by_prediction = row["predicted"]["peakBytes"] - answer["peakBytes"]
         by_trial = row["tried"]["changedPeakBytes"] - row["tried"]["unchangedPeakBytes"]
         # oneDNN may choose another algorithm in the step than alone, and other formats between operations.
-        off = 0.1 if name in ("bf16-autocast", "channels-last") else 0.06
+        off = 0.2 if name in ("bf16-autocast", "channels-last") else 0.06
         assert by_prediction == pytest.approx(by_trial, abs=off * answer["peakBytes"]), name
     # What does not change the arithmetic does not change the losses.
     assert rows["foreach-optimizer"]["tried"]["lossDrift"] < 1e-5
