@@ -41,21 +41,6 @@ base::Result<whatif::GraphBasis> basis_on_graph(const WhatIfBase& base) {
   return basis;
 }
 
-/// `known` outlives it. Empty where a time comes without memory, as in tables of others: one step's operations would be
-/// compared with another's.
-whatif::PeakAlone peak_alone(const KnownTimes& known) {
-  const auto has_time_alone = [](const auto& one) {
-    return one.second.reason.empty() && !one.second.peak_bytes.has_value();
-  };
-  if (std::ranges::any_of(known, has_time_alone)) {
-    return {};
-  }
-  return [&known](const std::string& key) {
-    const auto found = known.find(key);
-    return found == known.end() ? std::nullopt : found->second.peak_bytes;
-  };
-}
-
 /// `unchanged` and `known` outlive it; null: it was not captured.
 base::Result<whatif::ChangeBasis> basis_of(const WhatIfBase& base, const protocol::Captured* unchanged,
                                            const whatif::TimeAlone& alone, const KnownTimes& known) {
@@ -88,6 +73,20 @@ base::Result<analysis::PredictedChange> predict(const whatif::ChangeBasis& basis
 }
 
 }  // namespace
+
+whatif::PeakAlone peak_alone(const KnownTimes& known) {
+  const auto lacks_memory = [](const auto& one) {
+    const operations::OperationTime& time = one.second;
+    return !time.peak_bytes.has_value() && (time.reason.empty() || time.reason == kNoTime);
+  };
+  if (std::ranges::any_of(known, lacks_memory)) {
+    return {};
+  }
+  return [&known](const std::string& key) {
+    const auto found = known.find(key);
+    return found == known.end() ? std::nullopt : found->second.peak_bytes;
+  };
+}
 
 PlannedRun plan_experiment(const ProfileRequest& request, const Target& target, protocol::Experiment experiment) {
   PlannedRun plan = plan_run(request, target);

@@ -17,6 +17,7 @@
 #include "profiling/request.h"
 #include "profiling/run.h"
 #include "protocol/experiment.h"
+#include "whatif/predict_change.h"
 #include "whatif/predict_on_graph.h"
 #include "worker/run_inbox.h"
 
@@ -36,6 +37,10 @@ operations::Conditions conditions_of(const analysis::Environment& environment, i
 
 /// Times by key. An operation that cannot be measured has none.
 using KnownTimes = std::map<std::string, operations::OperationTime, std::less<>>;
+
+/// `known` outlives it. Empty where operations that can be run alone come without memory, as in tables of others or
+/// where the time for measuring did not suffice: one step's operations would be compared with another's.
+whatif::PeakAlone peak_alone(const KnownTimes& known);
 
 /// The operations of captured steps, each once.
 std::vector<std::string> operations_of(const std::vector<protocol::Captured>& captured);
