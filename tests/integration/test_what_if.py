@@ -114,11 +114,11 @@ def test_predicts_and_tries_what_applies(entry: Path) -> None:
         assert row["takes"]
         by_prediction = row["predicted"]["peakBytes"] - answer["peakBytes"]
         by_trial = row["tried"]["changedPeakBytes"] - row["tried"]["unchangedPeakBytes"]
-        # What operations allocate for themselves is known where there was time to run each of them alone. oneDNN may
-        # choose another algorithm there than in the step.
-        by_onednn = name in ("bf16-autocast", "channels-last")
-        if not by_onednn or answer["operationsMeasured"] == answer["operations"]:
-            off = 0.1 if by_onednn else 0.06
+        # The same operations in the same sizes need what they need in the step. What others need is known only where
+        # there was time to run each of them alone, and oneDNN may choose another algorithm there than in the step.
+        same = name in ("checkpoint", "foreach-optimizer", "fused-optimizer")
+        if same or answer["operationsMeasured"] == answer["operations"]:
+            off = 0.06 if same else 0.1
             assert by_prediction == pytest.approx(by_trial, abs=off * answer["peakBytes"]), name
     # What does not change the arithmetic does not change the losses.
     assert rows["foreach-optimizer"]["tried"]["lossDrift"] < 1e-5
