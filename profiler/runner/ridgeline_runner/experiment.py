@@ -78,11 +78,13 @@ def measure(spec: dict[str, Any], reporter: Reporter, recorder: Recorder) -> Non
 
     def peak_of(run: Callable[[], Any]) -> int:
         recorder.track_memory()
-        recorder.forget_freed()
-        moment = recorder.moment()
-        run()
-        ((before, most),) = recorder.alive_bytes([moment])
-        recorder.detach()
+        try:
+            recorder.forget_freed()
+            moment = recorder.moment()
+            run()
+            ((before, most),) = recorder.alive_bytes([moment])
+        finally:
+            recorder.detach()
         return most - before
 
     reporter.progress("measure", 0.0, f"Timing {len(keys)} operations")
