@@ -478,7 +478,7 @@ test('another batch size alone is not stale, and the script keeps its own', asyn
   await window.replace('batch_size: int = 64', 'batch_size: int = 32');
   await window.view.getByText('profiled with 64').waitFor();
   await window.view.getByText('train.py keeps its own batch size.').waitFor();
-  assert.equal(await window.view.locator('.notice.stale').count(), 0);
+  assert.deepEqual(await window.view.locator('.notice.stale').allInnerTexts(), []);
   assert.equal(await window.status.getByText('(stale)').count(), 0);
   const markers = await window.markers();
   assert.ok(markers.length > 0 && markers.every(({ stale }) => !stale));

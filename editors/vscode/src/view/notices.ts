@@ -55,7 +55,7 @@ export class Warnings {
     this.shown = shown;
     const items = warnings.map((warning) => h('p', {}, ...this.linked(warning)));
     this.element.replaceChildren(...(items.length === 0 ? []
-      : [h('details.notice.stale', {}, h('summary', {}, `${items.length === 1 ? '1 warning' : `${items.length} warnings`}: ${warnings[0]}`), ...items)]));
+      : [h('details.notice.warning', {}, h('summary', {}, `${items.length === 1 ? '1 warning' : `${items.length} warnings`}: ${warnings[0]}`), ...items)]));
   }
 
   /** The text with its places as buttons. */
