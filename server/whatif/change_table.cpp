@@ -38,7 +38,7 @@ constexpr std::array kChanges = {
                .usual_on_traces = "fused-optimizer",
                .section = "Daydream 5.1"},
     ChangeKind{"channels-last", "", "channels_last memory format",
-               "`.to(memory_format=torch.channels_last)` on the model and on its inputs", "channels-last"},
+               "`.to(memory_format=torch.channels_last)` on the model", "channels-last"},
     ChangeKind{"compile", "", "torch.compile", "`model = torch.compile(model)`", "compile", false},
     ChangeKind{"checkpoint", "[MODULE]", "activation checkpointing",
                "`torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False)` for calls of the module",

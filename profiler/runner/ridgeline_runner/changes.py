@@ -15,7 +15,7 @@ from typing import Any
 
 from ridgeline_runner import layer_widths
 from ridgeline_runner.change import Change, Function, NotApplicable, Parts, whole_number
-from ridgeline_runner.entry import EntryPoint, tensors_in
+from ridgeline_runner.entry import EntryPoint
 from ridgeline_runner.layer_widths import Width
 
 
@@ -32,12 +32,14 @@ def _built(
     entry: EntryPoint, requests: list[str], batch_size: int, on_changed_models: Callable[[list[Any]], None]
 ) -> Parts:
     changes = [_named(request) for request in requests]
-    positional, keywords = entry.models()
-    parts = Parts(entry, positional, keywords, batch_size)
+    optimizers: list[Any] = []
+    with _constructed_optimizers(optimizers):
+        positional, keywords = entry.models()
+    parts = Parts(entry, positional, keywords, batch_size, optimizers=optimizers)
     for change in changes:
         change.on_models(parts)
     on_changed_models(parts.models)
-    with _constructed_optimizers(parts.optimizers):
+    with _constructed_optimizers(optimizers):
         parts.function = entry.iteration(parts.positional, parts.keywords)
     for change in changes:
         change.on_optimizers(parts)
@@ -181,7 +183,7 @@ class FusedOptimizer(_Optimizer):
 
 
 class ChannelsLast(Change):
-    """Weights and inputs of convolutions in the memory format in which channels are adjacent."""
+    """Models in the memory format in which channels are adjacent: their convolutions return it, whatever they get."""
 
     def on_models(self, parts: Parts) -> None:
         import torch
@@ -191,18 +193,6 @@ class ChannelsLast(Change):
             raise NotApplicable("there is no 2-D convolution")
         for model in parts.models:
             model.to(memory_format=torch.channels_last)
-
-    def on_step(self, parts: Parts) -> None:
-        import torch
-
-        if not any(t.dim() == 4 for t in tensors_in(parts.inputs)):
-            raise NotApplicable("no input has four dimensions")
-        parts.inputs = tuple(
-            value.to(memory_format=torch.channels_last)
-            if isinstance(value, torch.Tensor) and value.dim() == 4
-            else value
-            for value in parts.inputs
-        )
 
 
 class Compile(Change):
@@ -295,45 +285,36 @@ class Accumulate(Change):
         parts.calls *= self._count
 
     def on_step(self, parts: Parts) -> None:
-        function, count = parts.function, self._count
+        if not parts.optimizers:
+            raise NotApplicable("the providers construct no optimizer")
+        function, numbers = parts.function, range(self._count)
+        number = 0
 
         def step(*inputs: Any) -> Any:
+            nonlocal number
             result = None
-            for number in range(count):
-                with _gradients_kept(first=number == 0, last=number == count - 1):
-                    result = function(*inputs)
+            for number in numbers:  # noqa: B007 - what is skipped depends on it
+                result = function(*inputs)
             return result
 
+        for optimizer in parts.optimizers:
+            _only_when(lambda: number == numbers[-1], optimizer, "step")
+            _only_when(lambda: number == 0, optimizer, "zero_grad")
+        for model in parts.models:
+            _only_when(lambda: number == 0, model, "zero_grad")
         parts.function = step
 
 
-@contextlib.contextmanager
-def _gradients_kept(*, first: bool, last: bool) -> Iterator[None]:
-    """Optimizers step only in the last part, and gradients are set to zero only in the first."""
-    import torch
+def _only_when(condition: Callable[[], bool], target: Any, method: str) -> None:
+    """The method of this one object does nothing otherwise. Its class stays as it is: when one of its attributes is
+    set, Python looks up the methods of all its subclasses anew, and a small step takes much longer."""
+    original = getattr(target, method)
 
-    kinds: list[Any] = [torch.optim.Optimizer, torch.nn.Module]
-    replaced: list[tuple[Any, str, Any]] = []
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return original(*args, **kwargs) if condition() else None
 
-    def skip(kind: Any, name: str) -> None:
-        replaced.append((kind, name, kind.__dict__[name]))
-        setattr(kind, name, lambda *_, **__: None)
-
-    if not first:
-        for kind in kinds:
-            skip(kind, "zero_grad")
-    if not last:
-        waiting = [torch.optim.Optimizer]
-        while waiting:
-            kind = waiting.pop()
-            waiting.extend(kind.__subclasses__())
-            if "step" in kind.__dict__:
-                skip(kind, "step")
-    try:
-        yield
-    finally:
-        for kind, name, original in replaced:
-            setattr(kind, name, original)
+    setattr(target, method, call)
 
 
 class Freeze(Change):

@@ -19,8 +19,8 @@ from ridgeline_runner.change import Parts
 from ridgeline_runner.entry import load_entry_point
 from ridgeline_runner.recorder import Recorder
 from ridgeline_runner.reporter import Reporter
+from ridgeline_runner.trial import SEED
 
-_SEED = 20_240_229
 _ROUNDS = 6
 _WARMUP = 3
 _REPEATS = 15  # of steps of DistributedDataParallel with and without it
@@ -54,7 +54,7 @@ def _build(spec: dict[str, Any]) -> Parts:
     import torch
 
     entry = load_entry_point(spec)
-    torch.manual_seed(_SEED)
+    torch.manual_seed(SEED)
     return changes.build(entry, [], entry.batch_size)
 
 
