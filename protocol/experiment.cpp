@@ -63,7 +63,7 @@ int index_of(const Json& message, const char* name, std::size_t size) {
 }
 
 CapturedStep step_from(const Json& value) {
-  CapturedStep step{strings_at(value, "keys"), strings_at(value, "names"), strings_at(value, "modules"), {}};
+  CapturedStep step{strings_at(value, "keys"), strings_at(value, "names"), strings_at(value, "modules"), {}, {}};
   const auto& sequence = list_at(value, "sequence");
   require(sequence.size() % 4 == 0 && sequence.size() / 4 <= kMaxCapturedOperations, "not a sequence of operations");
   step.operations.reserve(sequence.size() / 4);
@@ -73,6 +73,16 @@ CapturedStep step_from(const Json& value) {
          index_in(sequence[i + 3], step.modules.size()), static_cast<StepPart>(index_in(sequence[i + 2], 3))});
   }
   return step;
+}
+
+/// Empty, or one for each of so many operations.
+std::vector<double> host_times_from(const Json& message, std::size_t operations) {
+  const auto& numbers = list_at(message, "hostNs");
+  require(numbers.empty() || numbers.size() == operations, "hostNs: not of the operations");
+  std::vector<double> times(numbers.size());
+  std::ranges::transform(numbers, times.begin(),
+                         [](const Json& number) { return static_cast<double>(value_as<std::uint64_t>(number)); });
+  return times;
 }
 
 std::vector<AliveBefore> alive_from(const Json& message, std::size_t keys) {
@@ -114,6 +124,7 @@ Captured captured_from(const Json& message) {
     const auto& peaks = list_at(message, "peakBytes");
     require(peaks.size() == kStepParts, "peakBytes: not of the parts of a step");
     std::ranges::transform(peaks, captured.peak_bytes.begin(), value_as<std::uint64_t>);
+    captured.step->host_ns = host_times_from(message, captured.step->operations.size());
     captured.alive = alive_from(message, captured.step->keys.size());
     captured.batch_size = member<int>(message, "batchSize");
     require(captured.batch_size > 0, "batchSize: not positive");

@@ -48,6 +48,8 @@ struct CapturedStep {
   std::vector<std::string> names;    ///< "aten::mm"
   std::vector<std::string> modules;  ///< dotted names of instances, without the model's class; 0 is empty
   std::vector<CapturedOperation> operations;
+  /// Before each operation, since the one before it, while they were listed: of the host; empty: not observed.
+  std::vector<double> host_ns{};
 };
 
 /// How much memory was alive when an operation began: the most over its calls in a part of the step.

@@ -22,9 +22,6 @@ using protocol::CapturedStep;
 using protocol::StepPart;
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-/// Python before an operation that goes does not all go: loops over parameters stay.
-constexpr double kUsualPythonShare = 2;
-
 /// Of the time of an operation that was not measured.
 constexpr double kAssumedError = 0.5;
 
@@ -48,10 +45,13 @@ class Retimer {
     TaskId behind = first_task();
     for (std::size_t i = 0; i < changed_.operations.size(); ++i) {
       if (partner[i] == kNone) {
-        behind = insert(changed_.operations[i], behind);
-      } else if (const auto& tasks = unchanged_.places.tasks[partner[i]]; !tasks.empty()) {
-        behind = last_on_host(tasks, behind);
+        behind = insert(i, behind);
+        continue;
       }
+      if (i == 0 ? partner[i] != 0 : partner[i - 1] == kNone || partner[i - 1] + 1 != partner[i]) {
+        set_host_time(partner[i], i);
+      }
+      behind = last_on_host(unchanged_.places.tasks[partner[i]], behind);
     }
     return std::move(result_);
   }
@@ -89,7 +89,8 @@ class Retimer {
       }
       gone.insert(gone.end(), unchanged_.places.tasks[i].begin(), unchanged_.places.tasks[i].end());
       count(unchanged_.places.ns[i], 0, true);
-      remove_python(i);
+      take_host_time(i, unchanged_.step.host_ns.empty() ? unchanged_.places.python_ns[i]
+                                                        : unchanged_.host.before(unchanged_.step, i));
     }
     std::ranges::sort(gone);
     gone.erase(std::ranges::unique(gone).begin(), gone.end());
@@ -99,19 +100,30 @@ class Retimer {
     }
   }
 
-  void remove_python(std::size_t i) {
-    const CapturedOperation& operation = unchanged_.step.operations[i];
-    const Times& usual = unchanged_.python.at({name_of(unchanged_.step, operation), operation.part});
-    const double most = kUsualPythonShare * usual.mean_ns();
-    const double share = unchanged_.places.python_ns[i] > 0 ? std::min(1.0, most / unchanged_.places.python_ns[i]) : 0;
-    for (const TaskId id : unchanged_.places.python[i]) {
-      graph::Task& task = result_.graph.tasks[id];
-      task.duration_ns = std::llround(static_cast<double>(task.duration_ns) * (1 - share));
+  /// Before an operation of both steps, which another one comes before in the changed step.
+  void set_host_time(std::size_t before, std::size_t after) {
+    if (unchanged_.step.host_ns.empty() || changed_.host_ns.empty()) {
+      return;
     }
-    result_.changed_before_ns += share * unchanged_.places.python_ns[i];
+    take_host_time(before, unchanged_.host.before(unchanged_.step, before) - unchanged_.host.before(changed_, after));
   }
 
-  TaskId insert(const CapturedOperation& operation, TaskId behind) {
+  /// From what is before operation `i`; less than 0: adds to it.
+  void take_host_time(std::size_t i, double ns) {
+    const double recorded = unchanged_.places.python_ns[i];
+    const double factor = recorded > 0 ? std::max(0.0, 1 - ns / recorded) : 1;
+    for (const TaskId id : unchanged_.places.python[i]) {
+      graph::Task& task = result_.graph.tasks[id];
+      task.duration_ns = std::llround(static_cast<double>(task.duration_ns) * factor);
+    }
+    if (recorded <= 0 && ns < 0 && !unchanged_.places.tasks[i].empty()) {
+      result_.graph.tasks[unchanged_.places.tasks[i].front()].duration_ns -= std::llround(ns);
+    }
+    result_.host_ns += std::abs(ns);
+  }
+
+  TaskId insert(std::size_t i, TaskId behind) {
+    const CapturedOperation& operation = changed_.operations[i];
     const std::string& name = name_of(changed_, operation);
     double ns = 0;
     bool measured = false;
@@ -124,9 +136,9 @@ class Retimer {
         measured = true;
       }
     }
-    const auto python = unchanged_.python.find({name, operation.part});
-    const double before = python != unchanged_.python.end() ? python->second.mean_ns() : 0;
-    count(0, ns + before, measured);
+    const double before = unchanged_.host.before(changed_, i);
+    result_.host_ns += before;
+    count(0, ns, measured);
     graph::Task task{.duration_ns = std::llround(ns + before), .kind = Kind::kOperation};
     const graph::Task& neighbour = result_.graph.tasks[behind];
     task.name = name_index(name);

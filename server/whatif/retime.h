@@ -2,8 +2,9 @@
 //
 // Operations that both steps have keep their time in the step, times what the operation takes alone with its new
 // arguments over what it takes alone with the old ones (Habitat; Tianshu, section 4): a time alone is not a time inside
-// a step, their ratio is nearly so. Operations that go take the Python before them along; new ones get their time
-// alone, times what operations of the same name take in the step over what they take alone.
+// a step, their ratio is nearly so. New ones get their time alone, times what operations of the same name take in the
+// step over what they take alone. The host's time before operations that are new, or have another one before them, is
+// that of the changed step (host_time.h).
 #pragma once
 
 #include "graph/graph.h"
@@ -18,6 +19,7 @@ struct RetimedStep {
   double changed_after_ns = 0;   ///< of those that changed or are new
   double assumed_ns = 0;         ///< of changed_after_ns: of operations that were not measured
   double assumed_error_ns = 0;   ///< that these may be wrong by
+  double host_ns = 0;            ///< between operations: what went and what came
   /// How far the ratio of an operation's time in the step to its time alone is from that of its name's, typically: 0.1
   /// means 10 %. Judged by the operations of the unchanged step, weighted by time.
   double spread = 0;

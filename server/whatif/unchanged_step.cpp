@@ -5,6 +5,7 @@
 
 #include "whatif/step_operations.h"
 #include "whatif/task_classes.h"
+#include "whatif/weighted_median.h"
 
 namespace ridgeline::whatif {
 
@@ -19,22 +20,6 @@ constexpr std::size_t kNotCaptured = static_cast<std::size_t>(-1);
 /// A ratio of the time in the step to the time alone that lies outside says that one of them is wrong.
 constexpr double kLeastRatio = 0.2;
 constexpr double kMostRatio = 5;
-
-double weighted_median(std::vector<std::pair<double, double>> values) {
-  std::ranges::sort(values);
-  double total = 0;
-  for (const auto& [value, weight] : values) {
-    total += weight;
-  }
-  double sum = 0;
-  for (const auto& [value, weight] : values) {
-    sum += weight;
-    if (2 * sum >= total) {
-      return value;
-    }
-  }
-  return 0;
-}
 
 Ratios ratios_of(const CapturedStep& step, const Places& places, const TimeAlone& alone) {
   std::map<std::string, std::vector<std::pair<double, double>>> by_name;
@@ -127,7 +112,8 @@ double Ratios::of(const std::string& name) const {
 UnchangedStep unchanged_step(const Graph& graph, const CapturedStep& step, const TimeAlone& alone) {
   Places places = places_of(graph, step);
   Ratios ratios = ratios_of(step, places, alone);
-  UnchangedStep unchanged{graph, step, std::move(places), std::move(ratios), {}, {}};
+  const HostTime host(step, places.python_ns);
+  UnchangedStep unchanged{graph, step, std::move(places), std::move(ratios), {}, host};
   for (std::size_t i = 0; i < step.operations.size(); ++i) {
     const protocol::CapturedOperation& operation = step.operations[i];
     if (const std::string* key = key_of(step, operation); key != nullptr && unchanged.places.ns[i] > 0) {
@@ -135,9 +121,6 @@ UnchangedStep unchanged_step(const Graph& graph, const CapturedStep& step, const
       times.ns += unchanged.places.ns[i];
       ++times.count;
     }
-    Times& python = unchanged.python[{name_of(step, operation), operation.part}];
-    python.ns += unchanged.places.python_ns[i];
-    ++python.count;
   }
   return unchanged;
 }

@@ -11,6 +11,7 @@
 
 #include "graph/graph.h"
 #include "protocol/experiment.h"
+#include "whatif/host_time.h"
 
 namespace ridgeline::whatif {
 
@@ -55,8 +56,8 @@ struct UnchangedStep {
   const protocol::CapturedStep& step;
   Places places;
   Ratios ratios;
-  std::unordered_map<std::string, Times> in_step;                      ///< by key
-  std::map<std::pair<std::string, protocol::StepPart>, Times> python;  ///< by name: before it
+  std::unordered_map<std::string, Times> in_step;  ///< by key
+  HostTime host;
 };
 
 /// Finds the operations of `step` in the graph, which was recorded of the same step.

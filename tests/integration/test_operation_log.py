@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
@@ -187,3 +189,73 @@ def test_changes_apply_to_a_step_that_is_built_anew() -> None:
     with pytest.raises(NotApplicable):
         changes.build(entry, ["channels-last"], entry.batch_size)
     assert operations() == usual  # nothing of a change stays
+
+
+def test_parts_of_a_batch_step_the_optimizer_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a scheduler has replaced the optimizer's method, as those of torch do."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "accumulated_entry.py"
+    path.write_text(
+        """
+import torch
+
+steps = []
+zeroed = []
+
+
+class Counted(torch.optim.SGD):
+    def step(self, closure=None):
+        steps.append([p.grad.clone() for p in self.param_groups[0]["params"]])
+        return super().step(closure)
+
+    def zero_grad(self, set_to_none=True):
+        zeroed.append(1)
+        super().zero_grad(set_to_none)
+
+
+def model_provider():
+    return torch.nn.Linear(4, 1, bias=False)
+
+
+def input_provider(batch_size=6):
+    return (torch.ones(batch_size, 4),)
+
+
+def iteration_provider(model):
+    optimizer = Counted(model.parameters(), lr=0.0)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+
+    def iteration(inputs):
+        optimizer.zero_grad()
+        model(inputs).sum().backward()
+        optimizer.step()
+        scheduler.step()
+
+    return iteration
+""",
+        encoding="utf-8",
+    )
+    entry = EntryPoint.of(load(str(path), str(tmp_path)), str(path))
+    parts = changes.build(entry, ["accumulate:3"], entry.batch_size)
+    assert parts.batch_size == 2 and parts.samples == 6
+    for _ in range(2):
+        parts.function(*parts.inputs)
+    counted = sys.modules["accumulated_entry"]
+    assert len(counted.steps) == 2 and len(counted.zeroed) == 2
+    assert torch.equal(counted.steps[1][0], torch.full((1, 4), 6.0))  # of all samples
+
+
+def test_the_time_between_operations_is_that_of_python() -> None:
+    value = torch.ones(64)
+    slept = 0.02
+
+    def step() -> None:
+        value.add_(1)
+        time.sleep(slept)
+        value.mul_(2)
+        value.add_(1)
+
+    times = operation_log.host_times(step, 3)
+    assert len(times) == 3
+    assert times[1] > slept * 1e9 > 10 * max(times[0], times[2])
+    assert operation_log.host_times(step, 4) == []

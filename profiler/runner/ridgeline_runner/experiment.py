@@ -54,12 +54,15 @@ def _captured(entry: EntryPoint, request: list[str], recorder: Recorder) -> dict
         return {"operations": None}
     names = {id(module): name for model in parts.models for name, module in model.named_modules()}
     moments: list[int] = []
+
+    def step() -> None:
+        parts.function(*parts.inputs)
+
     with parts.surroundings():
-        log = operation_log.log_step(
-            lambda: parts.function(*parts.inputs), names, lambda: moments.append(recorder.moment())
-        )
-    alive = [(at - before, most - before) for at, most in recorder.alive_bytes(moments)]
-    return {"operations": log.message(), **log.memory(alive), "batchSize": parts.samples}
+        log = operation_log.log_step(step, names, lambda: moments.append(recorder.moment()))
+        alive = [(at - before, most - before) for at, most in recorder.alive_bytes(moments)]
+        host = operation_log.host_times(step, len(log.sequence))
+    return {"operations": log.message(), **log.memory(alive), "hostNs": host, "batchSize": parts.samples}
 
 
 def measure(spec: dict[str, Any], reporter: Reporter, recorder: Recorder) -> None:

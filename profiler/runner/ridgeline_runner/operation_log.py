@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from time import perf_counter_ns
 from typing import Any
 
 from ridgeline_runner.operation_key import NotDescribed, key_of
 
 MAX_OPERATIONS = 200_000
 FORWARD, BACKWARD, OPTIMIZER = range(3)
+_HOST_RUNS = 5  # of a step, for the time between its operations
+_HOST_NS = 250_000_000  # after which no further run begins
 _SMALL = 4096  # elements: such operations are run: counters, masks, losses, checks
 
 
@@ -52,11 +55,12 @@ class OperationLog:
         return BACKWARD if torch._C._current_graph_task_id() != -1 else self.phase
 
     def memory(self, alive: list[tuple[int, int]]) -> dict[str, Any]:
-        """`alive`: of each operation, the bytes alive when it began, and the most until the next one began. The peak of
-        each phase; and the most that was alive when an operation began, as (phase, key, bytes) in one list."""
-        peaks = [0, 0, 0]
+        """`alive`: of the step and of each operation, the bytes alive when it began, and the most until the next one
+        began. The peak of each phase; and the most that was alive when an operation began, as (phase, key, bytes) in
+        one list."""
+        peaks = [max(alive[0]), 0, 0]
         most: dict[tuple[int, int], int] = {}
-        for (key, _, phase, _), (at, until) in zip(self.sequence, alive, strict=True):
+        for (key, _, phase, _), (at, until) in zip(self.sequence, alive[1:], strict=True):
             peaks[phase] = max(peaks[phase], until)
             if key >= 0:
                 most[phase, key] = max(most.get((phase, key), 0), at)
@@ -75,7 +79,8 @@ def log_step(
     step: Callable[[], Any], module_names: dict[int, str], before: Callable[[], None] = lambda: None
 ) -> OperationLog:
     """The operations of `step()`, which runs twice: the first time creates the optimizer's state. Raises what the step
-    raises. `module_names`: the dotted name by id of the instance. `before` is called before each operation."""
+    raises. `module_names`: the dotted name by id of the instance. `before` is called before the second run and before
+    each operation of it."""
     log = OperationLog()
 
     def note(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -84,6 +89,7 @@ def log_step(
 
     run_uncomputed(step)
     with _mode(note), _phases(log), _modules(log, module_names):
+        before()
         step()
     return log
 
@@ -106,6 +112,41 @@ def run_uncomputed(step: Callable[[], Any]) -> None:
     """Runs the step without computing anything that is large: whether its shapes fit. Raises what the step raises."""
     with _mode(lambda *_: None):
         step()
+
+
+def host_times(step: Callable[[], Any], operations: int) -> list[int]:
+    """Nanoseconds of the host before each operation of `step()` since the one before it ended or the step began: of
+    Python, autograd and the dispatch, the shortest of some runs that compute nothing large. Empty where no run has so
+    many operations."""
+    begin, shortest = perf_counter_ns(), list[int]()
+    for _ in range(_HOST_RUNS):
+        times = _host_times(step)
+        if len(times) == operations:
+            shortest = list(map(min, shortest or times, times))
+        if perf_counter_ns() - begin > _HOST_NS:
+            break
+    return shortest
+
+
+def _host_times(step: Callable[[], Any]) -> list[int]:
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    times: list[int] = []
+
+    class Timed(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            nonlocal ended
+            del types
+            if func.namespace != "profiler":
+                times.append(perf_counter_ns() - ended)
+            result = _uncomputed(func, args, kwargs or {})
+            ended = perf_counter_ns()
+            return result
+
+    with Timed():
+        ended = perf_counter_ns()
+        step()
+    return times
 
 
 def _mode(note: Callable[[Any, tuple[Any, ...], dict[str, Any]], None], compute: bool = False) -> Any:

@@ -180,6 +180,34 @@ TEST(Retime, WhatGoesTakesItsPythonAlong) {
   EXPECT_EQ(total(changed.graph), 2020);
 }
 
+TEST(Retime, TheHostsTimeIsThatOfTheChangedStep) {
+  Step step;
+  step.operation("aten::mm", "a", 1000, 10)
+      .operation("aten::mul_", "a", 300, 40, StepPart::kOptimizer)
+      .operation("aten::mul_", "a", 300, 20, StepPart::kOptimizer)
+      .operation("aten::add_", "a", 300, 60, StepPart::kOptimizer);
+  // What is observed while operations are listed: of the listing itself, and of Python.
+  step.captured.host_ns = {120, 180, 140, 220};
+  CapturedStep changed = captured({{"aten::mm", "a"}});
+  Step::capture(changed, "aten::_foreach_mul_", "a", StepPart::kOptimizer);
+  Step::capture(changed, "aten::add_", "a", StepPart::kOptimizer);
+  changed.host_ns = {120, 500, 180};
+  const TimeAlone times =
+      alone({{"aten::mma", 1000}, {"aten::mul_a", 300}, {"aten::add_a", 300}, {"aten::_foreach_mul_a", 400}});
+  const RetimedStep foreach = retimed(step, changed, times);
+  // The shortest of the optimizer's, 140, is taken for the listing's; of the rest, three quarters are Python: the
+  // median.
+  EXPECT_EQ(total(foreach.graph), (10 + 1000) + (40 - 30) + 20 + (270 + 400) + (60 - 30 + 300));
+  EXPECT_DOUBLE_EQ(foreach.host_ns, 30 + 270 + 30);
+}
+
+TEST(Retime, WhereTheHostWasNotObservedNewOperationsHaveTheMean) {
+  Step step;
+  step.operation("aten::mm", "a", 1000, 10).operation("aten::add", "a", 300, 30);
+  const CapturedStep more = captured({{"aten::mm", "a"}, {"aten::mm", "a"}, {"aten::add", "a"}});
+  EXPECT_EQ(total(retimed(step, more, alone({{"aten::mma", 1000}})).graph), 1340 + 1020);
+}
+
 TEST(Retime, AnOperationWithoutATimeIsAssumedToStayAndCountsAsAssumed) {
   Step step;
   step.operation("aten::mm", "32", 1000);
