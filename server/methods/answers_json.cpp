@@ -12,6 +12,7 @@
 #include "protocol/shown_text.h"
 #include "report/json.h"
 #include "report/prediction.h"
+#include "report/what_if.h"
 #include "report/wording.h"
 
 namespace ridgeline::methods {
@@ -75,9 +76,21 @@ std::vector<std::string> warnings_of(const Figures& figures) {
   return warnings;
 }
 
+Json applied_json(const std::optional<AppliedChange>& applied) {
+  if (!applied.has_value()) {
+    return nullptr;
+  }
+  const analysis::ChangeAnswer& answer = applied->answer;
+  return {{"title", answer.title},
+          {"predictedText", answer.predicted ? report::speed_up_text(answer.predicted->speed_up) : ""},
+          {"triedText", answer.tried ? report::speed_up_text(answer.tried->speed_up) : ""},
+          {"measuredText", report::speed_up_text(applied->measured)}};
+}
+
 }  // namespace
 
-Json summary_json(const Entry& entry, const std::string& uri, std::optional<int> in_code) {
+Json summary_json(const Entry& entry, const std::string& uri, std::optional<int> in_code,
+                  const std::optional<AppliedChange>& applied) {
   const Figures& figures = *entry.figures;
   const analysis::Profile& profile = figures.profile();
   Json measured = Json::array();
@@ -103,6 +116,7 @@ Json summary_json(const Entry& entry, const std::string& uri, std::optional<int>
       {"stale", entry.is_stale()},
       {"staleReason", entry.stale_reason()},
       {"change", entry.change},
+      {"applied", applied_json(applied)},
       {"uncertainty", analysis::uncertainty(profile)},
       {"batchSize", profile.batch_size},
       {"batchSizeInCode", in_code ? Json(*in_code) : Json(nullptr)},

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "analysis/values/prediction.h"
+#include "methods/applied_change.h"
 #include "methods/entries.h"
 #include "methods/snapshot.h"
 #include "protocol/json_rpc.h"
@@ -13,8 +14,10 @@
 namespace ridgeline::methods {
 
 /// ridgeline/summary: key metrics, models and what was measured. `uri`: the entry file as the client names it;
-/// `in_code`: the batch size in the client's text of it, where that is open and the batch size is a literal.
-protocol::Json summary_json(const Entry& entry, const std::string& uri, std::optional<int> in_code);
+/// `in_code`: the batch size in the client's text of it, where that is open and the batch size is a literal; `applied`:
+/// the change that the profile before was of.
+protocol::Json summary_json(const Entry& entry, const std::string& uri, std::optional<int> in_code,
+                            const std::optional<AppliedChange>& applied);
 
 /// A place in a file that ran, with its line counted from 0; null for no place.
 protocol::Json place_json(const Figures& figures, const analysis::Location& location, const UriOf& uri_of);

@@ -154,11 +154,13 @@ base::Task<session::Outcome> predict(Context context, PredictParams params) {
 /// Of an entry with figures, as they are once its text is parsed.
 base::Task<session::Outcome> summary_of(const Context& context, const std::string& path) {
   const std::string uri = context.session().uri_of(path);
-  const auto make = [&entries = context.entries, path, uri](const Snapshot* snapshot) -> session::Outcome {
+  const auto make = [&entries = context.entries, &what_if = context.what_if, path,
+                     uri](const Snapshot* snapshot) -> session::Outcome {
     const auto* entry_point =
         snapshot != nullptr && snapshot->source->entry_point.has_value() ? &*snapshot->source->entry_point : nullptr;
-    return summary_json(*entries.find(path), uri,
-                        entry_point == nullptr ? std::nullopt : batch_size_in_code(*entry_point));
+    const auto entry = entries.find(path);
+    return summary_json(*entry, uri, entry_point == nullptr ? std::nullopt : batch_size_in_code(*entry_point),
+                        what_if.applied(*entry));
   };
   return when_parsed(context.workspace, {uri}, make);
 }

@@ -70,23 +70,63 @@ std::shared_ptr<WhatIfFlow::Known> WhatIfFlow::known(const std::string& path) {
   const auto entry = entries_.find(path);
   if (entry == nullptr || entry->figures == nullptr || entry->figures->made().what_if == nullptr || entry->is_stale() ||
       entry->batch_size_changed) {
-    known_.erase(path);
+    drop(path);
     return nullptr;
   }
+  drop_older(*entry);
   std::shared_ptr<Known>& known = known_[path];
-  if (known == nullptr || known->base != entry->figures->made().what_if) {
+  if (known == nullptr) {
     const analysis::Environment& environment = entry->figures->profile().environment;
     known = std::make_shared<Known>(
-        Known{entry->figures->made().what_if, profiling::conditions_of(environment, environment.threads), {}, 0});
+        Known{entry->figures, profiling::conditions_of(environment, environment.threads), {}, 0});
   }
   return known;
 }
 
+void WhatIfFlow::drop(const std::string& path) {
+  const auto of = known_.find(path);
+  if (of == known_.end()) {
+    return;
+  }
+  Before before{of->second->figures, {}};
+  for (const auto& [change, row] : of->second->rows) {
+    if (!row.edits.empty()) {
+      before.changes.push_back({row.answer, row.edits});
+    }
+  }
+  if (!before.changes.empty()) {
+    before_[path] = std::move(before);
+  }
+  known_.erase(of);
+}
+
+void WhatIfFlow::drop_older(const Entry& entry) {
+  const auto of = known_.find(entry.path);
+  if (of != known_.end() && of->second->figures->made().what_if != entry.figures->made().what_if) {
+    drop(entry.path);
+  }
+}
+
+std::optional<AppliedChange> WhatIfFlow::applied(const Entry& entry) {
+  if (entry.figures == nullptr) {
+    return std::nullopt;
+  }
+  drop_older(entry);
+  const auto before = before_.find(entry.path);
+  return before == before_.end()
+             ? std::nullopt
+             : applied_change(*before->second.figures, before->second.changes, *entry.figures, entry.path);
+}
+
 void WhatIfFlow::saved(const std::string& path) {
-  std::erase_if(known_, [&](const auto& one) {
-    const auto entry = entries_.find(one.first);
-    return entry == nullptr || base::is_below(path, entry->project_root);
-  });
+  std::vector<std::string> of_project;
+  for (const auto& [known, of] : known_) {
+    const auto entry = entries_.find(known);
+    if (entry == nullptr || base::is_below(path, entry->project_root)) {
+      of_project.push_back(known);
+    }
+  }
+  std::ranges::for_each(of_project, [&](const std::string& known) { drop(known); });
 }
 
 base::Task<WhatIfFlow::Ready> WhatIfFlow::prepare(Workspace& workspace, std::string path, protocol::Json params,
@@ -200,9 +240,8 @@ base::Task<base::Result<void, profiling::RunFailure>> WhatIfFlow::predict(std::s
   if (!times) {
     co_return times.error();
   }
-  const auto answer = [base = asking->known->base, changes, captured = findings->captured, known = (*times)->known] {
-    return profiling::answer_what_if(*base, changes, captured, known);
-  };
+  const auto answer = [base = asking->known->figures->made().what_if, changes, captured = findings->captured,
+                       known = (*times)->known] { return profiling::answer_what_if(*base, changes, captured, known); };
   auto answering = asking->workspace.while_open(entries_.compute(answer));
   analysis::WhatIf predicted = co_await std::move(answering);
   const bool is_disturbed = (*times)->disturbed > 0;
@@ -290,7 +329,7 @@ base::Task<WhatIfEnd> WhatIfFlow::ask(Workspace& workspace, std::string uri, std
       }
     }
   }
-  analysis::WhatIf answer = of->base->answer;
+  analysis::WhatIf answer = of->figures->made().what_if->answer;
   bool is_disturbed = false;
   for (const ChangeRequest& change : changes) {
     const Row& row = of->rows.at(change);
@@ -315,8 +354,9 @@ base::Task<ListedEnd> WhatIfFlow::list_sizes(Workspace& workspace, std::string u
   if (!asking) {
     co_return asking.error();
   }
-  auto capturing = run(*asking, {.kind = Experiment::Kind::kCapture,
-                                 .changes = profiling::larger_batches((*asking)->known->base->answer.batch_size)});
+  auto capturing = run(
+      *asking, {.kind = Experiment::Kind::kCapture,
+                .changes = profiling::larger_batches((*asking)->known->figures->made().what_if->answer.batch_size)});
   profiling::ExperimentOutcome findings = co_await std::move(capturing);
   if (!findings) {
     co_return findings.error();
@@ -341,7 +381,7 @@ base::Task<WhatIfEnd> WhatIfFlow::attempt(Workspace& workspace, std::string uri,
   }
   Known& of = *(*asking)->known;
   Row& known = of.rows.try_emplace(change, Row{unknown_row(change)}).first->second;
-  analysis::WhatIf answer = of.base->answer;
+  analysis::WhatIf answer = of.figures->made().what_if->answer;
   answer.changes = {known.answer};
   answer.changes.front().tried.reset();
   answer.changes.front().not_tried.clear();

@@ -3,12 +3,14 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/values/what_if.h"
 #include "base/result.h"
 #include "base/task.h"
+#include "methods/applied_change.h"
 #include "methods/change_actions.h"
 #include "methods/profiling_flow.h"
 #include "methods/workspace.h"
@@ -46,6 +48,8 @@ class WhatIfFlow {
                                    session::CancelToken cancel);
   /// What is known of the entry file at `path` to pay, and can be written; best first.
   std::vector<WrittenChange> written(const std::string& path);
+  /// What brought the entry's last profile, if it is the one of before with a change written that was asked about.
+  std::optional<AppliedChange> applied(const Entry& entry);
   /// A file was saved: what is known of entries of its project is dropped.
   void saved(const std::string& path);
 
@@ -58,15 +62,24 @@ class WhatIfFlow {
   };
   /// What is known of an entry as it was profiled.
   struct Known {
-    std::shared_ptr<const profiling::WhatIfBase> base;
+    std::shared_ptr<const Figures> figures;
     operations::Conditions conditions;
     std::map<protocol::ChangeRequest, Row> rows;
     int operations = 0;           ///< distinct ones, in all steps
     int operations_measured = 0;  ///< of those, timed for these rows
   };
+  /// What was known of an entry before it changed.
+  struct Before {
+    std::shared_ptr<const Figures> figures;
+    std::vector<WrittenChange> changes;
+  };
   struct Asking;
   using Ready = base::Result<std::shared_ptr<Asking>, profiling::RunFailure>;
 
+  /// Drops what is known, but for what it says of changes that can be written.
+  void drop(const std::string& entry);
+  /// Likewise, if it is of another profile than the entry's.
+  void drop_older(const Entry& entry);
   std::string entry_of(const Workspace& workspace, const std::string& uri) const;
   /// Of an entry whose figures are of the present texts; null: it has to be profiled first.
   std::shared_ptr<Known> known(const std::string& entry);
@@ -86,6 +99,7 @@ class WhatIfFlow {
   Entries& entries_;
   ProfilingFlow& profiling_;
   std::map<std::string, std::shared_ptr<Known>> known_;  ///< by the entry's path
+  std::map<std::string, Before> before_;                 ///< likewise
 };
 
 }  // namespace ridgeline::methods

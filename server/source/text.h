@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,14 @@ struct TextEdit {
 constexpr std::string_view slice(std::string_view text, Span span) {
   const std::size_t begin = std::min(span.begin, text.size());
   return text.substr(begin, std::max(span.end, begin) - begin);
+}
+
+/// `text` with all edits made. They are in order, do not overlap, and lie in the text.
+inline std::string edited(std::string text, std::span<const TextEdit> edits) {
+  for (std::size_t i = edits.size(); i-- > 0;) {
+    text.replace(edits[i].span.begin, edits[i].span.end - edits[i].span.begin, edits[i].replacement);
+  }
+  return text;
 }
 
 /// Whether `now` is `before` with another decimal number, or the same one, in the place of `literal`.

@@ -1,5 +1,5 @@
 /** The messages between the extension and the view. */
-import type { Batch, Breakdown, ChangeAnswer, CostRow, Failure, Place, Summary } from './protocol';
+import type { AppliedChange, Batch, Breakdown, ChangeAnswer, CostRow, Failure, Place, Summary } from './protocol';
 
 /** What to predict a batch size for. */
 export type Question = { batchSize: number } | { samplesPerSecond: number } | { peakBytes: number };
@@ -47,6 +47,8 @@ export interface Script {
 export interface WhatIfState {
   /** The changes, those that apply first; null: not asked yet. */
   changes: ChangeAnswer[] | null;
+  /** What brought the last profile: a change that was asked about and then written; null: nothing of the kind. */
+  applied: AppliedChange | null;
   /** Where the figures are from, and what makes them less certain. */
   notes: string[];
   /** Whether the profile or the code has changed since. */

@@ -30,6 +30,7 @@ export class WhatIf implements vscode.Disposable {
     const { summary, progress } = this.profiles;
     return {
       changes: this.answer?.changes ?? null,
+      applied: summary?.applied ?? null,
       notes: this.answer === null ? [] : [this.answer.basisText, ...this.answer.warnings],
       isOutdated: this.answer !== null && (summary?.profileId !== this.profileId || summary?.stale === true),
       running: this.running === undefined ? null : { change: this.running.change, message: progress?.message ?? 'Waiting' },

@@ -1,6 +1,7 @@
 /**
  * UPDATE_PICTURES=1: draws docs/pictures/vscode-*.png anew, from a profile of the ResNet-50, and build/pictures/view-*.png
- * to be looked at: the view at three widths in each kind of theme, stale, with a warning.
+ * to be looked at: the view at three widths in each kind of theme, stale, with a warning, and a change on its way into the
+ * code.
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -35,6 +36,39 @@ test('pictures for the documentation', async (t) => {
     await window.page.screenshot({ path: path.join(root, `docs/pictures/vscode-${name}.png`) });
     await window.close();
   }
+});
+
+test('pictures of a change that is asked about, tried and applied', async (t) => {
+  t.after(() => vscode.set({}));
+  vscode.set({ 'workbench.colorTheme': themes.dark });
+  const window = await vscode.open(vscode.project(), { width: 1360, height: 1500 });
+  await window.openFile('entry.py');
+  await window.profile();
+  await window.openView();
+  await window.resizeSideBar(420);
+  const section = window.view.locator('.what-if');
+  const fused = section.locator('.changes > li', { hasText: 'fused optimizer' });
+  const picture = async (name) => {
+    await section.evaluate((element) => element.scrollIntoView());
+    await window.page.mouse.move(1200, 1000);
+    await window.page.screenshot({ path: path.join(root, 'build/pictures', `what-if-${name}.png`) });
+  };
+  mkdirSync(path.join(root, 'build/pictures'), { recursive: true });
+  await section.getByRole('button', { name: 'Ask what changes would bring' }).click();
+  await fused.waitFor();
+  await picture('1-asked');
+  await fused.getByRole('button', { name: 'Try' }).click();
+  await fused.locator('.said.tried').waitFor();
+  await picture('2-tried');
+  await fused.getByRole('button', { name: 'Apply' }).click();
+  await until(async () => assert.notEqual(await window.lineWith('fused=True'), null));
+  await window.save();
+  await section.locator('.applied .said.measured').waitFor();
+  await section.getByRole('button', { name: 'Ask again' }).click();
+  await section.getByText('These figures are of the step before the last change.').waitFor({ state: 'detached' });
+  await picture('3-applied');
+  await section.screenshot({ path: path.join(root, 'docs/pictures/vscode-what-if.png') });
+  await window.close();
 });
 
 test('pictures of the view at each width, in each kind of theme', async (t) => {

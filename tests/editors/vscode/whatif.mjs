@@ -27,7 +27,8 @@ test('a change is asked about, tried and applied, and the next profile makes the
   await section(window).getByRole('button', { name: 'Ask what changes would bring' }).click();
   const fused = row(window, 'fused optimizer');
   await fused.waitFor();
-  assert.match(await figure(fused, 'predicted').innerText(), /^(no change|[\d.]+× (faster|slower)) \([\d.]+ to [\d.]+\)$/);
+  const predicted = await figure(fused, 'predicted').innerText();
+  assert.match(predicted, /^(no change|[\d.]+× (faster|slower)) \([\d.]+ to [\d.]+\)$/);
   assert.match(await figure(fused, 'peak').innerText(), /^[\d.]+ [KMG]iB \(.+\)$/);
   await fused.getByText('Takes fused=True for the optimizer').waitFor();
   assert.equal(await figure(fused, 'tried').count(), 0);
@@ -61,6 +62,11 @@ test('a change is asked about, tried and applied, and the next profile makes the
   await until(async () => assert.ok((await window.lineWith('fused=True')) !== null));
   await window.save();
   await section(window).getByText('These figures are of the step before the last change.').waitFor();
+  // What was predicted and tried stands beside what the profile of the save says.
+  const applied = section(window).locator('.applied');
+  await applied.getByText('Applied: fused optimizer').waitFor();
+  assert.equal(await figure(applied, 'predicted').innerText(), predicted);
+  for (const kind of ['tried', 'measured']) assert.match(await figure(applied, kind).innerText(), /\([\d.]+ to [\d.]+\)$/);
   await section(window).getByRole('button', { name: 'Ask again' }).click();
   await section(window).getByText('These figures are of the step before the last change.').waitFor({ state: 'detached' });
   await section(window).locator('.reasons li', { hasText: 'fused optimizer' }).getByText('uses it already').waitFor({ state: 'attached' });

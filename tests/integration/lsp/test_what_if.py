@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -77,10 +78,22 @@ def test_a_change_is_written_as_an_edit_and_profiled(editor: Editor) -> None:
     }
     refused = editor.ask("ridgeline/changeEdit", document | {"change": ["compile"]})
     assert refused["edit"] is None and refused["noEditReason"]
-    for change in (["fused-optimizer"], ["bf16-autocast"]):
+
+    def write(change: list[str]) -> None:
         edit = editor.ask("ridgeline/changeEdit", document | {"change": change})["edit"]
         assert editor.result_of("workspace/applyEdit", {"edit": edit}) == {"applied": True}
+
+    write(["fused-optimizer"])
     assert "momentum=0.9, fused=True)" in editor.texts[uri]
+    assert editor.ask("ridgeline/summary", document)["applied"] is None  # the figures are still those of before
+    applied = editor.ask("ridgeline/profile", document)["applied"]  # the edited text runs
+    known = rows_of(answer)["fused-optimizer"]
+    assert (applied["title"], applied["predictedText"]) == (known["title"], known["predictedText"])
+    assert applied["triedText"] == "" and re.match(r"(no change|[\d.]+× \w+) \([\d.]+ to ", applied["measuredText"])
+    again = rows_of(editor.ask("ridgeline/whatIf", document | {"changes": [["fused-optimizer"]]}))
+    assert not again["fused-optimizer"]["applies"]
+
+    write(["bf16-autocast"])
     lines = editor.texts[uri].splitlines()
     at = lines.index('        with torch.autocast("cpu", dtype=torch.bfloat16):')
     assert lines[at + 1 : at + 4] == [
@@ -88,9 +101,8 @@ def test_a_change_is_written_as_an_edit_and_profiled(editor: Editor) -> None:
         "            loss = loss_function(logits, labels)",
         "        loss.backward()",
     ]
-    editor.ask("ridgeline/profile", document)  # the edited text runs
-    again = rows_of(editor.ask("ridgeline/whatIf", document | {"changes": [["fused-optimizer"]]}))
-    assert not again["fused-optimizer"]["applies"]
+    # It had not been asked about: nothing was expected of it.
+    assert editor.ask("ridgeline/profile", document)["applied"] is None
 
 
 def test_a_change_that_pays_is_a_code_action(editor: Editor) -> None:

@@ -25,10 +25,7 @@ std::string changed(const std::string& text, const std::vector<std::string>& cha
   if (!edits) {
     return "refused: " + edits.error().message();
   }
-  std::string result = text;
-  for (auto edit = edits->rbegin(); edit != edits->rend(); ++edit) {
-    result.replace(edit->span.begin, edit->span.end - edit->span.begin, edit->replacement);
-  }
+  std::string result = edited(text, *edits);
   EXPECT_FALSE(change_edits(parsed(result), changes, "cpu")) << "it is there already:\n" << result;
   return result;
 }

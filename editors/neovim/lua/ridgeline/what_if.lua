@@ -82,6 +82,14 @@ local function render()
   add({ { text.row(KEYS, "·"), "RidgelineDim" } })
   if what then add({ { what, "RidgelineStale" } }) end
   if view.note ~= "" then add({ { text.printable(view.note), "DiagnosticError" } }) end
+  local applied = (session.summary(view.code) or {}).applied
+  if applied and applied ~= vim.NIL then
+    local known = { "Applied: " .. applied.title }
+    for _, kind in ipairs({ "predicted", "tried", "measured" }) do
+      if applied[kind .. "Text"] ~= "" then known[#known + 1] = kind .. " " .. applied[kind .. "Text"] end
+    end
+    add({ { text.printable(table.concat(known, " · ")), "RidgelineTime" } })
+  end
   local changes, others = view.answer and view.answer.changes or {}, {}
   local has_tried = vim.iter(changes):any(function(change) return change.triedText ~= "" end)
   local columns = columns_of(width, has_tried)

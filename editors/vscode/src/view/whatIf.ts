@@ -11,11 +11,12 @@ export interface WhatIfEvents {
 }
 
 export class WhatIfPanel {
+  private readonly applied = h('div.applied');
   private readonly content = h('div');
   private readonly others = h('details');
   private readonly progress = h('div', { role: 'status' });
   private readonly foot = h('div');
-  readonly element = h('section.what-if', { 'aria-label': 'What if' }, h('div.head', {}, h('h2', {}, 'What if')), this.content, this.others, this.progress, this.foot);
+  readonly element = h('section.what-if', { 'aria-label': 'What if' }, h('div.head', {}, h('h2', {}, 'What if')), this.applied, this.content, this.others, this.progress, this.foot);
   private shown = '';
 
   constructor(private readonly events: WhatIfEvents) {}
@@ -31,6 +32,11 @@ export class WhatIfPanel {
     const isBusy = running !== null || !trusted;
     const focused = (document.activeElement as HTMLElement | null)?.dataset.does;
     const [applying, others] = [true, false].map((applies) => (state.changes ?? []).filter((change) => change.applies === applies)) as [ChangeAnswer[], ChangeAnswer[]];
+    this.applied.replaceChildren(...(state.applied === null ? [] : [
+      h('div.top', {}, h('span.title', {}, `Applied: ${state.applied.title}`)),
+      figure('predicted', state.applied.predictedText),
+      figure('tried', state.applied.triedText),
+      figure('measured', state.applied.measuredText)].filter((part) => part !== null)));
     this.content.replaceChildren(...(state.changes === null
       ? [h('p.lead', {}, 'Predicts what mixed precision, a fused optimizer and other changes would bring. It runs the step for some seconds; no file is changed.')]
       : applying.length === 0 ? [h('p.lead', {}, 'None of the usual changes applies to this step.')]
@@ -51,7 +57,6 @@ export class WhatIfPanel {
   }
 
   private row(row: ChangeAnswer, isBusy: boolean): HTMLElement {
-    const figure = (kind: string, text: string) => (text === '' ? null : h(`div.said.${kind}`, {}, h('span.knowledge', {}, kind), h('span.figure', {}, text)));
     const name = row.change.join(' + ');
     const label = row.tried === null ? 'Try' : 'Try again';
     const remark = [row.lossText, row.certaintyText].filter(Boolean).join('; ');
@@ -67,6 +72,10 @@ export class WhatIfPanel {
       row.notTried === '' ? null : h('small.failed', {}, `Could not be tried: ${row.notTried}`),
       row.takes === '' ? null : h('small', {}, 'Takes ', ...codes(row.takes)));
   }
+}
+
+function figure(kind: string, text: string): HTMLElement | null {
+  return text === '' ? null : h(`div.said.${kind}`, {}, h('span.knowledge', {}, kind), h('span.figure', {}, text));
 }
 
 /** What stands between backticks is code. */
