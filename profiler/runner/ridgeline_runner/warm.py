@@ -21,7 +21,7 @@ import sysconfig
 import traceback
 from typing import Any
 
-from ridgeline_runner import descendants
+from ridgeline_runner import descendants, overlay
 from ridgeline_runner.channel import VERSION, Channel, ChannelClosed
 from ridgeline_runner.energy import powercap_root, processor_counters
 from ridgeline_runner.failure import summary
@@ -68,6 +68,21 @@ def load_agent(path: str) -> Any:
     spec.loader.exec_module(module)
     sys.modules["_ridgeline_agent"] = module
     return module
+
+
+def _keep_objects() -> None:
+    """A child's garbage collector visits only the child's own objects: not torch's, on pages it would copy."""
+    gc.collect()
+    gc.freeze()
+
+
+def _mentions_optimizers(spec: dict[str, Any]) -> bool:
+    texts = [text.encode(errors="replace") for text in spec.get("overlay", {}).values()]
+    path = spec.get("entry", "")
+    if os.path.isfile(path):
+        with contextlib.suppress(OSError):
+            texts.append(overlay.source_of(path))
+    return any(b"optim" in text for text in texts)
 
 
 def limit_memory(limit: int) -> None:
@@ -141,20 +156,13 @@ class _Parent:
     def _load_agent(self, path: str) -> None:
         try:
             load_agent(path)
-            # The first optimizer of a process imports this, and it takes longer than most profiles. Where it cannot be
-            # imported, the run says so if it needs it.
-            with contextlib.suppress(Exception):
-                import torch._dynamo  # noqa: F401
-
             # So that not every child has to do it.
             from ridgeline_runner import session, sources
 
             assert session
             sources.remember_modules()
             sys.modules["_ridgeline_agent"].adopt_orphans()
-            # A child's garbage collector visits only the child's own objects: not torch's, on pages it would copy.
-            gc.collect()
-            gc.freeze()
+            _keep_objects()
         except Exception as error:  # noqa: BLE001
             self._channel.send({"type": "agentRefused", "message": f"{type(error).__name__}: {error}"})
         else:
@@ -164,6 +172,12 @@ class _Parent:
         channel_end, output = descriptors
         for descriptor in descriptors:
             os.set_inheritable(descriptor, False)
+        if _mentions_optimizers(spec) and "torch._dynamo" not in sys.modules:
+            # The first optimizer of a process imports it, and it takes longer than most profiles. Where it cannot be
+            # imported, the run says so if it needs it.
+            with contextlib.suppress(Exception):
+                import torch._dynamo  # noqa: F401
+            _keep_objects()
         self._usual_threads = descendants.threads_on_machine()
         parent = os.getpid()
         process = os.fork()
