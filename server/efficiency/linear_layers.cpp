@@ -20,6 +20,7 @@ using hardware::LinearLayer;
 using hardware::ProductShape;
 using Sizes = std::array<std::int64_t, 3>;  ///< rows, inputs, outputs
 
+constexpr int kMostThreads = 2;
 constexpr double kNsOfMs = 1e6;
 constexpr double kWorthShowing = 0.005;  ///< of the time of all products
 
@@ -146,7 +147,7 @@ class Layers {
 
 std::vector<Padding> paddings_of(const graph::Graph& graph, const protocol::CapturedStep& step,
                                  const whatif::Places& places, const hardware::Device& device, int units) {
-  if (units != 1 || device.kind != hardware::DeviceKind::kCpu || device.levels.size() < 3 ||
+  if (units > kMostThreads || device.kind != hardware::DeviceKind::kCpu || device.levels.size() < 3 ||
       device.name.find("AMD") == std::string::npos) {
     return {};
   }

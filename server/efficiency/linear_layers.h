@@ -12,8 +12,8 @@
 
 namespace ridgeline::efficiency {
 
-/// Most saved first. Only where hardware::best_padding was compared with what is tried: float32 on one thread (`units`)
-/// of AMD's processors.
+/// Most saved first. Only where hardware::best_padding was compared with what is tried: float32 on one or two threads
+/// (`units`) of AMD's processors.
 /// `places`: of `step` in `graph`. A width is taken to be one where a single size is the output of layers and the input
 /// of others, so that all layers of a model that have the size are padded together. Pure.
 std::vector<analysis::Padding> paddings_of(const graph::Graph& graph, const protocol::CapturedStep& step,
