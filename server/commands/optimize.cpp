@@ -19,13 +19,13 @@
 #include "cluster/one_clock.h"
 #include "commands/exit_codes.h"
 #include "commands/interrupts.h"
-#include "commands/job_files.h"
-#include "commands/job_ranks.h"
 #include "commands/job_replay.h"
 #include "commands/options.h"
 #include "commands/progress_line.h"
 #include "commands/strategy_edits.h"
 #include "commands/terminal.h"
+#include "jobs/job_files.h"
+#include "jobs/job_replay.h"
 #include "report/best_strategy.h"
 #include "report/units.h"
 
@@ -108,13 +108,13 @@ base::Result<cluster::BestStrategy> search(const cluster::RecordedJob& job, cons
 
 base::Result<analysis::OptimizedJob> optimized(Job& job, const OptimizeRequest& request, Interrupts& interrupts) {
   const auto begin = Clock::now();
-  auto aligned = cluster::on_one_clock(records_of(job));
+  auto aligned = cluster::on_one_clock(jobs::records_of(job));
   if (!aligned) return aligned.error();
-  const auto recordings = recordings_of(job);
+  const auto recordings = jobs::recordings_of(job);
   if (!recordings) return recordings.error();
   const auto graph = job_graph(job, aligned->records, *recordings, request.network);
   if (!graph) return graph.error();
-  const auto replayed = replayed_job(*graph, {});
+  const auto replayed = jobs::replayed(*graph);
   if (!replayed) return replayed.error();
   const auto best = search(*graph, request, interrupts, begin);
   if (!best) return best.error();
@@ -143,7 +143,7 @@ std::optional<std::string> text_of(const std::string& file) {
 }
 
 int optimize(const OptimizeRequest& request) {
-  auto job = read_jobs(request.files);
+  auto job = jobs::read_jobs(request.files);
   if (!job) {
     print_error(job.error().message());
     return kExitUsage;
