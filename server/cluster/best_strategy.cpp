@@ -44,9 +44,8 @@ Ends ends_of(const EqualRanks& rank, const std::vector<RecordedBuckets>& steps) 
   for (const RecordedBuckets& step : steps) {
     for (const std::size_t call : step.calls) calls.insert(rank.calls[call].task);
   }
-  Ends ends;
+  Ends ends{callers(rank.graph), {}};
   for (const graph::Dependency& one : rank.graph.dependencies) {
-    if (calls.contains(one.to) && is_of_thread(rank.graph.tasks[one.from])) ends.host[one.to] = one.from;
     if (calls.contains(one.from) && is_of_thread(rank.graph.tasks[one.to])) {
       TaskId& last = ends.last_result.try_emplace(one.from, one.to).first->second;
       last = std::max(last, one.to);
@@ -89,8 +88,8 @@ class Search {
     const auto candidates = all_candidates();
     if (!candidates) return candidates.error();
     BestStrategy best;
-    best.strategies =
-        (space_.bucket_bytes.size() + 1) * (space_.compression.size() + 1) * (space_.accumulate.size() + 1);
+    best.strategies = (space_.bucket_bytes.size() + 1) * (space_.compression.size() + 1) *
+                      (space_.accumulate.size() + 1) * std::max<std::size_t>(1, space_.recompute.size());
     double fastest_ms = 0;
     for (const Candidate& candidate : *candidates) {
       if (!best.replayed.empty() && candidate.least_ms >= fastest_ms) break;
@@ -108,8 +107,10 @@ class Search {
   base::Result<RecordedJob> changed(const Strategy& strategy) const {
     auto job = strategy.bucket_bytes.has_value() ? with_bucket_size(job_, *strategy.bucket_bytes, Unsplit::kTransfer)
                                                  : with_recorded_buckets(job_);
-    if (!job || strategy.compression == 1) return job;
-    return with_compression(std::move(*job), strategy.compression, Unsplit::kTransfer);
+    if (job && strategy.compression != 1) {
+      job = with_compression(std::move(*job), strategy.compression, Unsplit::kTransfer);
+    }
+    return job && !strategy.recompute.empty() ? with_recomputation(std::move(*job), strategy.recompute) : job;
   }
 
   /// By their bounds. Bucket sizes that make the same buckets are one, the smallest.
@@ -124,6 +125,7 @@ class Search {
     for (std::size_t i = 0, count = strategies.size(); i < count; ++i) {
       for (const double times : space_.compression) strategies.push_back({strategies[i].bucket_bytes, times, 1});
     }
+    if (!space_.recompute.empty()) strategies = with_each_recomputation(strategies);
     std::vector<Candidate> candidates;
     for (const Strategy& strategy : strategies) {
       const auto job = changed(strategy);
@@ -132,6 +134,17 @@ class Search {
     }
     std::ranges::stable_sort(candidates, {}, &Candidate::least_ms);
     return candidates;
+  }
+
+  std::vector<Strategy> with_each_recomputation(const std::vector<Strategy>& strategies) const {
+    std::vector<Strategy> all;
+    for (const Strategy& strategy : strategies) {
+      for (const std::vector<std::string>& modules : space_.recompute) {
+        all.push_back(strategy);
+        all.back().recompute = modules;
+      }
+    }
+    return all;
   }
 
   /// Replays it with the most micro-batches: whatever the buckets, these are the fastest for each, as no step that

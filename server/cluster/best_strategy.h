@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "analysis/values/job_report.h"
@@ -19,12 +20,15 @@ struct Strategy {
   std::optional<std::uint64_t> bucket_bytes{};  ///< bucket_cap_mb of DistributedDataParallel; absent: as recorded
   double compression = 1;                       ///< buckets have so many times fewer bytes
   int accumulate = 1;  ///< micro-batches of the recorded size before the gradients are sent: no_sync()
+  std::vector<std::string> recompute{};  ///< modules whose forward runs again in backward
 };
 
 struct StrategySpace {
   std::vector<std::uint64_t> bucket_bytes;  ///< besides the recorded buckets
   std::vector<double> compression;          ///< besides none; 1 or more
   std::vector<int> accumulate;              ///< besides 1; more than 1 trains with batches so many times as large
+  /// One of these. Empty: none, as recomputation makes no step shorter: it is for memory that else does not suffice.
+  std::vector<std::vector<std::string>> recompute{};
 };
 
 struct ReplayedStrategy {

@@ -103,14 +103,17 @@ std::vector<Straggler> stragglers(const JobGraph& job, const simulate::Schedule&
 }
 
 std::vector<analysis::LineTime> thread_times(const graph::Graph& rank, std::size_t steps) {
-  std::map<std::uint32_t, std::int64_t> sums;
+  const double scale = 1e6 * static_cast<double>(steps);
+  std::map<std::uint32_t, analysis::LineTime> sums;
   for (const graph::Task& task : rank.tasks) {
-    if (task.line != 0) sums[task.line] += task.duration_ns;
+    if (task.line == 0) continue;
+    analysis::LineTime& line = sums.try_emplace(task.line, rank.lines[task.line]).first->second;
+    const double ms = static_cast<double>(task.duration_ns) / scale;
+    line.ms += ms;
+    if (task.phase == analysis::Phase::kData) line.data_ms += ms;
   }
   std::vector<analysis::LineTime> times;
-  for (const auto& [line, ns] : sums) {
-    times.push_back({rank.lines[line], static_cast<double>(ns) / 1e6 / static_cast<double>(steps)});
-  }
+  for (auto& [index, line] : sums) times.push_back(std::move(line));
   std::ranges::stable_sort(times, std::greater(), &analysis::LineTime::ms);
   return times;
 }

@@ -41,13 +41,32 @@ graph::TaskId ready_task(const RecordedBuckets& step, std::size_t gradient, std:
   return step.ready[step.ready.size() - count + gradient];
 }
 
-/// Of each collective, the task of the thread that called it.
-std::unordered_map<graph::TaskId, graph::TaskId> callers(const graph::Graph& graph) {
-  std::unordered_map<graph::TaskId, graph::TaskId> found;
-  for (const graph::Dependency& one : graph.dependencies) {
-    if (graph.tasks[one.from].resource == 0) found[one.to] = one.from;
+/// Whether the rank communicates in forward of these tasks.
+bool is_in_forward(const EqualRanks& rank, const graph::Selection& tasks,
+                   const std::unordered_map<graph::TaskId, graph::TaskId>& hosts) {
+  return std::ranges::any_of(rank.calls, [&](const Call& call) {
+    const auto host = hosts.find(call.task);
+    return host != hosts.end() && rank.graph.tasks[host->second].phase == analysis::Phase::kForward &&
+           std::ranges::binary_search(tasks, host->second);
+  });
+}
+
+/// In each step, the first task of backward also takes what those of forward took. False: a step lacks either. Tasks of
+/// the thread ascend.
+bool run_forward_again(graph::Graph& graph, const graph::Selection& tasks, const std::vector<graph::TaskId>& ends) {
+  auto task = tasks.begin();
+  for (const graph::TaskId end : ends) {
+    std::int64_t forward_ns = 0;
+    graph::TaskId first = graph::kNoTask;
+    for (; task != tasks.end() && *task <= end; ++task) {
+      const graph::Task& one = graph.tasks[*task];
+      if (one.phase == analysis::Phase::kForward) forward_ns += one.duration_ns;
+      if (one.phase == analysis::Phase::kBackward && first == graph::kNoTask) first = *task;
+    }
+    if (first == graph::kNoTask || forward_ns == 0) return false;
+    graph.tasks[first].duration_ns += forward_ns;
   }
-  return found;
+  return true;
 }
 
 /// Whether each bucket was called with its last gradient, before the next one was ready. Tasks of the thread ascend.
@@ -199,6 +218,22 @@ base::Result<RecordedJob> with_compression(RecordedJob job, double times, Unspli
   });
   if (!has_any) return base::error("it has no buckets of DistributedDataParallel");
   scale_transfer(job, times, unsplit, true);
+  return job;
+}
+
+base::Result<RecordedJob> with_recomputation(RecordedJob job, const std::vector<std::string>& modules) {
+  for (std::size_t place = 0; place < job.ranks.size(); ++place) {
+    EqualRanks& rank = job.ranks[place];
+    const auto hosts = callers(rank.graph);
+    for (const std::string& module : modules) {
+      const graph::Selection tasks = graph::select_module(rank.graph, module);
+      if (is_in_forward(rank, tasks, hosts)) return base::error(module + " communicates in forward");
+      if (!run_forward_again(rank.graph, tasks, job.step_ends[place])) {
+        return base::error("rank " + std::to_string(rank.ranks.front()) + " did not run forward and backward of " +
+                           module + " in each step");
+      }
+    }
+  }
   return job;
 }
 

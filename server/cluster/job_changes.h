@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "analysis/values/input.h"
 #include "base/result.h"
@@ -43,5 +45,9 @@ base::Result<RecordedJob> without_overlap(RecordedJob job);
 /// what transfer_times() say of its bytes, by how far the recorded buckets of the same step and rank were from that.
 /// Fails as rebucketed() does, and when the order or the bytes of the gradients were not recorded.
 base::Result<RecordedJob> with_bucket_size(RecordedJob job, std::uint64_t bytes, Unsplit unsplit);
+
+/// Forward of these modules, by their dotted names, runs again before their backward, on every rank: as long as it
+/// took. Fails when a rank has no such module, and when one of them communicates in forward. dPRO, section 5.2.
+base::Result<RecordedJob> with_recomputation(RecordedJob job, const std::vector<std::string>& modules);
 
 }  // namespace ridgeline::cluster

@@ -108,16 +108,24 @@ class Predictor {
       const Machines& machines = cluster_.machines[placed.machines];
       if (!machines.cores.has_value()) continue;
       const int used = machines.ranks * process_.threads;
-      if (*machines.cores < used) {
+      if (*machines.cores < used && !has_measured_turns(machines)) {
         return base::error("machine \"" + machines.name + "\" has " + std::to_string(*machines.cores) + " cores for " +
                            std::to_string(machines.ranks) + " ranks of " + std::to_string(process_.threads) +
-                           " threads: ranks that take turns on a core are not modelled; use fewer threads "
-                           "(torch.set_num_threads) or ranks");
+                           " threads: how ranks take turns on cores is only known of one thread "
+                           "each on as many cores as copies of the step run on here, " +
+                           std::to_string(process_.cores) + "; use fewer threads (torch.set_num_threads) or ranks");
       }
+      takes_turns_ = takes_turns_ || *machines.cores < used;
       const bool spare = *machines.cores >= used + machines.ranks;
       cores_ = spare && cores_ != Cores::kShared ? Cores::kSpare : Cores::kShared;
     }
     return std::nullopt;
+  }
+
+  /// Whether as many copies of the step as the machine has ranks were timed on as many cores as it has.
+  bool has_measured_turns(const Machines& machines) const {
+    return process_.threads == 1 && *machines.cores == process_.cores &&
+           process_.replica.together_ns.size() == static_cast<std::size_t>(machines.ranks);
   }
 
   JobPrediction about_job(bool shards) const {
@@ -171,6 +179,11 @@ class Predictor {
       } else if (cores_ == Cores::kUnknown) {
         texts.emplace_back("cores that communication shares with the ranks: the file has no cores of its machines");
       }
+    }
+    if (takes_turns_) {
+      texts.emplace_back(
+          "cores that one rank leaves to another while it waits: ranks take turns on cores here, and all are taken to "
+          "compute at the same time, as the copies of the step did");
     }
     if (!slow_.has_value() && ranks_of_a_machine(cluster_) > 1) {
       texts.emplace_back("how ranks on one machine slow each other down");
@@ -351,6 +364,7 @@ class Predictor {
   double forward_ns_ = 0;  ///< of its tasks, likewise
   std::optional<SlowDown> slow_;
   Cores cores_ = Cores::kUnknown;
+  bool takes_turns_ = false;  ///< ranks have fewer cores than threads
 };
 
 }  // namespace

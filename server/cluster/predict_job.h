@@ -25,6 +25,7 @@ struct OneProcess {
   int threads = 1;  ///< inside operations
   bool on_host = true;
   const analysis::MemoryOverTime* memory = nullptr;  ///< null: not known
+  int cores = 0;                                     ///< on which the copies of the replica ran
 };
 
 struct TrainingRequest {

@@ -228,6 +228,15 @@ base::Result<RecordedJob> recorded_job(std::span<const RankRecord> records, std:
   return Maker(records, aligned, recordings, scope).make();
 }
 
+std::unordered_map<graph::TaskId, graph::TaskId> callers(const graph::Graph& graph) {
+  std::unordered_map<graph::TaskId, graph::TaskId> found;
+  for (const graph::Dependency& one : graph.dependencies) {
+    const bool is_call = graph.tasks[one.from].resource == 0 && graph.tasks[one.to].resource != 0;
+    if (is_call) found[one.to] = one.from;
+  }
+  return found;
+}
+
 base::Result<Replay> replay(const RecordedJob& job) {
   auto graph = join(job.ranks, {}, Joining::kWhole);
   if (!graph) return graph.error();

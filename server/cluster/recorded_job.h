@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/values/input.h"
@@ -52,6 +53,9 @@ base::Result<RecordedJob> recorded_job(std::span<const communication::RankRecord
                                        std::span<const communication::RankRecord> aligned,
                                        std::span<const recording::Recording> recordings,
                                        const analysis::SourceScope& scope);
+
+/// Of each collective of a rank's graph, the task of the thread that called it. Pure.
+std::unordered_map<graph::TaskId, graph::TaskId> callers(const graph::Graph& graph);
 
 struct Replay {
   JobGraph graph;

@@ -162,6 +162,7 @@ class Builder {
     task.kind = open_->in_operation ? graph::Kind::kOperation : graph::Kind::kPython;
     task.name = name_of(open_->key.operation);
     task.line = line_of(walk_.tree()[open_->key.owner].self_line);
+    task.module = module_of(open_->key.owner);
     task.phase = open_->key.phase;
     append(task);
     open_.reset();
@@ -178,6 +179,15 @@ class Builder {
     if (line == 0) return 0;
     const auto [found, is_new] = lines_.try_emplace(line, static_cast<std::uint32_t>(result_.graph.lines.size()));
     if (is_new) result_.graph.lines.push_back(analysis::location_of(line, recording_, walk_.tree(), scope_));
+    return found->second;
+  }
+
+  std::uint32_t module_of(analysis::TreeNode node) {
+    const std::uint32_t instance = analysis::innermost_module(walk_.tree(), node);
+    if (instance == 0) return 0;
+    const auto [found, is_new] =
+        modules_.try_emplace(instance, static_cast<std::uint32_t>(result_.graph.modules.size()));
+    if (is_new) result_.graph.modules.emplace_back(analysis::module_name(recording_, instance));
     return found->second;
   }
 
@@ -249,6 +259,7 @@ class Builder {
   std::int64_t open_ns_ = 0;
   std::unordered_map<std::uint32_t, std::uint32_t> names_;
   std::unordered_map<std::uint32_t, std::uint32_t> lines_;
+  std::unordered_map<std::uint32_t, std::uint32_t> modules_;
 };
 
 }  // namespace

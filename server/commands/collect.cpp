@@ -12,12 +12,12 @@
 
 #include "base/file.h"
 #include "commands/exit_codes.h"
-#include "commands/job_files.h"
 #include "commands/job_ranks.h"
 #include "commands/options.h"
 #include "commands/remote_host.h"
 #include "commands/terminal.h"
 #include "communication/job_file.h"
+#include "jobs/job_files.h"
 #include "protocol/shown_text.h"
 
 namespace ridgeline::commands {
@@ -26,6 +26,7 @@ namespace {
 
 using communication::Job;
 using communication::JobRank;
+using jobs::NamedJob;
 
 struct CollectRequest {
   std::vector<std::string> places;
@@ -53,9 +54,9 @@ std::string place_problem(const std::string& text) {
 }
 
 base::Result<std::string> bytes_at(const Place& place, const std::vector<std::string>& ssh) {
-  if (place.host.empty()) return base::read_text(place.file, kMostJobBytes);
+  if (place.host.empty()) return base::read_text(place.file, jobs::kMostJobBytes);
   const RemoteOptions remote{.host = place.host, .ssh = ssh, .program = {}};
-  return output_of_host(remote, "exec cat -- " + shell_quoted(place.file), "", kMostJobBytes);
+  return output_of_host(remote, "exec cat -- " + shell_quoted(place.file), "", jobs::kMostJobBytes);
 }
 
 /// Why these cannot be the machines of one job; empty where they can.
@@ -84,7 +85,7 @@ base::Result<Job> collected(const CollectRequest& request) {
     jobs.push_back({text, std::move(*job)});
   }
   const std::string problem = contradiction(jobs);
-  return problem.empty() ? joined(std::move(jobs)) : base::Result<Job>(base::error(problem));
+  return problem.empty() ? jobs::joined(std::move(jobs)) : base::Result<Job>(base::error(problem));
 }
 
 /// Of the ranks: which, of how many machines, and the steps that all have.
@@ -95,7 +96,7 @@ std::string summary(const Job& job) {
     ranks.push_back(rank.record.rank);
     machines.insert(rank.record.host);
   }
-  const auto steps = communication::common_steps(records_of(job));
+  const auto steps = communication::common_steps(jobs::records_of(job));
   return fmt::format("ranks {} of {} machine{}; {}", fmt::join(ranks, ", "), machines.size(),
                      machines.size() == 1 ? "" : "s",
                      steps.empty() ? "no step was recorded by all of them"

@@ -8,10 +8,11 @@
 #include "base/file.h"
 #include "base/result.h"
 #include "commands/exit_codes.h"
-#include "commands/job_ranks.h"
 #include "commands/job_replay.h"
 #include "commands/terminal.h"
 #include "exports/chakra.h"
+#include "jobs/job_files.h"
+#include "jobs/job_replay.h"
 #include "protocol/shown_text.h"
 
 namespace ridgeline::commands {
@@ -23,10 +24,11 @@ using communication::RankRecord;
 using exports::NamedFile;
 
 base::Result<std::vector<NamedFile>> traces_of(const Job& job, const std::vector<RankRecord>& aligned) {
-  const auto recordings = recordings_of(job);
+  const auto recordings = jobs::recordings_of(job);
   if (!recordings) return recordings.error();
   const auto graph = job_graph(job, aligned, *recordings, "");
-  return graph ? exports::chakra_traces(records_of(job), *graph) : base::Result<std::vector<NamedFile>>(graph.error());
+  return graph ? exports::chakra_traces(jobs::records_of(job), *graph)
+               : base::Result<std::vector<NamedFile>>(graph.error());
 }
 
 /// A folder with these files, or none.

@@ -8,15 +8,17 @@
 
 #include <fmt/format.h>
 
-#include "analysis/attribution/source_scope.h"
 #include "base/file.h"
 #include "commands/exit_codes.h"
 #include "commands/failure_text.h"
 #include "commands/terminal.h"
 #include "communication/rank_figures.h"
 #include "communication/rank_record.h"
+#include "jobs/job_files.h"
+#include "jobs/job_report.h"
 #include "profiling/ran_sources.h"
 #include "profiling/script_run.h"
+#include "report/job_report.h"
 #include "report/units.h"
 #include "report/wording.h"
 
@@ -25,56 +27,35 @@ namespace ridgeline::commands {
 namespace {
 
 using communication::Job;
-using communication::RankFigures;
-
-std::string cell(const std::optional<double>& ms) { return ms.has_value() ? report::duration(*ms) : "–"; }
-
-std::string place_of(const communication::LineCommunication& line, const analysis::SourceScope& scope) {
-  return line.file.empty() ? "(no line of yours)"
-                           : fmt::format("{}:{}", analysis::display_path(line.file, scope), line.line);
-}
 
 /// What the rank spends at its lines, without what it waits there for communication.
 communication::RankWork work_of(const Rank& rank, const std::vector<communication::LineCommunication>& waits) {
   communication::RankWork work{rank.rank, {}};
   const analysis::Profile& profile = rank.run.profile;
   for (const analysis::LineCost& line : profile.lines) {
-    const std::string place = fmt::format("{}:{}", line.location.file, line.location.line);
     double ms = line.self_ms;
     for (const communication::LineCommunication& wait : waits) {
-      if (place_of(wait, rank.run.recorded.scope) == place) ms -= wait.exposed_ms;
+      if (jobs::location_of(wait, rank.run.recorded.scope) == line.location) ms -= wait.exposed_ms;
     }
     work.lines.push_back(
-        {place, std::max(0.0, ms), line.self_by_phase[static_cast<std::size_t>(analysis::Phase::kData)]});
+        {line.location, std::max(0.0, ms), line.self_by_phase[static_cast<std::size_t>(analysis::Phase::kData)]});
   }
   return work;
 }
 
-std::string straggler_text(const communication::Straggler& straggler) {
-  const std::string slower = slower_text(straggler);
-  if (straggler.place.empty()) return slower + "; no single line makes up half of that.\n";
-  return fmt::format("{}: {}{}.\n", slower, straggler.is_data_loading ? "data loading, " : "", straggler.place);
-}
-
 std::string communication_text(const std::vector<Rank>& ranks, const Job& job) {
-  const auto records = records_of(job);
-  const auto figures = communication::rank_figures(records);
-  if (figures.empty()) {
-    return "\nThe ranks recorded no step that all of them took: they cannot be compared.\n";
-  }
-  std::string text = figures_text(records, figures);
+  const auto records = jobs::records_of(job);
+  analysis::JobReport shown = jobs::job_report(job, {records, {}, {}});
   const auto lines = communication::line_communication(records);
   std::vector<communication::RankWork> work;
-  for (std::size_t i = 0; i < records.size(); ++i) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto rank = std::ranges::find(ranks, records[i].rank, &Rank::rank);
     work.push_back(work_of(*rank, lines[i]));
   }
-  text +=
-      lines_text(records[0].rank, lines[0], std::ranges::find(ranks, records[0].rank, &Rank::rank)->run.recorded.scope);
   if (const auto straggler = communication::find_straggler(records, work)) {
-    text += "\n" + straggler_text(*straggler);
+    shown.slower = jobs::slower_rank(*straggler, true);
   }
-  return text;
+  return report::communication_text(shown, 0);
 }
 
 std::string loading_text(const analysis::Profile& profile) {
@@ -131,26 +112,8 @@ Job job_of(const std::vector<Rank>& ranks, const std::string& command) {
   return job;
 }
 
-std::vector<communication::RankRecord> records_of(const Job& job) {
-  std::vector<communication::RankRecord> records;
-  for (const communication::JobRank& rank : job.ranks) records.push_back(rank.record);
-  return records;
-}
-
-analysis::Communication communication_of(const RankFigures& one,
-                                         const std::vector<communication::LineCommunication>& lines, int steps,
-                                         const analysis::SourceScope& scope) {
-  analysis::Communication made{one.rank, steps, one.step_ms, one.exposed_ms, one.waiting_ms, one.hidden_ms, {}};
-  for (const communication::LineCommunication& line : lines) {
-    const std::string file = line.file.empty() ? "" : analysis::display_path(line.file, scope);
-    made.lines.push_back(
-        {{file, static_cast<std::uint32_t>(line.line)}, line.exposed_ms, line.waiting_ms, line.hidden_ms});
-  }
-  return made;
-}
-
 void add_communication(std::vector<Rank>& ranks, const Job& job) {
-  const auto records = records_of(job);
+  const auto records = jobs::records_of(job);
   const auto figures = communication::rank_figures(records);
   const auto lines = communication::line_communication(records);
   const auto steps = static_cast<int>(communication::common_steps(records).size());
@@ -158,7 +121,7 @@ void add_communication(std::vector<Rank>& ranks, const Job& job) {
     const auto rank = std::ranges::find(ranks, records[i].rank, &Rank::rank);
     auto& script = rank->run.profile.script;
     if (!script.has_value()) continue;
-    script->communication = communication_of(figures[i], lines[i], steps, rank->run.recorded.scope);
+    script->communication = jobs::communication_of(figures[i], lines[i], steps, rank->run.recorded.scope);
   }
 }
 
@@ -172,39 +135,6 @@ std::string ranks_text(const std::vector<Rank>& ranks, const Job& job, bool numb
   }
   if (!job.ranks.empty() && numbered) text += communication_text(ranks, job);
   for (const std::string& warning : job.warnings) text += "! " + warning + "\n";
-  return text;
-}
-
-std::string slower_text(const communication::Straggler& straggler) {
-  return straggler.slower < 1 ? fmt::format("Rank {} is {:.0f} % slower than the others in its own work",
-                                            straggler.rank, 100 * straggler.slower)
-                              : fmt::format("Rank {} takes {:.1f} times as long as the others for its own work",
-                                            straggler.rank, 1 + straggler.slower);
-}
-
-std::string figures_text(const std::vector<communication::RankRecord>& records,
-                         const std::vector<RankFigures>& figures) {
-  const auto steps = communication::common_steps(records);
-  std::string text = fmt::format(
-      "\nCommunication in steps {} to {}, with the cost of recording\n"
-      "  {:<6}{:>12}{:>12}{:>14}{:>16}{:>12}\n",
-      steps.front(), steps.back(), "rank", "step", "own work", "comm exposed", "of it for ranks", "hidden");
-  for (const RankFigures& one : figures) {
-    text += fmt::format("  {:<6}{:>12}{:>12}{:>14}{:>16}{:>12}\n", one.rank, report::duration(one.step_ms),
-                        report::duration(one.own_ms()), report::duration(one.exposed_ms), cell(one.waiting_ms),
-                        report::duration(one.hidden_ms));
-  }
-  return text;
-}
-
-std::string lines_text(int rank, const std::vector<communication::LineCommunication>& lines,
-                       const analysis::SourceScope& scope) {
-  std::string text = fmt::format("\nCommunication by line, rank {}\n  {:<34}{:>12}{:>16}{:>12}\n", rank, "", "exposed",
-                                 "of it for ranks", "hidden");
-  for (const communication::LineCommunication& line : lines) {
-    text += fmt::format("  {:<34}{:>12}{:>16}{:>12}\n", place_of(line, scope), report::duration(line.exposed_ms),
-                        cell(line.waiting_ms), report::duration(line.hidden_ms));
-  }
   return text;
 }
 

@@ -16,16 +16,18 @@
 #include "analysis/memory/memory.h"
 #include "base/file.h"
 #include "cluster/best_strategy.h"
+#include "cluster/job_changes.h"
 #include "cluster/one_clock.h"
+#include "cluster/recomputation.h"
 #include "commands/exit_codes.h"
 #include "commands/interrupts.h"
-#include "commands/job_files.h"
-#include "commands/job_ranks.h"
 #include "commands/job_replay.h"
 #include "commands/options.h"
 #include "commands/progress_line.h"
 #include "commands/strategy_edits.h"
 #include "commands/terminal.h"
+#include "jobs/job_files.h"
+#include "jobs/job_replay.h"
 #include "report/best_strategy.h"
 #include "report/units.h"
 
@@ -81,24 +83,56 @@ std::vector<std::string> notes_of(const analysis::OptimizedJob& job) {
   }
   notes.emplace_back(
       "Not modelled: cores that ranks and their communication share, and what buckets take of the host.");
-  notes.emplace_back("Not searched: recomputation and sharding, whose times the file does not have.");
+  if (any([](const analysis::StrategyStep& one) { return !one.recompute.modules.empty(); })) {
+    notes.emplace_back(
+        "The peak with recomputation is predicted from the blocks that forward kept, its time from forward's: what "
+        "torch.utils.checkpoint itself takes, and what the allocator rounds, is not in it.");
+  }
+  notes.emplace_back("Not searched: sharding, whose times the file does not have.");
   return notes;
 }
 
 /// `gradient_bytes`: of which a compressed copy is there beside the gradients, at the most.
-analysis::StrategyStep step_of(const cluster::ReplayedStrategy& one, std::uint64_t peak, std::uint64_t gradient_bytes) {
+analysis::StrategyStep step_of(const cluster::ReplayedStrategy& one, std::uint64_t peak, std::uint64_t gradient_bytes,
+                               const std::vector<cluster::Recomputation>& recomputations) {
   const cluster::Strategy& strategy = one.strategy;
+  analysis::RecomputedModules recompute;
+  for (const cluster::Recomputation& other : recomputations) {
+    if (other.modules != strategy.recompute) continue;
+    peak = other.peak_bytes;
+    recompute = {other.type, other.of, other.modules};
+  }
   const double compressed = strategy.compression > 1 ? static_cast<double>(gradient_bytes) / strategy.compression : 0;
-  return {strategy.bucket_bytes, strategy.compression, strategy.accumulate,
-          one.step.step_ms,      one.step.speed_up,    peak + static_cast<std::uint64_t>(compressed)};
+  return {strategy.bucket_bytes,
+          strategy.compression,
+          strategy.accumulate,
+          std::move(recompute),
+          one.step.step_ms,
+          one.step.speed_up,
+          peak + static_cast<std::uint64_t>(compressed)};
+}
+
+/// Those that are searched: where the job as it is does not fit, those with which it does.
+std::vector<cluster::Recomputation> recomputations_of(const Job& job,
+                                                      const std::vector<recording::Recording>& recordings,
+                                                      const cluster::RecordedJob& graph, std::uint64_t peak,
+                                                      std::uint64_t limit) {
+  if (limit == 0 || peak <= limit) return {};
+  auto fitting = cluster::fitting_recomputations(recordings, job.scope, limit);
+  std::erase_if(fitting,
+                [&](const cluster::Recomputation& one) { return !cluster::with_recomputation(graph, one.modules); });
+  return fitting;
 }
 
 base::Result<cluster::BestStrategy> search(const cluster::RecordedJob& job, const OptimizeRequest& request,
+                                           const std::vector<cluster::Recomputation>& recomputations,
                                            Interrupts& interrupts, Clock::time_point begin) {
+  cluster::StrategySpace space = request.space;
+  for (const cluster::Recomputation& one : recomputations) space.recompute.push_back(one.modules);
   ProgressLine line;
   const auto deadline =
       begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(request.limit_seconds));
-  return cluster::best_strategy(job, request.space, [&](std::size_t done, std::size_t most) {
+  return cluster::best_strategy(job, space, [&](std::size_t done, std::size_t most) {
     const protocol::Progress progress{"optimize", static_cast<double>(done) / static_cast<double>(most),
                                       fmt::format("Replaying the job with {} strategies", most)};
     line.show(progress, progress);
@@ -108,25 +142,26 @@ base::Result<cluster::BestStrategy> search(const cluster::RecordedJob& job, cons
 
 base::Result<analysis::OptimizedJob> optimized(Job& job, const OptimizeRequest& request, Interrupts& interrupts) {
   const auto begin = Clock::now();
-  auto aligned = cluster::on_one_clock(records_of(job));
+  auto aligned = cluster::on_one_clock(jobs::records_of(job));
   if (!aligned) return aligned.error();
-  const auto recordings = recordings_of(job);
+  const auto recordings = jobs::recordings_of(job);
   if (!recordings) return recordings.error();
   const auto graph = job_graph(job, aligned->records, *recordings, request.network);
   if (!graph) return graph.error();
-  const auto replayed = replayed_job(*graph, {});
+  const auto replayed = jobs::replayed(*graph);
   if (!replayed) return replayed.error();
-  const auto best = search(*graph, request, interrupts, begin);
-  if (!best) return best.error();
   analysis::OptimizedJob shown;
   shown.command = job.command;
   shown.replay = replayed->replay;
   shown.peak_bytes = peak_bytes(*recordings, job.scope);
+  const auto recomputations = recomputations_of(job, *recordings, *graph, shown.peak_bytes, request.memory_bytes);
+  const auto best = search(*graph, request, recomputations, interrupts, begin);
+  if (!best) return best.error();
   if (request.memory_bytes > 0) shown.memory_bytes = request.memory_bytes;
   std::uint64_t gradient_bytes = 0;
   for (const std::uint64_t bytes : graph->gradient_bytes) gradient_bytes += bytes;
   for (const cluster::ReplayedStrategy& one : best->replayed) {
-    const analysis::StrategyStep step = step_of(one, shown.peak_bytes, gradient_bytes);
+    const analysis::StrategyStep step = step_of(one, shown.peak_bytes, gradient_bytes, recomputations);
     if (step.peak_bytes <= shown.memory_bytes.value_or(step.peak_bytes)) shown.strategies.push_back(step);
   }
   shown.space = best->strategies;
@@ -143,7 +178,7 @@ std::optional<std::string> text_of(const std::string& file) {
 }
 
 int optimize(const OptimizeRequest& request) {
-  auto job = read_jobs(request.files);
+  auto job = jobs::read_jobs(request.files);
   if (!job) {
     print_error(job.error().message());
     return kExitUsage;
@@ -158,8 +193,8 @@ int optimize(const OptimizeRequest& request) {
     shown->edits = strategy_edits(shown->strategies.front(), files_of(*job), text_of);
   } else {
     shown->warnings.push_back(
-        "Neither buckets nor accumulation need less memory than the job as it is. Smaller micro-batches, recomputation "
-        "and sharding do.");
+        "No recomputation of modules of one class, which the model has twice or more, is predicted to fit either. "
+        "Smaller micro-batches and sharding need less.");
   }
   const int code = write_out(
       request.output->format == "json" ? report::json_optimized_job(*shown) : report::text_optimized_job(*shown),

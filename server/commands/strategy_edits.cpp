@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/line_index.h"
 #include "source/change_edits.h"
@@ -63,6 +64,15 @@ std::vector<StrategyEdit> strategy_edits(const analysis::StrategyStep& strategy,
                      "Register a communication hook that compresses, such as "
                      "torch.distributed.algorithms.ddp_comm_hooks.default_hooks.fp16_compress_hook for a factor of 2, "
                      "with model.register_comm_hook()."});
+  }
+  if (!strategy.recompute.modules.empty()) {
+    edits.push_back({{},
+                     0,
+                     {},
+                     fmt::format("Where {} {} called, call torch.utils.checkpoint.checkpoint(module, x, "
+                                 "use_reentrant=False) in place of module(x).",
+                                 fmt::join(strategy.recompute.modules, ", "),
+                                 strategy.recompute.modules.size() == 1 ? "is" : "are")});
   }
   return edits;
 }

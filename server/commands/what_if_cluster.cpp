@@ -1,6 +1,7 @@
 #include "commands/what_if_cluster.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "commands/terminal.h"
 #include "profiling/what_if.h"
 #include "report/job_prediction.h"
+#include "worker/machine.h"
 
 namespace ridgeline::commands {
 
@@ -48,9 +50,12 @@ base::Result<analysis::JobPrediction> predict(const profiling::ProfileRun& run, 
                                     profile.batch_size_known ? profile.batch_size : 0,
                                     std::max(1, profile.environment.threads),
                                     base.on_host,
-                                    profile.memory_over_time.has_value() ? &*profile.memory_over_time : nullptr};
+                                    profile.memory_over_time.has_value() ? &*profile.memory_over_time : nullptr,
+                                    worker::processor_count()};
+  const auto begin = std::chrono::steady_clock::now();
   auto job = cluster::predict_job(process, described, trainings_of(options));
   if (!job) return job;
+  job->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   job->entry_path = profile.entry_path;
   job->project_root = profile.project_root;
   job->cluster = options.file;

@@ -167,12 +167,12 @@ const RankWork* work_of(int rank, const std::vector<RankWork>& work) {
 }
 
 /// What the other ranks spend at a place, in the median.
-LineWork usual_work(const std::string& place, int except, const std::vector<RankWork>& work) {
+LineWork usual_work(const analysis::Location& place, int except, const std::vector<RankWork>& work) {
   std::vector<double> ms;
   std::vector<double> data;
   for (const RankWork& rank : work) {
     if (rank.rank == except) continue;
-    const auto line = std::ranges::find(rank.lines, place, &LineWork::place);
+    const auto line = std::ranges::find(rank.lines, place, &LineWork::line);
     ms.push_back(line == rank.lines.end() ? 0 : line->ms);
     data.push_back(line == rank.lines.end() ? 0 : line->data_ms);
   }
@@ -185,10 +185,10 @@ void name_line(Straggler& straggler, double excess_ms, const std::vector<RankWor
   if (own == nullptr || work.size() < 2) return;
   double most = excess_ms / 2;
   for (const LineWork& line : own->lines) {
-    const LineWork usual = usual_work(line.place, straggler.rank, work);
+    const LineWork usual = usual_work(line.line, straggler.rank, work);
     if (line.ms - usual.ms >= most) {
       most = line.ms - usual.ms;
-      straggler.place = line.place;
+      straggler.line = line.line;
       straggler.is_data_loading = line.data_ms - usual.data_ms >= most / 2;
     }
   }

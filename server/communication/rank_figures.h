@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/values/location.h"
 #include "communication/spans.h"
 #include "protocol/communication.h"
 
@@ -52,7 +53,7 @@ std::vector<std::vector<LineCommunication>> line_communication(const std::vector
 
 /// What a rank spends of a step at a line, without waiting for communication.
 struct LineWork {
-  std::string place;  ///< "train.py:31"
+  analysis::Location line{};
   double ms = 0;
   double data_ms = 0;  ///< of those, in the data loader
 };
@@ -64,7 +65,7 @@ struct RankWork {
 struct Straggler {
   int rank = 0;
   double slower = 0;             ///< its own work, over the median of the other ranks': 0.18 is 18 % more
-  std::string place{};           ///< the line with at least half of the difference; empty: no single line has
+  analysis::Location line{};     ///< with at least half of the difference; empty: no single line has
   bool is_data_loading = false;  ///< most of that line's difference is in the data loader
 };
 

@@ -149,7 +149,7 @@ class TraceExporter {
     if (inserted) {
       const analysis::CallTree& tree = attribution_.tree;
       found->second = {line_text(tree[stack].self_line, tree, recorded_),
-                       module_text(innermost_module(stack, tree), recorded_)};
+                       module_text(analysis::innermost_module(tree, stack), recorded_)};
     }
     return found->second;
   }

@@ -22,13 +22,4 @@ std::string module_text(std::uint32_t instance, const analysis::RecordedRun& rec
   return name.empty() ? type : std::string(name) + " (" + type + ")";
 }
 
-std::uint32_t innermost_module(analysis::TreeNode stack, const analysis::CallTree& tree) {
-  for (; stack != 0; stack = tree[stack].parent) {
-    if (tree[stack].instance != 0) {
-      return tree[stack].instance;
-    }
-  }
-  return 0;
-}
-
 }  // namespace ridgeline::exports

@@ -16,7 +16,4 @@ std::string line_text(analysis::LineId line, const analysis::CallTree& tree, con
 /// "layer1.0.conv2 (Conv2d)"; empty for no module.
 std::string module_text(std::uint32_t instance, const analysis::RecordedRun& recorded);
 
-/// The instance of the innermost module call on a stack; 0: there is none.
-std::uint32_t innermost_module(analysis::TreeNode stack, const analysis::CallTree& tree);
-
 }  // namespace ridgeline::exports

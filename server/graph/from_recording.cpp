@@ -119,18 +119,13 @@ class Builder {
   }
 
   std::uint32_t module_of(analysis::TreeNode node) {
-    const analysis::CallTree& tree = walk_.tree();
-    while (node != 0 && tree[node].instance == 0) {
-      node = tree[node].parent;
-    }
-    const std::uint32_t instance = node == 0 ? 0 : tree[node].instance;
+    const std::uint32_t instance = analysis::innermost_module(walk_.tree(), node);
     if (instance == 0) {
       return 0;
     }
     const auto [found, inserted] = modules_.try_emplace(instance, static_cast<std::uint32_t>(graph_.modules.size()));
     if (inserted) {
-      const std::string_view name = recording_.string(recording_.instance_name()[instance]);
-      graph_.modules.emplace_back(name.empty() ? recording_.string(recording_.instance_type()[instance]) : name);
+      graph_.modules.emplace_back(analysis::module_name(recording_, instance));
     }
     return found->second;
   }

@@ -17,6 +17,7 @@
 #include "methods/costliest.h"
 #include "methods/hover.h"
 #include "methods/inlay_hint.h"
+#include "methods/job.h"
 #include "methods/open_report.h"
 #include "methods/parameters.h"
 #include "methods/setting_names.h"
@@ -25,6 +26,7 @@
 #include "profiling/entry_name.h"
 #include "profiling/other_devices.h"
 #include "protocol/json_fields.h"
+#include "report/job_report.h"
 #include "report/other_devices.h"
 #include "source/entry_point_text.h"
 
@@ -268,6 +270,34 @@ base::Task<session::Outcome> entry_point(Context context, DocumentParams params)
   co_return Json{{"text", made->text}, {"fileName", file_name}, {"unknown", made->unknown}};
 }
 
+/// The path of the file of a job. Throws InvalidValue where it is none of this machine.
+std::string job_path(const Context& context, const std::string& uri) {
+  auto path = context.session().path_of(uri);
+  if (!path.has_value()) {
+    throw protocol::InvalidValue("uri: it is no file of this machine");
+  }
+  return std::move(*path);
+}
+
+/// What a recorded job shows. Nothing of it runs. The line that makes a rank slow has a diagnostic from then on.
+base::Task<base::Result<ShownJob>> show_job(Context context, std::string path) {
+  auto reading = context.workspace.while_open(context.entries.compute([path] { return shown_job(path); }));
+  base::Result<ShownJob> shown = co_await std::move(reading);
+  if (shown) {
+    context.workspace.show_slow_line(path, shown->slow_line);
+  }
+  co_return shown;
+}
+
+base::Task<session::Outcome> job(Context context, JobParams params) {
+  auto showing = show_job(context, job_path(context, params.uri));
+  const base::Result<ShownJob> shown = co_await std::move(showing);
+  if (!shown) {
+    co_return ResponseError{code::kRequestFailed, shown.error().message(), {}};
+  }
+  co_return job_json(*shown, [&](const std::string& file) { return context.session().uri_of(file); });
+}
+
 base::Task<session::Outcome> set_batch_size(Context context, SetBatchSizeParams params) {
   return context.writer.write(params.uri, params.batch_size);
 }
@@ -307,6 +337,20 @@ base::Task<session::Outcome> cancel_command(Context context, CommandParams param
 
 base::Task<session::Outcome> set_batch_size_command(Context context, CommandParams params) {
   return context.writer.write(params.uri, protocol::value_as<int>(params.argument));
+}
+
+/// The text of `ridgeline job`.
+base::Task<session::Outcome> open_job_command(Context context, CommandParams params) {
+  const std::string path = job_path(context, params.uri);
+  auto showing = show_job(context, path);
+  base::Result<ShownJob> shown = co_await std::move(showing);
+  if (!shown) {
+    co_return ResponseError{code::kRequestFailed, shown.error().message(), {}};
+  }
+  auto opening = open_text(
+      context.workspace, context.entries, std::filesystem::path(path).stem().string() + "-job.txt",
+      [report = std::move(shown->report)] { return base::Result<std::string>(report::text_job_report(report, 0)); });
+  co_return co_await std::move(opening);
 }
 
 base::Task<session::Outcome> open_report_command(Context context, CommandParams params) {
@@ -380,6 +424,7 @@ using Command = base::Task<session::Outcome> (*)(Context, CommandParams);
 
 const std::map<std::string, Command, std::less<>> kCommands = {{"ridgeline.cancel", cancel_command},
                                                                {"ridgeline.compareDevices", compare_devices_command},
+                                                               {"ridgeline.openJob", open_job_command},
                                                                {"ridgeline.openReport", open_report_command},
                                                                {"ridgeline.profile", profile_command},
                                                                {"ridgeline.run", run_command},
@@ -474,6 +519,7 @@ void for_each_method(Visit visit) {
   visit(on_profile("ridgeline/predictions", predictions));
   visit(task("ridgeline/changeEdit", change_edit));
   visit(task("ridgeline/entryPoint", entry_point));
+  visit(task("ridgeline/job", job));
   visit(task("ridgeline/lineCosts", line_costs));
   visit(task("ridgeline/predict", predict));
   visit(task("ridgeline/profile", profile));

@@ -89,6 +89,8 @@ void from_json(const Json& json, StatusParams& params) {
   params.uri = document.has_value() ? std::optional(document->uri) : std::nullopt;
 }
 
+void from_json(const Json& json, JobParams& params) { params.uri = member<std::string>(json, "uri"); }
+
 void from_json(const Json& json, SetBatchSizeParams& params) {
   params.uri = document_in(json);
   params.batch_size = member<int>(json, "batchSize");

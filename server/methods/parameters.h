@@ -50,6 +50,10 @@ struct SummaryParams {
 struct StatusParams {
   std::optional<std::string> uri;
 };
+/// Of a file that `ridgeline run --job` wrote.
+struct JobParams {
+  std::string uri;
+};
 struct SetBatchSizeParams : DocumentParams {
   int batch_size = 0;
 };
@@ -84,6 +88,7 @@ void from_json(const protocol::Json& json, PredictParams& params);
 void from_json(const protocol::Json& json, LineCostsParams& params);
 void from_json(const protocol::Json& json, SummaryParams& params);
 void from_json(const protocol::Json& json, StatusParams& params);
+void from_json(const protocol::Json& json, JobParams& params);
 void from_json(const protocol::Json& json, SetBatchSizeParams& params);
 void from_json(const protocol::Json& json, ProfileParams& params);
 void from_json(const protocol::Json& json, RunParams& params);

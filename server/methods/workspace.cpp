@@ -307,8 +307,20 @@ const SourceView* Workspace::view(std::string_view uri) const {
   return found == views_.end() ? nullptr : found->second.get();
 }
 
+void Workspace::show_slow_line(const std::string& job, std::optional<SlowLine> slow) {
+  slow_lines_.erase(job);
+  if (slow.has_value()) {
+    slow_lines_.emplace(job, std::move(*slow));
+  }
+  publish_all();
+  refresh(session_.capabilities().diagnostics.pull, "workspace/diagnostic/refresh");
+}
+
 std::vector<protocol::Diagnostic> Workspace::diagnostics_of(const Snapshot& snapshot) const {
   std::vector<protocol::Diagnostic> found = diagnostics(snapshot);
+  for (const auto& [job, slow] : slow_lines_) {
+    add_slow_line(snapshot, slow, found);
+  }
   for (protocol::Diagnostic& diagnostic : found) {
     for (protocol::DiagnosticRelatedInformation& related : diagnostic.related_information) {
       if (related.location.uri.starts_with("/")) {

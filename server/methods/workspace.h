@@ -15,6 +15,7 @@
 #include "base/lifetime.h"
 #include "base/task.h"
 #include "methods/entries.h"
+#include "methods/job.h"
 #include "methods/settings.h"
 #include "methods/snapshot.h"
 #include "methods/source_view.h"
@@ -66,6 +67,8 @@ class Workspace {
   void when_ready(Question question, Answer answer, std::function<void()> give_up = {});
   /// Of an open Python document; null: there is none.
   const SourceView* view(std::string_view uri) const;
+  /// From now on the line has a diagnostic; nothing: no line of that job has.
+  void show_slow_line(const std::string& job, std::optional<SlowLine> slow);
   std::vector<protocol::Diagnostic> diagnostics_of(const Snapshot& snapshot) const;
 
   /// Texts of the open documents below a folder.
@@ -112,6 +115,7 @@ class Workspace {
   std::set<std::string> unparsed_;                                ///< URIs that were reported as unparsed
   std::map<std::string, protocol::Json, std::less<>> published_;  ///< diagnostics that the client has, by URI
   std::set<std::string> unpublished_;                             ///< URIs that wait for the timer
+  std::map<std::string, SlowLine> slow_lines_;                    ///< by the file of the job
   boost::asio::steady_timer timer_;
   bool is_configured_ = false;
   std::vector<std::function<void(bool)>> waiting_;  ///< for the settings

@@ -13,6 +13,10 @@ Json strategy_json(const analysis::StrategyStep& one) {
   return {{"bucketBytes", value_or_null(one.bucket_bytes)},
           {"accumulate", one.accumulate},
           {"compression", one.compression},
+          {"recompute",
+           one.recompute.modules.empty()
+               ? Json(nullptr)
+               : Json{{"class", one.recompute.type}, {"of", one.recompute.of}, {"modules", one.recompute.modules}}},
           {"stepMs", measured_json(one.step_ms)},
           {"speedUp", measured_json(one.speed_up)},
           {"peakBytes", one.peak_bytes}};

@@ -4,6 +4,7 @@
 
 #include "report/best_strategy.h"
 #include "report/units.h"
+#include "report/wording.h"
 
 namespace ridgeline::report {
 
@@ -15,10 +16,6 @@ using analysis::StrategyStep;
 
 constexpr std::size_t kMostStrategies = 10;
 
-std::string step_interval(const analysis::Measured& ms) {
-  return fmt::format("{} ({} to {})", duration(ms.value), duration(ms.low), duration(ms.high));
-}
-
 std::string speed_interval(const analysis::Measured& times) {
   return fmt::format("{:.2f}x ({:.2f} to {:.2f})", times.value, times.low, times.high);
 }
@@ -29,6 +26,10 @@ std::string name_of(const StrategyStep& strategy) {
                          : "buckets as recorded";
   if (strategy.accumulate > 1) name += fmt::format(", {} micro-batches", strategy.accumulate);
   if (strategy.compression > 1) name += fmt::format(", compressed {}x", figure(strategy.compression));
+  const analysis::RecomputedModules& recompute = strategy.recompute;
+  if (!recompute.modules.empty()) {
+    name += fmt::format(", recomputing {} of {} {}", recompute.modules.size(), recompute.of, printable(recompute.type));
+  }
   return name;
 }
 
@@ -48,10 +49,11 @@ std::string edit_text(const StrategyEdit& edit) {
 
 std::string best_text(const OptimizedJob& job) {
   const StrategyStep& best = job.strategies.front();
-  const bool is_as_recorded = !best.bucket_bytes.has_value() && best.accumulate == 1 && best.compression == 1;
+  const bool is_as_recorded =
+      !best.bucket_bytes.has_value() && best.accumulate == 1 && best.compression == 1 && best.recompute.modules.empty();
   if (is_as_recorded) return "\nNo strategy that was searched is faster than the job as it is.\n";
   std::string text = fmt::format("\nPredicted: {}\n  for each micro-batch  {}, {}\n  peak of a rank        {}\n",
-                                 name_of(best), step_interval(best.step_ms), speed_interval(best.speed_up),
+                                 name_of(best), duration_interval(best.step_ms), speed_interval(best.speed_up),
                                  bytes(static_cast<double>(best.peak_bytes)));
   if (best.speed_up.low <= 1) text += "  It is not certain to be faster: the interval has the job as it is.\n";
   text += "\nThe edit\n";
@@ -78,7 +80,7 @@ std::string text_optimized_job(const OptimizedJob& job) {
   }
   for (std::size_t i = 0; i < std::min(kMostStrategies, job.strategies.size()); ++i) {
     const StrategyStep& one = job.strategies[i];
-    text += fmt::format("  {:<44}{:>34}  {}\n", name_of(one), step_interval(one.step_ms), speed_interval(one.speed_up));
+    text += fmt::format("  {:<44}{:>34}  {}\n", name_of(one), duration_interval(one.step_ms), speed_interval(one.speed_up));
   }
   for (const std::string& note : job.notes) text += "  " + printable(note) + "\n";
   for (const std::string& warning : job.warnings) text += "! " + printable(warning) + "\n";

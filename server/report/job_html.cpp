@@ -294,7 +294,7 @@ std::string html_job_report(const JobReport& job) {
   std::string html = page_begin("Ridgeline: job", kJobStyle);
   html += "<h1>" + escaped(job.command) + "</h1>\n";
   for (const std::string& warning : job.warnings) html += "<p class=\"warning\">" + escaped(warning) + "</p>\n";
-  if (!job.slower.empty()) html += "<p>" + escaped(job.slower) + "</p>\n";
+  if (job.slower.has_value()) html += "<p>" + escaped(slower_rank_text(*job.slower)) + "</p>\n";
   html += timeline_html(job) + ranks_html(job) + lines_html(job) + replay_html(job) + changes_html(job);
   return html + clocks_html(job) + std::string(kPageEnd);
 }

@@ -61,6 +61,7 @@ std::string json_job_prediction(const analysis::JobPrediction& job) {
       {"slowDown", value_or_null(job.slow_down)},
       {"gradientBytes", job.gradient_bytes},
       {"predicted", trainings},
+      {"seconds", job.seconds},
       {"notModelled", job.not_modelled},
       {"warnings", job.warnings}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

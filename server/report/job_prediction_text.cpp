@@ -10,6 +10,7 @@
 #include "report/job_prediction.h"
 #include "report/page.h"
 #include "report/units.h"
+#include "report/wording.h"
 
 namespace ridgeline::report {
 
@@ -21,10 +22,6 @@ using analysis::PredictedTraining;
 
 constexpr std::size_t kMostBuckets = 12;
 constexpr std::size_t kMostLines = 5;
-
-std::string interval(const analysis::Measured& ms) {
-  return fmt::format("{} ({} to {})", duration(ms.value), duration(ms.low), duration(ms.high));
-}
 
 std::string title(const PredictedTraining& training) {
   const std::string size = training.bucket_bytes.has_value()
@@ -73,7 +70,7 @@ void exposed_lines(Page& page, const PredictedTraining& training) {
 void describe(Page& page, const JobPrediction& job, const PredictedTraining& training) {
   page.line();
   page.line(page.bold("Predicted: " + title(training)));
-  page.flow(left("  iteration", kBeside), kBeside, {{"", interval(training.step_ms)}});
+  page.flow(left("  iteration", kBeside), kBeside, {{"", duration_interval(training.step_ms)}});
   std::vector<Item> rates;
   if (job.batch_size > 0) rates.push_back({"samples/s", figure(training.samples_per_s)});
   rates.push_back({"of single processes'", share(training.efficiency)});
@@ -99,7 +96,7 @@ std::string text_job_prediction(const JobPrediction& job, const TextOptions& opt
   page.line(page.bold(fmt::format("{} on {} ranks of {}", clip_front(printable(job.entry_path), page.width() - 30),
                                   job.ranks, clip(printable(job.cluster), 60))));
   page.line();
-  std::vector<Item> items = {{"iteration", interval(job.step_ms)},
+  std::vector<Item> items = {{"iteration", duration_interval(job.step_ms)},
                              {"gradients", bytes(static_cast<double>(job.gradient_bytes))}};
   if (job.slow_down.has_value()) items.push_back({"as a rank of a machine", fmt::format("{:.3f}×", *job.slow_down)});
   page.flow(left("Measured", kBeside), kBeside, items);
@@ -107,6 +104,7 @@ std::string text_job_prediction(const JobPrediction& job, const TextOptions& opt
              job.collectives_measured ? "from the all-reduces that the cluster's file has" : "from the links", kBeside);
   for (const PredictedTraining& training : job.trainings) describe(page, job, training);
   page.line();
+  page.prose("Simulated", fmt::format("in {}", duration(1e3 * job.seconds)), kBeside);
   for (const std::string& text : job.not_modelled) page.prose("Not modelled", printable(text), kBeside);
   for (const std::string& text : job.warnings) page.prose("Warning", printable(text), kBeside);
   return page.take();

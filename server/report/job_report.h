@@ -1,6 +1,7 @@
-// The answer of `ridgeline job` as JSON and for a browser.
+// The answer of `ridgeline job` as text, as JSON and for a browser.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "analysis/values/job_report.h"
@@ -13,6 +14,18 @@ std::string json_job_report(const analysis::JobReport& job);
 /// One page for a browser, which loads nothing and has no script: the ranks side by side, and what the text has.
 /// Everything from outside is escaped. Ends with a newline.
 std::string html_job_report(const analysis::JobReport& job);
+
+/// For people. `lines_of`: the rank whose lines are shown, a place in `ranks`. Ends with a newline.
+std::string text_job_report(const analysis::JobReport& job, std::size_t lines_of);
+
+/// The part of it that says what the ranks wait for.
+std::string communication_text(const analysis::JobReport& job, std::size_t lines_of);
+
+/// "Rank 1 is 18 % slower than the others in its own work: data loading, train.py:8." Printable.
+std::string slower_rank_text(const analysis::SlowerRank& slower);
+
+/// "replayed 45.2 ms, recorded 45.1 ms (+0.1 %)"
+std::string replayed_text(const analysis::JobReplay& replay);
 
 /// "rank 1, train.py:52", "all-reduce of bucket 0". Printable.
 std::string path_part_text(const analysis::PathPart& part);

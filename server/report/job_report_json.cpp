@@ -81,9 +81,17 @@ std::string json_job_report(const analysis::JobReport& job) {
                        {"speedUp", measured_json(change.speed_up)},
                        {"notes", change.notes}});
   }
+  Json slower = nullptr;
+  if (job.slower.has_value()) {
+    slower = {{"rank", job.slower->rank},
+              {"slower", job.slower->slower},
+              {"line", location_json(job.slower->line)},
+              {"dataLoading", job.slower->is_data_loading}};
+  }
   const Json json = {{"version", 1},
                      {"command", job.command},
                      {"ranks", std::move(ranks)},
+                     {"slower", std::move(slower)},
                      {"clocks", std::move(clocks)},
                      {"replay", replay_json(job.replay)},
                      {"predicted", std::move(changes)},

@@ -119,4 +119,8 @@ std::vector<Item> peak_items(const analysis::Profile& profile) {
   return items;
 }
 
+std::string duration_interval(const analysis::Measured& ms) {
+  return fmt::format("{} ({} to {})", duration(ms.value), duration(ms.low), duration(ms.high));
+}
+
 }  // namespace ridgeline::report

@@ -36,6 +36,9 @@ std::string throughput_text(const analysis::Profile& profile);
 std::string peak_text(const analysis::Profile& profile);
 std::string batch_text(const analysis::Profile& profile);
 
+/// "45.2 ms (44.1 ms to 46.3 ms)": with the ends of the interval.
+std::string duration_interval(const analysis::Measured& ms);
+
 /// "898 ms ± 0.7 %": with the larger half of the interval.
 std::string iteration_text(const analysis::Profile& profile);
 

@@ -385,19 +385,6 @@ def test_two_jobs_at_once(tmp_path: Path) -> None:
 # ---- what is said of it ----------------------------------------------------------------------------------------------
 
 
-def test_a_rank_that_loads_its_data_slowly_is_named(tmp_path: Path) -> None:
-    script = script_of(tmp_path, DDP, slow=0.002)
-    done = run_job(script, 150, "--steps", "8")
-    assert done.returncode == 0, done.stderr
-    named = re.search(
-        r"Rank 1 (?:is \d+ % slower than|takes \d+\.\d times as long as) the others (?:in|for) its own work: "
-        r"data loading, train.py:(\d+)",
-        done.stderr,
-    )
-    assert named, done.stderr
-    assert int(named[1]) == number_of(script, "time.sleep(")
-
-
 def test_communication_stands_by_line(recorded: tuple) -> None:
     script, _, done = recorded
     table = done.stderr.split("Communication by line, rank 0\n")[1].splitlines()

@@ -12,12 +12,22 @@ from conftest import ROOT, ridgeline
 from job_scripts import DDP, read_job, run_job, script_of, write_job
 from training_scripts import number_of
 
+# What each keeps of forward, two tensors of 400 KiB, is more than all of the model's parameters.
+BLOCK = """
+class Block(nn.Module):
+    def forward(self, x):
+        return x + x.repeat(1, 25).tanh().sigmoid().view(len(x), 25, -1).mean(1)
+
+
+def act(step):"""
+BLOCKS = DDP.replace("\ndef act(step):", BLOCK).replace("nn.ReLU(), ", "nn.ReLU(), Block(), Block(), ")
+
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A script and its job."""
     folder = tmp_path_factory.mktemp("optimize")
-    script, file = script_of(folder, DDP), folder / "a.ridgeline-job"
+    script, file = script_of(folder, BLOCKS), folder / "a.ridgeline-job"
     done = run_job(script, 350, "--steps", "8", "--job", str(file))
     assert done.returncode == 0, done.stderr
     return script, file
@@ -71,6 +81,20 @@ def test_memory_that_no_strategy_has(recorded: tuple[Path, Path]) -> None:
     answer = optimized(recorded[1], "--memory", "1KiB", code=1)
     assert answer["predicted"] == [] and answer["peakBytes"] > answer["memoryBytes"] == 1024
     assert "No strategy that was searched fits" in ridgeline("optimize", recorded[1], "--memory", "1KiB").stdout
+
+
+def test_forward_runs_again_where_memory_needs_it(recorded: tuple[Path, Path]) -> None:
+    peak = optimized(recorded[1])["peakBytes"]
+    assert all(one["recompute"] is None for one in optimized(recorded[1], "--memory", str(peak))["predicted"])
+    limit = peak - 2**18
+    answer = optimized(recorded[1], "--memory", str(limit))
+    for one in answer["predicted"]:
+        assert (one["recompute"]["class"], one["recompute"]["of"]) == ("Block", 2)
+        assert len(one["recompute"]["modules"]) == 1, "one is enough"
+        assert one["peakBytes"] <= limit
+    assert "torch.utils.checkpoint" in answer["edits"][-1]["text"]
+    shown = ridgeline("optimize", recorded[1], "--memory", str(limit)).stdout
+    assert "recomputing 1 of 2 Block" in shown and "is predicted from the blocks that forward kept" in shown
 
 
 def test_a_file_without_the_sizes_of_gradients(recorded: tuple[Path, Path], tmp_path: Path) -> None:

@@ -82,6 +82,7 @@ def test_a_job_of_1024_ranks(tmp_path: Path) -> None:
     assert 0 < weights["peakBytes"] < small["peakBytes"], "of 1,024 shards, one"
     assert weights["peakBytes"] < state["peakBytes"] <= small["peakBytes"]
     assert weights["gathersMs"] == pytest.approx(2 * state["gathersMs"]) and small["gathersMs"] == 0
+    assert 0 < job["seconds"] < 60
     assert len(small["buckets"]) > 1 == len(large["buckets"])
     assert sum(bucket["bytes"] for bucket in small["buckets"]) == GRADIENTS
     assert small["buckets"][0]["firstParameter"].startswith("2."), "the last layer's gradients are ready first"

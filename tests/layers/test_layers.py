@@ -56,7 +56,8 @@ MAY_INCLUDE = {
     "server/simulate": ["server/base", "server/graph"],
     # The ranks of a job: clocks, and what each rank waits for.
     "server/cluster": [*ANALYSIS_VALUES, "server/analysis/attribution", "server/analysis/breakdown", "server/graph"]
-    + ["server/analysis/time", "server/simulate", "server/communication", "server/whatif/prediction_error.h"],
+    + ["server/analysis/time", "server/simulate", "server/communication", "server/whatif/prediction_error.h"]
+    + ["server/analysis/memory"],
     # What a change would bring.
     "server/whatif/prediction_error.h": [],
     "server/whatif": [*ANALYSIS_VALUES, "server/analysis/time", "server/graph", "server/simulate"],
@@ -95,6 +96,9 @@ MAY_INCLUDE = {
     # Recordings become traces for other viewers: values in, text out.
     "server/exports": ["protocol", "server/base", "server/analysis", "server/communication"]
     + ["server/graph", "server/cluster"],
+    # What a recorded job shows, for commands and for methods.
+    "server/jobs": ["protocol", "server/base", "server/analysis", "server/communication", "server/cluster"]
+    + ["server/report"],
     "server/store": ["server/base"],
     "server/worker": ["protocol", "server/base"],
     # A run from the request to the kept profile, for commands and for methods.
@@ -125,7 +129,7 @@ MAY_INCLUDE = {
         "server/store",
         "server/whatif",
     ]
-    + ["server/profiling", "server/worker", "server/compare"],
+    + ["server/profiling", "server/worker", "server/compare", "server/jobs"],
     "server/commands": ["protocol", "server"],
     "server/main.cpp": ["server/commands"],
     "profiler/agent": ["protocol/recording_format.h", "protocol/recording_columns.h"],
@@ -156,6 +160,7 @@ HOMES = [
     (
         r"base/(?:file|lifetime|own_file|random_digits|task)\.h",
         ["server/base", "server/store", "server/worker", "server/profiling", "server/transport", "server/session"]
+        + ["server/jobs"]
         + ["server/methods", "server/commands"],
     ),
 ]

@@ -5,6 +5,7 @@ import { BatchSize } from './batchSize';
 import { Daemon } from './daemon';
 import { writeEntryPoint } from './entryPoint';
 import { Interpreter } from './interpreter';
+import { Jobs } from './jobs';
 import { showLibraryCode } from './libraryCode';
 import { Markers } from './markers';
 import { showInformation } from './notify';
@@ -28,7 +29,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const batchSize = new BatchSize(own, profiles);
   const reports = new Reports(own, () => profiles.entries);
   const whatIf = new WhatIf(own, profiles);
-  const view = new View(context.extensionUri, own, profiles, batchSize, whatIf, reports);
+  const jobs = new Jobs(own);
+  const view = new View(context.extensionUri, own, profiles, batchSize, whatIf, jobs, reports);
 
   function middleware(): Middleware {
     return {
@@ -67,7 +69,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const command = (name: string, action: (...args: unknown[]) => unknown) => vscode.commands.registerCommand(`ridgeline.${name}`, action);
   let explored = '';
   context.subscriptions.push(
-    own, interpreter, profiles, markers, batchSize, whatIf, reports, view, statusBar(own, profiles), registerTraceback(),
+    own, interpreter, profiles, markers, batchSize, whatIf, jobs, reports, view, statusBar(own, profiles), registerTraceback(),
     vscode.window.registerWebviewViewProvider('ridgeline.view', view, { webviewOptions: { retainContextWhenHidden: true } }),
     profiles.onDidChange(() => {
       if (explored === (explored = profiles.breakdown?.node ?? '')) return;
@@ -88,6 +90,10 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
     command('whatIf', async () => {
       await vscode.commands.executeCommand('ridgeline.view.focus');
       await whatIf.ask();
+    }),
+    command('showJob', async (file) => {
+      await vscode.commands.executeCommand('ridgeline.view.focus');
+      await jobs.show(file instanceof vscode.Uri ? file : undefined);
     }),
     command('showDevices', () => compareDevices(profiles)),
     command('showView', () => vscode.commands.executeCommand('ridgeline.view.focus')),

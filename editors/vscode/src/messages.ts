@@ -1,5 +1,5 @@
 /** The messages between the extension and the view. */
-import type { AppliedChange, Batch, Breakdown, ChangeAnswer, CostRow, Failure, Place, Summary } from './protocol';
+import type { AppliedChange, Batch, Breakdown, ChangeAnswer, CostRow, Failure, Job, Place, Summary } from './protocol';
 
 /** What to predict a batch size for. */
 export type Question = { batchSize: number } | { samplesPerSecond: number } | { peakBytes: number };
@@ -58,6 +58,16 @@ export interface WhatIfState {
   failure: string | null;
 }
 
+/** The ranks of a recorded job, once the user has asked for one. */
+export interface JobState {
+  /** As the workspace names it; null: none was asked for. */
+  file: string | null;
+  /** Null while it is read, and where that fails. */
+  job: Job | null;
+  isReading: boolean;
+  failure: string | null;
+}
+
 /** All that the view shows. */
 export interface ViewState {
   daemon: 'starting' | 'running' | 'stopped';
@@ -84,6 +94,7 @@ export interface ViewState {
   /** Why there is no such prediction, or why the code was not edited. */
   obstacle: string | null;
   whatIf: WhatIfState;
+  ranks: JobState;
 }
 
 export type ToView =
@@ -91,6 +102,7 @@ export type ToView =
   | { type: 'curve'; curve: Curve }
   | { type: 'costs'; costs: Costs }
   | { type: 'whatIf'; whatIf: WhatIfState }
+  | { type: 'ranks'; ranks: JobState }
   | ({ type: 'preview' } & Pick<ViewState, 'preview' | 'isInCode' | 'obstacle'>);
 
 export type FromView =
@@ -115,6 +127,9 @@ export type FromView =
   | { type: 'applyChange'; change: string[] }
   /** Ends what goes on of the first two. */
   | { type: 'cancelWhatIf' }
+  /** The text of `ridgeline job`. */
+  | { type: 'openJobReport' }
+  | { type: 'closeJob' }
   /** Shows the batch size in the code again. */
   | { type: 'cancel' };
 

@@ -5,6 +5,7 @@ import type { BatchSize } from './batchSize';
 import type { Daemon } from './daemon';
 import { type Cost, type CurvePoint, type FromView, type Range, type Script, type ToView, type ViewCommand, viewCommands, type ViewState } from './messages';
 import { activeNotebook, canExport } from './notebook';
+import type { Jobs } from './jobs';
 import type { Profiles } from './profiles';
 import type { Batch, Breakdown, CostRow, Estimate, Place } from './protocol';
 import type { Reports } from './reports';
@@ -26,7 +27,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
   });
   private readonly disposables: vscode.Disposable[];
 
-  constructor(private readonly root: vscode.Uri, private readonly daemon: Daemon, private readonly profiles: Profiles, private readonly batchSize: BatchSize, private readonly whatIf: WhatIf, private readonly reports: Reports) {
+  constructor(private readonly root: vscode.Uri, private readonly daemon: Daemon, private readonly profiles: Profiles, private readonly batchSize: BatchSize, private readonly whatIf: WhatIf, private readonly jobs: Jobs, private readonly reports: Reports) {
     this.disposables = [
       this.highlight,
       daemon.onState(() => this.send()),
@@ -39,6 +40,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       vscode.window.onDidChangeActiveNotebookEditor(() => void this.notebookChanged()),
       batchSize.onDidChange(() => this.post({ type: 'preview', ...this.preview() })),
       whatIf.onDidChange(() => this.post({ type: 'whatIf', whatIf: whatIf.state })),
+      jobs.onDidChange(() => this.post({ type: 'ranks', ranks: jobs.state })),
       vscode.workspace.onDidGrantWorkspaceTrust(() => this.send()),
     ];
   }
@@ -75,6 +77,8 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       case 'tryChange': return void this.whatIf.try(message.change);
       case 'applyChange': return void this.whatIf.apply(message.change);
       case 'cancelWhatIf': return this.whatIf.cancel();
+      case 'openJobReport': return void this.jobs.openReport();
+      case 'closeJob': return this.jobs.close();
     }
   }
 
@@ -156,6 +160,7 @@ export class View implements vscode.WebviewViewProvider, vscode.Disposable {
       script: this.script.known,
       ...this.preview(),
       whatIf: this.whatIf.state,
+      ranks: this.jobs.state,
     };
   }
 

@@ -110,4 +110,16 @@ LineId CallTree::intern_line(std::uint32_t file, std::uint32_t line) {
   return found->second;
 }
 
+std::uint32_t innermost_module(const CallTree& tree, TreeNode node) {
+  while (node != 0 && tree[node].instance == 0) {
+    node = tree[node].parent;
+  }
+  return node == 0 ? 0 : tree[node].instance;
+}
+
+std::string_view module_name(const recording::Recording& recording, std::uint32_t instance) {
+  const std::string_view name = recording.string(recording.instance_name()[instance]);
+  return name.empty() ? recording.string(recording.instance_type()[instance]) : name;
+}
+
 }  // namespace ridgeline::analysis

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -87,5 +88,11 @@ class CallTree {
   std::unordered_map<std::uint64_t, LineId> line_ids_;
   std::unordered_map<std::pair<std::uint64_t, std::uint32_t>, TreeNode, PairHash> extended_;
 };
+
+/// The innermost module whose call is on the stack; 0: none is.
+std::uint32_t innermost_module(const CallTree& tree, TreeNode node);
+
+/// The dotted name of a module in its model, or its class where it has none.
+std::string_view module_name(const recording::Recording& recording, std::uint32_t instance);
 
 }  // namespace ridgeline::analysis

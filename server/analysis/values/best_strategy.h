@@ -11,14 +11,22 @@
 
 namespace ridgeline::analysis {
 
+/// Modules whose forward runs again in backward, so that what it keeps need not stay.
+struct RecomputedModules {
+  std::string type;                  ///< their class; empty: none
+  std::size_t of = 0;                ///< how many of that class the model has
+  std::vector<std::string> modules;  ///< dotted names
+};
+
 /// What could be changed, and how long a step would then take.
 struct StrategyStep {
   std::optional<std::uint64_t> bucket_bytes{};  ///< absent: as recorded
   double compression = 1;                       ///< buckets have so many times fewer bytes
   int accumulate = 1;                           ///< micro-batches before gradients are sent
-  Measured step_ms{};                           ///< for each micro-batch of each rank
-  Measured speed_up{};                          ///< of the job as it is
-  std::uint64_t peak_bytes = 0;                 ///< of the rank that has most
+  RecomputedModules recompute{};
+  Measured step_ms{};            ///< for each micro-batch of each rank
+  Measured speed_up{};           ///< of the job as it is
+  std::uint64_t peak_bytes = 0;  ///< of the rank that has most
 };
 
 /// An edit of the user's code.

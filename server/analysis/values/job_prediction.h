@@ -56,6 +56,7 @@ struct JobPrediction {
   std::optional<double> slow_down{};  ///< measured: by the copies of the step on a machine, that ran at once
   std::uint64_t gradient_bytes = 0;
   std::vector<PredictedTraining> trainings;
+  double seconds = 0;  ///< that the simulation of these took
   std::vector<std::string> not_modelled;
   std::vector<std::string> warnings;
 };

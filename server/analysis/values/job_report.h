@@ -23,6 +23,7 @@ struct MachineClock {
 struct LineTime {
   Location line{};
   double ms = 0;
+  double data_ms = 0;  ///< of those, in a data loader
 };
 
 /// From a time that all ranks share.
@@ -76,6 +77,15 @@ struct ChangedStep {
   std::vector<std::string> notes;  ///< what is not known or left out, as sentences
 };
 
+/// A rank that others wait for, as its own work takes longer than theirs.
+struct SlowerRank {
+  int rank = 0;
+  double slower = 0;             ///< over the median of the others: 0.18 is 18 % more
+  bool lines_known = false;      ///< whether the lines of the ranks could be compared
+  Location line{};               ///< with at least half of the difference; empty: no single line has
+  bool is_data_loading = false;  ///< most of that line's difference is in the data loader
+};
+
 struct JobReport {
   std::string command;
   std::vector<RecordedRankFigures> ranks;
@@ -85,7 +95,7 @@ struct JobReport {
   std::vector<std::string> warnings;
   std::vector<std::int64_t> steps{};      ///< that all ranks recorded
   std::vector<RankTimeline> timelines{};  ///< of each rank; empty where no step is common
-  std::string slower{};                   ///< a sentence about a rank that is slower than the others; empty: none is
+  std::optional<SlowerRank> slower{};     ///< absent: none is, as far as is known
 };
 
 }  // namespace ridgeline::analysis

@@ -113,6 +113,7 @@ def test_the_command_completes_and_names_its_mistakes(profiled: Editor):
         "costliest",
         "devices",
         "init",
+        "job",
         "log",
         "profile",
         "run",

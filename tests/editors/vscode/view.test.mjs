@@ -3,6 +3,7 @@ import './view.mjs';
 import './costliest.mjs';
 import './library.mjs';
 import './whatif.mjs';
+import './ranks.mjs';
 import './tasks.mjs';
 
 if (process.env.UPDATE_PICTURES) await import('./pictures.mjs');

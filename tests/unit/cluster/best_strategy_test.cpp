@@ -82,6 +82,14 @@ TEST(BestStrategy, IsThatOfAnExhaustiveSearchWithFewerReplays) {
   EXPECT_NE(winners.front(), winners.back()) << "one bucket size is always best: the test shows nothing";
 }
 
+TEST(BestStrategy, RecomputationIsOfModulesThatTheJobHas) {
+  const auto job = DdpJob({{200, 300}, {1000, 4000}, {1, 1}}).made();
+  ASSERT_TRUE(job);
+  const auto best = best_strategy(*job, {{}, {}, {}, {{"layers.0"}}}, kAlways);
+  ASSERT_FALSE(best);
+  EXPECT_THAT(best.error().message(), HasSubstr("did not run forward and backward of layers.0"));
+}
+
 TEST(BestStrategy, MicroBatchesBeforeTheLastSendNothing) {
   const auto job = DdpJob({{200, 300, 500}, {1000, 2000, 4000}, {2, 1}}).made();
   ASSERT_TRUE(job);

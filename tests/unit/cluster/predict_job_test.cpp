@@ -174,6 +174,23 @@ TEST(PredictJob, SaysWhyItCannot) {
   EXPECT_THAT(predicted(fine, two_ranks(1, 0, 1), {{}}).error().message(), HasSubstr("has 1 cores for 2 ranks"));
 }
 
+TEST(PredictJob, TakesTurnsOnCoresAsCopiesOfTheStepDid) {
+  Step step(2, kMiB);
+  const double ms = step.ms();
+  const Cluster cluster = two_ranks(1, 0, 1);
+  step.replica.alone_ns.assign(20, ms * 1e6);
+  step.replica.together_ns.assign(2, std::vector<double>(20, 2 * ms * 1e6));
+  OneProcess process{step.graph, step.replica, {ms, ms, ms}, 100 * kMiB, 8, 1, true};
+  EXPECT_FALSE(predict_job(process, cluster, {{}})) << "the copies ran on another number of cores";
+  process.cores = 1;
+  const auto job = predict_job(process, cluster, {{}});
+  ASSERT_TRUE(job) << job.error().message();
+  EXPECT_NEAR(job->trainings.front().compute_ms, 2 * ms, 1e-6);
+  EXPECT_THAT(job->not_modelled, Contains(HasSubstr("take turns on cores")));
+  process.threads = 2;
+  EXPECT_FALSE(predict_job(process, cluster, {{}})) << "two threads of a rank, which wait for each other";
+}
+
 /// As many tasks and gradients as a step of ResNet-50.
 TEST(PredictJob, CostsTheSameForAnyNumberOfEqualRanks) {
   Step step(161, 634'804);

@@ -105,20 +105,20 @@ TEST(LineCommunication, IsOfTheLinesThatCall) {
 }
 
 TEST(Straggler, IsNamedWithTheLineThatMakesItSlow) {
-  const std::vector<RankWork> work = {{0, {{"train.py:10", 3, 0.2}, {"train.py:9", 1, 0}}},
-                                      {1, {{"train.py:10", 5, 2.2}, {"train.py:9", 1, 0}}}};
+  const std::vector<RankWork> work = {{0, {{{"train.py", 10}, 3, 0.2}, {{"train.py", 9}, 1, 0}}},
+                                      {1, {{{"train.py", 10}, 5, 2.2}, {{"train.py", 9}, 1, 0}}}};
   const auto straggler = find_straggler(pair(4, 6), work);
   ASSERT_TRUE(straggler.has_value());
   EXPECT_EQ(straggler->rank, 1);
   EXPECT_NEAR(straggler->slower, 0.5, 1e-9);
-  EXPECT_EQ(straggler->place, "train.py:10");
+  EXPECT_EQ(straggler->line, (analysis::Location{"train.py", 10}));
   EXPECT_TRUE(straggler->is_data_loading);
 }
 
 TEST(Straggler, HasNoLineWhereNoneMakesUpHalf) {
-  const std::vector<RankWork> work = {{0, {{"a:1", 1, 0}, {"a:2", 1, 0}, {"a:3", 2, 0}}},
-                                      {1, {{"a:1", 1.7, 0}, {"a:2", 1.7, 0}, {"a:3", 2.6, 0}}}};
-  EXPECT_EQ(find_straggler(pair(4, 6), work)->place, "");
+  const std::vector<RankWork> work = {{0, {{{"a", 1}, 1, 0}, {{"a", 2}, 1, 0}, {{"a", 3}, 2, 0}}},
+                                      {1, {{{"a", 1}, 1.7, 0}, {{"a", 2}, 1.7, 0}, {{"a", 3}, 2.6, 0}}}};
+  EXPECT_EQ(find_straggler(pair(4, 6), work)->line.file, "");
 }
 
 TEST(Straggler, IsNotClaimedWithoutEvidence) {

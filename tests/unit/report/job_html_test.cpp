@@ -1,4 +1,4 @@
-// The page of a job of two ranks.
+// The page and the text of a job of two ranks.
 #include <gmock/gmock.h>
 
 #include "report/job_report.h"
@@ -24,7 +24,7 @@ analysis::JobReport job() {
     line = {rank, {{0, 10}, {10, 20}}, {}, {{9, 10}, {19, 20}}, {{2, 4}}};
     if (rank == 0) line.waiting = {{6, 9}, {16, 19}};
   }
-  job.slower = "Rank 1 is 60 % slower.";
+  job.slower = analysis::SlowerRank{1, 0.6, true, {"train.py", 21}, true};
   job.warnings = {"a <b>warning</b>"};
   return job;
 }
@@ -76,6 +76,25 @@ TEST(JobHtml, NothingFromOutsideIsMarkupAndNothingIsLoaded) {
   EXPECT_THAT(html, HasSubstr("a &lt;b&gt;warning&lt;/b&gt;"));
   EXPECT_THAT(html, HasSubstr("default-src 'none'"));
   EXPECT_THAT(html, Not(HasSubstr("<script")));
+}
+
+TEST(JobText, SaysWhichRankIsSlowerAndWhy) {
+  analysis::JobReport shown = job();
+  EXPECT_THAT(text_job_report(shown, 1),
+              HasSubstr("Rank 1 is 60 % slower than the others in its own work: data loading, train.py:21.\n"));
+  EXPECT_THAT(text_job_report(shown, 1), HasSubstr("Communication by line, rank 1\n"));
+  shown.slower->line = {};
+  EXPECT_THAT(text_job_report(shown, 0), HasSubstr("in its own work; no single line makes up half of that.\n"));
+  shown.slower->lines_known = false;
+  EXPECT_THAT(text_job_report(shown, 0), HasSubstr("in its own work.\n"));
+  shown.slower->slower = 2;
+  EXPECT_THAT(text_job_report(shown, 0), HasSubstr("Rank 1 takes 3.0 times as long as the others for its own work.\n"));
+}
+
+TEST(JobText, SaysWhereNoStepIsCommon) {
+  analysis::JobReport shown = job();
+  shown.steps.clear();
+  EXPECT_THAT(text_job_report(shown, 0), HasSubstr("recorded no step that all of them took"));
 }
 
 }  // namespace

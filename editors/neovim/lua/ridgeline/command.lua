@@ -69,6 +69,7 @@ local COMMANDS = {
     session.with_server(code, function() require("ridgeline.what_if").open(code) end)
   end,
   devices = session.compare_devices,
+  job = session.show_job,
   toggle = toggle,
   log = log,
 }
@@ -77,7 +78,7 @@ local COMMANDS = {
 local ARGUMENTS = { costliest = { { "lines", "operations", "modules" }, { "time", "memory" } } }
 
 -- Their words are handed on as they are.
-local FREE = { run = true, devices = true }
+local FREE = { run = true, devices = true, job = true }
 
 --- The words of a group that can still be typed; none where one of them has been.
 local function open_words(group, typed)

@@ -404,6 +404,21 @@ function M.compare_devices(buffer, ...)
   end)
 end
 
+--- The text of `ridgeline job`, as a file that the server opens. Without a file, the job below the working folder that
+--- was written last.
+function M.show_job(buffer, file)
+  local function written(path) return vim.uv.fs_stat(path).mtime.sec end
+  local jobs = file and { vim.fn.fnamemodify(file, ":p") } or vim.fs.find(function(name) return vim.endswith(name, ".ridgeline-job") end, { type = "file", limit = 1000 })
+  table.sort(jobs, function(a, b) return written(a) > written(b) end)
+  if #jobs == 0 then return M.say("there is no .ridgeline-job below the working folder: `ridgeline run --job` writes one.", "ERROR") end
+  M.with_server(buffer, function()
+    M.request(buffer, "workspace/executeCommand", {
+      command = "ridgeline.openJob",
+      arguments = { vim.uri_from_fname(jobs[1]) },
+    }, function() end)
+  end)
+end
+
 --- Of the server's code lens.
 vim.lsp.commands["ridgeline.writeEntryPoint"] = function(_, context) M.init(context.bufnr) end
 

@@ -8,6 +8,7 @@ import { CostliestPanel } from './costliest';
 import { button, h, place } from './dom';
 import { legend } from './legend';
 import { ageNotice, lacksProviders, notices, Offer, Warnings, welcome } from './notices';
+import { RanksPanel } from './ranks';
 import { type Reading, Slider, type SliderEvents, stepped } from './slider';
 import { WhatIfPanel } from './whatIf';
 
@@ -60,6 +61,8 @@ const whatIf = new WhatIfPanel({
   cancel: () => post({ type: 'cancelWhatIf' }),
 });
 
+const ranks = new RanksPanel({ open: code.open, openReport: () => post({ type: 'openJobReport' }), close: () => post({ type: 'closeJob' }) });
+
 const files = h('div.files');
 const facts = h('div.facts');
 const header = h('header', {}, files, facts);
@@ -75,7 +78,7 @@ const atPeak = h('section.peak', { 'aria-label': 'At the peak' });
 const others = h('section.others', { 'aria-label': 'Other batch sizes' });
 const gutter = h('section', { 'aria-label': 'Legend' }, legend());
 const figures = h('div.figures', {}, sliders, obstacle, offer.element, age, warnings.element, recommended, atPeak, breakdown.element, costliest.element, whatIf.element, others, gutter);
-document.getElementById('view')?.append(header, news, empty, figures);
+document.getElementById('view')?.append(header, news, ranks.element, empty, figures);
 
 window.addEventListener('message', ({ data }: MessageEvent<ToView>) => {
   if (data.type === 'state') {
@@ -91,6 +94,9 @@ window.addEventListener('message', ({ data }: MessageEvent<ToView>) => {
     if (state === null) return;
     state = { ...state, whatIf: data.whatIf };
     whatIf.show(state.whatIf, state.trusted);
+  } else if (data.type === 'ranks') {
+    if (state !== null) state = { ...state, ranks: data.ranks };
+    ranks.show(data.ranks);
   } else if (state !== null) {
     const { preview, isInCode, obstacle } = data;
     state = { ...state, preview, isInCode, obstacle };
@@ -115,6 +121,7 @@ function showAll(now: ViewState): void {
   breakdown.show(now.breakdown, now.path, about(now.summary));
   showCosts(now);
   whatIf.show(now.whatIf, now.trusted);
+  ranks.show(now.ranks);
   showBatch(now);
 }
 

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "communication/job_file.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::jobs {
 
 inline constexpr std::uintmax_t kMostJobBytes = std::uintmax_t{8} << 30U;
 
@@ -24,4 +24,7 @@ communication::Job joined(std::vector<NamedJob> jobs);
 /// The same of files. The error names the file.
 base::Result<communication::Job> read_jobs(const std::vector<std::string>& files);
 
-}  // namespace ridgeline::commands
+/// What each of its ranks sent, by rank.
+std::vector<communication::RankRecord> records_of(const communication::Job& job);
+
+}  // namespace ridgeline::jobs

@@ -1,4 +1,4 @@
-#include "commands/job_files.h"
+#include "jobs/job_files.h"
 
 #include <algorithm>
 #include <iterator>
@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 
-namespace ridgeline::commands {
+namespace ridgeline::jobs {
 
 communication::Job joined(std::vector<NamedJob> jobs) {
   communication::Job all;
@@ -34,4 +34,10 @@ base::Result<communication::Job> read_jobs(const std::vector<std::string>& files
   return joined(std::move(jobs));
 }
 
-}  // namespace ridgeline::commands
+std::vector<communication::RankRecord> records_of(const communication::Job& job) {
+  std::vector<communication::RankRecord> records;
+  for (const communication::JobRank& rank : job.ranks) records.push_back(rank.record);
+  return records;
+}
+
+}  // namespace ridgeline::jobs

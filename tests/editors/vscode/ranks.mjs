@@ -1,0 +1,56 @@
+/** The ranks of a recorded job in the view, and the line that makes one of them slow. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
+import { test } from 'node:test';
+import { ownWindow, vscode } from './shared.mjs';
+import { root, until } from './workbench.mjs';
+
+const script = `
+import os, time
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(120):
+    optimizer.zero_grad()
+    net(torch.randn(32, 64)).sum().backward()
+    if os.environ["RANK"] == "1":
+        time.sleep(0.02)
+    optimizer.step()
+dist.destroy_process_group()
+`;
+
+test('the ranks of a job are shown, with the slow one and its line', async (t) => {
+  const folder = vscode.project();
+  const window = await ownWindow(t, { folder });
+  window.write('ddp.py', script);
+  const inside = (...names) => path.join(root, '.venv/bin', ...names);
+  execFileSync(path.join(root, 'build/bin/ridgeline'), ['run', '--python', inside('python'), '--steps', '8', '--time-budget', '0.3', '--job', 'slow.ridgeline-job', '--', inside('torchrun'), '--nproc-per-node', '2', '--standalone', 'ddp.py'],
+    { cwd: folder, stdio: 'ignore', env: { ...process.env, OMP_NUM_THREADS: '1' } });
+  await window.openFile('ddp.py');
+  await window.command('Ridgeline: Show Ranks of Job');
+  const ranks = window.view.locator('.ranks');
+  await ranks.locator('.title', { hasText: 'Rank 1, slower' }).waitFor();
+  assert.equal(await ranks.locator('.file').innerText(), 'slow.ridgeline-job');
+  assert.match(await ranks.locator('.notice').innerText(), /Rank 1 .* its own work: ddp\.py:13\./);
+  assert.match(await ranks.locator('li', { hasText: 'Rank 0' }).locator('small').first().innerText(), /own work · .* exposed, of it .* for ranks · .* hidden/);
+  await ranks.getByRole('button', { name: 'Go to the line' }).click();
+  await window.page.getByText('Ln 13, Col 1').waitFor();
+  await window.page.locator('.squiggly-warning').first().waitFor();
+  await ranks.locator('summary').click();
+  assert.match(await ranks.locator('details small').innerText(), /replayed .*, recorded/);
+  if (process.env.UPDATE_PICTURES) await window.page.screenshot({ path: path.join(root, 'build/pictures/ranks.png') });
+  for (const width of [170, 300]) {
+    await window.resizeSideBar(width);
+    await until(async () => assert.deepEqual(await ranks.evaluate((whole) => [...whole.querySelectorAll('.title, .figure, small, button')]
+      .filter((element) => element.getClientRects().length > 0 && element.getBoundingClientRect().right > document.documentElement.clientWidth).map((element) => element.outerHTML)), []));
+    if (process.env.UPDATE_PICTURES) await window.page.screenshot({ path: path.join(root, `build/pictures/ranks-${width}.png`) });
+  }
+  await ranks.getByRole('button', { name: 'Open report' }).click();
+  await window.page.locator('.tab.active', { hasText: 'slow-job.txt' }).waitFor();
+  await ranks.getByRole('button', { name: 'Close the ranks' }).click();
+  await ranks.waitFor({ state: 'hidden' });
+});
