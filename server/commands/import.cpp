@@ -13,6 +13,7 @@
 #include "commands/imported_trace.h"
 #include "commands/options.h"
 #include "commands/rendered_profile.h"
+#include "profiling/listed_work.h"
 #include "profiling/ran_sources.h"
 #include "store/fingerprint.h"
 #include "whatif/step_schedule.h"
@@ -51,7 +52,10 @@ int run(const TraceOptions& options, const Output& output) {
     return input.error().value;
   }
   analysis::Profile profile = analysis::build_profile(*input);
-  whatif::add_schedule(profile, *input);
+  const auto graph = whatif::add_schedule(profile, *input);
+  if (graph.has_value()) {
+    profiling::add_recorded_work(profile, *graph, input->recorded_keys);
+  }
   add_texts(profile, absolute_path(options.trace));
   const analysis::RecordedRun recorded{std::move(input->runs.front()), std::move(input->scope)};
   return write_out(rendered_profile(profile, analysis::outlook_of(profile), &recorded, output), output);
@@ -61,6 +65,7 @@ int run(const TraceOptions& options, const Output& output) {
 
 void add_import_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<TraceOptions>();
+  options->with_shapes = true;
   auto output = std::make_shared<Output>();
   CLI::App* command = app.add_subcommand(
       "import", "Analyse a trace of torch.profiler or a report of Nsight Systems, also one from another machine.");

@@ -72,7 +72,7 @@ base::Result<ImportedRank, ExitCode> import_rank_or_report(const TraceOptions& o
     return ExitCode{kExitUsage};
   }
   try {
-    imports::Trace trace = read_trace_file(options.trace, options.process);
+    imports::Trace trace = read_trace_file(options.trace, options.process, options.with_shapes);
     analysis::TracedRank traced = imports::traced_rank(trace);
     return ImportedRank{std::move(traced), imports::import_trace(std::move(trace), import_options(options))};
   } catch (const imports::ImportError& error) {

@@ -20,6 +20,7 @@ struct TraceOptions {
   int batch_size = 0;        ///< 0: unknown
   std::optional<std::uint32_t> process;
   std::vector<std::string> code;
+  bool with_shapes = false;  ///< read, where the trace has them
 };
 
 /// Without links where they can be followed, and without a '/' at its end.

@@ -130,7 +130,7 @@ json runner_json(const MatmulShape& shape) {
     const kernels::Convolution& conv = *shape.convolution;
     return {{"kind", "conv"},          {"images", shape.batches}, {"channels", conv.channels}, {"height", conv.height},
             {"width", conv.width},     {"outputs", shape.rows},   {"kernel", conv.kernel},     {"stride", conv.stride},
-            {"padding", conv.padding}, {"relu", shape.relu}};
+            {"padding", conv.padding}, {"bias", shape.bias},      {"relu", shape.relu}};
   }
   return {{"kind", "matmul"},     {"batches", shape.batches}, {"rows", shape.rows}, {"columns", shape.columns},
           {"depth", shape.depth}, {"bias", shape.bias},       {"relu", shape.relu}};

@@ -211,7 +211,7 @@ class Builder {
       const auto parent = operations_.find(recording_.op_parent()[op]);
       operations_[op] = static_cast<std::uint32_t>(graph_.operations.size());
       graph_.operations.push_back(
-          {name_of(recording_.op_name()[op]), parent == operations_.end() ? 0 : parent->second});
+          {name_of(recording_.op_name()[op]), parent == operations_.end() ? 0 : parent->second, op});
       if (recording_.op_thread()[op] < of_thread.size()) {
         of_thread[recording_.op_thread()[op]].push_back(op);
       }

@@ -53,6 +53,7 @@ struct Task {
 struct Operation {
   std::uint32_t name = 0;    ///< of Graph::names
   std::uint32_t parent = 0;  ///< of Graph::operations; 0: none
+  std::uint32_t op = 0;      ///< of the recording that the graph was made of
 };
 
 /// `to` begins `lag_ns` after the end of `from` at the earliest.

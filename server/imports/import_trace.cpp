@@ -17,6 +17,7 @@
 #include "imports/host_sweep.h"
 #include "imports/import_error.h"
 #include "imports/import_warnings.h"
+#include "imports/recorded_keys.h"
 #include "imports/recording_parts.h"
 #include "imports/trace_activities.h"
 #include "imports/trace_memory.h"
@@ -71,6 +72,7 @@ class Importer {
                                  " are not shown: the trace has no file of a package of that name.");
       }
     }
+    input.recorded_keys = recorded_keys(trace_, host_.op_event);
     input.runs.push_back(batch_run());
     return input;
   }

@@ -21,7 +21,8 @@ struct ImportOptions {
 };
 
 /// One run whose bare times are the recorded ones. The warnings say what the trace does not contain, and what of it
-/// could not be used. Throws ImportError where there is nothing to analyse.
+/// could not be used. Of a trace whose inputs were read, with RunInput::recorded_keys. Throws ImportError where there
+/// is nothing to analyse.
 analysis::RunInput import_trace(Trace trace, const ImportOptions& options);
 
 /// What the steps of the trace ran on its GPU, by operation. Of a trace whose inputs were read. Throws ImportError

@@ -20,7 +20,16 @@ constexpr std::size_t kMaxArguments = 64;
 constexpr double kKeptWhole = 16;  ///< as _KEPT_WHOLE of operation_key.py
 
 /// How the overload follows from the second argument.
-enum class Overload : std::uint8_t { kDefault, kTensorOrScalar, kPower, kDimensions, kMean };
+enum class Overload : std::uint8_t {
+  kDefault,
+  kTensorOrScalar,
+  kPower,
+  kDimensions,
+  kMean,
+  kInteger,
+  kDimension,
+  kTensor
+};
 
 struct Operator {
   std::string_view name;  ///< without "aten::" and the underscore of in-place variants
@@ -100,6 +109,20 @@ constexpr std::array kOperators = {
     Operator{"copy", kDefault, 2, 3, false},
     Operator{"fill", kTensorOrScalar, 2, 2, false},
     Operator{"zero", kDefault, 1, 1, false},
+    Operator{"detach", kDefault, 1, 1, false},
+    Operator{"alias", kDefault, 1, 1, false},
+    Operator{"t", kDefault, 1, 1, false},
+    Operator{"view", kDefault, 2, 2, false},
+    Operator{"_unsafe_view", kDefault, 2, 2, false},
+    Operator{"_reshape_alias", kDefault, 3, 3, false},
+    Operator{"as_strided", kDefault, 3, 4, false},
+    Operator{"expand", kDefault, 2, 2, false},
+    Operator{"permute", kDefault, 2, 2, false},
+    Operator{"unsqueeze", kDefault, 2, 2, false},
+    Operator{"squeeze", Overload::kDimension, 2, 2, false},
+    Operator{"transpose", Overload::kInteger, 3, 3, false},
+    Operator{"select", Overload::kInteger, 3, 3, false},
+    Operator{"slice", Overload::kTensor, 2, 5, false},
 };
 
 std::string_view dtype_of(std::string_view type) {
@@ -254,6 +277,12 @@ std::string_view overload_of(const Operator& found, const std::vector<json>& arg
       return arguments[1].is_array() ? "dim_IntList" : "default";
     case Overload::kMean:
       return arguments[1].is_array() ? "dim" : "default";
+    case Overload::kInteger:
+      return "int";
+    case Overload::kDimension:
+      return "dim";
+    case Overload::kTensor:
+      return "Tensor";
     case Overload::kDefault:
       break;
   }

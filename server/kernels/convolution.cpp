@@ -76,8 +76,8 @@ bool take_option(std::vector<std::string_view>& words, std::string_view name, st
 base::Result<MatmulShape> parse_convolution(std::string_view text) {
   std::vector<std::string_view> words = words_of(text);
   MatmulShape shape;
-  shape.relu = words.size() > 2 && words.back() == "relu" && words[words.size() - 2] == "+";
-  words.resize(words.size() - (shape.relu ? 2 : 0));
+  shape.relu = take_fused(words, "relu");
+  shape.bias = take_fused(words, "bias");
   Convolution found;
   if (!take_option(words, "padding", found.padding) || !take_option(words, "stride", found.stride) ||
       found.stride < 1 || words.size() != 7) {
@@ -110,9 +110,9 @@ base::Result<MatmulShape> parse_convolution(std::string_view text) {
 
 std::string convolution_text(const MatmulShape& shape) {
   const Convolution& convolution = *shape.convolution;
-  return fmt::format("conv {} {} {} {} {} {} stride {} padding {}{}", shape.batches, convolution.channels,
+  return fmt::format("conv {} {} {} {} {} {} stride {} padding {}{}{}", shape.batches, convolution.channels,
                      convolution.height, convolution.width, shape.rows, convolution.kernel, convolution.stride,
-                     convolution.padding, shape.relu ? " + relu" : "");
+                     convolution.padding, shape.bias ? " + bias" : "", shape.relu ? " + relu" : "");
 }
 
 std::string convolution_packing(const Convolution& convolution) {

@@ -10,9 +10,9 @@
 
 namespace ridgeline::kernels {
 
-/// "conv IMAGES CHANNELS HEIGHT WIDTH OUTPUTS KERNEL", then "stride S", "padding P" and "+ relu", each of which may be
-/// missing: of images in NCHW with square kernels. For each image, rows are output channels, columns are elements of an
-/// output channel, and the depth is the elements below a kernel, of all channels.
+/// "conv IMAGES CHANNELS HEIGHT WIDTH OUTPUTS KERNEL", then "stride S", "padding P", "+ bias" and "+ relu", each of
+/// which may be missing: of images in NCHW with square kernels. For each image, rows are output channels, columns are
+/// elements of an output channel, and the depth is the elements below a kernel, of all channels.
 base::Result<MatmulShape> parse_convolution(std::string_view text);
 
 /// The text that parse_convolution() reads as this shape, which has a convolution.

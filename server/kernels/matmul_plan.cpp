@@ -193,13 +193,8 @@ std::int64_t MatmulPlan::part_columns() const { return part_of(shape.columns, co
 base::Result<MatmulShape> parse_matmul(std::string_view text) {
   std::vector<std::string_view> words = words_of(text);
   MatmulShape shape;
-  const auto takes = [&](std::string_view fused) {
-    const bool is_there = words.size() > 2 && words.back() == fused && words[words.size() - 2] == "+";
-    words.resize(words.size() - (is_there ? 2 : 0));
-    return is_there;
-  };
-  shape.relu = takes("relu");
-  shape.bias = takes("bias");
+  shape.relu = take_fused(words, "relu");
+  shape.bias = take_fused(words, "bias");
   const bool is_batched = words.size() == 5 && words[0] == "bmm";
   if (!is_batched && (words.size() != 4 || words[0] != "matmul")) {
     return base::error(in_quotes(text) + " is no product: batches, rows and columns of the result, and depth");

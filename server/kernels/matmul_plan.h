@@ -40,7 +40,7 @@ struct MatmulShape {
   std::int64_t columns = 0;
   std::int64_t depth = 0;
   std::int64_t batches = 1;
-  bool bias = false;  ///< of so many columns, added to each row
+  bool bias = false;  ///< of so many columns, added to each row; of a convolution as many rows, added to each column
   bool relu = false;  ///< after that
   /// Of the right matrices, which are its images' patches; the left one is the same for all: its weights.
   std::optional<Convolution> convolution = std::nullopt;

@@ -50,7 +50,11 @@ inline void step(long depth, const float* a, const float* b, long b_stride, cons
       old += sum[r][v];
       if (kBias && last) {
         Vector added = {};
-        __builtin_memcpy(&added, bias + v * kVector, bytes);
+        if (kBiasOfRows) {
+          added += bias[r];
+        } else {
+          __builtin_memcpy(&added, bias + v * kVector, bytes);
+        }
         old += added;
       }
       if (kRelu && last) old = old < Vector{} ? Vector{} : old;
@@ -81,11 +85,11 @@ void panel(long depth, const float* a, long rows, const float* b, long b_stride,
            bool last) {
   long row = 0;
   for (; row + kStepRows <= rows; row += kStepRows)
-    step<kStepRows, Columns>(depth, a + row * (kPackA ? depth : kDepth), b, b_stride, bias,
+    step<kStepRows, Columns>(depth, a + row * (kPackA ? depth : kDepth), b, b_stride, bias + (kBiasOfRows ? row : 0),
                              c + row * kColumns, add, last);
   if constexpr (kLastRows > 0) {
     if (row < rows)
-      step<kLastRows, Columns>(depth, a + row * (kPackA ? depth : kDepth), b, b_stride, bias,
+      step<kLastRows, Columns>(depth, a + row * (kPackA ? depth : kDepth), b, b_stride, bias + (kBiasOfRows ? row : 0),
                              c + row * kColumns, add, last);
   }
 }
@@ -117,11 +121,11 @@ int part(const float* a, const float* b, const float* bias, float* c, long rows,
         long n = j;
         for (; n + kStepColumns <= end; n += kStepColumns)
           panel<kStepColumns>(depth, left, block_rows, kPackB ? packed_b.data + (n - j) * depth : b + k * kColumns + origin + n,
-                              kPackB ? kStepColumns : kColumns, bias + n, c + i * kColumns + n, k > 0, last);
+                              kPackB ? kStepColumns : kColumns, bias + (kBiasOfRows ? i : n), c + i * kColumns + n, k > 0, last);
         if constexpr (kLastColumns > 0) {
           if (n < end)
             panel<kLastColumns>(depth, left, block_rows, packed_b.data + (kPackB ? (n - j) * depth : 0),
-                                kLastVectors * kVector, bias + n, c + i * kColumns + n, k > 0, last);
+                                kLastVectors * kVector, bias + (kBiasOfRows ? i : n), c + i * kColumns + n, k > 0, last);
         }
       }
     }
@@ -139,7 +143,7 @@ int run(const float* a, const float* b, const float* bias, float* c) {
     const long batch = p / kParts;
     const long i = p % kParts / kColumnParts * kPartRows;
     const long j = p % kColumnParts * kPartColumns;
-    failed |= part(a + batch * kLeftElements + i * kDepth, b + batch * kRightElements, bias + (kBias ? j : 0),
+    failed |= part(a + batch * kLeftElements + i * kDepth, b + batch * kRightElements, bias + (kBiasOfRows ? i : kBias ? j : 0),
                    c + (batch * kRows + i) * kColumns + j, smaller(kPartRows, kRows - i), j,
                    smaller(kPartColumns, kColumns - j));
   }
@@ -171,6 +175,18 @@ extern "C" int ridgeline_conv(const float* images, const float* weights, float* 
   return run(weights, images, images, result);
 }
 )code";
+constexpr std::string_view kBiasConvolutionFunction = R"code(
+extern "C" int ridgeline_conv(const float* images, const float* weights, const float* bias, float* result) {
+  return run(weights, images, bias, result);
+}
+)code";
+
+std::string_view function_of(const MatmulShape& shape) {
+  if (shape.convolution) {
+    return shape.bias ? kBiasConvolutionFunction : kConvolutionFunction;
+  }
+  return shape.bias ? kBiasFunction : kPlainFunction;
+}
 
 /// Of one batch.
 std::int64_t right_elements(const MatmulShape& shape) {
@@ -201,16 +217,14 @@ std::string matmul_source(const MatmulPlan& plan) {
                                 {"kPackA", plan.pack_a},
                                 {"kPackB", plan.pack_b},
                                 {"kBias", shape.bias},
+                                {"kBiasOfRows", shape.bias && shape.convolution},
                                 {"kRelu", shape.relu},
                                 {"kLeftElements", shape.convolution ? 0 : shape.rows * shape.depth},
                                 {"kRightElements", right_elements(shape)}});
   text += uses_dot_products(shape) ? matrix_vector_template() : kTemplate;
   replace_all(text, "@PACK_B@",
               shape.convolution ? convolution_packing(*shape.convolution) : std::string(kPackColumns));
-  return text + "\n}  // namespace\n" +
-         std::string(shape.convolution ? kConvolutionFunction
-                     : shape.bias      ? kBiasFunction
-                                       : kPlainFunction);
+  return text + "\n}  // namespace\n" + std::string(function_of(shape));
 }
 
 }  // namespace ridgeline::kernels

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <cctype>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -112,7 +113,7 @@ constexpr std::string_view kOther = R"code(_FORWARD = r'''
 @FORWARD@'''
 _forward = _compiled(_FORWARD, "ridgeline_@FUNCTION@")
 _SHAPES, _RESULT = (@SHAPES@,), @RESULT@
-
+@MORE@
 
 @torch.library.custom_op("ridgeline::@NAME@", mutates_args=())
 def @FUNCTION@(@PARAMETERS@) -> torch.Tensor:
@@ -156,6 +157,22 @@ std::string operator_name(std::string_view operation) {
   return name;
 }
 
+constexpr std::string_view kInputGradient = R"code(
+_INPUT_GRADIENT = r'''
+@INPUT@'''
+_input_gradient = _compiled(_INPUT_GRADIENT, "ridgeline_conv")
+
+
+@torch.library.custom_op("ridgeline::@NAME@_gradient", mutates_args=())
+def _gradient(gradient: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return _run(_input_gradient, _SHAPES[0], gradient, w.flip(2, 3).transpose(0, 1))
+
+
+@_gradient.register_fake
+def _(gradient, w):
+    return w.new_empty(_SHAPES[0])
+)code";
+
 /// "(16, 512, 1003)" of the sizes of a matrix, for each batch.
 std::string sizes_text(const MatmulShape& shape, std::int64_t rows, std::int64_t columns) {
   const std::string batches = shape.batches > 1 ? std::to_string(shape.batches) + ", " : "";
@@ -197,7 +214,7 @@ base::Result<std::string> product_module(const MatmulPlan& forward, const hardwa
                  {"@RIGHT@", *right}});
 }
 
-/// An operator whose gradient is computed by torch.
+/// An operator whose gradient is computed by torch, but for what `more` defines.
 struct OtherModule {
   std::string operation;
   std::string source;
@@ -210,6 +227,7 @@ struct OtherModule {
   std::string result;                 ///< its shape, likewise
   std::string saved;                  ///< for the backward pass, from `inputs` and `output`
   std::string gradient;               ///< body of the backward pass: from `gradient` and `ctx.saved_tensors`
+  std::string more = {};              ///< that the backward pass needs
 };
 
 std::string other_module(const OtherModule& module) {
@@ -222,6 +240,7 @@ std::string other_module(const OtherModule& module) {
                                                    module.function, arguments, module.expression, module.note)},
                          {"@IMPORTS@", module.imports},
                          {"@OPERATION@", module.operation},
+                         {"@MORE@", module.more},
                          {"@FUNCTION@", module.function},
                          {"@ARGUMENTS@", arguments},
                          {"@FIRST@", module.operands.front()},
@@ -293,35 +312,83 @@ std::string reduction_module(const ReductionPlan& forward) {
        .gradient = reduction_gradient(shape)});
 }
 
-std::string convolution_module(const MatmulPlan& forward) {
+/// The gradient of a convolution's images: that of the results, convolved with the flipped weights. Nothing where its
+/// elements would lie apart, or its padding be negative.
+std::optional<MatmulShape> input_gradient(const MatmulShape& shape) {
+  const Convolution& conv = *shape.convolution;
+  if (conv.stride != 1 || conv.padding >= conv.kernel) {
+    return std::nullopt;
+  }
+  MatmulShape gradient;
+  gradient.batches = shape.batches;
+  gradient.rows = conv.channels;
+  gradient.columns = conv.height * conv.width;
+  gradient.depth = shape.rows * conv.kernel * conv.kernel;
+  gradient.convolution = Convolution{shape.rows, conv.output_height(),          conv.output_width(), conv.kernel,
+                                     1,          conv.kernel - 1 - conv.padding};
+  return gradient;
+}
+
+/// Body of a convolution's backward pass. `own_input`: `_gradient` computes that of the images.
+std::string convolution_gradient(const MatmulShape& shape, bool own_input) {
+  const Convolution& conv = *shape.convolution;
+  return fmt::format(
+      "    x, w, *outputs = ctx.saved_tensors\n"
+      "    if outputs:\n"
+      "        gradient = gradient * (outputs[0] > 0)\n"
+      "    image, weight, bias = torch.ops.aten.convolution_backward(\n"
+      "        gradient, x, w, {2}, [{0}, {0}], [{1}, {1}], [1, 1], False, [0, 0], 1, [{4}, True, {3}]\n"
+      "    )\n"
+      "{5}    return (image, weight{6})",
+      conv.stride, conv.padding, shape.bias ? fmt::format("[{}]", shape.rows) : "None", shape.bias ? "True" : "False",
+      own_input ? "False" : "True",
+      own_input ? "    image = _gradient(gradient, w) if ctx.needs_input_grad[0] else None\n" : "",
+      shape.bias ? ", bias" : "");
+}
+
+base::Result<std::string> convolution_module(const MatmulPlan& forward, const hardware::Device& device, int threads) {
   const MatmulShape& shape = forward.shape;
   const Convolution& conv = *shape.convolution;
-  const std::string call = fmt::format("conv2d(x, w, stride={}, padding={})", conv.stride, conv.padding);
-  return other_module(
-      {.operation = convolution_text(shape),
-       .source = matmul_source(forward),
-       .function = "conv",
-       .expression = shape.relu ? "relu(" + call + ")" : call,
-       .note = " Its gradient is torch's own.",
-       .operands = {"x", "w"},
-       .shapes = {fmt::format("({}, {}, {}, {})", shape.batches, conv.channels, conv.height, conv.width),
-                  fmt::format("({}, {}, {}, {})", shape.rows, conv.channels, conv.kernel, conv.kernel)},
-       .result = fmt::format("({}, {}, {}, {})", shape.batches, shape.rows, conv.output_height(), conv.output_width()),
-       .saved = shape.relu ? "*inputs, output" : "*inputs",
-       .gradient = fmt::format("    x, w, *outputs = ctx.saved_tensors\n"
-                               "    if outputs:\n"
-                               "        gradient = gradient * (outputs[0] > 0)\n"
-                               "    return torch.ops.aten.convolution_backward(\n"
-                               "        gradient, x, w, None, [{0}, {0}], [{1}, {1}], [1, 1], False, [0, 0], 1, "
-                               "[True, True, False]\n    )[:2]",
-                               conv.stride, conv.padding)});
+  const std::string call =
+      fmt::format("conv2d(x, w, {}stride={}, padding={})", shape.bias ? "bias, " : "", conv.stride, conv.padding);
+  OtherModule module{
+      .operation = convolution_text(shape),
+      .source = matmul_source(forward),
+      .function = "conv",
+      .expression = shape.relu ? "relu(" + call + ")" : call,
+      .note = " Its gradients are torch's own.",
+      .operands = {"x", "w"},
+      .shapes = {fmt::format("({}, {}, {}, {})", shape.batches, conv.channels, conv.height, conv.width),
+                 fmt::format("({}, {}, {}, {})", shape.rows, conv.channels, conv.kernel, conv.kernel)},
+      .result = fmt::format("({}, {}, {}, {})", shape.batches, shape.rows, conv.output_height(), conv.output_width()),
+      .saved = shape.relu ? "*inputs[:2], output" : "*inputs[:2]",
+      .gradient = ""};
+  if (shape.bias) {
+    module.operands.emplace_back("bias");
+    module.shapes.push_back(fmt::format("({},)", shape.rows));
+  }
+  const auto gradient = input_gradient(shape);
+  module.gradient = convolution_gradient(shape, gradient.has_value());
+  if (gradient) {
+    const auto source = best_source(*gradient, device, threads);
+    if (!source) {
+      return source.error();
+    }
+    module.note =
+        " The gradient of x is a program of the same\nconstruction, the best by prediction; the others are torch's "
+        "own.";
+    module.more = kInputGradient;
+    replace_all(module.more, "@INPUT@", *source);
+  }
+  return other_module(module);
 }
 
 }  // namespace
 
 base::Result<std::string> operator_module(const Plan& forward, const hardware::Device& device, int threads) {
   if (const auto* product = std::get_if<MatmulPlan>(&forward)) {
-    return product->shape.convolution ? convolution_module(*product) : product_module(*product, device, threads);
+    return product->shape.convolution ? convolution_module(*product, device, threads)
+                                      : product_module(*product, device, threads);
   }
   const auto* elementwise = std::get_if<ElementwisePlan>(&forward);
   return elementwise != nullptr ? elementwise_module(*elementwise) : reduction_module(std::get<ReductionPlan>(forward));

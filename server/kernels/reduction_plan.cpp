@@ -18,12 +18,14 @@ constexpr std::int64_t kMostSteps = 128;  // of a chunk: numbers that are added 
 constexpr std::array<std::pair<std::string_view, Reduction>, 3> kReductions = {
     {{"sum", Reduction::kSum}, {"mean", Reduction::kMean}, {"max", Reduction::kMax}}};
 
-/// Seconds that combining one vector with an accumulator takes: a maximum compares twice, and selects. Few accumulators
-/// wait for themselves.
+/// Accumulators of each vector in registers: of a maximum also a sum, which tells whether there may be NaN.
+std::int64_t accumulators_each(const ReductionShape& shape) { return shape.reduction == Reduction::kMax ? 2 : 1; }
+
+/// Seconds that combining one vector with its accumulators takes. Few of them wait for themselves.
 double combine_s(const ReductionPlan& plan, const CoreRates& rates) {
-  const bool is_max = plan.shape.reduction == Reduction::kMax;
-  const auto accumulators = static_cast<double>(plan.step_rows * plan.step_vectors);
-  return std::max((is_max ? 4 : 1) * rates.instruction_s(), (is_max ? 2 : 1) * rates.addition_s / accumulators);
+  const auto independent = static_cast<double>(plan.step_rows * plan.step_vectors);
+  return std::max(static_cast<double>(accumulators_each(plan.shape)) * rates.instruction_s(),
+                  rates.addition_s / independent);
 }
 
 /// Seconds beside the pass over the matrix. Along a row, each result is a vector whose elements are halved in L1; along
@@ -69,8 +71,8 @@ std::vector<ReductionPlan> along_rows(ReductionPlan plan, const CoreRates& rates
       plan.step_vectors = vectors;
       plan.step_rows = rows;
       plan.chunk = kMostSteps * plan.step_columns();
-      const bool fits = rows * (vectors + 1) <= rates.registers && rows <= std::min(kMostStreams, plan.part()) &&
-                        plan.step_columns() <= plan.shape.columns;
+      const bool fits = rows * (accumulators_each(plan.shape) * vectors + 1) <= rates.registers &&
+                        rows <= std::min(kMostStreams, plan.part()) && plan.step_columns() <= plan.shape.columns;
       if (fits || (rows == 1 && vectors == 1)) {
         plans.push_back(with_predicted_time(plan, rates));
       }

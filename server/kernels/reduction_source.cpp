@@ -10,14 +10,54 @@ namespace {
 
 constexpr std::string_view kSum = R"code(
 constexpr float kStart = 0;
-inline Vector combined(Vector x, Vector y) { return x + y; }
-inline float combined(float x, float y) { return x + y; }
+template <typename Type>
+inline Type combined(Type x, Type y) { return x + y; }
 )code";
 constexpr std::string_view kMax = R"code(
-// NaN stays, as in torch.
 constexpr float kStart = -__builtin_inff();
-inline Vector combined(Vector x, Vector y) { return ((y > x) | (y != y)) ? y : x; }
-inline float combined(float x, float y) { return y > x || y != y ? y : x; }
+// NaN stays, as in torch.
+template <typename Type>
+inline Type combined(Type x, Type y) { return ((y > x) | (y != y)) ? y : x; }
+)code";
+
+/// What a pass keeps in registers. A maximum that loses NaN takes one instruction: the sum tells whether there may have
+/// been any (also of infinities of both signs), and then the pass is made again with `combined`.
+constexpr std::string_view kKept = R"code(
+template <bool IsQuick>
+struct Kept {
+  Vector value = Vector{} + kStart;
+  Vector sum = {};
+  void take(Vector next) {
+    if (IsQuick) {
+      value = next > value ? next : value;
+      sum += next;
+    } else {
+      value = combined(value, next);
+    }
+  }
+};
+
+template <long Count>
+struct Part {
+  typedef float Type __attribute__((vector_size(Count * 4), aligned(4), may_alias));
+};
+
+template <long Count, typename Combine>
+inline float across(typename Part<Count>::Type vector, Combine combine) {
+  if constexpr (Count == 2) {
+    return combine(float(vector[0]), float(vector[1]));
+  } else {
+    typename Part<Count / 2>::Type low, high;
+    __builtin_memcpy(&low, &vector, sizeof(low));
+    __builtin_memcpy(&high, reinterpret_cast<const char*>(&vector) + sizeof(low), sizeof(high));
+    return across<Count / 2>(combine(low, high), combine);
+  }
+}
+
+inline bool may_have_nan(Vector sum) {
+  const float all = across<kVector>(sum, [](auto x, auto y) { return x + y; });
+  return all != all;
+}
 )code";
 
 constexpr std::string_view kAlongRows = R"code(
@@ -25,45 +65,32 @@ constexpr long kStepVectors = kStepColumns / kVector;
 constexpr long kWhole = kColumns / kStepColumns * kStepColumns;
 constexpr long kWholeVectors = kColumns / kVector * kVector;
 
-inline float combined_elements(Vector vector) {
-  float parts[kVector];
-  __builtin_memcpy(parts, &vector, sizeof(parts));
-#pragma GCC unroll 8
-  for (long width = kVector / 2; width > 0; width /= 2) {
-#pragma GCC unroll 32
-    for (long i = 0; i < width; ++i) parts[i] = combined(parts[i], parts[i + width]);
-  }
-  return parts[0];
-}
-
-// R rows.
-template <long R>
-inline void rows(const float* a, float* result) {
+// R rows. False: the pass was too quick for what may be there, and there are no results.
+template <long R, bool IsQuick>
+inline bool rows_once(const float* a, float* result) {
   Vector total[R];
+  Vector sum = {};
 #pragma GCC unroll 32
   for (long r = 0; r < R; ++r) total[r] = Vector{} + kStart;
   for (long first = 0; first < kWhole; first += kChunk) {
-    Vector part[R][kStepVectors];
-#pragma GCC unroll 32
-    for (long r = 0; r < R; ++r) {
-#pragma GCC unroll 32
-      for (long v = 0; v < kStepVectors; ++v) part[r][v] = Vector{} + kStart;
-    }
+    Kept<IsQuick> part[R][kStepVectors];
     for (long j = first; j < smaller(kWhole, first + kChunk); j += kStepColumns) {
 #pragma GCC unroll 32
       for (long r = 0; r < R; ++r) {
 #pragma GCC unroll 32
-        for (long v = 0; v < kStepVectors; ++v)
-          part[r][v] = combined(part[r][v], load<kVector>(a + r * kColumns + j + v * kVector));
+        for (long v = 0; v < kStepVectors; ++v) part[r][v].take(load<kVector>(a + r * kColumns + j + v * kVector));
       }
     }
 #pragma GCC unroll 32
     for (long r = 0; r < R; ++r) {
 #pragma GCC unroll 32
-      for (long v = 1; v < kStepVectors; ++v) part[r][0] = combined(part[r][0], part[r][v]);
-      total[r] = combined(total[r], part[r][0]);
+      for (long v = 0; v < kStepVectors; ++v) sum += part[r][v].sum;
+#pragma GCC unroll 32
+      for (long v = 1; v < kStepVectors; ++v) part[r][0].value = combined(part[r][0].value, part[r][v].value);
+      total[r] = combined(total[r], part[r][0].value);
     }
   }
+  if (IsQuick && may_have_nan(sum)) return false;
 #pragma GCC unroll 32
   for (long r = 0; r < R; ++r) {
     const float* row = a + r * kColumns;
@@ -73,9 +100,15 @@ inline void rows(const float* a, float* result) {
       __builtin_memcpy(&last, row + kWholeVectors, (kColumns - kWholeVectors) * 4);
       total[r] = combined(total[r], last);
     }
-    const float all = combined_elements(total[r]);
+    const float all = across<kVector>(total[r], [](auto x, auto y) { return combined(x, y); });
     result[r] = kMean ? all / kColumns : all;
   }
+  return true;
+}
+
+template <long R>
+inline void rows(const float* a, float* result) {
+  if (!kIsMax || !rows_once<R, true>(a, result)) rows_once<R, false>(a, result);
 }
 
 }  // namespace
@@ -97,22 +130,35 @@ extern "C" int ridgeline_reduce(const float* __restrict a, float* __restrict res
 )code";
 
 constexpr std::string_view kAlongColumns = R"code(
-// V vectors of columns of so many rows; of each vector `Count` elements.
-template <long V, long Count = kVector>
-inline void columns(const float* a, long rows, float* result, bool first, bool last) {
-  Vector part[V];
+// V vectors of columns of so many rows; of each vector `Count` elements. False: as in a reduction along rows, the pass
+// was too quick.
+template <long V, long Count, bool IsQuick>
+inline bool columns_once(const float* a, long rows, float* result, bool first, bool last) {
+  Kept<IsQuick> part[V];
+  for (long i = 0; i < rows; ++i) {
 #pragma GCC unroll 32
-  for (long v = 0; v < V; ++v) part[v] = load<Count>(a + v * kVector);
-  for (long i = 1; i < rows; ++i) {
+    for (long v = 0; v < V; ++v) part[v].take(load<Count>(a + i * kColumns + v * kVector));
+  }
+  if (IsQuick) {
+    Vector sum = {};
 #pragma GCC unroll 32
-    for (long v = 0; v < V; ++v) part[v] = combined(part[v], load<Count>(a + i * kColumns + v * kVector));
+    for (long v = 0; v < V; ++v) sum += part[v].sum;
+    if (may_have_nan(sum)) return false;
   }
 #pragma GCC unroll 32
   for (long v = 0; v < V; ++v) {
-    if (!first) part[v] = combined(load<Count>(result + v * kVector), part[v]);
-    if (kMean && last) part[v] /= float(kRows);
-    __builtin_memcpy(result + v * kVector, &part[v], Count * 4);
+    Vector all = part[v].value;
+    if (!first) all = combined(load<Count>(result + v * kVector), all);
+    if (kMean && last) all /= float(kRows);
+    __builtin_memcpy(result + v * kVector, &all, Count * 4);
   }
+  return true;
+}
+
+template <long V, long Count = kVector>
+inline void columns(const float* a, long rows, float* result, bool first, bool last) {
+  if (!kIsMax || !columns_once<V, Count, true>(a, rows, result, first, last))
+    columns_once<V, Count, false>(a, rows, result, first, last);
 }
 
 }  // namespace
@@ -153,9 +199,11 @@ std::string reduction_source(const ReductionPlan& plan) {
                                 {"kChunk", plan.chunk},
                                 {"kThreads", plan.threads},
                                 {"kPart", plan.part()},
-                                {"kMean", shape.reduction == Reduction::kMean ? 1 : 0}});
+                                {"kMean", shape.reduction == Reduction::kMean ? 1 : 0},
+                                {"kIsMax", shape.reduction == Reduction::kMax ? 1 : 0}});
   text += kLoadFunction;
   text += shape.reduction == Reduction::kMax ? kMax : kSum;
+  text += kKept;
   return text + std::string(shape.dim == 0 ? kAlongColumns : kAlongRows);
 }
 

@@ -17,6 +17,12 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
+bool take_fused(std::vector<std::string_view>& words, std::string_view name) {
+  const bool is_there = words.size() > 2 && words.back() == name && words[words.size() - 2] == "+";
+  words.resize(words.size() - (is_there ? 2 : 0));
+  return is_there;
+}
+
 std::string in_quotes(std::string_view text) { return "'" + std::string(text.substr(0, 80)) + "'"; }
 
 base::Result<std::int64_t> read_size(std::string_view word) {

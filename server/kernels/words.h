@@ -13,6 +13,9 @@ namespace ridgeline::kernels {
 /// What stands between spaces.
 std::vector<std::string_view> words_of(std::string_view text);
 
+/// Whether "+ NAME" ends the words; then these two are taken away.
+bool take_fused(std::vector<std::string_view>& words, std::string_view name);
+
 /// In quotation marks; of a long text the beginning.
 std::string in_quotes(std::string_view text);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "efficiency/recorded_operations.h"
 #include "efficiency/step_work.h"
 #include "hardware/data_sheets.h"
 
@@ -32,6 +33,18 @@ void add_work(analysis::Profile& profile, const std::optional<graph::Graph>& gra
   const bool on_cpu = profile.environment.device == "cpu";
   const efficiency::BoundsOf bounds{*device, on_cpu ? profile.environment.threads : device->compute_units, on_cpu};
   profile.work = efficiency::step_work(*graph, *listed.step, bare_ms, &bounds);
+}
+
+void add_recorded_work(analysis::Profile& profile, const graph::Graph& graph,
+                       const std::optional<analysis::RecordedKeys>& keys) {
+  protocol::StepListed listed;
+  if (keys.has_value()) {
+    listed.step = efficiency::recorded_operations(graph, *keys);
+  } else {
+    listed.reason =
+        "the trace has no shapes of operations: torch.profiler records them with profile(record_shapes=True)";
+  }
+  add_work(profile, graph, listed, std::nullopt);
 }
 
 }  // namespace ridgeline::profiling

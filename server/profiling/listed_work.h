@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "analysis/values/input.h"
 #include "analysis/values/profile.h"
 #include "graph/graph.h"
 #include "hardware/device.h"
@@ -14,5 +15,10 @@ namespace ridgeline::profiling {
 /// device` measured, for a step on the CPU; one on a GPU has the vendor's data sheet. Reads no files.
 void add_work(analysis::Profile& profile, const std::optional<graph::Graph>& graph, const protocol::StepListed& listed,
               const std::optional<hardware::Device>& processor);
+
+/// Likewise, of an imported trace with the keys of its operations: on a GPU by the data sheet of the one that the trace
+/// names, on a processor without bounds. `graph`: of the trace's step.
+void add_recorded_work(analysis::Profile& profile, const graph::Graph& graph,
+                       const std::optional<analysis::RecordedKeys>& keys);
 
 }  // namespace ridgeline::profiling

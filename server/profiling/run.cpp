@@ -65,12 +65,16 @@ PlannedRun plan_run(const ProfileRequest& request, const Target& target) {
   const std::uint64_t limit = request.memory_limit_bytes;
   plan.spec.memory_limit_bytes = limit != 0 ? limit : memory_for_user_code();
   plan.capacity_bytes = limit != 0 ? std::min(limit, worker::memory_capacity()) : worker::memory_capacity();
-  if (auto processor = kept_device(target.cache)) {
+  add_processor(plan, target.cache);
+  return plan;
+}
+
+void add_processor(PlannedRun& plan, const std::string& cache) {
+  if (auto processor = kept_device(cache)) {
     plan.processor = std::move(*processor);
   } else {
     plan.processor_problem = processor.error().message();
   }
-  return plan;
 }
 
 base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, const PlannedRun& plan) {

@@ -42,6 +42,9 @@ struct ProfileRun {
 /// Bytes that user code may have, of what is available now: the rest keeps the machine alive.
 std::uint64_t memory_for_user_code();
 
+/// Gives the plan what `ridgeline device` measured of this processor, or why it cannot be read. Reads the cache folder.
+void add_processor(PlannedRun& plan, const std::string& cache);
+
 PlannedRun plan_run(const ProfileRequest& request, const Target& target);
 
 /// Parses and analyses what the worker measured. Takes long where recordings are large; touches nothing else.

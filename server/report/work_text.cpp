@@ -56,7 +56,10 @@ std::string left_out(const StepWork& work) {
 std::string bounds_sentence(const Profile& profile) {
   const StepWork& work = *profile.work;
   if (!work.device.has_value()) {
-    return profile.environment.device == "cpu"
+    const bool is_imported = profile.environment.torch.empty();
+    return is_imported && profile.environment.device == "cpu"
+               ? " What they attain is not known: a trace does not say which processor it was recorded on."
+           : profile.environment.device == "cpu"
                ? " What they attain is not known: `ridgeline device` measures what this processor can do, and the next "
                  "profile compares."
                : " What they attain is not known: there is no data sheet of this device.";

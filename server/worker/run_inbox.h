@@ -33,7 +33,7 @@ struct Measured {
   std::vector<MeasuredBatch> batches;
   std::vector<protocol::Failure> skipped;                       ///< each with its batch size
   std::optional<protocol::CommunicationTrace> communication{};  ///< of a rank with process groups
-  std::optional<protocol::StepListed> listed{};                 ///< of an entry point's step
+  std::optional<protocol::StepListed> listed{};                 ///< of the step
 };
 
 /// What an experiment found, in the order in which it came.

@@ -77,6 +77,20 @@ def test_a_cpu_trace_closes_and_names_its_lines(recorded):
     assert {"Net", "Linear"} <= {node["type"] for node in nodes(report["breakdown"])}
 
 
+def test_a_cpu_trace_with_shapes_says_what_its_operations_compute(recorded):
+    report = imported(recorded[0], "--project-root", HERE, "--batch-size", "32")
+    work = report["work"]
+    # Forward and the gradient of the weights; of the second layer that of its input, too.
+    assert work["total"]["matrixFlops"] == 2 * 32 * (2 * 64 * 256 + 3 * 256 * 10)
+    assert work["found"] == work["listed"] > 0
+    assert work["device"] is None, "which processor it was, a trace does not say"
+    source = (HERE / "make_trace.py").read_text("utf-8").splitlines()
+    backward = 1 + source.index("    loss.backward()")
+    assert {line["line"] for line in work["lines"]} - {backward}, "operations are those of their lines"
+    text = ridgeline("import", recorded[0], "--project-root", HERE).stdout
+    assert "a trace does not say which processor" in " ".join(text.split())
+
+
 def test_lines_of_a_cpu_trace_have_their_texts(recorded, tmp_path):
     """Of files that have not changed since the trace was written, in the project."""
 

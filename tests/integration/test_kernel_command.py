@@ -134,6 +134,7 @@ def test_an_elementwise_chain_and_its_gradient_equal_torchs(tmp_path: Path) -> N
     ("operation", "by_torch"),
     [
         ("reduce max 419 1009 dim 0", lambda a: torch.amax(a, dim=0)),
+        ("reduce max 419 1009 dim 1", lambda a: torch.amax(a, dim=1)),
         ("reduce mean 419 1009 dim 1", lambda a: torch.mean(a, dim=1)),
     ],
 )
@@ -144,6 +145,7 @@ def test_a_reduction_and_its_gradient_equal_torchs(
     equals_torchs(operator, by_torch, [torch.randn(419, 1009)])
     special = torch.randn(419, 1009)
     special[3, 7], special[4, 1008] = float("nan"), float("inf")
+    special[9, 3], special[9, 5], special[11] = float("inf"), float("-inf"), float("-inf")
     torch.testing.assert_close(operator(special), by_torch(special), equal_nan=True)
 
 
@@ -151,6 +153,7 @@ def test_a_reduction_and_its_gradient_equal_torchs(
     ("operation", "image", "weights", "stride", "padding"),
     [
         ("conv 2 3 11 13 5 3 stride 2 padding 1 + relu", (2, 3, 11, 13), (5, 3, 3, 3), 2, 1),
+        ("conv 2 3 11 13 5 3 padding 1 + bias + relu", (2, 3, 11, 13), (5, 3, 3, 3), 1, 1),
         ("conv 1 4 9 7 6 2", (1, 4, 9, 7), (6, 4, 2, 2), 1, 0),
     ],
 )
@@ -159,11 +162,12 @@ def test_a_convolution_and_its_gradients_equal_torchs(
 ) -> None:
     operator = emitted_operator(tmp_path, operation, 2)
 
-    def by_torch(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-        result = torch.conv2d(x, w, stride=stride, padding=padding)
+    def by_torch(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+        result = torch.conv2d(x, w, bias, stride=stride, padding=padding)
         return torch.relu(result) if operation.endswith("relu") else result
 
-    equals_torchs(operator, by_torch, [torch.randn(image), torch.randn(weights)])
+    biases = [torch.randn(weights[:1])] if "bias" in operation else []
+    equals_torchs(operator, by_torch, [torch.randn(image), torch.randn(weights), *biases])
 
 
 def test_bad_operations_are_refused() -> None:

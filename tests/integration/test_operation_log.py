@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -17,7 +18,10 @@ from ridgeline_runner.change import NotApplicable  # noqa: E402
 from ridgeline_runner.entry import EntryPoint, load  # noqa: E402
 from ridgeline_runner.operation_key import Call, NotDescribed, bytes_of, key_of  # noqa: E402
 from ridgeline_runner.operation_times import measure  # noqa: E402
+from ridgeline_runner.step_listing import OwnStep  # noqa: E402
 from torch import nn  # noqa: E402
+from torch.optim.optimizer import register_optimizer_step_post_hook  # noqa: E402
+from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
 
 
 def training_step(model: nn.Module, inputs: torch.Tensor, optimizer_class: type = torch.optim.Adam):
@@ -259,3 +263,68 @@ def test_the_time_between_operations_is_that_of_python() -> None:
     assert len(times) == 3
     assert times[1] > slept * 1e9 > 10 * max(times[0], times[2])
     assert operation_log.host_times(step, 4) == []
+
+
+def listed_in_place(step) -> dict:
+    """Of a step that a script takes by itself."""
+    own = OwnStep()
+    own.begin()
+    step()
+    return own.end()
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_that_is_listed_computes_what_it_always_does(name: str) -> None:
+    weights, listed = [], {}
+    for lists in (False, True):
+        torch.manual_seed(0)
+        kept: list[torch.Tensor] = []
+        step = STEPS[name]()
+        handle = register_optimizer_step_post_hook(
+            lambda optimizer, *_, kept=kept: kept.extend(p for g in optimizer.param_groups for p in g["params"])
+        )
+        step()
+        if lists:
+            listed = listed_in_place(step)
+        else:
+            step()
+        step()
+        handle.remove()
+        weights.append([each.detach().clone() for each in kept])
+    assert all(torch.equal(a, b) for a, b in zip(*weights, strict=True))
+    assert {"aten::pow", "aten::mean"} <= set(listed["operations"]["names"])
+
+
+def test_modes_of_the_script_stay_as_they_are() -> None:
+    inner = FlopCounterMode(display=False)
+    model = nn.Linear(8, 8)
+
+    def step() -> None:
+        model(torch.ones(2, 8))
+        inner.__enter__()
+
+    assert listed_in_place(step)["operations"]["names"]
+    assert torch._C._len_torch_dispatch_stack() == 1
+    model(torch.ones(2, 8))
+    reason = listed_in_place(lambda: None)["reason"]
+    inner.__exit__(None, None, None)
+    assert inner.get_total_flops() == 2 * 2 * 8 * 8
+    assert "TorchDispatchMode" in reason
+    assert torch._C._len_torch_dispatch_stack() == 0
+
+
+def test_a_forked_process_lists_nothing() -> None:
+    def step() -> None:
+        child = os.fork()
+        if child == 0:
+            os._exit(torch._C._len_torch_dispatch_stack())
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        torch.ones(2).add(1)
+
+    assert "aten::add" in listed_in_place(step)["operations"]["names"]
+
+
+def test_what_cannot_be_listed_does_not_raise_into_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operation_log, "MAX_OPERATIONS", 1)
+    model = nn.Linear(8, 8)
+    assert listed_in_place(lambda: model(torch.ones(2, 8)))["reason"]

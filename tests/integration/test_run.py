@@ -47,7 +47,7 @@ def test_a_script_runs_as_it_is(tmp_path: Path) -> None:
     alone = subprocess.run(
         [sys.executable, script, "300"], capture_output=True, text=True, env={**os.environ, **SINGLE}
     )
-    done = run(script, "300")
+    done = run(script, "300", options=("--steps", "3"))
     assert done.returncode == 0
     assert done.stdout == alone.stdout, "the same weights, bit for bit"
     assert "train.py · batch 32" in done.stderr
@@ -64,6 +64,10 @@ def test_figures_of_a_script(tmp_path: Path) -> None:
         assert number_of(script, mark) in {one["line"] for one in report["lines"]}, mark
     assert line(report, number_of(script, "loss.backward()"))["text"] == "loss.backward()"
     assert line(report, number_of(script, "self.out(torch.relu"))["calls"] == 1
+    work = report["work"]
+    assert work["total"]["matrixFlops"] == 2 * 32 * (2 * 64 * 256 + 3 * 256 * 8)
+    assert work["found"] == work["listed"]
+    assert number_of(script, "self.out(torch.relu") in {one["line"] for one in work["lines"]}
 
 
 def test_the_memory_is_that_of_an_entry_point(tmp_path: Path) -> None:

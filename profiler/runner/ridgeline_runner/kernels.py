@@ -109,7 +109,8 @@ class Convolution(Operation):
 
         self.x = torch.randn(sizes["images"], sizes["channels"], sizes["height"], sizes["width"])
         self.weight = torch.randn(sizes["outputs"], sizes["channels"], sizes["kernel"], sizes["kernel"])
-        self.operands = [self.x, self.weight]
+        self.bias = torch.randn(sizes["outputs"]) if sizes["bias"] else None
+        self.operands = [self.x, self.weight] if self.bias is None else [self.x, self.weight, self.bias]
         self.where = {"stride": sizes["stride"], "padding": sizes["padding"]}
         self.relu = sizes["relu"]
         self.shape = tuple(self.by_torch()().shape)
@@ -118,7 +119,7 @@ class Convolution(Operation):
         import torch
 
         def run() -> Any:
-            result = torch.conv2d(self.x, self.weight, **self.where)
+            result = torch.conv2d(self.x, self.weight, self.bias, **self.where)
             return result.relu_() if self.relu else result
 
         return run
@@ -126,7 +127,8 @@ class Convolution(Operation):
     def rounding(self) -> Any:
         import torch
 
-        magnitude = torch.conv2d(self.x.abs(), self.weight.abs(), **self.where)
+        bias = None if self.bias is None else self.bias.abs()
+        magnitude = torch.conv2d(self.x.abs(), self.weight.abs(), bias, **self.where)
         return _rounding_of_sums(magnitude, self.weight[0].numel())
 
 

@@ -40,7 +40,7 @@ class OperationLog:
 
     def note(self, operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if len(self.sequence) >= MAX_OPERATIONS:
-            raise TooManyOperations
+            raise TooManyOperations(f"the step has more than {MAX_OPERATIONS:,} operations")
         try:
             key = self.keys.setdefault(key_of(operator, args, kwargs), len(self.keys))
         except NotDescribed:
@@ -103,9 +103,16 @@ def log_warm_step(step: Callable[[], Any], check: Callable[[], None]) -> Operati
         check()
         log.note(operator, args, kwargs)
 
-    with _mode(note, compute=True), _phases(log):
+    with noted(log, note):
         step()
     return log
+
+
+@contextlib.contextmanager
+def noted(log: OperationLog, note: Callable[[Any, tuple[Any, ...], dict[str, Any]], None]) -> Iterator[None]:
+    """What runs inside is computed, on this thread and in its backward; `note` is called before each operation."""
+    with _mode(note, compute=True), _phases(log):
+        yield
 
 
 def run_uncomputed(step: Callable[[], Any]) -> None:
@@ -153,6 +160,8 @@ def _mode(note: Callable[[Any, tuple[Any, ...], dict[str, Any]], None], compute:
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Noted(TorchDispatchMode):
+        supports_higher_order_operators = True
+
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             del types
             kwargs = kwargs or {}

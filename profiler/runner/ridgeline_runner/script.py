@@ -157,6 +157,7 @@ class _Script:
             @functools.wraps(compiling)
             def compiled(*arguments: Any, **keywords: Any) -> Any:
                 name_compiled_kernels()
+                self._measurement.compiles()
                 return compiling(*arguments, **keywords)
 
             return compiled
@@ -217,8 +218,10 @@ class _Script:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             if self._is_over or not self._measurement.steps:
                 raise KeyboardInterrupt
+            is_listing = self._measurement.ends_after_listing()
             print("\nridgeline: the recording has ended; Ctrl-C again ends the script", file=sys.stderr)
-            self._finish()
+            if not is_listing:
+                self._finish()
 
         signal.signal(signal.SIGINT, interrupted)
 

@@ -1,7 +1,8 @@
 """The steps of a script: what is done with each, from the first that is seen to the last that is timed.
 
-One step is watched for the models that it runs, some warm up, some are recorded, one counts lines, and the rest is
-timed with nothing attached. A step in which something else happened (between_steps.py) is neither recorded nor timed.
+One step is watched for the models that it runs, some warm up, some are recorded, one counts lines, one lists its
+operations, and the rest is timed with nothing attached. A step in which something else happened (between_steps.py) is
+neither recorded nor timed.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from ridgeline_runner.result import Result
 from ridgeline_runner.samples import ROUND_SECONDS, Sampled, recorded_iterations
 from ridgeline_runner.script_batch import BatchSize
 from ridgeline_runner.step_boundary import StepBoundary
+from ridgeline_runner.step_listing import OwnStep
 
 _MAX_WARMUP = 30
 _LEAST_WARMUP = 3
@@ -77,6 +79,20 @@ class Measurement:
         self._sampled: Sampled | None = None
         self._result: Result | None = None
         self._deadline = 0.0
+        self._own_step: OwnStep | None = None  # as long as it is listed
+        self._listed: dict[str, Any] | None = None
+        self._compiles = False
+        self._ends_after_listing = False
+
+    def compiles(self) -> None:
+        """The script uses torch.compile, which does not compile while operations are listed."""
+        self._compiles = True
+
+    def ends_after_listing(self) -> bool:
+        """Whether a step is being listed; then nothing is timed after it. A signal may come inside an operation, where
+        the list cannot be ended."""
+        self._ends_after_listing = self._own_step is not None
+        return self._ends_after_listing
 
     @property
     def has_result(self) -> bool:
@@ -108,6 +124,7 @@ class Measurement:
             self._reporter.warnings.append("The recording ended early: the optimizers began to step in another order.")
             self.is_done = True
             return
+        self._end_listing()
         if self._recorded:
             self._end_recording()
         self._recorded = 0
@@ -162,6 +179,7 @@ class Measurement:
         for undo in self._undo:
             undo()
         self._undo = []
+        self._end_listing()
 
     def _name_models(self) -> None:
         """Those called in the step whose parameters an optimizer has; without optimizers of torch, all with some."""
@@ -289,7 +307,7 @@ class Measurement:
 
     def _count(self) -> None:
         if LineWatch.traces_calls and self._options["stepBoundary"]["kind"] == "line":
-            self._begin_timing()  # both need the interpreter's trace function
+            self._list()  # both need the interpreter's trace function
             return
         self._recorder.begin_counting(self._options["environmentRoots"])
         self._state = self._counting
@@ -300,10 +318,38 @@ class Measurement:
             self._retries += 1
             self._recorder.begin_counting(self._options["environmentRoots"])
         else:
+            self._list()
+
+    def _list(self) -> None:
+        if self._options["loaderSizes"]:  # the operations of the script's own size are known
             self._begin_timing()
+            return
+        if self._compiles:
+            self._listed = {"type": "stepListed", "reason": "torch.compile does not compile while they are listed"}
+            self._begin_timing()
+            return
+        self._own_step = OwnStep()
+        self._own_step.begin()
+        self._state = self._listing
+
+    def _listing(self, now: int, happened: list[str]) -> None:
+        self._end_listing()
+        if happened and self._retries < _MOST_RETRIES and not self._ends_after_listing:
+            self._retries += 1
+            self._list()
+        else:
+            self._begin_timing()
+            self.is_done = self._ends_after_listing
+
+    def _end_listing(self) -> None:
+        if self._own_step is not None:
+            self._listed = self._own_step.end()
+            self._own_step = None
 
     def _begin_timing(self) -> None:
         self._send_recording()
+        if self._listed:
+            self._reporter.channel.send(self._listed)
         self._deadline = perf_counter() + self._options["timeBudgetSeconds"]
         self._processors.begin()
         self._loaders.timing_began()
@@ -368,6 +414,7 @@ class Measurement:
 
     def finish(self, traced_calls: int) -> None:
         """Sends what is known; `traced_calls` of Python functions were slowed down to find where steps end."""
+        self.remove_hooks()
         if self._sampled is None and self._recorded > 1:
             self._end_recording()  # without the iteration that was not ended
             self._send_recording()

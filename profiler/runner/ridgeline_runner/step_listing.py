@@ -1,7 +1,11 @@
-"""The operations of the profiled step, listed once more after everything was measured."""
+"""The operations of the profiled step: listed once more after everything was measured, or, of a script, while it takes
+a step of its own."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import threading
 from time import perf_counter  # before user code can replace it
 from typing import Any
 
@@ -44,3 +48,55 @@ def _list(step: TrainingStep, batch_size: int, end: float) -> operation_log.Oper
             raise _TakesTooLong
 
     return operation_log.log_warm_step(lambda: step.function(*inputs), check)
+
+
+class OwnStep:
+    """The operations of a step that a script takes by itself, between begin() and end() on one thread. Everything is
+    computed as it always is, and nothing is raised into the script."""
+
+    def __init__(self) -> None:
+        self._log = operation_log.OperationLog()
+        self._reason = ""
+        self._open = contextlib.ExitStack()
+        self._thread = 0
+
+    def begin(self) -> None:
+        """Where it cannot be listed, end() says so."""
+        import torch
+
+        if torch._C._len_torch_dispatch_stack() > 0:
+            self._reason = "the script runs in a TorchDispatchMode of its own"
+            return
+        self._thread = threading.get_ident()
+        os.register_at_fork(after_in_child=self.close)  # workers of a data loader list nothing
+        self._open.enter_context(operation_log.noted(self._log, self._note))
+
+    def end(self) -> dict[str, Any]:
+        """The message."""
+        self.close()
+        if self._reason:
+            return {"type": "stepListed", "reason": self._reason}
+        log, self._log = self._log, operation_log.OperationLog()
+        return {"type": "stepListed", "operations": log.message()}
+
+    def close(self) -> None:
+        """Ends it, also where the script is inside a mode that it entered meanwhile. Not inside an operation."""
+        import torch
+        from torch.utils import _python_dispatch as modes
+
+        if self._thread != threading.get_ident():
+            return
+        self._thread = 0
+        inner = [modes._pop_mode() for _ in range(torch._C._len_torch_dispatch_stack() - 1)]
+        self._open.close()
+        for mode in reversed(inner):
+            modes._push_mode(mode)
+
+    def _note(self, operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self._reason:
+            return
+        try:
+            self._log.note(operator, args, kwargs)
+        except Exception as error:  # noqa: BLE001 - the script must not notice
+            self._reason = reason_of(error)
+            release(error)

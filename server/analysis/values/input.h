@@ -49,6 +49,12 @@ struct RecordedRun {
   SourceScope scope;
 };
 
+/// What is known of the arguments of a recording's operations.
+struct RecordedKeys {
+  std::vector<std::string> keys;  ///< as ridgeline_runner/operation_key.py writes them, each once
+  std::vector<int> of_op;         ///< of `keys`, by operation of the recording; -1: not known
+};
+
 struct RunInput {
   std::string entry_path;
   SourceScope scope;
@@ -64,8 +70,9 @@ struct RunInput {
   std::vector<UnusedGradient> unused_gradients;
   std::optional<protocol::ScriptRun> script{};  ///< of a script that ran as it is
   std::optional<protocol::StepEnergy> energy{};
-  std::optional<double> co2_g_per_kwh{};  ///< that the user gave
-  std::vector<std::string> warnings;      ///< what the worker's side knows that a reader of the figures must
+  std::optional<RecordedKeys> recorded_keys{};  ///< of an imported trace with shapes
+  std::optional<double> co2_g_per_kwh{};        ///< that the user gave
+  std::vector<std::string> warnings;            ///< what the worker's side knows that a reader of the figures must
 };
 
 }  // namespace ridgeline::analysis

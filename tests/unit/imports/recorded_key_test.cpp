@@ -35,6 +35,16 @@ TEST(RecordedKey, HasNoDefaultsAndNoResult) {
       << "the third is where the result goes";
 }
 
+TEST(RecordedKey, OfAViewIsThatOfTheOperation) {
+  EXPECT_EQ(recorded_key("aten::t", {"[[8,16]]", R"(["float"])"}),
+            R"(["aten::t.default",["t:float32:8,16:16,1:cuda"],{}])");
+  EXPECT_EQ(
+      recorded_key("aten::transpose", {"[[8,16],[],[]]", R"(["float","Scalar","Scalar"])", "", R"(["","0","1"])"}),
+      R"(["aten::transpose.int",["t:float32:8,16:16,1:cuda",0,1],{}])");
+  EXPECT_EQ(hardware::work_of(*recorded_key("aten::detach", {"[[8]]", R"(["float"])"}))->kind,
+            hardware::OperationKind::kView);
+}
+
 /// An input of 2 × 3 × 8 × 8 and 5 filters of 3 × 3 with padding: 2 · 2 · 5 · 64 · 27 operations.
 TEST(RecordedKey, OfCudnnAndMiopenIsThatOfAten) {
   const std::string of_cudnn =

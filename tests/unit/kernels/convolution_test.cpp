@@ -18,14 +18,17 @@ TEST(ParseConvolution, IsAProductForEachImage) {
   EXPECT_TRUE(shape->relu);
   EXPECT_EQ(matmul_text(*shape), "conv 8 64 56 56 128 3 stride 2 padding 1 + relu");
   EXPECT_EQ(convolution_text(*parse_convolution("conv 1 3 8 9 4 3")), "conv 1 3 8 9 4 3 stride 1 padding 0");
+  const auto fused = parse_convolution("conv 1 3 8 9 4 3 + bias + relu");
+  EXPECT_TRUE(fused->bias && fused->relu);
+  EXPECT_EQ(convolution_text(*fused), "conv 1 3 8 9 4 3 stride 1 padding 0 + bias + relu");
   EXPECT_EQ(parse_convolution("conv 1 3 8 9 4 3 padding 2")->columns, 10 * 11);
 }
 
 TEST(ParseConvolution, ImpossibleSizesAreRefused) {
   for (const char* bad :
        {"conv 1 3 8 8 4", "conv 1 3 8 8 4 9", "conv 1 3 8 8 4 3 stride 0", "conv 1 3 8 8 4 3 padding x",
-        "conv 1 3 8 8 4 3 stride", "conv 1 0 8 8 4 3", "conv 1 3 8 8 4 3 padding 1 stride 1", "conv 1 3 8 8 4 3 + bias",
-        "conv 99999 99999 8 8 4 3", "conv 1 1 2 2 1 2 padding 200000000"}) {
+        "conv 1 3 8 8 4 3 stride", "conv 1 0 8 8 4 3", "conv 1 3 8 8 4 3 padding 1 stride 1",
+        "conv 1 3 8 8 4 3 + relu + bias", "conv 99999 99999 8 8 4 3", "conv 1 1 2 2 1 2 padding 200000000"}) {
     EXPECT_FALSE(parse_convolution(bad).has_value()) << bad;
   }
 }
