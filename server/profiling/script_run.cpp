@@ -87,6 +87,7 @@ base::Result<ProfileRun, RunFailure> analyse_process(worker::JobProcess process,
   plan.spec.entry = std::filesystem::weakly_canonical(script, problem).string();
   plan.spec.project_root = options.spec.project_root;
   plan.capacity_bytes = worker::memory_capacity();
+  take_settings(plan);
   return analyse_run({std::move(std::get<worker::RunOutput>(process.outcome)), {}, process.joined.environment}, plan);
 }
 
