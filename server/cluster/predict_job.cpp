@@ -65,17 +65,7 @@ class Predictor {
  private:
   std::optional<base::Error> prepare() {
     const auto& gradients = process_.replica.gradients;
-    std::set<std::string> names;
-    for (const protocol::ReadyGradient& gradient : gradients) {
-      if (!names.insert(gradient.name).second) {
-        return base::error("the step runs backward several times for " + gradient.name +
-                           ": training that accumulates gradients is not modelled");
-      }
-      if (gradient.dtype != gradients.front().dtype) {
-        return base::error("its gradients have several types: their buckets are not modelled");
-      }
-    }
-    if (gradients.empty()) return base::error("the step has no gradients");
+    if (auto wrong = unmodelled_gradients(gradients)) return wrong;
     auto hosts = accumulations(process_.graph, gradients.size());
     if (!hosts) return hosts.error();
     hosts_ = std::move(*hosts);

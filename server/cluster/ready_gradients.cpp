@@ -1,6 +1,7 @@
 #include "cluster/ready_gradients.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,20 @@ bool is_host(const Graph& graph, TaskId id) {
 }
 
 }  // namespace
+
+std::optional<base::Error> unmodelled_gradients(const std::vector<protocol::ReadyGradient>& gradients) {
+  std::set<std::string> names;
+  for (const protocol::ReadyGradient& gradient : gradients) {
+    if (!names.insert(gradient.name).second) {
+      return base::error("the step runs backward several times for " + gradient.name +
+                         ": training that accumulates gradients is not modelled");
+    }
+    if (gradient.dtype != gradients.front().dtype) {
+      return base::error("its gradients have several types: their buckets are not modelled");
+    }
+  }
+  return gradients.empty() ? std::optional(base::error("the step has no gradients")) : std::nullopt;
+}
 
 base::Result<std::vector<TaskId>> accumulations(const Graph& graph, std::size_t count) {
   std::size_t found = 0;

@@ -2,13 +2,18 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
 #include "graph/graph.h"
+#include "protocol/experiment.h"
 #include "simulate/simulate.h"
 
 namespace ridgeline::cluster {
+
+/// Why data-parallel training with these is not modelled; nothing: it is.
+std::optional<base::Error> unmodelled_gradients(const std::vector<protocol::ReadyGradient>& gradients);
 
 /// By gradient in the order of accumulation: the task of a host at whose end AccumulateGrad is over. An error when the
 /// graph does not show `count` accumulations.

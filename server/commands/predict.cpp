@@ -239,6 +239,12 @@ void add_predict_command(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50))
       ->needs(on);
   command
+      ->add_option(
+          "--cluster", options->other_devices.cluster,
+          "With --on-device: also data-parallel, on 2, 4, ... and all ranks of this file; runs one step for its "
+          "gradients")
+      ->needs(on);
+  command
       ->add_option("--recorded-on", options->other_devices.recorded_on,
                    "With --on-device and a trace: the GPU of the trace, such as a100, or a file that describes it, "
                    "where the trace does not name one that is known")

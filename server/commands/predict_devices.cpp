@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "cluster/steps_of_ranks.h"
+#include "commands/described_cluster.h"
 #include "commands/exit_codes.h"
 #include "commands/operation_times.h"
 #include "commands/own_estimators.h"
@@ -145,6 +147,59 @@ report::RecordedOnDevice about_recorded(const imports::RecordedStep& step, const
   return about;
 }
 
+base::Result<protocol::Replica, ExitCode> gradients_of(EntryRuns& runs) {
+  auto findings = run_experiment(runs, {.kind = Experiment::Kind::kReplica});
+  if (!findings) {
+    return findings.error();
+  }
+  if (!findings->replica) {
+    print_error("The step's gradients could not be found.");
+    return ExitCode{kExitEntryFailed};
+  }
+  return std::move(*findings->replica);
+}
+
+/// What each device's step takes on several of them.
+base::Result<void> add_ranks(std::vector<report::OtherDevice>& devices, int batch_size,
+                             const protocol::Replica& replica, const cluster::Cluster& cluster) {
+  for (report::OtherDevice& device : devices) {
+    const auto own = std::ranges::find(device.steps, batch_size, &estimate::StepOnDevice::batch_size);
+    if (own == device.steps.end()) {
+      continue;
+    }
+    const auto steps = cluster::steps_of_ranks({own->low_ns, own->high_ns}, replica, cluster);
+    if (!steps) {
+      return steps.error();
+    }
+    for (const cluster::StepOfRanks& one : *steps) {
+      device.ranks.push_back({one.ranks, one.step.low_ns, one.step.high_ns});
+    }
+  }
+  return {};
+}
+
+/// Where a cluster is asked about.
+base::Result<void, ExitCode> add_cluster(std::vector<report::OtherDevice>& devices, EntryRuns& runs, int batch_size,
+                                         const std::string& file) {
+  if (file.empty()) {
+    return {};
+  }
+  const auto described = read_cluster(file);
+  if (!described) {
+    return ExitCode{fail(described.error(), kExitUsage)};
+  }
+  const auto replica = gradients_of(runs);
+  if (!replica) {
+    return replica.error();
+  }
+  const auto added = add_ranks(devices, batch_size, *replica, *described);
+  if (!added) {
+    print_error("Training on " + file + " cannot be predicted: " + added.error().message() + ".");
+    return ExitCode{kExitUsage};
+  }
+  return {};
+}
+
 }  // namespace
 
 int predict_devices(EntryRuns& runs, const DeviceQuestion& question, const Output& output) {
@@ -160,11 +215,19 @@ int predict_devices(EntryRuns& runs, const DeviceQuestion& question, const Outpu
   if (!predicted) {
     return fail(predicted.error(), kExitEnvironment);
   }
+  const auto added = add_cluster(*predicted, runs, captured->front().batch_size, question.cluster);
+  if (!added) {
+    return added.error().value;
+  }
   return write_answer(
       {runs.request().entry, captured->front().batch_size, question.dataset_size, std::move(*predicted)}, output);
 }
 
 int predict_devices_of_trace(const TraceOptions& trace, const DeviceQuestion& question, const Output& output) {
+  if (!question.cluster.empty()) {
+    print_error("--cluster needs an entry point: a trace does not tell which gradients there are.");
+    return kExitUsage;
+  }
   if (question.dataset_size && question.recorded_batch_size == 0) {
     print_error("--dataset-size needs the batch size of the trace: --recorded-batch-size N.");
     return kExitUsage;

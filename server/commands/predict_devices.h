@@ -16,6 +16,7 @@ struct DeviceQuestion {
   std::vector<std::string> devices;          ///< names of data sheets, or files that device_file.h reads
   std::vector<double> prices;                ///< by hour: none, one for all, or one for each device in order
   std::optional<std::int64_t> dataset_size;  ///< samples
+  std::string cluster;                       ///< the file of one: also on several devices; empty: on one
   std::string recorded_on;                   ///< of a trace: as one of `devices`; empty: as the trace names it
   int recorded_batch_size = 0;               ///< of a trace; 0: not known
 };

@@ -8,6 +8,7 @@
 
 #include "estimate/chance.h"
 #include "hardware/data_sheets.h"
+#include "hardware/matrix_work.h"
 #include "hardware/operation_work.h"
 #include "hardware/roofline.h"
 #include "hardware/tile_model.h"
@@ -85,7 +86,9 @@ std::optional<Described> describe(const hardware::OperationCall& call, const Dev
   if (work->kind == OperationKind::kMatrix && !tile) {
     return std::nullopt;
   }
-  const auto least = hardware::roofline_bound(*work, device, device.compute_units);
+  auto least_work = *work;
+  least_work.flops *= hardware::least_share_of_flops(call);
+  const auto least = hardware::roofline_bound(least_work, device, device.compute_units);
   Described described{.family = family_of(call, *work, tile.has_value()),
                       .bound_ns = plain->ns,
                       .least_ns = least ? least->ns : 0,

@@ -22,20 +22,6 @@ void add(Sums& sums, double low, double middle, double high, int count) {
   sums.high += high * count;
 }
 
-/// The least time; float32 on tensor cores where the device has them, since a program may allow that.
-std::optional<double> least_ns(std::optional<hardware::OperationWork> work, const hardware::Device& device) {
-  if (!work) {
-    return std::nullopt;
-  }
-  auto bound = hardware::roofline_bound(*work, device, device.compute_units);
-  if (work->dtype == "float32" && work->kind == hardware::OperationKind::kMatrix &&
-      hardware::find_peak(device, "tf32") != nullptr) {
-    work->dtype = "tf32";
-    bound = hardware::roofline_bound(*work, device, device.compute_units);
-  }
-  return bound ? std::optional(bound->ns) : std::nullopt;
-}
-
 bool is_wider(const Estimate& one, const Estimate& other) { return one.high * other.low > other.high * one.low; }
 
 /// From times on other devices.
@@ -43,10 +29,8 @@ void add_elsewhere(TimeBySource& sources, Sums& sums, const CountedOperation& op
                    std::span<const TimeElsewhere> elsewhere, const Estimators* estimators) {
   const auto across =
       estimators == nullptr || !operation.call ? std::nullopt : estimate_across(*estimators, *operation.call, device);
-  auto scaled = operation.work ? scaled_time(*operation.work, device, elsewhere) : std::nullopt;
-  if (!scaled && operation.call) {
-    scaled = scaled_product(*operation.call, device, elsewhere);
-  }
+  const auto scaled =
+      operation.work ? estimate::scaled(*operation.call, *operation.work, device, elsewhere) : std::nullopt;
   const int count = operation.count;
   if (scaled && (!across || is_wider(*across, *scaled))) {
     add(sums, scaled->low, scaled->ns, scaled->high, count);
@@ -56,7 +40,8 @@ void add_elsewhere(TimeBySource& sources, Sums& sums, const CountedOperation& op
     add(sums, across->low, across->ns, across->high, count);
     sources.across_ns += across->ns * count;
     sources.across += count;
-  } else if (const auto least = least_ns(operation.work, device)) {
+  } else if (const auto least =
+                 operation.work ? hardware::least_ns(*operation.call, *operation.work, device) : std::nullopt) {
     add(sums, *least, *least, *least, count);
     sources.bound_ns += *least * count;
     sources.bounded += count;

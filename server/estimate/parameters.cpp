@@ -16,20 +16,9 @@ using hardware::TensorShape;
 
 constexpr std::size_t kMostNumbers = 48;
 
-bool is_contiguous(const TensorShape& tensor) {
-  std::int64_t expected = 1;
-  for (std::size_t i = tensor.sizes.size(); i-- > 0;) {
-    if (tensor.sizes[i] != 1 && tensor.strides[i] != expected) {
-      return false;
-    }
-    expected *= tensor.sizes[i];
-  }
-  return true;
-}
-
 /// Order of the strides, the slowest dimension first: "021" for channels that come last.
 std::string layout(const TensorShape& tensor) {
-  if (is_contiguous(tensor)) {
+  if (tensor.is_contiguous()) {
     return "contiguous";
   }
   std::string order;

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
-#include <utility>
+#include <vector>
 
+#include "hardware/matrix_work.h"
 #include "hardware/roofline.h"
 #include "hardware/wave_scaling.h"
 
@@ -24,8 +25,11 @@ constexpr Factors kElementwise{0.8, 1.25};
 constexpr Factors kReduction{0.45, 2.2};
 constexpr Factors kFloat32Product{0.55, 3.8};
 constexpr Factors kBfloat16Product{0.55, 2.1};
-constexpr double kLeastEfficiency = 0.5;  ///< of the roofline, that a product attained where it was timed
-constexpr double kLeastWatts = 10e-12;    ///< for each FLOP/s of the peak
+constexpr Factors kPlainConvolution{0.55, 2.6};  ///< forward, 3 x 3, without a stride
+constexpr Factors kConvolution{0.25, 6};
+constexpr double kLeastEfficiency = 0.5;     ///< of the roofline, that a product attained where it was timed
+constexpr double kWattsOfProducts = 10e-12;  ///< for each FLOP/s of the peak
+constexpr double kWattsOfConvolutions = 8e-12;
 
 /// Of the caches of a GPU that all its units share.
 double cache_bytes(const Device& device) {
@@ -60,20 +64,56 @@ const TimeElsewhere* nearest_time(const Device& device, std::span<const TimeElse
 }
 
 /// Whether it may draw enough for its peak: the clock of others falls under a product.
-bool has_power(const Device& device) {
+bool has_power(const Device& device, double least_watts) {
   const hardware::Peak* peak = hardware::find_peak(device, "float32");
-  return peak != nullptr && device.power_w && device.power_w->value >= kLeastWatts * peak->flop_per_s.all.value;
+  return peak != nullptr && device.power_w && device.power_w->value >= least_watts * peak->flop_per_s.all.value;
 }
 
-/// What products of the type may take beside the scaled time; nothing where that was not measured.
-std::optional<Factors> product_factors(const hardware::OperationCall& call, std::string_view dtype, const Device& from,
-                                       const Device& to) {
+bool are_all(const std::vector<std::int64_t>& numbers, std::int64_t value) {
+  return std::ranges::all_of(numbers, [&](std::int64_t number) { return number == value; });
+}
+
+/// In two dimensions, without dilation and groups, of contiguous tensors: what the tables have.
+std::optional<Factors> convolution_factors(const hardware::OperationCall& call) {
+  const bool backward = call.operation == "aten::convolution_backward";
+  const std::size_t shift = backward ? 1 : 0;  // of the arguments, by the gradient and the sizes of the bias
+  const hardware::TensorShape* weight = call.argument(1 + shift).tensor();
+  const auto tensors = call.tensors();
+  if ((!backward && call.operation != "aten::convolution") || weight == nullptr || weight->sizes.size() != 4 ||
+      !std::ranges::all_of(tensors, [](const auto* tensor) { return tensor->is_contiguous(); }) ||
+      !are_all(call.argument(5 + shift).numbers(), 1) || call.argument(6 + shift).is_true() ||
+      call.argument(8 + shift).whole().value_or(1) != 1) {
+    return std::nullopt;
+  }
+  const bool is_plain =
+      !backward && weight->sizes[2] == 3 && weight->sizes[3] == 3 && are_all(call.argument(3).numbers(), 1);
+  return is_plain ? kPlainConvolution : kConvolution;
+}
+
+/// What the operation may take beside the scaled time; nothing where that was not measured.
+std::optional<Factors> factors_of(const hardware::OperationCall& call, std::string_view dtype, const Device& from,
+                                  const Device& to) {
+  const auto have_power = [&](double least_watts) {
+    return has_power(from, least_watts) && has_power(to, least_watts);
+  };
   const bool is_plain = call.operation == "aten::mm" || call.operation == "aten::addmm";
   if (dtype == "bfloat16" && is_plain) {
     return kBfloat16Product;
   }
-  const bool is_float = dtype == "float32" && (is_plain || call.operation == "aten::bmm");
-  return is_float && has_power(from) && has_power(to) ? std::optional(kFloat32Product) : std::nullopt;
+  if (dtype != "float32") {
+    return std::nullopt;
+  }
+  if (is_plain || call.operation == "aten::bmm") {
+    return have_power(kWattsOfProducts) ? std::optional(kFloat32Product) : std::nullopt;
+  }
+  const bool have_tf32 = hardware::find_peak(from, "tf32") != nullptr || hardware::find_peak(to, "tf32") != nullptr;
+  return !have_tf32 && have_power(kWattsOfConvolutions) ? convolution_factors(call) : std::nullopt;
+}
+
+/// Whether computing bounds it on both GPUs and it attained enough where it was timed.
+bool is_bound_alike(const hardware::RooflineBound& there, const hardware::RooflineBound& here, double ns) {
+  using hardware::Limit;
+  return there.limit == Limit::kCompute && here.limit == Limit::kCompute && there.ns >= kLeastEfficiency * ns;
 }
 
 }  // namespace
@@ -100,29 +140,35 @@ std::optional<Estimate> scaled_time(const hardware::OperationWork& work, const D
 
 std::optional<Estimate> scaled_product(const hardware::OperationCall& call, const Device& device,
                                        std::span<const TimeElsewhere> elsewhere) {
-  using hardware::Limit;
   const TimeElsewhere* nearest = nearest_time(device, elsewhere);
-  auto work = hardware::work_of(call);
+  const auto work = hardware::work_of(call);
   if (nearest == nullptr || !work) {
     return std::nullopt;
   }
   const Device& from = *nearest->device;
-  const auto factors = product_factors(call, work->dtype, from, device);
+  const auto factors = factors_of(call, work->dtype, from, device);
   const auto there = hardware::plain_roofline(*work, from, from.compute_units);
   const auto here = hardware::plain_roofline(*work, device, device.compute_units);
-  if (!factors || !there || !here || there->limit != Limit::kCompute || here->limit != Limit::kCompute ||
-      there->ns < kLeastEfficiency * nearest->ns || there->ns > nearest->ns) {
+  if (!factors || !there || !here || !is_bound_alike(*there, *here, nearest->ns)) {
+    return std::nullopt;
+  }
+  const double least_share = hardware::least_share_of_flops(call);
+  if (nearest->ns < there->compute_ns * least_share) {
     return std::nullopt;
   }
   const double ns = nearest->ns * here->ns / there->ns;
-  double low = std::max(ns * factors->low, here->compute_ns);
+  double low = std::max(ns * factors->low, here->compute_ns * least_share);
   if (work->dtype == "float32" && hardware::find_peak(device, "tf32") != nullptr &&
       hardware::find_peak(from, "tf32") == nullptr) {
-    work->dtype = "tf32";
-    const auto bound = hardware::roofline_bound(*work, device, device.compute_units);
-    low = bound ? std::min(low, bound->ns) : low;
+    low = std::min(low, hardware::least_ns(call, *work, device).value_or(low));
   }
   return Estimate{ns, low, ns * factors->high, 1};
+}
+
+std::optional<Estimate> scaled(const hardware::OperationCall& call, const hardware::OperationWork& work,
+                               const Device& device, std::span<const TimeElsewhere> elsewhere) {
+  const auto found = scaled_time(work, device, elsewhere);
+  return found ? found : scaled_product(call, device, elsewhere);
 }
 
 }  // namespace ridgeline::estimate

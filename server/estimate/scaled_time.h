@@ -21,17 +21,23 @@ struct TimeElsewhere {
 /// roofline allows. Between GPUs whose warps are as wide, which keeps vendors apart. Element-wise operations and
 /// reductions only, that move more than the caches of both hold: products, convolutions and recurrent layers run other
 /// kernels elsewhere (Habitat, section 3.4), and of smaller operations the launch counts. The interval held all times
-/// of five GPUs scaled to each other: docs/dev/other_gpus.md.
+/// of five GPUs scaled to each other: docs/dev/scaled_times.md.
 std::optional<Estimate> scaled_time(const hardware::OperationWork& work, const hardware::Device& device,
                                     std::span<const TimeElsewhere> elsewhere);
 
-/// Of a product of matrices (mm and addmm in float32 and bfloat16, bmm in float32), which another kernel computes
+/// Of a product of matrices (mm and addmm in float32 and bfloat16, bmm in float32) or a convolution (in float32 and two
+/// dimensions, without groups and dilation, of contiguous tensors; backward too), which another kernel computes
 /// elsewhere: its time on the GPU whose memory is most alike in speed, by the ratio of the plain rooflines. Only where
 /// computing bounds it on both GPUs and it attained half of the roofline there; in float32, where both may draw 10 W
-/// for each TFLOP/s. The intervals held on three GPUs scaled to each other: docs/dev/other_gpus.md. Nothing for one
-/// that was faster than its type allows: tensor cores computed it. Where only the target has tf32, the interval begins
-/// at its bound, since the program may allow that.
+/// (convolutions: 8) for each TFLOP/s. The intervals held on a few GPUs scaled to each other: docs/dev/scaled_times.md.
+/// Nothing for what was faster than its type allows: tensor cores computed it. Where only the target has tf32, the
+/// interval of a product begins at its bound, since the program may allow that; convolutions, which torch computes with
+/// tf32 unless told otherwise, are not scaled where a GPU has it.
 std::optional<Estimate> scaled_product(const hardware::OperationCall& call, const hardware::Device& device,
                                        std::span<const TimeElsewhere> elsewhere);
+
+/// By whichever of the two has a rule for the operation. `work`: of the call.
+std::optional<Estimate> scaled(const hardware::OperationCall& call, const hardware::OperationWork& work,
+                               const hardware::Device& device, std::span<const TimeElsewhere> elsewhere);
 
 }  // namespace ridgeline::estimate

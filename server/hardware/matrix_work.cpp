@@ -190,4 +190,20 @@ std::optional<OperationWork> matrix_work(std::string_view operation, const Opera
   return found == kMatrixOperators.end() ? std::nullopt : found->work(call);
 }
 
+double least_share_of_flops(const OperationCall& call) {
+  if (!call.operation.starts_with("aten::convolution")) {
+    return 1;
+  }
+  const bool backward = call.operation.starts_with("aten::convolution_backward");
+  const TensorShape* weight = call.argument(backward ? 2 : 1).tensor();
+  const Sizes stride = call.argument(backward ? 4 : 3).numbers();
+  double share = 1;
+  for (std::size_t i = 2; weight != nullptr && i < weight->sizes.size(); ++i) {
+    const std::int64_t width = std::max<std::int64_t>(1, weight->sizes[i]);
+    const std::int64_t phases = std::clamp<std::int64_t>(at(stride, i - 2, 1), 1, width);
+    share *= static_cast<double>(phases) / static_cast<double>(width);
+  }
+  return share;
+}
+
 }  // namespace ridgeline::hardware

@@ -15,4 +15,9 @@ bool is_matrix_operator(std::string_view operation);
 /// Nothing where the arguments are not those of the operator.
 std::optional<OperationWork> matrix_work(std::string_view operation, const OperationCall& call);
 
+/// The share of the FLOPs that no algorithm goes below. Of convolutions: one product for each output and input channel,
+/// and for each phase of a stride; Winograd's and those by Fourier transforms need more, and less than direct ones. 1
+/// for others.
+double least_share_of_flops(const OperationCall& call);
+
 }  // namespace ridgeline::hardware

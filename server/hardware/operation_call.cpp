@@ -134,6 +134,17 @@ double TensorShape::bytes() const {
   return product;
 }
 
+bool TensorShape::is_contiguous() const {
+  std::int64_t expected = 1;
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    if (sizes[i] != 1 && strides[i] != expected) {
+      return false;
+    }
+    expected *= sizes[i];
+  }
+  return true;
+}
+
 std::optional<std::int64_t> Argument::whole() const {
   const auto* number = std::get_if<std::int64_t>(&value);
   return number == nullptr ? std::nullopt : std::optional(*number);

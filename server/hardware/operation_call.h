@@ -19,6 +19,8 @@ struct TensorShape {
   double elements() const;
   /// Of the memory that it reads or writes: an expanded dimension once.
   double bytes() const;
+  /// Whether its elements lie one after the other, as torch.Tensor.is_contiguous() has it.
+  bool is_contiguous() const;
 };
 
 /// Of one element; 4 for a type that is not known.

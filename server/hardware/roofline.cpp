@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hardware/matrix_work.h"
+
 namespace ridgeline::hardware {
 
 namespace {
@@ -54,6 +56,15 @@ std::optional<RooflineBound> roofline_bound(const OperationWork& work, const Dev
     nearer = std::max(nearer, level.capacity_bytes * instances);
   }
   return finished(*bound);
+}
+
+std::optional<double> least_ns(const OperationCall& call, OperationWork work, const Device& device) {
+  work.flops *= least_share_of_flops(call);
+  if (work.kind == OperationKind::kMatrix && work.dtype == "float32" && find_peak(device, "tf32") != nullptr) {
+    work.dtype = "tf32";
+  }
+  const auto bound = roofline_bound(work, device, device.compute_units);
+  return bound ? std::optional(bound->ns) : std::nullopt;
 }
 
 std::optional<RooflineBound> plain_roofline(const OperationWork& work, const Device& device, int units) {

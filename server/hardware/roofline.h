@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "hardware/device.h"
+#include "hardware/operation_call.h"
 #include "hardware/operation_work.h"
 
 namespace ridgeline::hardware {
@@ -22,6 +23,11 @@ struct RooflineBound {
 /// cannot hold. Nothing where the device has no peak for the type and the operation computes. `units`: threads or
 /// multiprocessors, at most the device's.
 std::optional<RooflineBound> roofline_bound(const OperationWork& work, const Device& device, int units);
+
+/// The least nanoseconds of any run, by whatever algorithm and on the fastest units that may compute the type: float32
+/// on tensor cores where the device has tf32, since a program may allow that; convolutions by Winograd's algorithm or
+/// Fourier transforms (least_share_of_flops). `work`: of the call.
+std::optional<double> least_ns(const OperationCall& call, OperationWork work, const Device& device);
 
 /// The plain roofline, as papers draw it: every byte from the main memory, once. Faster runs are possible where data
 /// stays in a cache.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "analysis/time/models.h"
 #include "hardware/data_sheets.h"
@@ -20,21 +21,10 @@ constexpr double kOverheadNs = 20'000;  // that a framework takes to start an op
 constexpr double kMostOfLeast = 500;    // beyond which the unit, not the device, is the reason
 constexpr std::size_t kFewRows = 5;     // say nothing
 
-/// The least time on the fastest units that may compute the type.
 std::optional<double> least_ns(const hardware::Device& device, const std::string& key) {
-  auto work = hardware::work_of(key);
-  if (!work) {
-    return std::nullopt;
-  }
-  const auto bound = hardware::roofline_bound(*work, device, device.compute_units);
-  std::optional<double> least = bound ? std::optional(bound->ns) : std::nullopt;
-  if (work->dtype == "float32" && hardware::find_peak(device, "tf32") != nullptr) {
-    work->dtype = "tf32";
-    if (const auto tensor_cores = hardware::roofline_bound(*work, device, device.compute_units)) {
-      least = std::min(least.value_or(tensor_cores->ns), tensor_cores->ns);
-    }
-  }
-  return least;
+  const auto call = hardware::parse_call(key);
+  auto work = call ? hardware::work_of(*call) : std::nullopt;
+  return work ? hardware::least_ns(*call, std::move(*work), device) : std::nullopt;
 }
 
 }  // namespace

@@ -48,6 +48,14 @@ std::uint64_t memory_for_user_code() {
   return static_cast<std::uint64_t>(kMemoryShare * static_cast<double>(worker::memory_available()));
 }
 
+void take_settings(PlannedRun& plan) {
+  if (const auto settings = project_settings(plan.spec.project_root)) {
+    plan.settings = *settings;
+  } else {
+    plan.settings_problem = settings.error().message();
+  }
+}
+
 PlannedRun plan_run(const ProfileRequest& request, const Target& target) {
   PlannedRun plan;
   plan.spec.entry = target.entry;
@@ -61,6 +69,7 @@ PlannedRun plan_run(const ProfileRequest& request, const Target& target) {
   plan.spec.code = request.code;
   plan.spec.list_operations = request.keep;
   plan.co2_g_per_kwh = request.co2_g_per_kwh;
+  take_settings(plan);
   plan.limits.time = request.time_limit;
   const std::uint64_t limit = request.memory_limit_bytes;
   plan.spec.memory_limit_bytes = limit != 0 ? limit : memory_for_user_code();
@@ -122,9 +131,15 @@ base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
   input.script = std::move(output.result.script);
   input.energy = std::move(output.result.energy);
   input.co2_g_per_kwh = plan.co2_g_per_kwh;
+  if (!input.co2_g_per_kwh && input.energy) {
+    input.co2_g_per_kwh = plan.settings.co2_g_per_kwh;
+  }
   std::ranges::move(output.result.warnings, std::back_inserter(input.warnings));
   if (std::string untested = worker::untested_torch(output.environment); !untested.empty()) {
     input.warnings.push_back(std::move(untested));
+  }
+  if (!plan.settings_problem.empty()) {
+    input.warnings.push_back("Settings are not used: " + plan.settings_problem + ".");
   }
   if (!plan.processor_problem.empty()) {
     input.warnings.push_back("What the operations attain is not known: " + plan.processor_problem + ".");

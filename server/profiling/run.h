@@ -11,6 +11,7 @@
 #include "analysis/values/profile.h"
 #include "base/result.h"
 #include "hardware/device.h"
+#include "profiling/project_settings.h"
 #include "profiling/request.h"
 #include "protocol/worker_messages.h"
 #include "store/fingerprint.h"
@@ -23,7 +24,9 @@ struct PlannedRun {
   protocol::RunSpec spec;
   worker::RunLimits limits;
   std::uint64_t capacity_bytes = 0;
-  std::optional<double> co2_g_per_kwh{};      ///< as in ProfileRequest
+  std::optional<double> co2_g_per_kwh{};  ///< as in ProfileRequest
+  ProjectSettings settings{};
+  std::string settings_problem;               ///< why there are none; mostly empty
   std::optional<hardware::Device> processor;  ///< as `ridgeline device` measured it; absent where it did not
   std::string processor_problem;              ///< why what it measured cannot be read; mostly empty
   store::Moment began;                        ///< when the plan was made: before anything of the user's was read
@@ -44,6 +47,8 @@ std::uint64_t memory_for_user_code();
 
 /// Gives the plan what `ridgeline device` measured of this processor, or why it cannot be read. Reads the cache folder.
 void add_processor(PlannedRun& plan, const std::string& cache);
+/// Those of the project of plan.spec.
+void take_settings(PlannedRun& plan);
 
 PlannedRun plan_run(const ProfileRequest& request, const Target& target);
 

@@ -88,6 +88,7 @@ base::Result<ProfileRun, RunFailure> analyse_process(worker::JobProcess process,
   plan.spec.project_root = options.spec.project_root;
   plan.capacity_bytes = worker::memory_capacity();
   add_processor(plan, options.cache);
+  take_settings(plan);
   return analyse_run({std::move(std::get<worker::RunOutput>(process.outcome)), {}, process.joined.environment}, plan);
 }
 

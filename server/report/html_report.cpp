@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/values/energy.h"
 #include "report/device_text.h"
 #include "report/embedded_files.h"
 #include "report/energy_text.h"
@@ -78,6 +79,12 @@ Json attained_json(const Profile& profile, const analysis::Location& location) {
   return text ? Json{{"text", *text}, {"fraction", *line->work.attained()}} : Json(nullptr);
 }
 
+/// Beyond what the machine takes idle; null where it was not measured.
+Json energy_json(const Profile& profile, const analysis::LineCost& line) {
+  const auto joules = analysis::part_joules(profile, line.self_ms, line.device.ms);
+  return joules ? Json{{"text", energy(*joules)}, {"joules", *joules}} : Json(nullptr);
+}
+
 /// Of each line of the report, in its order: what else is shown of it.
 Json lines_json(const Profile& profile, const Places& places, const SourceLines& source) {
   Json lines = Json::array();
@@ -86,6 +93,7 @@ Json lines_json(const Profile& profile, const Places& places, const SourceLines&
     lines.push_back({{"place", places.name(line.location)},
                      {"source", code ? Json(printable(*code)) : Json(nullptr)},
                      {"attained", attained_json(profile, line.location)},
+                     {"energy", energy_json(profile, line)},
                      {"calls", line.calls ? count(static_cast<double>(*line.calls)) : "–"}});
   }
   return lines;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/values/energy.h"
 #include "report/places.h"
 #include "report/units.h"
 #include "report/wording.h"
@@ -17,9 +18,15 @@ namespace {
 
 using analysis::Profile;
 
-/// Calls, forward, backward, recomputation where the step has any and, with room for it, total. A line that works in
-/// another phase, or only holds memory, says that instead.
-std::string line_tail(const Page& page, const analysis::LineCost& line, const Layout& layout) {
+/// Beyond what the machine takes idle; empty where it was not measured.
+std::string line_energy(const Profile& profile, const analysis::LineCost& line) {
+  const auto joules = analysis::part_joules(profile, line.self_ms, line.device.ms);
+  return joules ? energy(*joules) : std::string();
+}
+
+/// Calls, forward, backward, recomputation where the step has any, with room for it total, and energy where it was
+/// measured. A line that works in another phase, or only holds memory, says that instead.
+std::string line_tail(const Page& page, const Profile& profile, const analysis::LineCost& line, const Layout& layout) {
   const auto in = [&](analysis::Phase phase) { return line.self_by_phase[static_cast<std::size_t>(phase)]; };
   const double forward = in(analysis::Phase::kForward);
   const double backward = in(analysis::Phase::kBackward);
@@ -38,16 +45,18 @@ std::string line_tail(const Page& page, const analysis::LineCost& line, const La
     const auto phase = static_cast<std::size_t>(largest - line.self_by_phase.begin());
     tail += page.dim(right(fmt::format("in {}", analysis::kPhaseNames[phase]), width));
   }
-  return layout.total ? tail + right(duration(line.total_ms), 10) : tail;
+  if (layout.total) tail += right(duration(line.total_ms), 10);
+  return layout.energy ? tail + right(line_energy(profile, line), 10) : tail;
 }
 
-std::vector<Item> line_details(const analysis::LineCost& line) {
+std::vector<Item> line_details(const Profile& profile, const analysis::LineCost& line) {
   std::vector<Item> items;
   if (line.calls) items.push_back({count(static_cast<double>(*line.calls)), *line.calls == 1 ? "call" : "calls"});
   const auto split = phases(line.self_by_phase, duration, kNegligible * line.self_ms);
   if (split.size() == 1) items.push_back({"in", split[0].word});
   if (split.size() > 1) items.insert(items.end(), split.begin(), split.end());
   if (line.total_ms > 1.01 * line.self_ms) items.push_back({"total", duration(line.total_ms)});
+  if (std::string text = line_energy(profile, line); !text.empty()) items.push_back({"energy", std::move(text)});
   return items;
 }
 
@@ -73,15 +82,15 @@ std::vector<const analysis::LineCost*> chosen_lines(const Profile& profile, cons
   return chosen;
 }
 
-Row line_row(const Page& page, const analysis::LineCost& line, const Places& places, const SourceLines& source,
-             const Layout& layout) {
+Row line_row(const Page& page, const Profile& profile, const analysis::LineCost& line, const Places& places,
+             const SourceLines& source, const Layout& layout) {
   std::string code = printable(source ? source(line.location).value_or("") : "");
   code.erase(0, code.find_first_not_of(' '));
   Row row{.lead = clip_front(places.name(line.location), std::max(16, page.width() / 5)), .name = std::move(code)};
   row.ms = line.self_ms;
   row.bytes = static_cast<double>(line.peak_bytes);
-  if (layout.wide) row.tail = line_tail(page, line, layout);
-  if (!layout.wide) row.below = line_details(line);
+  if (layout.wide) row.tail = line_tail(page, profile, line, layout);
+  if (!layout.wide) row.below = line_details(profile, line);
   return row;
 }
 
@@ -97,7 +106,7 @@ Table line_table(const Page& page, const Profile& profile, const Places& places,
   }
   int place_width = 0;
   for (const analysis::LineCost* line : chosen_lines(profile, options)) {
-    table.rows.push_back(line_row(page, *line, places, source, layout));
+    table.rows.push_back(line_row(page, profile, *line, places, source, layout));
     rest.ms -= line->self_ms;
     rest.bytes -= static_cast<double>(line->peak_bytes);
     place_width = std::max(place_width, columns(table.rows.back().lead));
@@ -110,6 +119,7 @@ Table line_table(const Page& page, const Profile& profile, const Places& places,
   if (layout.wide) table.tail_heading = "CALLS   FORWARD  BACKWARD";
   if (layout.wide && layout.recomputed) table.tail_heading += "  RECOMPUTED";
   if (layout.total) table.tail_heading += "     TOTAL";
+  if (layout.wide && layout.energy) table.tail_heading += "    ENERGY";
   table.tail_width = columns(table.tail_heading);
   return table;
 }

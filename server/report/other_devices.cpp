@@ -112,6 +112,36 @@ ordered_json step_json(const OtherDevice& device, const StepOnDevice& step, std:
   return json;
 }
 
+/// With the samples of all ranks; costs are of all devices.
+ordered_json ranks_json(const OtherDevice& device, const StepOnDevice& step, const StepOnRanks& on,
+                        std::optional<std::int64_t> dataset) {
+  const auto high = [&](auto value_of) {
+    return on.high_ns ? ordered_json(value_of(*on.high_ns)) : ordered_json(nullptr);
+  };
+  const auto count = static_cast<double>(on.ranks);
+  const auto rate = [&](double ns) { return count * per_second(step, ns); };
+  const auto priced = [&](double samples) {
+    const auto cost_of = [&](double ns) { return cost(device, step, ns, samples); };
+    return device.price_per_hour ? ordered_json{{"low", cost_of(on.low_ns)}, {"high", high(cost_of)}}
+                                 : ordered_json(nullptr);
+  };
+  return {{"ranks", on.ranks},
+          {"ms", {{"low", on.low_ns / 1e6}, {"high", high([](double ns) { return ns / 1e6; })}}},
+          {"samplesPerSecond", {{"low", high(rate)}, {"high", rate(on.low_ns)}}},
+          {"costPerMillionSamples", priced(kSamplesOfCost)},
+          {"costPerEpoch", dataset ? priced(static_cast<double>(*dataset)) : ordered_json(nullptr)}};
+}
+
+std::string ranks_text(const StepOnDevice& step, const StepOnRanks& on) {
+  const auto rate = [&](double ns) { return static_cast<double>(on.ranks) * per_second(step, ns); };
+  if (!on.high_ns) {
+    return fmt::format("      on {}: at least {}, at most {:.4g} samples/s\n", on.ranks, duration(on.low_ns / 1e6),
+                       rate(on.low_ns));
+  }
+  return fmt::format("      on {}: {} to {}, {:.4g} to {:.4g} samples/s\n", on.ranks, duration(on.low_ns / 1e6),
+                     duration(*on.high_ns / 1e6), rate(*on.high_ns), rate(on.low_ns));
+}
+
 ordered_json recorded_json(const RecordedOnDevice& recorded) {
   return {
       {"device", recorded.device},
@@ -180,6 +210,7 @@ std::string text_other_devices(const OtherDevices& devices) {
   const double samples = devices.dataset_size ? static_cast<double>(*devices.dataset_size) : kSamplesOfCost;
   bool only_bounds = false;
   bool across = false;
+  bool on_ranks = false;
   for (const OtherDevice& device : devices.devices) {
     const StepOnDevice& step = step_of(device, devices.batch_size);
     if (!step.ns && !std::exchange(only_bounds, true)) {
@@ -195,12 +226,19 @@ std::string text_other_devices(const OtherDevices& devices) {
                             throughput_text(other), fits_text(other));
       }
     }
+    for (const StepOnRanks& on : device.ranks) text += ranks_text(step, on);
+    on_ranks |= !device.ranks.empty();
   }
   text +=
       "\nThe time of operations on the device alone: what the host takes to launch them, loading data, and\n"
       "communication are not in it. \"At least\": where too little was measured there, bounds that no run passes, and\n"
       "the low ends of what is estimated or scaled; real runs can be many times slower.\n"
       "Memory: of tensors, without what operations need for themselves.\n";
+  if (on_ranks) {
+    text +=
+        "\"On 2\": data-parallel on so many, communication included, with the same samples on each. From: backward\n"
+        "hides all of it that it can; to: it hides none, and the step takes a tenth longer beside it.\n";
+  }
   if (across) {
     text +=
         "\"Estimated from other GPUs\": the ranges held when each of these was left out; real times on a GPU unlike "
@@ -221,6 +259,10 @@ std::string json_other_devices(const OtherDevices& devices) {
                    {"description", device.origin},
                    {"pricePerHour", device.price_per_hour ? ordered_json(*device.price_per_hour) : nullptr},
                    {"steps", std::move(steps)}});
+    for (const StepOnRanks& on : device.ranks) {
+      const StepOnDevice& step = step_of(device, devices.batch_size);
+      all.back()["ranks"].push_back(ranks_json(device, step, on, devices.dataset_size));
+    }
   }
   ordered_json json = {{"entry", devices.entry},
                        {"batchSize", devices.batch_size > 0 ? ordered_json(devices.batch_size) : nullptr},

@@ -10,11 +10,19 @@
 
 namespace ridgeline::report {
 
+/// The step on several such devices, data-parallel: the same samples on each.
+struct StepOnRanks {
+  std::int64_t ranks = 2;
+  double low_ns = 0;
+  std::optional<double> high_ns{};  ///< absent: not known
+};
+
 struct OtherDevice {
   std::string name;
   std::string origin;                         ///< of its description: "data sheet", or a file's name
   std::optional<double> price_per_hour;       ///< in the user's currency
   std::vector<estimate::StepOnDevice> steps;  ///< by batch size, ascending; at least one
+  std::vector<StepOnRanks> ranks{};           ///< at the batch size of the entry point; empty: not asked for
 };
 
 /// The step of a trace.

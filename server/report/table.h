@@ -36,6 +36,7 @@ struct Layout {
   bool wide = false;
   bool total = false;       ///< a column for the total of a line
   bool recomputed = false;  ///< a column for recomputation
+  bool energy = false;      ///< a column for energy
   bool memory = true;       ///< a column for memory
   int bar = 0;
   int name = 0;

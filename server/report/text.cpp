@@ -76,6 +76,7 @@ void tables(Page& page, const Profile& profile, const SourceLines& source, const
   Layout layout = layout_for(page.width());
   constexpr auto kRecomputation = static_cast<std::size_t>(analysis::Phase::kRecomputation);
   layout.recomputed = profile.iteration.by_phase[kRecomputation] > kNegligible * profile.iteration.ms.value;
+  layout.energy = profile.energy.has_value();
   const Places places(profile);
   std::vector<Table> all = {breakdown_table(page, profile, places, options),
                             line_table(page, profile, places, source, options, layout)};

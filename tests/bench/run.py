@@ -33,13 +33,16 @@ import job_replay
 import language_server
 import network_changes
 import observed
+import operation_timers
 import own_kernels
 import padding
 import plain_loops
 import remote
 import reserved
 import roofline
+import scaled_times
 import script_runs
+import steps_of_ranks
 import what_if
 
 HERE = Path(__file__).resolve().parent
@@ -422,6 +425,12 @@ def bench_hardware(rounds: int, arguments: argparse.Namespace) -> None:
     hardware.run(arguments.data, BINARY, BENCHES / "ridgeline_work_probe", table)
 
 
+def bench_scaling(rounds: int, arguments: argparse.Namespace) -> None:
+    """Times scaled between GPUs against public tables. One round: the tables do not change."""
+    del rounds
+    scaled_times.run(arguments.data, BINARY, BENCHES / "ridgeline_work_probe", table)
+
+
 def bench_estimators(rounds: int) -> None:
     """Measured for minutes: one round."""
     del rounds
@@ -432,6 +441,12 @@ def bench_roofline(rounds: int, arguments: argparse.Namespace) -> None:
     """Nothing is measured: one round."""
     del rounds
     roofline.run(arguments.data, BENCHES / "ridgeline_work_probe", table)
+
+
+def bench_timers(rounds: int) -> None:
+    """In turns: one round has several of each."""
+    del rounds
+    operation_timers.run(table)
 
 
 def bench_flops(rounds: int) -> None:
@@ -509,6 +524,12 @@ def bench_cluster(rounds: int, arguments: argparse.Namespace) -> None:
     collectives.run(BENCHES / "ridgeline_collective_bench", table, arguments.data)
 
 
+def bench_ranks(rounds: int, arguments: argparse.Namespace) -> None:
+    """Data-parallel steps against a public table. One round: the table does not change."""
+    del rounds
+    steps_of_ranks.run(arguments.data, BENCHES / "ridgeline_work_probe", table)
+
+
 def bench_what_if(rounds: int) -> None:
     """What changes of the examples are predicted to bring against what they bring: so many seconds for each trial."""
     print("### What changes bring, predicted and tried\n")
@@ -534,7 +555,9 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "check": (bench_check, 2),
     "roofline": (bench_roofline, 1),
     "hardware": (bench_hardware, 1),
+    "scaling": (bench_scaling, 1),
     "estimators": (bench_estimators, 1),
+    "timers": (bench_timers, 1),
     "flops": (bench_flops, 1),
     "plain-loops": (bench_plain_loops, 2),
     "observations": (bench_observations, 5),
@@ -544,6 +567,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "jobs": (bench_jobs, 3),
     "job-replay": (bench_job_replay, 1),
     "cluster": (bench_cluster, 1),
+    "ranks": (bench_ranks, 1),
     "what-if": (bench_what_if, 4),
     "accuracy": (bench_accuracy, 2),
     "reserved": (bench_reserved, 1),
@@ -565,8 +589,10 @@ WITH_ARGUMENTS = (
     bench_job_replay,
     bench_kernels,
     bench_padding,
+    bench_ranks,
     bench_replay,
     bench_roofline,
+    bench_scaling,
     bench_what_if_traces,
 )
 
@@ -579,8 +605,9 @@ def main() -> None:
         "--data",
         type=Path,
         help="replay, what-if-traces: a folder with traces of torch.profiler (.json.gz) and reports of Nsight Systems "
-        "(.sqlite[.xz]); roofline: a folder with Roller's table of operators; hardware: with NeuSight's tables; "
-        "cluster: with NCCL's times",
+        "(.sqlite[.xz]); roofline: a folder with Roller's table of operators; hardware, scaling: with NeuSight's, "
+        "aiconfigurator's and DeepBench's tables; "
+        "cluster: with NCCL's times; ranks: with PyTorch's times of DistributedDataParallel",
     )
     parser.add_argument(
         "--bandwidths",

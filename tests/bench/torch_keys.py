@@ -9,9 +9,9 @@ BINARY_OPERATIONS = ("add", "mul", "div", "pow")
 FUNCTIONS = ("relu", "gelu", "tanh")
 
 
-def tensor(*sizes: int, strides: list[int] | None = None) -> str:
+def tensor(*sizes: int, strides: list[int] | None = None, dtype: str = "float32") -> str:
     strides = strides or [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
-    return f"t:float32:{','.join(map(str, sizes))}:{','.join(map(str, strides))}:cuda"
+    return f"t:{dtype}:{','.join(map(str, sizes))}:{','.join(map(str, strides))}:cuda"
 
 
 def key(name: str, *arguments: object) -> str:
@@ -24,6 +24,20 @@ def linear(m: int, n: int, k: int) -> str:
 
 def batches(b: int, m: int, n: int, k: int) -> str:
     return key("bmm.default", tensor(b, m, k), tensor(b, k, n))
+
+
+Pair = tuple[int, int]
+
+
+def convolution(what: str, x: tuple[int, ...], weight: tuple[int, ...], padding: Pair, stride: Pair) -> str:
+    """Forward, or the gradient of the input or the weight; of images and filters of these sizes."""
+    how = (list(stride), list(padding), [1, 1], False, [0, 0], 1)
+    if what == "forward":
+        return key("convolution.default", tensor(*x), tensor(*weight), None, *how)
+    out = [(a + 2 * p - b) // d + 1 for a, b, p, d in zip(x[2:], weight[2:], padding, stride, strict=True)]
+    mask = ["input" in what, "weight" in what, False]
+    gradient = tensor(x[0], weight[0], *out)
+    return key("convolution_backward.default", gradient, tensor(*x), tensor(*weight), [0], *how, mask)
 
 
 def rowwise(name: str, b: int, h: int) -> str:

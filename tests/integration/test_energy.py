@@ -150,6 +150,45 @@ def test_a_counter_that_stands_still_is_no_energy(monkeypatch: pytest.MonkeyPatc
     assert "stood still" in counters.problems[0]
 
 
+def test_steps_of_a_script_are_measured_in_rounds_without_other_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(energy, "_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(energy, "_ROUND_SECONDS", 0.0015)
+    machine = Machine(tmp_path)
+    meter = energy.StepsMeter(processor_counters(tmp_path))
+    meter.begin()
+    for usual in (True, False, True, True, True, True):  # a round has two steps at most
+        machine.run(1 if usual else 5)
+        meter.step_ended(is_usual=usual)
+    found = meter.result()
+    assert found is not None
+    assert found["joules"] == pytest.approx(4)
+    assert (found["low"], found["high"]) == pytest.approx((4, 4))
+    assert 2 <= found["rounds"] <= found["iterations"] <= 5
+
+
+def test_steps_without_a_whole_round_are_not_measured(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    meter = energy.StepsMeter(processor_counters(tmp_path))
+    meter.begin()
+    machine.run(1)
+    meter.step_ended(is_usual=True)
+    assert meter.result() is None
+
+
+def test_a_counter_of_a_script_that_cannot_be_read_any_more_is_named(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    counters = processor_counters(tmp_path)
+    meter = energy.StepsMeter(counters)
+    meter.begin()
+    machine.files[0].unlink()
+    time.sleep(energy._ROUND_SECONDS)
+    meter.step_ended(is_usual=True)
+    assert meter.result() is None
+    assert "could not be read any more" in counters.problems[0]
+
+
 NVML = """
 #include <string.h>
 static int at; static unsigned long long millijoules = 1000;
@@ -181,6 +220,17 @@ def test_why_a_devices_energy_is_not_read(tmp_path: Path, status: int, reason: s
 def test_without_the_drivers_library_a_devices_energy_is_not_known(library: str, reason: str) -> None:
     with pytest.raises(OSError, match=reason):
         nvml.EnergyOfDevice("1234", library).read_uj()
+
+
+SCRIPT = """
+import torch
+model = torch.nn.Linear(256, 256)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+while True:
+    optimizer.zero_grad()
+    model(torch.randn(64, 256)).square().mean().backward()
+    optimizer.step()
+"""
 
 
 @pytest.fixture
@@ -222,3 +272,20 @@ def test_a_report_has_the_energy_of_the_step(running_meter: Path, tmp_path: Path
     assert measured["co2Grams"] == pytest.approx(measured["joules"] / 3.6e6 * 400)
     parts = sum(part["joules"] for part in report["lines"] + report["other"])
     assert parts == pytest.approx(measured["joules"] - measured["idleJoules"], abs=1e-9)
+
+
+def test_a_script_and_the_projects_factor(running_meter: Path, tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.ridgeline]\nco2-grams-per-kwh = 400\n")
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    subprocess.run(
+        [os.environ["RIDGELINE_BINARY"], "run", "--python", sys.executable, "--stop", "--time-budget", "1"]
+        + ["--format", "json", "--output", tmp_path / "report.json", script],
+        env={**os.environ, "RIDGELINE_POWERCAP": str(running_meter)},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    measured = json.loads((tmp_path / "report.json").read_text())["energy"]
+    assert measured["watts"] == pytest.approx(20, rel=0.2)
+    assert measured["joules"] == pytest.approx(measured["watts"] * measured["iterationMs"] / 1000)
+    assert measured["co2Grams"] == pytest.approx(measured["joules"] / 3.6e6 * 400)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,8 @@ from jsonschema import Draft202012Validator
 SCHEMA = Draft202012Validator(json.loads((ROOT / "protocol/devices.schema.json").read_text("utf-8")))
 
 
-def predict(linear_entry: Path, *arguments: str | Path) -> dict[str, Any]:
-    done = ridgeline("predict", linear_entry, "--python", sys.executable, "--format", "json", *arguments)
+def predict(linear_entry: Path, *arguments: str | Path, **environment: str) -> dict[str, Any]:
+    done = ridgeline("predict", linear_entry, "--python", sys.executable, "--format", "json", *arguments, **environment)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     SCHEMA.validate(answer)
@@ -37,17 +38,38 @@ def test_devices_without_data_get_bounds_and_the_cheapest_comes_first(linear_ent
 
 
 def test_times_that_somebody_measured_are_used(linear_entry: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()  # a table of its own, and the agents of all
+    (tmp_path / "cache/agents").symlink_to(Path(os.environ["RIDGELINE_CACHE"]) / "agents")
+    cache = {"RIDGELINE_CACHE": str(tmp_path / "cache")}
     plan = ["operations", "plan", linear_entry, "--python", sys.executable, "--device", "Tesla T4", "--format", "json"]
-    keys = json.loads(ridgeline(*plan).stdout)["missing"]
+    keys = json.loads(ridgeline(*plan, **cache).stdout)["missing"]
     table = tmp_path / "times.csv"
     rows = ['"{}",100,90,120'.format(key.replace('"', '""')) for key in keys]
     table.write_text("key,time_us,low,high\n" + "\n".join(rows) + "\n")
-    done = ridgeline("operations", "import", table, "--format", "operations", "--device", "Tesla T4")
+    done = ridgeline("operations", "import", table, "--format", "operations", "--device", "Tesla T4", **cache)
     assert done.returncode == 0, done.stderr
-    step = predict(linear_entry, "--on-device", "T4")["devices"][0]["steps"][0]
+    step = predict(linear_entry, "--on-device", "T4", **cache)["devices"][0]["steps"][0]
     count = step["operations"]["measured"]
     assert count >= len(keys) and step["operations"]["bounded"] == 0
     assert step["ms"] == pytest.approx({"value": 0.1 * count, "low": 0.09 * count, "high": 0.12 * count})
+
+
+def test_data_parallel_on_several_devices(linear_entry: Path, tmp_path: Path) -> None:
+    cluster = tmp_path / "cluster.toml"
+    cluster.write_text(
+        '[[machine]]\nname = "node"\nranks = 8\n'
+        '[[link]]\nfrom = "node"\nto = "node"\nlatency_us = 5\nbandwidth_gbit_s = 2400\n'
+    )
+    (device,) = predict(linear_entry, "--on-device", "h100", "--cluster", cluster)["devices"]
+    assert [one["ranks"] for one in device["ranks"]] == [2, 4, 8]
+    alone = device["steps"][0]
+    for one in device["ranks"]:
+        assert one["ms"]["low"] > alone["ms"]["low"] and one["ms"]["high"] is None
+        assert one["samplesPerSecond"]["high"] == pytest.approx(1000 * 16 * one["ranks"] / one["ms"]["low"])
+    trace = tmp_path / "trace.json"
+    trace.write_text('{"traceEvents": []}')
+    refused = ridgeline("predict", trace, "--on-device", "h100", "--cluster", cluster)
+    assert refused.returncode == 2 and "--cluster needs an entry point" in refused.stderr
 
 
 def test_a_device_that_is_not_known_is_refused(linear_entry: Path) -> None:

@@ -17,11 +17,13 @@ function summaryOf<Row>(whole: Whole, time: (row: Row) => number, memory: (row: 
 export function lineTable({ report, texts }: Data): HTMLElement | null {
   if (report.lines.length === 0) return null;
   const whole = wholeOf(report);
-  const rows = report.lines.map((line, i) => ({ ...line, ...(texts.lines[i] ?? { place: `${line.file}:${line.line}`, source: null, calls: '–', attained: null }), count: line.calls ?? 0 }));
+  const rows = report.lines.map((line, i) => ({ ...line, ...(texts.lines[i] ?? { place: `${line.file}:${line.line}`, source: null, calls: '–', attained: null, energy: null }), count: line.calls ?? 0 }));
   type Row = (typeof rows)[number];
   const code = ({ source }: Row) => source?.trim() ?? '';
   const isAttainedKnown = rows.some(({ attained }) => attained !== null);
   const attains = { title: 'Of roofline', name: 'number.more', text: ({ attained }: Row) => (attained === null ? '–' : share(attained.fraction)), key: ({ attained }: Row) => attained?.fraction ?? -1 };
+  const isEnergyKnown = rows.some(({ energy }) => energy !== null);
+  const takes = { title: 'Energy', name: 'number.more', text: ({ energy }: Row) => energy?.text ?? '–', key: ({ energy }: Row) => energy?.joules ?? -1 };
   const table = new Table<Row>({
     label: 'Lines', noun: ['line', 'lines'], rows, sortedBy: 'Self',
     columns: [
@@ -35,11 +37,12 @@ export function lineTable({ report, texts }: Data): HTMLElement | null {
       { title: 'Backward', name: 'number.more', text: ({ timeMs }) => orNothing(timeMs.backward), key: ({ timeMs }) => timeMs.backward },
       { title: 'Total', name: 'number.more', text: ({ timeMs }) => duration(timeMs.total), key: ({ timeMs }) => timeMs.total },
       ...(isAttainedKnown ? [attains] : []),
+      ...(isEnergyKnown ? [takes] : []),
     ],
     searched: (row) => `${row.place} ${row.file} ${code(row)}`,
     summary: summaryOf<Row>(whole, ({ timeMs }) => timeMs.self, ({ memoryBytes }) => memoryBytes.atPeak),
   });
-  return h(isAttainedKnown ? 'section.lines.attained' : 'section.lines', { 'aria-label': 'Lines' }, h('div.title', {}, h('h2', {}, 'Lines')), table.element);
+  return h(`section.lines${isAttainedKnown ? '.attained' : ''}${isEnergyKnown ? '.energy' : ''}`, { 'aria-label': 'Lines' }, h('div.title', {}, h('h2', {}, 'Lines')), table.element);
 }
 
 interface Module {

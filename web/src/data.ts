@@ -27,7 +27,7 @@ export interface Texts {
   notes: Item[];
   outlook: Item[];
   /** Of each line of the report, in its order. */
-  lines: { place: string; source: string | null; calls: string; attained: { text: string; fraction: number } | null }[];
+  lines: { place: string; source: string | null; calls: string; energy: { text: string; joules: number } | null; attained: { text: string; fraction: number } | null }[];
 }
 
 export interface Data {

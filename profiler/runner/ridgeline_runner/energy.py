@@ -84,9 +84,8 @@ def measure(
 ) -> dict[str, Any] | None:
     """The energy of an iteration, for the result; None where nothing counts, or why is among the problems now. `run`
     does so many iterations. Takes `seconds` at most, but for a pause before, and for two iterations."""
-    has_device = any(counter.of == "device" for counter in counters.found)
-    pause = _PAUSE_SECONDS_OF_DEVICE if has_device else _PAUSE_SECONDS
-    per_round = max(_ROUND_SECONDS_OF_DEVICE if has_device else _ROUND_SECONDS, iteration_seconds)
+    pause = _pause_seconds(counters)
+    per_round = max(_round_seconds(counters), iteration_seconds)
     counted = [counter for counter in counters.found if _is_certain(counter, 2 * per_round)]
     if len(counted) < len(counters.found):
         counters.problems.append("An iteration takes so long that an energy counter may begin anew more than once.")
@@ -102,10 +101,66 @@ def measure(
     except OSError as problem:
         counters.problems.append(f"An energy counter could not be read any more: {problem}.")
         return None
-    result = _result(counted, idle, rounds)
-    if result is None:
-        counters.problems.append("An energy counter stood still, or was set back, while the step ran.")
-    return result
+    return _result_or_problem(counters, counted, idle, rounds)
+
+
+class StepsMeter:
+    """The energy of steps that something else runs, in rounds of some of them one after the other."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._counters = counters
+        self._rounds: list[_Span] = []
+        self._steps = 0
+        self._began = 0.0
+        self._before: list[int] = []
+
+    def begin(self) -> None:
+        """A round begins with the next step; one that has not ended counts nothing."""
+        self._steps = 0
+        try:
+            self._before = [counter.read() for counter in self._counters.found]
+        except OSError as problem:
+            self._stop(problem)
+        self._began = perf_counter()
+
+    def step_ended(self, *, is_usual: bool) -> None:
+        """Only usual steps count."""
+        if not self._counters.found:
+            return
+        if not is_usual:
+            self.begin()
+            return
+        self._steps += 1
+        seconds = perf_counter() - self._began
+        if seconds < _round_seconds(self._counters):
+            return
+        try:
+            after = [counter.read() for counter in self._counters.found]
+        except OSError as problem:
+            self._stop(problem)
+            return
+        self._rounds.append(_Span.between(self._counters.found, self._before, after, seconds, self._steps))
+        self.begin()
+
+    def result(self) -> dict[str, Any] | None:
+        """As of measure(). Pauses, to see what the machine takes idle."""
+        rounds = self._rounds
+        if not rounds or not self._counters.found:
+            return None
+        longest = max(span.seconds for span in rounds)
+        if not all(_is_certain(counter, longest) for counter in self._counters.found):
+            self._counters.problems.append("A step takes so long that an energy counter may begin anew more than once.")
+            return None
+        try:
+            idle = _Span.of(self._counters.found, lambda: sleep(_pause_seconds(self._counters)))
+        except OSError as problem:
+            self._stop(problem)
+            return None
+        return _result_or_problem(self._counters, self._counters.found, idle, rounds)
+
+    def _stop(self, problem: OSError) -> None:
+        self._counters.found.clear()
+        self._counters.problems.append(f"An energy counter could not be read any more: {problem}.")
 
 
 @dataclass(frozen=True)
@@ -121,13 +176,37 @@ class _Span:
         began = perf_counter()
         run()
         seconds = perf_counter() - began
-        after = [counter.read() for counter in counters]
+        return _Span.between(counters, before, [counter.read() for counter in counters], seconds, iterations)
+
+    @staticmethod
+    def between(counters: list[Counter], before: list[int], after: list[int], seconds: float, iterations: int) -> _Span:
         spent = [counter.spent_uj(*pair) for counter, *pair in zip(counters, before, after, strict=True)]
         return _Span(seconds, [uj / 1e6 for uj in spent], iterations)
 
 
+def _pause_seconds(counters: Counters) -> float:
+    return _PAUSE_SECONDS_OF_DEVICE if _has_device(counters) else _PAUSE_SECONDS
+
+
+def _round_seconds(counters: Counters) -> float:
+    return _ROUND_SECONDS_OF_DEVICE if _has_device(counters) else _ROUND_SECONDS
+
+
+def _has_device(counters: Counters) -> bool:
+    return any(counter.of == "device" for counter in counters.found)
+
+
 def _is_certain(counter: Counter, seconds: float) -> bool:
     return counter.range_uj == 0 or seconds * _MOST_WATTS * 1e6 < counter.range_uj
+
+
+def _result_or_problem(
+    counters: Counters, counted: list[Counter], idle: _Span, rounds: list[_Span]
+) -> dict[str, Any] | None:
+    result = _result(counted, idle, rounds)
+    if result is None:
+        counters.problems.append("An energy counter stood still, or was set back, while the step ran.")
+    return result
 
 
 def _result(counters: list[Counter], idle: _Span, rounds: list[_Span]) -> dict[str, Any] | None:

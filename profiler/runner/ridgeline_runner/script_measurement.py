@@ -18,6 +18,7 @@ from typing import Any
 from ridgeline_runner import devices, observed_writes, timing
 from ridgeline_runner.between_steps import BetweenSteps
 from ridgeline_runner.communication import CommunicationWatch
+from ridgeline_runner.energy import Counters, StepsMeter
 from ridgeline_runner.entry import tensors_in
 from ridgeline_runner.failure import Failure, describe
 from ridgeline_runner.line_watch import LineWatch
@@ -76,6 +77,9 @@ class Measurement:
         self._processors = ProcessorWatch()
         self._rounds: list[int] = []
         self._device = devices.Device()
+        self._counters = Counters()
+        self._counts_energy = False
+        self._meter = StepsMeter(self._counters)
         self._sampled: Sampled | None = None
         self._result: Result | None = None
         self._deadline = 0.0
@@ -353,6 +357,11 @@ class Measurement:
         self._deadline = perf_counter() + self._options["timeBudgetSeconds"]
         self._processors.begin()
         self._loaders.timing_began()
+        if not _is_rank():
+            self._counters = self._device.energy_counters()
+            self._counts_energy = bool(self._counters.found)
+            self._meter = StepsMeter(self._counters)
+            self._meter.begin()
         self._state = self._timing
 
     def _send_recording(self) -> None:
@@ -392,6 +401,7 @@ class Measurement:
         self._loaders.step_ended(None if happened else took)
         if not happened:  # a step that is long for another reason counts: the median holds nevertheless
             self._rounds.append(took)
+        self._meter.step_ended(is_usual=not happened)
         sampled = self._sampled
         assert sampled is not None
         if len(self._rounds) >= sampled.per_round:
@@ -429,10 +439,12 @@ class Measurement:
                 f"Before Python 3.12 a line is found by tracing calls: the times include that of some "
                 f"{traced_calls // self.steps} traced calls in each step, and how often lines ran is not known."
             )
-        if os.environ.get("WORLD_SIZE", "1") == "1":  # the other ranks of a job use the processors by right
+        if not _is_rank():  # the other ranks of a job use the processors by right
             self._processors.end()
         if self._result is not None:
-            self._result.send(final=True, script=self._description())
+            measured_energy = self._meter.result()
+            warnings += self._counters.problems if self._counts_energy else []
+            self._result.send(final=True, script=self._description(), energy=measured_energy)
         elif self.steps:
             self._reporter.channel.send(self._too_few_steps())
 
@@ -466,3 +478,8 @@ class Measurement:
             "iteration",
             None,
         )
+
+
+def _is_rank() -> bool:
+    """Of a job of several processes, which share the machine's counters."""
+    return os.environ.get("WORLD_SIZE", "1") != "1"

@@ -128,6 +128,41 @@ TEST(ScaledProduct, IsNothingWhereItWasNotTested) {
   EXPECT_TRUE(scaled(brain, 6e5, h100));
 }
 
+std::string convolution(const std::string& stride) {
+  return R"(["aten::convolution.default",["t:float32:32,256,28,28:200704,784,28,1:cuda",)"
+         R"("t:float32:256,256,3,3:2304,9,3,1:cuda",null,)" +
+         stride + ",[1,1],[1,1],false,[0,0],1],{}]";
+}
+
+/// 2 · 32 · 256 · 28² · 256 · 9 = 29.6 GFLOP: 3.1 ms at the 9.52 TFLOP/s of P100, 2.1 ms at the 14 of V100. Winograd's
+/// algorithm needs fewer.
+TEST(ScaledProduct, OfAConvolutionMayBeFasterThanItsDirectFlopsAllow) {
+  const auto p100 = *hardware::find_data_sheet("P100-PCIE");
+  const auto v100 = *hardware::find_data_sheet("V100-PCIE");
+  const auto scaled = [&](const std::string& key, double ns, const hardware::Device& to) {
+    const TimeElsewhere elsewhere{&p100, ns};
+    return scaled_product(*hardware::parse_call(key), to, {&elsewhere, 1});
+  };
+  const auto found = scaled(convolution("[1,1]"), 2e6, v100);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_NEAR(found->ns, 2e6 * 9.52 / 14, 0.001 * found->ns);
+  EXPECT_NEAR(found->low, 0.55 * found->ns, 1);
+  EXPECT_NEAR(found->high, 2.6 * found->ns, 1);
+  const auto with_stride = scaled(convolution("[2,2]"), 5e5, v100);
+  ASSERT_TRUE(with_stride.has_value());
+  EXPECT_NEAR(with_stride->high, 6 * with_stride->ns, 1);
+  EXPECT_FALSE(scaled(convolution("[1,1]"), 2e5, v100)) << "less than one product for each channel and output";
+  EXPECT_FALSE(scaled(convolution("[1,1]"), 9e6, v100)) << "less than half of the roofline";
+  EXPECT_FALSE(scaled(convolution("[1,1]"), 2e6, *hardware::find_data_sheet("A100"))) << "which has tf32";
+}
+
+TEST(StepOnDevice, BoundsOfConvolutionsAllowForWinograd) {
+  const auto v100 = *hardware::find_data_sheet("V100-PCIE");
+  const ListedStep step{.operations = {CountedOperation(convolution("[1,1]"))}};
+  const double direct_ns = 2.0 * 32 * 256 * 28 * 28 * 256 * 9 / 14e12 * 1e9;
+  EXPECT_NEAR(step_on_device(step, v100, {{std::nullopt}}, {}).low_ns, direct_ns / 9, 1);
+}
+
 TEST(StepOnDevice, OfATraceIsAnEstimateByTheTimeThatIsPredicted) {
   const auto t4 = *hardware::find_data_sheet("T4");
   const auto p100 = *hardware::find_data_sheet("P100");

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "hardware/matrix_work.h"
+
 namespace ridgeline::hardware {
 namespace {
 
@@ -46,6 +48,19 @@ TEST(OperationWork, ConvolutionsWithStridesGroupsAndTransposed) {
                                       R"("t:float32:2,6,9,9:486,81,9,1","t:float32:8,3,3,3:27,9,3,1",null)" +
                                       ",[2,2],[1,1],[1,1],false,[0,0],2,[true,true,false]],{}]");
   EXPECT_EQ(backward.flops, 2 * forward.flops);
+}
+
+TEST(OperationWork, NoAlgorithmOfAConvolutionNeedsLessThanOneProductForEachPhase) {
+  const auto share = [](const std::string& stride, const std::string& width) {
+    return least_share_of_flops(
+        *parse_call(R"(["aten::convolution.default",["t:float32:2,6,9,9:486,81,9,1","t:float32:8,6,)" + width + "," +
+                    width + R"(:54,9,3,1",null,)" + stride + ",[1,1],[1,1],false,[0,0],1],{}]"));
+  };
+  EXPECT_DOUBLE_EQ(share("[1,1]", "3"), 1.0 / 9);
+  EXPECT_DOUBLE_EQ(share("[2]", "3"), 4.0 / 9);
+  EXPECT_DOUBLE_EQ(share("[4,4]", "3"), 1);
+  EXPECT_DOUBLE_EQ(share("[1,1]", "1"), 1);
+  EXPECT_DOUBLE_EQ(least_share_of_flops(*parse_call(R"(["aten::mm.default",["t:float32:4,8:8,1"],{}])")), 1);
 }
 
 TEST(OperationWork, AttentionCountsTwoProductsAndFiveBackward) {

@@ -3,6 +3,13 @@
 // name of a data sheet also "ROOFLINE_NS WHITE_BOX_NS", of which the second is the first for what has no tiles; with a
 // file of estimators also "ESTIMATE_NS LOW_NS HIGH_NS" of those across devices, zeros where there is none.
 //
+// For `./dev bench scaling`, with "scale FROM TO", each the name of a data sheet or a file that describes a device:
+// reads "NS KEY" a line, the time of an operation on FROM, and prints of each "-" or "NS LOW_NS HIGH_NS": what it is
+// scaled to on TO. As if neither had tf32, with which the tables that it is for were not measured.
+//
+// For `./dev bench ranks`, with "ranks FILE", a cluster: reads "LOW_NS HIGH_NS BUFFER_BYTES GRADIENT_BYTES..." a line,
+// the step of one rank, and prints "RANKS LOW_NS HIGH_NS" for each number of ranks.
+//
 // For `./dev bench padding`, with "padding" as its argument: reads "SIZE CACHE_BYTES" and of each layer "ROWS IN OUT
 // FORWARD_NS INPUT_GRADIENT_NS WEIGHT_GRADIENT_NS" a line, and prints "NEXT RATIO BEST RATIO": of the next multiple of
 // 8, and of what is worth padding to, or of the size itself.
@@ -16,13 +23,16 @@
 #include <vector>
 
 #include "base/file.h"
+#include "cluster/steps_of_ranks.h"
 #include "estimate/across_devices.h"
 #include "estimate/estimator_file.h"
+#include "estimate/scaled_time.h"
 #include "hardware/data_sheets.h"
 #include "hardware/operation_work.h"
 #include "hardware/padding.h"
 #include "hardware/roofline.h"
 #include "hardware/tile_model.h"
+#include "profiling/other_devices.h"
 
 namespace {
 
@@ -79,11 +89,72 @@ int print_paddings() {
   return 0;
 }
 
+std::optional<Device> device_without_tf32(const std::string& name) {
+  auto named = ridgeline::profiling::named_device(name);
+  if (!named) {
+    fmt::print(stderr, "{}\n", named.error().message());
+    return std::nullopt;
+  }
+  std::erase_if(named->device.peaks, [](const Peak& peak) { return peak.dtype == "tf32"; });
+  return std::move(named->device);
+}
+
+int print_scaled(const std::string& from_name, const std::string& to_name) {
+  const auto from = device_without_tf32(from_name);
+  const auto to = device_without_tf32(to_name);
+  if (!from || !to) {
+    return 1;
+  }
+  double ns = 0;
+  for (std::string key; std::cin >> ns && std::getline(std::cin >> std::ws, key);) {
+    const auto call = parse_call(key);
+    const auto work = call ? work_of(*call) : std::nullopt;
+    const ridgeline::estimate::TimeElsewhere elsewhere{&*from, ns};
+    const auto found = work ? ridgeline::estimate::scaled(*call, *work, *to, {&elsewhere, 1}) : std::nullopt;
+    fmt::print("{}\n", found ? fmt::format("{:.0f} {:.0f} {:.0f}", found->ns, found->low, found->high) : "-");
+  }
+  return 0;
+}
+
+int print_ranks(const std::string& path) {
+  const auto text = ridgeline::base::read_text(path, std::size_t{1} << 20U);
+  const auto cluster = ridgeline::cluster::parse_cluster(text ? *text : "", path);
+  if (!cluster) {
+    fmt::print(stderr, "{}\n", cluster.error().message());
+    return 1;
+  }
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream given(line);
+    ridgeline::cluster::StepBounds alone;
+    ridgeline::protocol::Replica replica;
+    alone.high_ns = 0;
+    given >> alone.low_ns >> *alone.high_ns >> replica.buffers["float32"];
+    for (std::uint64_t bytes = 0; given >> bytes;) {
+      replica.gradients.push_back({std::to_string(replica.gradients.size()), bytes, "float32"});
+    }
+    const auto steps = ridgeline::cluster::steps_of_ranks(alone, replica, *cluster);
+    if (!steps) {
+      fmt::print(stderr, "{}\n", steps.error().message());
+      return 1;
+    }
+    for (const auto& one : *steps) {
+      fmt::print("{} {:.0f} {:.0f}\n", one.ranks, one.step.low_ns, one.step.high_ns.value_or(0));
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string(argv[1]) == "padding") {
     return print_paddings();
+  }
+  if (argc > 3 && std::string(argv[1]) == "scale") {
+    return print_scaled(argv[2], argv[3]);
+  }
+  if (argc > 2 && std::string(argv[1]) == "ranks") {
+    return print_ranks(argv[2]);
   }
   const auto device = argc > 1 ? find_data_sheet(argv[1]) : std::nullopt;
   const auto across = argc > 2 ? read_estimators(argv[2]) : std::vector<Estimators>();

@@ -68,6 +68,21 @@ TEST(Energy, StandsInEachReport) {
   EXPECT_THAT(html_report(profile, analysis::outlook_of(profile), nullptr), HasSubstr("\"label\":\"energy\""));
 }
 
+/// 30 W beyond idle for each line's time.
+TEST(Energy, StandsByLine) {
+  const analysis::Profile profile = measured_profile();
+  const analysis::LineCost& line = profile.lines.front();
+  const std::string joules = energy(30 * line.self_ms / 1000);
+  const auto outlook = analysis::outlook_of(profile);
+  for (const int width : {100, 110, 140}) {
+    const std::string text = text_report(profile, outlook, nullptr, {.width = width});
+    EXPECT_THAT(text, HasSubstr(width >= 108 ? "    ENERGY" : "energy " + joules)) << width;
+    EXPECT_THAT(text, HasSubstr(joules)) << width;
+  }
+  EXPECT_THAT(html_report(profile, outlook, nullptr), HasSubstr("\"energy\":{\"text\":"));
+  EXPECT_THAT(text_report(testing::resnet_profile(), outlook, nullptr, {.width = 140}), Not(HasSubstr("ENERGY")));
+}
+
 TEST(Energy, IsReadAgain) {
   const analysis::Profile profile = measured_profile();
   const std::string json = json_report(profile, analysis::outlook_of(profile));

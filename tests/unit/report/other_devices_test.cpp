@@ -58,6 +58,19 @@ TEST(OtherDevices, AreSortedByCostWhereAllHaveAPrice) {
   EXPECT_NEAR(epoch["high"].get<double>(), 1.0 / 3600 * 1000 / 4 * 1.2 * 4e-3, 1e-9);
 }
 
+TEST(OtherDevices, OnSeveralHaveTheSamplesAndTheCostOfAll) {
+  const OtherDevices devices{
+      "entry.py", 4, std::nullopt, {{"A100", "data sheet", 3.6, {estimate_of(2e6)}, {{2, 4e6, 8e6}, {4, 1e7}}}}};
+  const std::string text = text_other_devices(devices);
+  EXPECT_THAT(text, HasSubstr("on 2: 4.00 ms to 8.00 ms, 1000 to 2000 samples/s\n"));
+  EXPECT_THAT(text, HasSubstr("on 4: at least 10.0 ms, at most 1600 samples/s\n"));
+  const nlohmann::json ranks = nlohmann::json::parse(json_other_devices(devices))["devices"][0]["ranks"];
+  EXPECT_EQ(ranks[0]["samplesPerSecond"]["low"], 1000);
+  // 2 devices for 1e6 / 1000 seconds.
+  EXPECT_NEAR(ranks[0]["costPerMillionSamples"]["high"].get<double>(), 2 * 3.6 / 3600 * 1000, 1e-9);
+  EXPECT_TRUE(ranks[1]["ms"]["high"].is_null());
+}
+
 TEST(OtherDevices, OfATraceHaveStepsWhereSamplesAreNotKnown) {
   OtherDevices devices{"trace.json", 0, std::nullopt, {{"A100", "data sheet", 3.6, {}}}};
   devices.devices[0].steps = {{.batch_size = 0, .low_ns = 4e6, .ns = 5e6, .high_ns = 8e6}};

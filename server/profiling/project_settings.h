@@ -1,0 +1,22 @@
+// [tool.ridgeline] of the project's pyproject.toml, besides the budgets, which `ridgeline check` reads.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace ridgeline::profiling {
+
+struct ProjectSettings {
+  std::optional<double> co2_g_per_kwh{};  ///< of the electricity
+};
+
+/// Of the text of a pyproject.toml. Pure. An error is "NAME:LINE:COLUMN: what is wrong and what to write".
+base::Result<ProjectSettings> parse_project_settings(std::string_view text, const std::string& name);
+
+/// Of the project's folder; without a pyproject.toml there are none.
+base::Result<ProjectSettings> project_settings(const std::string& project_root);
+
+}  // namespace ridgeline::profiling
