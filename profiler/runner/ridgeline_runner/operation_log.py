@@ -136,27 +136,28 @@ def host_times(step: Callable[[], Any], operations: int) -> list[int]:
 
 
 def _host_times(step: Callable[[], Any]) -> list[int]:
-    from torch.utils._python_dispatch import TorchDispatchMode
-
     times: list[int] = []
 
-    class Timed(TorchDispatchMode):
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            nonlocal ended
-            del types
-            if func.namespace != "profiler":
-                times.append(perf_counter_ns() - ended)
-            result = _uncomputed(func, args, kwargs or {})
-            ended = perf_counter_ns()
-            return result
+    def begin(*_: Any) -> None:
+        times.append(perf_counter_ns() - ended)
 
-    with Timed():
+    def end() -> None:
+        nonlocal ended
+        ended = perf_counter_ns()
+
+    with _mode(begin, end=end):
         ended = perf_counter_ns()
         step()
     return times
 
 
-def _mode(note: Callable[[Any, tuple[Any, ...], dict[str, Any]], None], compute: bool = False) -> Any:
+def _mode(
+    note: Callable[[Any, tuple[Any, ...], dict[str, Any]], None],
+    *,
+    compute: bool = False,
+    end: Callable[[], None] = lambda: None,
+) -> Any:
+    """`note` is called before each operation, `end` after it."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Noted(TorchDispatchMode):
@@ -167,7 +168,9 @@ def _mode(note: Callable[[Any, tuple[Any, ...], dict[str, Any]], None], compute:
             kwargs = kwargs or {}
             if func.namespace != "profiler":
                 note(func, args, kwargs)
-            return func(*args, **kwargs) if compute else _uncomputed(func, args, kwargs)
+            result = func(*args, **kwargs) if compute else _uncomputed(func, args, kwargs)
+            end()
+            return result
 
     return Noted()
 
