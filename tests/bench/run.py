@@ -519,7 +519,7 @@ def bench_jobs(rounds: int) -> None:
 def bench_cluster(rounds: int, arguments: argparse.Namespace) -> None:
     print("## Jobs predicted from one process\n")
     for _ in range(rounds):
-        cluster.run(BINARY, table)
+        cluster.run(BINARY, table, counts=arguments.ranks)
     print("### All-reduces that others measured\n")
     collectives.run(BENCHES / "ridgeline_collective_bench", table, arguments.data)
 
@@ -614,6 +614,12 @@ def main() -> None:
         type=lambda text: text.split(","),
         default=job_replay.RATES,
         help=f"job-replay: of the link between the ranks, as tc has them; {','.join(job_replay.RATES)}",
+    )
+    parser.add_argument(
+        "--ranks",
+        type=lambda text: [int(word) for word in text.split(",")],
+        default=[cluster.RANKS],
+        help="cluster: how many ranks the jobs have, such as 2,4; 2",
     )
     group = parser.add_argument_group("accuracy", "A round is ten seconds of time budget for each model.")
     group.add_argument("--models", type=model_names, default=tuple(accuracy.CASES), help="separated by commas; all")

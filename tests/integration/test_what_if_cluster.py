@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -91,6 +92,17 @@ def test_a_job_of_1024_ranks(tmp_path: Path) -> None:
     assert small["stepMs"]["value"] <= small_after["stepMs"]["value"]
     assert large["peakBytes"] == job["measured"]["peakBytes"] + GRADIENTS
     assert small["buffersMs"] > 0, "of the normalisation"
+
+
+def test_three_ranks_of_a_machine(tmp_path: Path) -> None:
+    """As many copies of the step end, too; on fewer cores than ranks they take turns, and the answer says so."""
+    cores = len(os.sched_getaffinity(0))
+    cluster = CLUSTER.replace("count = 512\nranks = 2\ncores = 4", f"ranks = 3\ncores = {cores}")
+    code, output, errors = predict(tmp_path, cluster, "--format", "json")
+    assert code == 0, errors
+    job = json.loads(output)
+    assert job["ranks"] == 3
+    assert any("take turns on cores" in text for text in job["notModelled"]) == (cores < 3)
 
 
 def test_text_says_what_is_measured_and_predicted(tmp_path: Path) -> None:

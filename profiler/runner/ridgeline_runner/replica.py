@@ -46,7 +46,7 @@ def run(experiment: dict[str, Any], spec: dict[str, Any], reporter: Reporter, re
         message |= _ddp_costs(parts)
         reporter.channel.send(message)
     finally:
-        for copy in copies:
+        for copy in reversed(copies):  # a later one has the pipes of those before it open, too
             copy.stop()
 
 

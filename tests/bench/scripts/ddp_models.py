@@ -1,7 +1,8 @@
 """Data-parallel training of one of some small models, one thread a rank.
 
 `ddp_models.py MODEL STEPS BUCKET_MB [LATE_MS [WAY]]`: rank 1 sleeps LATE_MS in each step. WAY: "fp16" sends half the
-bytes, "after" sends when backward is over, "micro4" only after four micro-batches, and "server" is a parameter server.
+bytes, "after" sends when backward is over, "checkpoint" runs forward
+of each Block again in backward, "micro4" only after four micro-batches, and "server" is a parameter server.
 Rank 0 prints the median step in milliseconds.
 """
 
@@ -9,6 +10,7 @@ import gc
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 
 import torch
@@ -17,6 +19,7 @@ from mean_by_server import MeanByServer
 from reduced_after_backward import ReducedAfterBackward
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils.checkpoint import checkpoint
 
 
 class Block(nn.Module):
@@ -104,6 +107,9 @@ def parallel(network: nn.Module, bucket_mb: float, way: str) -> tuple[nn.Module,
         return network, ReducedAfterBackward(network, int(bucket_mb * 2**20))
     if way == "server":
         return network, MeanByServer(network)
+    if way == "checkpoint":
+        for block in [module for module in network.modules() if isinstance(module, Block)]:
+            block.forward = partial(checkpoint, block.forward, use_reentrant=False)  # type: ignore[method-assign]
     model = DistributedDataParallel(network, bucket_cap_mb=bucket_mb)
     if way == "fp16":
         model._register_builtin_comm_hook(dist.BuiltinCommHookType.FP16_COMPRESS)  # noqa: SLF001 - it has no other name
