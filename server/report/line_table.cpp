@@ -18,10 +18,10 @@ namespace {
 
 using analysis::Profile;
 
-/// Beyond what the machine takes idle; empty where it was not measured.
+/// Beyond what the machine takes idle; empty where it was not measured, and of a line that only holds memory.
 std::string line_energy(const Profile& profile, const analysis::LineCost& line) {
   const auto joules = analysis::part_joules(profile, line.self_ms, line.device.ms);
-  return joules ? energy(*joules) : std::string();
+  return joules && line.self_ms > 0 ? energy(*joules) : std::string();
 }
 
 /// Calls, forward, backward, recomputation where the step has any, with room for it total, and energy where it was
