@@ -80,7 +80,8 @@ std::string text_optimized_job(const OptimizedJob& job) {
   }
   for (std::size_t i = 0; i < std::min(kMostStrategies, job.strategies.size()); ++i) {
     const StrategyStep& one = job.strategies[i];
-    text += fmt::format("  {:<44}{:>34}  {}\n", name_of(one), duration_interval(one.step_ms), speed_interval(one.speed_up));
+    text +=
+        fmt::format("  {:<44}{:>34}  {}\n", name_of(one), duration_interval(one.step_ms), speed_interval(one.speed_up));
   }
   for (const std::string& note : job.notes) text += "  " + printable(note) + "\n";
   for (const std::string& warning : job.warnings) text += "! " + printable(warning) + "\n";
