@@ -1,4 +1,4 @@
-"""The documentation holds together: links and anchors resolve, and every page can be reached from the index."""
+"""The documentation holds together: links and anchors resolve, every page can be reached from the index, merges ended."""
 
 from __future__ import annotations
 
@@ -87,3 +87,8 @@ def test_pages_stay_short() -> None:
     for page, limit in limits.items():
         count = len(page.read_text().splitlines())
         assert count <= limit, f"{page.relative_to(ROOT)} has {count} lines; split it"
+
+
+def test_no_merge_is_unfinished() -> None:
+    marked = re.compile(rb"^(<{7} |>{7} )", re.MULTILINE)
+    assert not [path for path in FILES if marked.search((ROOT / path).read_bytes())]
