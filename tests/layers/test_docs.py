@@ -1,4 +1,4 @@
-"""The documentation holds together: links and anchors resolve, every page can be reached from the index, merges ended."""
+"""The documentation holds together: links and anchors resolve, pages can be reached from the index, merges ended."""
 
 from __future__ import annotations
 
