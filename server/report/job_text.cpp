@@ -73,8 +73,8 @@ std::string changes_text(const std::vector<analysis::ChangedStep>& changes) {
       "change", "step", "speed-up");
   std::vector<std::string> notes;
   for (const analysis::ChangedStep& one : changes) {
-    text += fmt::format("  {:<42}{:>34}  {:.2f}x ({:.2f} to {:.2f})\n", printable(one.change), duration_interval(one.step_ms),
-                        one.speed_up.value, one.speed_up.low, one.speed_up.high);
+    text += fmt::format("  {:<42}{:>34}  {:.2f}x ({:.2f} to {:.2f})\n", printable(one.change),
+                        duration_interval(one.step_ms), one.speed_up.value, one.speed_up.low, one.speed_up.high);
     for (const std::string& note : one.notes) {
       if (std::ranges::find(notes, note) == notes.end()) notes.push_back(note);
     }
