@@ -388,7 +388,10 @@ test('a trace is imported from the explorer, and the lines of its report are lin
   await importFile('trace.json');
   await window.page.locator('.tab.active', { hasText: 'trace.json.txt' }).waitFor();
   const link = window.page.locator('.view-line .detected-link', { hasText: 'entry.py' }).first();
-  await link.click({ modifiers: ['Control'] });
+  await until(async () => { // a menu that is still closing takes the click
+    await window.page.keyboard.press('Escape');
+    await link.click({ modifiers: ['Control'], timeout: 2000 });
+  });
   await window.page.locator('.tab.active', { hasText: 'entry.py' }).waitFor();
   await window.page.getByText('Ln 25, Col 1').waitFor();
   await window.command('Ridgeline: Toggle Inlay Hints');

@@ -415,7 +415,9 @@ function M.show_job(buffer, file)
     M.request(buffer, "workspace/executeCommand", {
       command = "ridgeline.openJob",
       arguments = { vim.uri_from_fname(jobs[1]) },
-    }, function() end)
+    }, function() end, function(problem) -- by its name alone: a message is cut to one line
+      M.say((problem.message:gsub(vim.pesc(jobs[1]), function() return vim.fs.basename(jobs[1]) end)), "ERROR")
+    end)
   end)
 end
 
