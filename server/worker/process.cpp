@@ -159,7 +159,7 @@ base::Result<pid_t> spawn(const SpawnOptions& options) {
   return child;
 }
 
-bool send_with_descriptors(int socket, const std::string& text, const std::vector<int>& descriptors) {
+std::size_t send_with_descriptors(int socket, const std::string& text, const std::vector<int>& descriptors) {
   iovec data{const_cast<char*>(text.data()), text.size()};  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   alignas(cmsghdr) std::array<char, CMSG_SPACE(4 * sizeof(int))> control{};
   msghdr message{};
@@ -174,7 +174,7 @@ bool send_with_descriptors(int socket, const std::string& text, const std::vecto
     header->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
     std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size() * sizeof(int));
   }
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
+  return static_cast<std::size_t>(std::max<ssize_t>(0, ::sendmsg(socket, &message, MSG_NOSIGNAL)));
 }
 
 std::string describe_end(int status) {

@@ -57,9 +57,9 @@ base::Result<pid_t> spawn(const SpawnOptions& options);
 std::pair<Descriptor, Descriptor> socket_pair();
 std::pair<Descriptor, Descriptor> pipe_pair();
 
-/// Writes a small message with descriptors attached, at most four, on a socket of socket_pair(). Its buffer holds the
-/// message whole; false when the other end is gone.
-bool send_with_descriptors(int socket, const std::string& message, const std::vector<int>& descriptors);
+/// Writes a message with descriptors attached, at most four, on a socket of socket_pair(). Returns how many bytes its
+/// buffer took, with which the descriptors went; 0 when the other end is gone.
+std::size_t send_with_descriptors(int socket, const std::string& message, const std::vector<int>& descriptors);
 
 /// How a process ended, in words, from its wait(2) status: "was ended by signal 9 (Killed)".
 std::string describe_end(int status);

@@ -5,6 +5,7 @@
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
 #include <chrono>
 #include <filesystem>
 #include <system_error>
@@ -94,7 +95,21 @@ base::Result<void, protocol::Failure> WarmParent::spawn_interpreter() {
 bool WarmParent::fork(int run, protocol::RunSpec spec, const Descriptor& channel, const Descriptor& output) {
   spec.environment_roots = environment_->environment_roots;
   const std::string message = protocol::encode_message(protocol::run_message(run, spec));
-  return send_with_descriptors(control_->native_handle(), message, {channel.get(), output.get()});
+  if (is_sending_) {
+    return false;
+  }
+  const std::size_t sent = send_with_descriptors(control_->native_handle(), message, {channel.get(), output.get()});
+  if (sent > 0 && sent < message.size()) {  // what the socket does not hold at once
+    is_sending_ = true;
+    const auto rest = std::make_shared<const std::string>(message.substr(sent));
+    const auto written = lifetime_.guard([this](const boost::system::error_code&, std::size_t) {
+      is_sending_ = false;  // the end of the process is reported where it is read
+    });
+    asio::async_write(
+        *control_, asio::buffer(*rest),
+        [rest, written](const boost::system::error_code& error, std::size_t size) { written(error, size); });
+  }
+  return sent > 0;
 }
 
 void WarmParent::close() {

@@ -106,6 +106,7 @@ class WarmParent {
   protocol::FrameDecoder frames_;
   std::shared_ptr<OutputCapture> output_;
   std::optional<int> unanswered_run_;
+  bool is_sending_ = false;  ///< the rest of a long message
   base::Lifetime lifetime_;
 };
 

@@ -66,6 +66,13 @@ def test_an_edited_entry_is_profiled_first(editor: Editor) -> None:
     assert titles == ["Profiling entry.py", "What if: entry.py"]
 
 
+def test_a_text_that_no_socket_holds_at_once_runs(editor: Editor) -> None:
+    entry = editor.folder / "entry.py"
+    document = editor.open(entry)
+    editor.type_first(entry.as_uri(), 10_000 * f"# {60 * 'x'}\n")
+    assert editor.ask("ridgeline/profile", document)["timeMs"] > 0
+
+
 def test_a_change_is_written_as_an_edit_and_profiled(editor: Editor) -> None:
     entry = editor.folder / "entry.py"
     uri = entry.as_uri()
