@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -441,41 +442,54 @@ class Builder {
     }
   }
 
-  /// One thread alone: the tasks of a line and phase together take what the profile says of them, which is a mean of
-  /// iterations. What only other iterations showed, by samples, is one task more at the end of its phase.
+  /// One thread alone: the tasks of a module's line, phase and operation together take what the profile says of them,
+  /// which is a mean of iterations. What only other iterations showed, by samples, goes to the last task of the same
+  /// line and phase, or is one task more at the end of its phase.
   void scale_to_means(double factor) {
-    using Owner = std::pair<std::uint32_t, analysis::Phase>;
-    std::map<Owner, double> wanted;
+    using Group = std::tuple<std::uint32_t, analysis::Phase, std::uint32_t, std::uint32_t>;
+    using LinePhase = std::pair<std::uint32_t, analysis::Phase>;
+    const auto group_of = [](const Task& task) { return Group{task.line, task.phase, task.module, task.name}; };
+    std::map<Group, double> wanted;
+    std::map<LinePhase, double> left;
     for (const auto& [key, ns] : iteration_.mean_ns) {
-      wanted[{line_of(walk_.tree()[key.owner].self_line), key.phase}] += ns * factor;
+      const Task task = task_of(key, Kind::kPython, key.operation);
+      wanted[group_of(task)] += ns * factor;
+      left[{task.line, task.phase}] += ns * factor;
     }
-    std::map<Owner, double> had;
+    std::map<Group, double> had;
     for (const Task& task : graph_.tasks) {
-      had[{task.line, task.phase}] += static_cast<double>(task.duration_ns);
+      had[group_of(task)] += static_cast<double>(task.duration_ns);
     }
-    std::map<Owner, double> left = wanted;
-    std::map<Owner, TaskId> last;
-    std::map<analysis::Phase, TaskId> last_of_phase;
+    std::map<LinePhase, TaskId> last;
     for (TaskId id = 0; id < graph_.tasks.size(); ++id) {
       Task& task = graph_.tasks[id];
-      const Owner owner{task.line, task.phase};
-      if (id == graph_.end || task.duration_ns == 0 || had[owner] <= 0) {
+      const Group group = group_of(task);
+      if (id == graph_.end || task.duration_ns == 0 || had[group] <= 0) {
         continue;
       }
-      const double scaled = static_cast<double>(task.duration_ns) * wanted[owner] / had[owner];
-      task.duration_ns = std::llround(scaled);
-      left[owner] -= static_cast<double>(task.duration_ns);
-      last[owner] = id;
-      last_of_phase[task.phase] = id;
+      task.duration_ns = std::llround(static_cast<double>(task.duration_ns) * wanted[group] / had[group]);
+      left[{task.line, task.phase}] -= static_cast<double>(task.duration_ns);
+      last[{task.line, task.phase}] = id;
     }
-    for (const auto& [owner, ns] : left) {
+    add_what_is_left(left, last);
+  }
+
+  /// `left`: nanoseconds by line and phase; `last`: the last task of each that has one.
+  void add_what_is_left(const std::map<std::pair<std::uint32_t, analysis::Phase>, double>& left,
+                        const std::map<std::pair<std::uint32_t, analysis::Phase>, TaskId>& last) {
+    std::map<analysis::Phase, TaskId> last_of_phase;
+    for (const auto& [of, id] : last) {
+      TaskId& latest = last_of_phase.try_emplace(of.second, id).first->second;
+      latest = std::max(latest, id);
+    }
+    for (const auto& [of, ns] : left) {
       const std::int64_t rest = std::llround(ns);
-      if (const auto found = last.find(owner); found != last.end()) {
+      if (const auto found = last.find(of); found != last.end()) {
         std::int64_t& duration = graph_.tasks[found->second].duration_ns;
-        duration = std::max<std::int64_t>(0, duration + rest);  // what rounding left
+        duration = std::max<std::int64_t>(0, duration + rest);
       } else if (rest > 0) {
-        const auto behind = last_of_phase.find(owner.second);
-        Task task{.duration_ns = rest, .line = owner.first, .kind = Kind::kPython, .phase = owner.second};
+        const auto behind = last_of_phase.find(of.second);
+        Task task{.duration_ns = rest, .line = of.first, .kind = Kind::kPython, .phase = of.second};
         insert_after(graph_, behind != last_of_phase.end() ? behind->second : placed_[0].front().task, task);
       }
     }

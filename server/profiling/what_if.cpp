@@ -1,6 +1,7 @@
 #include "profiling/what_if.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 #include <variant>
@@ -15,6 +16,9 @@ namespace {
 
 constexpr double kNsPerMs = 1e6;
 constexpr const char* kNoTime = "there was no time left";
+
+/// From the middle of the step's interval to its ends.
+double noise_of(const analysis::Measured& step) { return step.low > 0 ? std::sqrt(step.high / step.low) - 1 : 0; }
 
 const protocol::Captured* find(const std::vector<protocol::Captured>& captured, std::size_t change) {
   const auto found = std::ranges::find(captured, static_cast<int>(change), &protocol::Captured::change);
@@ -47,7 +51,8 @@ base::Result<whatif::ChangeBasis> basis_of(const WhatIfBase& base, const protoco
   if (unchanged == nullptr || !unchanged->step.has_value()) {
     return base::error("its operations are not known");
   }
-  whatif::Baseline baseline{base.step_ms, base.answer.peak_bytes, {}, base.answer.batch_size, peak_alone(known)};
+  whatif::Baseline baseline{base.step_ms,           base.answer.peak_bytes, {},
+                            base.answer.batch_size, peak_alone(known),      base.noise};
   if (base.on_host) {
     baseline.captured_peak_bytes = whatif::peaks_of(*unchanged, baseline.peak_alone);
   }
@@ -186,6 +191,7 @@ WhatIfBase what_if_base(const analysis::Profile& profile, const recording::Recor
                         const analysis::SourceScope& scope) {
   WhatIfBase base;
   base.step_ms = profile.iteration.ms.value;
+  base.noise = noise_of(profile.iteration.ms);
   base.graph = graph::graph_of(recording, scope, base.step_ms * kNsPerMs);
   base.peak_known = profile.peak_known && profile.peak_bytes > 0;
   if (base.peak_known) {

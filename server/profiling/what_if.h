@@ -81,7 +81,7 @@ struct WhatIfBase {
   bool on_host = true;  ///< the step, and so its memory
   whatif::StepFacts facts{};
   bool peak_known = true;
-  double noise = 0;  ///< whatif::GraphBasis::noise: what is tried runs in turns with the unchanged step, and has none
+  double noise = 0;  ///< whatif::Baseline::noise, GraphBasis::noise
 };
 WhatIfBase what_if_base(const ProfileRun& run);
 

@@ -22,10 +22,11 @@ constexpr double kHostError = 0.25;
 /// Two standard deviations, of a spread that is a median of absolute deviations.
 constexpr double kTwoSigma = 2 * 1.4826;
 
-SpeedUp speed_up_of(double unchanged_ms, double changed_ms, double error_ms, double samples) {
+SpeedUp speed_up_of(const Baseline& unchanged, double changed_ms, double error_ms, double samples) {
   const double least = 0.02 * changed_ms;
-  return {samples * unchanged_ms / changed_ms, samples * unchanged_ms / (changed_ms + error_ms),
-          samples * unchanged_ms / std::max(least, changed_ms - error_ms)};
+  const double scaled = samples * unchanged.step_ms;
+  return {scaled / changed_ms, scaled / (changed_ms + error_ms) / (1 + unchanged.noise),
+          scaled / std::max(least, changed_ms - error_ms) * (1 + unchanged.noise)};
 }
 
 using PeakBytes = decltype(ChangeBasis::peaks);
@@ -117,7 +118,7 @@ base::Result<PredictedStep> predict_step(const ChangeBasis& basis, const protoco
   step.samples = static_cast<double>(changed.batch_size) / std::max(1, baseline.batch_size);
   step.error_ms = error_ms;
   PredictedChange& predicted = step.predicted;
-  predicted.speed_up = speed_up_of(baseline.step_ms, changed_ms, error_ms, step.samples);
+  predicted.speed_up = speed_up_of(baseline, changed_ms, error_ms, step.samples);
   predicted.step_ms = changed_ms;
   if (baseline.captured_peak_bytes.has_value()) {
     predicted.peak_bytes = changed_peak(basis.peaks, baseline, peaks_of(changed, baseline.peak_alone));

@@ -32,6 +32,7 @@ struct Baseline {
   std::optional<PartBytes> captured_peak_bytes{};
   int batch_size = 0;
   PeakAlone peak_alone{};  ///< of the operations of the unchanged step and of changed ones
+  double noise = 0;        ///< how far `step_ms` may be off: 0.1 means 10 %. On a busy machine, operations are too
 };
 
 /// What every change of a step is compared with, made once.

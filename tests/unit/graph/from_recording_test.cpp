@@ -88,6 +88,21 @@ TEST(GraphOfRecording, SumsToTheMeansOfTheProfileByLine) {
   }
 }
 
+TEST(GraphOfRecording, OperationsOfOneLineTakeTheirOwnMeans) {
+  RecordingBuilder builder;
+  for (const std::uint64_t i : {0U, 1U, 2U, 3U, 4U, 5U, 6U, 7U, 8U}) {
+    const std::uint64_t start = 100 * i * kMs;
+    const std::uint64_t end = start + 20 * kMs + i * 1000;  // the profile uses those of 3, 4 and 5; 4 is the median
+    const std::uint64_t middle = start + (i == 4 ? 12 : i == 5 ? 9 : 6) * kMs;
+    builder.iteration(start, end);
+    builder.op({"aten::a", builder.at("model.py", 5), start, middle});
+    builder.op({"aten::b", builder.at("model.py", 5), middle, end});
+  }
+  const Graph graph = graph_of(builder, 20.004e6);
+  EXPECT_NEAR(static_cast<double>(graph.tasks[task_named(graph, "aten::a")].duration_ns), 9e6, 10);
+  EXPECT_NEAR(static_cast<double>(graph.tasks[task_named(graph, "aten::b")].duration_ns), 11.004e6, 10);
+}
+
 TEST(GraphOfRecording, KernelsWaitForTheirLaunchAndTheirStream) {
   RecordingBuilder builder;
   builder.iteration(0, 20 * kMs);

@@ -306,6 +306,19 @@ TEST(PredictChange, WhatIsNotMeasuredWidensTheInterval) {
   EXPECT_EQ(assumed.second, 0);
 }
 
+TEST(PredictChange, WhatIsNotKnownOfTheStepIsNotKnownOfAChange) {
+  Step step;
+  step.operation("aten::mm", "32", 1'000'000).operation("aten::add", "32", 1'000'000);
+  const auto speed_up = [&](double noise) {
+    const auto changed = of(captured({{"aten::mm", "32"}}), 32);
+    return predicted_change(step, {.step_ms = 2, .batch_size = 32, .noise = noise}, changed, alone({}))->speed_up;
+  };
+  EXPECT_DOUBLE_EQ(speed_up(0).value, 2);
+  EXPECT_DOUBLE_EQ(speed_up(1).value, 2);
+  EXPECT_DOUBLE_EQ(speed_up(1).low, speed_up(0).low / 2);
+  EXPECT_DOUBLE_EQ(speed_up(1).high, speed_up(0).high * 2);
+}
+
 TEST(PredictChange, EachPartsPeakChangesAsItsCapturedPeakDoes) {
   Step step;
   step.operation("aten::mm", "a", 100).operation("aten::mm", "a", 100, 0, StepPart::kBackward);
