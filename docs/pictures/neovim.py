@@ -116,7 +116,13 @@ def take(terminal: conftest.Terminal) -> None:
     terminal.keys("10l")
     terminal.until("batch size .* predicted")
     terminal.until("p profile with ")
-    draw(terminal.screen(colours=True), 118, HERE / "neovim-bars.png")
+    save("bars")
+    terminal.keys("q")
+    terminal.command("Ridgeline what-if")
+    terminal.until("t try")
+    terminal.keys("/fused", "Enter", "t", ":nohlsearch", "Enter")
+    terminal.until(r"fused.*×.*×")
+    save("what-if")
 
 
 def main() -> None:

@@ -125,38 +125,10 @@ int run_make_fit(const PredictOptions& options, EntryRuns& runs) {
                    *options.output);
 }
 
-int run(const PredictOptions& options) {
-  const DeviceQuestion& other = options.other_devices;
-  if (looks_like_trace(options.request->entry)) {
-    if (other.devices.empty()) {
-      print_error(
-          "A trace has one batch size: it can be predicted for other devices, with --on-device, and changed, with "
-          "ridgeline what-if. Other batch sizes need an entry point.");
-      return kExitUsage;
-    }
-    TraceOptions trace;
-    trace.trace = options.request->entry;
-    trace.project_root = options.request->project_root;
-    return predict_devices_of_trace(trace, other, *options.output);
-  }
-  if (!other.recorded_on.empty() || other.recorded_batch_size > 0) {
-    print_error("--recorded-on and --recorded-batch-size need a trace of torch.profiler.");
-    return kExitUsage;
-  }
-  const auto target = find_target_or_report(*options.request);
-  if (!target) {
-    return target.error().value;
-  }
-  EntryRuns runs(*options.request, *target);
-  if (!other.devices.empty()) {
-    return predict_devices(runs, other, *options.output);
-  }
-  if (options.make_fit > 0) {
-    return run_make_fit(options, runs);
-  }
+int run_batch_question(const PredictOptions& options, const profiling::Target& target, EntryRuns& runs) {
   std::optional<profiling::StoredProfile> kept;
   if (!options.refine) {
-    auto [found, warning] = profiling::find_kept_profile(*options.request, *target);
+    auto [found, warning] = profiling::find_kept_profile(*options.request, target);
     warn(warning);
     kept = std::move(found);
   }
@@ -186,6 +158,74 @@ int run(const PredictOptions& options) {
                        ? report::json_prediction(answer, kept->profile, origin, refined)
                        : report::text_prediction(answer, kept->profile, origin, text_options(*options.output), refined),
                    *options.output);
+}
+
+int predict_trace(const PredictOptions& options) {
+  if (options.other_devices.devices.empty()) {
+    print_error(
+        "A trace has one batch size: it can be predicted for other devices, with --on-device, and changed, with "
+        "ridgeline what-if. Other batch sizes need an entry point.");
+    return kExitUsage;
+  }
+  TraceOptions trace;
+  trace.trace = options.request->entry;
+  trace.project_root = options.request->project_root;
+  return predict_devices_of_trace(trace, options.other_devices, *options.output);
+}
+
+int run(const PredictOptions& options) {
+  const DeviceQuestion& other = options.other_devices;
+  if (looks_like_trace(options.request->entry)) {
+    return predict_trace(options);
+  }
+  if (!other.recorded_on.empty() || other.recorded_batch_size > 0) {
+    print_error("--recorded-on and --recorded-batch-size need a trace of torch.profiler.");
+    return kExitUsage;
+  }
+  const auto target = find_target_or_report(*options.request);
+  if (!target) {
+    return target.error().value;
+  }
+  EntryRuns runs(*options.request, *target);
+  if (!other.devices.empty()) {
+    return predict_devices(runs, other, *options.output);
+  }
+  if (options.make_fit > 0) {
+    return run_make_fit(options, runs);
+  }
+  return run_batch_question(options, *target, runs);
+}
+
+/// `asked` outlives the command.
+void add_other_devices(CLI::App& command, CLI::Option_group& question, DeviceQuestion& asked) {
+  CLI::Option* on = question.add_option(
+      "--on-device", asked.devices,
+      "The time of a step, or of a trace of torch.profiler with shapes, on another device, such as a100,h100,t4, or a "
+      "file that describes one; no profile is made");
+  on->delimiter(',')->expected(1, 64);
+  command.add_option("--price", asked.prices, "With --on-device: of the device, an hour; one for each device")
+      ->delimiter(',')
+      ->check(number_in(0, 1e9))
+      ->needs(on);
+  command.add_option("--dataset-size", asked.dataset_size, "With --on-device: samples of an epoch")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50))
+      ->needs(on);
+  command
+      .add_option(
+          "--cluster", asked.cluster,
+          "With --on-device: also data-parallel, on 2, 4, ... and all ranks of this file; runs one step for its "
+          "gradients")
+      ->needs(on);
+  command
+      .add_option("--recorded-on", asked.recorded_on,
+                  "With --on-device and a trace: the GPU of the trace, such as a100, or a file that describes it, "
+                  "where the trace does not name one that is known")
+      ->needs(on);
+  command
+      .add_option("--recorded-batch-size", asked.recorded_batch_size,
+                  "With --on-device and a trace: the samples of its step")
+      ->check(CLI::Range(1, analysis::kMaxBatchSize))
+      ->needs(on);
 }
 
 }  // namespace
@@ -223,37 +263,8 @@ void add_predict_command(CLI::App& app, int& exit_code) {
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber)
       ->needs(make_fit);
-  CLI::Option* on = question->add_option(
-      "--on-device", options->other_devices.devices,
-      "The time of a step, or of a trace of torch.profiler with shapes, on another device, such as a100,h100,t4, or a "
-      "file that describes one; no profile is made");
-  on->delimiter(',')->expected(1, 64);
+  add_other_devices(*command, *question, options->other_devices);
   question->require_option(1);
-  command
-      ->add_option("--price", options->other_devices.prices,
-                   "With --on-device: of the device, an hour; one for each device")
-      ->delimiter(',')
-      ->check(number_in(0, 1e9))
-      ->needs(on);
-  command->add_option("--dataset-size", options->other_devices.dataset_size, "With --on-device: samples of an epoch")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 50))
-      ->needs(on);
-  command
-      ->add_option(
-          "--cluster", options->other_devices.cluster,
-          "With --on-device: also data-parallel, on 2, 4, ... and all ranks of this file; runs one step for its "
-          "gradients")
-      ->needs(on);
-  command
-      ->add_option("--recorded-on", options->other_devices.recorded_on,
-                   "With --on-device and a trace: the GPU of the trace, such as a100, or a file that describes it, "
-                   "where the trace does not name one that is known")
-      ->needs(on);
-  command
-      ->add_option("--recorded-batch-size", options->other_devices.recorded_batch_size,
-                   "With --on-device and a trace: the samples of its step")
-      ->check(CLI::Range(1, analysis::kMaxBatchSize))
-      ->needs(on);
   command->add_flag("--refine", options->refine,
                     "Also predict the batch size from operations that are timed at its shapes; profiles anew");
   command

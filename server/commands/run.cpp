@@ -182,6 +182,24 @@ void report_missing(const std::vector<int>& wanted, const worker::JobEnd& end) {
   }
 }
 
+/// Those of the processes that have a profile; says why the others have none, or that nothing was recorded.
+std::vector<Rank> analysed_ranks(worker::JobEnd& end, const worker::JobOptions& options, const store::Moment& began) {
+  std::vector<Rank> ranks;
+  std::set<std::string> failures;  // of several processes that fail alike, one is shown
+  for (worker::JobProcess& process : end.processes) {
+    auto rank = analysed_rank(std::move(process), options, began);
+    if (rank) {
+      ranks.push_back(std::move(*rank));
+    } else if (failures.insert(rank.error()).second) {
+      write_to_error(rank.error());
+    }
+  }
+  if (ranks.empty() && failures.empty()) {
+    print_error(nothing_text(end, options.spec.boundary));
+  }
+  return ranks;
+}
+
 int run(const RunRequest& request) {
   if (request.script.command.empty()) {
     print_error("name a training script, or a command after --");
@@ -217,19 +235,7 @@ int run(const RunRequest& request) {
     profiling::sample_sizes(*ended, options, {*sizes, request.allow_writes}, run_job, print_error);
   }
   report_missing(*wanted, *ended);
-  std::vector<Rank> ranks;
-  std::set<std::string> failures;  // of several processes that fail alike, one is shown
-  for (worker::JobProcess& process : ended->processes) {
-    auto rank = analysed_rank(std::move(process), options, began);
-    if (rank) {
-      ranks.push_back(std::move(*rank));
-    } else if (failures.insert(rank.error()).second) {
-      write_to_error(rank.error());
-    }
-  }
-  if (ranks.empty() && failures.empty()) {
-    print_error(nothing_text(*ended, *boundary));
-  }
+  std::vector<Rank> ranks = analysed_ranks(*ended, options, began);
   const bool numbered = number_processes(ranks);
   const communication::Job job = job_of(ranks, profiling::command_line(request.script.command));
   if (numbered) add_communication(ranks, job);

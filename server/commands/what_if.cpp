@@ -235,6 +235,45 @@ int run_on_cluster(const WhatIfOptions& options, bool trace) {
   return what_if_cluster(*options.request, options.cluster, *options.output);
 }
 
+int run_on_trace(const WhatIfOptions& options, WantedChanges wanted) {
+  if (options.attempt || options.search) {
+    print_error("A trace can only be predicted: --try and --search need an entry point.");
+    return kExitUsage;
+  }
+  return what_if_trace({.trace = options.request->entry,
+                        .project_root = options.request->project_root,
+                        .process = options.process,
+                        .code = options.request->code},
+                       std::move(wanted), worker::find_interpreter_here(options.request->python).path, *options.output);
+}
+
+int run_on_entry(const WhatIfOptions& options, WantedChanges wanted) {
+  const auto target = find_target_or_report(*options.request);
+  if (!target) {
+    return target.error().value;
+  }
+  EntryRuns runs(*options.request, *target);
+  const auto made = profile_now(runs);
+  if (!made) {
+    return made.error().value;
+  }
+  profiling::WhatIfBase base = profiling::what_if_base(*made);
+  if (const auto ran = make_python_changes(wanted, base.graph, target->interpreter.path); !ran) {
+    return ran.error().value;
+  }
+  Asking asking(options, wanted, runs, std::move(base), made->profile.environment);
+  auto answer = options.search ? asking.search() : asking.predict(wanted.requests);
+  if (!answer) {
+    return answer.error().value;
+  }
+  if (options.attempt || options.search) {
+    if (const auto tried = asking.attempt(*answer, options.search ? kMostTried : protocol::kMaxChanges); !tried) {
+      return tried.error().value;
+    }
+  }
+  return write_out(rendered_what_if(*answer, *options.output), *options.output);
+}
+
 int run(const WhatIfOptions& options) {
   const bool trace = looks_like_trace(options.request->entry);
   if (!options.cluster.file.empty()) return run_on_cluster(options, trace);
@@ -251,42 +290,7 @@ int run(const WhatIfOptions& options) {
   if (!wanted) {
     return wanted.error().value;
   }
-  if (trace) {
-    if (options.attempt || options.search) {
-      print_error("A trace can only be predicted: --try and --search need an entry point.");
-      return kExitUsage;
-    }
-    return what_if_trace({.trace = options.request->entry,
-                          .project_root = options.request->project_root,
-                          .process = options.process,
-                          .code = options.request->code},
-                         std::move(*wanted), worker::find_interpreter_here(options.request->python).path,
-                         *options.output);
-  }
-  const auto target = find_target_or_report(*options.request);
-  if (!target) {
-    return target.error().value;
-  }
-  EntryRuns runs(*options.request, *target);
-  const auto made = profile_now(runs);
-  if (!made) {
-    return made.error().value;
-  }
-  profiling::WhatIfBase base = profiling::what_if_base(*made);
-  if (const auto ran = make_python_changes(*wanted, base.graph, target->interpreter.path); !ran) {
-    return ran.error().value;
-  }
-  Asking asking(options, *wanted, runs, std::move(base), made->profile.environment);
-  auto answer = options.search ? asking.search() : asking.predict(wanted->requests);
-  if (!answer) {
-    return answer.error().value;
-  }
-  if (options.attempt || options.search) {
-    if (const auto tried = asking.attempt(*answer, options.search ? kMostTried : protocol::kMaxChanges); !tried) {
-      return tried.error().value;
-    }
-  }
-  return write_out(rendered_what_if(*answer, *options.output), *options.output);
+  return trace ? run_on_trace(options, std::move(*wanted)) : run_on_entry(options, std::move(*wanted));
 }
 
 std::string list_of_changes() {

@@ -75,10 +75,11 @@ Rhythm rhythm_of(const std::vector<std::uint32_t>& places, std::size_t all) {
   return {regular && covers ? most->first : 0, places.size()};
 }
 
-}  // namespace
+/// By thread and range_family().
+using Families = std::map<std::pair<std::uint32_t, std::string>, Family>;
 
-std::optional<NsysSteps> steps_of_ranges(const Trace& trace, const std::vector<std::uint32_t>& candidates) {
-  std::map<std::pair<std::uint32_t, std::string>, Family> families;
+Families families_of(const Trace& trace, const std::vector<std::uint32_t>& candidates) {
+  Families families;
   std::unordered_map<std::uint32_t, std::string> names;  // by string
   for (const std::uint32_t index : candidates) {
     const TraceEvent& event = trace.events[index];
@@ -92,7 +93,14 @@ std::optional<NsysSteps> steps_of_ranges(const Trace& trace, const std::vector<s
     family.ns += event.end - event.start;
     family.counts = family.counts && has_counter(text);
   }
-  const std::pair<const std::pair<std::uint32_t, std::string>, Family>* best = nullptr;
+  return families;
+}
+
+}  // namespace
+
+std::optional<NsysSteps> steps_of_ranges(const Trace& trace, const std::vector<std::uint32_t>& candidates) {
+  const Families families = families_of(trace, candidates);
+  const Families::value_type* best = nullptr;
   Rank rank = Rank::kNone;
   for (const auto& entry : families) {
     const Rank own = rank_of(entry.first.second, entry.second);

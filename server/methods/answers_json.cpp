@@ -87,6 +87,46 @@ Json applied_json(const std::optional<AppliedChange>& applied) {
           {"measuredText", report::speed_up_text(applied->measured)}};
 }
 
+struct LineCost {
+  double self_ms = 0;
+  double total_ms = 0;
+  std::uint64_t bytes = 0;
+};
+using LineCosts = std::map<std::uint32_t, LineCost>;  ///< by line of the profile
+
+/// Of the whole step.
+LineCosts costs_of_file(const Snapshot& snapshot) {
+  LineCosts costs;
+  if (snapshot.file() != nullptr) {
+    for (const auto& [number_of_line, line] : snapshot.file()->lines) {
+      costs[number_of_line] = {line->self_ms, line->total_ms, line->peak_bytes};
+    }
+  }
+  return costs;
+}
+
+/// Of the parts of `node`, on the document's lines that call them.
+LineCosts costs_below(const Snapshot& snapshot, const analysis::Node& node) {
+  LineCosts costs;
+  const auto add = [&](const analysis::Location& place, double ms, std::uint64_t bytes) {
+    if (snapshot.figures()->path_of(place) == snapshot.document.path()) {
+      LineCost& cost = costs[place.line];
+      cost.self_ms += ms;
+      cost.total_ms += ms;
+      cost.bytes += bytes;
+    }
+  };
+  for (const analysis::Node& child : node.children) {
+    for (const analysis::Caller& caller : child.callers) {
+      add(caller.location, caller.ms, caller.peak_bytes);
+    }
+    if (child.callers.empty()) {
+      add(child.location, child.ms, child.peak_bytes);
+    }
+  }
+  return costs;
+}
+
 }  // namespace
 
 Json summary_json(const Entry& entry, const std::string& uri, std::optional<int> in_code,
@@ -192,41 +232,12 @@ Json breakdown_json(const Figures& figures, const analysis::Node& node, const Ur
 }
 
 Json line_costs_json(const Snapshot& snapshot, const analysis::Node* node) {
-  const Figures& figures = *snapshot.figures();
-  const analysis::Profile& profile = figures.profile();
+  const analysis::Profile& profile = snapshot.figures()->profile();
   // Of the step, also for a part of it: a share is of the same thing wherever it is shown.
   const double step = profile.iteration.ms.value;
   const auto peak = static_cast<double>(profile.peak_bytes);
-  struct Cost {
-    double self_ms = 0;
-    double total_ms = 0;
-    std::uint64_t bytes = 0;
-  };
-  std::map<std::uint32_t, Cost> costs;  // by line of the profile
-  if (node == nullptr && snapshot.file() != nullptr) {
-    for (const auto& [number_of_line, line] : snapshot.file()->lines) {
-      costs[number_of_line] = {line->self_ms, line->total_ms, line->peak_bytes};
-    }
-  } else if (node != nullptr) {
-    const auto add = [&](const analysis::Location& place, double ms, std::uint64_t bytes) {
-      if (figures.path_of(place) == snapshot.document.path()) {
-        Cost& cost = costs[place.line];
-        cost.self_ms += ms;
-        cost.total_ms += ms;
-        cost.bytes += bytes;
-      }
-    };
-    for (const analysis::Node& child : node->children) {
-      for (const analysis::Caller& caller : child.callers) {
-        add(caller.location, caller.ms, caller.peak_bytes);
-      }
-      if (child.callers.empty()) {
-        add(child.location, child.ms, child.peak_bytes);
-      }
-    }
-  }
   Json lines = Json::array();
-  for (const auto& [profiled_line, cost] : costs) {
+  for (const auto& [profiled_line, cost] : node == nullptr ? costs_of_file(snapshot) : costs_below(snapshot, *node)) {
     if (const auto now = snapshot.current_line(profiled_line)) {
       lines.push_back({{"line", *now},
                        {"timeMs", number(cost.self_ms)},
@@ -240,7 +251,7 @@ Json line_costs_json(const Snapshot& snapshot, const analysis::Node* node) {
   return {{"profileId", profile.id},
           {"version", snapshot.document.version()},
           {"stale", snapshot.entry->is_stale()},
-          {"node", node == nullptr ? "" : figures.id_of(*node)},
+          {"node", node == nullptr ? "" : snapshot.figures()->id_of(*node)},
           {"timeMs", number(node == nullptr ? step : node->ms)},
           {"peakBytes", node == nullptr ? profile.peak_bytes : node->peak_bytes},
           {"lines", std::move(lines)}};

@@ -100,6 +100,39 @@ bool read_format(const Json& value, report::LabelFormat& format) {
   return false;
 }
 
+/// The section's settings that are in no group.
+void read_ungrouped(const Reader& reader, Settings& settings) {
+  reader.text("python", settings.python);
+  reader.text("projectRoot", settings.project_root);
+  reader.with("code", "a list of packages as they are imported, such as [\"transformers\"]", [&](const Json& value) {
+    const auto names = code_in(value);
+    settings.code = names.value_or(std::vector<std::string>{});
+    return names.has_value();
+  });
+  reader.with("device", "\"\" or \"cpu\"", [&](const Json& value) {
+    const std::string device = value.is_string() ? value.get<std::string>() : "?";
+    if (!device.empty() && device != "cpu") return false;
+    settings.device = device;
+    return true;
+  });
+  reader.with("batchSizes", "a list of at most 16 batch sizes", [&](const Json& value) {
+    const auto sizes = batch_sizes_in(value);
+    settings.batch_sizes = sizes.value_or(std::vector<int>{});
+    return sizes.has_value();
+  });
+  reader.number("timeBudget", 0.01, kMostSeconds, settings.time_budget_seconds);
+  reader.number("timeLimit", 1, kMostSeconds, settings.time_limit_seconds);
+  reader.with("memoryLimit", "bytes, or a text such as \"8GiB\"", [&](const Json& value) {
+    const auto bytes = read_bytes(value);
+    settings.memory_limit_bytes = bytes.value_or(0);
+    return bytes.has_value();
+  });
+  reader.flag("profileOnSave", settings.profile_on_save);
+  reader.number("saveTimeBudget", 0.01, kMostSeconds, settings.save_time_budget_seconds);
+  reader.number("saveTimeLimit", 1, kMostSeconds, settings.save_time_limit_seconds);
+  reader.flag("tryBatchSizes", settings.try_batch_sizes);
+}
+
 }  // namespace
 
 std::optional<std::vector<int>> batch_sizes_in(const Json& value) {
@@ -163,36 +196,7 @@ profiling::ProfileRequest Settings::request(const std::string& entry) const {
 Settings read_settings(const Json& section, std::vector<std::string>& problems) {
   Settings settings;
   settings.advice.fill(true);
-  const Reader reader(section, "ridgeline.", problems);
-  reader.text("python", settings.python);
-  reader.text("projectRoot", settings.project_root);
-  reader.with("code", "a list of packages as they are imported, such as [\"transformers\"]", [&](const Json& value) {
-    const auto names = code_in(value);
-    settings.code = names.value_or(std::vector<std::string>{});
-    return names.has_value();
-  });
-  reader.with("device", "\"\" or \"cpu\"", [&](const Json& value) {
-    const std::string device = value.is_string() ? value.get<std::string>() : "?";
-    if (!device.empty() && device != "cpu") return false;
-    settings.device = device;
-    return true;
-  });
-  reader.with("batchSizes", "a list of at most 16 batch sizes", [&](const Json& value) {
-    const auto sizes = batch_sizes_in(value);
-    settings.batch_sizes = sizes.value_or(std::vector<int>{});
-    return sizes.has_value();
-  });
-  reader.number("timeBudget", 0.01, kMostSeconds, settings.time_budget_seconds);
-  reader.number("timeLimit", 1, kMostSeconds, settings.time_limit_seconds);
-  reader.with("memoryLimit", "bytes, or a text such as \"8GiB\"", [&](const Json& value) {
-    const auto bytes = read_bytes(value);
-    settings.memory_limit_bytes = bytes.value_or(0);
-    return bytes.has_value();
-  });
-  reader.flag("profileOnSave", settings.profile_on_save);
-  reader.number("saveTimeBudget", 0.01, kMostSeconds, settings.save_time_budget_seconds);
-  reader.number("saveTimeLimit", 1, kMostSeconds, settings.save_time_limit_seconds);
-  reader.flag("tryBatchSizes", settings.try_batch_sizes);
+  read_ungrouped(Reader(section, "ridgeline.", problems), settings);
   const Json none;
   const auto part = [&](const char* name) -> const Json& {
     return section.is_object() && section.contains(name) ? section[name] : none;

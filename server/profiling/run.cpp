@@ -42,6 +42,63 @@ std::optional<analysis::AllocatorSetup> allocator_of(const protocol::RunDevice& 
   return analysis::AllocatorSetup{conf, device.memory_bytes, device.available_bytes};
 }
 
+/// Where the step ran, and the memory that there is.
+void add_machine(analysis::RunInput& input, const worker::RunOutput& output, const PlannedRun& plan) {
+  const protocol::RunResult& result = output.result;
+  input.environment = {output.environment.python,
+                       output.environment.torch,
+                       kDevice,
+                       worker::processor_name(),
+                       result.threads,
+                       result.in_place_of,
+                       result.low_mhz,
+                       result.high_mhz,
+                       result.others_used,
+                       result.processor_share};
+  input.capacity_bytes = plan.capacity_bytes;
+  if (const protocol::RunDevice& device = result.device; !device.kind.empty()) {
+    input.environment.device = device.kind;
+    input.environment.device_name = device.name;
+    input.capacity_bytes = device.available_bytes;
+    input.allocator = allocator_of(device, input.warnings);
+  }
+}
+
+/// What was recorded, timed and skipped. Takes it out of `output`. The error of a recording that is damaged.
+base::Result<void> add_batches(analysis::RunInput& input, worker::RunOutput& output) {
+  input.batch_size = output.result.batch_size;
+  for (worker::MeasuredBatch& batch : output.batches) {
+    if (batch.recording == nullptr) {
+      input.timed.push_back({batch.batch_size, std::move(batch.times_ns), batch.per_round});
+      continue;
+    }
+    auto recording = recording::Recording::parse(std::move(batch.recording));
+    if (!recording) {
+      return recording.error();
+    }
+    input.runs.push_back({batch.batch_size, static_cast<int>(batch.warmup_ns.size()), std::move(batch.times_ns),
+                          std::move(*recording), batch.per_round, batch.check});
+  }
+  for (const protocol::Failure& skipped : output.skipped) {
+    input.skipped.push_back({skipped.batch_size.value_or(0), skipped.kind, skipped.message});
+  }
+  return {};
+}
+
+/// Those of the run, and what could not be used.
+void add_warnings(analysis::RunInput& input, worker::RunOutput& output, const PlannedRun& plan) {
+  std::ranges::move(output.result.warnings, std::back_inserter(input.warnings));
+  if (std::string untested = worker::untested_torch(output.environment); !untested.empty()) {
+    input.warnings.push_back(std::move(untested));
+  }
+  if (!plan.settings_problem.empty()) {
+    input.warnings.push_back("Settings are not used: " + plan.settings_problem + ".");
+  }
+  if (!plan.processor_problem.empty()) {
+    input.warnings.push_back("What the operations attain is not known: " + plan.processor_problem + ".");
+  }
+}
+
 }  // namespace
 
 std::uint64_t memory_for_user_code() {
@@ -95,35 +152,11 @@ base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
   input.entry_path = plan.spec.entry;
   input.scope = {plan.spec.project_root, output.environment.environment_roots,
                  imported_code(output.result.code, input.warnings)};
-  input.environment = {output.environment.python,    output.environment.torch, kDevice,
-                       worker::processor_name(),     output.result.threads,    output.result.in_place_of,
-                       output.result.low_mhz,        output.result.high_mhz,   output.result.others_used,
-                       output.result.processor_share};
-  input.capacity_bytes = plan.capacity_bytes;
-  if (const protocol::RunDevice& device = output.result.device; !device.kind.empty()) {
-    input.environment.device = device.kind;
-    input.environment.device_name = device.name;
-    input.capacity_bytes = device.available_bytes;
-    input.allocator = allocator_of(device, input.warnings);
-  }
-  input.batch_size = output.result.batch_size;
-  for (worker::MeasuredBatch& batch : output.batches) {
-    if (batch.recording == nullptr) {
-      input.timed.push_back({batch.batch_size, std::move(batch.times_ns), batch.per_round});
-      continue;
-    }
-    auto recording = recording::Recording::parse(std::move(batch.recording));
-    if (!recording) {
-      return RunFailure{
-          protocol::failure_of(protocol::FailureKind::kWorkerProtocol, "analyse",
-                               "The worker sent a damaged recording: " + recording.error().message() + "."),
-          std::move(finished.output)};
-    }
-    input.runs.push_back({batch.batch_size, static_cast<int>(batch.warmup_ns.size()), std::move(batch.times_ns),
-                          std::move(*recording), batch.per_round, batch.check});
-  }
-  for (const protocol::Failure& skipped : output.skipped) {
-    input.skipped.push_back({skipped.batch_size.value_or(0), skipped.kind, skipped.message});
+  add_machine(input, output, plan);
+  if (const auto added = add_batches(input, output); !added) {
+    return RunFailure{protocol::failure_of(protocol::FailureKind::kWorkerProtocol, "analyse",
+                                           "The worker sent a damaged recording: " + added.error().message() + "."),
+                      std::move(finished.output)};
   }
   for (const protocol::UnusedGradient& unused : output.result.unused_gradients) {
     input.unused_gradients.push_back({unused.parameter, unused.bytes});
@@ -134,16 +167,7 @@ base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
   if (!input.co2_g_per_kwh && input.energy) {
     input.co2_g_per_kwh = plan.settings.co2_g_per_kwh;
   }
-  std::ranges::move(output.result.warnings, std::back_inserter(input.warnings));
-  if (std::string untested = worker::untested_torch(output.environment); !untested.empty()) {
-    input.warnings.push_back(std::move(untested));
-  }
-  if (!plan.settings_problem.empty()) {
-    input.warnings.push_back("Settings are not used: " + plan.settings_problem + ".");
-  }
-  if (!plan.processor_problem.empty()) {
-    input.warnings.push_back("What the operations attain is not known: " + plan.processor_problem + ".");
-  }
+  add_warnings(input, output, plan);
   analysis::Profile profile = analysis::build_profile(input);
   const std::optional<graph::Graph> graph = whatif::add_schedule(profile, input);
   if (output.listed.has_value()) {

@@ -27,6 +27,46 @@ bool runs_on_host(const Graph& graph, const Task& task) {
   return graph.resources[task.resource].type == Resource::Type::kHost;
 }
 
+/// Indices of Graph::dependencies, by the task that they lead to.
+struct Incoming {
+  std::vector<std::uint32_t> first;  ///< by task, in `dependencies`; one more at the end
+  std::vector<std::uint32_t> dependencies;
+
+  explicit Incoming(const Graph& graph) : first(graph.tasks.size() + 1), dependencies(graph.dependencies.size()) {
+    for (const graph::Dependency& dependency : graph.dependencies) {
+      ++first[dependency.to + 1];
+    }
+    std::partial_sum(first.begin(), first.end(), first.begin());
+    std::vector<std::uint32_t> at(first.begin(), first.end() - 1);
+    for (std::uint32_t i = 0; i < graph.dependencies.size(); ++i) {
+      dependencies[at[graph.dependencies[i].to]++] = i;
+    }
+  }
+};
+
+/// By task: the one before it in order; kNoTask where there is none.
+std::vector<TaskId> tasks_before(const Graph& graph) {
+  std::vector<TaskId> before(graph.tasks.size(), kNoTask);
+  for (TaskId id = 0; id < graph.tasks.size(); ++id) {
+    if (graph.tasks[id].next != kNoTask) {
+      before[graph.tasks[id].next] = id;
+    }
+  }
+  return before;
+}
+
+/// By task: the one that had its resource before it; kNoTask on resources that are shared.
+std::vector<TaskId> ran_before_on_resource(const Graph& graph, const Schedule& schedule) {
+  std::vector<TaskId> ran_before(graph.tasks.size(), kNoTask);
+  std::vector<TaskId> last(graph.resources.size(), kNoTask);
+  for (const TaskId id : schedule.order) {
+    if (graph.resources[graph.tasks[id].resource].shared_by <= 0) {
+      ran_before[id] = std::exchange(last[graph.tasks[id].resource], id);
+    }
+  }
+  return ran_before;
+}
+
 }  // namespace
 
 std::vector<TaskId> critical_path(const Graph& graph, const Schedule& schedule) {
@@ -41,29 +81,9 @@ std::vector<TaskId> critical_path(const Graph& graph, const Schedule& schedule) 
 std::vector<std::int64_t> slack(const Graph& graph, const Schedule& schedule) {
   // The latest end of each task, from the last that started to the first.
   std::vector<std::int64_t> latest(graph.tasks.size(), std::numeric_limits<std::int64_t>::max());
-  std::vector<std::uint32_t> first(graph.tasks.size() + 1);
-  for (const graph::Dependency& dependency : graph.dependencies) {
-    ++first[dependency.to + 1];
-  }
-  std::partial_sum(first.begin(), first.end(), first.begin());
-  std::vector<std::uint32_t> incoming(graph.dependencies.size());
-  std::vector<std::uint32_t> at(first.begin(), first.end() - 1);
-  for (std::uint32_t i = 0; i < graph.dependencies.size(); ++i) {
-    incoming[at[graph.dependencies[i].to]++] = i;
-  }
-  std::vector<TaskId> before(graph.tasks.size(), kNoTask);  // in order
-  for (TaskId id = 0; id < graph.tasks.size(); ++id) {
-    if (graph.tasks[id].next != kNoTask) {
-      before[graph.tasks[id].next] = id;
-    }
-  }
-  std::vector<TaskId> ran_before(graph.tasks.size(), kNoTask);  // on the resource
-  std::vector<TaskId> last(graph.resources.size(), kNoTask);
-  for (const TaskId id : schedule.order) {
-    if (graph.resources[graph.tasks[id].resource].shared_by <= 0) {
-      ran_before[id] = std::exchange(last[graph.tasks[id].resource], id);
-    }
-  }
+  const Incoming incoming(graph);
+  const std::vector<TaskId> before = tasks_before(graph);
+  const std::vector<TaskId> ran_before = ran_before_on_resource(graph, schedule);
   const auto bound = [&](TaskId id, std::int64_t time) { latest[id] = std::min(latest[id], time); };
   if (const TaskId end = last_task(graph, schedule); end != kNoTask) {
     latest[end] = schedule.total_ns;
@@ -73,8 +93,8 @@ std::vector<std::int64_t> slack(const Graph& graph, const Schedule& schedule) {
       latest[id] = std::max(schedule.total_ns, schedule.end[id]);
     }
     const std::int64_t latest_start = latest[id] - (schedule.end[id] - schedule.start[id]);
-    for (std::uint32_t i = first[id]; i < first[id + 1]; ++i) {
-      const graph::Dependency& dependency = graph.dependencies[incoming[i]];
+    for (std::uint32_t i = incoming.first[id]; i < incoming.first[id + 1]; ++i) {
+      const graph::Dependency& dependency = graph.dependencies[incoming.dependencies[i]];
       bound(dependency.from, latest_start - dependency.lag_ns);
     }
     if (before[id] != kNoTask) {

@@ -264,6 +264,25 @@ base::Result<std::uint16_t> resource_of(Graph& graph, const std::string& name) {
   return static_cast<std::uint16_t>(graph.resources.size() - 1);
 }
 
+/// A task like `like`, behind it on its resource, or first in line on `resource`.
+TaskId insert_task(Graph& graph, TaskId like, std::int64_t duration_ns, std::uint32_t name,
+                   std::optional<std::uint16_t> resource) {
+  graph::Task task = graph.tasks[like];
+  task.duration_ns = duration_ns;
+  task.gap_ns = 0;
+  task.name = name;
+  if (!resource.has_value()) {
+    return graph::insert_after(graph, like, task);
+  }
+  task.resource = *resource;
+  task.next = kNoTask;
+  if (graph.resources[*resource].type == graph::Resource::Type::kLink) {
+    task.kind = graph::Kind::kCommunication;
+  }
+  graph.tasks.push_back(task);
+  return static_cast<TaskId>(graph.tasks.size() - 1);
+}
+
 base::Result<void> insert(Graph& graph, const UserStep& step, const Selection& behind, Bound bound) {
   if (behind.size() > kMaxInserted) {
     return base::error("it would insert more than a million tasks");
@@ -289,20 +308,7 @@ base::Result<void> insert(Graph& graph, const UserStep& step, const Selection& b
   }
   const std::uint32_t name = graph::name_index(graph, step.name);
   for (const TaskId id : behind) {
-    graph::Task task = graph.tasks[id];
-    task.duration_ns = std::llround(step.amount.at(bound) * 1e3);
-    task.gap_ns = 0;
-    task.name = name;
-    TaskId added = static_cast<TaskId>(graph.tasks.size());
-    if (resource.has_value()) {
-      task.resource = *resource;
-      task.next = kNoTask;
-      task.kind =
-          graph.resources[*resource].type == graph::Resource::Type::kLink ? graph::Kind::kCommunication : task.kind;
-      graph.tasks.push_back(task);
-    } else {
-      added = graph::insert_after(graph, id, task);
-    }
+    const TaskId added = insert_task(graph, id, std::llround(step.amount.at(bound) * 1e3), name, resource);
     graph.dependencies.push_back({id, added, 0});
     // Only what has begun after it in the schedule, so that nothing waits in a circle.
     const auto next = std::ranges::lower_bound(waiting, std::pair(schedule->end[id], TaskId{0}));

@@ -86,13 +86,29 @@ struct Step {
   TaskId update = graph::kNoTask;  ///< the first task of the optimizer, or the end
 };
 
+/// The first task of the optimizer that starts at `backward_end` or later; else the end; kNoTask: there is neither.
+TaskId first_update(const Graph& graph, const simulate::Schedule& schedule, std::int64_t backward_end) {
+  const bool device = has_device(graph);
+  TaskId update = graph.end;
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (TaskId id = 0; id < graph.tasks.size(); ++id) {
+    const graph::Task& task = graph.tasks[id];
+    const bool works =
+        device ? task.kind == Kind::kKernel : graph.resources[task.resource].type == graph::Resource::Type::kHost;
+    if (works && task.phase == Phase::kOptimizer && schedule.start[id] >= backward_end && schedule.start[id] < first) {
+      update = id;
+      first = schedule.start[id];
+    }
+  }
+  return update;
+}
+
 base::Result<Step> step_of(const Graph& graph) {
   Step step;
   auto schedule = simulate::simulate(graph);
   if (!schedule) {
     return schedule.error();
   }
-  const bool device = has_device(graph);
   const auto earlier = [&](TaskId a, TaskId b) { return schedule->start[a] < schedule->start[b]; };
   std::int64_t backward_end = 0;
   double total = 0;
@@ -115,20 +131,7 @@ base::Result<Step> step_of(const Graph& graph) {
     sum += static_cast<double>(graph.tasks[id].duration_ns);
     step.done.push_back(sum / total);
   }
-  std::int64_t first = std::numeric_limits<std::int64_t>::max();
-  for (TaskId id = 0; id < graph.tasks.size(); ++id) {
-    const graph::Task& task = graph.tasks[id];
-    const bool right =
-        device ? task.kind == Kind::kKernel : graph.resources[task.resource].type == graph::Resource::Type::kHost;
-    if (right && task.phase == Phase::kOptimizer && schedule->start[id] >= backward_end &&
-        schedule->start[id] < first) {
-      step.update = id;
-      first = schedule->start[id];
-    }
-  }
-  if (step.update == graph::kNoTask) {
-    step.update = graph.end;
-  }
+  step.update = first_update(graph, *schedule, backward_end);
   if (step.update == graph::kNoTask) {
     return base::error("the recording shows neither its optimizer nor its end");
   }

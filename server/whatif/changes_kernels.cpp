@@ -122,6 +122,58 @@ bool is_named(const Graph& graph, TaskId id, const std::string& part) {
   return false;
 }
 
+/// The kernels that have fewer bits with automatic mixed precision.
+struct FloatKernels {
+  Selection computing{};
+  Selection elementwise{};
+  bool already = false;  ///< some that compute have 16 bits
+};
+
+FloatKernels float_kernels(const Graph& graph, const std::vector<TaskClass>& classes) {
+  FloatKernels kernels;
+  for (const TaskId id : working_tasks(graph)) {
+    if (graph.tasks[id].phase == Phase::kOptimizer) {
+      continue;  // works on the weights, which stay float32
+    }
+    const bool half = classes[id].precision == Precision::kHalf;
+    const Work work = classes[id].work;
+    if (half) {
+      kernels.already |= work == Work::kCompute;
+    } else if (work == Work::kCompute) {
+      kernels.computing.push_back(id);
+    } else if (work == Work::kElementwise || work == Work::kBatchNorm) {
+      kernels.elementwise.push_back(id);
+    }
+  }
+  return kernels;
+}
+
+/// Tasks of a pattern, one part behind the other; an operation may have several tasks in turn.
+struct PatternMatch {
+  std::size_t end = 0;  ///< in `working`, behind the last task
+  Selection gone{};     ///< those of the parts that do not stay
+};
+
+/// Of `before`, from `working[at]` on; nothing when a part is missing.
+std::optional<PatternMatch> match_pattern(const Graph& graph, const Selection& working, std::size_t at,
+                                          const std::vector<std::string>& before,
+                                          const std::vector<std::string>& after) {
+  PatternMatch match{at};
+  for (const std::string& part : before) {
+    const std::size_t begin = match.end;
+    const bool stays = std::ranges::find(after, part) != after.end();
+    for (; match.end < working.size() && is_named(graph, working[match.end], part); ++match.end) {
+      if (!stays) {
+        match.gone.push_back(working[match.end]);
+      }
+    }
+    if (match.end == begin) {
+      return std::nullopt;
+    }
+  }
+  return match;
+}
+
 }  // namespace
 
 base::Result<ChangedGraph> amp(ChangedGraph changed, const Asked& asked) {
@@ -130,21 +182,7 @@ base::Result<ChangedGraph> amp(ChangedGraph changed, const Asked& asked) {
     return base::error("nothing of the step ran on a device");
   }
   const std::vector<TaskClass> classes = classes_of(graph);
-  Selection computing;
-  Selection elementwise;
-  bool already = false;
-  for (const TaskId id : working_tasks(graph)) {
-    if (graph.tasks[id].phase == Phase::kOptimizer) {
-      continue;  // works on the weights, which stay float32
-    }
-    const bool half = classes[id].precision == Precision::kHalf;
-    if (classes[id].work == Work::kCompute) {
-      already |= half;
-      if (!half) computing.push_back(id);
-    } else if (!half && (classes[id].work == Work::kElementwise || classes[id].work == Work::kBatchNorm)) {
-      elementwise.push_back(id);
-    }
-  }
+  const auto [computing, elementwise, already] = float_kernels(graph, classes);
   if (computing.empty()) {
     return base::error(already ? "its matrix multiplications and convolutions have 16 bits already"
                                : "no kernel of it multiplies matrices or convolves");
@@ -266,32 +304,13 @@ base::Result<ChangedGraph> metaflow(ChangedGraph changed, const Asked& asked) {
   const Selection working = working_tasks(graph);
   Selection gone;
   bool found = false;
-  std::size_t at = 0;
-  // An operation may have several tasks in turn.
-  const auto run_end = [&](std::size_t from, const std::string& part) {
-    while (from < working.size() && is_named(graph, working[from], part)) {
-      ++from;
-    }
-    return from;
-  };
-  while (at < working.size()) {
-    std::size_t end = at;
-    Selection matched;
-    bool complete = true;
-    for (const std::string& part : before) {
-      const std::size_t next = run_end(end, part);
-      complete = complete && next > end;
-      if (std::ranges::find(after, part) == after.end()) {
-        matched.insert(matched.end(), working.begin() + static_cast<std::ptrdiff_t>(end),
-                       working.begin() + static_cast<std::ptrdiff_t>(next));
-      }
-      end = next;
-    }
-    if (complete) {
+  for (std::size_t at = 0; at < working.size();) {
+    const auto match = match_pattern(graph, working, at, before, after);
+    if (match.has_value()) {
       found = true;
-      gone.insert(gone.end(), matched.begin(), matched.end());
+      gone.insert(gone.end(), match->gone.begin(), match->gone.end());
     }
-    at = complete ? end : at + 1;
+    at = match.has_value() ? match->end : at + 1;
   }
   if (!found) {
     return base::error("nothing in it follows the first pattern");

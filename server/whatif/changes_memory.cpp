@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,20 +41,45 @@ struct Stash {
   TaskId used_by = kNoTask;  ///< what ran last before it is freed
 };
 
-/// Blocks are matched by their size, the youngest first: autograd frees in the reverse order. In the order of their
-/// use.
-std::vector<Stash> stashes_of(const Graph& graph, const simulate::Schedule& schedule) {
-  const auto time_of = [&](const graph::MemoryChange& change) {
+/// By change of Graph::memory: when it happens, nanoseconds.
+std::vector<double> times_of_memory(const Graph& graph, const simulate::Schedule& schedule) {
+  std::vector<double> times;
+  for (const graph::MemoryChange& change : graph.memory) {
     const auto start = static_cast<double>(schedule.start[change.task]);
     const auto end = static_cast<double>(schedule.end[change.task]);
-    return start + (end - start) * static_cast<double>(change.at);
-  };
-  std::vector<std::size_t> order(graph.memory.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    order[i] = i;
+    times.push_back(start + (end - start) * static_cast<double>(change.at));
   }
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return time_of(graph.memory[i]); });
-  // Kernels in the order of their launch.
+  return times;
+}
+
+/// A large block: the changes of Graph::memory that allocate and free it.
+struct Block {
+  std::size_t birth;
+  std::size_t death;
+};
+
+/// Blocks that are freed, in the order of that. They are matched by their size, the youngest first: autograd frees in
+/// the reverse order. `times`: times_of_memory().
+std::vector<Block> freed_blocks(const Graph& graph, const std::vector<double>& times) {
+  std::vector<std::size_t> order(graph.memory.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return times[i]; });
+  std::vector<Block> freed;
+  std::map<std::int64_t, std::vector<std::size_t>> alive;  // by size
+  for (const std::size_t i : order) {
+    const std::int64_t bytes = graph.memory[i].bytes;
+    if (bytes >= kLeastBytes) {
+      alive[bytes].push_back(i);
+    } else if (auto& blocks = alive[-bytes]; bytes <= -kLeastBytes && !blocks.empty()) {
+      freed.push_back({blocks.back(), i});
+      blocks.pop_back();
+    }
+  }
+  return freed;
+}
+
+/// Kernels by when they are launched.
+std::vector<std::pair<std::int64_t, TaskId>> launched_kernels(const Graph& graph, const simulate::Schedule& schedule) {
   std::vector<std::pair<std::int64_t, TaskId>> launched;
   const std::vector<TaskId> launches = launches_of(graph);
   for (TaskId id = 0; id < graph.tasks.size(); ++id) {
@@ -62,37 +88,29 @@ std::vector<Stash> stashes_of(const Graph& graph, const simulate::Schedule& sche
     }
   }
   std::ranges::sort(launched);
+  return launched;
+}
+
+/// In the order of their use.
+std::vector<Stash> stashes_of(const Graph& graph, const simulate::Schedule& schedule) {
+  const std::vector<double> times = times_of_memory(graph, schedule);
+  const auto launched = launched_kernels(graph, schedule);
+  const auto phase_at = [&](std::size_t memory) { return graph.tasks[graph.memory[memory].task].phase; };
+  const auto launched_after = [&](std::size_t memory) {
+    return std::ranges::lower_bound(launched, std::pair(static_cast<std::int64_t>(times[memory]), TaskId{0}));
+  };
   std::vector<Stash> found;
-  std::map<std::int64_t, std::vector<std::size_t>> alive;
-  for (const std::size_t i : order) {
-    const graph::MemoryChange& change = graph.memory[i];
-    const Phase phase = graph.tasks[change.task].phase;
-    if (change.bytes >= kLeastBytes) {
-      alive[change.bytes].push_back(i);
+  for (const auto& [birth, death] : freed_blocks(graph, times)) {
+    if (phase_at(birth) != Phase::kForward || phase_at(death) != Phase::kBackward) {
       continue;
     }
-    auto& blocks = alive[-change.bytes];
-    if (change.bytes > -kLeastBytes || blocks.empty()) {
+    const auto maker = launched_after(birth);
+    const auto user = launched_after(death);
+    if (maker == launched.end() || user == launched.begin()) {
       continue;
     }
-    const std::size_t birth = blocks.back();
-    blocks.pop_back();
-    if (graph.tasks[graph.memory[birth].task].phase != Phase::kForward || phase != Phase::kBackward) {
-      continue;
-    }
-    Stash stash{birth, i, -change.bytes, kNoTask, kNoTask};
-    const auto at = [&](std::size_t memory) {
-      const auto time = static_cast<std::int64_t>(time_of(graph.memory[memory]));
-      return std::ranges::lower_bound(launched, std::pair(time, TaskId{0}));
-    };
-    if (const auto maker = at(birth); maker != launched.end()) {
-      stash.made_by = maker->second;
-    }
-    if (const auto user = at(i); user != launched.begin()) {
-      stash.used_by = std::prev(user)->second;
-    }
-    if (stash.made_by != kNoTask && stash.used_by != kNoTask &&
-        schedule.start[stash.used_by] > schedule.end[stash.made_by]) {
+    const Stash stash{birth, death, graph.memory[birth].bytes, maker->second, std::prev(user)->second};
+    if (schedule.start[stash.used_by] > schedule.end[stash.made_by]) {
       found.push_back(stash);
     }
   }
