@@ -1,6 +1,7 @@
 #include "cluster/best_strategy.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "analysis/time/models.h"
 #include "cluster/changed_step.h"
 #include "cluster/data_parallel.h"
+#include "cluster/fused_operations.h"
 #include "cluster/job_changes.h"
 #include "cluster/transfer_time.h"
 
@@ -16,6 +18,8 @@ namespace ridgeline::cluster {
 namespace {
 
 using graph::TaskId;
+
+constexpr std::size_t kMostKeptTasks = 10'000'000;  ///< of the jobs of candidates, about 70 bytes each
 
 bool is_of_thread(const graph::Task& task) { return task.resource == 0; }
 
@@ -73,29 +77,33 @@ double least_step_ns(const EqualRanks& rank, const RecordedBuckets& step, const 
 struct Candidate {
   Strategy strategy;
   double least_ms = 0;
+  std::optional<RecordedJob> job{};  ///< nothing where it would take too much memory until it is replayed
 };
+
+std::size_t tasks_of(const RecordedJob& job) {
+  std::size_t tasks = 0;
+  for (const EqualRanks& rank : job.ranks) tasks += rank.graph.tasks.size();
+  return tasks;
+}
 
 class Search {
  public:
   Search(const RecordedJob& job, const StrategySpace& space) : job_(job), space_(space) {}
 
   base::Result<BestStrategy> run(const std::function<bool(std::size_t, std::size_t)>& go_on) {
-    const auto as_recorded = changed({});
-    if (!as_recorded) return as_recorded.error();
-    auto unchanged = replay(*as_recorded);
-    if (!unchanged) return unchanged.error();
-    unchanged_ = std::move(*unchanged);
-    const auto candidates = all_candidates();
+    if (const auto problem = prepare()) return *problem;
+    auto candidates = all_candidates();
     if (!candidates) return candidates.error();
     BestStrategy best;
     best.strategies = (space_.bucket_bytes.size() + 1) * (space_.compression.size() + 1) *
-                      (space_.accumulate.size() + 1) * std::max<std::size_t>(1, space_.recompute.size());
+                      (space_.accumulate.size() + 1) * std::max<std::size_t>(1, space_.recompute.size()) *
+                      (space_.fuse ? 2 : 1);
     double fastest_ms = 0;
-    for (const Candidate& candidate : *candidates) {
+    for (Candidate& candidate : *candidates) {
       if (!best.replayed.empty() && candidate.least_ms >= fastest_ms) break;
       best.is_complete = best.replayed.empty() || go_on(best.replayed.size(), candidates->size());
       if (!best.is_complete) break;
-      const auto ms = add(candidate.strategy, best);
+      const auto ms = add(std::move(candidate), best);
       if (!ms) return ms.error();
       fastest_ms = best.replayed.size() == 1 ? *ms : std::min(fastest_ms, *ms);
     }
@@ -104,17 +112,52 @@ class Search {
   }
 
  private:
-  base::Result<RecordedJob> changed(const Strategy& strategy) const {
-    auto job = strategy.bucket_bytes.has_value() ? with_bucket_size(job_, *strategy.bucket_bytes, Unsplit::kTransfer)
-                                                 : with_recorded_buckets(job_);
+  /// The job as it is, replayed, and what all strategies are made of: with fused operations the middle of what these
+  /// may take, and both ends.
+  std::optional<base::Error> prepare() {
+    const auto as_recorded = with_recorded_buckets(job_);
+    if (!as_recorded) return as_recorded.error();
+    auto unchanged = replay(*as_recorded);
+    if (!unchanged) return unchanged.error();
+    unchanged_ = std::move(*unchanged);
+    if (!space_.fuse) return std::nullopt;
+    for (const double share : {0.5, 0.0, 1.0}) {
+      auto fused = with_fused_operations(job_, share);
+      if (!fused) return fused.error();
+      fused_.push_back(std::move(*fused));
+    }
+    return std::nullopt;
+  }
+
+  /// `base`: job_, or one of fused_.
+  static base::Result<RecordedJob> changed(const RecordedJob& base, const Strategy& strategy) {
+    auto job = strategy.bucket_bytes.has_value() ? with_bucket_size(base, *strategy.bucket_bytes, Unsplit::kTransfer)
+                                                 : with_recorded_buckets(base);
     if (job && strategy.compression != 1) {
       job = with_compression(std::move(*job), strategy.compression, Unsplit::kTransfer);
     }
     return job && !strategy.recompute.empty() ? with_recomputation(std::move(*job), strategy.recompute) : job;
   }
 
-  /// By their bounds. Bucket sizes that make the same buckets are one, the smallest.
+  const RecordedJob& likely() const { return fused_.empty() ? job_ : fused_.front(); }
+
+  /// By their bounds.
   base::Result<std::vector<Candidate>> all_candidates() const {
+    std::vector<Candidate> candidates;
+    std::size_t kept = 0;
+    for (Strategy& strategy : all_strategies()) {
+      auto job = changed(likely(), strategy);
+      if (!job) return job.error();
+      Candidate& candidate = candidates.emplace_back(Candidate{std::move(strategy), least_step_ms(*job)});
+      kept += tasks_of(*job);
+      if (kept <= kMostKeptTasks) candidate.job = std::move(*job);
+    }
+    std::ranges::stable_sort(candidates, {}, &Candidate::least_ms);
+    return candidates;
+  }
+
+  /// Bucket sizes that make the same buckets are one, the smallest.
+  std::vector<Strategy> all_strategies() const {
     std::vector<Strategy> strategies = {{}};
     std::set<std::vector<std::size_t>> seen = {job_.bucket_gradients};
     std::vector<std::uint64_t> caps = space_.bucket_bytes;
@@ -125,15 +168,8 @@ class Search {
     for (std::size_t i = 0, count = strategies.size(); i < count; ++i) {
       for (const double times : space_.compression) strategies.push_back({strategies[i].bucket_bytes, times, 1});
     }
-    if (!space_.recompute.empty()) strategies = with_each_recomputation(strategies);
-    std::vector<Candidate> candidates;
-    for (const Strategy& strategy : strategies) {
-      const auto job = changed(strategy);
-      if (!job) return job.error();
-      candidates.push_back({strategy, least_step_ms(*job)});
-    }
-    std::ranges::stable_sort(candidates, {}, &Candidate::least_ms);
-    return candidates;
+    for (Strategy& strategy : strategies) strategy.fuse = space_.fuse;
+    return space_.recompute.empty() ? strategies : with_each_recomputation(strategies);
   }
 
   std::vector<Strategy> with_each_recomputation(const std::vector<Strategy>& strategies) const {
@@ -149,21 +185,29 @@ class Search {
 
   /// Replays it with the most micro-batches: whatever the buckets, these are the fastest for each, as no step that
   /// sends is shorter than one that does not. The step that sends, in ms.
-  base::Result<double> add(Strategy strategy, BestStrategy& best) const {
-    const auto job = changed(strategy);
-    if (!job) return job.error();
-    auto replayed = replay(*job);
-    if (!replayed) return replayed.error();
-    const double ms = median_step_ms(replayed->step_ns);
+  base::Result<double> add(Candidate candidate, BestStrategy& best) const {
+    Strategy& strategy = candidate.strategy;
     for (const int count : space_.accumulate) strategy.accumulate = std::max(strategy.accumulate, count);
-    replayed->step_ns = accumulated_ns(*job, *replayed, strategy.accumulate);
-    best.replayed.push_back({strategy, changed_step(job_, unchanged_, {std::move(*replayed)})});
+    std::vector<Replay> replays;
+    double ms = 0;
+    for (std::size_t i = 0; i < std::max<std::size_t>(1, fused_.size()); ++i) {
+      auto job = i == 0 && candidate.job.has_value() ? base::Result<RecordedJob>(std::move(*candidate.job))
+                                                     : changed(fused_.empty() ? job_ : fused_[i], strategy);
+      if (!job) return job.error();
+      auto replayed = replay(*job);
+      if (!replayed) return replayed.error();
+      if (i == 0) ms = median_step_ms(replayed->step_ns);
+      replayed->step_ns = accumulated_ns(*job, *replayed, strategy.accumulate);
+      replays.push_back(std::move(*replayed));
+    }
+    best.replayed.push_back({std::move(strategy), changed_step(job_, unchanged_, replays)});
     return ms;
   }
 
   const RecordedJob& job_;
   const StrategySpace& space_;
   Replay unchanged_;
+  std::vector<RecordedJob> fused_;  ///< empty: operations are not fused
 };
 
 }  // namespace
@@ -203,8 +247,7 @@ base::Result<BestStrategy> best_strategy(const RecordedJob& job, const StrategyS
   const bool counts = std::ranges::all_of(space.accumulate, [](int count) { return count >= 1; });
   const bool times = std::ranges::all_of(space.compression, [](double one) { return one >= 1; });
   if (!counts || !times) return base::error("compression and counts of micro-batches are 1 or more");
-  const auto known = with_bucket_size(job, 1, Unsplit::kTransfer);  // says why buckets cannot be changed
-  if (!known) return known.error();
+  if (auto unknown = unknown_gradients(job)) return *unknown;
   auto recorded = transfer_times(job, Unsplit::kTransfer);
   if (!recorded[communication::Kind::kAllReduce].is_split) {
     return base::error(

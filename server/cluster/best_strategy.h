@@ -1,6 +1,7 @@
 // The bucket size, compression and gradient accumulation with which a recorded job would be fastest.
 //
-// dPRO (MLSys 2022), section 5: bounds that need no replay prune the search.
+// dPRO (MLSys 2022), section 5: bounds that need no replay prune the search, and so do its theorems: fused operations
+// are never slower (1), and parts of a bucket never faster where a transfer takes a latency and its bytes (2).
 #pragma once
 
 #include <cstddef>
@@ -21,6 +22,7 @@ struct Strategy {
   double compression = 1;                       ///< buckets have so many times fewer bytes
   int accumulate = 1;  ///< micro-batches of the recorded size before the gradients are sent: no_sync()
   std::vector<std::string> recompute{};  ///< modules whose forward runs again in backward
+  bool fuse = false;                     ///< pointwise operations (fused_operations.h)
 };
 
 struct StrategySpace {
@@ -29,6 +31,8 @@ struct StrategySpace {
   std::vector<int> accumulate;              ///< besides 1; more than 1 trains with batches so many times as large
   /// One of these. Empty: none, as recomputation makes no step shorter: it is for memory that else does not suffice.
   std::vector<std::vector<std::string>> recompute{};
+  /// Every strategy with pointwise operations fused: then none is slower in any replay (dPRO, theorem 1).
+  bool fuse = false;
 };
 
 struct ReplayedStrategy {
@@ -53,7 +57,7 @@ double least_step_ms(const RecordedJob& job);
 /// `go_on` is asked before each replay but the first, with how many there were and how many there are at most. Overlap
 /// is not searched: all-reduces that begin later are never over sooner, as the replay has it. Fails for a number of the
 /// space that is out of range, where the recorded all-reduces do not tell latency from transfer (transfer_time.h), and
-/// as with_bucket_size() does.
+/// as with_bucket_size() and with_fused_operations() do.
 base::Result<BestStrategy> best_strategy(const RecordedJob& job, const StrategySpace& space,
                                          const std::function<bool(std::size_t done, std::size_t most)>& go_on);
 

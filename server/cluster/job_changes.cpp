@@ -83,30 +83,6 @@ bool are_in_order(const RecordedJob& job, const EqualRanks& rank, const Recorded
   return true;
 }
 
-/// Why the recorded steps do not tell which gradients the buckets had and when these were ready.
-std::optional<base::Error> unknown_gradients(const RecordedJob& job) {
-  const std::size_t count = job.gradient_bytes.size();
-  if (count == 0) return base::error("its file has no sizes of gradients: record the job again");
-  for (std::size_t rank = 0; rank < job.buckets.size(); ++rank) {
-    const auto hosts = callers(job.ranks[rank].graph);
-    for (const RecordedBuckets& step : job.buckets[rank]) {
-      const std::string who = "rank " + std::to_string(job.ranks[rank].ranks.front());
-      if (step.calls.size() != job.bucket_gradients.size()) {
-        return base::error(who + " did not reduce each of its buckets once in each step");
-      }
-      if (step.ready.size() < count || step.ready.size() % count != 0) {
-        return base::error(who + " accumulated " + std::to_string(step.ready.size()) +
-                           " gradients in a step, and its buckets have " + std::to_string(count) +
-                           ": when they were ready is not known");
-      }
-      if (!are_in_order(job, job.ranks[rank], step, hosts)) {
-        return base::error(who + " did not have its gradients ready in the order of the buckets");
-      }
-    }
-  }
-  return std::nullopt;
-}
-
 class BucketSizes {
  public:
   BucketSizes(const RecordedJob& job, std::vector<std::size_t> sizes, Unsplit unsplit)
@@ -245,12 +221,52 @@ base::Result<RecordedJob> with_recorded_buckets(RecordedJob job) {
   });
 }
 
+base::Result<RecordedJob> with_partition(RecordedJob job, int parts, Unsplit unsplit) {
+  const TransferTime time = transfer_times(job, unsplit)[communication::Kind::kAllReduce];
+  auto changed = rebucketed(std::move(job), [&](std::size_t, std::size_t, const std::vector<OldBucket>& old) {
+    std::vector<NewBucket> buckets;
+    for (const OldBucket& one : old) {
+      const double whole = time.at(one.bytes);
+      const double ns = whole > 0 ? one.alone_ns * time.at(one.bytes / parts) / whole : one.alone_ns / parts;
+      for (int part = 0; part < parts; ++part) buckets.push_back({one.bytes / parts, ns, one.host, one.results});
+    }
+    return buckets;
+  });
+  if (!changed) return changed;
+  changed->gradient_bytes.clear();  // a part has no whole gradients
+  changed->bucket_gradients.clear();
+  return changed;
+}
+
 base::Result<RecordedJob> without_overlap(RecordedJob job) {
   return rebucketed(std::move(job), [](std::size_t, std::size_t, const std::vector<OldBucket>& old) {
     std::vector<NewBucket> buckets;
     for (const OldBucket& one : old) buckets.push_back({one.bytes, one.alone_ns, old.back().host, one.results});
     return buckets;
   });
+}
+
+std::optional<base::Error> unknown_gradients(const RecordedJob& job) {
+  const std::size_t count = job.gradient_bytes.size();
+  if (count == 0) return base::error("its file has no sizes of gradients: record the job again");
+  for (std::size_t rank = 0; rank < job.buckets.size(); ++rank) {
+    const auto hosts = callers(job.ranks[rank].graph);
+    for (const RecordedBuckets& step : job.buckets[rank]) {
+      const std::string who = "rank " + std::to_string(job.ranks[rank].ranks.front());
+      if (step.calls.size() != job.bucket_gradients.size()) {
+        return base::error(who + " did not reduce each of its buckets once in each step");
+      }
+      if (step.ready.size() < count || step.ready.size() % count != 0) {
+        return base::error(who + " accumulated " + std::to_string(step.ready.size()) +
+                           " gradients in a step, and its buckets have " + std::to_string(count) +
+                           ": when they were ready is not known");
+      }
+      if (!are_in_order(job, job.ranks[rank], step, hosts)) {
+        return base::error(who + " did not have its gradients ready in the order of the buckets");
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 base::Result<RecordedJob> with_bucket_size(RecordedJob job, std::uint64_t bytes, Unsplit unsplit) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,16 @@ base::Result<RecordedJob> without_overlap(RecordedJob job);
 /// what transfer_times() say of its bytes, by how far the recorded buckets of the same step and rank were from that.
 /// Fails as rebucketed() does, and when the order or the bytes of the gradients were not recorded.
 base::Result<RecordedJob> with_bucket_size(RecordedJob job, std::uint64_t bytes, Unsplit unsplit);
+
+/// Each bucket is sent in so many parts of the same size, one after the other: each takes what transfer_times() say of
+/// its bytes, by how far the recorded bucket was from that. `parts` is 1 or more. That parts are on their way at once
+/// is not in it, so that they never pay where a transfer takes a latency and its bytes (dPRO, section 5.1, theorem 2).
+/// Fails as rebucketed() does.
+base::Result<RecordedJob> with_partition(RecordedJob job, int parts, Unsplit unsplit);
+
+/// Why with_bucket_size() does not know which gradients the recorded buckets had and when these were ready; nothing: it
+/// does.
+std::optional<base::Error> unknown_gradients(const RecordedJob& job);
 
 /// Forward of these modules, by their dotted names, runs again before their backward, on every rank: as long as it
 /// took. Fails when a rank has no such module, and when one of them communicates in forward. dPRO, section 5.2.

@@ -30,22 +30,6 @@ Key key_of(const RankRecord& rank, const Collective& one) {
   return {group, sends ? rank.rank : one.peer, sends ? one.peer : rank.rank, one.sequence};
 }
 
-/// Whose start the end on this rank waits for, with Gloo: a sender is done no sooner than its receiver has called
-/// (gloo/transport/tcp/pair.cc, sends of unbound buffers), so the root of a broadcast waits for those that it sends to.
-/// With more than two ranks these are some of them; they are taken to be all.
-Awaits awaits_of(const Collective& one, bool is_root) {
-  switch (one.kind) {
-    case Kind::kBroadcast:
-    case Kind::kScatter:
-    case Kind::kGather:
-      return is_root ? Awaits::kAll : Awaits::kRoot;
-    case Kind::kOther:
-      return Awaits::kOwn;
-    default:
-      return Awaits::kAll;
-  }
-}
-
 /// The steps that all ranks have, as the longest run of successive iterations in each record.
 std::optional<std::vector<StepRange>> common_run(std::span<const RankRecord> records) {
   std::vector<StepRange> best;
@@ -155,7 +139,7 @@ class Maker {
   RecordedCall recorded_call(const RankRecord& rank, const Collective& one, std::int64_t over) const {
     const bool is_root = one.peer == rank.rank;
     const Starts& starts = starts_.at(key_of(rank, one));
-    const Awaits awaits = awaits_of(one, is_root);
+    const Awaits awaits = awaits_of(one.kind, is_root);
     const std::int64_t since = awaits == Awaits::kAll    ? starts.last_ns
                                : awaits == Awaits::kRoot ? std::max(starts.root_ns, start_ns(one))
                                                          : start_ns(one);
@@ -226,6 +210,19 @@ base::Result<RecordedJob> recorded_job(std::span<const RankRecord> records, std:
                                        std::span<const recording::Recording> recordings,
                                        const analysis::SourceScope& scope) {
   return Maker(records, aligned, recordings, scope).make();
+}
+
+Awaits awaits_of(Kind kind, bool is_root) {
+  switch (kind) {
+    case Kind::kBroadcast:
+    case Kind::kScatter:
+    case Kind::kGather:
+      return is_root ? Awaits::kAll : Awaits::kRoot;
+    case Kind::kOther:
+      return Awaits::kOwn;
+    default:
+      return Awaits::kAll;
+  }
 }
 
 std::unordered_map<graph::TaskId, graph::TaskId> callers(const graph::Graph& graph) {

@@ -76,6 +76,13 @@ std::optional<base::Error> add_replay(const Job& job, const cluster::OneClock& a
 
 int show(const JobRequest& request) {
   const std::string& format = request.output->format;
+  if (std::ranges::any_of(request.files, is_execution_trace)) {
+    if (!request.network.empty()) {
+      print_error("--network needs the file of a job: execution traces do not say how many ranks a collective has");
+      return kExitUsage;
+    }
+    return show_execution_traces(request.files, request.changes, *request.output);
+  }
   if (!request.changes.empty() && (format == "perfetto" || format == "chakra")) {
     print_error("--change needs --format text or json: traces show what was recorded");
     return kExitUsage;
@@ -118,9 +125,10 @@ void add_job_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "job", "Say what the ranks of a recorded job waited for, with the clocks of its machines aligned.");
   command
-      ->add_option(
-          "FILES", request->files,
-          "Written by `ridgeline run --job`: one, or one of each machine; or traces of torch.profiler, of each rank")
+      ->add_option("FILES", request->files,
+                   "Written by `ridgeline run --job`: one, or one of each machine; or of each rank a trace of "
+                   "torch.profiler, or "
+                   "an execution trace of Chakra")
       ->required();
   command->add_option("--lines-of", request->lines_of, "The rank whose lines are shown; default: the first")
       ->check(number_in(0, 1'000'000));

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "cluster/fused_operations.h"
 #include "cluster/job_changes.h"
 #include "cluster/transfer_time.h"
 #include "communication/kinds.h"
@@ -19,6 +20,7 @@ namespace {
 
 constexpr double kLeastTimes = 0.001;
 constexpr double kMostTimes = 1e9;
+constexpr int kMostParts = 1024;
 
 std::optional<double> times_of(std::string_view text) { return whatif::number_of(text, kLeastTimes, kMostTimes); }
 
@@ -68,7 +70,7 @@ base::Result<cluster::RecordedJob> faster_communication(cluster::RecordedJob job
 }
 
 /// What the recording leaves open.
-enum class Assumed : std::uint8_t { kLikely, kLatency, kSharedCores };
+enum class Assumed : std::uint8_t { kLikely, kLatency, kSharedCores, kFusedIsLongest, kFusedIsAll };
 
 cluster::Unsplit unsplit_of(Assumed assumed) {
   return assumed == Assumed::kLatency ? cluster::Unsplit::kLatency : cluster::Unsplit::kTransfer;
@@ -90,6 +92,19 @@ base::Result<cluster::RecordedJob> bucket_size(cluster::RecordedJob job, std::st
   const auto bytes = whatif::bytes_of(argument);
   if (!bytes.has_value() || *bytes < 1) return base::error("its argument is a size such as 25MiB");
   return cluster::with_bucket_size(std::move(job), static_cast<std::uint64_t>(*bytes), unsplit_of(assumed));
+}
+
+base::Result<cluster::RecordedJob> partition(cluster::RecordedJob job, std::string_view argument, Assumed assumed) {
+  const auto parts = whatif::whole_number_of(argument, 1, kMostParts);
+  if (!parts.has_value()) return base::error("its argument is K, a whole number up to 1024");
+  return cluster::with_partition(std::move(job), *parts, unsplit_of(assumed));
+}
+
+base::Result<cluster::RecordedJob> fuse_pointwise(cluster::RecordedJob job, std::string_view argument,
+                                                  Assumed assumed) {
+  if (!argument.empty()) return base::error("it has no argument");
+  const double share = assumed == Assumed::kFusedIsLongest ? 0 : assumed == Assumed::kFusedIsAll ? 1 : 0.5;
+  return cluster::with_fused_operations(std::move(job), share);
 }
 
 base::Result<cluster::RecordedJob> no_overlap(cluster::RecordedJob job, std::string_view argument, Assumed assumed) {
@@ -118,10 +133,14 @@ base::Result<cluster::RecordedJob> certain(cluster::RecordedJob job, std::string
 constexpr Change kChanges[] = {
     {"faster", "FILE:LINE=K", certain<faster_line>},
     {"faster-rank", "RANK=K", certain<faster_rank>},
+    {"fuse-pointwise", "", fuse_pointwise, false, false,
+     "What fused operations take is not known: the interval is from what the longest of them takes to what all do."},
     {"bucket-size", "SIZE", bucket_size, true, true, "What more or fewer buckets take of the host is not in it."},
     {"no-overlap", "", no_overlap, false, true,
      "Where communication takes the cores that compute, hiding it saves nothing: the interval begins at the step as it "
      "is."},
+    {"partition", "K", partition, true, true,
+     "That parts of a bucket are on their way at once, and what they take of the host, is not in it."},
     {"faster-communication", "K", certain<faster_communication>},
     {"bandwidth", "K", bandwidth, true},
     {"compression", "K", compression, true, false,
@@ -199,6 +218,9 @@ base::Result<ChangedJob> changed_job(const cluster::RecordedJob& job, std::vecto
   }
   if (any([](const Change& change) { return change.function == no_overlap; })) {
     assumptions.push_back(Assumed::kSharedCores);
+  }
+  if (any([](const Change& change) { return change.function == fuse_pointwise; })) {
+    assumptions.insert(assumptions.end(), {Assumed::kFusedIsLongest, Assumed::kFusedIsAll});
   }
   auto unchanged = any([](const Change& change) { return change.makes_buckets; })
                        ? cluster::with_recorded_buckets(job)

@@ -1,9 +1,10 @@
-// `ridgeline job --format chakra`.
+// Execution traces of MLCommons Chakra: `ridgeline job --format chakra`, and `ridgeline job NAME.0.et NAME.1.et`.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "commands/options.h"
 #include "communication/job_file.h"
 #include "protocol/communication.h"
 
@@ -13,5 +14,13 @@ namespace ridgeline::commands {
 /// its records by one clock. An exit code; what it says goes to standard error.
 int write_execution_traces(const communication::Job& job, const std::vector<communication::RankRecord>& aligned,
                            const std::string& folder);
+
+/// Whether it is named as such traces are: it ends with ".et".
+bool is_execution_trace(const std::string& file);
+
+/// The replay of traces, one of each rank, whose names end with ".RANK.et", and of each of `changes`, as text. An exit
+/// code; what is wrong goes to standard error.
+int show_execution_traces(const std::vector<std::string>& files, const std::vector<std::string>& changes,
+                          const Output& output);
 
 }  // namespace ridgeline::commands

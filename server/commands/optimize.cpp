@@ -16,9 +16,11 @@
 #include "analysis/memory/memory.h"
 #include "base/file.h"
 #include "cluster/best_strategy.h"
+#include "cluster/fused_operations.h"
 #include "cluster/job_changes.h"
 #include "cluster/one_clock.h"
 #include "cluster/recomputation.h"
+#include "cluster/transfer_time.h"
 #include "commands/exit_codes.h"
 #include "commands/interrupts.h"
 #include "commands/job_replay.h"
@@ -72,7 +74,18 @@ std::vector<std::string> files_of(const Job& job) {
   return files;
 }
 
-std::vector<std::string> notes_of(const analysis::OptimizedJob& job) {
+/// Parts of a bucket are never faster.
+std::string partition_note(const cluster::RecordedJob& graph) {
+  const auto times = cluster::transfer_times(graph, cluster::Unsplit::kTransfer);
+  const auto all_reduce = times.find(communication::Kind::kAllReduce);
+  const double ms = all_reduce == times.end() ? 0 : all_reduce->second.latency_ns / 1e6;
+  return fmt::format(
+      "Buckets are not sent in parts: of each all-reduce {} are latency, which every part would have again, and none "
+      "would begin sooner.",
+      report::duration(ms));
+}
+
+std::vector<std::string> notes_of(const analysis::OptimizedJob& job, const cluster::RecordedJob& graph) {
   std::vector<std::string> notes;
   const auto any = [&](auto matches) { return std::ranges::any_of(job.strategies, matches); };
   if (any([](const analysis::StrategyStep& one) { return one.accumulate > 1; })) {
@@ -88,6 +101,12 @@ std::vector<std::string> notes_of(const analysis::OptimizedJob& job) {
         "The peak with recomputation is predicted from the blocks that forward kept, its time from forward's: what "
         "torch.utils.checkpoint itself takes, and what the allocator rounds, is not in it.");
   }
+  if (any([](const analysis::StrategyStep& one) { return one.fuse; })) {
+    notes.emplace_back(
+        "What fused operations take is not known: the interval is from what the longest of them takes to what all do, "
+        "the prediction is between. Whether they work on the same tensors was not recorded.");
+  }
+  notes.push_back(partition_note(graph));
   notes.emplace_back("Not searched: sharding, whose times the file does not have.");
   return notes;
 }
@@ -103,13 +122,9 @@ analysis::StrategyStep step_of(const cluster::ReplayedStrategy& one, std::uint64
     recompute = {other.type, other.of, other.modules};
   }
   const double compressed = strategy.compression > 1 ? static_cast<double>(gradient_bytes) / strategy.compression : 0;
-  return {strategy.bucket_bytes,
-          strategy.compression,
-          strategy.accumulate,
-          std::move(recompute),
-          one.step.step_ms,
-          one.step.speed_up,
-          peak + static_cast<std::uint64_t>(compressed)};
+  return {
+      strategy.bucket_bytes, strategy.compression, strategy.accumulate, std::move(recompute),
+      strategy.fuse,         one.step.step_ms,     one.step.speed_up,   peak + static_cast<std::uint64_t>(compressed)};
 }
 
 /// Those that are searched: where the job as it is does not fit, those with which it does.
@@ -124,10 +139,19 @@ std::vector<cluster::Recomputation> recomputations_of(const Job& job,
   return fitting;
 }
 
+/// Whether operations are to be fused; a warning where there are none.
+bool fuses(const cluster::RecordedJob& graph, const OptimizeRequest& request, std::vector<std::string>& warnings) {
+  if (!request.space.fuse) return false;
+  const auto fused = cluster::with_fused_operations(graph, 1);
+  if (!fused) warnings.push_back("Nothing is fused: " + fused.error().message() + ".");
+  return static_cast<bool>(fused);
+}
+
 base::Result<cluster::BestStrategy> search(const cluster::RecordedJob& job, const OptimizeRequest& request,
-                                           const std::vector<cluster::Recomputation>& recomputations,
+                                           const std::vector<cluster::Recomputation>& recomputations, bool fuse,
                                            Interrupts& interrupts, Clock::time_point begin) {
   cluster::StrategySpace space = request.space;
+  space.fuse = fuse;
   for (const cluster::Recomputation& one : recomputations) space.recompute.push_back(one.modules);
   ProgressLine line;
   const auto deadline =
@@ -155,7 +179,9 @@ base::Result<analysis::OptimizedJob> optimized(Job& job, const OptimizeRequest& 
   shown.replay = replayed->replay;
   shown.peak_bytes = peak_bytes(*recordings, job.scope);
   const auto recomputations = recomputations_of(job, *recordings, *graph, shown.peak_bytes, request.memory_bytes);
-  const auto best = search(*graph, request, recomputations, interrupts, begin);
+  shown.warnings = job.warnings;
+  const bool fuse = fuses(*graph, request, shown.warnings);
+  const auto best = search(*graph, request, recomputations, fuse, interrupts, begin);
   if (!best) return best.error();
   if (request.memory_bytes > 0) shown.memory_bytes = request.memory_bytes;
   std::uint64_t gradient_bytes = 0;
@@ -167,8 +193,7 @@ base::Result<analysis::OptimizedJob> optimized(Job& job, const OptimizeRequest& 
   shown.space = best->strategies;
   shown.is_complete = best->is_complete;
   shown.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  shown.notes = notes_of(shown);
-  shown.warnings = job.warnings;
+  shown.notes = notes_of(shown, *graph);
   return shown;
 }
 
@@ -233,6 +258,8 @@ void add_optimize_command(CLI::App& app, int& exit_code) {
       ->add_option("--compression", request->space.compression,
                    "Also send so many times fewer bytes, such as 2 for fp16; may be repeated")
       ->check(number_in(1, 1024));
+  command->add_flag("--fuse-pointwise", request->space.fuse,
+                    "Also fuse pointwise operations that follow each other, as torch.compile does");
   add_network_option(*command, request->network);
   add_output_options(*command, request->output);
   command->footer(

@@ -74,6 +74,14 @@ std::vector<StrategyEdit> strategy_edits(const analysis::StrategyStep& strategy,
                                  fmt::join(strategy.recompute.modules, ", "),
                                  strategy.recompute.modules.size() == 1 ? "is" : "are")});
   }
+  if (strategy.fuse) {
+    edits.push_back(
+        {{},
+         0,
+         {},
+         "Compile the model before it is given to DistributedDataParallel, with torch.compile(model), which "
+         "fuses pointwise operations, and measure: compiling changes more than that."});
+  }
   return edits;
 }
 

@@ -17,6 +17,7 @@ Json strategy_json(const analysis::StrategyStep& one) {
            one.recompute.modules.empty()
                ? Json(nullptr)
                : Json{{"class", one.recompute.type}, {"of", one.recompute.of}, {"modules", one.recompute.modules}}},
+          {"fused", one.fuse},
           {"stepMs", measured_json(one.step_ms)},
           {"speedUp", measured_json(one.speed_up)},
           {"peakBytes", one.peak_bytes}};

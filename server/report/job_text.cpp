@@ -83,15 +83,19 @@ std::string changes_text(const std::vector<analysis::ChangedStep>& changes) {
   return text + "  Not modelled: cores that ranks and their communication share.\n";
 }
 
-std::string replay_text(const analysis::JobReplay& replay) {
-  std::string text = fmt::format("\nReplay of steps {} to {}, with the cost of recording\n  {}\n", replay.first_step,
-                                 replay.last_step, replayed_text(replay));
-  text += "\nCritical path over all ranks, of a replayed step\n";
+std::string path_text(const analysis::JobReplay& replay) {
+  std::string text = "\nCritical path over all ranks, of a replayed step\n";
   for (std::size_t i = 0; i < std::min(kMostShares, replay.path.size()); ++i) {
     const analysis::PathPart& part = replay.path[i];
     text += fmt::format("  {:<42}{:>12}{:>8.1f} %\n", path_part_text(part), duration(part.ms), 100 * part.share);
   }
   return text;
+}
+
+std::string replay_text(const analysis::JobReplay& replay) {
+  return fmt::format("\nReplay of steps {} to {}, with the cost of recording\n  {}\n", replay.first_step,
+                     replay.last_step, replayed_text(replay)) +
+         path_text(replay);
 }
 
 }  // namespace
@@ -109,6 +113,20 @@ std::string text_job_report(const analysis::JobReport& job, std::size_t lines_of
       printable(job.command) + "\n\n" + ranks_text(job.ranks) + clocks_text(job) + communication_text(job, lines_of);
   if (job.replay.has_value()) text += replay_text(*job.replay) + changes_text(job.changes);
   for (const std::string& warning : job.warnings) text += "! " + printable(warning) + "\n";
+  return text;
+}
+
+std::string text_replayed_traces(const analysis::JobReplay& replay, std::size_t ranks,
+                                 const std::vector<analysis::ChangedStep>& changes,
+                                 const std::vector<std::string>& warnings) {
+  std::string text = fmt::format(
+      "Execution traces of {} {}\n\nReplay of {}\n  {} for a step, of the durations of the nodes\n", ranks,
+      ranks == 1 ? "rank" : "ranks",
+      replay.first_step == replay.last_step ? "all of them"
+                                            : fmt::format("steps {} to {}", replay.first_step, replay.last_step),
+      duration(replay.replayed_ms));
+  text += path_text(replay) + changes_text(changes);
+  for (const std::string& warning : warnings) text += "! " + printable(warning) + "\n";
   return text;
 }
 

@@ -32,6 +32,9 @@ CHANGES = {
     "no-overlap": (RATE, BUCKET_MB, "after"),
 }
 SEARCHED_MB = (1, 2, 4, 8, 25)
+SPACE_MB = (1, 4, 25)
+SPACE_WAYS = ("", "micro4", "checkpoint", "micro4+checkpoint")
+SPACE_HEAD = ["strategy", "predicted, for each micro-batch", "run"]
 BEST_HEAD = ["job", "best by `optimize`", "in", "it took", "best of all runs", "it took", "worse by", "all runs took"]
 HEAD = ["job", "change", "as it is", "predicted", "recorded with it", "error", "in the interval", "as it is, again"]
 
@@ -75,14 +78,14 @@ def _run_ms(binary: Path, folder: Path, model: str, rate: str, bucket: str, way:
     return _shown(binary, record(binary, folder / "changed", model, rate, bucket, way))["replay"]["recordedMs"]
 
 
-def record(binary: Path, file: Path, model: str, rate: str, bucket: str, way: str) -> Path:
-    """The file of a job of two ranks over a link of that rate; `way` is that of ddp_models.py."""
+def record(binary: Path, file: Path, model: str, rate: str, bucket: str, way: str, count: int = cluster.RANKS) -> Path:
+    """The file of a job of ranks with links of that rate; `way` is that of ddp_models.py."""
     file.unlink(missing_ok=True)
     script = [sys.executable, str(SCRIPTS / "in_namespaces.py"), str(SCRIPTS / "ddp_models.py")]
     run = [str(binary), "run", "--python", sys.executable, "--time-budget", "1", "--steps", "16", "--stop"]
     run += ["--job", str(file), "--", *script, model, "100000", bucket, "0", way]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    with cluster.namespaces(rate):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "NAMESPACES": str(count)}
+    with cluster.namespaces(rate, count):
         done = subprocess.run(run, capture_output=True, text=True, env=environment, check=False)
     if not file.exists():
         sys.exit(done.stderr)
@@ -111,16 +114,54 @@ def best_rows(binary: Path, models: Sequence[str] = MODELS) -> list[list[str]]:
         return [_best_row(binary, Path(folder), network, model) for model in models]
 
 
-def _best_row(binary: Path, folder: Path, network: Path, model: str) -> list[str]:
-    job = record(binary, folder / "job", model, RATE, BUCKET_MB, "")
-    sizes = [f"--bucket-size={size}MiB" for size in SEARCHED_MB]
-    command = [str(binary), "optimize", str(job), "--network", str(network), "--format", "json", *sizes]
+def space_rows(binary: Path, model: str = "transformer") -> list[list[str]]:
+    """Each strategy of a small space as it was run, beside what `ridgeline optimize` predicts of those that it replays.
+
+    The fastest run is first. Recomputation is not replayed where memory suffices."""
+    if os.geteuid() != 0:
+        print("skipped: network namespaces need root\n")
+        return []
+    with TemporaryDirectory() as folder:
+        network = cluster.measured_network(binary, RATE, Path(folder) / "cluster.toml")
+        job = record(binary, Path(folder) / "job", model, RATE, BUCKET_MB, "")
+        answer, searched = _searched(binary, job, network, SPACE_MB, "--accumulate", str(MICRO_BATCHES))
+        print(f"{model}: {_name(answer['predicted'][0])} is the best by prediction, in {searched:.1f} s", flush=True)
+        predicted = {_name(one): f"{one['stepMs']['value']:.1f} ms" for one in answer["predicted"]}
+        began = time.perf_counter()
+        runs = {
+            f"{size} MiB, {way or 'as it is'}": _run_ms(binary, Path(folder), model, RATE, str(size), way)
+            / (MICRO_BATCHES if "micro4" in way else 1)
+            for size in SPACE_MB
+            for way in SPACE_WAYS
+        }
+        print(f"The runs took {time.perf_counter() - began:.0f} s.", flush=True)
+    return [[name, predicted.get(name, "–"), f"{runs[name]:.1f} ms"] for name in sorted(runs, key=runs.__getitem__)]
+
+
+def _name(strategy: dict[str, Any]) -> str:
+    size = strategy["bucketBytes"]
+    way = "as it is" if strategy["accumulate"] == 1 else f"micro{strategy['accumulate']}"
+    return f"{BUCKET_MB if size is None else size >> 20} MiB, {way}"
+
+
+def _searched(
+    binary: Path, job: Path, network: Path, sizes: Sequence[int], *options: str
+) -> tuple[dict[str, Any], float]:
+    """What `ridgeline optimize` says, and the seconds that it took."""
+    command = [str(binary), "optimize", str(job), "--network", str(network), "--format", "json", *options]
     began = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    searched = time.perf_counter() - began
+    done = subprocess.run(
+        [*command, *(f"--bucket-size={size}MiB" for size in sizes)], capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         sys.exit(done.stderr)
-    size = json.loads(done.stdout)["predicted"][0]["bucketBytes"]
+    return json.loads(done.stdout), time.perf_counter() - began
+
+
+def _best_row(binary: Path, folder: Path, network: Path, model: str) -> list[str]:
+    job = record(binary, folder / "job", model, RATE, BUCKET_MB, "")
+    answer, searched = _searched(binary, job, network, SEARCHED_MB)
+    size = answer["predicted"][0]["bucketBytes"]
     found = int(BUCKET_MB) if size is None else size >> 20
     print(f"{model}: {found} MiB is the best by prediction", flush=True)
     began = time.perf_counter()

@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import median
 
 import accuracy
+import clocks
 import cluster
 import collectives
 import estimators
@@ -25,6 +26,7 @@ import injected
 import job_changes
 import job_replay
 import language_server
+import many_ranks
 import network_changes
 import observed
 import operation_timers
@@ -38,6 +40,7 @@ import scaled_times
 import script_runs
 import steps_of_ranks
 import what_if
+import zero
 from shared import BENCHES, BINARY, HERE, ROOT, profile_json, run_json, table
 from traces import bench_import, bench_replay, bench_what_if_traces
 
@@ -363,7 +366,7 @@ def bench_job_replay(rounds: int, arguments: argparse.Namespace) -> None:
     print("## Replay of recorded jobs\n")
     table(
         ["model, exchange, link", "recorded step", "replayed"],
-        job_replay.linked_rows(BINARY, rounds, arguments.bandwidths),
+        job_replay.linked_rows(BINARY, rounds, arguments.bandwidths or job_replay.RATES),
     )
 
 
@@ -376,14 +379,37 @@ def bench_jobs(rounds: int) -> None:
     table(network_changes.HEAD, network_changes.rows(BINARY))
     print("\n## The best bucket size, searched and run\n")
     table(network_changes.BEST_HEAD, network_changes.best_rows(BINARY))
+    print("\n## The best of bucket size, micro-batches and recomputation, searched and run\n")
+    table(network_changes.SPACE_HEAD, network_changes.space_rows(BINARY))
 
 
 def bench_cluster(rounds: int, arguments: argparse.Namespace) -> None:
     print("## Jobs predicted from one process\n")
     for _ in range(rounds):
-        cluster.run(BINARY, table, counts=arguments.ranks)
+        cluster.run(BINARY, table, arguments.bandwidths or cluster.RATES, arguments.jobs, arguments.ranks)
     print("### All-reduces that others measured\n")
     collectives.run(BENCHES / "ridgeline_collective_bench", table, arguments.data)
+
+
+def bench_zero(rounds: int) -> None:
+    """Memory is the same each time: one round."""
+    del rounds
+    print("## Memory of sharded training, predicted and allocated\n")
+    table(zero.HEAD, zero.rows(BINARY))
+
+
+def bench_clocks(rounds: int) -> None:
+    """Each recorded job has several draws of clocks: one round."""
+    del rounds
+    print("## Clocks of machines, found again\n")
+    table(clocks.HEAD, clocks.rows(BINARY))
+
+
+def bench_optimize(rounds: int) -> None:
+    """The search on a large job. One round."""
+    del rounds
+    print("## The best strategy of BERT base on 16 ranks\n")
+    table(many_ranks.HEAD, many_ranks.rows(BINARY))
 
 
 def bench_ranks(rounds: int, arguments: argparse.Namespace) -> None:
@@ -429,6 +455,9 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "jobs": (bench_jobs, 3),
     "job-replay": (bench_job_replay, 1),
     "cluster": (bench_cluster, 1),
+    "zero": (bench_zero, 1),
+    "clocks": (bench_clocks, 1),
+    "optimize": (bench_optimize, 1),
     "ranks": (bench_ranks, 1),
     "what-if": (bench_what_if, 4),
     "accuracy": (bench_accuracy, 2),
@@ -474,8 +503,13 @@ def main() -> None:
     parser.add_argument(
         "--bandwidths",
         type=lambda text: text.split(","),
-        default=job_replay.RATES,
-        help=f"job-replay: of the link between the ranks, as tc has them; {','.join(job_replay.RATES)}",
+        help="job-replay, cluster: of the links between the ranks, as tc has them, such as 4gbit,1gbit",
+    )
+    parser.add_argument(
+        "--jobs",
+        type=lambda text: text.split(","),
+        default=list(cluster.BATCHES),
+        help=f"cluster: models of the jobs; {','.join(cluster.BATCHES)}",
     )
     parser.add_argument(
         "--ranks",

@@ -1,15 +1,14 @@
-"""Scripts of several ranks, and how the tests of `ridgeline run --job` run and read them."""
+"""Scripts of several ranks, and how the tests of `ridgeline run --job` run them."""
 
 from __future__ import annotations
 
-import json
-import struct
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from conftest import ATTEMPTS, ridgeline
+from job_file import records
 from training_scripts import SINGLE
 
 TORCHRUN = Path(sys.executable).with_name("torchrun")
@@ -144,18 +143,6 @@ def run_job(
     return done
 
 
-def read_job(file: Path) -> dict[str, Any]:
-    """The header of a job's file."""
-    content = file.read_bytes()
-    assert content[:8] == b"RIDGEJOB"
-    (size,) = struct.unpack_from("<Q", content, 16)
-    return json.loads(content[24 : 24 + size])
-
-
-def records(job: dict[str, Any]) -> list[dict[str, Any]]:
-    return [rank["record"] for rank in job["ranks"]]
-
-
 def transfers(job: dict[str, Any]) -> tuple[dict, dict]:
     """What was sent and what was received: (sender, receiver, transaction) → (bytes, start, end)."""
     sent, received = {}, {}
@@ -166,29 +153,3 @@ def transfers(job: dict[str, Any]) -> tuple[dict, dict]:
             else:
                 received[peer, record["rank"], transaction] = (size, start, end)
     return sent, received
-
-
-def on_another_machine(header: dict[str, Any], host: str, ns: int) -> dict[str, Any]:
-    """The ranks of a job as a machine of that name would have recorded them, whose clock is ahead by `ns`."""
-    moved = json.loads(json.dumps(header))
-    for record in records(moved):
-        record["host"] = host
-        record["iterations"] = [[step, start + ns, end + ns] for step, start, end in record["iterations"]]
-        record["transfers"] = [[*one[:5], one[5] + ns, one[6] + ns] for one in record["transfers"]]
-        for collective in record["collectives"]:
-            for name in ("called", "started", "ended"):
-                collective[name] += ns
-    return moved
-
-
-def write_job(file: Path, header: dict[str, Any]) -> Path:
-    """A job's file with empty recordings."""
-    for rank in header["ranks"]:
-        rank["recordingBytes"] = 0
-    text = json.dumps(header).encode()
-    content = b"RIDGEJOB" + struct.pack("<IIQ", 1, 0, len(text)) + text
-    digest = 0xCBF29CE484222325
-    for byte in content:
-        digest = ((digest ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
-    file.write_bytes(content + f"{digest:016x}".encode())
-    return file

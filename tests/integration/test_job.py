@@ -15,20 +15,8 @@ import chakra
 import jsonschema
 import pytest
 from conftest import BINARY, ROOT, ridgeline
-from job_scripts import (
-    ALONE,
-    DDP,
-    PARAMETER_SERVER,
-    TORCH_CRASHES,
-    command,
-    on_another_machine,
-    read_job,
-    records,
-    run_job,
-    script_of,
-    transfers,
-    write_job,
-)
+from job_file import on_another_machine, read_job, records, write_job
+from job_scripts import ALONE, DDP, PARAMETER_SERVER, TORCH_CRASHES, command, run_job, script_of, transfers
 from sshd import SSHD, serving
 from test_exports import check_perfetto
 from training_scripts import SINGLE, number_of
@@ -146,6 +134,8 @@ def test_the_report_as_json_has_what_the_text_has(recorded: tuple) -> None:
         ("bandwidth:x", "its argument is K"),
         ("bucket-size:0", "its argument is a size such as 25MiB"),
         ("no-overlap:1", "it has no argument"),
+        ("fuse-pointwise:2", "it has no argument"),
+        ("partition:0", "its argument is K, a whole number"),
         ("amp", "a job has no such change: it is faster:FILE:LINE=K"),
     ],
 )
@@ -219,6 +209,16 @@ def test_the_execution_traces_have_what_was_recorded(recorded: tuple, tmp_path: 
     again = ridgeline(*command, "--output", folder)
     assert again.returncode == 2 and "it is a folder" in again.stderr
     assert ridgeline(*command).returncode == 2
+    read = ridgeline("job", folder / "rank.0.et", folder / "rank.1.et", "--change", "faster-communication:2")
+    assert read.returncode == 0, read.stderr
+    assert re.search(r"Replay of steps \d+ to \d+\n  [\d.]+ .?s for a step", read.stdout)
+    assert "all-reduce of bucket 0" in read.stdout or "train.py:" in read.stdout
+    assert "faster-communication:2" in read.stdout
+    as_json = ridgeline("job", folder / "rank.0.et", "--format", "json")
+    assert as_json.returncode == 2 and "--format text" in as_json.stderr
+    (tmp_path / "rank.0.et").write_bytes((folder / "rank.0.et").read_bytes()[:-3])
+    damaged = ridgeline("job", tmp_path / "rank.0.et")
+    assert damaged.returncode == 2 and "cut off" in damaged.stderr
 
 
 def test_some_ranks_are_not_replayed(recorded: tuple, tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_files_of_two_machines_are_read_by_one_clock(recorded: tuple, tmp_path: 
     script, job, run = recorded
     alone = [{**job, "ranks": [rank]} for rank in job["ranks"]]
     first = write_job(tmp_path / "first", json.loads(json.dumps(alone[0])))
-    second = write_job(tmp_path / "second", on_another_machine(alone[1], "other", 2_345_678_000_000))
+    second = write_job(tmp_path / "second", on_another_machine(alone[1], "other", lambda ns: ns + 2_345_678_000_000))
     shown = ridgeline("job", first, second)
     assert shown.returncode == 0, shown.stderr
     row = re.search(r"other +(-?[\d.]+) s +-([\d.]+) to \+([\d.]+) us", shown.stdout)
@@ -493,7 +493,7 @@ def test_files_of_machines_are_collected(recorded: tuple, tmp_path: Path) -> Non
     here, there = (json.loads(json.dumps(job)) for _ in range(2))
     here["ranks"], there["ranks"] = here["ranks"][:1], there["ranks"][1:]
     write_job(tmp_path / "here", here)
-    write_job(tmp_path / "it's there", on_another_machine(there, "other", 3_000_000))
+    write_job(tmp_path / "it's there", on_another_machine(there, "other", lambda ns: ns + 3_000_000))
     whole = tmp_path / "whole"
     with serving(Path(os.environ["RIDGELINE_CACHE"]) / "agents") as host:
 

@@ -9,7 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 from conftest import ROOT, ridgeline
-from job_scripts import DDP, read_job, run_job, script_of, write_job
+from job_file import read_job, write_job
+from job_scripts import DDP, run_job, script_of
 from training_scripts import number_of
 
 # What each keeps of forward, two tensors of 400 KiB, is more than all of the model's parameters.
@@ -95,6 +96,20 @@ def test_forward_runs_again_where_memory_needs_it(recorded: tuple[Path, Path]) -
     assert "torch.utils.checkpoint" in answer["edits"][-1]["text"]
     shown = ridgeline("optimize", recorded[1], "--memory", str(limit)).stdout
     assert "recomputing 1 of 2 Block" in shown and "is predicted from the blocks that forward kept" in shown
+
+
+def test_pointwise_operations_are_fused_where_that_is_asked_for(recorded: tuple[Path, Path]) -> None:
+    """Those of Block."""
+    assert not any(one["fused"] for one in optimized(recorded[1])["predicted"])
+    answer = optimized(recorded[1], "--fuse-pointwise")
+    assert answer["warnings"] == [] and answer["space"] == 2 * 13
+    assert all(one["fused"] and one["speedUp"]["low"] <= one["speedUp"]["value"] for one in answer["predicted"])
+    assert "torch.compile(model)" in answer["edits"][-1]["text"]
+    assert any("was not recorded" in note for note in answer["notes"])
+    assert any("Buckets are not sent in parts" in note for note in answer["notes"])
+    changed = ridgeline("job", recorded[1], "--change", "fuse-pointwise", "--change", "partition:4", "--format", "json")
+    fused, parts, _ = (one["stepMs"] for one in json.loads(changed.stdout)["predicted"])
+    assert fused["low"] < fused["value"] < fused["high"] and parts["low"] <= parts["value"] <= parts["high"]
 
 
 def test_a_file_without_the_sizes_of_gradients(recorded: tuple[Path, Path], tmp_path: Path) -> None:

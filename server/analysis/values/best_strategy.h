@@ -24,6 +24,7 @@ struct StrategyStep {
   double compression = 1;                       ///< buckets have so many times fewer bytes
   int accumulate = 1;                           ///< micro-batches before gradients are sent
   RecomputedModules recompute{};
+  bool fuse = false;             ///< pointwise operations that follow each other
   Measured step_ms{};            ///< for each micro-batch of each rank
   Measured speed_up{};           ///< of the job as it is
   std::uint64_t peak_bytes = 0;  ///< of the rank that has most

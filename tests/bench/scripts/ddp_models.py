@@ -1,8 +1,8 @@
 """Data-parallel training of one of some small models, one thread a rank.
 
 `ddp_models.py MODEL STEPS BUCKET_MB [LATE_MS [WAY]]`: rank 1 sleeps LATE_MS in each step. WAY: "fp16" sends half the
-bytes, "after" sends when backward is over, "checkpoint" runs forward
-of each Block again in backward, "micro4" only after four micro-batches, and "server" is a parameter server.
+bytes, "after" sends when backward is over, "checkpoint" runs forward of each Block again in backward, "micro4" sends only
+after four micro-batches, "micro4+checkpoint" is both, and "server" is a parameter server.
 Rank 0 prints the median step in milliseconds.
 """
 
@@ -107,7 +107,7 @@ def parallel(network: nn.Module, bucket_mb: float, way: str) -> tuple[nn.Module,
         return network, ReducedAfterBackward(network, int(bucket_mb * 2**20))
     if way == "server":
         return network, MeanByServer(network)
-    if way == "checkpoint":
+    if "checkpoint" in way:
         for block in [module for module in network.modules() if isinstance(module, Block)]:
             block.forward = partial(checkpoint, block.forward, use_reentrant=False)  # type: ignore[method-assign]
     model = DistributedDataParallel(network, bucket_cap_mb=bucket_mb)
@@ -123,7 +123,7 @@ def main() -> None:
     network, x = MODELS[sys.argv[1]]()
     way = sys.argv[5] if len(sys.argv) > 5 else ""
     model, reduce = parallel(network, float(sys.argv[3]), way)
-    micro_batches = 4 if way == "micro4" else 1
+    micro_batches = 4 if "micro4" in way else 1
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     y = torch.randint(0, 10, (len(x),))
     late = float(sys.argv[4]) / 1e3 if len(sys.argv) > 4 and dist.get_rank() == 1 else 0

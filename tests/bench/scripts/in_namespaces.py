@@ -1,8 +1,9 @@
 """`in_namespaces.py SCRIPT ARGUMENT...` runs a script as the ranks of cluster.py, each in its network namespace.
 
-Writes what rank 0 writes.
+NAMESPACES says how many there are; without it two. Writes what rank 0 writes.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -10,4 +11,4 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import cluster
 
-print(cluster.ranks(lambda _: [sys.executable, *sys.argv[1:]], {}), end="")
+print(cluster.ranks(lambda _: [sys.executable, *sys.argv[1:]], {}, int(os.environ.get("NAMESPACES", "2"))), end="")

@@ -51,6 +51,9 @@ double exhaustive_ms(const RecordedJob& job, const StrategySpace& space) {
       const auto replayed = replay(*changed);
       EXPECT_TRUE(replayed);
       EXPECT_LE(least_step_ms(*changed), median_step_ms(replayed->step_ns) + 1e-6);
+      const auto parts = replay(*with_partition(*changed, 2, Unsplit::kTransfer));
+      EXPECT_TRUE(parts);
+      EXPECT_LE(median_step_ms(replayed->step_ns), median_step_ms(parts->step_ns) + 1e-4) << "dPRO, theorem 2";
       for (const int count : {1, 2, 4}) {
         fastest = std::min(fastest, median_step_ms(accumulated_ns(*changed, *replayed, count)));
       }
@@ -88,6 +91,22 @@ TEST(BestStrategy, RecomputationIsOfModulesThatTheJobHas) {
   const auto best = best_strategy(*job, {{}, {}, {}, {{"layers.0"}}}, kAlways);
   ASSERT_FALSE(best);
   EXPECT_THAT(best.error().message(), HasSubstr("did not run forward and backward of layers.0"));
+}
+
+TEST(BestStrategy, FusedOperationsHaveAnIntervalThatHasTheJobAsItIs) {
+  DdpStep step{{2000, 3000, 5000}, {1000, 1000, 4000}, {2, 1}};
+  step.pointwise_us = 1000;
+  const auto job = DdpJob(step).made();
+  ASSERT_TRUE(job);
+  const auto plain = best_strategy(*job, {{1, 1 << 20}, {}, {}}, kAlways);
+  const auto fused = best_strategy(*job, {{1, 1 << 20}, {}, {}, {}, true}, kAlways);
+  ASSERT_TRUE(plain && fused) << fused.error().message();
+  EXPECT_EQ(fused->strategies, 2 * plain->strategies);
+  const ReplayedStrategy& best = fused->replayed.front();
+  EXPECT_TRUE(std::ranges::all_of(fused->replayed, [](const auto& one) { return one.strategy.fuse; }));
+  EXPECT_NEAR(plain->replayed.front().step.step_ms.value - best.step.step_ms.value, 0.25, 1e-6);
+  EXPECT_LE(best.step.step_ms.low, plain->replayed.front().step.step_ms.value - 0.5);
+  EXPECT_LT(best.step.speed_up.low, 1) << "it may save nothing";
 }
 
 TEST(BestStrategy, MicroBatchesBeforeTheLastSendNothing) {
@@ -128,6 +147,7 @@ TEST(BestStrategy, RefusesWhatItCannotKnow) {
   EXPECT_EQ(refused(step, some_space()), "");
   EXPECT_THAT(refused(step, {{}, {}, {0}}), HasSubstr("1 or more"));
   EXPECT_THAT(refused(step, {{}, {0.5}, {}}), HasSubstr("1 or more"));
+  EXPECT_THAT(refused(step, {{}, {}, {}, {}, true}), HasSubstr("no two pointwise operations"));
   EXPECT_THAT(refused({{200, 300}, {1000, 4000}, {2}}, some_space()), HasSubstr("another bucket_cap_mb"));
 }
 

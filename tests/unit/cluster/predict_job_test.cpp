@@ -95,6 +95,19 @@ TEST(PredictJob, TakesTheProcessorsTimeFromTheCoreThatComputes) {
   EXPECT_NEAR(step_ms(step, two_ranks(3, 1, 4), {kMiB, true}), 10 + 16 + 3 + 2, 1e-3) << "there are cores to spare";
 }
 
+TEST(PredictJob, CollectivesMayTakeAFifthOfADevice) {
+  const Step step(4, kMiB);
+  const double ms = step.ms();
+  const auto training = [&](bool on_host) {
+    const auto job = predict_job({step.graph, step.replica, {ms, ms, ms}, 100 * kMiB, 8, 1, on_host}, two_ranks(3, 0),
+                                 {{kMiB, true}});
+    EXPECT_TRUE(job) << (job ? "" : job.error().message());
+    return job->trainings.front();
+  };
+  EXPECT_NEAR(training(false).step_ms.value, training(true).step_ms.value, 1e-3);
+  EXPECT_NEAR(training(false).step_ms.high - training(true).step_ms.high, 0.2 * 9, 1e-3) << "three of four are hidden";
+}
+
 TEST(PredictJob, NamesBucketsLinesAndMemory) {
   const Step step(3, kMiB);
   const auto job = predicted(step, two_ranks(3, 0), {{2 * kMiB, true}});
@@ -162,6 +175,15 @@ TEST(ShardedPeak, IsAtTheInstantThatHasMostThen) {
   EXPECT_EQ(peak(2, 4), 44 - 12 + 4) << "two units, and no gradient is there yet";
   EXPECT_EQ(peak(3, 4), 44 - 12 + 4 - 6 + 4);
   EXPECT_EQ(peak(1, 1), peak(0, 1));
+  EXPECT_EQ(sharded_peak(memory, {1, 4, 8, 2, 0.75}), 44 + 8 - 4) << "one tensor is most of the model";
+}
+
+TEST(ShardedPeak, ARankHasWholeTensorsOfTheState) {
+  EXPECT_DOUBLE_EQ(largest_share({1, 1, 1, 1}, 4), 0.25);
+  EXPECT_DOUBLE_EQ(largest_share({1, 6, 3}, 2), 0.6);
+  EXPECT_DOUBLE_EQ(largest_share({5, 4, 3, 3, 3}, 2), 10.0 / 18) << "4 + 3 + 3";
+  EXPECT_DOUBLE_EQ(largest_share({1, 6, 3}, 100'000), 0.6) << "the largest alone";
+  EXPECT_DOUBLE_EQ(largest_share({}, 2), 1);
 }
 
 TEST(PredictJob, SaysWhyItCannot) {

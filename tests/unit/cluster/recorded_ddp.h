@@ -17,6 +17,7 @@ struct DdpStep {
   std::int64_t optimizer_us = 440;       ///< behind the last all-reduce
   std::int64_t latency_us = 10;          ///< of an all-reduce
   std::int64_t us_per_kb = 10;           ///< likewise
+  std::int64_t pointwise_us = 0;         ///< of two operations at the begin, before the first gradient
 };
 
 /// Two steps. Buckets are called with their last gradient, begin 5 us later or when the one before is over.
@@ -52,7 +53,11 @@ class DdpJob {
     const std::int64_t reduced = last_end_us(step);
     const std::int64_t end = reduced + step.optimizer_us;
     builder.iteration(at(0), at(end));
-    std::int64_t before = 0;
+    std::int64_t before = step.pointwise_us;
+    if (before > 0) {
+      builder.op({"aten::mul", line, at(0), at(before / 2)});
+      builder.op({"aten::relu", line, at(before / 2), at(before)});
+    }
     for (const std::int64_t ready : step.ready_us) {
       builder.op({"aten::mm", line, at(before), at(ready - 1)});
       builder.op({"torch::autograd::AccumulateGrad", line, at(ready - 1), at(ready)});

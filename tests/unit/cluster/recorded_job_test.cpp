@@ -346,6 +346,18 @@ TEST(JobChanges, OtherBucketSizesMoveGradientsBetweenAllReduces) {
   EXPECT_EQ(first_step_us(twice, 0), kDdpStepUs + 20);
 }
 
+TEST(JobChanges, EachPartOfABucketHasItsLatency) {
+  const auto made = testing::DdpJob(ddp_step_of_995_us()).made();
+  ASSERT_TRUE(made);
+  EXPECT_EQ(first_step_us(with_partition(*made, 1, Unsplit::kTransfer), 0), kDdpStepUs);
+  EXPECT_EQ(first_step_us(with_partition(*made, 2, Unsplit::kTransfer), 0), kDdpStepUs + 10);
+  const auto four = with_partition(*made, 4, Unsplit::kTransfer);
+  EXPECT_EQ(first_step_us(four, 0), kDdpStepUs + 30);
+  ASSERT_TRUE(four);
+  EXPECT_EQ(four->ranks[1].calls.size(), 4 * made->ranks[1].calls.size());
+  EXPECT_FALSE(with_bucket_size(*four, 1 << 20, Unsplit::kTransfer)) << "a part has no whole gradients";
+}
+
 TEST(JobChanges, BucketSizesNeedTheGradients) {
   const auto refused = [](const testing::DdpJob& job) {
     const auto made = job.made();

@@ -3,7 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include "cluster/changed_step.h"
+#include "cluster/executed_job.h"
+#include "cluster/job_changes.h"
 #include "exports/protobuf_message.h"
+#include "imports/execution_trace.h"
 #include "tests/unit/cluster/recorded_ddp.h"
 
 namespace ridgeline::exports {
@@ -73,6 +77,85 @@ TEST(Chakra, ACollectiveWithoutATypeIsRefused) {
   const auto files = chakra_traces(job.records, *job.made());
   ASSERT_FALSE(files);
   EXPECT_THAT(files.error().message(), HasSubstr("rank 0 called a collective"));
+}
+
+// ---- read again -----------------------------------------------------------------------------------------------------
+
+std::vector<analysis::ExecutionTrace> read_again(const std::vector<NamedFile>& files) {
+  std::vector<analysis::ExecutionTrace> traces;
+  for (const NamedFile& file : files) {
+    if (!file.name.ends_with(".et")) continue;
+    auto trace = imports::read_execution_trace(file.content, static_cast<int>(traces.size()));
+    EXPECT_TRUE(trace) << trace.error().message();
+    if (trace) traces.push_back(std::move(*trace));
+  }
+  return traces;
+}
+
+TEST(Chakra, WhatIsReadAgainIsReplayedAsTheJobWas) {
+  const DdpJob ddp = two_buckets();
+  const auto job = ddp.made();
+  ASSERT_TRUE(job);
+  const auto executed = cluster::executed_job(read_again(*chakra_traces(ddp.records, *job)));
+  ASSERT_TRUE(executed) << executed.error().message();
+  EXPECT_THAT(executed->warnings, testing::IsEmpty());
+  EXPECT_EQ(executed->job.steps, job->steps);
+  const auto before = cluster::replay(*job);
+  const auto after = cluster::replay(executed->job);
+  ASSERT_TRUE(before && after) << after.error().message();
+  EXPECT_NEAR(cluster::median_step_ms(after->step_ns), cluster::median_step_ms(before->step_ns), 0.008)
+      << "what passes before a collective starts is left out";
+  ASSERT_EQ(executed->job.ranks[1].calls.size(), 4U);
+  EXPECT_EQ(executed->job.ranks[1].calls[3].bucket, 1);
+  EXPECT_EQ(executed->job.ranks[1].calls[3].bytes, 8000);
+  const auto faster = cluster::replay(*with_faster_communication(executed->job, 4));
+  ASSERT_TRUE(faster);
+  EXPECT_LT(cluster::median_step_ms(faster->step_ns), cluster::median_step_ms(after->step_ns));
+}
+
+/// A node of a trace by itself.
+std::string node(std::uint64_t id, std::uint64_t type, std::uint64_t microseconds, std::vector<std::uint64_t> after) {
+  ProtobufMessage message;
+  message.add(1, id);
+  message.add(2, std::string_view("n"));
+  message.add(3, type);
+  message.add(5, after);
+  message.add(7, microseconds);
+  return message.delimited();
+}
+
+std::string error_of(const std::string& bytes) {
+  const auto trace = imports::read_execution_trace(bytes, 0);
+  if (!trace) return trace.error().message();
+  const auto job = cluster::executed_job({*trace});
+  return job ? "" : job.error().message();
+}
+
+TEST(Chakra, TracesOfOthersAreOneStep) {
+  const std::string metadata = ProtobufMessage{}.delimited();
+  const std::string bytes = metadata + node(7, 4, 30, {}) + node(9, 4, 50, {}) + node(3, 7, 0, {7}) + node(1, 1, 0, {});
+  const auto trace = imports::read_execution_trace(bytes, 5);
+  ASSERT_TRUE(trace) << trace.error().message();
+  const auto executed = cluster::executed_job({*trace});
+  ASSERT_TRUE(executed) << executed.error().message();
+  EXPECT_THAT(executed->warnings, ElementsAre(HasSubstr("1 communications of the traces have no duration")));
+  const auto replayed = cluster::replay(executed->job);
+  ASSERT_TRUE(replayed);
+  EXPECT_EQ(replayed->step_ns, (std::vector<std::vector<std::int64_t>>{{80'000}})) << "the host runs one at a time";
+}
+
+TEST(Chakra, DamagedTracesAreRefused) {
+  const std::string metadata = ProtobufMessage{}.delimited();
+  EXPECT_EQ(error_of(metadata + node(1, 4, 30, {})), "");
+  EXPECT_THAT(error_of(""), HasSubstr("no nodes"));
+  EXPECT_THAT(error_of(metadata + node(1, 4, 30, {}) + "\x7f"), HasSubstr("cut off"));
+  EXPECT_THAT(error_of(metadata + "\x01\x0f"), HasSubstr("damaged"));
+  EXPECT_THAT(error_of(metadata + node(1, 4, 30, {}) + node(1, 4, 30, {})), HasSubstr("two nodes 1"));
+  EXPECT_THAT(error_of(metadata + node(1, 4, 30, {2})), HasSubstr("waits for node 2, which is not there"));
+  EXPECT_THAT(error_of(metadata + node(1, 4, ~std::uint64_t{0}, {})), HasSubstr("35 years"));
+  const auto trace = imports::read_execution_trace(metadata + node(1, 4, 30, {}), 0);
+  ASSERT_TRUE(trace);
+  EXPECT_THAT(cluster::executed_job({*trace, *trace}).error().message(), HasSubstr("two traces are of rank 0"));
 }
 
 }  // namespace
