@@ -40,7 +40,6 @@ import scaled_times
 import script_runs
 import steps_of_ranks
 import what_if
-import zero
 from shared import BENCHES, BINARY, HERE, ROOT, profile_json, run_json, table
 from traces import bench_import, bench_replay, bench_what_if_traces
 
@@ -391,13 +390,6 @@ def bench_cluster(rounds: int, arguments: argparse.Namespace) -> None:
     collectives.run(BENCHES / "ridgeline_collective_bench", table, arguments.data)
 
 
-def bench_zero(rounds: int) -> None:
-    """Memory is the same each time: one round."""
-    del rounds
-    print("## Memory of sharded training, predicted and allocated\n")
-    table(zero.HEAD, zero.rows(BINARY))
-
-
 def bench_clocks(rounds: int) -> None:
     """Each recorded job has several draws of clocks: one round."""
     del rounds
@@ -455,7 +447,6 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "jobs": (bench_jobs, 3),
     "job-replay": (bench_job_replay, 1),
     "cluster": (bench_cluster, 1),
-    "zero": (bench_zero, 1),
     "clocks": (bench_clocks, 1),
     "optimize": (bench_optimize, 1),
     "ranks": (bench_ranks, 1),
