@@ -1,8 +1,8 @@
 """Data-parallel training of one of some small models, one thread a rank.
 
 `ddp_models.py MODEL STEPS BUCKET_MB [LATE_MS [WAY]]`: rank 1 sleeps LATE_MS in each step. WAY: "fp16" sends half the
-bytes, "after" sends when backward is over, "checkpoint" runs forward of each Block again in backward, "micro4" sends only
-after four micro-batches, "micro4+checkpoint" is both, and "server" is a parameter server.
+bytes, "after" sends when backward is over, "checkpoint" runs forward of each Block again in backward, "micro4" sends
+only after four micro-batches, "micro4+checkpoint" is both, and "server" is a parameter server.
 Rank 0 prints the median step in milliseconds.
 """
 
