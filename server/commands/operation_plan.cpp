@@ -13,6 +13,7 @@
 #include "commands/remote_host.h"
 #include "commands/terminal.h"
 #include "operations/measuring_plan.h"
+#include "operations/shapes_only.h"
 #include "operations/time_csv.h"
 #include "profiling/kept_profiles.h"
 #include "profiling/what_if.h"
@@ -88,9 +89,14 @@ base::Result<worker::ExperimentFindings, ExitCode> capture_operations(EntryRuns&
 }
 
 int measure_elsewhere(const MeasureElsewhere& where, const std::vector<std::string>& keys, double seconds) {
+  const std::vector<std::string> told = operations::shapes_only(keys);
+  if (told.size() < keys.size()) {
+    warn(fmt::format("{} operations are not torch's own, or hold a text of yours: they are not timed there.",
+                     keys.size() - told.size()));
+  }
   RemoteOptions remote{.host = where.host, .ssh = {"ssh"}, .program = {}};
   remote.ssh.insert(remote.ssh.end(), where.ssh_options.begin(), where.ssh_options.end());
-  const auto csv = output_of_host(remote, "exec " + shell_quoted(where.python) + " -", measuring_script(keys, seconds),
+  const auto csv = output_of_host(remote, "exec " + shell_quoted(where.python) + " -", measuring_script(told, seconds),
                                   operations::kMaxCsvBytes);
   if (!csv) {
     print_error("Operations could not be timed on " + where.host + ": " + csv.error().message() +

@@ -1,6 +1,7 @@
 #include "estimate/across_devices.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -24,14 +25,20 @@ constexpr double kThreadsOfUnit = 2048;  // that a multiprocessor holds, CUDA C+
 
 constexpr double kHidden = 0.1;  // of moving's time: computing that takes less does not show
 
+constexpr double kNotOfStarting = 1e4;  // ns of moving data, beside which the few microseconds of a start are little
+
 /// An operation as models across devices see it.
 struct Described {
   std::string family;
-  double bound_ns = 0;             ///< plain: with all bytes from the main memory
-  double least_ns = 0;             ///< no run is faster
+  double bound_ns = 0;  ///< plain: with all bytes from the main memory
+  double least_ns = 0;  ///< no run is faster
+  double flops = 0;
   std::vector<double> features{};  ///< logarithms
   std::string product_dtype{};     ///< empty: no product
 };
+
+// Of operations that are no products, the features that grow with the number of rows.
+constexpr std::array<std::size_t, 4> kGrowWithRows = {0, 2, 3, 5};
 
 /// Of more than one matrix: 3 dimensions.
 std::string family_of(const hardware::OperationCall& call, const hardware::OperationWork& work, bool is_product) {
@@ -92,6 +99,7 @@ std::optional<Described> describe(const hardware::OperationCall& call, const Dev
   Described described{.family = family_of(call, *work, tile.has_value()),
                       .bound_ns = plain->ns,
                       .least_ns = least ? least->ns : 0,
+                      .flops = work->flops,
                       .product_dtype = tile ? work->dtype : ""};
   const double balance = (plain->compute_ns + 1) / (plain->memory_ns + 1);
   described.features = {log_of(plain->ns), log_of(std::max(balance, kHidden))};
@@ -136,29 +144,66 @@ struct DescribedRow {
   Described described;
   const operations::OperationTime* time;
   int fold;
+  double power_w;  ///< of the device; 0: not known
 };
 
 /// The factor by which a value is outside of [low, high], all logarithms.
 double beyond(double value, double low, double high) { return std::exp(std::max({low - value, value - high, 0.0})); }
 
-/// That the device may draw for each FLOP/s of its peak. Nothing where a figure is not known.
-std::optional<double> watts_for_peak(const Device& device, std::string_view dtype) {
-  const hardware::Peak* peak = hardware::find_peak(device, dtype);
-  return peak != nullptr && device.power_w ? std::optional(device.power_w->value / peak->flop_per_s.all.value)
-                                           : std::nullopt;
+/// What all but the quickest twentieth of products cost on the device that needs least for them; 0: not known.
+double least_joules_per_flop(const std::vector<DescribedRow>& rows) {
+  std::map<int, std::vector<double>> by_device;
+  for (const DescribedRow& row : rows) {
+    if (row.power_w > 0 && !row.described.product_dtype.empty()) {
+      by_device[row.fold].push_back(row.power_w * row.time->ns * 1e-9 / row.described.flops);
+    }
+  }
+  double least = 0;
+  for (auto& [fold, joules] : by_device) {
+    const auto quick = joules.begin() + static_cast<std::ptrdiff_t>(joules.size() / 20);
+    std::ranges::nth_element(joules, quick);
+    least = least > 0 ? std::min(least, *quick) : *quick;
+  }
+  return least;
 }
 
-/// The factor by which the device has less power for its peak than any that was trained with: its clock then falls
-/// under a product, which no feature shows. 1 where it has no less, or where that is not known.
-double short_of_power(const std::vector<std::string>& trained, const Device& device, std::string_view dtype) {
-  const auto own = watts_for_peak(device, dtype);
-  std::optional<double> least;
-  for (const std::string& name : trained) {
-    const auto sheet = hardware::find_data_sheet(name);
-    const auto watts = sheet ? watts_for_peak(*sheet, dtype) : std::nullopt;
-    least = watts ? std::min(*watts, least.value_or(*watts)) : least;
+/// Of a product, at that energy for each FLOP and the power of the device: 0 where one is not known.
+double at_its_power_ns(const Group& group, const Described& described, const Device& device) {
+  return device.power_w && !described.product_dtype.empty()
+             ? described.flops * group.joules_per_flop / device.power_w->value * 1e9
+             : 0;
+}
+
+/// How many times the rows it must have to be as large as the smallest that was seen; 1: it is. Starting must not
+/// matter to it.
+double too_small(const Group& seen, const Described& described) {
+  if (!described.product_dtype.empty() || described.bound_ns < kNotOfStarting) {
+    return 1;
   }
-  return own && least ? std::max(1.0, *least / *own) : 1;
+  double times = seen.learnt.front().low / described.bound_ns;
+  for (const std::size_t feature : kGrowWithRows) {
+    times = std::max(times, std::exp(seen.seen[feature].first - described.features[feature]));
+  }
+  return std::max(times, 1.0);
+}
+
+Described with_rows(Described described, double times) {
+  described.bound_ns *= times;
+  for (const std::size_t feature : kGrowWithRows) {
+    described.features[feature] += std::log(times);
+  }
+  return described;
+}
+
+/// The largest factor by which the bound or a feature is outside of what was seen.
+double beyond_seen(const Group& group, const Described& described) {
+  const LearntParameter& bound = group.learnt.front();
+  double most = beyond(std::log(described.bound_ns), std::log(bound.low), std::log(bound.high));
+  for (std::size_t i = 0; i < described.features.size(); ++i) {
+    const auto& [low, high] = group.seen[i];
+    most = std::max(most, beyond(described.features[i], low, high));
+  }
+  return most;
 }
 
 }  // namespace
@@ -170,7 +215,8 @@ std::vector<TrainingGroup> groups_across(std::span<const DeviceTimes> devices) {
       const auto call = row.time.reason.empty() ? hardware::parse_call(row.time.key) : std::nullopt;
       if (auto described = call ? describe(*call, devices[i].device) : std::nullopt) {
         const std::string family = described->family;
-        families[family].push_back({std::move(*described), &row.time, static_cast<int>(i)});
+        const double power_w = devices[i].device.power_w ? devices[i].device.power_w->value : 0;
+        families[family].push_back({std::move(*described), &row.time, static_cast<int>(i), power_w});
       }
     }
   }
@@ -185,6 +231,7 @@ std::vector<TrainingGroup> groups_across(std::span<const DeviceTimes> devices) {
     }
     const bool several = std::ranges::any_of(group.folds, [&](int fold) { return fold != group.folds.front(); });
     if (several) {  // else no model could be judged on another device
+      group.group.joules_per_flop = least_joules_per_flop(rows);
       groups.push_back(std::move(group));
     }
   }
@@ -207,22 +254,18 @@ std::optional<Estimate> estimate_across(const Estimators& estimators, const hard
   if (model == estimators.models.end() || model->group.seen.size() != described->features.size()) {
     return std::nullopt;
   }
-  const LearntParameter& bound = model->group.learnt.front();
-  double most_beyond = beyond(std::log(described->bound_ns), std::log(bound.low), std::log(bound.high));
-  if (!described->product_dtype.empty()) {
-    most_beyond = std::max(most_beyond, short_of_power(estimators.devices, device, described->product_dtype));
-  }
-  for (std::size_t i = 0; i < described->features.size(); ++i) {
-    const auto& [low, high] = model->group.seen[i];
-    most_beyond = std::max(most_beyond, beyond(described->features[i], low, high));
-  }
+  const double rows = too_small(model->group, *described);
+  const Described large = with_rows(*described, rows);
+  const double most_beyond = beyond_seen(model->group, large);
   const double least = described->least_ns;
-  const double ns = std::max(least, std::exp(evaluate(*model, {described->bound_ns}, described->features)));
+  const double ns = std::max(least, std::exp(evaluate(*model, {large.bound_ns}, large.features)) / rows);
   if (most_beyond > kMostBeyond || !std::isfinite(ns) || ns <= 0) {
     return std::nullopt;
   }
-  return Estimate{ns, std::max(least, ns * std::exp(std::min(model->low, 0.0)) / most_beyond),
-                  ns * std::exp(std::max(model->high, 0.0)) * most_beyond, most_beyond};
+  const double wider = most_beyond * rows;
+  const double slow_ns = std::max(ns, at_its_power_ns(model->group, *described, device));
+  return Estimate{std::sqrt(ns * slow_ns), std::max(least, ns * std::exp(std::min(model->low, 0.0)) / wider),
+                  slow_ns * std::exp(std::max(model->high, 0.0)) * wider, wider};
 }
 
 }  // namespace ridgeline::estimate

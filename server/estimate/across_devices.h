@@ -29,9 +29,13 @@ inline constexpr std::size_t kMostRowsAcross = 8'000;  ///< of a group; more are
 /// seen. Operations without a bound are left out.
 std::vector<TrainingGroup> groups_across(std::span<const DeviceTimes> devices);
 
-/// Of `estimators` across devices. Nothing where no model is about the operation, it has no bound, the bound or a
-/// feature is more than kMostBeyond outside of what was seen, or it is a product and the device has less power for its
-/// peak than the trained ones by more than that.
+/// Of `estimators` across devices. Nothing where no model is about the operation, it has no bound, or the bound or a
+/// feature is more than kMostBeyond outside of what was seen, but for these:
+/// - What is no product, has fewer rows than anything that was seen, and needs 10 µs of moving data at least, takes its
+///   share of the time with as many rows as were seen. It takes no longer than that, so the interval is wider by it.
+/// - A product takes at least as long as at the full clock, and, where the power of the device does not suffice for
+///   that, at most as if no FLOP took less energy than on the trained device that needs least. The estimate is the
+///   geometric mean of both.
 std::optional<Estimate> estimate_across(const Estimators& estimators, std::string_view key,
                                         const hardware::Device& device);
 std::optional<Estimate> estimate_across(const Estimators& estimators, const hardware::OperationCall& call,

@@ -84,13 +84,10 @@ double beyond(const LearntParameter& parameter, double value) {
 
 double evaluate(const OperatorModel& model, const std::vector<double>& numbers, std::vector<double> features) {
   const double base = log_of_product(model.product, numbers);
-  if (std::holds_alternative<std::monostate>(model.correction)) {
-    return base;
-  }
   features.push_back(base);
-  const auto* trees = std::get_if<Trees>(&model.correction);
-  return base +
-         (trees != nullptr ? evaluate(*trees, features) : evaluate(std::get<Perceptron>(model.correction), features));
+  const double trees = model.trees ? evaluate(*model.trees, features) : 0;
+  const double net = model.perceptron ? evaluate(*model.perceptron, features) : 0;
+  return base + (trees + net) / (model.trees && model.perceptron ? 2 : 1);
 }
 
 std::optional<Estimate> estimate(const Estimators& estimators, std::string_view key, std::string* why) {
@@ -132,8 +129,7 @@ std::optional<Estimate> estimate(const Estimators& estimators, std::string_view 
 }
 
 std::string_view kind_of(const OperatorModel& model) {
-  constexpr std::array<std::string_view, 3> kNames = {"product", "trees", "mlp"};
-  return kNames.at(model.correction.index());
+  return kModelKinds.at((model.trees ? 1U : 0U) + (model.perceptron ? 2U : 0U));
 }
 
 }  // namespace ridgeline::estimate

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "estimate/groups.h"
@@ -46,13 +45,16 @@ struct Perceptron {
   std::vector<Layer> layers{};
 };
 
+inline constexpr std::array<const char*, 4> kModelKinds = {"product", "trees", "mlp", "mean"};
+
 struct OperatorModel {
   Group group{};
   int rows = 0;  ///< that it was trained with
   ProductForm product{};
-  std::variant<std::monostate, Trees, Perceptron> correction{};  ///< none: the product form alone
-  /// Mean relative error in cross-validation, of the product form, trees and perceptron.
-  std::array<double, 3> errors{};
+  /// What corrects the product form: trees, a perceptron, the mean of both, or nothing.
+  std::optional<Trees> trees{};
+  std::optional<Perceptron> perceptron{};
+  std::array<double, 4> errors{};  ///< mean relative error in cross-validation, of each of kModelKinds
   /// 95 % of the times that were held out lie between exp(low) and exp(high) times the estimate.
   double low = 0;
   double high = 0;
@@ -84,7 +86,7 @@ std::optional<Estimate> estimate(const Estimators& estimators, std::string_view 
 /// The logarithm of nanoseconds, by the values of Group::learnt and the features.
 double evaluate(const OperatorModel& model, const std::vector<double>& numbers, std::vector<double> features);
 
-/// "product", "trees", "mlp".
+/// Of kModelKinds.
 std::string_view kind_of(const OperatorModel& model);
 
 }  // namespace ridgeline::estimate

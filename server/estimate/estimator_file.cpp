@@ -11,13 +11,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 constexpr std::size_t kMostModels = 100'000;
 constexpr std::size_t kMostTrees = 10'000;
 constexpr std::size_t kMostNodes = 4096;
 constexpr std::size_t kMostLayers = 16;
 constexpr std::size_t kMostWidth = 1024;
-constexpr std::array<const char*, 3> kKinds = {"product", "trees", "mlp"};
 
 /// Thrown within this file: what is wrong.
 struct Problem {
@@ -112,16 +111,16 @@ OperatorModel model_from(const json& value, Group group, int rows) {
   model.low = finite(value.at("low"));
   model.high = finite(value.at("high"));
   need(model.low <= model.high, "the interval is upside down");
-  for (std::size_t i = 0; i < kKinds.size(); ++i) {
-    model.errors.at(i) = finite(value.at("errors").at(kKinds.at(i)));
+  for (std::size_t i = 0; i < kModelKinds.size(); ++i) {
+    model.errors.at(i) = finite(value.at("errors").at(kModelKinds.at(i)));
   }
   const std::string kind = value.at("kind").get<std::string>();
-  if (kind == "trees") {
-    model.correction = trees_from(value.at("trees"), inputs);
-  } else if (kind == "mlp") {
-    model.correction = perceptron_from(value.at("mlp"), inputs);
-  } else {
-    need(kind == "product", "the kind of a model is not known");
+  need(std::ranges::count(kModelKinds, kind) > 0, "the kind of a model is not known");
+  if (kind == "trees" || kind == "mean") {
+    model.trees = trees_from(value.at("trees"), inputs);
+  }
+  if (kind == "mlp" || kind == "mean") {
+    model.perceptron = perceptron_from(value.at("mlp"), inputs);
   }
   return model;
 }
@@ -131,11 +130,8 @@ json group_json(const Group& group) {
   for (const LearntParameter& one : group.learnt) {
     learnt.push_back({{"name", one.name}, {"isDimension", one.is_dimension}, {"low", one.low}, {"high", one.high}});
   }
-  return {{"mode", group.mode},
-          {"selected", group.selected},
-          {"equal", group.equal},
-          {"learnt", std::move(learnt)},
-          {"seen", group.seen}};
+  return {{"mode", group.mode},          {"selected", group.selected}, {"equal", group.equal},
+          {"learnt", std::move(learnt)}, {"seen", group.seen},         {"joulesPerFlop", group.joules_per_flop}};
 }
 
 Group group_from(const json& value) {
@@ -143,7 +139,8 @@ Group group_from(const json& value) {
               value.at("selected").get<decltype(Group::selected)>(),
               value.at("equal").get<decltype(Group::equal)>(),
               {},
-              value.at("seen").get<decltype(Group::seen)>()};
+              value.at("seen").get<decltype(Group::seen)>(),
+              finite(value.at("joulesPerFlop"))};
   for (const json& one : value.at("learnt")) {
     group.learnt.push_back({one.at("name").get<std::string>(), one.at("isDimension").get<bool>(), finite(one.at("low")),
                             finite(one.at("high"))});
@@ -181,13 +178,14 @@ json model_json(const OperatorModel& model) {
                 {{"exponents", model.product.exponents},
                  {"offsetNs", model.product.offset_ns},
                  {"scaleNs", model.product.scale_ns}}}};
-  for (std::size_t i = 0; i < kKinds.size(); ++i) {
-    made["errors"][kKinds.at(i)] = model.errors.at(i);
+  for (std::size_t i = 0; i < kModelKinds.size(); ++i) {
+    made["errors"][kModelKinds.at(i)] = model.errors.at(i);
   }
-  if (const auto* trees = std::get_if<Trees>(&model.correction)) {
-    made["trees"] = trees_json(*trees);
-  } else if (const auto* net = std::get_if<Perceptron>(&model.correction)) {
-    made["mlp"] = perceptron_json(*net);
+  if (model.trees) {
+    made["trees"] = trees_json(*model.trees);
+  }
+  if (model.perceptron) {
+    made["mlp"] = perceptron_json(*model.perceptron);
   }
   return made;
 }

@@ -28,6 +28,7 @@ struct Group {
   /// By feature, the least and the largest that was seen, as logarithms. Only of models across devices, whose shapes
   /// are features.
   std::vector<std::pair<double, double>> seen{};
+  double joules_per_flop = 0;  ///< likewise, of products: what the device that needs least may draw; 0: not known
   bool operator==(const Group&) const = default;
 };
 

@@ -6,6 +6,7 @@
 #include "hardware/operation_work.h"
 #include "hardware/roofline.h"
 #include "operations/possible_time.h"
+#include "operations/shapes_only.h"
 #include "operations/time_csv.h"
 #include "operations/times_on_device.h"
 
@@ -39,9 +40,11 @@ base::Result<MeasuringPlan> plan_measuring(OperationTable& table, const std::str
                                            std::span<const std::string> keys) {
   const hardware::Device* sheet = gpu_sheet(device);
   MeasuringPlan plan{.device = device, .has_data_sheet = sheet != nullptr};
+  const std::vector<std::string> told = shapes_only(keys);
+  plan.kept_here = static_cast<int>(keys.size() - told.size());
   std::vector<std::string> there;
-  there.reserve(keys.size());
-  for (const std::string& key : keys) {
+  there.reserve(told.size());
+  for (const std::string& key : told) {
     there.push_back(key_on(key, sheet != nullptr ? "cuda" : "cpu"));
   }
   std::ranges::sort(there);

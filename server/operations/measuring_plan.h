@@ -19,6 +19,7 @@ struct MeasuringPlan {
   double least_s = 0;
   bool has_data_sheet = false;
   int not_modelled = 0;  ///< of `missing`
+  int kept_here = 0;     ///< that say more than shapes (shapes_only.h): neither `known` nor `missing`
 };
 
 /// `device`: as the table names it, or a part of it that find_data_sheet() knows.

@@ -49,7 +49,8 @@ base::Result<void> PossibleTimes::check(const ListedTime& row) {
   }
   if (row.time.ns < *least * kBoost) {
     return base::error(
-        fmt::format("{:.6g} µs is faster than {} can be, which needs {:.6g} µs by its data sheet: is the unit right?",
+        fmt::format("{:.6g} µs is faster than {} can be, which needs {:.6g} µs by its data sheet: are the unit and the "
+                    "type right?",
                     row.time.ns / 1e3, device->name, *least / 1e3));
   }
   times_of_least_.push_back(row.time.ns / std::max(*least, kOverheadNs));

@@ -17,12 +17,15 @@ std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share);
 nlohmann::ordered_json models_json(const TrainingReport& report) {
   nlohmann::ordered_json models = nlohmann::ordered_json::array();
   for (const estimate::OperatorModel& model : report.models) {
+    nlohmann::ordered_json errors;
+    for (std::size_t i = 0; i < model.errors.size(); ++i) {
+      errors[estimate::kModelKinds.at(i)] = model.errors.at(i);
+    }
     models.push_back({{"mode", model.group.mode},
                       {"selected", model.group.selected},
                       {"rows", model.rows},
                       {"kind", estimate::kind_of(model)},
-                      {"crossValidationErrors",
-                       {{"product", model.errors[0]}, {"trees", model.errors[1]}, {"mlp", model.errors[2]}}}});
+                      {"crossValidationErrors", std::move(errors)}});
   }
   return models;
 }

@@ -151,6 +151,11 @@ std::string text_measuring_plan(const operations::MeasuringPlan& plan, const std
   if (plan.missing.size() > kShownMissing) {
     text += fmt::format("  and {} more\n", plan.missing.size() - kShownMissing);
   }
+  if (plan.kept_here > 0) {
+    text +=
+        fmt::format("{} more are not torch's own, or hold a text of yours: they are not timed on another machine.\n",
+                    plan.kept_here);
+  }
   if (plan.missing.empty()) {
     return text;
   }
@@ -171,7 +176,8 @@ std::string json_measuring_plan(const operations::MeasuringPlan& plan) {
                                        {"missing", plan.missing},
                                        {"leastSeconds", plan.least_s},
                                        {"hasDataSheet", plan.has_data_sheet},
-                                       {"notModelled", plan.not_modelled}};
+                                       {"notModelled", plan.not_modelled},
+                                       {"keptHere", plan.kept_here}};
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

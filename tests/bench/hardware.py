@@ -20,8 +20,11 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+import kernelbench
+from kernelbench import Timed
+from steps_of_ranks import ONE_MACHINE, predicted
 from torch_keys import key_of
-from whole_models import Model, models_of
+from whole_models import Model, data_parallel_of, models_of
 
 FOLDER = Path("tables/NeuSight")
 TRAINED_WITH = (
@@ -94,16 +97,31 @@ class Prediction:
         return self.bounded <= MOST_BOUNDED
 
 
-def predict_model(probe: Path, estimators: Path, model: Model) -> Prediction:
-    lines = "\n".join(model.keys) + "\n"
-    command = [probe, model.device, estimators]
+@dataclass(frozen=True)
+class Times:
+    """Of an operation, in milliseconds; without `ms` only the roofline is known."""
+
+    roofline: float
+    ms: float
+    low: float
+    high: float
+
+
+def predict_operations(probe: Path, estimators: Path, device: str, keys: Iterable[str]) -> list[Times]:
+    lines = "".join(f"{one}\n" for one in keys)
+    command = [probe, device, estimators]
     said = subprocess.run(command, input=lines, capture_output=True, text=True, check=True).stdout.splitlines()
+    columns = ([float(word) / 1e6 for word in line.split()[4:9]] for line in said)
+    return [Times(roofline, ms, low, high) for roofline, _, ms, low, high in columns]
+
+
+def predict_model(probe: Path, estimators: Path, model: Model) -> Prediction:
     sums = [0.0] * 5
-    for line, count in zip(said, model.keys.values(), strict=True):
-        roofline, _, ns, low, high = map(float, line.split()[4:9])
-        bound = 0.0 if ns else roofline
-        parts = (ns or bound, low or bound, high or bound, roofline, bound)
-        sums = [total + count * part / 1e6 for total, part in zip(sums, parts, strict=True)]
+    found = predict_operations(probe, estimators, model.device, model.keys)
+    for times, count in zip(found, model.keys.values(), strict=True):
+        bound = 0.0 if times.ms else times.roofline
+        parts = (times.ms or bound, times.low or bound, times.high or bound, times.roofline, bound)
+        sums = [total + count * part for total, part in zip(sums, parts, strict=True)]
     return Prediction(sums[0], sums[1], sums[2], sums[3], sums[4] / sums[0])
 
 
@@ -165,6 +183,32 @@ def print_models(models: list[Model], predict: Callable[[Model], Prediction], ta
     print()
 
 
+def print_products(products: list[Timed], predict: Callable[[str, list[str]], list[Times]], table: Table) -> None:
+    print("### Products of KernelBench\n")
+    rows = []
+    for device in dict.fromkeys(one.device for one in products):
+        own = [one for one in products if one.device == device]
+        pairs = list(zip(own, predict(device, [one.key for one in own]), strict=True))
+        known = [(one.milliseconds, times) for one, times in pairs if times.ms]
+        errors = [abs(times.ms / took - 1) for took, times in known]
+        inside = [times.low <= took <= times.high for took, times in known]
+        bounds = [abs(times.roofline / took - 1) for took, times in known]
+        figures = (fmean(errors), max(errors), fmean(inside), fmean(bounds)) if known else (None,) * 4
+        rows.append([device, str(len(own)), str(len(own) - len(known)), *map(percent, figures)])
+    table(["device", "products", "refused", "mean", "worst", "in 95 %", "roofline, mean"], rows)
+
+
+def print_data_parallel(model: Model, gradients: list[int], found: Prediction, probe: Path, table: Table) -> None:
+    """Of one rank that is predicted, against four that were measured."""
+    print("### On several GPUs\n")
+    high = found.high if found.is_estimate else 0
+    spans = predicted(probe, ONE_MACHINE.format(ranks=4, gbit=2400), (found.low, high), (0, gradients))
+    low, high = spans[4]
+    inside = low <= model.milliseconds <= high
+    row = [model.device, model.name, f"{model.milliseconds:.1f}", f"{found.ms:.1f}", f"{low:.1f}–{high:.1f}"]
+    table(["device", "model", "measured, ms", "one rank, predicted", "predicted", "inside"], [[*row, str(inside)]])
+
+
 def run(data: Path | None, binary: Path, probe: Path, table: Table) -> None:
     print("## Times on other GPUs\n")
     if data is None or not (data / FOLDER).exists():
@@ -174,4 +218,10 @@ def run(data: Path | None, binary: Path, probe: Path, table: Table) -> None:
         cache = Path(name)
         print_operations(train(binary, cache, medians(rows_of(data / FOLDER))), table)
         models = models_of(data / FOLDER / "label.tar.xz")
-        print_models(models, lambda model: predict_model(probe, cache / "estimators.json", model), table)
+        estimators = cache / "estimators.json"
+        print_models(models, lambda model: predict_model(probe, estimators, model), table)
+        parallel, gradients = data_parallel_of(data / FOLDER / "label.tar.xz")
+        print_data_parallel(parallel, gradients, predict_model(probe, estimators, parallel), probe, table)
+        if (data / kernelbench.FILE).exists():
+            products = list(kernelbench.products_of(data))
+            print_products(products, lambda device, keys: predict_operations(probe, estimators, device, keys), table)

@@ -85,10 +85,13 @@ def pollux(folder: Path, cluster: str, least_batch: int) -> dict[int, dict[int, 
     return times
 
 
-def predicted(probe: Path, cluster: str, ns: float, blocks: Blocks) -> dict[int, tuple[float, float]]:
-    """Milliseconds by number of ranks."""
-    buffers, gradients = sizes(blocks)
-    given = " ".join(map(str, (ns, ns, buffers, *gradients))) + "\n"
+def predicted(
+    probe: Path, cluster: str, alone: tuple[float, float], moved: tuple[int, list[int]]
+) -> dict[int, tuple[float, float]]:
+    """Milliseconds by number of ranks, from the range of one rank's (0: no upper end), and from the bytes of its
+    buffers and of its gradients as backward has them."""
+    buffers, gradients = moved
+    given = " ".join(map(str, (*(round(ms * 1e6) for ms in alone), buffers, *gradients))) + "\n"
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
         file.write(cluster)
         file.flush()
@@ -107,11 +110,11 @@ def rows(data: Path, probe: Path) -> Iterator[list[str]]:
     times = measured(data / FILE)
     for name, blocks in MODELS.items():
         alone = times[name, 1, False]
-        for ranks, span in predicted(probe, CLUSTER, alone * 1e9, blocks).items():
+        for ranks, span in predicted(probe, CLUSTER, (alone * 1e3,) * 2, sizes(blocks)).items():
             yield row(f"{name}, V100 (chosen on)", ranks, alone * 1e3, span, times[name, ranks, True] * 1e3)
     for cluster, (device, links) in POLLUX.items():
         for batch, by_ranks in pollux(data, cluster, LEAST_BATCH).items():
-            spans = predicted(probe, links, by_ranks[1] * 1e9, MODELS["resnet50"])
+            spans = predicted(probe, links, (by_ranks[1] * 1e3,) * 2, sizes(MODELS["resnet50"]))
             for ranks in sorted(by_ranks.keys() & spans.keys()):
                 what = f"resnet50, {device}, batch {batch}"
                 yield row(what, ranks, by_ranks[1] * 1e3, spans[ranks], by_ranks[ranks] * 1e3)

@@ -9,14 +9,13 @@ import json
 import re
 import tarfile
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from torch_keys import batches, key, linear, rowwise, tensor
 
-WANTED = re.compile(
-    r"(?:\./)?label/([^/]+)/((?:bert_large|gpt2_large|gpt3_xl|gpt3_27|opt_13)-(inf|train)-\d+-\d+)\.csv"
-)
+WANTED = re.compile(r"label/([^/]+)/((?:bert_large|gpt2_large|gpt3_xl|gpt3_27|opt_13)-(inf|train)-\d+-\d+)\.csv")
 LAYER = re.compile(r"(?:^|\.)(?:layer|h|layers)\.0\.")
 DEVICES = {
     "Tesla_P4": "P4",
@@ -25,6 +24,8 @@ DEVICES = {
     "NVIDIA_A100-PCIE-40GB": "A100-PCIE-40GB",
     "NVIDIA_L4": "L4",
 }
+DATA_PARALLEL = ("gpt2_large-train-1024-4-dp4", "gpt2_large-train-1024-1")  # and of one rank
+EMBEDDINGS = {"wte": 50257, "wpe": 1024}  # rows, of GPT-2
 Shape = list[int]
 Row = dict[str, str]
 
@@ -124,15 +125,32 @@ def keys_of(row: Row, trains: bool) -> list[str]:
     return function_keys(name, inputs, out, trains)
 
 
-def model_of(device: str, name: str, trains: bool, rows: list[Row], whole: dict[str, float]) -> Model:
+def parameters_of(row: Row) -> list[int]:
+    """Their sizes, of GPT-2. NeuSight timed adding up their gradients; the head shares its weight with an embedding."""
+    if not float(row["acc_latency"] or 0) or row["target"] == "lm_head":
+        return []
+    inputs, out = ast.literal_eval(row["input_shapes"]), list(ast.literal_eval(row["output_shape"]))
+    if "addmm" in row["target"]:
+        return [inputs[1][-1] * out[-1], out[-1]]
+    last = row["target"].rsplit(".", 1)[-1]
+    if last in EMBEDDINGS:
+        return [EMBEDDINGS[last] * out[-1]]
+    return [out[-1]] * 2
+
+
+def counted(rows: list[Row], layers: int) -> Iterator[tuple[Row, int]]:
     """The rows of the first layer count as often as there are layers: from the first that names it to the last."""
     inside = [i for i, row in enumerate(rows) if row["op"] != "get_attr" and LAYER.search(row["target"])]
     # What adds the last module's output to its input belongs to the layer too.
     last = max(inside) + (2 if rows[max(inside) + 1]["target"].startswith("<built-in function add") else 1)
+    for i, row in enumerate(rows):
+        yield row, layers if min(inside) <= i < last else 1
+
+
+def model_of(device: str, name: str, trains: bool, rows: list[Row], whole: dict[str, float]) -> Model:
     keys: Counter[str] = Counter()
     total = 0.0
-    for i, row in enumerate(rows):
-        times = int(whole["num_layer"]) if min(inside) <= i < last else 1
+    for row, times in counted(rows, int(whole["num_layer"])):
         found = keys_of(row, trains)
         for one in found:
             keys[one] += times
@@ -142,10 +160,31 @@ def model_of(device: str, name: str, trains: bool, rows: list[Row], whole: dict[
     return Model(device, name, trains, whole["e2e_latency"], total, keys)
 
 
+def texts_of(archive_file: Path) -> dict[str, str]:
+    with tarfile.open(archive_file) as archive:
+        return {
+            member.name.removeprefix("./"): archive.extractfile(member).read().decode()  # type: ignore[union-attr]
+            for member in archive
+            if member.isfile()
+        }
+
+
+def data_parallel_of(archive_file: Path) -> tuple[Model, list[int]]:
+    """GPT-2 on four GPUs, each with a sample, and the bytes of its gradients as backward has them. Its operations are
+    those of one GPU with a sample, on another device."""
+    texts = texts_of(archive_file)
+    one = f"label/Tesla_V100-PCIE-32GB/{DATA_PARALLEL[1]}"
+    rows = list(csv.DictReader(io.StringIO(texts[f"{one}.csv"])))
+    whole = json.loads(texts[f"{one}.json"])
+    sizes = [size for row, times in counted(rows, whole["num_layer"]) for size in parameters_of(row) * times]
+    took = json.loads(texts[f"label/NVIDIA_A100-SXM4-40GB/{DATA_PARALLEL[0]}.json"])["e2e_latency"]
+    model = model_of("A100", DATA_PARALLEL[0], True, rows, {**whole, "e2e_latency": took})
+    return model, [4 * size for size in reversed(sizes)]
+
+
 def models_of(archive_file: Path) -> list[Model]:
     models = []
-    with tarfile.open(archive_file) as archive:
-        texts = {member.name: archive.extractfile(member).read().decode() for member in archive if member.isfile()}  # type: ignore[union-attr]
+    texts = texts_of(archive_file)
     for path, text in sorted(texts.items()):
         found = WANTED.fullmatch(path)
         if found and found[1] in DEVICES:

@@ -54,16 +54,52 @@ def test_a_wrong_table_changes_nothing(tmp_path: Path) -> None:
     assert not [row for row in listed(tmp_path) if row["device"] == "Tesla P4"]
 
 
-def test_a_plan_names_what_is_missing_and_its_script_measures_it(linear_entry: Path, tmp_path: Path) -> None:
+ENTRY_OF_ACME = """import torch
+
+LIBRARY = torch.library.Library("acme", "DEF")
+LIBRARY.define("twice(Tensor x, str how) -> Tensor")
+LIBRARY.impl("twice", lambda x, how: x * 2, "CPU")
+LIBRARY.impl("twice", lambda x, how: torch.empty_like(x), "Meta")
+
+
+class AcmeModel(torch.nn.Linear):
+    acme_weights = "acme.bin"
+
+
+def model_provider():
+    return AcmeModel(512, 256)
+
+
+def input_provider(batch_size=16):
+    return (torch.randn(batch_size, 512),)
+
+
+def iteration_provider(model):
+    def iteration(x):
+        with torch.profiler.record_function("acme phase"):
+            y = torch.ops.acme.twice(x, "acme way")
+        torch._assert_async(torch.tensor(True), "acme failed")
+        model(y).sum().backward()
+
+    return iteration
+"""
+
+
+def test_a_plan_names_what_is_missing_and_its_script_measures_it(tmp_path: Path) -> None:
+    """The script holds shapes alone: of this entry, nothing that is called acme."""
     script = tmp_path / "measure.py"
-    plan = ["operations", "plan", linear_entry, "--python", sys.executable, "--device", "a machine", "--format", "json"]
+    entry = tmp_path / "acme_project" / "acme.py"
+    entry.parent.mkdir()
+    entry.write_text(ENTRY_OF_ACME)
+    plan = ["operations", "plan", entry, "--python", sys.executable, "--device", "a machine", "--format", "json"]
     done = ridgeline(*plan, "--script", script)
     assert done.returncode == 0, done.stderr
     made = json.loads(done.stdout)
     SCHEMA.validate(made)
     assert not made["known"] and any("aten::addmm" in key for key in made["missing"])
     assert 0 < made["leastSeconds"] < 10
-    assert "torch.nn.Linear" not in script.read_text()  # nothing of the user's code
+    assert made["keptHere"] >= 2
+    assert "acme" not in script.read_text().lower() and "torch.nn.Linear" not in script.read_text()
 
     times = tmp_path / "times.csv"
     ran = subprocess.run(

@@ -38,7 +38,7 @@ std::vector<ListedTime> matrices() {
 /// Of mm: 100 ns + 2 · m · k · n, and a correction of the kind that `kind` says: log 2 in both.
 std::string trained(const std::string& kind) {
   return R"({"models":[{"kind":")" + kind + R"(","low":-0.1,"high":0.2,
-    "errors":{"product":0.3,"trees":0.2,"mlp":0.1},
+    "errors":{"product":0.3,"trees":0.2,"mlp":0.1,"mean":0.2},
     "product":{"exponents":[1,1,1],"offsetNs":100,"scaleNs":2},
     "trees":{"mean":0,"trees":[[[0,0.5,1,2],[-1,0,0,0],[-1,0.6931471805599453,0,0]]]},
     "mlp":{"mean":[0,0,0,0,0,0],"scale":[1,1,1,1,1,1],
@@ -95,6 +95,8 @@ TEST(Estimate, IsTheProductFormWithWhatCorrectsIt) {
   EXPECT_NEAR(estimate(estimators("trees"), product(10, 20, 90))->ns, 2 * form, 1e-6);
   EXPECT_NEAR(estimate(estimators("mlp"), product(10, 20, 90))->ns, 2 * form, 1e-6);
   EXPECT_NEAR(estimate(estimators("trees"), product(1, 20, 90))->ns, 100 + 2.0 * 20 * 90, 1e-6);  // log 1 is below 0.5
+  const double mean = std::sqrt(2.0) * (100 + 2.0 * 20 * 90);  // trees add nothing, the perceptron log 2
+  EXPECT_NEAR(estimate(estimators("mean"), product(1, 20, 90))->ns, mean, 1e-6);
   const auto found = estimate(estimators("product"), product(10, 20, 90));
   EXPECT_NEAR(found->low, form * std::exp(-0.1), 1e-6);
   EXPECT_NEAR(found->high, form * std::exp(0.2), 1e-6);
@@ -115,7 +117,7 @@ TEST(Estimate, IsWiderALittleOutsideAndRefusedFarOutside) {
 }
 
 TEST(EstimatorFile, IsReadBackAsItWas) {
-  for (const char* kind : {"product", "trees", "mlp"}) {
+  for (const char* kind : {"product", "trees", "mlp", "mean"}) {
     const Estimators made = estimators(kind);
     const auto read = parse_estimators(estimators_json(std::vector{made}), "file");
     ASSERT_TRUE(read) << read.error().message();
@@ -135,6 +137,7 @@ TEST(EstimatorFile, RefusesWeightsThatDoNotFit) {
     return json.replace(json.find(what), what.size(), instead);
   };
   EXPECT_EQ(refused(trained("mlp")), "accepted");
+  EXPECT_THAT(refused(trained("oracle")), HasSubstr("the kind of a model is not known"));
   EXPECT_THAT(refused(with("[1,1,1]", "[1,1]", "product")), HasSubstr("exponents do not fit"));
   EXPECT_THAT(refused(with("[0,0.5,1,2]", "[0,0.5,0,2]", "trees")), HasSubstr("points outside of itself"));
   EXPECT_THAT(refused(with("[0,0.5,1,2]", "[6,0.5,1,2]", "trees")), HasSubstr("points outside of itself"));

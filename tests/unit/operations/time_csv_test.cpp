@@ -93,6 +93,16 @@ TEST(TimeCsv, RefusesTimesInAnotherUnit) {
   EXPECT_THAT(refusal(slow, options), HasSubstr("is the unit right?"));
 }
 
+/// Of float16, half a millisecond is right.
+TEST(TimeCsv, RefusesTimesOfAnotherType) {
+  CsvOptions options = matmul();
+  options.device = "NVIDIA A100-SXM4-40GB";
+  EXPECT_EQ(refusal("m,n,k,dtype,time_ms\n4096,4096,4096,float16,0.5\n", options), "accepted");
+  EXPECT_THAT(refusal("m,n,k,dtype,time_ms\n4096,4096,4096,float16,0.5\n4096,4096,4096,float32,0.5\n", options),
+              HasSubstr("row 3: 500 µs is faster than A100 can be, which needs 881.019 µs by its data sheet: are the "
+                        "unit and the type right?"));
+}
+
 TEST(TimeCsv, KeysNameTheDeviceOfTensors) {
   const std::string cpu = R"(["aten::mm.default",["t:float32:4,4:4,1",["t:float32::"]],{"s":"s:t:x"}])";
   const std::string cuda = R"(["aten::mm.default",["t:float32:4,4:4,1:cuda",["t:float32:::cuda"]],{"s":"s:t:x"}])";
