@@ -8,19 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
 #include "commands/exit_codes.h"
 #include "commands/kernel_description.h"
+#include "commands/kernel_runs.h"
 #include "commands/options.h"
+#include "commands/step_kernels.h"
 #include "commands/terminal.h"
-#include "commands/work_folder.h"
 #include "kernels/operation.h"
 #include "kernels/operator_source.h"
 #include "profiling/known_device.h"
-#include "worker/agent_build.h"
+#include "profiling/other_devices.h"
 #include "worker/cache.h"
-#include "worker/interpreter.h"
-#include "worker/program_output.h"
 
 namespace ridgeline::commands {
 
@@ -29,10 +27,12 @@ namespace {
 namespace fs = std::filesystem;
 
 struct KernelOptions {
-  std::string operation;
+  std::string operation;  ///< empty: those of a profile
+  std::string profile;    ///< a report in JSON, or the id of a kept profile
   std::string python;
-  std::string device;  ///< a file; empty: what was measured here
+  std::string device;  ///< a file, or a GPU's name; empty: what was measured here
   std::string emit;    ///< a file; empty: none
+  std::string folder;  ///< for a profile's operators; empty: none
   int threads = 1;
   int top = 10;
   double seconds = 0.5;
@@ -45,7 +45,8 @@ int environment_failure(const std::string& why) {
 
 base::Result<hardware::Device> device_of(const KernelOptions& options, const std::string& cache) {
   if (!options.device.empty()) {
-    return profiling::read_device(options.device);
+    auto named = profiling::named_device(options.device);
+    return named ? base::Result<hardware::Device>(std::move(named->device)) : named.error();
   }
   const auto kept = profiling::kept_device(cache);
   if (!kept) {
@@ -57,49 +58,26 @@ base::Result<hardware::Device> device_of(const KernelOptions& options, const std
   return **kept;
 }
 
-/// Compiles, checks and times the programs in another process.
 base::Result<MeasuredKernels> measure(const KernelOptions& options, const kernels::Operation& operation,
                                       const std::vector<kernels::Plan>& plans, const std::string& cache) {
-  const auto sources = worker::unpack_sources(cache);
-  if (!sources) {
-    return sources.error();
+  const auto conditions = kernel_conditions(options.python, cache, options.threads, options.seconds);
+  if (!conditions) {
+    return conditions.error();
   }
-  const std::string compiler = worker::find_compiler();
-  if (compiler.empty()) {
-    return base::error("there is no C++ compiler. Install one (Debian: apt-get install g++) or set CXX.");
-  }
-  const WorkFolder folder(cache + "/kernels-" + base::unique_suffix());
-  const std::size_t count = plans.size();
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::string file = fmt::format("{}/{}.cpp", folder.path(), i);
-    if (const auto problem =
-            base::write_atomically(file, kernels::program_source(plans[i]), base::FileAccess::kOwner)) {
-      return base::error(file + ": cannot be written: " + problem.message());
-    }
-  }
-  const std::string python = worker::find_interpreter_here(options.python).path;
-  print_error(
-      fmt::format("compiling {} generated programs with {}; {} runs them beside torch.", count, compiler, python));
-  const std::vector<std::string> command = {python,        *sources + "/profiler/runner/ridgeline_runner/kernels.py",
-                                            "--compiler",  compiler,
-                                            "--folder",    folder.path(),
-                                            "--operation", runner_operation(operation),
-                                            "--threads",   std::to_string(options.threads),
-                                            "--count",     std::to_string(count),
-                                            "--seconds",   std::to_string(options.seconds)};
-  const auto line = worker::first_line_of(command, std::chrono::minutes(30));
-  if (!line) {
-    return base::error("the programs could not be timed with " + python +
-                       ": it needs torch; or one of them crashed: try another --top");
-  }
-  auto measured = parse_measured_kernels(*line, count);
-  return measured ? std::move(measured)
-                  : base::error("what was measured cannot be read: " + measured.error().message());
+  print_error(fmt::format("compiling {} generated programs with {}; {} runs them beside torch.", plans.size(),
+                          conditions->compiler, conditions->python));
+  return measure_kernels(*conditions, operation, plans);
+}
+
+/// Of programs for a GPU.
+MeasuredKernels not_run(std::size_t count) {
+  return {"", 0, std::vector<MeasuredKernel>(count, MeasuredKernel{0, "programs for a GPU are not run"})};
 }
 
 /// A source in C++, or where the file is a Python one an operator of PyTorch.
 int emit(const KernelOptions& options, const KernelAnswer& answer, const hardware::Device& device) {
-  const MeasuredKernel* best = fastest(answer);
+  const bool was_run = device.kind == hardware::DeviceKind::kCpu;
+  const MeasuredKernel* best = was_run ? fastest(answer.measured) : answer.measured.kernels.data();
   if (best == nullptr) {
     return environment_failure("no program could be run, so none is written to " + options.emit + ": " +
                                answer.measured.kernels.front().problem);
@@ -114,8 +92,42 @@ int emit(const KernelOptions& options, const KernelAnswer& answer, const hardwar
                 : environment_failure(module.error().message());
 }
 
+int show_one(const KernelOptions& options, const Output& output, const kernels::Operation& operation,
+             const hardware::Device& device, const std::string& cache) {
+  if (device.kind == hardware::DeviceKind::kCpu && options.threads > device.compute_units) {
+    print_error(fmt::format("--threads {}: {} has {} cores that may be used", options.threads, device.name,
+                            device.compute_units));
+    return kExitUsage;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  auto construction = kernels::construct(operation, device, options.threads, static_cast<std::size_t>(options.top));
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+  if (!construction) {
+    return environment_failure(construction.error().message());
+  }
+  auto measured = device.kind == hardware::DeviceKind::kGpu
+                      ? base::Result<MeasuredKernels>(not_run(construction->plans.size()))
+                      : measure(options, operation, construction->plans, cache);
+  if (!measured) {
+    return environment_failure(measured.error().message());
+  }
+  const KernelAnswer answer{device.name,  options.threads,     operation, std::move(*construction),
+                            took.count(), std::move(*measured)};
+  if (!options.emit.empty()) {
+    if (const int code = emit(options, answer, device); code != kExitOk) {
+      return code;
+    }
+  }
+  return write_out(output.format == "json" ? kernel_json(answer) : kernel_text(answer), output);
+}
+
 int show(const KernelOptions& options, const Output& output) {
-  const auto operation = kernels::parse_operation(options.operation);
+  if (options.operation.empty() == options.profile.empty()) {
+    print_error("give either an operation, such as 'matmul 512 1003 768', or --of with a profile");
+    return kExitUsage;
+  }
+  const auto operation = options.profile.empty() ? kernels::parse_operation(options.operation)
+                                                 : base::Result<kernels::Operation>(kernels::Operation());
   if (!operation) {
     print_error(operation.error().message());
     return kExitUsage;
@@ -128,29 +140,12 @@ int show(const KernelOptions& options, const Output& output) {
   if (!device) {
     return environment_failure(device.error().message());
   }
-  if (options.threads > device->compute_units) {
-    print_error(fmt::format("--threads {}: {} has {} cores that may be used", options.threads, device->name,
-                            device->compute_units));
-    return kExitUsage;
+  if (options.profile.empty()) {
+    return show_one(options, output, *operation, *device, *cache);
   }
-  const auto begin = std::chrono::steady_clock::now();
-  auto construction = kernels::construct(*operation, *device, options.threads, static_cast<std::size_t>(options.top));
-  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-  if (!construction) {
-    return environment_failure(construction.error().message());
-  }
-  auto measured = measure(options, *operation, construction->plans, *cache);
-  if (!measured) {
-    return environment_failure(measured.error().message());
-  }
-  const KernelAnswer answer{device->name, options.threads,     *operation, std::move(*construction),
-                            took.count(), std::move(*measured)};
-  if (!options.emit.empty()) {
-    if (const int code = emit(options, answer, *device); code != kExitOk) {
-      return code;
-    }
-  }
-  return write_out(output.format == "json" ? kernel_json(answer) : kernel_text(answer), output);
+  return show_step_kernels({options.profile, options.python, options.folder, static_cast<std::size_t>(options.top),
+                            options.seconds, *device, *cache},
+                           output);
 }
 
 }  // namespace
@@ -160,15 +155,20 @@ void add_kernel_command(CLI::App& app, int& exit_code) {
   auto output = std::make_shared<Output>();
   CLI::App* command = app.add_subcommand(
       "kernel", "Programs for an operation, constructed for this processor: predicted, then compiled and timed.");
-  command
-      ->add_option("OPERATION", options->operation,
-                   "Of float32: 'matmul ROWS COLUMNS DEPTH' or 'bmm BATCHES ROWS COLUMNS DEPTH', with '+ bias' and "
-                   "'+ relu' behind it where they are fused with it; 'conv IMAGES CHANNELS HEIGHT WIDTH OUTPUTS KERNEL "
-                   "stride S padding P'; 'elementwise ROWS COLUMNS = EXPRESSION'; 'reduce "
-                   "sum|mean|max ROWS COLUMNS dim 0|1'")
-      ->required();
+  command->add_option(
+      "OPERATION", options->operation,
+      "Of float32: 'matmul ROWS COLUMNS DEPTH', 'bmm BATCHES ROWS COLUMNS DEPTH' or 'linear ROWS OUTPUTS "
+      "INPUTS', with '+ bias' and "
+      "'+ relu' behind it where they are fused with it; 'conv IMAGES CHANNELS HEIGHT WIDTH OUTPUTS KERNEL "
+      "stride S padding P'; 'elementwise ROWS COLUMNS = EXPRESSION'; 'reduce "
+      "sum|mean|max ROWS COLUMNS dim 0|1'");
+  CLI::Option* of = command->add_option(
+      "--of", options->profile,
+      "Instead: the operations of this profile that take 2 % of its step or more, with its threads; a report in JSON, "
+      "or the id of a kept profile");
   command->add_option("--threads", options->threads, "For the programs and for torch")
       ->check(number_in(1, 1024))
+      ->excludes(of)
       ->capture_default_str();
   command->add_option("--top", options->top, "Programs that are compiled and timed, the best predicted first")
       ->check(number_in(1, 20))
@@ -177,16 +177,25 @@ void add_kernel_command(CLI::App& app, int& exit_code) {
       ->check(number_in(0.01, 60))
       ->capture_default_str();
   command->add_option("--python", options->python, "Interpreter with torch")->default_str("found");
-  command->add_option("--device", options->device, "The processor, as `ridgeline device --format json` writes it")
+  command
+      ->add_option(
+          "--device", options->device,
+          "The processor, as `ridgeline device --format json` writes it, or a GPU by its name, such as A100: then "
+          "programs are planned and predicted, and none is run")
       ->default_str("as it was measured");
   add_file_option(*command, "--emit", options->emit,
                   "Write the fastest program to this file: an operator of PyTorch with its gradient where the "
-                  "name ends in .py, else its source in C++");
+                  "name ends in .py, else its source in C++ (for a GPU the best predicted one's in CUDA)");
+  command->get_option("--emit")->excludes(of);
+  command
+      ->add_option("--emit-folder", options->folder,
+                   "With --of: write the operators that are faster than torch's into this folder")
+      ->needs(of);
   add_output_options(*command, output);
   command->footer(
       "Examples:\n"
       "  ridgeline kernel 'matmul 512 1003 768'\n"
-      "  ridgeline kernel 'elementwise 512 1000 = gelu(x * y + b[1000])' --threads 2 --emit chain.py");
+      "  ridgeline kernel --of report.json --emit-folder operators");
   command->callback([options, output, &exit_code] { exit_code = show(*options, *output); });
 }
 

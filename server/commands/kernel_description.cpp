@@ -55,10 +55,20 @@ Cells cells_of(const ReductionPlan& plan) {
           {"threads", std::to_string(plan.threads)}};
 }
 
+Cells cells_of(const kernels::CudaPlan& plan) {
+  return {{"tile", fmt::format("{}x{}", plan.tile_rows, plan.tile_columns)},
+          {"each thread", fmt::format("{}x{}", plan.thread_rows, plan.thread_columns)},
+          {"threads", std::to_string(plan.threads)},
+          {"grid", fmt::format("{}x{}x{}", plan.blocks_across, plan.blocks_down, plan.batches)}};
+}
+
 Cells cells_of(const kernels::Plan& plan, const MeasuredKernel& kernel, double library_ns) {
   Cells cells = std::visit([](const auto& one) { return cells_of(one); }, plan);
   cells.emplace_back("slowest", kernels::slowest_stage(plan));
   cells.emplace_back("predicted", fmt::format("{:.1f} us", kernels::predicted_ns(plan) / 1e3));
+  if (library_ns <= 0) {
+    return cells;  // nothing was run
+  }
   cells.emplace_back("measured", kernel.ns > 0 ? fmt::format("{:.1f} us", kernel.ns / 1e3) : "not measured");
   cells.emplace_back("of torch",
                      kernel.ns > 0 ? fmt::format("{:.2f}x", kernel.ns / library_ns) : first_line(kernel.problem));
@@ -113,6 +123,13 @@ json sizes_json(const ReductionPlan& plan) {
           {"parts", plan.threads}};
 }
 
+json sizes_json(const kernels::CudaPlan& plan) {
+  return {{"tileRows", plan.tile_rows},     {"tileColumns", plan.tile_columns},
+          {"threadRows", plan.thread_rows}, {"threadColumns", plan.thread_columns},
+          {"threads", plan.threads},        {"blocksAcross", plan.blocks_across},
+          {"blocksDown", plan.blocks_down}, {"batches", plan.batches}};
+}
+
 json plan_json(const kernels::Plan& plan, const MeasuredKernel& kernel) {
   json object = {{"plan", std::visit([](const auto& one) { return sizes_json(one); }, plan)},
                  {"slowest", kernels::slowest_stage(plan)},
@@ -133,7 +150,7 @@ json runner_json(const MatmulShape& shape) {
             {"padding", conv.padding}, {"bias", shape.bias},      {"relu", shape.relu}};
   }
   return {{"kind", "matmul"},     {"batches", shape.batches}, {"rows", shape.rows}, {"columns", shape.columns},
-          {"depth", shape.depth}, {"bias", shape.bias},       {"relu", shape.relu}};
+          {"depth", shape.depth}, {"bias", shape.bias},       {"relu", shape.relu}, {"transposed", shape.transposed}};
 }
 
 json runner_json(const ElementwiseShape& shape) {
@@ -179,9 +196,23 @@ base::Result<MeasuredKernels> parse_measured_kernels(const std::string& line, st
   }
 }
 
-const MeasuredKernel* fastest(const KernelAnswer& answer) {
+base::Result<MeasuredOperator> parse_measured_operator(const std::string& line) {
+  try {
+    const json object = json::parse(line);
+    if (object.contains("problem")) {
+      return base::error(object.at("problem").get<std::string>());
+    }
+    return MeasuredOperator{
+        object.at("torch").get<std::string>(), positive(object.at("libraryNs")), positive(object.at("ownNs")),
+        positive(object.at("ratio")),          positive(object.at("low")),       positive(object.at("high"))};
+  } catch (const std::exception& problem) {
+    return base::error(std::string("what was measured cannot be read: ") + problem.what());
+  }
+}
+
+const MeasuredKernel* fastest(const MeasuredKernels& measured) {
   const MeasuredKernel* best = nullptr;
-  for (const MeasuredKernel& kernel : answer.measured.kernels) {
+  for (const MeasuredKernel& kernel : measured.kernels) {
     if (kernel.ns > 0 && (best == nullptr || kernel.ns < best->ns)) {
       best = &kernel;
     }
@@ -198,12 +229,18 @@ std::string kernel_text(const KernelAnswer& answer) {
   for (std::size_t i = 0; i < answer.construction.plans.size(); ++i) {
     rows.push_back(cells_of(answer.construction.plans[i], answer.measured.kernels[i], answer.measured.library_ns));
   }
-  std::string text = fmt::format("{}, float32, {} thread{} of {}\n{} program{} considered\n\n{}",
-                                 kernels::operation_text(answer.operation), answer.threads,
-                                 answer.threads == 1 ? "" : "s", answer.device, answer.construction.considered,
-                                 answer.construction.considered == 1 ? "" : "s", table_text(rows));
+  const bool was_run = answer.measured.library_ns > 0;
+  const std::string where =
+      was_run ? fmt::format("{} thread{} of {}", answer.threads, answer.threads == 1 ? "" : "s", answer.device)
+              : answer.device;
+  std::string text =
+      fmt::format("{}, float32, {}\n{} program{} considered\n\n{}", kernels::operation_text(answer.operation), where,
+                  answer.construction.considered, answer.construction.considered == 1 ? "" : "s", table_text(rows));
+  if (!was_run) {
+    return text + "\nPredicted from the description of the GPU: nothing was run.\n";
+  }
   text += fmt::format("\ntorch {}: {:.1f} us measured\n", answer.measured.torch, answer.measured.library_ns / 1e3);
-  if (const MeasuredKernel* best = fastest(answer)) {
+  if (const MeasuredKernel* best = fastest(answer.measured)) {
     text += fmt::format("The fastest program takes {:.2f}x of its time; the results agree.\n",
                         best->ns / answer.measured.library_ns);
   }
@@ -212,14 +249,15 @@ std::string kernel_text(const KernelAnswer& answer) {
 
 std::string kernel_json(const KernelAnswer& answer) {
   json object = {{"device", answer.device},
-                 {"threads", answer.threads},
                  {"operation", kernels::operation_text(answer.operation)},
                  {"dtype", "float32"},
                  {"considered", answer.construction.considered},
                  {"constructionMs", answer.construction_ms},
-                 {"torch", answer.measured.torch},
-                 {"libraryNs", answer.measured.library_ns},
                  {"programs", json::array()}};
+  if (answer.measured.library_ns > 0) {
+    object.update(
+        {{"threads", answer.threads}, {"torch", answer.measured.torch}, {"libraryNs", answer.measured.library_ns}});
+  }
   for (std::size_t i = 0; i < answer.construction.plans.size(); ++i) {
     object["programs"].push_back(plan_json(answer.construction.plans[i], answer.measured.kernels[i]));
   }

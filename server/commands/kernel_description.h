@@ -16,7 +16,7 @@ struct MeasuredKernel {
 
 struct MeasuredKernels {
   std::string torch;      ///< its version
-  double library_ns = 0;  ///< of torch, for the same operation
+  double library_ns = 0;  ///< of torch, for the same operation; 0: nothing was run, as for a GPU
   std::vector<MeasuredKernel> kernels;
 };
 
@@ -26,6 +26,19 @@ std::string runner_operation(const kernels::Operation& operation);
 
 /// What the runner's kernels.py wrote, of so many kernels.
 base::Result<MeasuredKernels> parse_measured_kernels(const std::string& line, std::size_t count);
+
+/// An emitted operator in turns with torch's operation.
+struct MeasuredOperator {
+  std::string torch;      ///< its version
+  double library_ns = 0;  ///< medians
+  double own_ns = 0;
+  double ratio = 0;  ///< of the operator's time over torch's: the median over the turns; then its interval of 95 %
+  double low = 0;
+  double high = 0;
+};
+
+/// What the runner's operator_times.py wrote; an error says why there is no time, or what is wrong with the line.
+base::Result<MeasuredOperator> parse_measured_operator(const std::string& line);
 
 struct KernelAnswer {
   std::string device;
@@ -37,7 +50,7 @@ struct KernelAnswer {
 };
 
 /// The kernel that was measured to be the fastest; nothing where none was.
-const MeasuredKernel* fastest(const KernelAnswer& answer);
+const MeasuredKernel* fastest(const MeasuredKernels& measured);
 
 std::string kernel_text(const KernelAnswer& answer);
 std::string kernel_json(const KernelAnswer& answer);

@@ -134,23 +134,28 @@ std::optional<ProductShape> product_of(const OperationCall& call) {
   return shape && is_bounded(*shape) ? shape : std::nullopt;
 }
 
-std::optional<TileEstimate> estimate_product(const ProductShape& shape, const Device& device) {
+std::vector<TileEstimate> product_tilings(const ProductShape& shape, const Device& device) {
   const auto rates = rates_of(shape, device);
+  std::vector<TileEstimate> tilings;
   if (!rates || !is_bounded(shape)) {
-    return std::nullopt;
+    return tilings;
   }
-  std::optional<TileEstimate> best;
   for (const std::int64_t rows : kTileSizes) {
     for (const std::int64_t columns : kTileSizes) {
       for (const std::int64_t splits : kSplits) {
-        const auto tile = with_tile(shape, *rates, {0, rows, columns, splits});
-        if (tile && (!best || tile->ns < best->ns)) {
-          best = tile;
+        if (const auto tile = with_tile(shape, *rates, {0, rows, columns, splits})) {
+          tilings.push_back(*tile);
         }
       }
     }
   }
-  return best;
+  return tilings;
+}
+
+std::optional<TileEstimate> estimate_product(const ProductShape& shape, const Device& device) {
+  const std::vector<TileEstimate> tilings = product_tilings(shape, device);
+  const auto best = std::ranges::min_element(tilings, {}, &TileEstimate::ns);
+  return best == tilings.end() ? std::nullopt : std::optional(*best);
 }
 
 }  // namespace ridgeline::hardware

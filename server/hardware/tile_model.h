@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "hardware/device.h"
 #include "hardware/operation_call.h"
@@ -36,6 +37,10 @@ struct TileEstimate {
   double last_wave_fill = 1;  ///< units that work in the last wave, of all
   Stage slowest = Stage::kCompute;
 };
+
+/// All tilings that fit into the near level and the registers, as estimate_product() judges them; empty where it has no
+/// estimate.
+std::vector<TileEstimate> product_tilings(const ProductShape& shape, const Device& device);
 
 /// The best tiling that fits into the near level and the registers. Each stage overlaps with the others, so that the
 /// slowest counts (section 5.3.3); loads are whole transactions (5.5.2); tiles are computed whole, and all units take

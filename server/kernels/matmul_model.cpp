@@ -38,6 +38,9 @@ double packing_s(const MatmulPlan& plan, double rows, double columns, double dep
     return copies_of_a * rows * depth * 2 * rates.vector_bytes / rates.near().bytes_per_s +
            columns * depth / static_cast<double>(plan.register_columns) * patch_s(plan, rates);
   }
+  if (plan.shape.transposed) {  // as a panel of A
+    return (copies_of_a * rows + columns) * depth * 2 * rates.vector_bytes / rates.near().bytes_per_s;
+  }
   const double last_columns = static_cast<double>(plan.shape.columns % plan.register_columns);
   const double packed_columns = plan.pack_b ? columns : last_columns;
   return copies_of_a * rows * depth * 2 * rates.vector_bytes / rates.near().bytes_per_s +

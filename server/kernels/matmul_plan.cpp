@@ -147,7 +147,7 @@ void add_programs(std::vector<MatmulPlan>& programs, MatmulPlan plan, const Core
       }
       for (const bool pack_b : {false, true}) {
         plan.pack_a = pack_a;
-        plan.pack_b = pack_b || plan.shape.convolution;
+        plan.pack_b = pack_b || plan.shape.convolution || plan.shape.transposed;
         MatmulPlan program = with_predicted_time(plan, rates);
         if (std::ranges::find(programs, program) == programs.end()) {
           programs.push_back(std::move(program));
@@ -196,7 +196,8 @@ base::Result<MatmulShape> parse_matmul(std::string_view text) {
   shape.relu = take_fused(words, "relu");
   shape.bias = take_fused(words, "bias");
   const bool is_batched = words.size() == 5 && words[0] == "bmm";
-  if (!is_batched && (words.size() != 4 || words[0] != "matmul")) {
+  shape.transposed = !words.empty() && words[0] == "linear";
+  if (!is_batched && (words.size() != 4 || (words[0] != "matmul" && !shape.transposed))) {
     return base::error(in_quotes(text) + " is no product: batches, rows and columns of the result, and depth");
   }
   std::array<std::int64_t, 4> sizes = {1};
@@ -220,7 +221,9 @@ std::string matmul_text(const MatmulShape& shape) {
   if (shape.convolution) {
     return convolution_text(shape);
   }
-  std::string text = shape.batches == 1 ? "matmul" : "bmm " + std::to_string(shape.batches);
+  std::string text = shape.transposed     ? "linear"
+                     : shape.batches == 1 ? "matmul"
+                                          : "bmm " + std::to_string(shape.batches);
   for (const std::int64_t size : {shape.rows, shape.columns, shape.depth}) {
     text += " " + std::to_string(size);
   }

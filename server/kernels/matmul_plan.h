@@ -44,11 +44,12 @@ struct MatmulShape {
   bool relu = false;  ///< after that
   /// Of the right matrices, which are its images' patches; the left one is the same for all: its weights.
   std::optional<Convolution> convolution = std::nullopt;
+  bool transposed = false;  ///< the right matrix is stored as [columns, depth]: the weight of a linear layer
   bool operator==(const MatmulShape&) const = default;
 };
 
-/// "matmul ROWS COLUMNS DEPTH", as BLAS orders m, n and k, or "bmm BATCHES ROWS COLUMNS DEPTH"; behind either, in this
-/// order, "+ bias" and "+ relu".
+/// "matmul ROWS COLUMNS DEPTH", as BLAS orders m, n and k, "bmm BATCHES ROWS COLUMNS DEPTH" or "linear ROWS COLUMNS
+/// DEPTH", whose right matrix is transposed; behind each, in this order, "+ bias" and "+ relu".
 base::Result<MatmulShape> parse_matmul(std::string_view text);
 
 /// The text that parse_matmul() or parse_convolution() reads as this shape.

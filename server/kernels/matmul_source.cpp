@@ -161,6 +161,22 @@ void pack_b(const float* b, long k, long n, long columns, long width, long depth
 }
 )code";
 
+constexpr std::string_view kPackTransposed = R"code(
+// One panel of B, which is stored column by column, with zeros up to whole vectors.
+void pack_b(const float* b, long k, long n, long columns, long width, long depth, float* to) {
+  constexpr long kLine = 16;  // elements of a column that are in one line of a cache
+  for (long first = 0; first < depth; first += kLine) {
+    const long end = smaller(depth, first + kLine);
+    for (long i = 0; i < columns; ++i) {
+      const float* column = b + (n + i) * kDepth + k;
+      for (long d = first; d < end; ++d) to[d * width + i] = column[d];
+    }
+    for (long d = first; d < end; ++d)
+      for (long i = columns; i < width; ++i) to[d * width + i] = 0;
+  }
+}
+)code";
+
 constexpr std::string_view kPlainFunction = R"code(
 extern "C" int ridgeline_matmul(const float* a, const float* b, float* c) { return run(a, b, b, c); }
 )code";
@@ -186,6 +202,11 @@ std::string_view function_of(const MatmulShape& shape) {
     return shape.bias ? kBiasConvolutionFunction : kConvolutionFunction;
   }
   return shape.bias ? kBiasFunction : kPlainFunction;
+}
+
+std::string packing_of(const MatmulShape& shape) {
+  return shape.convolution ? convolution_packing(*shape.convolution)
+                           : std::string(shape.transposed ? kPackTransposed : kPackColumns);
 }
 
 /// Of one batch.
@@ -222,8 +243,7 @@ std::string matmul_source(const MatmulPlan& plan) {
                                 {"kLeftElements", shape.convolution ? 0 : shape.rows * shape.depth},
                                 {"kRightElements", right_elements(shape)}});
   text += uses_dot_products(shape) ? matrix_vector_template() : kTemplate;
-  replace_all(text, "@PACK_B@",
-              shape.convolution ? convolution_packing(*shape.convolution) : std::string(kPackColumns));
+  replace_all(text, "@PACK_B@", packing_of(shape));
   return text + "\n}  // namespace\n" + std::string(function_of(shape));
 }
 

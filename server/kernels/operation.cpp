@@ -11,7 +11,7 @@ namespace ridgeline::kernels {
 namespace {
 
 constexpr std::string_view kUsage =
-    "; give an operation such as 'matmul 512 1003 768', 'bmm 16 128 128 64', 'matmul 512 1003 768 + bias + relu', "
+    "; give an operation such as 'matmul 512 1003 768', 'bmm 16 128 128 64', 'linear 512 1003 768 + bias + relu', "
     "'conv 8 64 56 56 64 3 stride 1 padding 1', 'elementwise 512 1000 = relu(x * y + b[1000])' or 'reduce sum 512 1000 "
     "dim 1'";
 
@@ -41,7 +41,7 @@ base::Result<Ranked<Plan>> as_plans(base::Result<Ranked<Kind>> found) {
 base::Result<Operation> parse_operation(std::string_view text) {
   const auto words = words_of(text);
   const std::string_view kind = words.empty() ? "" : words.front();
-  if (kind == "matmul" || kind == "bmm") {
+  if (kind == "matmul" || kind == "bmm" || kind == "linear") {
     return as_operation(parse_matmul(text));
   }
   if (kind == "conv") {
@@ -65,6 +65,9 @@ std::string operation_text(const Operation& operation) {
 
 base::Result<Ranked<Plan>> construct(const Operation& operation, const hardware::Device& device, int threads,
                                      std::size_t top) {
+  if (device.kind == hardware::DeviceKind::kGpu) {
+    return as_plans(construct_cuda(operation, device, top));
+  }
   return std::visit(
       Overloaded{
           [&](const MatmulShape& shape) { return as_plans(construct_matmul(shape, device, threads, top)); },
@@ -76,7 +79,8 @@ base::Result<Ranked<Plan>> construct(const Operation& operation, const hardware:
 std::string program_source(const Plan& plan) {
   return std::visit(Overloaded{[](const MatmulPlan& one) { return matmul_source(one); },
                                [](const ElementwisePlan& one) { return elementwise_source(one); },
-                               [](const ReductionPlan& one) { return reduction_source(one); }},
+                               [](const ReductionPlan& one) { return reduction_source(one); },
+                               [](const CudaPlan& one) { return cuda_source(one); }},
                     plan);
 }
 

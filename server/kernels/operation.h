@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "hardware/device.h"
+#include "kernels/cuda_plan.h"
 #include "kernels/elementwise_plan.h"
 #include "kernels/matmul_plan.h"
 #include "kernels/ranked.h"
@@ -15,8 +16,7 @@
 
 namespace ridgeline::kernels {
 
-using Operation = std::variant<MatmulShape, ElementwiseShape, ReductionShape>;
-using Plan = std::variant<MatmulPlan, ElementwisePlan, ReductionPlan>;
+using Plan = std::variant<MatmulPlan, ElementwisePlan, ReductionPlan, CudaPlan>;
 
 /// An error says what is wrong, and which operations there are.
 base::Result<Operation> parse_operation(std::string_view text);
@@ -25,11 +25,11 @@ base::Result<Operation> parse_operation(std::string_view text);
 std::string operation_text(const Operation& operation);
 
 /// The best `top` programs by prediction. An error where the device lacks what the model needs: a measured processor
-/// has it all. `threads`: at least 1, at most the device's compute units.
+/// has it all. `threads`: at least 1, at most the device's compute units; of a GPU they do not matter.
 base::Result<Ranked<Plan>> construct(const Operation& operation, const hardware::Device& device, int threads,
                                      std::size_t top);
 
-/// A complete source in C++, for GCC or Clang.
+/// A complete source in C++, for GCC or Clang; for a GPU in CUDA C++.
 std::string program_source(const Plan& plan);
 
 /// Predicted, in nanoseconds.

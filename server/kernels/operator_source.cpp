@@ -74,17 +74,17 @@ _A, _B, _C, _HAS_BIAS, _HAS_RELU = @A@, @B@, @C@, @BIAS@, @RELU@
 
 
 @torch.library.custom_op("ridgeline::@NAME@", mutates_args=())
-def product(@PARAMETERS@) -> torch.Tensor:
+def @FUNCTION@(@PARAMETERS@) -> torch.Tensor:
     _check((@ARGUMENTS@), (_A, _B, _C[-1:]))
     return _run(_forward, _C, @ARGUMENTS@)
 
 
 @torch.library.custom_op("ridgeline::@NAME@_gradient", mutates_args=())
 def _gradient(gradient: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    return _run(_left_gradient, _A, gradient, b.mT), _run(_right_gradient, _B, a.mT, gradient)
+    return _run(_left_gradient, _A, gradient, @B_OF_LEFT@), _run(_right_gradient, _B, @OF_RIGHT@)
 
 
-@product.register_fake
+@@FUNCTION@.register_fake
 def _(@PARAMETERS@):
     return a.new_empty(_C)
 
@@ -106,7 +106,7 @@ def _backward(ctx, gradient):
     return (left, right, gradient.flatten(0, -2).sum(0)) if _HAS_BIAS else (left, right)
 
 
-product.register_autograd(_backward, setup_context=_save)
+@FUNCTION@.register_autograd(_backward, setup_context=_save)
 )code";
 
 constexpr std::string_view kOther = R"code(_FORWARD = r'''
@@ -147,16 +147,6 @@ std::string filled(std::string_view rest, const Tokens& tokens) {
   return text;
 }
 
-/// Of letters, digits and underscores; different for each operation.
-std::string operator_name(std::string_view operation) {
-  std::string name;
-  for (const char c : operation) {
-    const bool is_kept = std::isalnum(static_cast<unsigned char>(c)) != 0;
-    name += is_kept ? std::string(1, c) : c == ' ' ? "_" : fmt::format("_{:x}", static_cast<int>(c));
-  }
-  return name;
-}
-
 constexpr std::string_view kInputGradient = R"code(
 _INPUT_GRADIENT = r'''
 @INPUT@'''
@@ -187,17 +177,24 @@ base::Result<std::string> best_source(const MatmulShape& shape, const hardware::
 
 base::Result<std::string> product_module(const MatmulPlan& forward, const hardware::Device& device, int threads) {
   const MatmulShape& shape = forward.shape;
-  const auto left = best_source({shape.rows, shape.depth, shape.columns, shape.batches}, device, threads);
-  const auto right = best_source({shape.depth, shape.columns, shape.rows, shape.batches}, device, threads);
+  MatmulShape of_left{shape.rows, shape.depth, shape.columns, shape.batches};
+  // Of the transposed right matrix: as it is stored where the forward product has it transposed, or else where there is
+  // one of it.
+  of_left.transposed = !shape.transposed && shape.batches == 1;
+  const MatmulShape of_right = shape.transposed ? MatmulShape{shape.columns, shape.depth, shape.rows}
+                                                : MatmulShape{shape.depth, shape.columns, shape.rows, shape.batches};
+  const auto left = best_source(of_left, device, threads);
+  const auto right = best_source(of_right, device, threads);
   if (!left || !right) {
     return left ? right.error() : left.error();
   }
+  const std::string function = shape.transposed ? "linear" : "product";
   const std::string arguments = shape.bias ? "a, b, bias" : "a, b";
-  const std::string product = shape.bias ? "a @ b + bias" : "a @ b";
+  const std::string product = std::string(shape.transposed ? "a @ b.T" : "a @ b") + (shape.bias ? " + bias" : "");
   return filled(kProduct,
-                {{"@MEANING@", fmt::format("`product({})` returns {}, all of float32 on the CPU. Its gradient's\n"
+                {{"@MEANING@", fmt::format("`{}({})` returns {}, all of float32 on the CPU. Its gradient's\n"
                                            "products are programs of the same construction, the best by prediction.",
-                                           arguments, shape.relu ? "relu(" + product + ")" : product)},
+                                           function, arguments, shape.relu ? "relu(" + product + ")" : product)},
                  {"@IMPORTS@", ""},
                  {"@OPERATION@", matmul_text(shape)},
                  {"@ARGUMENTS@", arguments},
@@ -205,7 +202,11 @@ base::Result<std::string> product_module(const MatmulPlan& forward, const hardwa
                                              : "a: torch.Tensor, b: torch.Tensor"},
                  {"@NAME@", operator_name(matmul_text(shape))},
                  {"@A@", sizes_text(shape, shape.rows, shape.depth)},
-                 {"@B@", sizes_text(shape, shape.depth, shape.columns)},
+                 {"@B@", shape.transposed ? sizes_text(shape, shape.columns, shape.depth)
+                                          : sizes_text(shape, shape.depth, shape.columns)},
+                 {"@FUNCTION@", function},
+                 {"@B_OF_LEFT@", shape.transposed || shape.batches == 1 ? "b" : "b.mT"},
+                 {"@OF_RIGHT@", shape.transposed ? "gradient.mT, a" : "a.mT, gradient"},
                  {"@C@", sizes_text(shape, shape.rows, shape.columns)},
                  {"@BIAS@", shape.bias ? "True" : "False"},
                  {"@RELU@", shape.relu ? "True" : "False"},
@@ -385,10 +386,22 @@ base::Result<std::string> convolution_module(const MatmulPlan& forward, const ha
 
 }  // namespace
 
+std::string operator_name(std::string_view operation) {
+  std::string name;
+  for (const char c : operation) {
+    const bool is_kept = std::isalnum(static_cast<unsigned char>(c)) != 0;
+    name += is_kept ? std::string(1, c) : c == ' ' ? "_" : fmt::format("_{:x}", static_cast<int>(c));
+  }
+  return name;
+}
+
 base::Result<std::string> operator_module(const Plan& forward, const hardware::Device& device, int threads) {
   if (const auto* product = std::get_if<MatmulPlan>(&forward)) {
     return product->shape.convolution ? convolution_module(*product, device, threads)
                                       : product_module(*product, device, threads);
+  }
+  if (std::holds_alternative<CudaPlan>(forward)) {
+    return base::error("operators of PyTorch are written for processors; give a file that does not end in .py");
   }
   const auto* elementwise = std::get_if<ElementwisePlan>(&forward);
   return elementwise != nullptr ? elementwise_module(*elementwise) : reduction_module(std::get<ReductionPlan>(forward));

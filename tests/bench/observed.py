@@ -9,21 +9,23 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted(path.parent.name for path in (ROOT / "examples").glob("*/entry.py"))
+# With options of `ridgeline profile`; where memory is short, the largest batch that fits is far from saturation.
+CASES = [*((name, ()) for name in EXAMPLES), ("vgg11", ("--memory-limit", "3GiB"))]
 SIGNS = {"holds": "yes", "doesNotHold": "no", "unknown": "?", "notApplicable": "–"}
 
 
-def rows(binary: Path, seconds: float, examples: list[str]) -> list[list[str]]:
+def rows(binary: Path, seconds: float, cases: list[tuple[str, tuple[str, ...]]]) -> list[list[str]]:
     """Of each example: the verdicts of observations 1 to 12. Each is profiled for so many seconds of time budget."""
-    return [[name, *verdicts(profile(binary, name, seconds))] for name in examples]
+    return [[" ".join((name, *options)), *verdicts(profile(binary, name, seconds, options))] for name, options in cases]
 
 
 def verdicts(report: dict[str, Any]) -> list[str]:
     return [SIGNS[observation["verdict"]] for observation in report["observations"]]
 
 
-def profile(binary: Path, name: str, seconds: float) -> dict[str, Any]:
+def profile(binary: Path, name: str, seconds: float, options: tuple[str, ...]) -> dict[str, Any]:
     command = [binary, "profile", ROOT / "examples" / name / "entry.py", "--format", "json"]
-    command += ["--python", ROOT / ".venv" / "bin" / "python", "--time-budget", str(seconds)]
+    command += ["--python", ROOT / ".venv" / "bin" / "python", "--time-budget", str(seconds), *options]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"{name}: {done.stderr.strip().splitlines()[-1]}")

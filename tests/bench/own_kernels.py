@@ -94,37 +94,55 @@ def as_function(operation: str) -> tuple[Callable[..., Any], list[Any]]:
     return product, [torch.randn(*batches, rows, depth), torch.randn(*batches, depth, columns), torch.randn(columns)]
 
 
-def inductor_share(operation: str, threads: int) -> float:
-    """Time of torch.compile's program over eager torch's, in turns. For a process of its own."""
+def share_of(other: str, operation: str, threads: int) -> float:
+    """Time of Inductor's program or of oneDNN over eager torch's, in turns. For a process of its own."""
     import torch
     import torch._dynamo  # its import takes long: not while something is timed
 
     torch.set_num_threads(threads)
     plain, operands = as_function(operation)
-    compiled = torch.compile(plain)
+    function = torch.compile(plain) if other == "inductor" else by_onednn(operation, operands)
     with torch.no_grad():
-        torch.testing.assert_close(compiled(*operands), plain(*operands), atol=1e-3, rtol=1e-3)
+        torch.testing.assert_close(function(*operands), plain(*operands), atol=1e-3, rtol=1e-3)
         times: list[list[float]] = [[], []]
         end = perf_counter() + 10 * SECONDS
         while perf_counter() < end or len(times[0]) < 5:
-            for taken, function in zip(times, (plain, compiled), strict=True):
+            for taken, run in zip(times, (plain, function), strict=True):
                 begin = perf_counter()
-                function(*operands)
+                run(*operands)
                 taken.append(perf_counter() - begin)
     return median(times[1]) / median(times[0])
 
 
+def by_onednn(operation: str, operands: list[Any]) -> Callable[..., Any]:
+    """A product of two matrices; the second one is in oneDNN's own order beforehand, as that of a frozen layer is."""
+    import torch
+
+    right = operands[1].t().contiguous().to_mkldnn()
+    packed = torch.ops.mkldnn._reorder_linear_weight(right, operands[0].shape[0])
+    attribute = "relu" if "+ relu" in operation else "none"
+    has_bias = "+ bias" in operation
+
+    def product(a: Any, _: Any, bias: Any) -> Any:
+        return torch.ops.mkldnn._linear_pointwise(a, packed, bias if has_bias else None, attribute, [], "")
+
+    return product
+
+
 def measured(binary: Path, operation: str, threads: int) -> dict[str, Any]:
-    """Times over torch's: of the best predicted program, of the best of ten, and of Inductor's."""
+    """Times over torch's: of the best predicted program, of the best of ten, of Inductor's, and of oneDNN's product."""
     with tempfile.TemporaryDirectory() as folder:
         command = [binary, "kernel", operation, "--threads", str(threads), "--seconds", str(SECONDS)]
         command += ["--python", sys.executable, "--format", "json", "--output", f"{folder}/answer.json"]
         subprocess.run(command, check=True, capture_output=True)
         answer = json.loads(Path(folder, "answer.json").read_text("utf-8"))
     shares = [program["measuredNs"] / answer["libraryNs"] for program in answer["programs"] if "measuredNs" in program]
-    command = [sys.executable, __file__, operation, str(threads)]
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    others = {}
+    for other in ("inductor", "onednn") if operation.startswith("matmul") else ("inductor",):
+        command = [sys.executable, __file__, other, operation, str(threads)]
+        environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        others[other] = float(done.stdout) if done.returncode == 0 else None
     return {
         "operation": operation,
         "libraryUs": answer["libraryNs"] / 1e3,
@@ -132,7 +150,7 @@ def measured(binary: Path, operation: str, threads: int) -> dict[str, Any]:
         "first": shares[0] if "measuredNs" in answer["programs"][0] else None,
         "best": min(shares),
         "failed": len(answer["programs"]) - len(shares),
-        "inductor": float(done.stdout) if done.returncode == 0 else None,
+        **others,
     }
 
 
@@ -144,15 +162,16 @@ def summary(name: str, shares: list[float]) -> list[str]:
 
 
 def print_results(found: list[dict[str, Any]], table: Callable[..., None]) -> None:
-    both = [one for one in found if one["inductor"] is not None]
     rows = [
         summary("the best predicted, beside torch", [one["first"] for one in found if one["first"] is not None]),
         summary("the best of ten, beside torch", [one["best"] for one in found]),
     ]
-    if both:
-        firsts = [one["first"] / one["inductor"] for one in both if one["first"] is not None]
-        rows.append(summary("the best predicted, beside Inductor", firsts))
-        rows.append(summary("the best of ten, beside Inductor", [one["best"] / one["inductor"] for one in both]))
+    for other, name in (("inductor", "Inductor"), ("onednn", "oneDNN, products")):
+        both = [one for one in found if one.get(other) is not None]
+        firsts = [one["first"] / one[other] for one in both if one["first"] is not None]
+        if firsts:
+            rows.append(summary(f"the best predicted, beside {name}", firsts))
+            rows.append(summary(f"the best of ten, beside {name}", [one["best"] / one[other] for one in both]))
     table(["", "operators", "within 10 %", "faster", "median", "worst"], rows)
     worst = max(found, key=lambda one: one["best"])
     print(f"Worst of the best of ten: {worst['operation']}. Programs that failed: {sum(o['failed'] for o in found)}.")
@@ -177,10 +196,11 @@ def run(binary: Path, table: Callable[..., None], seed: int, figures: Path | Non
 
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("other", choices=["inductor", "onednn"])
     parser.add_argument("operation")
     parser.add_argument("threads", type=int)
     options = parser.parse_args()
-    print(inductor_share(options.operation, options.threads))
+    print(share_of(options.other, options.operation, options.threads))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import median
 
 import accuracy
+import channel_padding
 import clocks
 import cluster
 import collectives
@@ -40,6 +41,7 @@ import scaled_times
 import script_runs
 import steps_of_ranks
 import what_if
+import white_box
 from shared import BENCHES, BINARY, HERE, ROOT, profile_json, run_json, table
 from traces import bench_import, bench_replay, bench_what_if_traces
 
@@ -307,6 +309,13 @@ def bench_roofline(rounds: int, arguments: argparse.Namespace) -> None:
     roofline.run(arguments.data, BENCHES / "ridgeline_work_probe", table)
 
 
+def bench_white_box(rounds: int, arguments: argparse.Namespace) -> None:
+    """One round, on all cores. Needs what `ridgeline device` measured."""
+    del rounds
+    threads = os.cpu_count() or 1
+    white_box.run(BINARY, table, arguments.data, arguments.seed or 1, threads, arguments.figures)
+
+
 def bench_timers(rounds: int) -> None:
     """In turns: one round has several of each."""
     del rounds
@@ -326,13 +335,19 @@ def bench_flops(rounds: int) -> None:
 def bench_observations(rounds: int) -> None:
     """So many seconds for each example. Needs what `ridgeline device` measured."""
     print("### Observations of the examples\n")
-    table(["example", *map(str, range(1, 13))], observed.rows(BINARY, rounds, observed.EXAMPLES))
+    table(["example", *map(str, range(1, 13))], observed.rows(BINARY, rounds, observed.CASES))
 
 
 def bench_padding(rounds: int, arguments: argparse.Namespace) -> None:
     """On one thread and on two. So many seconds for each of 30 shapes."""
     for threads in (1, 2):
         padding.run(BENCHES / "ridgeline_work_probe", table, arguments.seed or 2, threads, rounds)
+
+
+def bench_channel_padding(rounds: int, arguments: argparse.Namespace) -> None:
+    """On one thread and on two. So many seconds for each of 30 shapes."""
+    for threads in (1, 2):
+        channel_padding.run(table, arguments.seed or 1, threads, rounds)
 
 
 def bench_kernels(rounds: int, arguments: argparse.Namespace) -> None:
@@ -434,6 +449,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "compare": (bench_compare, 10),
     "check": (bench_check, 2),
     "roofline": (bench_roofline, 1),
+    "white-box": (bench_white_box, 1),
     "hardware": (bench_hardware, 1),
     "scaling": (bench_scaling, 1),
     "estimators": (bench_estimators, 1),
@@ -443,6 +459,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "observations": (bench_observations, 5),
     "devices": (bench_devices, 1),
     "padding": (bench_padding, 2),
+    "channel-padding": (bench_channel_padding, 2),
     "kernels": (bench_kernels, 1),
     "jobs": (bench_jobs, 3),
     "job-replay": (bench_job_replay, 1),
@@ -466,6 +483,7 @@ def model_names(text: str) -> tuple[str, ...]:
 
 WITH_ARGUMENTS = (
     bench_accuracy,
+    bench_channel_padding,
     bench_cluster,
     bench_hardware,
     bench_job_replay,
@@ -476,6 +494,7 @@ WITH_ARGUMENTS = (
     bench_roofline,
     bench_scaling,
     bench_what_if_traces,
+    bench_white_box,
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import importlib.util
 import json
@@ -70,8 +71,11 @@ def test_a_product_with_one_column_equals_torchs(tmp_path: Path) -> None:
     assert all("measuredNs" in program for program in answer["programs"]), answer
 
 
+OPERATORS = ("product", "linear", "conv", "elementwise", "reduce")
+
+
 def emitted_operator(folder: Path, operation: str, threads: int) -> Any:
-    """Of as many threads, where there is work for them: `product`, `conv`, `elementwise` or `reduce`."""
+    """Of as many threads, where there is work for them: one of OPERATORS."""
     file = folder / "emitted.py"
     done = ridgeline(
         *("kernel", operation, "--device", device_file(folder), "--top", "1", "--seconds", "0.01"),
@@ -82,7 +86,7 @@ def emitted_operator(folder: Path, operation: str, threads: int) -> Any:
     spec = importlib.util.spec_from_file_location("emitted", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return next(getattr(module, name) for name in ("product", "conv", "elementwise", "reduce") if hasattr(module, name))
+    return next(getattr(module, name) for name in OPERATORS if hasattr(module, name))
 
 
 @pytest.mark.parametrize(
@@ -99,6 +103,12 @@ def test_an_emitted_operator_and_its_gradients_equal_torchs(
     equals_torchs(product, lambda a, b, *bias: torch.relu(a @ b + sum(bias)), [torch.randn(size) for size in sizes])
     with pytest.raises(ValueError, match="this operator takes"):
         product(torch.zeros(2, 2), *[torch.zeros(size) for size in sizes[1:]])
+
+
+def test_an_emitted_linear_layer_and_its_gradients_equal_torchs(tmp_path: Path) -> None:
+    linear = emitted_operator(tmp_path, "linear 29 37 45 + bias + relu", 2)
+    sizes = [(29, 45), (37, 45), (37,)]
+    equals_torchs(linear, lambda *all: torch.relu(torch.nn.functional.linear(*all)), [torch.randn(s) for s in sizes])
 
 
 def equals_torchs(operator: Any, by_torch: Callable[..., torch.Tensor], operands: list[torch.Tensor]) -> None:
@@ -175,3 +185,104 @@ def test_bad_operations_are_refused() -> None:
         done = ridgeline("kernel", bad)
         assert done.returncode == 2
         assert "give an operation such as 'matmul 512 1003 768'" in done.stderr
+
+
+CUDA = {
+    "bmm 2 61 103 77 + bias + relu": (
+        [(2, 61, 77), (2, 77, 103), (103,)],
+        lambda a, b, bias: torch.relu(a @ b + bias),
+    ),
+    "conv 2 5 13 11 7 3 stride 2 padding 1 + bias": (
+        [(2, 5, 13, 11), (7, 5, 3, 3), (7,)],
+        lambda x, w, bias: torch.conv2d(x, w, bias, stride=2, padding=1),
+    ),
+    "linear 61 103 77": ([(61, 77), (103, 77)], torch.nn.functional.linear),
+    "elementwise 37 53 = gelu(x * y + b[53]) - tanh(x)": (
+        [(37, 53), (37, 53), (53,)],
+        lambda x, y, b: torch.nn.functional.gelu(x * y + b) - torch.tanh(x),
+    ),
+    "reduce mean 41 300 dim 1": ([(41, 300)], lambda a: a.mean(1)),
+    "reduce sum 130 300 dim 0": ([(130, 300)], lambda a: a.sum(0)),
+    "reduce max 41 67 dim 1": ([(41, 67)], lambda a: a.amax(1)),
+}
+
+
+def test_programs_for_a_gpu_compute_what_torch_does(tmp_path: Path) -> None:
+    """On the CPU, where the threads of a block take turns."""
+    source = f'#include "{ROOT / "tests/integration/cuda_on_cpu.h"}"\n'
+    for number, (operation, (sizes, _)) in enumerate(CUDA.items()):
+        file = tmp_path / f"{number}.cu"
+        done = ridgeline("kernel", operation, "--device", "V100-PCIE", "--emit", file, "--format", "json")
+        assert done.returncode == 0, done.stderr
+        answer = json.loads(done.stdout)
+        Draft202012Validator(SCHEMA).validate(answer)
+        assert "libraryNs" not in answer and all("problem" in program for program in answer["programs"])
+        kind = operation.split()[0].replace("bmm", "matmul").replace("linear", "matmul")
+        parameters = ", ".join(f"float* p{i}" for i in range(len(sizes) + 1))
+        operands = ", ".join(f"p{i}" for i in range(len(sizes) + 1))
+        source += (
+            f'namespace n{number} {{\n#define ridgeline_{kind} program_{number}\n#include "{file}"\n'
+            f"#undef ridgeline_{kind}\n"
+            f'extern "C" void launch_{number}({parameters}) {{\n'
+            f"  emulated::launch(kGridX, kGridY, kGridZ, kThreads, [=] {{ program_{number}({operands}); }});\n}}\n}}\n"
+        )
+    (tmp_path / "all.cpp").write_text(source)
+    library = tmp_path / "all.so"
+    flags = ["-std=c++17", "-O1", "-w", "-fPIC", "-shared"]
+    subprocess.run(["c++", *flags, tmp_path / "all.cpp", "-o", library], check=True)
+    for number, (operation, (sizes, by_torch)) in enumerate(CUDA.items()):
+        operands = [torch.randn(size) for size in sizes]
+        expected = by_torch(*operands)
+        result = torch.full(expected.shape, float("nan"))
+        pointers = [ctypes.c_void_p(tensor.data_ptr()) for tensor in (*operands, result)]
+        getattr(ctypes.CDLL(str(library)), f"launch_{number}")(*pointers)
+        torch.testing.assert_close(result, expected, msg=lambda text, name=operation: f"{name}: {text}")
+
+
+STEP_SCHEMA = json.loads((ROOT / "protocol/step_kernels.schema.json").read_text("utf-8"))
+
+
+def test_operations_of_a_step_are_timed_beside_torchs_with_their_strides(
+    tmp_path: Path, example_report: Callable[[str], dict[str, Any]]
+) -> None:
+    """Of a profile whose step is one linear layer: its weight is transposed, as in torch's."""
+    report = copy.deepcopy(example_report("mlp"))
+    arguments = ["t:float32:37:1", "t:float32:13,21:21,1", "t:float32:21,37:1,21"]
+    key = json.dumps(["aten::addmm.default", arguments, {}], separators=(",", ":"))
+    line = report["work"]["lines"][0]
+    line["costliest"] = [{**line["costliest"][0], "operation": key, "timeMs": report["iteration"]["timeMs"]}]
+    report["work"]["lines"] = [line]
+    report["environment"]["threads"] = 2
+    profile = tmp_path / "report.json"
+    profile.write_text(json.dumps(report))
+    done = ridgeline(
+        *("kernel", "--of", profile, "--device", device_file(tmp_path), "--top", "1", "--seconds", "0.01"),
+        *("--emit-folder", tmp_path / "operators", "--format", "json"),
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    Draft202012Validator.check_schema(STEP_SCHEMA)
+    Draft202012Validator(STEP_SCHEMA).validate(answer)
+    (found,) = answer["operations"]
+    assert found["operation"] == "linear 13 37 21 + bias"
+    measured = found["measured"]
+    assert measured["ratioLow"] <= measured["ratio"] <= measured["ratioHigh"]
+    assert list((tmp_path / "operators").iterdir()) == ([Path(found["file"])] if measured["ratioHigh"] < 1 else [])
+
+
+def test_a_profile_of_another_processor_is_refused(
+    tmp_path: Path, example_report: Callable[[str], dict[str, Any]]
+) -> None:
+    report = copy.deepcopy(example_report("mlp"))
+    report["environment"]["deviceName"] = "Abacus"
+    profile = tmp_path / "report.json"
+    profile.write_text(json.dumps(report))
+    done = ridgeline("kernel", "--of", profile, "--device", device_file(tmp_path))
+    assert done.returncode == 2
+    assert "the profile was made on Abacus" in done.stderr
+
+
+def test_an_operation_or_a_profile_is_needed() -> None:
+    done = ridgeline("kernel")
+    assert done.returncode == 2
+    assert "either an operation" in done.stderr

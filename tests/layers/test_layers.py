@@ -65,7 +65,7 @@ MAY_INCLUDE = {
     "server/hardware": ["server/base"],
     # What the operations of a step ask of the machine, and what they attain.
     "server/efficiency": ["protocol", "server/base", "server/analysis/values", "server/graph", "server/hardware"]
-    + ["server/whatif"],
+    + ["server/kernels", "server/whatif"],
     # What this machine's processor can do, measured.
     "server/microbenchmarks": ["server/hardware"],
     # Programs for operations, constructed for a device, and their source.

@@ -44,7 +44,7 @@ def main() -> None:
     kernels = [_kernel(options, number, operation, error) for number in range(options.count)]
     runs = [operation.by_torch()]
     runs += [kernel["call"] for kernel in kernels if "call" in kernel]
-    times = iter(_by_turns(runs, options.seconds))
+    times = map(statistics.median, by_turns(runs, options.seconds * len(runs)))
     found: dict[str, Any] = {"torch": torch.__version__, "libraryNs": next(times), "kernels": []}
     for kernel in kernels:
         if kernel.pop("call", None):
@@ -74,7 +74,10 @@ class Product(Operation):
 
         batches = (sizes["batches"],) if sizes["batches"] > 1 else ()
         self.a = torch.randn(*batches, sizes["rows"], sizes["depth"])
+        # As torch has it: a linear layer's weight is stored the other way round.
         self.b = torch.randn(*batches, sizes["depth"], sizes["columns"])
+        if sizes["transposed"]:
+            self.b = self.b.t().contiguous().t()
         self.bias = torch.randn(sizes["columns"]) if sizes["bias"] else None
         self.relu = sizes["relu"]
         self.operands = [self.a, self.b] if self.bias is None else [self.a, self.b, self.bias]
@@ -248,8 +251,9 @@ def _error(expected: Any, rounding: Any, result: Any) -> float:
     return torch.where(is_equal, 0, (result - expected).abs() / rounding).max().item()
 
 
-def _by_turns(runs: list[Callable[[], Any]], seconds: float) -> list[float]:
-    """So that what disturbs the machine meets all alike."""
+def by_turns(runs: list[Callable[[], Any]], seconds: float) -> list[list[float]]:
+    """Nanoseconds of a call by run; those of one round one after the other, so that what disturbs the machine meets all
+    alike."""
     calls = []
     for run in runs:
         run()
@@ -257,7 +261,7 @@ def _by_turns(runs: list[Callable[[], Any]], seconds: float) -> list[float]:
         run()
         calls.append(max(1, _CALLS_NS // max(1, perf_counter_ns() - begin)))
     times: list[list[float]] = [[] for _ in runs]
-    end = perf_counter() + seconds * len(runs)
+    end = perf_counter() + seconds
     while len(times[0]) < _LEAST_ROUNDS or (perf_counter() < end and len(times[0]) < _MOST_ROUNDS):
         for run, count, taken in zip(runs, calls, times, strict=True):
             run()  # so that what fits in the caches is there, and not what the others left
@@ -265,7 +269,7 @@ def _by_turns(runs: list[Callable[[], Any]], seconds: float) -> list[float]:
             for _ in range(count):
                 run()
             taken.append((perf_counter_ns() - begin) / count)
-    return [statistics.median(taken) for taken in times]
+    return times
 
 
 if __name__ == "__main__":

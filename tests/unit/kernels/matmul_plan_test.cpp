@@ -136,6 +136,13 @@ TEST(MatmulPlan, RowsThatFallIntoTheSameCacheSetsArePacked) {
                                   [](const MatmulPlan& plan) { return !plan.pack_a && plan.register_rows > 8; }));
 }
 
+TEST(MatmulPlan, ATransposedRightMatrixIsAlwaysPacked) {
+  for (const MatmulPlan& plan : plans_of(*parse_matmul("linear 256 1003 768"), 64, 1)) {
+    EXPECT_TRUE(plan.pack_b);
+    EXPECT_NE(matmul_source(plan).find("stored column by column"), std::string::npos);
+  }
+}
+
 TEST(MatmulPlan, ADeviceWithoutBandwidthsOrAGpuIsRefused) {
   auto device = processor(64);
   device.levels[1].bytes_per_s.reset();
@@ -147,6 +154,8 @@ TEST(MatmulPlan, ADeviceWithoutBandwidthsOrAGpuIsRefused) {
 TEST(ParseMatmul, BatchesAndWhatIsFusedAreRead) {
   EXPECT_EQ(*parse_matmul("bmm 8 1 2 3"), (MatmulShape{1, 2, 3, 8}));
   EXPECT_EQ(*parse_matmul("matmul 1 2 3 + bias + relu"), (MatmulShape{1, 2, 3, 1, true, true}));
+  EXPECT_EQ(*parse_matmul("linear 1 2 3 + relu"), (MatmulShape{1, 2, 3, 1, false, true, std::nullopt, true}));
+  EXPECT_EQ(matmul_text(*parse_matmul("linear 1 2 3 + relu")), "linear 1 2 3 + relu");
   for (const char* text : {"matmul 1 2 3", "bmm 8 1 2 3 + relu", "matmul 1 2 3 + bias"}) {
     EXPECT_EQ(matmul_text(*parse_matmul(text)), text);
   }

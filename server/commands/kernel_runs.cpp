@@ -1,0 +1,91 @@
+#include "commands/kernel_runs.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <cstddef>
+
+#include "base/file.h"
+#include "commands/work_folder.h"
+#include "worker/agent_build.h"
+#include "worker/interpreter.h"
+#include "worker/program_output.h"
+
+namespace ridgeline::commands {
+
+namespace {
+
+constexpr std::chrono::minutes kTimingLimit{30};
+
+std::string runner_file(const KernelConditions& conditions, const char* name) {
+  return conditions.sources + "/profiler/runner/ridgeline_runner/" + name;
+}
+
+/// An error where the file cannot be written.
+base::Result<void> write_source(const std::string& file, const std::string& text) {
+  if (const auto problem = base::write_atomically(file, text, base::FileAccess::kOwner)) {
+    return base::error(file + ": cannot be written: " + problem.message());
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<KernelConditions> kernel_conditions(const std::string& python, const std::string& cache, int threads,
+                                                 double seconds) {
+  const auto sources = worker::unpack_sources(cache);
+  if (!sources) {
+    return sources.error();
+  }
+  const std::string compiler = worker::find_compiler();
+  if (compiler.empty()) {
+    return base::error("there is no C++ compiler. Install one (Debian: apt-get install g++) or set CXX.");
+  }
+  return KernelConditions{worker::find_interpreter_here(python).path, compiler, *sources, cache, threads, seconds};
+}
+
+base::Result<MeasuredKernels> measure_kernels(const KernelConditions& conditions, const kernels::Operation& operation,
+                                              const std::vector<kernels::Plan>& plans) {
+  const WorkFolder folder(conditions.cache + "/kernels-" + base::unique_suffix());
+  const std::size_t count = plans.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (const auto written =
+            write_source(fmt::format("{}/{}.cpp", folder.path(), i), kernels::program_source(plans[i]));
+        !written) {
+      return written.error();
+    }
+  }
+  const auto line = worker::first_line_of(
+      {conditions.python, runner_file(conditions, "kernels.py"), "--compiler", conditions.compiler, "--folder",
+       folder.path(), "--operation", runner_operation(operation), "--threads", std::to_string(conditions.threads),
+       "--count", std::to_string(count), "--seconds", std::to_string(conditions.seconds)},
+      kTimingLimit);
+  if (!line) {
+    return base::error("the programs could not be timed with " + conditions.python +
+                       ": it needs torch; or one of them crashed: try another --top");
+  }
+  auto measured = parse_measured_kernels(*line, count);
+  return measured ? std::move(measured)
+                  : base::error("what was measured cannot be read: " + measured.error().message());
+}
+
+base::Result<MeasuredOperator> measure_operator(const KernelConditions& conditions, const std::string& module,
+                                                const kernels::StepOperation& call, const std::string& key) {
+  const WorkFolder folder(conditions.cache + "/kernels-" + base::unique_suffix());
+  const std::string file = folder.path() + "/emitted.py";
+  if (const auto written = write_source(file, module); !written) {
+    return written.error();
+  }
+  const auto line = worker::first_line_of(
+      {conditions.python, runner_file(conditions, "operator_times.py"), "--compiler", conditions.compiler, "--module",
+       file, "--key", key, "--operands", fmt::format("[{}]", fmt::join(call.operands, ",")), "--threads",
+       std::to_string(conditions.threads), "--seconds", std::to_string(conditions.seconds)},
+      kTimingLimit);
+  if (!line) {
+    return base::error("the operator ended its process");
+  }
+  return parse_measured_operator(*line);
+}
+
+}  // namespace ridgeline::commands

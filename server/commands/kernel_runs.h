@@ -1,0 +1,36 @@
+// Generated programs, compiled, checked and timed beside torch in another process: for the command kernel.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "commands/kernel_description.h"
+#include "kernels/operation.h"
+#include "kernels/step_operation.h"
+
+namespace ridgeline::commands {
+
+struct KernelConditions {
+  std::string python;    ///< with torch
+  std::string compiler;  ///< of C++
+  std::string sources;   ///< the unpacked runner
+  std::string cache;
+  int threads = 1;
+  double seconds = 0.5;  ///< for timing each program
+};
+
+/// Finds what runs need; an error says what is missing. `python`: as the user names it.
+base::Result<KernelConditions> kernel_conditions(const std::string& python, const std::string& cache, int threads,
+                                                 double seconds);
+
+/// Compiles, checks and times the programs.
+base::Result<MeasuredKernels> measure_kernels(const KernelConditions& conditions, const kernels::Operation& operation,
+                                              const std::vector<kernels::Plan>& plans);
+
+/// Loads an emitted operator and times it in turns with torch's operation, both with the shapes and strides of `key`:
+/// the operator with the calls that PyTorch makes for it, its result and copies of operands that are not contiguous.
+base::Result<MeasuredOperator> measure_operator(const KernelConditions& conditions, const std::string& module,
+                                                const kernels::StepOperation& call, const std::string& key);
+
+}  // namespace ridgeline::commands

@@ -1,0 +1,53 @@
+#include "efficiency/own_programs.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
+
+namespace ridgeline::efficiency {
+
+namespace {
+
+/// The calls of one key, and how long it takes on the line where that is longest.
+struct Calls {
+  int count = 0;
+  double ms = 0;
+  double longest_ms = -1;
+  analysis::Location longest;
+};
+
+std::map<std::string, Calls> calls_by_key(const analysis::StepWork& work) {
+  std::map<std::string, Calls> by_key;
+  for (const analysis::LineWork& line : work.lines) {
+    for (const analysis::OperationCost& operation : line.operations) {
+      Calls& calls = by_key[operation.key];
+      calls.count += operation.work.operations;
+      calls.ms += operation.work.ms;
+      if (operation.work.ms > calls.longest_ms) {
+        calls.longest_ms = operation.work.ms;
+        calls.longest = line.location;
+      }
+    }
+  }
+  return by_key;
+}
+
+}  // namespace
+
+std::vector<ProgramCandidate> program_candidates(const analysis::StepWork& work, double iteration_ms) {
+  std::vector<ProgramCandidate> candidates;
+  for (const auto& [key, calls] : calls_by_key(work)) {
+    if (calls.ms < kWorthProgram * iteration_ms || calls.ms <= 0) {
+      continue;
+    }
+    const auto call = hardware::parse_call(key);
+    if (auto operation = call ? kernels::step_operation(*call) : std::nullopt) {
+      candidates.push_back({key, std::move(*operation), calls.longest, calls.count, calls.ms});
+    }
+  }
+  std::ranges::stable_sort(candidates, std::greater{}, &ProgramCandidate::ms);
+  return candidates;
+}
+
+}  // namespace ridgeline::efficiency

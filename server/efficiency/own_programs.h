@@ -1,0 +1,39 @@
+// Operations of a profile's step that programs can be constructed for, and what these take.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/values/step_work.h"
+#include "kernels/step_operation.h"
+
+namespace ridgeline::efficiency {
+
+/// The calls of one operation in a step, on all lines.
+struct ProgramCandidate {
+  std::string key;
+  kernels::StepOperation call;
+  analysis::Location location;  ///< of the line on which it takes most time
+  int calls = 0;
+  double ms = 0;
+};
+
+/// An emitted operator's time over torch's, with its interval of 95 %.
+struct TimedProgram {
+  std::string key;        ///< of torch's operation, with its shapes and strides
+  std::string operation;  ///< kernels::operation_text()
+  double ratio = 1;
+  double low = 1;
+  double high = 1;
+  bool is_faster() const { return high < 1; }
+  bool operator==(const TimedProgram&) const = default;
+};
+
+/// Of the step's time: what takes less is not worth a program.
+inline constexpr double kWorthProgram = 0.02;
+
+/// Those that take kWorthProgram of the iteration or more, most time first. Of a line only the costliest operations
+/// are known (LineWork::operations). Pure.
+std::vector<ProgramCandidate> program_candidates(const analysis::StepWork& work, double iteration_ms);
+
+}  // namespace ridgeline::efficiency

@@ -1,0 +1,113 @@
+#include "kernels/cuda_plan.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "hardware/tile_model.h"
+#include "kernels/sizes.h"
+
+namespace ridgeline::kernels {
+
+namespace {
+
+constexpr std::int64_t kLeastThreads = 64;   // of a block of a product: two warps
+constexpr std::int64_t kUsualThreads = 256;  // of others
+constexpr std::int64_t kElementsOfThread = 4;
+constexpr std::int64_t kMostAcross = 65535;  // blocks down, and layers, of a grid
+
+base::Error not_described(const hardware::Device& gpu) {
+  return base::error(gpu.name +
+                     " is not described well enough: float32's peak, the bandwidth of its memory and of shared memory "
+                     "are needed; `ridgeline device --sheet NAME` shows what is known");
+}
+
+const char* stage_name(hardware::Stage stage) {
+  return stage == hardware::Stage::kCompute ? "compute" : stage == hardware::Stage::kShared ? "shared" : "memory";
+}
+
+/// What the tile model reads: of a convolution, places of the output are the rows, which windows share.
+hardware::ProductShape product_shape(const MatmulShape& shape) {
+  hardware::ProductShape product{shape.batches, shape.rows, shape.columns, shape.depth, 1, "float32"};
+  if (shape.convolution) {
+    std::swap(product.rows, product.columns);
+    const double overlap =
+        static_cast<double>(shape.convolution->kernel) / static_cast<double>(shape.convolution->stride);
+    product.left_reuse = std::max(1.0, overlap * overlap);
+  }
+  return product;
+}
+
+CudaPlan product_plan(const MatmulShape& shape, const hardware::TileEstimate& tile) {
+  CudaPlan plan{shape, tile.tile_rows, tile.tile_columns};
+  if (shape.convolution) {
+    std::swap(plan.tile_rows, plan.tile_columns);
+  }
+  std::int64_t side = 8;  // elements of a thread, each way: as the model has it, unless too few threads are left
+  while (side > 1 && plan.tile_rows / side * (plan.tile_columns / side) < kLeastThreads) {
+    side /= 2;
+  }
+  plan.thread_rows = plan.thread_columns = side;
+  plan.threads = plan.tile_rows / side * (plan.tile_columns / side);
+  plan.blocks_across = divided_up(shape.columns, plan.tile_columns);
+  plan.blocks_down = divided_up(shape.rows, plan.tile_rows);
+  plan.batches = shape.batches;
+  plan.ns = tile.ns;
+  plan.slowest = stage_name(tile.slowest);
+  return plan;
+}
+
+base::Result<Ranked<CudaPlan>> construct(const MatmulShape& shape, const hardware::Device& gpu, std::size_t top) {
+  std::vector<CudaPlan> plans;
+  for (const hardware::TileEstimate& tile : hardware::product_tilings(product_shape(shape), gpu)) {
+    CudaPlan plan = product_plan(shape, tile);
+    if (tile.splits == 1 && plan.blocks_down <= kMostAcross && plan.batches <= kMostAcross) {
+      plans.push_back(std::move(plan));
+    }
+  }
+  if (plans.empty()) {
+    return shape.batches > kMostAcross ? base::error("a grid has at most 65,535 layers: give fewer batches")
+                                       : not_described(gpu);
+  }
+  return ranked(std::move(plans), top);
+}
+
+/// Moves each tensor once, when as many units work as there are blocks.
+base::Result<Ranked<CudaPlan>> by_bytes(CudaPlan plan, std::int64_t elements, const hardware::Device& gpu,
+                                        std::size_t top) {
+  const auto& memory = gpu.levels.empty() ? std::nullopt : gpu.levels.back().bytes_per_s;
+  if (!memory || gpu.compute_units < 1) {
+    return not_described(gpu);
+  }
+  const double busy = std::min(1.0, static_cast<double>(plan.blocks_across) / gpu.compute_units);
+  plan.ns = static_cast<double>(elements) * kElementBytes / (memory->all.value * busy) * 1e9;
+  plan.slowest = "memory";
+  return ranked(std::vector{std::move(plan)}, top);
+}
+
+base::Result<Ranked<CudaPlan>> construct(const ElementwiseShape& shape, const hardware::Device& gpu, std::size_t top) {
+  const std::int64_t all = shape.rows * shape.columns;
+  CudaPlan plan{shape, 1, kUsualThreads * kElementsOfThread, 1, kElementsOfThread, kUsualThreads};
+  plan.blocks_across = divided_up(all, plan.tile_columns);
+  std::int64_t elements = all;
+  for (const Operand& operand : shape.expression.operands) {
+    elements += operand.is_row ? shape.columns : all;
+  }
+  return by_bytes(std::move(plan), elements, gpu, top);
+}
+
+base::Result<Ranked<CudaPlan>> construct(const ReductionShape& shape, const hardware::Device& gpu, std::size_t top) {
+  const bool along_rows = shape.dim == 1;
+  CudaPlan plan{shape, 1, along_rows ? 1 : kUsualThreads, 1, 1, kUsualThreads};
+  plan.blocks_across = along_rows ? shape.rows : divided_up(shape.columns, kUsualThreads);
+  return by_bytes(std::move(plan), shape.rows * shape.columns + shape.results(), gpu, top);
+}
+
+}  // namespace
+
+base::Result<Ranked<CudaPlan>> construct_cuda(const Operation& operation, const hardware::Device& gpu,
+                                              std::size_t top) {
+  return std::visit([&](const auto& shape) { return construct(shape, gpu, top); }, operation);
+}
+
+}  // namespace ridgeline::kernels
