@@ -14,6 +14,7 @@
 #include "commands/stored_profile.h"
 #include "commands/terminal.h"
 #include "kernels/operator_source.h"
+#include "report/units.h"
 #include "worker/machine.h"
 
 namespace ridgeline::commands {
@@ -85,7 +86,12 @@ StepKernel measured_kernel(const efficiency::ProgramCandidate& candidate, const 
     return kernel;
   }
   auto measured = measure_operator(conditions, *found->second, candidate.call, candidate.key);
-  if (measured) {
+  if (measured && efficiency::is_disturbed(candidate, measured->library_ns)) {
+    kernel.problem = fmt::format(
+        "disturbed: torch took {} for a call alone, and {} in the step; try again when the "
+        "machine is quiet",
+        report::duration(measured->library_ns / 1e6), report::duration(candidate.ms / candidate.calls));
+  } else if (measured) {
     kernel.measured = std::move(*measured);
   } else {
     kernel.problem = measured.error().message();

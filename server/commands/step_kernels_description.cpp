@@ -23,7 +23,8 @@ std::string place_text(const analysis::Location& place) {
 }
 
 double saved_ms(const StepKernel& kernel) {
-  return kernel.candidate.ms * (1 - (kernel.measured ? kernel.measured->ratio : 1));
+  return kernel.measured ? efficiency::saved_ms(kernel.candidate, kernel.measured->library_ns, kernel.measured->ratio)
+                         : 0;
 }
 
 std::string row_text(const StepKernel& kernel, int width, double iteration_ms) {

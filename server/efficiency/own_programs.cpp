@@ -33,7 +33,18 @@ std::map<std::string, Calls> calls_by_key(const analysis::StepWork& work) {
   return by_key;
 }
 
+constexpr double kNsInMs = 1e6;
+constexpr double kMostOfStep = 2;  // caches are warmer alone, so that a call should take less there
+
 }  // namespace
+
+bool is_disturbed(const ProgramCandidate& candidate, double library_ns) {
+  return library_ns * candidate.calls > kMostOfStep * candidate.ms * kNsInMs;
+}
+
+double saved_ms(const ProgramCandidate& candidate, double library_ns, double ratio) {
+  return std::min(candidate.ms, library_ns * candidate.calls / kNsInMs) * (1 - ratio);
+}
 
 std::vector<ProgramCandidate> program_candidates(const analysis::StepWork& work, double iteration_ms) {
   std::vector<ProgramCandidate> candidates;

@@ -29,6 +29,13 @@ struct TimedProgram {
   bool operator==(const TimedProgram&) const = default;
 };
 
+/// Whether torch took so much longer alone than in the step that other processes, or threads that wait for each other,
+/// must have disturbed the comparison. `library_ns`: of a call, alone.
+bool is_disturbed(const ProgramCandidate& candidate, double library_ns);
+
+/// What the step is predicted to save, milliseconds: of the operation's time in the step or alone, the lesser.
+double saved_ms(const ProgramCandidate& candidate, double library_ns, double ratio);
+
 /// Of the step's time: what takes less is not worth a program.
 inline constexpr double kWorthProgram = 0.02;
 

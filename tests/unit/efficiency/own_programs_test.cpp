@@ -35,6 +35,18 @@ TEST(OwnPrograms, CandidatesTakeAConsiderablePartOfTheStep) {
               ElementsAre(Field(&ProgramCandidate::key, kOwnProduct), Field(&ProgramCandidate::key, kOwnRelu)));
 }
 
+TEST(OwnPrograms, WhatTookLongerAloneThanInTheStepWasDisturbed) {
+  const ProgramCandidate candidate{kOwnProduct, {}, {}, 4, 40};  // 10 ms a call
+  EXPECT_FALSE(is_disturbed(candidate, 12e6));
+  EXPECT_TRUE(is_disturbed(candidate, 25e6));
+}
+
+TEST(OwnPrograms, WhatIsSavedIsOfTheLesserTime) {
+  const ProgramCandidate candidate{kOwnProduct, {}, {}, 4, 40};
+  EXPECT_DOUBLE_EQ(saved_ms(candidate, 12e6, 0.75), 10);
+  EXPECT_DOUBLE_EQ(saved_ms(candidate, 2e6, 0.75), 2);
+}
+
 TEST(OwnPrograms, AProgramIsFasterWhereItsWholeIntervalIs) {
   EXPECT_TRUE((TimedProgram{kOwnProduct, "matmul 100 50 200", 0.7, 0.6, 0.8}.is_faster()));
   EXPECT_FALSE((TimedProgram{kOwnProduct, "matmul 100 50 200", 0.9, 0.7, 1}.is_faster()));
