@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "integration"))
-from job_file import read_job, recordings_of, write_job
+from job_file import network_text, read_job, recordings_of, write_job
 
 SCRIPT = Path(__file__).resolve().parent / "scripts" / "bert_rank.py"
 RANKS = 16
@@ -28,32 +28,20 @@ SEARCHES = {
     "and fused operations": ["--accumulate", "2,4", "--compression", "2", "--fuse-pointwise"],
 }
 HEAD = ["searched", "strategies", "replayed", "best", "search", "all of the command", "peak memory"]
-_NETWORK = """\
-[[machine]]
-name = "node"
-ranks = {ranks}
-
-[[link]]
-from = "node"
-to = "node"
-latency_us = 50
-bandwidth_gbit_s = 10
-
-[all_reduce]
-ranks = {ranks}
-bytes = [1048576, 104857600]
-time_us = [2100, 210000]
-low_us = [2000, 200000]
-high_us = [2200, 220000]
-processor_us = [1000, 100000]
-"""
+ALL_REDUCE = {
+    "bytes": [1048576, 104857600],
+    "time_us": [2100, 210000],
+    "low_us": [2000, 200000],
+    "high_us": [2200, 220000],
+    "processor_us": [1000, 100000],
+}
 
 
 def rows(binary: Path) -> list[list[str]]:
     with TemporaryDirectory() as folder:
         job = _many(_recorded(binary, Path(folder) / "two"), Path(folder) / "many")
         network = Path(folder) / "cluster.toml"
-        network.write_text(_NETWORK.format(ranks=RANKS))
+        network.write_text(network_text(RANKS, **ALL_REDUCE))
         return [_row(binary, job, network, name, options) for name, options in SEARCHES.items()]
 
 

@@ -63,3 +63,23 @@ def write_job(file: Path, header: dict[str, Any], recordings: Sequence[bytes] = 
         digest = ((digest ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
     file.write_bytes(content + f"{digest:016x}".encode())
     return file
+
+
+def network_text(ranks: int, **all_reduce: list[int]) -> str:
+    """A file for --network: one machine of so many ranks, and what was measured of its all-reduces, by the file's
+    names."""
+    measured = "".join(f"{name} = {values}\n" for name, values in all_reduce.items())
+    return f"""\
+[[machine]]
+name = "node"
+ranks = {ranks}
+
+[[link]]
+from = "node"
+to = "node"
+latency_us = 50
+bandwidth_gbit_s = 10
+
+[all_reduce]
+ranks = {ranks}
+{measured}"""

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 from conftest import ROOT, ridgeline
-from job_file import read_job, write_job
+from job_file import network_text, read_job, write_job
 from job_scripts import DDP, run_job, script_of
 from training_scripts import number_of
 
@@ -118,36 +118,24 @@ def test_a_file_without_the_sizes_of_gradients(recorded: tuple[Path, Path], tmp_
     assert done.returncode == 2 and "The job cannot be optimised: rank 0: its recording" in done.stderr
 
 
-NETWORK = """\
-[[machine]]
-name = "node"
-ranks = {ranks}
-
-[[link]]
-from = "node"
-to = "node"
-latency_us = 50
-bandwidth_gbit_s = 10
-
-[all_reduce]
-ranks = {ranks}
-bytes = [1024, 1048576, 16777216]
-time_us = [100, 1100, 16100]
-low_us = [90, 1000, 15000]
-high_us = [110, 1200, 17000]
-processor_us = [50, 500, 8000]
-"""
+ALL_REDUCE = {
+    "bytes": [1024, 1048576, 16777216],
+    "time_us": [100, 1100, 16100],
+    "low_us": [90, 1000, 15000],
+    "high_us": [110, 1200, 17000],
+    "processor_us": [50, 500, 8000],
+}
 
 
 def test_what_was_measured_of_the_network_tells_the_latency(recorded: tuple[Path, Path], tmp_path: Path) -> None:
     network = tmp_path / "cluster.toml"
-    network.write_text(NETWORK.format(ranks=2))
+    network.write_text(network_text(2, **ALL_REDUCE))
     answer = optimized(recorded[1], "--network", str(network))
     assert answer["complete"] and answer["predicted"][0]["stepMs"]["low"] <= answer["replayedMs"]
     changed = ridgeline("job", recorded[1], "--network", network, "--change", "bandwidth:2", "--format", "json")
     # A broadcast among the recorded steps has one size.
     assert all("at once: broadcast" in note for note in json.loads(changed.stdout)["predicted"][0]["notes"])
-    network.write_text(NETWORK.format(ranks=4))
+    network.write_text(network_text(4, **ALL_REDUCE))
     done = ridgeline("optimize", recorded[1], "--network", network)
     assert done.returncode == 2 and "has all-reduces of 4 ranks, and the job has 2" in done.stderr
     done = ridgeline("job", recorded[1], "--network", tmp_path / "none.toml")
