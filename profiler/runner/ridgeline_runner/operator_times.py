@@ -10,7 +10,6 @@ import argparse
 import importlib.util
 import json
 import os
-import statistics
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
+from ridgeline_runner import timing
 from ridgeline_runner.kernels import by_turns
 from ridgeline_runner.operation_key import Call
 
@@ -65,7 +65,7 @@ def _times(module: Any, call: Call, options: argparse.Namespace) -> dict[str, An
             return {"problem": "its result differs from torch's"}
         library_ns, own_ns = by_turns([call.run, own], 2 * options.seconds)
     ratio, low, high = interval([a / b for a, b in zip(own_ns, library_ns, strict=True)])
-    medians = {"libraryNs": statistics.median(library_ns), "ownNs": statistics.median(own_ns)}
+    medians = {"libraryNs": timing.median(library_ns), "ownNs": timing.median(own_ns)}
     return {"torch": torch.__version__, **medians, "ratio": ratio, "low": low, "high": high}
 
 
@@ -82,11 +82,10 @@ def _own(module: Any, operands: list[Any], shape: Any) -> Callable[[], Any]:
 
 
 def interval(values: list[float]) -> tuple[float, float, float]:
-    """The median, and the order statistics that hold it with 95 %, or with what so few values allow."""
+    """The median with its interval of 95 %; of fewer than six values, their range."""
     ordered = sorted(values)
-    count = len(ordered)
-    rank = max(0, int(count / 2 - 0.98 * count**0.5))
-    return statistics.median(ordered), ordered[rank], ordered[count - 1 - rank]
+    low, high = timing.median_interval_ranks(len(ordered)) or (0, len(ordered) - 1)
+    return timing.median(ordered), ordered[low], ordered[high]
 
 
 if __name__ == "__main__":
