@@ -442,12 +442,13 @@ class Builder {
     }
   }
 
+  using LinePhase = std::pair<std::uint32_t, analysis::Phase>;
+
   /// One thread alone: the tasks of a module's line, phase and operation together take what the profile says of them,
   /// which is a mean of iterations. What only other iterations showed, by samples, goes to the last task of the same
   /// line and phase, or is one task more at the end of its phase.
   void scale_to_means(double factor) {
     using Group = std::tuple<std::uint32_t, analysis::Phase, std::uint32_t, std::uint32_t>;
-    using LinePhase = std::pair<std::uint32_t, analysis::Phase>;
     const auto group_of = [](const Task& task) { return Group{task.line, task.phase, task.module, task.name}; };
     std::map<Group, double> wanted;
     std::map<LinePhase, double> left;
@@ -475,8 +476,7 @@ class Builder {
   }
 
   /// `left`: nanoseconds by line and phase; `last`: the last task of each that has one.
-  void add_what_is_left(const std::map<std::pair<std::uint32_t, analysis::Phase>, double>& left,
-                        const std::map<std::pair<std::uint32_t, analysis::Phase>, TaskId>& last) {
+  void add_what_is_left(const std::map<LinePhase, double>& left, const std::map<LinePhase, TaskId>& last) {
     std::map<analysis::Phase, TaskId> last_of_phase;
     for (const auto& [of, id] : last) {
       TaskId& latest = last_of_phase.try_emplace(of.second, id).first->second;
