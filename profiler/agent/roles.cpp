@@ -40,9 +40,10 @@ std::mutex& role_mutex() {
 
 constexpr std::size_t kMaxRoles = 4U << 20U;
 
-/// The block behind a dense tensor on the CPU, else null.
+/// The block behind a dense tensor of the CPU or of a CUDA device, which share one address space; else null.
 const void* block_of(const at::Tensor& tensor) {
-  if (!tensor.defined() || !tensor.has_storage() || !tensor.device().is_cpu()) {
+  const bool has_block = tensor.defined() && tensor.has_storage() && (tensor.is_cpu() || tensor.is_cuda());
+  if (!has_block) {
     return nullptr;
   }
   return tensor.storage().data();

@@ -1,0 +1,70 @@
+// The model against what PyTorch's allocator did on a GPU: an NVIDIA H100, torch 2.11.0 with CUDA 13.0. The histories
+// in tests/data/allocator are written by tests/gpu/histories.py, which says what their lines are.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <sstream>
+#include <string>
+
+#include "analysis/allocator/caching_allocator.h"
+#include "imports/byte_source.h"
+
+namespace ridgeline::analysis {
+namespace {
+
+std::string history_of(const std::string& name) {
+  std::ifstream file("tests/data/allocator/" + name + ".txt.gz", std::ios::binary);
+  EXPECT_TRUE(file) << name;
+  const auto read = [&file](std::span<char> buffer) {
+    return static_cast<std::size_t>(file.read(buffer.data(), static_cast<std::streamsize>(buffer.size())).gcount());
+  };
+  const imports::ByteSource source = imports::decompressed(read, 64U << 20U);
+  std::string text;
+  std::string buffer(1U << 16U, '\0');
+  while (const std::size_t count = source(buffer)) {
+    text.append(buffer, 0, count);
+  }
+  return text;
+}
+
+class RecordedHistory : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(RecordedHistory, IsReservedForAsOnTheDevice) {
+  std::istringstream events(history_of(GetParam()));
+  CachingAllocator allocator;
+  std::uint64_t reserved = 0;
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+  std::uint64_t requests = 0;
+  for (std::string kind; events >> kind >> first;) {
+    if (kind == "alloc") {
+      std::uint32_t stream = 0;
+      events >> second >> stream;
+      ASSERT_TRUE(allocator.allocate(first, second, stream));
+      ASSERT_EQ(allocator.usage().reserved, reserved) << "request " << first << " of " << second << " bytes";
+      ++requests;
+    } else if (kind == "free") {
+      allocator.free(first);
+    } else {
+      events >> second;
+      reserved += kind == "segment" ? first : 0;
+      reserved -= kind == "release" ? first : 0;
+    }
+  }
+  EXPECT_GT(requests, 500U);  // the last line, "peak", has left its two figures
+  EXPECT_EQ(allocator.peak().allocated, first);
+  EXPECT_EQ(allocator.peak().reserved, second);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfExamples, RecordedHistory, ::testing::Values("dcgan-48", "gnmt-8", "gpt-6", "resnet50-32"),
+                         [](const auto& each) {
+                           std::string name = each.param;
+                           name.replace(name.find('-'), 1, "_");
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace ridgeline::analysis
