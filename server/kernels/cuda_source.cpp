@@ -21,7 +21,7 @@ constexpr int kThreadsDown = kTileRows / kThreadRows;
 @RIGHT@
 }  // namespace
 
-extern "C" __global__ void ridgeline_@NAME@(@PARAMETERS@, float* __restrict__ c) {
+extern "C" __global__ void __launch_bounds__(kThreads) ridgeline_@NAME@(@PARAMETERS@, float* __restrict__ c) {
   __shared__ float left[kDepthStep][kTileRows + 1];
   __shared__ float right[kDepthStep][kTileColumns];
   const int thread = static_cast<int>(threadIdx.x);
@@ -53,8 +53,10 @@ extern "C" __global__ void ridgeline_@NAME@(@PARAMETERS@, float* __restrict__ c)
     }
     __syncthreads();
   }
+#pragma unroll
   for (int i = 0; i < kThreadRows; ++i) {
     const int m = row + thread / kThreadsAcross + i * kThreadsDown;
+#pragma unroll
     for (int j = 0; j < kThreadColumns; ++j) {
       const int n = column + thread % kThreadsAcross + j * kThreadsAcross;
       if (m < kRows && n < kColumns) {
