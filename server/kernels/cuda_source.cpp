@@ -172,7 +172,7 @@ constexpr std::string_view kCudaRows = R"code(
 extern "C" __global__ void ridgeline_reduce(const float* __restrict__ a, float* __restrict__ result) {
   __shared__ float parts[kThreads];
   const int thread = static_cast<int>(threadIdx.x);
-  const float* row = a + static_cast<int>(blockIdx.x) * kColumns;
+  const float* row = a + static_cast<long long>(blockIdx.x) * kColumns;
   float value = @START@;
   for (int i = thread; i < kColumns; i += kThreads) value = combined(value, row[i]);
   parts[thread] = value;
@@ -186,16 +186,21 @@ extern "C" __global__ void ridgeline_reduce(const float* __restrict__ a, float* 
 
 constexpr std::string_view kCudaColumns = R"code(
 extern "C" __global__ void ridgeline_reduce(const float* __restrict__ a, float* __restrict__ result) {
-  const int column = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
-  if (column >= kColumns) return;
-  constexpr int kChunk = 64;  // so that rounding errors grow with it and with the number of chunks
+  constexpr int kParts = kThreads / kTileColumns;  // of the rows, each of which one thread reduces
+  __shared__ float parts[kParts][kTileColumns];
+  const int across = static_cast<int>(threadIdx.x) % kTileColumns;
+  const int part = static_cast<int>(threadIdx.x) / kTileColumns;
+  const int place = static_cast<int>(blockIdx.x) * kTileColumns + across;
+  const int column = place < kColumns ? place : 0;  // all threads meet at the barriers
   float value = @START@;
-  for (int first = 0; first < kRows; first += kChunk) {
-    float part = @START@;
-    for (int i = first; i < kRows && i < first + kChunk; ++i) part = combined(part, a[i * kColumns + column]);
-    value = combined(value, part);
+#pragma unroll 4
+  for (int i = part; i < kRows; i += kParts) value = combined(value, a[static_cast<long long>(i) * kColumns + column]);
+  parts[part][across] = value;
+  for (int half = kParts / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (part < half) parts[part][across] = combined(parts[part][across], parts[part + half][across]);
   }
-  result[column] = finished(value);
+  if (part == 0 && place < kColumns) result[column] = finished(parts[0][across]);
 }
 )code";
 
