@@ -14,6 +14,7 @@
 #include "commands/options.h"
 #include "commands/step_kernels.h"
 #include "commands/terminal.h"
+#include "hardware/data_sheets.h"
 #include "kernels/operation.h"
 #include "kernels/operator_source.h"
 #include "profiling/known_device.h"
@@ -69,14 +70,31 @@ base::Result<MeasuredKernels> measure(const KernelOptions& options, const kernel
   return measure_kernels(*conditions, operation, plans);
 }
 
-/// Of programs for a GPU.
-MeasuredKernels not_run(std::size_t count) {
-  return {"", 0, std::vector<MeasuredKernel>(count, MeasuredKernel{0, "programs for a GPU are not run"})};
+/// On the GPU that torch uses in the interpreter; an error where that is not `gpu`.
+base::Result<MeasuredKernels> measure_on_gpu(const KernelOptions& options, const kernels::Operation& operation,
+                                             const std::vector<kernels::Plan>& plans, const hardware::Device& gpu,
+                                             const std::string& cache) {
+  const auto conditions = gpu_conditions(options.python, cache, options.seconds);
+  if (!conditions) {
+    return conditions.error();
+  }
+  print_error(fmt::format("{} compiles {} generated programs with NVRTC and runs them beside torch.",
+                          conditions->python, plans.size()));
+  auto measured = measure_kernels(*conditions, operation, plans);
+  if (measured && !hardware::names_device(measured->gpu, gpu.name)) {
+    return base::error("torch uses another GPU there, " + measured->gpu);
+  }
+  return measured;
+}
+
+/// Where programs for a GPU cannot be run, their predictions remain.
+MeasuredKernels not_run(std::size_t count, const std::string& why) {
+  return {"", 0, std::vector<MeasuredKernel>(count, MeasuredKernel{0, why})};
 }
 
 /// A source in C++, or where the file is a Python one an operator of PyTorch.
 int emit(const KernelOptions& options, const KernelAnswer& answer, const hardware::Device& device) {
-  const bool was_run = device.kind == hardware::DeviceKind::kCpu;
+  const bool was_run = answer.measured.library_ns > 0;
   const MeasuredKernel* best = was_run ? fastest(answer.measured) : answer.measured.kernels.data();
   if (best == nullptr) {
     return environment_failure("no program could be run, so none is written to " + options.emit + ": " +
@@ -94,7 +112,8 @@ int emit(const KernelOptions& options, const KernelAnswer& answer, const hardwar
 
 int show_one(const KernelOptions& options, const Output& output, const kernels::Operation& operation,
              const hardware::Device& device, const std::string& cache) {
-  if (device.kind == hardware::DeviceKind::kCpu && options.threads > device.compute_units) {
+  const bool for_gpu = device.kind == hardware::DeviceKind::kGpu;
+  if (!for_gpu && options.threads > device.compute_units) {
     print_error(fmt::format("--threads {}: {} has {} cores that may be used", options.threads, device.name,
                             device.compute_units));
     return kExitUsage;
@@ -105,13 +124,15 @@ int show_one(const KernelOptions& options, const Output& output, const kernels::
   if (!construction) {
     return environment_failure(construction.error().message());
   }
-  auto measured = device.kind == hardware::DeviceKind::kGpu
-                      ? base::Result<MeasuredKernels>(not_run(construction->plans.size()))
-                      : measure(options, operation, construction->plans, cache);
+  auto measured = for_gpu ? measure_on_gpu(options, operation, construction->plans, device, cache)
+                          : measure(options, operation, construction->plans, cache);
+  if (!measured && for_gpu) {
+    measured = not_run(construction->plans.size(), measured.error().message());
+  }
   if (!measured) {
     return environment_failure(measured.error().message());
   }
-  const KernelAnswer answer{device.name,  options.threads,     operation, std::move(*construction),
+  const KernelAnswer answer{device.name,  for_gpu ? 0 : options.threads, operation, std::move(*construction),
                             took.count(), std::move(*measured)};
   if (!options.emit.empty()) {
     if (const int code = emit(options, answer, device); code != kExitOk) {
@@ -181,11 +202,12 @@ void add_kernel_command(CLI::App& app, int& exit_code) {
       ->add_option(
           "--device", options->device,
           "The processor, as `ridgeline device --format json` writes it, or a GPU by its name, such as A100: then "
-          "programs are planned and predicted, and none is run")
+          "programs are planned and predicted, and run where the interpreter's torch uses that GPU")
       ->default_str("as it was measured");
-  add_file_option(*command, "--emit", options->emit,
-                  "Write the fastest program to this file: an operator of PyTorch with its gradient where the "
-                  "name ends in .py, else its source in C++ (for a GPU the best predicted one's in CUDA)");
+  add_file_option(
+      *command, "--emit", options->emit,
+      "Write the fastest program to this file: an operator of PyTorch with its gradient where the "
+      "name ends in .py, else its source in C++ (for a GPU in CUDA; where none was run, the best predicted one's)");
   command->get_option("--emit")->excludes(of);
   command
       ->add_option("--emit-folder", options->folder,

@@ -136,6 +136,7 @@ json plan_json(const kernels::Plan& plan, const MeasuredKernel& kernel) {
                  {"predictedNs", kernels::predicted_ns(plan)}};
   if (kernel.ns > 0) {
     object["measuredNs"] = kernel.ns;
+    object["relativeError"] = kernel.relative_error;
   } else {
     object["problem"] = kernel.problem;
   }
@@ -182,17 +183,22 @@ json runner_json(const ReductionShape& shape) {
 base::Result<MeasuredKernels> parse_measured_kernels(const std::string& line, std::size_t count) {
   try {
     const json object = json::parse(line);
-    MeasuredKernels measured{object.at("torch").get<std::string>(), positive(object.at("libraryNs")), {}};
+    if (object.contains("problem")) {
+      return base::error(object.at("problem").get<std::string>());
+    }
+    MeasuredKernels measured{
+        object.at("torch").get<std::string>(), positive(object.at("libraryNs")), {}, object.value("gpu", "")};
     for (const json& kernel : object.at("kernels")) {
-      measured.kernels.push_back(kernel.contains("ns") ? MeasuredKernel{positive(kernel.at("ns")), ""}
+      measured.kernels.push_back(kernel.contains("ns") ? MeasuredKernel{positive(kernel.at("ns")), "",
+                                                                        kernel.at("relativeError").get<double>()}
                                                        : MeasuredKernel{0, kernel.at("problem").get<std::string>()});
     }
     if (measured.kernels.size() != count) {
-      return base::error(fmt::format("it has {} kernels instead of {}", measured.kernels.size(), count));
+      return base::error(fmt::format("what was measured has {} kernels instead of {}", measured.kernels.size(), count));
     }
     return measured;
   } catch (const std::exception& problem) {
-    return base::error(problem.what());
+    return base::error(std::string("what was measured cannot be read: ") + problem.what());
   }
 }
 
@@ -230,14 +236,15 @@ std::string kernel_text(const KernelAnswer& answer) {
     rows.push_back(cells_of(answer.construction.plans[i], answer.measured.kernels[i], answer.measured.library_ns));
   }
   const bool was_run = answer.measured.library_ns > 0;
-  const std::string where =
-      was_run ? fmt::format("{} thread{} of {}", answer.threads, answer.threads == 1 ? "" : "s", answer.device)
-              : answer.device;
+  const std::string where = answer.threads > 0 ? fmt::format("{} thread{} of {}", answer.threads,
+                                                             answer.threads == 1 ? "" : "s", answer.device)
+                                               : answer.device;
   std::string text =
       fmt::format("{}, float32, {}\n{} program{} considered\n\n{}", kernels::operation_text(answer.operation), where,
                   answer.construction.considered, answer.construction.considered == 1 ? "" : "s", table_text(rows));
   if (!was_run) {
-    return text + "\nPredicted from the description of the GPU: nothing was run.\n";
+    return text + fmt::format("\nPredicted from the description of the GPU; nothing was run: {}.\n",
+                              answer.measured.kernels.front().problem);
   }
   text += fmt::format("\ntorch {}: {:.1f} us measured\n", answer.measured.torch, answer.measured.library_ns / 1e3);
   if (const MeasuredKernel* best = fastest(answer.measured)) {
@@ -255,8 +262,10 @@ std::string kernel_json(const KernelAnswer& answer) {
                  {"constructionMs", answer.construction_ms},
                  {"programs", json::array()}};
   if (answer.measured.library_ns > 0) {
-    object.update(
-        {{"threads", answer.threads}, {"torch", answer.measured.torch}, {"libraryNs", answer.measured.library_ns}});
+    object.update({{"torch", answer.measured.torch}, {"libraryNs", answer.measured.library_ns}});
+  }
+  if (answer.threads > 0) {
+    object["threads"] = answer.threads;
   }
   for (std::size_t i = 0; i < answer.construction.plans.size(); ++i) {
     object["programs"].push_back(plan_json(answer.construction.plans[i], answer.measured.kernels[i]));

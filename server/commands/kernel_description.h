@@ -10,21 +10,24 @@
 namespace ridgeline::commands {
 
 struct MeasuredKernel {
-  double ns = 0;        ///< 0: there is a problem
-  std::string problem;  ///< why it was not measured
+  double ns = 0;              ///< 0: there is a problem
+  std::string problem;        ///< why it was not measured
+  double relative_error = 0;  ///< of its result: the norm of the difference from torch's in float64, over that one's
 };
 
 struct MeasuredKernels {
   std::string torch;      ///< its version
-  double library_ns = 0;  ///< of torch, for the same operation; 0: nothing was run, as for a GPU
+  double library_ns = 0;  ///< of torch, for the same operation; 0: nothing was run
   std::vector<MeasuredKernel> kernels;
+  std::string gpu{};  ///< as its driver names it; empty: a processor
 };
 
 /// What the runner's kernels.py reads: an object with a `kind`, "matmul", "conv", "elementwise" or "reduce", and its
 /// sizes.
 std::string runner_operation(const kernels::Operation& operation);
 
-/// What the runner's kernels.py wrote, of so many kernels.
+/// What the runner's kernels.py wrote, of so many kernels; an error says why they were not run, or what is wrong with
+/// the line.
 base::Result<MeasuredKernels> parse_measured_kernels(const std::string& line, std::size_t count);
 
 /// An emitted operator in turns with torch's operation.
@@ -42,7 +45,7 @@ base::Result<MeasuredOperator> parse_measured_operator(const std::string& line);
 
 struct KernelAnswer {
   std::string device;
-  int threads = 1;
+  int threads = 1;  ///< 0: of a GPU, which has none to choose
   kernels::Operation operation;
   kernels::Ranked<kernels::Plan> construction;
   double construction_ms = 0;  ///< that it took

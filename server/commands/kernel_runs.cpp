@@ -5,6 +5,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
+#include <system_error>
 
 #include "base/file.h"
 #include "commands/work_folder.h"
@@ -15,6 +17,8 @@
 namespace ridgeline::commands {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::chrono::minutes kTimingLimit{30};
 
@@ -45,29 +49,45 @@ base::Result<KernelConditions> kernel_conditions(const std::string& python, cons
   return KernelConditions{worker::find_interpreter_here(python).path, compiler, *sources, cache, threads, seconds};
 }
 
+base::Result<KernelConditions> gpu_conditions(const std::string& python, const std::string& cache, double seconds) {
+  std::error_code ignored;
+  if (!fs::exists("/dev/nvidiactl", ignored) && !fs::exists("/dev/dxg", ignored)) {  // the latter in WSL
+    return base::error("this machine has no GPU of NVIDIA's");
+  }
+  const auto sources = worker::unpack_sources(cache);
+  if (!sources) {
+    return sources.error();
+  }
+  return KernelConditions{worker::find_interpreter_here(python).path, "", *sources, cache, 1, seconds};
+}
+
 base::Result<MeasuredKernels> measure_kernels(const KernelConditions& conditions, const kernels::Operation& operation,
                                               const std::vector<kernels::Plan>& plans) {
   const WorkFolder folder(conditions.cache + "/kernels-" + base::unique_suffix());
   const std::size_t count = plans.size();
   for (std::size_t i = 0; i < count; ++i) {
     if (const auto written =
-            write_source(fmt::format("{}/{}.cpp", folder.path(), i), kernels::program_source(plans[i]));
+            write_source(fmt::format("{}/{}{}", folder.path(), i, conditions.compiler.empty() ? ".cu" : ".cpp"),
+                         kernels::program_source(plans[i]));
         !written) {
       return written.error();
     }
   }
-  const auto line = worker::first_line_of(
-      {conditions.python, runner_file(conditions, "kernels.py"), "--compiler", conditions.compiler, "--folder",
-       folder.path(), "--operation", runner_operation(operation), "--threads", std::to_string(conditions.threads),
-       "--count", std::to_string(count), "--seconds", std::to_string(conditions.seconds)},
-      kTimingLimit);
+  std::vector<std::string> command = {conditions.python, runner_file(conditions, "kernels.py"),
+                                      "--folder",        folder.path(),
+                                      "--operation",     runner_operation(operation),
+                                      "--threads",       std::to_string(conditions.threads),
+                                      "--count",         std::to_string(count),
+                                      "--seconds",       std::to_string(conditions.seconds)};
+  if (!conditions.compiler.empty()) {
+    command.insert(command.end(), {"--compiler", conditions.compiler});
+  }
+  const auto line = worker::first_line_of(command, kTimingLimit);
   if (!line) {
     return base::error("the programs could not be timed with " + conditions.python +
                        ": it needs torch; or one of them crashed: try another --top");
   }
-  auto measured = parse_measured_kernels(*line, count);
-  return measured ? std::move(measured)
-                  : base::error("what was measured cannot be read: " + measured.error().message());
+  return parse_measured_kernels(*line, count);
 }
 
 base::Result<MeasuredOperator> measure_operator(const KernelConditions& conditions, const std::string& module,

@@ -13,7 +13,7 @@ namespace ridgeline::commands {
 
 struct KernelConditions {
   std::string python;    ///< with torch
-  std::string compiler;  ///< of C++
+  std::string compiler;  ///< of C++; empty: the programs are for the GPU that torch uses there, with its NVRTC
   std::string sources;   ///< the unpacked runner
   std::string cache;
   int threads = 1;
@@ -23,6 +23,10 @@ struct KernelConditions {
 /// Finds what runs need; an error says what is missing. `python`: as the user names it.
 base::Result<KernelConditions> kernel_conditions(const std::string& python, const std::string& cache, int threads,
                                                  double seconds);
+
+/// The same for programs for a GPU, which torch's own compiler compiles. An error where this system has no driver of
+/// CUDA: then no interpreter is started.
+base::Result<KernelConditions> gpu_conditions(const std::string& python, const std::string& cache, double seconds);
 
 /// Compiles, checks and times the programs.
 base::Result<MeasuredKernels> measure_kernels(const KernelConditions& conditions, const kernels::Operation& operation,

@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::int64_t kLeastThreads = 64;   // of a block of a product: two warps
 constexpr std::int64_t kUsualThreads = 256;  // of others
+constexpr std::int64_t kMostThreads = 1024;
+constexpr std::int64_t kWarp = 32;
 constexpr std::int64_t kElementsOfThread = 4;
 constexpr std::int64_t kMostAcross = 65535;  // blocks down, and layers, of a grid
 
@@ -73,16 +75,18 @@ base::Result<Ranked<CudaPlan>> construct(const MatmulShape& shape, const hardwar
 }
 
 /// Moves each tensor once, when as many units work as there are blocks.
-base::Result<Ranked<CudaPlan>> by_bytes(CudaPlan plan, std::int64_t elements, const hardware::Device& gpu,
+base::Result<Ranked<CudaPlan>> by_bytes(std::vector<CudaPlan> plans, std::int64_t elements, const hardware::Device& gpu,
                                         std::size_t top) {
   const auto& memory = gpu.levels.empty() ? std::nullopt : gpu.levels.back().bytes_per_s;
   if (!memory || gpu.compute_units < 1) {
     return not_described(gpu);
   }
-  const double busy = std::min(1.0, static_cast<double>(plan.blocks_across) / gpu.compute_units);
-  plan.ns = static_cast<double>(elements) * kElementBytes / (memory->all.value * busy) * 1e9;
-  plan.slowest = "memory";
-  return ranked(std::vector{std::move(plan)}, top);
+  for (CudaPlan& plan : plans) {
+    const double busy = std::min(1.0, static_cast<double>(plan.blocks_across) / gpu.compute_units);
+    plan.ns = static_cast<double>(elements) * kElementBytes / (memory->all.value * busy) * 1e9;
+    plan.slowest = "memory";
+  }
+  return ranked(std::move(plans), top);
 }
 
 base::Result<Ranked<CudaPlan>> construct(const ElementwiseShape& shape, const hardware::Device& gpu, std::size_t top) {
@@ -93,14 +97,19 @@ base::Result<Ranked<CudaPlan>> construct(const ElementwiseShape& shape, const ha
   for (const Operand& operand : shape.expression.operands) {
     elements += operand.is_row ? shape.columns : all;
   }
-  return by_bytes(std::move(plan), elements, gpu, top);
+  return by_bytes({std::move(plan)}, elements, gpu, top);
 }
 
 base::Result<Ranked<CudaPlan>> construct(const ReductionShape& shape, const hardware::Device& gpu, std::size_t top) {
-  const bool along_rows = shape.dim == 1;
-  CudaPlan plan{shape, 1, along_rows ? 1 : kUsualThreads, 1, 1, kUsualThreads};
-  plan.blocks_across = along_rows ? shape.rows : divided_up(shape.columns, kUsualThreads);
-  return by_bytes(std::move(plan), shape.rows * shape.columns + shape.results(), gpu, top);
+  std::vector<CudaPlan> plans;
+  if (shape.dim == 1) {
+    plans.push_back({shape, 1, 1, 1, 1, kUsualThreads, shape.rows});
+  } else {
+    for (const std::int64_t columns : {kWarp, kWarp / 2, kWarp / 4}) {  // the last: of one transaction
+      plans.push_back({shape, 1, columns, 1, 1, kMostThreads, divided_up(shape.columns, columns)});
+    }
+  }
+  return by_bytes(std::move(plans), shape.rows * shape.columns + shape.results(), gpu, top);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace ridgeline::kernels {
 using Operation = std::variant<MatmulShape, ElementwiseShape, ReductionShape>;
 
 /// What a block of threads computes. Of a product a tile of the result; of a chain as many elements; of a reduction one
-/// result (dim 1) or as many as there are threads (dim 0).
+/// result (dim 1) or a tile of them, each by as many threads as there are for it (dim 0).
 struct CudaPlan {
   Operation operation;
   std::int64_t tile_rows = 1;
@@ -35,8 +35,9 @@ struct CudaPlan {
   bool operator==(const CudaPlan&) const = default;
 };
 
-/// The best `top` programs by prediction: of products by hardware::product_tilings(), of others one, which takes as
-/// long as its bytes. An error where the GPU's description lacks what the model needs, or its grid is too small.
+/// The best `top` programs by prediction: of products by hardware::product_tilings(), of others few, which take as
+/// long as their bytes when each unit has a block. An error where the GPU's description lacks what the model needs, or
+/// its grid is too small.
 base::Result<Ranked<CudaPlan>> construct_cuda(const Operation& operation, const hardware::Device& gpu, std::size_t top);
 
 /// CUDA C++ for NVRTC or nvcc: the function "ridgeline_matmul", "…_conv", "…_elementwise" or "…_reduce" of the operands

@@ -17,49 +17,100 @@ constexpr std::string_view kCudaProduct = R"code(
 constexpr int kDepthStep = 8;  // of the depth, that is in shared memory at once
 constexpr int kThreadsAcross = kTileColumns / kThreadColumns;
 constexpr int kThreadsDown = kTileRows / kThreadRows;
+constexpr int kRowGroup = kThreadRows < 4 ? kThreadRows : 4;  // of a thread's elements, those beside each other
+constexpr int kColumnGroup = kThreadColumns < 4 ? kThreadColumns : 4;
+constexpr int kBlocksOfUnit = kThreads < 512 ? 512 / kThreads : 1;  // at least: then each thread has 128 registers
+constexpr int kPad = 4;  // so that threads that write one after the other meet different banks
+constexpr int kOfLeft = (kDepthStep * kTileRows + kThreads - 1) / kThreads;  // elements that a thread brings
+constexpr int kOfRight = (kDepthStep * kTileColumns + kThreads - 1) / kThreads;
+
+template <int kCount>
+struct alignas(sizeof(float) * kCount) Group {  // moved by one instruction
+  float of[kCount];
+};
+
+// What a thread reads of a row in shared memory: groups, between which are those of the other threads.
+template <int kCount, int kGroup, int kThreadsBeside>
+__device__ inline void read(const float* row, int thread, float (&values)[kCount]) {
+#pragma unroll
+  for (int i = 0; i < kCount; i += kGroup) {
+    const auto group = *reinterpret_cast<const Group<kGroup>*>(row + i * kThreadsBeside + thread * kGroup);
+#pragma unroll
+    for (int j = 0; j < kGroup; ++j) values[i + j] = group.of[j];
+  }
+}
 
 @RIGHT@
 }  // namespace
 
-extern "C" __global__ void ridgeline_@NAME@(@PARAMETERS@, float* __restrict__ c) {
-  __shared__ float left[kDepthStep][kTileRows + 1];
-  __shared__ float right[kDepthStep][kTileColumns];
+extern "C" __global__ void __launch_bounds__(kThreads, kBlocksOfUnit) ridgeline_@NAME@(@PARAMETERS@, float* __restrict__ c) {
+  alignas(16) __shared__ float left[2][kDepthStep][kTileRows + kPad];
+  alignas(16) __shared__ float right[2][kDepthStep][kTileColumns + kPad];
   const int thread = static_cast<int>(threadIdx.x);
+  const int across = thread % kThreadsAcross, down = thread / kThreadsAcross;
   const int row = static_cast<int>(blockIdx.y) * kTileRows;
   const int column = static_cast<int>(blockIdx.x) * kTileColumns;
-  const int batch = static_cast<int>(blockIdx.z);
+  const long long batch = blockIdx.z;
   const float* a_batch = a + @A_BATCH@;
+  const float* b_batch = b + @B_BATCH@;
+  float* c_batch = c + batch * kRows * kColumns;
+  float of_left[kOfLeft], of_right[kOfRight];
+  const auto load = [&](int first) {
+#pragma unroll
+    for (int i = 0; i < kOfLeft; ++i) {
+      const int at = thread + i * kThreads, k = first + at % kDepthStep, m = row + at / kDepthStep;
+      of_left[i] = k < kDepth && m < kRows ? a_batch[m * kDepth + k] : 0.0f;
+    }
+#pragma unroll
+    for (int i = 0; i < kOfRight; ++i) {
+      const int at = thread + i * kThreads, k = first + depth_of_right(at), n = column + column_of_right(at);
+      of_right[i] = k < kDepth && n < kColumns ? right_element(b_batch, k, n) : 0.0f;
+    }
+  };
+  const auto keep = [&](int half) {
+#pragma unroll
+    for (int i = 0; i < kOfLeft; ++i) {
+      const int at = thread + i * kThreads;
+      if (at < kDepthStep * kTileRows) left[half][at % kDepthStep][at / kDepthStep] = of_left[i];
+    }
+#pragma unroll
+    for (int i = 0; i < kOfRight; ++i) {
+      const int at = thread + i * kThreads;
+      if (at < kDepthStep * kTileColumns) right[half][depth_of_right(at)][column_of_right(at)] = of_right[i];
+    }
+  };
   float sums[kThreadRows][kThreadColumns] = {};
+  load(0);
+  keep(0);
+  __syncthreads();
+  int half = 0;  // of shared memory: one is read while the other is filled
   for (int first = 0; first < kDepth; first += kDepthStep) {
-    for (int i = thread; i < kDepthStep * kTileRows; i += kThreads) {
-      const int k = first + i % kDepthStep, m = row + i / kDepthStep;
-      left[i % kDepthStep][i / kDepthStep] = k < kDepth && m < kRows ? a_batch[m * kDepth + k] : 0.0f;
-    }
-    for (int i = thread; i < kDepthStep * kTileColumns; i += kThreads) {
-      const int k = first + i / kTileColumns, n = column + i % kTileColumns;
-      right[i / kTileColumns][i % kTileColumns] = k < kDepth && n < kColumns ? right_element(b, batch, k, n) : 0.0f;
-    }
-    __syncthreads();
+    const bool is_last = first + kDepthStep >= kDepth;
+    if (!is_last) load(first + kDepthStep);
 #pragma unroll
     for (int k = 0; k < kDepthStep; ++k) {
+      float rows[kThreadRows], columns[kThreadColumns];
+      read<kThreadRows, kRowGroup, kThreadsDown>(left[half][k], down, rows);
+      read<kThreadColumns, kColumnGroup, kThreadsAcross>(right[half][k], across, columns);
 #pragma unroll
       for (int i = 0; i < kThreadRows; ++i) {
-        const float of_left = left[k][thread / kThreadsAcross + i * kThreadsDown];
 #pragma unroll
-        for (int j = 0; j < kThreadColumns; ++j) {
-          sums[i][j] += of_left * right[k][thread % kThreadsAcross + j * kThreadsAcross];
-        }
+        for (int j = 0; j < kThreadColumns; ++j) sums[i][j] += rows[i] * columns[j];
       }
     }
+    half = 1 - half;
+    if (!is_last) keep(half);
     __syncthreads();
   }
+#pragma unroll
   for (int i = 0; i < kThreadRows; ++i) {
-    const int m = row + thread / kThreadsAcross + i * kThreadsDown;
+    const int m = row + i / kRowGroup * kRowGroup * kThreadsDown + down * kRowGroup + i % kRowGroup;
+#pragma unroll
     for (int j = 0; j < kThreadColumns; ++j) {
-      const int n = column + thread % kThreadsAcross + j * kThreadsAcross;
+      const int n = column + j / kColumnGroup * kColumnGroup * kThreadsAcross + across * kColumnGroup + j % kColumnGroup;
       if (m < kRows && n < kColumns) {
         float value = sums[i][j];
-@FUSED@        c[(batch * kRows + m) * kColumns + n] = value;
+@FUSED@        c_batch[m * kColumns + n] = value;
       }
     }
   }
@@ -67,22 +118,26 @@ extern "C" __global__ void ridgeline_@NAME@(@PARAMETERS@, float* __restrict__ c)
 )code";
 
 constexpr std::string_view kCudaMatrix = R"code(
-__device__ inline float right_element(const float* b, int batch, int k, int n) {
-  return b[(batch * kDepth + k) * kColumns + n];
-}
+__device__ inline int depth_of_right(int at) { return at / kTileColumns; }
+__device__ inline int column_of_right(int at) { return at % kTileColumns; }
+__device__ inline float right_element(const float* b, int k, int n) { return b[k * kColumns + n]; }
 )code";
 
 constexpr std::string_view kCudaTransposed = R"code(
-__device__ inline float right_element(const float* b, int, int k, int n) { return b[n * kDepth + k]; }
+__device__ inline int depth_of_right(int at) { return at % kDepthStep; }
+__device__ inline int column_of_right(int at) { return at / kDepthStep; }
+__device__ inline float right_element(const float* b, int k, int n) { return b[n * kDepth + k]; }
 )code";
 
 constexpr std::string_view kCudaImage = R"code(
+__device__ inline int depth_of_right(int at) { return at / kTileColumns; }
+__device__ inline int column_of_right(int at) { return at % kTileColumns; }
 // Of the image below the kernel; outside of the image are zeros.
-__device__ inline float right_element(const float* image, int batch, int k, int n) {
+__device__ inline float right_element(const float* image, int k, int n) {
   const int y = n / kOutputWidth * kStride + k / kKernel % kKernel - kPadding;
   const int x = n % kOutputWidth * kStride + k % kKernel - kPadding;
   const bool is_inside = y >= 0 && y < kHeight && x >= 0 && x < kWidth;
-  return is_inside ? image[((batch * kChannels + k / (kKernel * kKernel)) * kHeight + y) * kWidth + x] : 0.0f;
+  return is_inside ? image[(k / (kKernel * kKernel) * kHeight + y) * kWidth + x] : 0.0f;
 }
 )code";
 
@@ -117,7 +172,7 @@ constexpr std::string_view kCudaRows = R"code(
 extern "C" __global__ void ridgeline_reduce(const float* __restrict__ a, float* __restrict__ result) {
   __shared__ float parts[kThreads];
   const int thread = static_cast<int>(threadIdx.x);
-  const float* row = a + static_cast<int>(blockIdx.x) * kColumns;
+  const float* row = a + static_cast<long long>(blockIdx.x) * kColumns;
   float value = @START@;
   for (int i = thread; i < kColumns; i += kThreads) value = combined(value, row[i]);
   parts[thread] = value;
@@ -131,16 +186,21 @@ extern "C" __global__ void ridgeline_reduce(const float* __restrict__ a, float* 
 
 constexpr std::string_view kCudaColumns = R"code(
 extern "C" __global__ void ridgeline_reduce(const float* __restrict__ a, float* __restrict__ result) {
-  const int column = static_cast<int>(blockIdx.x) * kThreads + static_cast<int>(threadIdx.x);
-  if (column >= kColumns) return;
-  constexpr int kChunk = 64;  // so that rounding errors grow with it and with the number of chunks
+  constexpr int kParts = kThreads / kTileColumns;  // of the rows, each of which one thread reduces
+  __shared__ float parts[kParts][kTileColumns];
+  const int across = static_cast<int>(threadIdx.x) % kTileColumns;
+  const int part = static_cast<int>(threadIdx.x) / kTileColumns;
+  const int place = static_cast<int>(blockIdx.x) * kTileColumns + across;
+  const int column = place < kColumns ? place : 0;  // all threads meet at the barriers
   float value = @START@;
-  for (int first = 0; first < kRows; first += kChunk) {
-    float part = @START@;
-    for (int i = first; i < kRows && i < first + kChunk; ++i) part = combined(part, a[i * kColumns + column]);
-    value = combined(value, part);
+#pragma unroll 4
+  for (int i = part; i < kRows; i += kParts) value = combined(value, a[static_cast<long long>(i) * kColumns + column]);
+  parts[part][across] = value;
+  for (int half = kParts / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (part < half) parts[part][across] = combined(parts[part][across], parts[part + half][across]);
   }
-  result[column] = finished(value);
+  if (part == 0 && place < kColumns) result[column] = finished(parts[0][across]);
 }
 )code";
 
@@ -185,6 +245,10 @@ std::string source_of(const CudaPlan& plan, const MatmulShape& shape) {
                   bias);
   replace_all(text, "@NAME@", is_image ? "conv" : "matmul");
   replace_all(text, "@A_BATCH@", is_image ? "0" : "batch * kRows * kDepth");
+  replace_all(text, "@B_BATCH@",
+              is_image           ? "batch * kChannels * kHeight * kWidth"
+              : shape.transposed ? "0"
+                                 : "batch * kDepth * kColumns");
   replace_all(text, "@RIGHT@", is_image ? kCudaImage : shape.transposed ? kCudaTransposed : kCudaMatrix);
   replace_all(text, "@FUSED@",
               std::string(shape.bias ? fmt::format("        value += bias[{}];\n", is_image ? "m" : "n") : "") +

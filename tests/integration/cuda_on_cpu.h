@@ -10,6 +10,7 @@
 #define __global__
 #define __device__
 #define __shared__ static
+#define __launch_bounds__(threads, blocks)
 
 struct Index {
   unsigned x = 0, y = 0, z = 0;

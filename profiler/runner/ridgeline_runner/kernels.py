@@ -1,4 +1,4 @@
-"""Compiles generated kernels, checks what they compute against torch, and times both by turns.
+"""Compiles generated kernels, checks what they compute against torch in float64, and times both by turns.
 
 `ridgeline kernel` runs this file in the user's interpreter, as a process of its own: a kernel that crashes ends nothing
 else. It writes one line of JSON; times are in nanoseconds, each the median over rounds of the mean of some calls.
@@ -7,27 +7,39 @@ else. It writes one line of JSON; times are in nanoseconds, each the median over
 from __future__ import annotations
 
 import argparse
+import copy
 import ctypes
 import json
+import os
 import statistics
 import subprocess
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from time import perf_counter, perf_counter_ns
 from typing import Any
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from ridgeline_runner import cuda_programs
+from ridgeline_runner.cuda_programs import ProgramProblem
 
 _COMPILE_LIMIT_S = 60
 _LEAST_ROUNDS, _MOST_ROUNDS = 5, 2000
 _CALLS_NS = 200_000  # of calls that are timed together, so that reading the clock does not count
 _PROBLEM_CHARACTERS = 2000
 _CHUNK = 1 << 20  # elements of which rounding errors are estimated at once
-_ALLOWED = 4.0  # times what rounding explains: of two results, whose functions are not rounded correctly
+_ALLOWED = 4.0  # times what rounding explains: functions are not rounded correctly
+
+Bound = Callable[[list[Any]], Callable[[], None]]  # a program, of which operands and result make something to run
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--compiler", required=True)
+    parser.add_argument("--compiler", help="of C++; without it the programs are for a GPU, and NVRTC compiles them")
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--operation", type=json.loads, required=True)
     for name in ("--threads", "--count"):
@@ -36,21 +48,38 @@ def main() -> None:
     options = parser.parse_args()
     import torch
 
+    found: dict[str, Any] = {"torch": torch.__version__}
+    if options.compiler is None:
+        if not torch.cuda.is_available():
+            print(json.dumps({"problem": "torch sees no CUDA device"}), flush=True)
+            return
+        torch.set_default_device("cuda")
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        found["gpu"], options.architecture = torch.cuda.get_device_name(), cuda_programs.architecture()
     torch.set_num_threads(options.threads)
+    print(json.dumps(found | _measured(options)), flush=True)
+
+
+def _measured(options: argparse.Namespace) -> dict[str, Any]:
+    import torch
+
     torch.manual_seed(0)
     operation = _OPERATIONS[options.operation["kind"]](options.operation)
     operation.result = torch.empty(operation.shape)
-    error = partial(_error, operation.by_torch()(), operation.rounding())
-    kernels = [_kernel(options, number, operation, error) for number in range(options.count)]
+    errors = partial(_errors, operation.exact(), operation.rounding())
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        programs = list(pool.map(partial(_compiled, options), range(options.count)))
+    kernels = [_kernel(options, program, operation, errors) for program in programs]
     runs = [operation.by_torch()]
     runs += [kernel["call"] for kernel in kernels if "call" in kernel]
-    times = map(statistics.median, by_turns(runs, options.seconds * len(runs)))
-    found: dict[str, Any] = {"torch": torch.__version__, "libraryNs": next(times), "kernels": []}
+    timed = cuda_programs.by_turns if options.compiler is None else by_turns
+    times = map(statistics.median, timed(runs, options.seconds * len(runs)))
+    found: dict[str, Any] = {"libraryNs": next(times), "kernels": []}
     for kernel in kernels:
         if kernel.pop("call", None):
             kernel["ns"] = next(times)
         found["kernels"].append(kernel)
-    print(json.dumps(found), flush=True)
+    return found
 
 
 class Operation:
@@ -63,8 +92,19 @@ class Operation:
     def by_torch(self) -> Callable[[], Any]:
         raise NotImplementedError
 
+    def exact(self) -> Any:
+        """The result in float64."""
+        import torch
+
+        wide = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, torch.Tensor):
+                setattr(wide, name, value.double())
+        wide.operands = [operand.double() for operand in self.operands]
+        return wide.by_torch()()
+
     def rounding(self) -> Any:
-        """What rounding explains of a difference between two results, for each element."""
+        """What rounding explains of an error of a result, for each element."""
         raise NotImplementedError
 
 
@@ -88,7 +128,7 @@ class Product(Operation):
         import torch
 
         a, b, bias, relu = self.a, self.b, self.bias, self.relu
-        c = torch.empty(self.shape)
+        c = torch.empty(self.shape, dtype=a.dtype)
 
         def run() -> Any:
             if bias is not None and a.dim() == 2:
@@ -193,7 +233,7 @@ class Reduction(Operation):
         import torch
 
         function = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax}[self.reduction]
-        result = torch.empty(self.shape)
+        result = torch.empty(self.shape, dtype=self.a.dtype)
         return lambda: function(self.a, dim=self.dim, out=result)
 
     def rounding(self) -> Any:
@@ -217,10 +257,34 @@ def _rounding_of_sums(magnitude: Any, count: int) -> Any:
 
 
 def _kernel(
-    options: argparse.Namespace, number: int, operation: Operation, error_of: Callable[[Any], float]
+    options: argparse.Namespace, bound: Bound, operation: Operation, errors_of: Callable[[Any], tuple[float, float]]
 ) -> dict[str, Any]:
-    """`call`, and the largest error of its result; or why there is none."""
+    """`call`, and the error of its result; or why there is none."""
+    result = operation.result.fill_(float("nan"))
+    try:
+        call = bound([*operation.operands, result])
+        call()
+    except ProgramProblem as problem:
+        return {"problem": str(problem)[:_PROBLEM_CHARACTERS]}
+    largest, relative = errors_of(result)
+    if not largest <= _ALLOWED:
+        return {"problem": f"its result is off by {largest:.3g} times what rounding explains"}
+    return {"call": call, "relativeError": relative}
 
+
+def _compiled(options: argparse.Namespace, number: int) -> Bound:
+    """What binds the program to tensors; ProgramProblem where it cannot be compiled is raised then."""
+    try:
+        return (_on_cpu if options.compiler else _on_gpu)(options, number)
+    except ProgramProblem as problem:
+        return partial(_raise, problem)
+
+
+def _raise(problem: ProgramProblem, _: list[Any]) -> Callable[[], None]:
+    raise problem
+
+
+def _on_cpu(options: argparse.Namespace, number: int) -> Bound:
     source, library = options.folder / f"{number}.cpp", options.folder / f"{number}.so"
     flags = ["-std=c++17", "-O3", "-march=native", "-fPIC", "-shared"]
     if "#define RIDGELINE_PARALLEL 1" in source.read_text("utf-8"):
@@ -229,26 +293,41 @@ def _kernel(
         command = [options.compiler, *flags, str(source), "-o", str(library)]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_COMPILE_LIMIT_S)
     except subprocess.TimeoutExpired:
-        return {"problem": f"{options.compiler} took more than {_COMPILE_LIMIT_S} s"}
+        raise ProgramProblem(f"{options.compiler} took more than {_COMPILE_LIMIT_S} s") from None
     if done.returncode != 0:
-        return {"problem": done.stderr[:_PROBLEM_CHARACTERS] or f"{options.compiler} ended with {done.returncode}"}
-    function = getattr(ctypes.CDLL(str(library)), f"ridgeline_{options.operation['kind']}")
-    result = operation.result.fill_(float("nan"))
-    pointers = [ctypes.c_void_p(tensor.data_ptr()) for tensor in (*operation.operands, result)]
-    if function(*pointers) != 0:
-        return {"problem": "there was no memory for its panels"}
-    error = error_of(result)
-    if not error <= _ALLOWED:
-        return {"problem": f"its result differs from torch's by {error:.3g} times what rounding explains"}
-    return {"call": lambda: function(*pointers), "error": error}
+        raise ProgramProblem(done.stderr or f"{options.compiler} ended with {done.returncode}")
+    function = getattr(ctypes.CDLL(str(library)), _name(options))
+
+    def bound(tensors: list[Any]) -> Callable[[], None]:
+        pointers = [ctypes.c_void_p(tensor.data_ptr()) for tensor in tensors]
+
+        def run() -> None:
+            if function(*pointers) != 0:
+                raise ProgramProblem("there was no memory for its panels")
+
+        return run
+
+    return bound
 
 
-def _error(expected: Any, rounding: Any, result: Any) -> float:
-    """The largest difference, as a share of what rounding explains."""
+def _on_gpu(options: argparse.Namespace, number: int) -> Bound:
+    source = (options.folder / f"{number}.cu").read_text("utf-8")
+    return partial(cuda_programs.launcher, source, cuda_programs.compiled(source, options.architecture), _name(options))
+
+
+def _name(options: argparse.Namespace) -> str:
+    return f"ridgeline_{options.operation['kind']}"
+
+
+def _errors(exact: Any, rounding: Any, result: Any) -> tuple[float, float]:
+    """The largest error as a share of what rounding explains, and the norm of all as a share of the result's."""
     import torch
 
-    is_equal = (result == expected) | (result.isnan() & expected.isnan())
-    return torch.where(is_equal, 0, (result - expected).abs() / rounding).max().item()
+    is_equal = (result == exact) | (result.isnan() & exact.isnan())
+    error = torch.where(is_equal, 0, (result - exact).abs())
+    norm = torch.linalg.vector_norm(exact).clamp_min(torch.finfo(torch.float32).tiny)
+    relative = torch.linalg.vector_norm(error) / norm
+    return torch.where(is_equal, 0, error / rounding).max().item(), relative.item()
 
 
 def by_turns(runs: list[Callable[[], Any]], seconds: float) -> list[list[float]]:
