@@ -198,7 +198,7 @@ Replica replica_from(const Json& message) {
 }
 
 ExperimentEnded experiment_ended_from(const Json& message) {
-  return {member<int>(message, "threads"), message.at("torch").get<std::string>()};
+  return {member<int>(message, "threads"), message.at("torch").get<std::string>(), message.value("cudaDevice", "")};
 }
 
 }  // namespace ridgeline::protocol

@@ -127,8 +127,9 @@ struct Replica {
 };
 
 struct ExperimentEnded {
-  int threads = 0;    ///< inside operations
-  std::string torch;  ///< its version
+  int threads = 0;          ///< inside operations
+  std::string torch;        ///< its version
+  std::string cuda_device;  ///< the current one; empty where the experiment used none
 };
 
 inline constexpr std::size_t kMaxChanges = 256;

@@ -57,7 +57,9 @@ int measure(const MeasureOptions& options) {
   if (!options.elsewhere.host.empty()) {
     return measure_elsewhere(options.elsewhere, keys, options.seconds);
   }
-  const operations::Conditions conditions{worker::processor_name(), findings->threads, findings->torch};
+  const std::string& gpu = findings->cuda_device;
+  const operations::Conditions conditions{gpu.empty() ? worker::processor_name() : gpu, findings->threads,
+                                          findings->torch};
   const auto timed = times_of_operations(runs, conditions, keys, options.seconds);
   if (!timed) {
     return timed.error().value;

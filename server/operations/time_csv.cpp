@@ -223,6 +223,25 @@ class SeenRows {
   std::unordered_map<std::string, std::size_t> rows_;
 };
 
+constexpr std::string_view kDevice = "v:device:";
+
+/// Where the next tensor or device of a key begins, with its quotation mark; npos: there is none.
+std::size_t next_placed(std::string_view key) { return std::min(key.find(R"("t:)"), key.find(R"("v:device:)")); }
+
+/// A tensor ("t:dtype:sizes:strides[:device]") or a device on a kind of device.
+std::string placed(std::string_view text, std::string_view device_type) {
+  const bool on_host = device_type == "cpu";
+  if (text.starts_with(kDevice)) {
+    return fmt::format("{}{}{}", kDevice, device_type, on_host ? "" : ":0");
+  }
+  std::size_t colon = 0;
+  for (int i = 0; i < 4 && colon != std::string_view::npos; ++i) {
+    colon = text.find(':', colon + 1);
+  }
+  const auto tensor = text.substr(0, std::min(colon, text.size()));
+  return on_host ? std::string(tensor) : fmt::format("{}:{}", tensor, device_type);
+}
+
 }  // namespace
 
 base::Result<std::vector<ListedTime>> parse_times(std::string_view csv, const std::string& name,
@@ -274,23 +293,13 @@ base::Result<std::vector<ListedTime>> parse_times(std::string_view csv, const st
 std::string key_on(std::string_view key, std::string_view device_type) {
   std::string made;
   made.reserve(key.size() + 32);
-  while (!key.empty()) {
-    const std::size_t at = key.find("\"t:");
-    const std::size_t end = at == std::string_view::npos ? at : key.find('"', at + 1);
+  for (std::size_t at = next_placed(key); at != std::string_view::npos; at = next_placed(key)) {
+    const std::size_t end = key.find('"', at + 1);
     if (end == std::string_view::npos) {
       break;
     }
-    std::string_view tensor = key.substr(at, end - at);  // "t:dtype:sizes:strides[:device]
-    std::size_t colon = 0;
-    for (int i = 0; i < 4 && colon != std::string_view::npos; ++i) {
-      colon = tensor.find(':', colon + 1);
-    }
-    made += key.substr(0, at);
-    made += tensor.substr(0, std::min(colon, tensor.size()));
-    if (device_type != "cpu") {
-      made += ':';
-      made += device_type;
-    }
+    made += key.substr(0, at + 1);
+    made += placed(key.substr(at + 1, end - at - 1), device_type);
     key.remove_prefix(end);
     made += '"';
     key.remove_prefix(1);

@@ -41,7 +41,7 @@ inline constexpr std::size_t kMaxCsvRows = 4'000'000;
 base::Result<std::vector<ListedTime>> parse_times(std::string_view csv, const std::string& name,
                                                   const CsvOptions& options);
 
-/// The key with tensors on a kind of device: "cuda", or "cpu", which keys do not name.
+/// The key with its tensors and devices on a kind of device: "cpu", or "cuda", its first.
 std::string key_on(std::string_view key, std::string_view device_type);
 
 }  // namespace ridgeline::operations

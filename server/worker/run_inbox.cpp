@@ -168,6 +168,7 @@ std::optional<protocol::Failure> RunInbox::take_finding(protocol::WorkerMessage 
   } else if (const auto* ended = std::get_if<protocol::ExperimentEnded>(&message)) {
     findings_.threads = ended->threads;
     findings_.torch = ended->torch;
+    findings_.cuda_device = ended->cuda_device;
     findings_.fatal_operation.reset();
   }
   return std::nullopt;

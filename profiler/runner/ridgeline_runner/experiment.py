@@ -115,4 +115,12 @@ def run(spec: dict[str, Any], reporter: Reporter, recorder: Recorder, processes:
             processes.close()
     import torch
 
-    reporter.channel.send({"type": "experimentEnded", "threads": torch.get_num_threads(), "torch": torch.__version__})
+    uses_cuda = spec.get("device") != "cpu" and torch.cuda.is_initialized()
+    reporter.channel.send(
+        {
+            "type": "experimentEnded",
+            "threads": torch.get_num_threads(),
+            "torch": torch.__version__,
+            "cudaDevice": torch.cuda.get_device_name() if uses_cuda else "",
+        }
+    )

@@ -110,10 +110,9 @@ class Call:
         dtype, sizes, strides, *device = described.split(":")
         shape, steps = _numbers(sizes), _numbers(strides)
         count = 1 + sum((size - 1) * step for size, step in zip(shape, steps, strict=True)) if 0 not in shape else 0
-        flat = _filled(count, getattr(torch, dtype), self._bound)
         if device:
             self.device = device[0]
-        return flat.to(self.device).as_strided(shape, steps)
+        return _filled(count, getattr(torch, dtype), self._bound, self.device).as_strided(shape, steps)
 
 
 _RECURRENT = "aten::mkldnn_rnn_layer.default"
@@ -167,14 +166,14 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(",")) if text else ()
 
 
-def _filled(count: int, dtype: Any, bound: int) -> Any:
+def _filled(count: int, dtype: Any, bound: int, device: str) -> Any:
     import torch
 
     if dtype == torch.bool:
-        return torch.rand(count) > 0.5
-    if dtype.is_floating_point or dtype.is_complex:
-        return torch.rand(count, dtype=torch.float32).add_(0.5).to(dtype)  # positive, and far from denormal numbers
-    return torch.randint(0, bound, (count,), dtype=dtype)
+        return torch.rand(count, device=device) > 0.5
+    if dtype.is_floating_point or dtype.is_complex:  # positive, and far from denormal numbers
+        return torch.rand(count, dtype=torch.float32, device=device).add_(0.5).to(dtype)
+    return torch.randint(0, bound, (count,), dtype=dtype, device=device)
 
 
 def _index_bound(args: list[Any]) -> int:

@@ -1,8 +1,9 @@
 """The time of operations alone: each made from its key and run again and again, in turns with the others.
 
 One sample is (T_M - T_N) / (M - N), the times of two loops of M and N calls (Tianshu, section 4.1): what a loop costs
-once does not count. On the host N is 0, since an empty loop is as good as free there; on a device, where the last calls
-are still under way when the loop ends, it is not. Nothing of the user's runs here.
+once does not count. N is 0: on the host, an empty loop is as good as free. On a CUDA device, its own clock takes the
+time between the first call and the last one, all of which were launched before the first began: what the host takes to
+launch them is not in it. Nothing of the user's runs here.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ _LEAST_SAMPLES = 3
 _PREEMPTED_PER_SECOND = 20  # by the system's own work; more means that other processes want the processors
 _SAMPLE_NS = 1_000_000  # a loop of fast operations is this long
 _MOST_CALLS = 200
+_MOST_LAUNCHED = 100  # on a device: of some kernels each, and about a thousand can wait there
+_HOLD_CYCLES_A_NS = 3  # that a device waits for each ns of launching: more than its clock has, for a slower launch
+_MOST_HOLD_NS = 50_000_000
 _MOST_OF_MEMORY = 0.25  # that the data of one operation may take
 _TOGETHER_BYTES = 1 << 30  # of the operations that are timed in turns
 _TOGETHER = 32
@@ -95,26 +99,22 @@ class _Timed:
     """One operation, ready to run, and its samples."""
 
     def __init__(self, key: str, peak_of: Callable[[Callable[[], Any]], int] | None) -> None:
-        import torch
-
         self.call = Call(key)
-        self._synchronise = torch.cuda.synchronize if self.call.device == "cuda" else lambda: None
         self.call.run()
         on_host = self.call.device == "cpu"
+        self._loop = _loop_on_host if on_host else _LoopOnDevice(self.call.run)
         self._memory = {"peakBytes": peak_of(self.call.run)} if peak_of is not None and on_host else {}
-        once = min(self._loop(1), self._loop(1))
-        self.more = max(1 if self.call.device == "cpu" else 4, min(_MOST_CALLS, round(_SAMPLE_NS / max(1, once))))
+        once = min(self._loop(self.call.run, 1), self._loop(self.call.run, 1))
+        self.calls = max(1, min(_MOST_CALLS if on_host else _MOST_LAUNCHED, round(_SAMPLE_NS / max(1, once))))
         self.samples: list[float] = []
         self._disturbed: list[float] = []
 
     def sample(self) -> None:
-        few = self.more // 4 if self.call.device != "cpu" else 0
-        less = self._loop(few) if few else 0
         preempted = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
-        more = self._loop(self.more)
+        ns = self._loop(self.call.run, self.calls)
         preempted = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - preempted
-        quiet = preempted <= 1 + _PREEMPTED_PER_SECOND * more / 1e9
-        (self.samples if quiet else self._disturbed).append(max(1.0, (more - less) / (self.more - few)))
+        quiet = preempted <= 1 + _PREEMPTED_PER_SECOND * ns / 1e9
+        (self.samples if quiet else self._disturbed).append(max(1.0, ns / self.calls))
 
     @property
     def is_known(self) -> bool:
@@ -129,13 +129,34 @@ class _Timed:
         samples = sorted(self.samples + self._disturbed)[:_LEAST_SAMPLES] if disturbed else self.samples
         return {"samplesNs": samples, "disturbed": disturbed, **self._memory}
 
-    def _loop(self, count: int) -> int:
-        run, synchronise = self.call.run, self._synchronise
-        start = perf_counter_ns()
+
+def _loop_on_host(run: Callable[[], Any], count: int) -> int:
+    start = perf_counter_ns()
+    for _ in range(count):
+        run()
+    return perf_counter_ns() - start
+
+
+class _LoopOnDevice:
+    """Nanoseconds of so many calls on the current CUDA device, which does not wait for the host meanwhile."""
+
+    def __init__(self, run: Callable[[], Any]) -> None:
+        import torch
+
+        self._cuda = torch.cuda
+        torch.cuda.synchronize()
+        self._launch_ns = min(_loop_on_host(run, 1) for _ in range(3))
+        torch.cuda.synchronize()
+
+    def __call__(self, run: Callable[[], Any], count: int) -> int:
+        start, end = (self._cuda.Event(enable_timing=True) for _ in range(2))
+        self._cuda._sleep(_HOLD_CYCLES_A_NS * min(count * self._launch_ns, _MOST_HOLD_NS))
+        start.record()
         for _ in range(count):
             run()
-        synchronise()
-        return perf_counter_ns() - start
+        end.record()
+        end.synchronize()
+        return round(start.elapsed_time(end) * 1e6)
 
 
 def _reason(error: Exception) -> str:

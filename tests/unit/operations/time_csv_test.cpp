@@ -104,8 +104,10 @@ TEST(TimeCsv, RefusesTimesOfAnotherType) {
 }
 
 TEST(TimeCsv, KeysNameTheDeviceOfTensors) {
-  const std::string cpu = R"(["aten::mm.default",["t:float32:4,4:4,1",["t:float32::"]],{"s":"s:t:x"}])";
-  const std::string cuda = R"(["aten::mm.default",["t:float32:4,4:4,1:cuda",["t:float32:::cuda"]],{"s":"s:t:x"}])";
+  const std::string cpu =
+      R"(["aten::mm.default",["t:float32:4,4:4,1",["t:float32::"]],{"s":"s:t:x","d":"v:device:cpu"}])";
+  const std::string cuda =
+      R"(["aten::mm.default",["t:float32:4,4:4,1:cuda",["t:float32:::cuda"]],{"s":"s:t:x","d":"v:device:cuda:0"}])";
   EXPECT_EQ(key_on(cpu, "cuda"), cuda);
   EXPECT_EQ(key_on(cuda, "cpu"), cpu);
   EXPECT_EQ(key_on(cuda, "cuda"), cuda);
