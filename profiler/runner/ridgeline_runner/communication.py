@@ -158,19 +158,18 @@ class CommunicationWatch:
 
     def _calls(self, numbers: dict[str, int]) -> tuple[list[list[Any]], str]:
         """[group, sequence, kind, bytes, dtype] of each collective since the begin, as they were called."""
-        from torch._C import _distributed_c10d as c10d
-
-        dump = getattr(c10d, "_dump_fr_trace_json", None)
-        if dump is None:
+        entries = _entries()
+        if entries is None:
             return [], "this version of torch has no flight recorder for them"
-        entries = json.loads(dump()).get("entries", [])
         calls = []
-        for entry in sorted(entries, key=lambda one: one["record_id"]):
+        for entry in entries:
             name = entry["process_group"][0]
-            if name in numbers and not entry["is_p2p"] and entry["op_id"] > self._sequences.get(name, 0):
+            count = entry["collective_seq_id" if _is_of_nccl(entry) else "op_id"]
+            if name in numbers and not entry["is_p2p"] and count > self._sequences.get(name, 0):
                 calls.append([numbers[name], entry["collective_seq_id"] - 1, _kind(entry), *_size(entry)])
         for group, name in _groups():
-            others = sum(1 for call in self._point_to_point if call[1] == name)
+            counted = "nccl" not in _backend(group)
+            others = sum(1 for call in self._point_to_point if call[1] == name) if counted else 0
             wanted = _sequence(group) - self._sequences.get(name, 0) - others
             found = sum(1 for call in calls if call[0] == numbers[name])
             if wanted > found:
@@ -204,8 +203,23 @@ def _backend(group: Any) -> str:
     return str(torch.distributed.get_backend(group))
 
 
+def _entries() -> list[dict[str, Any]] | None:
+    """Of torch's flight recorders, as they were called; None: it has none. NCCL has one of its own."""
+    from torch._C import _distributed_c10d as c10d
+
+    dumps = [getattr(c10d, name, None) for name in ("_dump_fr_trace_json", "_dump_nccl_trace_json")]
+    if not any(dumps):
+        return None
+    entries = [entry for dump in dumps if dump for entry in json.loads(dump()).get("entries", [])]
+    return sorted(entries, key=lambda one: (one["time_created_ns"], one["record_id"]))
+
+
+def _is_of_nccl(entry: dict[str, Any]) -> bool:
+    return entry["profiling_name"].startswith("nccl")
+
+
 def _sequence(group: Any) -> int:
-    """How many collectives, sends and receives the group has begun: op_id of the flight recorder."""
+    """How many collectives the group has begun, with Gloo also sends and receives: op_id of the flight recorder."""
     try:
         return group._get_sequence_number_for_group()  # noqa: SLF001
     except RuntimeError:
