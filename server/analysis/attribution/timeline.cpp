@@ -4,6 +4,9 @@
 #include <cmath>
 #include <numeric>
 #include <utility>
+#include <vector>
+
+#include "analysis/attribution/autograd_threads.h"
 
 namespace ridgeline::analysis {
 
@@ -66,8 +69,34 @@ std::vector<std::size_t> chosen_iterations(const recording::Recording& recording
   return order;
 }
 
+namespace {
+
+/// Iterations of the thread that ran them, with what autograd's threads did while it waited for them.
+class StepWalk {
+ public:
+  StepWalk(const recording::Recording& recording, const Attribution& attribution) : walk_(recording, attribution) {
+    for (const std::uint16_t thread : autograd_threads(recording, attribution)) {
+      autograd_.emplace_back(recording, attribution, thread);
+    }
+  }
+  HostPieces take(std::size_t iteration) {
+    HostPieces taken = walk_.take(iteration);
+    for (IterationWalk& thread : autograd_) {
+      taken = with_autograd_thread(std::move(taken), thread.take(iteration));
+    }
+    return taken;
+  }
+  const CallTree& tree() const { return walk_.tree(); }
+
+ private:
+  IterationWalk walk_;
+  std::vector<IterationWalk> autograd_;
+};
+
+}  // namespace
+
 Timeline build_timeline(const recording::Recording& recording, const Attribution& attribution) {
-  IterationWalk walk(recording, attribution);
+  StepWalk walk(recording, attribution);
   const std::vector<std::size_t> chosen = chosen_iterations(recording);
   const std::size_t all = recording.iteration_start().size();
   Costs sums;

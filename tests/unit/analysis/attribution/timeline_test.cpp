@@ -256,6 +256,39 @@ struct BackwardNode : RecordingBuilder {
   }
 };
 
+/// As above, but the node runs from 3 to 9 ms on a thread that autograd has for a device, while train.py:7 waits for
+/// it.
+RecordingBuilder node_on_a_thread(bool works_beside, bool is_of_the_user = false) {
+  RecordingBuilder builder;
+  const auto engine = builder.stack({{"train.py", "step", 7}, kEngine});
+  builder.iteration(0, 12 * kMs).sample(6 * kMs, engine);
+  builder.op({"Swish", builder.stack({{"train.py", "step", 3}, {"model.py", "forward", 5}}), 0, 1 * kMs, kNone,
+              Scope::kFunction, 5});
+  if (works_beside) {
+    builder.op({"aten::add", engine, 4 * kMs, 6 * kMs});
+  }
+  const auto autograd = builder.thread(9);
+  builder.op({"SwishBackward", is_of_the_user ? engine : 0, 3 * kMs, 9 * kMs, kNone, Scope::kBackward, 5, 1, autograd});
+  return builder;
+}
+
+TEST(Timeline, GivesANodeOfAnAutogradThreadToTheForwardLine) {
+  const Analysed analysed(node_on_a_thread(false));
+  EXPECT_EQ(analysed.timeline.total_ns, 12 * kMs);
+  EXPECT_THAT(analysed.ns_by_line(), UnorderedElementsAre(Pair("model.py:5", 7 * kMs), Pair("train.py:7", 5 * kMs)));
+}
+
+TEST(Timeline, GivesANodeNothingWhileTheIterationWorks) {
+  const Analysed analysed(node_on_a_thread(true));
+  EXPECT_EQ(analysed.timeline.total_ns, 12 * kMs);
+  EXPECT_EQ(analysed.ns("model.py:5"), 5 * kMs);
+}
+
+TEST(Timeline, GivesNothingToNodesOfAThreadThatTheUserStarted) {
+  const Analysed analysed(node_on_a_thread(false, true));
+  EXPECT_EQ(analysed.ns("model.py:5"), 1 * kMs);
+}
+
 TEST(Timeline, GivesANodeAndTheGapBeforeItToTheForwardLine) {
   const Analysed analysed(BackwardNode{});
   EXPECT_THAT(analysed.ns_by_line(Phase::kBackward), UnorderedElementsAre(Pair("model.py:5", 11e6)));
