@@ -43,21 +43,28 @@ protocol::StepPart part_of(analysis::Phase phase) {
   }
 }
 
-/// The most bytes alive while each part of the step ran.
+/// The most bytes alive when something was allocated in each part of the step: what is only freed there, as gradients
+/// are by zero_grad() between forward and backward, belongs to the part before. Of a part that allocates nothing, the
+/// most that was alive after something was freed.
 PeakBytes peaks_by_part(const graph::Graph& graph, const simulate::Schedule& schedule) {
   std::vector<graph::MemoryChange> changes = graph.memory;
   std::ranges::stable_sort(changes, {}, [&](const graph::MemoryChange& change) {
     return static_cast<double>(schedule.start[change.task]) +
            static_cast<double>(change.at) * static_cast<double>(graph.tasks[change.task].duration_ns);
   });
-  PeakBytes peaks{};
+  PeakBytes allocated{};
+  PeakBytes freed{};
   std::int64_t alive = graph.bytes_at_start;
   for (const graph::MemoryChange& change : changes) {
     alive += change.bytes;
+    PeakBytes& peaks = change.bytes > 0 ? allocated : freed;
     auto& peak = peaks.at(static_cast<std::size_t>(part_of(graph.tasks[change.task].phase)));
     peak = std::max(peak, alive);
   }
-  return peaks;
+  for (std::size_t part = 0; part < allocated.size(); ++part) {
+    allocated.at(part) = allocated.at(part) > 0 ? allocated.at(part) : freed.at(part);
+  }
+  return allocated;
 }
 
 /// Of each part, the recorded peak changes by as much as the captured one.

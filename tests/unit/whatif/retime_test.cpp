@@ -337,6 +337,23 @@ TEST(PredictChange, EachPartsPeakChangesAsItsCapturedPeakDoes) {
   EXPECT_EQ(peak({1900, 1500, 1000}), 2000U);
 }
 
+TEST(PredictChange, WhatTheOptimizerFreesBeforeBackwardIsNotItsPeak) {
+  Step step;
+  step.operation("aten::mm", "a", 100).operation("aten::detach", "a", 100, 0, StepPart::kOptimizer);
+  step.operation("aten::mm", "a", 100, 0, StepPart::kBackward)
+      .operation("aten::add", "a", 100, 0, StepPart::kOptimizer);
+  step.graph.tasks[2].phase = analysis::Phase::kOptimizer;
+  step.graph.tasks[3].phase = analysis::Phase::kBackward;
+  step.graph.tasks[4].phase = analysis::Phase::kOptimizer;
+  step.graph.bytes_at_start = 1000;
+  step.graph.memory = {{1, 0, 500}, {2, 0, -100}, {3, 0, 200}, {3, 1, -700}, {4, 0, 50}};  // 1500, 1400, 1600, 900, 950
+  const Baseline baseline{
+      .step_ms = 1, .peak_bytes = 1600, .captured_peak_bytes = {{1500, 1600, 950}}, .batch_size = 1};
+  const auto predicted = predicted_change(step, baseline, of(step.captured, 1, {1000, 1100, 950}), alone({}));
+  ASSERT_TRUE(predicted);
+  EXPECT_EQ(predicted->peak_bytes, 1100U);
+}
+
 TEST(PredictChange, AddsWhatOperationsAllocateForThemselves) {
   Step step;
   step.operation("aten::convolution", "a", 100).operation("aten::convolution", "a", 100, 0, StepPart::kBackward);
