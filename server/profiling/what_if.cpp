@@ -216,9 +216,11 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
                                 const std::vector<protocol::Captured>& captured, const KnownTimes& known,
                                 const whatif::UserChanges& user) {
   analysis::WhatIf answer = base.answer;
-  const whatif::TimeAlone alone = [&](const std::string& key) -> std::optional<double> {
+  const whatif::TimeAlone alone = [&](const std::string& key) -> std::optional<whatif::AloneTime> {
     const auto found = known.find(key);
-    return found != known.end() && found->second.reason.empty() ? std::optional(found->second.ns) : std::nullopt;
+    return found != known.end() && found->second.reason.empty()
+               ? std::optional(whatif::AloneTime{found->second.ns, found->second.disturbed})
+               : std::nullopt;
   };
   const auto basis = basis_of(base, find(captured, 0), alone, known);
   const auto graph = basis_on_graph(base);

@@ -63,17 +63,18 @@ class Retimer {
     if (old_key == nullptr || new_key == nullptr || *old_key == *new_key || unchanged_.places.ns[before] <= 0) {
       return;
     }
-    const auto old_ns = alone_(*old_key);
-    const auto new_ns = alone_(*new_key);
-    const bool measured = old_ns.has_value() && new_ns.has_value();
-    const double factor = measured ? *new_ns / *old_ns : scale_of(*old_key, *new_key);
+    const auto was = alone_(*old_key);
+    const auto is = alone_(*new_key);
+    const bool known = was.has_value() && is.has_value();
+    const double factor = known ? is->ns / was->ns : scale_of(*old_key, *new_key);
     for (const TaskId id : unchanged_.places.tasks[before]) {
       if (is_on_device(result_.graph, id) == has_device_task(before)) {
         graph::Task& task = result_.graph.tasks[id];
         task.duration_ns = std::llround(static_cast<double>(task.duration_ns) * factor);
       }
     }
-    count(unchanged_.places.ns[before], unchanged_.places.ns[before] * factor, measured);
+    count(unchanged_.places.ns[before], unchanged_.places.ns[before] * factor,
+          known && !was->is_disturbed && !is->is_disturbed);
   }
 
   bool has_device_task(std::size_t operation) const {
@@ -125,15 +126,15 @@ class Retimer {
   TaskId insert(std::size_t i, TaskId behind) {
     const CapturedOperation& operation = changed_.operations[i];
     const std::string& name = name_of(changed_, operation);
-    double ns = 0;
+    double ns = typical_ns(name);
     bool measured = false;
     if (const std::string* key = key_of(changed_, operation)) {
       if (const auto known = unchanged_.in_step.find(*key); known != unchanged_.in_step.end()) {
         ns = known->second.mean_ns();
         measured = true;
       } else if (const auto time = alone_(*key)) {
-        ns = *time * unchanged_.ratios.of(name);
-        measured = true;
+        ns = time->ns * unchanged_.ratios.of(name);
+        measured = !time->is_disturbed;
       }
     }
     const double before = unchanged_.host.before(changed_, i);
@@ -146,6 +147,17 @@ class Retimer {
     task.module = neighbour.module;
     task.phase = neighbour.phase;
     return graph::insert_after(result_.graph, behind, task);
+  }
+
+  /// What operations of this name take in the unchanged step, on average; 0 where it has none.
+  double typical_ns(const std::string& name) const {
+    Times times;
+    for (std::size_t i = 0; i < unchanged_.step.operations.size(); ++i) {
+      if (name_of(unchanged_.step, unchanged_.step.operations[i]) == name) {
+        times = {times.ns + unchanged_.places.ns[i], times.count + 1};
+      }
+    }
+    return times.count > 0 ? times.mean_ns() : 0;
   }
 
   std::uint32_t name_index(const std::string& name) {

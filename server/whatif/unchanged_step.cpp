@@ -28,7 +28,7 @@ Ratios ratios_of(const CapturedStep& step, const Places& places, const TimeAlone
     const std::string* key = key_of(step, step.operations[i]);
     const auto time = key != nullptr && places.ns[i] > 0 ? alone(*key) : std::nullopt;
     if (time.has_value()) {
-      const double ratio = std::clamp(places.ns[i] / *time, kLeastRatio, kMostRatio);
+      const double ratio = std::clamp(places.ns[i] / time->ns, kLeastRatio, kMostRatio);
       by_name[name_of(step, step.operations[i])].emplace_back(ratio, places.ns[i]);
       all.emplace_back(ratio, places.ns[i]);
     }

@@ -15,8 +15,14 @@
 
 namespace ridgeline::whatif {
 
-/// An operation alone, nanoseconds, by its key; nothing where it was not measured.
-using TimeAlone = std::function<std::optional<double>(const std::string& key)>;
+/// An operation alone.
+struct AloneTime {
+  double ns = 0;
+  bool is_disturbed = false;  ///< other processes ran while it was timed, which only ever adds
+};
+
+/// By the operation's key; nothing where it was not measured.
+using TimeAlone = std::function<std::optional<AloneTime>(const std::string& key)>;
 
 /// The key of an operation of the step; null where its arguments cannot be described.
 const std::string* key_of(const protocol::CapturedStep& step, const protocol::CapturedOperation& operation);

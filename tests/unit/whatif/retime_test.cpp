@@ -100,10 +100,10 @@ CapturedStep captured(const std::vector<std::pair<std::string, std::string>>& op
   return step;
 }
 
-TimeAlone alone(std::map<std::string, double> times) {
-  return [times = std::move(times)](const std::string& key) {
+TimeAlone alone(std::map<std::string, double> times, bool are_disturbed = false) {
+  return [times = std::move(times), are_disturbed](const std::string& key) {
     const auto found = times.find(key);
-    return found == times.end() ? std::nullopt : std::optional(found->second);
+    return found == times.end() ? std::nullopt : std::optional(AloneTime{found->second, are_disturbed});
   };
 }
 
@@ -171,6 +171,26 @@ TEST(Retime, ANewOperationTakesWhatOthersOfItsNameTakeInTheStep) {
   // In the step, a product takes 1.2 times what it takes alone.
   const RetimedStep changed = retimed(step, more, alone({{"aten::mma", 1000}, {"aten::mmb", 500}}));
   EXPECT_EQ(total(changed.graph), 1500 + 600);
+}
+
+TEST(Retime, ANewOperationWithoutATimeTakesWhatItsNameTakesAndCountsAsAssumed) {
+  Step step;
+  step.operation("aten::mm", "a", 1200).operation("aten::add", "a", 300);
+  const CapturedStep more = captured({{"aten::mm", "a"}, {"aten::mm", "b"}, {"aten::relu", "a"}, {"aten::add", "a"}});
+  const RetimedStep changed = retimed(step, more, alone({{"aten::mma", 1000}}));
+  EXPECT_EQ(total(changed.graph), 1500 + 1200) << "of relu nothing is known";
+  EXPECT_DOUBLE_EQ(changed.assumed_ns, 1200);
+  EXPECT_DOUBLE_EQ(changed.assumed_error_ns, 1200);
+}
+
+TEST(Retime, ADisturbedTimeCountsAsAssumed) {
+  Step step;
+  step.operation("aten::mm", "32", 1000);
+  const RetimedStep changed =
+      retimed(step, captured({{"aten::mm", "16"}}), alone({{"aten::mm32", 1000}, {"aten::mm16", 5000}}, true));
+  EXPECT_EQ(total(changed.graph), 5000);
+  EXPECT_DOUBLE_EQ(changed.assumed_ns, 5000);
+  EXPECT_DOUBLE_EQ(changed.assumed_error_ns, 4000) << "it may not have grown at all";
 }
 
 TEST(Retime, WhatGoesTakesItsPythonAlong) {
