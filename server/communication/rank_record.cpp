@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "communication/device_work.h"
 #include "communication/kinds.h"
 #include "communication/messages.h"
 #include "communication/recorded_operations.h"
@@ -33,9 +34,11 @@ class Tracer {
     add_collectives();
     name_buckets();
     add_messages(recording_, trace_, operations_.point_to_point, result_);
-    settle_ends();
-    add_cpp_waits();
-    add_python_waits();
+    if (!result_.record.on_device) {
+      settle_ends();
+      add_cpp_waits();
+      add_python_waits();
+    }
     sort_by_call(result_);
     return std::move(result_);
   }
@@ -67,21 +70,41 @@ class Tracer {
       }
       return;
     }
+    DeviceWork device = device_work(recording_);
+    result_.record.on_device = !device.collectives.empty();
+    if (result_.record.on_device) result_.record.computing = std::move(device.computing);
     std::size_t without_times = 0;
     for (std::size_t i = 0; i < trace_.calls.size(); ++i) {
-      const std::optional<std::size_t> run = take_run(trace_.calls[i], operations_.calls[i]);
-      if (!run.has_value()) {
+      const CalledOperation& called = operations_.calls[i];
+      const auto kernels = device.collectives.find(static_cast<std::uint32_t>(called.op));
+      const std::optional<Interval> time = kernels != device.collectives.end() ? kernels->second
+                                           : result_.record.on_device          ? std::nullopt
+                                                                               : group_time(trace_.calls[i], called);
+      if (time.has_value()) {
+        add_collective(trace_.calls[i], called, *time);
+      } else {
         ++without_times;
-        continue;
       }
-      add_collective(trace_.calls[i], operations_.calls[i], *run);
     }
-    if (without_times > 0) {
-      result_.warnings.push_back(fmt::format(
-          "{} of {} collectives were left out: when they ran is recorded for Gloo on the CPU only, and for those that "
-          "ended before the recording did.",
-          without_times, trace_.calls.size()));
-    }
+    if (without_times > 0) warn_of_left_out(without_times);
+  }
+
+  void warn_of_left_out(std::size_t count) {
+    const char* const known =
+        result_.record.on_device
+            ? "of a rank whose collectives are kernels of a GPU, those that launched one have times"
+            : "when they ran is recorded for Gloo on the CPU, for kernels of NCCL and RCCL, and "
+              "for those that ended before the recording did";
+    result_.warnings.push_back(
+        fmt::format("{} of {} collectives were left out: {}.", count, trace_.calls.size(), known));
+  }
+
+  /// When the group's thread ran it.
+  std::optional<Interval> group_time(const protocol::CollectiveCall& call, const CalledOperation& called) {
+    const std::optional<std::size_t> run = take_run(call, called);
+    if (!run.has_value()) return std::nullopt;
+    return Interval{static_cast<std::int64_t>(recording_.op_start()[*run]),
+                    static_cast<std::int64_t>(recording_.op_end()[*run])};
   }
 
   /// The operation of the group's threads that is the call's: the first of its name after the call that no other call
@@ -106,7 +129,7 @@ class Tracer {
     return std::nullopt;
   }
 
-  void add_collective(const protocol::CollectiveCall& call, const CalledOperation& called, std::size_t run) {
+  void add_collective(const protocol::CollectiveCall& call, const CalledOperation& called, const Interval& time) {
     Collective one;
     one.kind = called.kind;
     one.group = call.group;
@@ -114,8 +137,8 @@ class Tracer {
     one.bytes = call.bytes;
     one.dtype = call.dtype;
     one.called_ns = static_cast<std::int64_t>(recording_.op_start()[called.op]);
-    one.started_ns = static_cast<std::int64_t>(recording_.op_start()[run]);
-    one.ended_ns = static_cast<std::int64_t>(recording_.op_end()[run]);
+    one.started_ns = time.started_ns;
+    one.ended_ns = time.ended_ns;
     one.iteration = iteration_at(one.called_ns);
     one.file = called.file;
     one.line = called.line;

@@ -27,8 +27,8 @@ struct TracedRank {
 };
 
 /// Joins the calls that torch's flight recorder names to the operations of the recording: `c10d::…` on the thread that
-/// calls, and `gloo:…` on the thread of the group. Where they do not agree in number and kind, there are no collectives
-/// but a warning. Pure; takes time linear in the recording.
+/// calls, and `gloo:…` on the thread of the group, or the kernels of NCCL that the call launched. Where they do not
+/// agree in number and kind, there are no collectives but a warning. Pure; takes time linear in the recording.
 TracedRank trace_rank(const recording::Recording& recording, const protocol::CommunicationTrace& trace,
                       const analysis::SourceScope& scope, int rank, int world_size);
 

@@ -17,7 +17,6 @@ using recording::Recording;
 using recording::Scope;
 
 constexpr std::string_view kRun = "gloo:";
-constexpr std::string_view kCall = "c10d::";
 constexpr std::string_view kPythonCaller = "torch/distributed/distributed_c10d.py";
 
 bool is_point_to_point(Kind kind) { return kind == Kind::kSend || kind == Kind::kReceive; }
@@ -33,7 +32,7 @@ class Reader {
       const std::string_view name = recording_.string(recording_.op_name()[op]);
       if (name.starts_with(kRun) && recording_.op_scope()[op] == static_cast<std::uint8_t>(Scope::kUser)) {
         found.runs.push_back({op, std::string(name.substr(kRun.size()))});
-      } else if (name.starts_with(kCall) && !is_inside_call(op)) {
+      } else if (name.starts_with(kCallPrefix) && !is_inside_call(op)) {
         CalledOperation call = called(op, kind_of_operator(name));
         (is_point_to_point(call.kind) ? found.point_to_point : found.calls).push_back(std::move(call));
       }
@@ -48,7 +47,7 @@ class Reader {
  private:
   bool is_inside_call(std::size_t op) const {
     const std::uint32_t parent = recording_.op_parent()[op];
-    return parent != kNone && recording_.string(recording_.op_name()[parent]).starts_with(kCall);
+    return parent != kNone && recording_.string(recording_.op_name()[parent]).starts_with(kCallPrefix);
   }
 
   CalledOperation called(std::size_t op, Kind kind) const {

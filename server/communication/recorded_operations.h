@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,9 @@
 #include "protocol/recording.h"
 
 namespace ridgeline::communication {
+
+/// What the names of operations that communicate begin with.
+inline constexpr std::string_view kCallPrefix = "c10d::";
 
 /// A call of the dispatcher's `c10d::…` operators, on the thread that made it.
 struct CalledOperation {

@@ -140,6 +140,57 @@ TEST(TraceRank, LeavesOutBackendsWithoutTimes) {
   EXPECT_THAT(story.traced().warnings, ElementsAre(HasSubstr("3 of 3 collectives were left out")));
 }
 
+/// A rank on a GPU: in one step two all-reduces whose kernels wait for the stream, and one of which nothing was
+/// launched.
+class DeviceStory {
+ public:
+  RecordingBuilder builder;
+  protocol::CommunicationTrace trace;
+
+  DeviceStory() {
+    const std::uint32_t line = builder.at("train.py", 22);
+    builder.iteration(100 * kUs, 1000 * kUs);
+    std::vector<std::uint32_t> launches;
+    for (const std::uint64_t start : {200 * kUs, 300 * kUs, 400 * kUs}) {
+      const auto op = builder.op({"c10d::allreduce_", line, start, start + 20 * kUs});
+      const auto inner = builder.op({"record_param_comms", line, start + 1 * kUs, start + 19 * kUs, op});
+      launches.push_back(builder.call({recording::Call::kLaunch, start + 2 * kUs, start + 4 * kUs, inner, line}));
+    }
+    builder.activity({"gemm", 250 * kUs, 450 * kUs});
+    builder.activity({"ncclDevKernel_AllReduce_Sum_f32_RING_LL", 350 * kUs, 500 * kUs, launches[0]});
+    builder.activity({"ncclDevKernel_AllReduce_Sum_f32_RING_LL", 500 * kUs, 650 * kUs, launches[1]});
+    builder.activity({"ncclDevKernel_AllReduce_Sum_f32_RING_LL", 700 * kUs, 710 * kUs});  // of no call that is known
+    trace.steps = {41};
+    trace.groups = {{"0", "nccl", {0, 1}}};
+    for (const std::uint64_t sequence : {10U, 11U, 12U}) {
+      trace.calls.push_back({0, sequence, "all_reduce", 4000, "float32"});
+    }
+  }
+
+  TracedRank traced() const { return trace_rank(builder.build(), trace, scope(), 0, 2); }
+};
+
+TEST(TraceRank, TakesTheTimesOfNcclFromItsKernels) {
+  const TracedRank rank = DeviceStory().traced();
+  EXPECT_TRUE(rank.record.on_device);
+  ASSERT_EQ(rank.record.collectives.size(), 2U);
+  const Collective& second = rank.record.collectives[1];
+  EXPECT_EQ(second.sequence, 11U);
+  EXPECT_EQ(second.bytes, 4000U);
+  EXPECT_EQ(second.called_ns, 300'000);
+  EXPECT_EQ(second.started_ns, 500'000);
+  EXPECT_EQ(second.ended_ns, 650'000);
+  EXPECT_EQ(second.line, 22);
+  EXPECT_THAT(rank.warnings, ElementsAre(HasSubstr("1 of 3 collectives were left out")));
+}
+
+TEST(TraceRank, KnowsWhatElseTheDeviceDid) {
+  const TracedRank rank = DeviceStory().traced();
+  ASSERT_EQ(rank.record.computing.size(), 1U);
+  EXPECT_EQ(rank.record.computing[0].started_ns, 250'000);
+  EXPECT_EQ(rank.record.computing[0].ended_ns, 450'000);
+}
+
 TEST(TraceRank, GivesMessagesToTheirCollectivesByTag) {
   Story story;
   story.message(211, 212, slot(4, 10), 2000, true, MessageKind::kReceiveReady);
