@@ -103,7 +103,7 @@ int show(const JobRequest& request) {
   const cluster::OneClock aligned = jobs::aligned(*job);
   if (format == "perfetto") {
     for (const std::string& warning : job->warnings) print_error(protocol::printable(warning));
-    return write_out(exports::job_timeline(aligned.records, job->scope), *request.output);
+    return write_out(exports::job_timeline(aligned.records, job->scope, job->profiler), *request.output);
   }
   if (format == "chakra") return write_execution_traces(*job, aligned.records, request.output->file);
   analysis::JobReport shown = jobs::job_report(*job, aligned);

@@ -42,6 +42,7 @@ base::Result<communication::Job, ExitCode> job_of_traces(const std::vector<std::
   }
   job.command = fmt::format("{} of torch.profiler", files.size() == 1 ? "a trace" : "traces");
   job.warnings = std::move(traced->warnings);
+  job.profiler = "torch.profiler";
   for (communication::RankRecord& record : traced->records) job.ranks.emplace_back().record = std::move(record);
   return job;
 }

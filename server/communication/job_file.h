@@ -30,6 +30,7 @@ struct Job {
   analysis::SourceScope scope{};      ///< whose lines are the user's; without packages
   std::vector<std::string> warnings;  ///< what is missing, as sentences
   std::vector<JobRank> ranks;         ///< by rank; not empty
+  std::string profiler{};             ///< of traces, which are in no file: what made them
 };
 
 inline constexpr std::uint32_t kJobVersion = 1;

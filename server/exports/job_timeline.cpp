@@ -27,8 +27,8 @@ constexpr std::uint64_t kRankCollectives = 3;
 
 class Timeline {
  public:
-  Timeline(const std::vector<RankRecord>& records, const analysis::SourceScope& scope)
-      : records_(records), scope_(scope) {}
+  Timeline(const std::vector<RankRecord>& records, const analysis::SourceScope& scope, const std::string& profiler)
+      : records_(records), scope_(scope), profiler_(profiler) {}
 
   std::string write() {
     begin_ = std::numeric_limits<std::int64_t>::max();
@@ -41,7 +41,8 @@ class Timeline {
       add_collectives(rank);
     }
     add_arrows();
-    return std::move(writer_).take("as the clocks of the ranks have them, with the cost of recording in them");
+    return std::move(writer_).take("as the clocks of the ranks have them, with the cost of " +
+                                   (profiler_.empty() ? "recording" : profiler_) + " in them");
   }
 
  private:
@@ -146,6 +147,7 @@ class Timeline {
 
   const std::vector<RankRecord>& records_;
   const analysis::SourceScope& scope_;
+  const std::string& profiler_;
   TraceWriter writer_;
   std::int64_t begin_ = 0;
   std::map<Key, Ends> ends_;
@@ -155,8 +157,9 @@ class Timeline {
 
 }  // namespace
 
-std::string job_timeline(const std::vector<RankRecord>& records, const analysis::SourceScope& scope) {
-  return Timeline(records, scope).write();
+std::string job_timeline(const std::vector<RankRecord>& records, const analysis::SourceScope& scope,
+                         const std::string& profiler) {
+  return Timeline(records, scope, profiler).write();
 }
 
 }  // namespace ridgeline::exports

@@ -92,6 +92,7 @@ analysis::JobReport job_report(const communication::Job& job, const cluster::One
   add_rank_communication(aligned.records, job.scope, report.ranks);
   report.steps = communication::common_steps(aligned.records);
   report.timelines = timelines_of(aligned.records);
+  report.profiler = job.profiler;
   return report;
 }
 

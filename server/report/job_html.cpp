@@ -107,7 +107,7 @@ class Picture {
     if (steps_ < job_.steps.size()) text += fmt::format(" of {} that were recorded", job_.steps.size());
     if (ranks_ < job_.timelines.size())
       text += fmt::format("; the first {} of {} ranks", ranks_, job_.timelines.size());
-    return text + fmt::format(", {} in all, with the cost of recording.", duration(end_ms_ - begin_ms_));
+    return text + fmt::format(", {} in all, with the cost of {}.", duration(end_ms_ - begin_ms_), cost_of(job_));
   }
 
  private:

@@ -30,6 +30,9 @@ std::string communication_text(const analysis::JobReport& job, std::size_t lines
 /// "Rank 1 is 18 % slower than the others in its own work: data loading, train.py:8." Printable.
 std::string slower_rank_text(const analysis::SlowerRank& slower);
 
+/// Whose cost is in the times: "recording". Printable.
+std::string cost_of(const analysis::JobReport& job);
+
 /// "replayed 45.2 ms, recorded 45.1 ms (+0.1 %)"
 std::string replayed_text(const analysis::JobReplay& replay);
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -40,9 +41,10 @@ std::string clocks_text(const analysis::JobReport& job) {
 
 std::string figures_text(const analysis::JobReport& job) {
   std::string text = fmt::format(
-      "\nCommunication in steps {} to {}, with the cost of recording\n"
+      "\nCommunication in steps {} to {}, with the cost of {}\n"
       "  {:<6}{:>12}{:>12}{:>14}{:>16}{:>12}\n",
-      job.steps.front(), job.steps.back(), "rank", "step", "own work", "comm exposed", "of it for ranks", "hidden");
+      job.steps.front(), job.steps.back(), cost_of(job), "rank", "step", "own work", "comm exposed", "of it for ranks",
+      "hidden");
   for (const analysis::RecordedRankFigures& rank : job.ranks) {
     if (!rank.communication.has_value()) continue;
     const analysis::Communication& one = *rank.communication;
@@ -65,12 +67,13 @@ std::string lines_text(const analysis::Communication& rank) {
   return text;
 }
 
-std::string changes_text(const std::vector<analysis::ChangedStep>& changes) {
+/// `times`: whose they are.
+std::string changes_text(const std::vector<analysis::ChangedStep>& changes, std::string_view times) {
   if (changes.empty()) return "";
   std::string text = fmt::format(
-      "\nReplayed with a change: a prediction with its 95 % interval, with the cost of recording\n"
+      "\nReplayed with a change: a prediction with its 95 % interval, {}\n"
       "  {:<42}{:>34}  {}\n",
-      "change", "step", "speed-up");
+      times, "change", "step", "speed-up");
   std::vector<std::string> notes;
   for (const analysis::ChangedStep& one : changes) {
     text += fmt::format("  {:<42}{:>34}  {:.2f}x ({:.2f} to {:.2f})\n", printable(one.change),
@@ -111,7 +114,8 @@ std::string communication_text(const analysis::JobReport& job, std::size_t lines
 std::string text_job_report(const analysis::JobReport& job, std::size_t lines_of) {
   std::string text =
       printable(job.command) + "\n\n" + ranks_text(job.ranks) + clocks_text(job) + communication_text(job, lines_of);
-  if (job.replay.has_value()) text += replay_text(*job.replay) + changes_text(job.changes);
+  if (job.replay.has_value())
+    text += replay_text(*job.replay) + changes_text(job.changes, "with the cost of recording");
   for (const std::string& warning : job.warnings) text += "! " + printable(warning) + "\n";
   return text;
 }
@@ -125,9 +129,13 @@ std::string text_replayed_traces(const analysis::JobReplay& replay, std::size_t 
       replay.first_step == replay.last_step ? "all of them"
                                             : fmt::format("steps {} to {}", replay.first_step, replay.last_step),
       duration(replay.replayed_ms));
-  text += path_text(replay) + changes_text(changes);
+  text += path_text(replay) + changes_text(changes, "of the durations of the nodes");
   for (const std::string& warning : warnings) text += "! " + printable(warning) + "\n";
   return text;
+}
+
+std::string cost_of(const analysis::JobReport& job) {
+  return job.profiler.empty() ? "recording" : printable(job.profiler);
 }
 
 std::string path_part_text(const analysis::PathPart& part) {

@@ -96,6 +96,7 @@ struct JobReport {
   std::vector<std::int64_t> steps{};      ///< that all ranks recorded
   std::vector<RankTimeline> timelines{};  ///< of each rank; empty where no step is common
   std::optional<SlowerRank> slower{};     ///< absent: none is, as far as is known
+  std::string profiler{};                 ///< whose cost is in the times; empty: that of recording
 };
 
 }  // namespace ridgeline::analysis

@@ -91,6 +91,14 @@ TEST(JobText, SaysWhichRankIsSlowerAndWhy) {
   EXPECT_THAT(text_job_report(shown, 0), HasSubstr("Rank 1 takes 3.0 times as long as the others for its own work.\n"));
 }
 
+TEST(JobText, SaysWhoseCostIsInTheTimes) {
+  analysis::JobReport shown = job();
+  EXPECT_THAT(text_job_report(shown, 0), HasSubstr(", with the cost of recording\n"));
+  shown.profiler = "torch.profiler";
+  EXPECT_THAT(text_job_report(shown, 0), HasSubstr(", with the cost of torch.profiler\n"));
+  EXPECT_THAT(html_job_report(shown), HasSubstr(" in all, with the cost of torch.profiler."));
+}
+
 TEST(JobText, SaysWhereNoStepIsCommon) {
   analysis::JobReport shown = job();
   shown.steps.clear();
