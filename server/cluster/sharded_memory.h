@@ -19,6 +19,7 @@ struct Sharding {
   std::uint64_t gradient_bytes = 0;     ///< of all; the weights that have gradients are as large
   std::uint64_t largest_unit = 0;       ///< of gradients that are reduced, and of weights that are gathered, together
   std::optional<double> state_share{};  ///< stage 1: of the optimizer's state, what a rank has; absent: an N-th
+  bool has_buckets = false;             ///< the memory is of a rank of DistributedDataParallel: buckets are in it
 };
 
 /// Of all bytes, what the rank has whose share is largest when each tensor goes, the largest first, to the rank that
@@ -26,9 +27,10 @@ struct Sharding {
 double largest_share(std::vector<std::uint64_t> tensor_bytes, double ranks);
 
 /// Of the instants of the profile's peak iteration, the most that a rank then has alive. The state of the optimizer is
-/// its share at stage 1, and an N-th above; gradients from stage 2 on, beside two units that are not reduced yet; of
-/// the weights with gradients an N-th from stage 3 on, beside two units that are gathered. Below stage 2 buckets are a
-/// copy of all gradients. Padding of shards is not in it. Pure.
+/// its share at stage 1, and an N-th above; gradients from stage 2 on, beside two units that are not reduced yet. Of
+/// the weights with gradients an N-th from stage 2 on, beside what is gathered: at stage 2 all, until backward has made
+/// their gradients (torch's fully_shard with reshard_after_forward=False), at stage 3 two units. Below stage 2 buckets
+/// are a copy of all gradients. Padding of shards is not in it. Pure.
 std::uint64_t sharded_peak(const analysis::MemoryOverTime& memory, const Sharding& sharding);
 
 }  // namespace ridgeline::cluster

@@ -42,6 +42,7 @@ import script_runs
 import steps_of_ranks
 import what_if
 import white_box
+import zero
 from shared import BENCHES, BINARY, HERE, ROOT, profile_json, run_json, table
 from traces import bench_import, bench_replay, bench_what_if_traces
 
@@ -419,6 +420,13 @@ def bench_optimize(rounds: int) -> None:
     table(many_ranks.HEAD, many_ranks.rows(BINARY))
 
 
+def bench_zero(rounds: int) -> None:
+    """Peaks do not vary: one round."""
+    del rounds
+    print("## Peaks of ranks with ZeRO, predicted and recorded\n")
+    table(zero.HEAD, zero.rows(BINARY))
+
+
 def bench_ranks(rounds: int, arguments: argparse.Namespace) -> None:
     """Data-parallel steps against a public table. One round: the table does not change."""
     del rounds
@@ -466,6 +474,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "cluster": (bench_cluster, 1),
     "clocks": (bench_clocks, 1),
     "optimize": (bench_optimize, 1),
+    "zero": (bench_zero, 1),
     "ranks": (bench_ranks, 1),
     "what-if": (bench_what_if, 4),
     "accuracy": (bench_accuracy, 2),

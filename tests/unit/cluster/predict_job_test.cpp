@@ -172,10 +172,29 @@ TEST(ShardedPeak, IsAtTheInstantThatHasMostThen) {
   const auto peak = [&](int stage, double ranks) { return sharded_peak(memory, {stage, ranks, 8, 2}); };
   EXPECT_EQ(peak(0, 4), 44 + 8) << "buckets beside the gradients";
   EXPECT_EQ(peak(1, 4), 44 + 8 - 12);
-  EXPECT_EQ(peak(2, 4), 44 - 12 + 4) << "two units, and no gradient is there yet";
+  EXPECT_EQ(peak(2, 4), 44 - 12 + 4 + 2) << "two units, all weights and a shard of them; no gradient is there yet";
   EXPECT_EQ(peak(3, 4), 44 - 12 + 4 - 6 + 4);
   EXPECT_EQ(peak(1, 1), peak(0, 1));
+  const auto with_buckets = [&](int stage) { return sharded_peak(memory, {stage, 4, 8, 2, {}, true}); };
+  EXPECT_EQ(with_buckets(0), 44) << "they are in it";
+  EXPECT_EQ(with_buckets(1), 44 - 12);
+  EXPECT_EQ(with_buckets(2), 44 - 12 - 8 + 4 + 2);
   EXPECT_EQ(sharded_peak(memory, {1, 4, 8, 2, 0.75}), 44 + 8 - 4) << "one tensor is most of the model";
+}
+
+TEST(ShardedPeak, BackwardFreesTheWeightsOfStage2) {
+  analysis::MemoryOverTime memory;
+  memory.ms = {1, 2};
+  for (auto& category : memory.bytes) category = {0, 0};
+  memory.bytes[static_cast<std::size_t>(analysis::Category::kWeights)] = {8, 8};
+  auto& gradients = memory.bytes[static_cast<std::size_t>(analysis::Category::kGradients)];
+  gradients = {0, 8};
+  auto& temporaries = memory.bytes[static_cast<std::size_t>(analysis::Category::kTemporaries)];
+  temporaries = {0, 20};
+  const auto peak = [&] { return sharded_peak(memory, {2, 4, 8, 2}); };
+  EXPECT_EQ(peak(), 20 + 2 + 2 + 4) << "shards of weights and gradients, and two units, beside the temporaries";
+  gradients = {8, 8};
+  EXPECT_EQ(peak(), 20 + 2 + 2 + 4 + 8) << "gradients that stay do not tell how far backward is";
 }
 
 TEST(ShardedPeak, ARankHasWholeTensorsOfTheState) {
