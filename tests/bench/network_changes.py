@@ -22,6 +22,7 @@ SCRIPTS = Path(__file__).resolve().parent / "scripts"
 MODELS = ("mlp", "transformer")
 RATE, TWICE = "1gbit", "2gbit"
 BUCKET_MB = "1"
+STEPS = 16
 MICRO_BATCHES = 4
 # What is predicted, and how the job that has it is run: link, bucket, and way of ddp_models.py.
 CHANGES = {
@@ -78,11 +79,20 @@ def _run_ms(binary: Path, folder: Path, model: str, rate: str, bucket: str, way:
     return _shown(binary, record(binary, folder / "changed", model, rate, bucket, way))["replay"]["recordedMs"]
 
 
-def record(binary: Path, file: Path, model: str, rate: str, bucket: str, way: str, count: int = cluster.RANKS) -> Path:
+def record(
+    binary: Path,
+    file: Path,
+    model: str,
+    rate: str,
+    bucket: str,
+    way: str,
+    count: int = cluster.RANKS,
+    steps: int = STEPS,
+) -> Path:
     """The file of a job of ranks with links of that rate; `way` is that of ddp_models.py."""
     file.unlink(missing_ok=True)
     script = [sys.executable, str(SCRIPTS / "in_namespaces.py"), str(SCRIPTS / "ddp_models.py")]
-    run = [str(binary), "run", "--python", sys.executable, "--time-budget", "1", "--steps", "16", "--stop"]
+    run = [str(binary), "run", "--python", sys.executable, "--time-budget", "1", "--steps", str(steps), "--stop"]
     run += ["--job", str(file), "--", *script, model, "100000", bucket, "0", way]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "NAMESPACES": str(count)}
     with cluster.namespaces(rate, count):
