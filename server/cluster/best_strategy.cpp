@@ -1,6 +1,9 @@
 #include "cluster/best_strategy.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -11,6 +14,8 @@
 #include "cluster/data_parallel.h"
 #include "cluster/fused_operations.h"
 #include "cluster/job_changes.h"
+#include "cluster/own_change.h"
+#include "cluster/sharded_step.h"
 #include "cluster/transfer_time.h"
 
 namespace ridgeline::cluster {
@@ -18,6 +23,9 @@ namespace ridgeline::cluster {
 namespace {
 
 using graph::TaskId;
+using whatif::Bound;
+
+constexpr std::array kBounds = {Bound::kMiddle, Bound::kOptimistic, Bound::kPessimistic};
 
 constexpr std::size_t kMostKeptTasks = 10'000'000;  ///< of the jobs of candidates, about 70 bytes each
 
@@ -86,78 +94,47 @@ std::size_t tasks_of(const RecordedJob& job) {
   return tasks;
 }
 
-class Search {
- public:
-  Search(const RecordedJob& job, const StrategySpace& space) : job_(job), space_(space) {}
+/// Whether its times are those of a guess: then it has both ends, too.
+bool is_guessed(const Strategy& strategy) { return strategy.fuse || strategy.sharding > 0 || !strategy.own.empty(); }
 
-  base::Result<BestStrategy> run(const std::function<bool(std::size_t, std::size_t)>& go_on) {
-    if (const auto problem = prepare()) return *problem;
-    auto candidates = all_candidates();
-    if (!candidates) return candidates.error();
-    BestStrategy best;
-    best.strategies = (space_.bucket_bytes.size() + 1) * (space_.compression.size() + 1) *
-                      (space_.accumulate.size() + 1) * std::max<std::size_t>(1, space_.recompute.size()) *
-                      (space_.fuse ? 2 : 1);
-    double fastest_ms = 0;
-    for (Candidate& candidate : *candidates) {
-      if (!best.replayed.empty() && candidate.least_ms >= fastest_ms) break;
-      best.is_complete = best.replayed.empty() || go_on(best.replayed.size(), candidates->size());
-      if (!best.is_complete) break;
-      const auto ms = add(std::move(candidate), best);
-      if (!ms) return ms.error();
-      fastest_ms = best.replayed.size() == 1 ? *ms : std::min(fastest_ms, *ms);
+/// The share of what fused operations took besides the longest.
+double fused_share(Bound bound) { return bound == Bound::kMiddle ? 0.5 : bound == Bound::kOptimistic ? 0 : 1; }
+
+/// All strategies of a space, before bounds prune it. Bucket sizes that make the same buckets are one, the smallest.
+class Strategies {
+ public:
+  Strategies(const RecordedJob& job, const StrategySpace& space) : job_(job), space_(space) {}
+
+  std::vector<Strategy> all() const {
+    const std::vector<Strategy> sized = with_each_size();
+    std::vector<Strategy> strategies = with_each_recomputation(with_each_compression(sized));
+    for (const int stage : space_.sharding) {
+      for (const Strategy& one : sized) {
+        strategies.push_back(one);
+        strategies.back().sharding = stage;
+      }
     }
-    std::ranges::stable_sort(best.replayed, {}, [](const ReplayedStrategy& one) { return one.step.step_ms.value; });
-    return best;
+    for (Strategy& strategy : strategies) {
+      strategy.fuse = space_.fuse;
+      strategy.accumulate = most_micro_batches(strategy);
+    }
+    strategies = with_own_changes(std::move(strategies));
+    if (space_.fits) std::erase_if(strategies, [&](const Strategy& one) { return !space_.fits(one); });
+    return strategies;
+  }
+
+  /// Of the space, those that bounds and facts prune among them.
+  std::size_t count() const {
+    const std::size_t sizes = space_.bucket_bytes.size() + 1;
+    const std::size_t counts = space_.accumulate.size() + 1;
+    std::size_t plain = sizes * (space_.compression.size() + 1) * counts;
+    plain *= std::max<std::size_t>(1, space_.recompute.size());
+    for (const int stage : space_.sharding) plain += sizes * (stage == 1 ? counts : 1);
+    return plain * (space_.fuse ? 2 : 1) * (subsets().size() + 1);
   }
 
  private:
-  /// The job as it is, replayed, and what all strategies are made of: with fused operations the middle of what these
-  /// may take, and both ends.
-  std::optional<base::Error> prepare() {
-    const auto as_recorded = with_recorded_buckets(job_);
-    if (!as_recorded) return as_recorded.error();
-    auto unchanged = replay(*as_recorded);
-    if (!unchanged) return unchanged.error();
-    unchanged_ = std::move(*unchanged);
-    if (!space_.fuse) return std::nullopt;
-    for (const double share : {0.5, 0.0, 1.0}) {
-      auto fused = with_fused_operations(job_, share);
-      if (!fused) return fused.error();
-      fused_.push_back(std::move(*fused));
-    }
-    return std::nullopt;
-  }
-
-  /// `base`: job_, or one of fused_.
-  static base::Result<RecordedJob> changed(const RecordedJob& base, const Strategy& strategy) {
-    auto job = strategy.bucket_bytes.has_value() ? with_bucket_size(base, *strategy.bucket_bytes, Unsplit::kTransfer)
-                                                 : with_recorded_buckets(base);
-    if (job && strategy.compression != 1) {
-      job = with_compression(std::move(*job), strategy.compression, Unsplit::kTransfer);
-    }
-    return job && !strategy.recompute.empty() ? with_recomputation(std::move(*job), strategy.recompute) : job;
-  }
-
-  const RecordedJob& likely() const { return fused_.empty() ? job_ : fused_.front(); }
-
-  /// By their bounds.
-  base::Result<std::vector<Candidate>> all_candidates() const {
-    std::vector<Candidate> candidates;
-    std::size_t kept = 0;
-    for (Strategy& strategy : all_strategies()) {
-      auto job = changed(likely(), strategy);
-      if (!job) return job.error();
-      Candidate& candidate = candidates.emplace_back(Candidate{std::move(strategy), least_step_ms(*job)});
-      kept += tasks_of(*job);
-      if (kept <= kMostKeptTasks) candidate.job = std::move(*job);
-    }
-    std::ranges::stable_sort(candidates, {}, &Candidate::least_ms);
-    return candidates;
-  }
-
-  /// Bucket sizes that make the same buckets are one, the smallest.
-  std::vector<Strategy> all_strategies() const {
+  std::vector<Strategy> with_each_size() const {
     std::vector<Strategy> strategies = {{}};
     std::set<std::vector<std::size_t>> seen = {job_.bucket_gradients};
     std::vector<std::uint64_t> caps = space_.bucket_bytes;
@@ -165,14 +142,18 @@ class Search {
     for (const std::uint64_t cap : caps) {
       if (seen.insert(bucket_sizes(job_.gradient_bytes, {cap, cap})).second) strategies.push_back({cap, 1, 1});
     }
+    return strategies;
+  }
+
+  std::vector<Strategy> with_each_compression(std::vector<Strategy> strategies) const {
     for (std::size_t i = 0, count = strategies.size(); i < count; ++i) {
       for (const double times : space_.compression) strategies.push_back({strategies[i].bucket_bytes, times, 1});
     }
-    for (Strategy& strategy : strategies) strategy.fuse = space_.fuse;
-    return space_.recompute.empty() ? strategies : with_each_recomputation(strategies);
+    return strategies;
   }
 
-  std::vector<Strategy> with_each_recomputation(const std::vector<Strategy>& strategies) const {
+  std::vector<Strategy> with_each_recomputation(std::vector<Strategy> strategies) const {
+    if (space_.recompute.empty()) return strategies;
     std::vector<Strategy> all;
     for (const Strategy& strategy : strategies) {
       for (const std::vector<std::string>& modules : space_.recompute) {
@@ -183,31 +164,140 @@ class Search {
     return all;
   }
 
-  /// Replays it with the most micro-batches: whatever the buckets, these are the fastest for each, as no step that
-  /// sends is shorter than one that does not. The step that sends, in ms.
+  /// The most micro-batches are the fastest, whatever the buckets, as no step that sends is shorter than one that does
+  /// not.
+  int most_micro_batches(const Strategy& strategy) const {
+    int most = 1;
+    for (const int count : space_.accumulate) most = std::max(most, strategy.sharding < 2 ? count : 1);
+    return most;
+  }
+
+  /// Of the user's changes: each alone, and all where there are several.
+  std::vector<std::vector<std::size_t>> subsets() const {
+    std::vector<std::vector<std::size_t>> found;
+    std::vector<std::size_t> all;
+    for (std::size_t i = 0; i < space_.own.size(); ++i) {
+      found.push_back({i});
+      all.push_back(i);
+    }
+    if (all.size() > 1) found.push_back(std::move(all));
+    return found;
+  }
+
+  std::vector<Strategy> with_own_changes(std::vector<Strategy> strategies) const {
+    const std::size_t count = strategies.size();
+    for (const std::vector<std::size_t>& subset : subsets()) {
+      for (std::size_t i = 0; i < count; ++i) {
+        strategies.push_back(strategies[i]);
+        strategies.back().own = subset;
+      }
+    }
+    return strategies;
+  }
+
+  const RecordedJob& job_;
+  const StrategySpace& space_;
+};
+
+class Search {
+ public:
+  Search(const RecordedJob& job, const StrategySpace& space) : job_(job), space_(space) {}
+
+  base::Result<BestStrategy> run(const std::function<bool(std::size_t, std::size_t)>& go_on) {
+    if (const auto problem = prepare()) return *problem;
+    auto candidates = all_candidates();
+    if (!candidates) return candidates.error();
+    BestStrategy best;
+    best.strategies = Strategies(job_, space_).count();
+    const int most = space_.accumulate.empty() ? 1 : std::max(1, std::ranges::max(space_.accumulate));
+    double fastest_ms = std::numeric_limits<double>::infinity();
+    for (Candidate& candidate : *candidates) {
+      if (candidate.least_ms >= fastest_ms) break;
+      best.is_complete = best.replayed.empty() || go_on(best.replayed.size(), candidates->size());
+      if (!best.is_complete) break;
+      // With fewer micro-batches than others may have, it is no bound for them.
+      const bool bounds_others = candidate.strategy.accumulate == most;
+      const auto ms = add(std::move(candidate), best);
+      if (!ms) return ms.error();
+      if (bounds_others) fastest_ms = std::min(fastest_ms, *ms);
+    }
+    std::ranges::stable_sort(best.replayed, {}, [](const ReplayedStrategy& one) { return one.step.step_ms.value; });
+    return best;
+  }
+
+ private:
+  /// The job as it is, replayed, and with fused operations where strategies are to have them.
+  std::optional<base::Error> prepare() {
+    const auto as_recorded = with_recorded_buckets(job_);
+    if (!as_recorded) return as_recorded.error();
+    auto unchanged = replay(*as_recorded);
+    if (!unchanged) return unchanged.error();
+    unchanged_ = std::move(*unchanged);
+    if (!space_.fuse) return std::nullopt;
+    for (const Bound bound : kBounds) {
+      auto fused = with_fused_operations(job_, fused_share(bound));
+      if (!fused) return fused.error();
+      fused_.emplace(bound, std::move(*fused));
+    }
+    return std::nullopt;
+  }
+
+  /// The user's changes come last: they are given the tasks of the strategy.
+  base::Result<RecordedJob> changed(const Strategy& strategy, Bound bound) const {
+    const RecordedJob& base = strategy.fuse ? fused_.at(bound) : job_;
+    auto job = strategy.bucket_bytes.has_value() ? with_bucket_size(base, *strategy.bucket_bytes, Unsplit::kTransfer)
+                                                 : with_recorded_buckets(base);
+    if (job && strategy.compression != 1) {
+      job = with_compression(std::move(*job), strategy.compression, Unsplit::kTransfer);
+    }
+    if (job && !strategy.recompute.empty()) job = with_recomputation(std::move(*job), strategy.recompute);
+    if (job && strategy.sharding > 0) job = with_sharding(std::move(*job), strategy.sharding, bound);
+    for (const std::size_t own : strategy.own) {
+      if (job) job = with_own_change(std::move(*job), space_.own[own], bound);
+    }
+    return job;
+  }
+
+  /// By their bounds.
+  base::Result<std::vector<Candidate>> all_candidates() const {
+    std::vector<Candidate> candidates;
+    std::size_t kept = 0;
+    for (Strategy& strategy : Strategies(job_, space_).all()) {
+      auto job = changed(strategy, Bound::kMiddle);
+      if (!job) return job.error();
+      Candidate& candidate = candidates.emplace_back(Candidate{std::move(strategy), least_step_ms(*job)});
+      kept += tasks_of(*job);
+      if (kept <= kMostKeptTasks) candidate.job = std::move(*job);
+    }
+    std::ranges::stable_sort(candidates, {}, &Candidate::least_ms);
+    return candidates;
+  }
+
+  /// Replays it. The step that sends, in ms.
   base::Result<double> add(Candidate candidate, BestStrategy& best) const {
-    Strategy& strategy = candidate.strategy;
-    for (const int count : space_.accumulate) strategy.accumulate = std::max(strategy.accumulate, count);
+    const Strategy& strategy = candidate.strategy;
     std::vector<Replay> replays;
     double ms = 0;
-    for (std::size_t i = 0; i < std::max<std::size_t>(1, fused_.size()); ++i) {
-      auto job = i == 0 && candidate.job.has_value() ? base::Result<RecordedJob>(std::move(*candidate.job))
-                                                     : changed(fused_.empty() ? job_ : fused_[i], strategy);
+    for (const Bound bound : kBounds) {
+      const bool is_middle = bound == Bound::kMiddle;
+      if (!is_middle && !is_guessed(strategy)) continue;
+      auto job = is_middle && candidate.job.has_value() ? base::Result<RecordedJob>(std::move(*candidate.job))
+                                                        : changed(strategy, bound);
       if (!job) return job.error();
       auto replayed = replay(*job);
       if (!replayed) return replayed.error();
-      if (i == 0) ms = median_step_ms(replayed->step_ns);
+      if (is_middle) ms = median_step_ms(replayed->step_ns);
       replayed->step_ns = accumulated_ns(*job, *replayed, strategy.accumulate);
       replays.push_back(std::move(*replayed));
     }
-    best.replayed.push_back({std::move(strategy), changed_step(job_, unchanged_, replays)});
+    best.replayed.push_back({std::move(candidate.strategy), changed_step(job_, unchanged_, replays)});
     return ms;
   }
 
   const RecordedJob& job_;
   const StrategySpace& space_;
   Replay unchanged_;
-  std::vector<RecordedJob> fused_;  ///< empty: operations are not fused
+  std::map<Bound, RecordedJob> fused_;  ///< empty: operations are not fused
 };
 
 }  // namespace
@@ -247,6 +337,8 @@ base::Result<BestStrategy> best_strategy(const RecordedJob& job, const StrategyS
   const bool counts = std::ranges::all_of(space.accumulate, [](int count) { return count >= 1; });
   const bool times = std::ranges::all_of(space.compression, [](double one) { return one >= 1; });
   if (!counts || !times) return base::error("compression and counts of micro-batches are 1 or more");
+  const bool stages = std::ranges::all_of(space.sharding, [](int stage) { return stage == 1 || stage == 2; });
+  if (!stages) return base::error("the stages of ZeRO that are searched are 1 and 2");
   if (auto unknown = unknown_gradients(job)) return *unknown;
   auto recorded = transfer_times(job, Unsplit::kTransfer);
   if (!recorded[communication::Kind::kAllReduce].is_split) {

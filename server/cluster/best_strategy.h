@@ -14,6 +14,7 @@
 #include "analysis/values/job_report.h"
 #include "base/result.h"
 #include "cluster/recorded_job.h"
+#include "whatif/change_file.h"
 
 namespace ridgeline::cluster {
 
@@ -23,6 +24,8 @@ struct Strategy {
   int accumulate = 1;  ///< micro-batches of the recorded size before the gradients are sent: no_sync()
   std::vector<std::string> recompute{};  ///< modules whose forward runs again in backward
   bool fuse = false;                     ///< pointwise operations (fused_operations.h)
+  int sharding = 0;                      ///< stage of ZeRO, 0 to 2 (sharded_step.h)
+  std::vector<std::size_t> own{};        ///< of StrategySpace::own
 };
 
 struct StrategySpace {
@@ -33,6 +36,12 @@ struct StrategySpace {
   std::vector<std::vector<std::string>> recompute{};
   /// Every strategy with pointwise operations fused: then none is slower in any replay (dPRO, theorem 1).
   bool fuse = false;
+  /// Besides none; 1 and 2. Without compression and recomputation, and stage 2 without several micro-batches, whose
+  /// gradients it would keep.
+  std::vector<int> sharding{};
+  /// Changes that the user wrote, each by rank (own_change.h): each alone and all together, besides none.
+  std::vector<std::vector<whatif::UserChange>> own{};
+  std::function<bool(const Strategy&)> fits{};  ///< only those are replayed; empty: all
 };
 
 struct ReplayedStrategy {

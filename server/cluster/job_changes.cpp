@@ -221,6 +221,35 @@ base::Result<RecordedJob> with_recorded_buckets(RecordedJob job) {
   });
 }
 
+base::Result<RecordedJob> with_bucket_order(RecordedJob job, const std::vector<std::size_t>& order) {
+  std::vector<std::size_t> sorted = order;
+  std::ranges::sort(sorted);
+  for (const auto& steps : job.buckets) {
+    for (const RecordedBuckets& step : steps) {
+      bool is_order = sorted.size() == step.calls.size();
+      for (std::size_t i = 0; i < sorted.size(); ++i) is_order = is_order && sorted[i] == i;
+      if (!is_order) {
+        return base::error("an order has each of the " + std::to_string(step.calls.size()) +
+                           " buckets of a step once, from 0");
+      }
+    }
+  }
+  auto changed = rebucketed(std::move(job), [&](std::size_t, std::size_t, const std::vector<OldBucket>& old) {
+    std::vector<NewBucket> buckets;
+    graph::TaskId host = 0;
+    for (const std::size_t place : order) {
+      const OldBucket& one = old[place];
+      host = std::max(host, one.host);
+      buckets.push_back({one.bytes, one.alone_ns, host, one.results});
+    }
+    return buckets;
+  });
+  if (!changed) return changed;
+  changed->gradient_bytes.clear();  // they are in the order of the recorded buckets
+  changed->bucket_gradients.clear();
+  return changed;
+}
+
 base::Result<RecordedJob> with_partition(RecordedJob job, int parts, Unsplit unsplit) {
   const TransferTime time = transfer_times(job, unsplit)[communication::Kind::kAllReduce];
   auto changed = rebucketed(std::move(job), [&](std::size_t, std::size_t, const std::vector<OldBucket>& old) {

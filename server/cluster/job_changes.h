@@ -47,6 +47,10 @@ base::Result<RecordedJob> without_overlap(RecordedJob job);
 /// Fails as rebucketed() does, and when the order or the bytes of the gradients were not recorded.
 base::Result<RecordedJob> with_bucket_size(RecordedJob job, std::uint64_t bytes, Unsplit unsplit);
 
+/// The buckets in another order: `order` has each of their numbers once. A bucket is called when its gradients and
+/// those of the buckets before it are there. Fails as rebucketed() does, and for an order of other buckets.
+base::Result<RecordedJob> with_bucket_order(RecordedJob job, const std::vector<std::size_t>& order);
+
 /// Each bucket is sent in so many parts of the same size, one after the other: each takes what transfer_times() say of
 /// its bytes, by how far the recorded bucket was from that. `parts` is 1 or more. That parts are on their way at once
 /// is not in it, so that they never pay where a transfer takes a latency and its bytes (dPRO, section 5.1, theorem 2).

@@ -72,6 +72,7 @@ class Rebucketing {
     for (const Call& call : rank_.calls) {
       if (!place_of_.contains(call.task)) calls.push_back(call);
     }
+    for (const auto& [task, place] : place_of_) rank_.graph.tasks[task].kind = graph::Kind::kMark;  // nothing is there
     for (auto& [step, added] : added_) {
       steps_[step].calls.clear();
       for (Call& call : added) {

@@ -94,6 +94,18 @@ base::Result<cluster::RecordedJob> bucket_size(cluster::RecordedJob job, std::st
   return cluster::with_bucket_size(std::move(job), static_cast<std::uint64_t>(*bytes), unsplit_of(assumed));
 }
 
+base::Result<cluster::RecordedJob> bucket_order(cluster::RecordedJob job, std::string_view argument) {
+  std::vector<std::size_t> order;
+  while (!argument.empty()) {
+    const std::size_t comma = std::min(argument.find(','), argument.size());
+    const auto place = whatif::whole_number_of(argument.substr(0, comma), 0, kMostParts * kMostParts);
+    if (!place.has_value()) return base::error("its argument is the numbers of the buckets, such as 1,0,2");
+    order.push_back(static_cast<std::size_t>(*place));
+    argument.remove_prefix(std::min(comma + 1, argument.size()));
+  }
+  return cluster::with_bucket_order(std::move(job), order);
+}
+
 base::Result<cluster::RecordedJob> partition(cluster::RecordedJob job, std::string_view argument, Assumed assumed) {
   const auto parts = whatif::whole_number_of(argument, 1, kMostParts);
   if (!parts.has_value()) return base::error("its argument is K, a whole number up to 1024");
@@ -136,6 +148,7 @@ constexpr Change kChanges[] = {
     {"fuse-pointwise", "", fuse_pointwise, false, false,
      "What fused operations take is not known: the interval is from what the longest of them takes to what all do."},
     {"bucket-size", "SIZE", bucket_size, true, true, "What more or fewer buckets take of the host is not in it."},
+    {"bucket-order", "I,J,…", certain<bucket_order>, false, true},
     {"no-overlap", "", no_overlap, false, true,
      "Where communication takes the cores that compute, hiding it saves nothing: the interval begins at the step as it "
      "is."},

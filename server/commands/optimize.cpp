@@ -12,26 +12,29 @@
 
 #include <fmt/format.h>
 
-#include "analysis/attribution/attribution.h"
-#include "analysis/memory/memory.h"
 #include "base/file.h"
 #include "cluster/best_strategy.h"
 #include "cluster/fused_operations.h"
 #include "cluster/job_changes.h"
 #include "cluster/one_clock.h"
 #include "cluster/recomputation.h"
+#include "cluster/strategy_memory.h"
 #include "cluster/transfer_time.h"
 #include "commands/exit_codes.h"
 #include "commands/interrupts.h"
 #include "commands/job_replay.h"
 #include "commands/options.h"
 #include "commands/progress_line.h"
+#include "commands/python_changes.h"
 #include "commands/strategy_edits.h"
 #include "commands/terminal.h"
+#include "commands/what_if_requests.h"
 #include "jobs/job_files.h"
 #include "jobs/job_replay.h"
 #include "report/best_strategy.h"
 #include "report/units.h"
+#include "whatif/change_file.h"
+#include "worker/interpreter.h"
 
 namespace ridgeline::commands {
 
@@ -52,18 +55,10 @@ struct OptimizeRequest {
                                 100 * kMiB, 200 * kMiB, 400 * kMiB},
                                {},
                                {}};
+  std::vector<std::string> own;  ///< files of changes
+  std::string python;
   std::shared_ptr<Output> output = std::make_shared<Output>();
 };
-
-/// The largest peak of a rank while it was recorded.
-std::uint64_t peak_bytes(const std::vector<recording::Recording>& recordings, const analysis::SourceScope& scope) {
-  std::uint64_t most = 0;
-  for (const recording::Recording& recording : recordings) {
-    const analysis::Attribution attribution = analysis::attribute(recording, scope);
-    most = std::max(most, analysis::analyse_memory(recording, attribution, attribution.tree).peak_bytes);
-  }
-  return most;
-}
 
 /// Those that call the all-reduces of buckets: DistributedDataParallel is likely to be constructed there.
 std::vector<std::string> files_of(const Job& job) {
@@ -106,25 +101,44 @@ std::vector<std::string> notes_of(const analysis::OptimizedJob& job, const clust
         "What fused operations take is not known: the interval is from what the longest of them takes to what all do, "
         "the prediction is between. Whether they work on the same tensors was not recorded.");
   }
+  if (any([](const analysis::StrategyStep& one) { return one.sharding > 0; })) {
+    notes.emplace_back(
+        "Sharding: the optimizer takes its share of the time, at the slow end of the interval all of it; weights are "
+        "gathered behind it, in half of the time of an all-reduce. Copies to and from shards are not in it.");
+  }
+  if (any([](const analysis::StrategyStep& one) { return !one.own.empty(); })) {
+    notes.emplace_back(
+        "What the changes of your own do to the peak is not modelled: it is that of the same strategy without them.");
+  }
   notes.push_back(partition_note(graph));
-  notes.emplace_back("Not searched: sharding, whose times the file does not have.");
+  notes.emplace_back(
+      "Other orders of the buckets are not searched: none is faster than that in which gradients are ready, as the end "
+      "of backward waits for all of them.");
+  notes.emplace_back(
+      "Not modelled: stage 3 of ZeRO, as the recording does not tell which weights forward and backward would wait "
+      "for. `ridgeline what-if --cluster --zero 3` predicts it from one process.");
   return notes;
 }
 
-/// `gradient_bytes`: of which a compressed copy is there beside the gradients, at the most.
-analysis::StrategyStep step_of(const cluster::ReplayedStrategy& one, std::uint64_t peak, std::uint64_t gradient_bytes,
-                               const std::vector<cluster::Recomputation>& recomputations) {
+analysis::StrategyStep step_of(const cluster::ReplayedStrategy& one, const cluster::StrategyMemory& memory,
+                               const cluster::StrategySpace& space) {
   const cluster::Strategy& strategy = one.strategy;
-  analysis::RecomputedModules recompute;
-  for (const cluster::Recomputation& other : recomputations) {
-    if (other.modules != strategy.recompute) continue;
-    peak = other.peak_bytes;
-    recompute = {other.type, other.of, other.modules};
+  analysis::StrategyStep step{.bucket_bytes = strategy.bucket_bytes,
+                              .compression = strategy.compression,
+                              .accumulate = strategy.accumulate,
+                              .fuse = strategy.fuse,
+                              .sharding = strategy.sharding,
+                              .step_ms = one.step.step_ms,
+                              .speed_up = one.step.speed_up,
+                              .peak_bytes = memory.peak_of(strategy)};
+  for (const cluster::Recomputation& other : memory.recomputations) {
+    if (other.modules == strategy.recompute) step.recompute = {other.type, other.of, other.modules};
   }
-  const double compressed = strategy.compression > 1 ? static_cast<double>(gradient_bytes) / strategy.compression : 0;
-  return {
-      strategy.bucket_bytes, strategy.compression, strategy.accumulate, std::move(recompute),
-      strategy.fuse,         one.step.step_ms,     one.step.speed_up,   peak + static_cast<std::uint64_t>(compressed)};
+  for (const std::size_t own : strategy.own) {
+    const whatif::UserChange& change = space.own[own].front();
+    step.own.push_back({change.title, change.takes});
+  }
+  return step;
 }
 
 /// Those that are searched: where the job as it is does not fit, those with which it does.
@@ -147,12 +161,28 @@ bool fuses(const cluster::RecordedJob& graph, const OptimizeRequest& request, st
   return static_cast<bool>(fused);
 }
 
+/// Each file's change, for each rank: one in Python is run with the tasks of each. What is wrong is written to stderr.
+base::Result<std::vector<std::vector<whatif::UserChange>>, ExitCode> own_changes(const cluster::RecordedJob& graph,
+                                                                                 const OptimizeRequest& request) {
+  std::vector<std::vector<whatif::UserChange>> changes(request.own.size());
+  if (request.own.empty()) return changes;
+  const auto wanted = wanted_changes({}, request.own, {});
+  if (!wanted) return wanted.error();
+  const bool runs = std::ranges::any_of(request.own, is_python_change);
+  const std::string python = runs ? worker::find_interpreter_here(request.python).path : "";
+  for (const cluster::EqualRanks& rank : graph.ranks) {
+    WantedChanges of_rank = *wanted;
+    if (const auto made = make_python_changes(of_rank, rank.graph, python); !made) return made.error();
+    for (std::size_t i = 0; i < request.own.size(); ++i) {
+      changes[i].push_back(of_rank.user_changes.at(request.own[i]));
+    }
+  }
+  return changes;
+}
+
 base::Result<cluster::BestStrategy> search(const cluster::RecordedJob& job, const OptimizeRequest& request,
-                                           const std::vector<cluster::Recomputation>& recomputations, bool fuse,
-                                           Interrupts& interrupts, Clock::time_point begin) {
-  cluster::StrategySpace space = request.space;
-  space.fuse = fuse;
-  for (const cluster::Recomputation& one : recomputations) space.recompute.push_back(one.modules);
+                                           const cluster::StrategySpace& space, Interrupts& interrupts,
+                                           Clock::time_point begin) {
   ProgressLine line;
   const auto deadline =
       begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(request.limit_seconds));
@@ -164,36 +194,49 @@ base::Result<cluster::BestStrategy> search(const cluster::RecordedJob& job, cons
   });
 }
 
-base::Result<analysis::OptimizedJob> optimized(Job& job, const OptimizeRequest& request, Interrupts& interrupts) {
-  const auto begin = Clock::now();
+/// A recorded job, and what its search needs.
+struct Prepared {
+  std::vector<recording::Recording> recordings;
+  cluster::RecordedJob graph;
+  analysis::JobReplay replay;
+};
+
+base::Result<Prepared> prepared(const Job& job, const OptimizeRequest& request) {
   auto aligned = cluster::on_one_clock(jobs::records_of(job));
   if (!aligned) return aligned.error();
-  const auto recordings = jobs::recordings_of(job);
+  auto recordings = jobs::recordings_of(job);
   if (!recordings) return recordings.error();
-  const auto graph = job_graph(job, aligned->records, *recordings, request.network);
+  auto graph = job_graph(job, aligned->records, *recordings, request.network);
   if (!graph) return graph.error();
   const auto replayed = jobs::replayed(*graph);
   if (!replayed) return replayed.error();
+  return Prepared{std::move(*recordings), std::move(*graph), replayed->replay};
+}
+
+base::Result<analysis::OptimizedJob> optimized(const Job& job, const Prepared& known, cluster::StrategySpace space,
+                                               const OptimizeRequest& request, Interrupts& interrupts,
+                                               Clock::time_point begin) {
   analysis::OptimizedJob shown;
   shown.command = job.command;
-  shown.replay = replayed->replay;
-  shown.peak_bytes = peak_bytes(*recordings, job.scope);
-  const auto recomputations = recomputations_of(job, *recordings, *graph, shown.peak_bytes, request.memory_bytes);
+  shown.replay = known.replay;
   shown.warnings = job.warnings;
-  const bool fuse = fuses(*graph, request, shown.warnings);
-  const auto best = search(*graph, request, recomputations, fuse, interrupts, begin);
-  if (!best) return best.error();
-  if (request.memory_bytes > 0) shown.memory_bytes = request.memory_bytes;
-  std::uint64_t gradient_bytes = 0;
-  for (const std::uint64_t bytes : graph->gradient_bytes) gradient_bytes += bytes;
-  for (const cluster::ReplayedStrategy& one : best->replayed) {
-    const analysis::StrategyStep step = step_of(one, shown.peak_bytes, gradient_bytes, recomputations);
-    if (step.peak_bytes <= shown.memory_bytes.value_or(step.peak_bytes)) shown.strategies.push_back(step);
+  auto memory = cluster::strategy_memory(known.recordings, job.scope, known.graph, space.sharding);
+  shown.peak_bytes = memory.peak_bytes;
+  memory.recomputations =
+      recomputations_of(job, known.recordings, known.graph, memory.peak_bytes, request.memory_bytes);
+  space.fuse = fuses(known.graph, request, shown.warnings);
+  for (const cluster::Recomputation& one : memory.recomputations) space.recompute.push_back(one.modules);
+  if (request.memory_bytes > 0) {
+    shown.memory_bytes = request.memory_bytes;
+    space.fits = [&](const cluster::Strategy& one) { return memory.peak_of(one) <= request.memory_bytes; };
   }
+  const auto best = search(known.graph, request, space, interrupts, begin);
+  if (!best) return best.error();
+  for (const cluster::ReplayedStrategy& one : best->replayed) shown.strategies.push_back(step_of(one, memory, space));
   shown.space = best->strategies;
   shown.is_complete = best->is_complete;
   shown.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  shown.notes = notes_of(shown, *graph);
+  shown.notes = notes_of(shown, known.graph);
   return shown;
 }
 
@@ -208,24 +251,61 @@ int optimize(const OptimizeRequest& request) {
     print_error(job.error().message());
     return kExitUsage;
   }
-  Interrupts interrupts;
-  auto shown = optimized(*job, request, interrupts);
-  if (!shown) {
-    print_error("The job cannot be optimised: " + shown.error().message() + ".");
+  const auto begin = Clock::now();
+  const auto refused = [](const base::Error& error) {
+    print_error("The job cannot be optimised: " + error.message() + ".");
     return kExitUsage;
-  }
+  };
+  Interrupts interrupts;
+  const auto known = prepared(*job, request);
+  if (!known) return refused(known.error());
+  cluster::StrategySpace space = request.space;
+  auto own = own_changes(known->graph, request);
+  if (!own) return own.error().value;
+  space.own = std::move(*own);
+  auto shown = optimized(*job, *known, std::move(space), request, interrupts, begin);
+  if (!shown) return refused(shown.error());
   if (!shown->strategies.empty()) {
     shown->edits = strategy_edits(shown->strategies.front(), files_of(*job), text_of);
   } else {
     shown->warnings.push_back(
         "No recomputation of modules of one class, which the model has twice or more, is predicted to fit either. "
-        "Smaller micro-batches and sharding need less.");
+        "Smaller micro-batches and sharding (--zero) need less.");
   }
   const int code = write_out(
       request.output->format == "json" ? report::json_optimized_job(*shown) : report::text_optimized_job(*shown),
       *request.output);
   if (code != kExitOk) return code;
   return interrupts.came() ? kExitCancelled : shown->strategies.empty() ? kExitOverBudget : kExitOk;
+}
+
+/// What is searched besides the usual bucket sizes.
+void add_space_options(CLI::App& command, OptimizeRequest& request) {
+  command
+      .add_option("--bucket-size", request.space.bucket_bytes,
+                  "bucket_cap_mb of DistributedDataParallel to search, such as 25MiB; may be repeated")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--accumulate", request.space.accumulate,
+                  "Also send gradients only after so many micro-batches, such as 2,4")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1024));
+  command
+      .add_option("--compression", request.space.compression,
+                  "Also send so many times fewer bytes, such as 2 for fp16; may be repeated")
+      ->check(number_in(1, 1024));
+  command
+      .add_option("--zero", request.space.sharding,
+                  "Also shard by these stages of ZeRO, such as 1,2: the optimizer, and gradients")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 2));
+  command.add_option("--change-file", request.own,
+                     "Also with a change of your own, as JSON or as Python, which is run: "
+                     "docs/user/what-if-traces.md; may be repeated");
+  command.add_option("--python", request.python, "Interpreter that runs it")->default_str("found");
+  command.add_flag("--fuse-pointwise", request.space.fuse,
+                   "Also fuse pointwise operations that follow each other, as torch.compile does");
 }
 
 }  // namespace
@@ -244,22 +324,7 @@ void add_optimize_command(CLI::App& app, int& exit_code) {
       ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"min", 60}}))
       ->check(number_in(0.1, 86400))
       ->capture_default_str();
-  command
-      ->add_option("--bucket-size", request->space.bucket_bytes,
-                   "bucket_cap_mb of DistributedDataParallel to search, such as 25MiB; may be repeated")
-      ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber);
-  command
-      ->add_option("--accumulate", request->space.accumulate,
-                   "Also send gradients only after so many micro-batches, such as 2,4")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1024));
-  command
-      ->add_option("--compression", request->space.compression,
-                   "Also send so many times fewer bytes, such as 2 for fp16; may be repeated")
-      ->check(number_in(1, 1024));
-  command->add_flag("--fuse-pointwise", request->space.fuse,
-                    "Also fuse pointwise operations that follow each other, as torch.compile does");
+  add_space_options(*command, *request);
   add_network_option(*command, request->network);
   add_output_options(*command, request->output);
   command->footer(

@@ -82,6 +82,24 @@ std::vector<StrategyEdit> strategy_edits(const analysis::StrategyStep& strategy,
          "Compile the model before it is given to DistributedDataParallel, with torch.compile(model), which "
          "fuses pointwise operations, and measure: compiling changes more than that."});
   }
+  if (strategy.sharding == 1) {
+    edits.push_back({{},
+                     0,
+                     {},
+                     "Give the parameters to torch.distributed.optim.ZeroRedundancyOptimizer(model.parameters(), "
+                     "optimizer_class=...) in place of the optimizer."});
+  }
+  if (strategy.sharding == 2) {
+    edits.push_back({{},
+                     0,
+                     {},
+                     "In place of DistributedDataParallel, call torch.distributed.fsdp.fully_shard(module, "
+                     "reshard_after_forward=False) for parts of the model as large as the buckets, then for the model, "
+                     "before the optimizer is constructed."});
+  }
+  for (const analysis::OwnChange& own : strategy.own) {
+    edits.push_back({{}, 0, {}, "Your own change: " + (own.takes.empty() ? own.title : own.takes) + "."});
+  }
   return edits;
 }
 

@@ -10,6 +10,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json strategy_json(const analysis::StrategyStep& one) {
+  Json own = Json::array();
+  for (const analysis::OwnChange& change : one.own) own.push_back(change.title);
   return {{"bucketBytes", value_or_null(one.bucket_bytes)},
           {"accumulate", one.accumulate},
           {"compression", one.compression},
@@ -18,6 +20,8 @@ Json strategy_json(const analysis::StrategyStep& one) {
                ? Json(nullptr)
                : Json{{"class", one.recompute.type}, {"of", one.recompute.of}, {"modules", one.recompute.modules}}},
           {"fused", one.fuse},
+          {"sharding", one.sharding},
+          {"own", std::move(own)},
           {"stepMs", measured_json(one.step_ms)},
           {"speedUp", measured_json(one.speed_up)},
           {"peakBytes", one.peak_bytes}};

@@ -31,6 +31,8 @@ std::string name_of(const StrategyStep& strategy) {
     name += fmt::format(", recomputing {} of {} {}", recompute.modules.size(), recompute.of, printable(recompute.type));
   }
   if (strategy.fuse) name += ", pointwise fused";
+  if (strategy.sharding > 0) name += fmt::format(", ZeRO {}", strategy.sharding);
+  for (const analysis::OwnChange& own : strategy.own) name += ", " + printable(own.title);
   return name;
 }
 
@@ -51,7 +53,7 @@ std::string edit_text(const StrategyEdit& edit) {
 std::string best_text(const OptimizedJob& job) {
   const StrategyStep& best = job.strategies.front();
   const bool is_as_recorded = !best.bucket_bytes.has_value() && best.accumulate == 1 && best.compression == 1 &&
-                              best.recompute.modules.empty() && !best.fuse;
+                              best.recompute.modules.empty() && !best.fuse && best.sharding == 0 && best.own.empty();
   if (is_as_recorded) return "\nNo strategy that was searched is faster than the job as it is.\n";
   std::string text = fmt::format("\nPredicted: {}\n  for each micro-batch  {}, {}\n  peak of a rank        {}\n",
                                  name_of(best), duration_interval(best.step_ms), speed_interval(best.speed_up),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,45 @@ def test_pointwise_operations_are_fused_where_that_is_asked_for(recorded: tuple[
     changed = ridgeline("job", recorded[1], "--change", "fuse-pointwise", "--change", "partition:4", "--format", "json")
     fused, parts, _ = (one["stepMs"] for one in json.loads(changed.stdout)["predicted"])
     assert fused["low"] < fused["value"] < fused["high"] and parts["low"] <= parts["value"] <= parts["high"]
+
+
+def test_sharding_needs_less_memory(recorded: tuple[Path, Path]) -> None:
+    answer = optimized(recorded[1], "--zero", "1,2", "--bucket-size", "1MiB")
+    assert answer["space"] == 2 + 2 + 2
+    peaks = {one["sharding"]: one["peakBytes"] for one in answer["predicted"]}
+    limit = answer["peakBytes"] - 1
+    fits = optimized(recorded[1], "--zero", "1,2", "--memory", str(limit))
+    sharded = [one for one in fits["predicted"] if one["sharding"]]
+    assert sharded and all(one["peakBytes"] <= limit and one["recompute"] is None for one in sharded)
+    assert all(peaks[stage] < answer["peakBytes"] for stage in peaks if stage > 0)
+    assert any("stage 3 of ZeRO" in note for note in answer["notes"])
+    refused = ridgeline("optimize", recorded[1], "--zero", "3")
+    assert refused.returncode == 2 and "not in range" in refused.stderr
+
+
+HALF = {"select": {"phase": "forward"}, "do": "scale", "factor": 0.5}
+OWN = {"title": "half of forward", "takes": "a cache", "steps": [HALF]}
+OWN_IN_PYTHON = """
+def change(tasks):
+    chosen = [task["id"] for task in tasks if task["phase"] == "forward"]
+    return {"title": "no forward", "steps": [{"select": {"tasks": chosen}, "do": "remove"}]}
+"""
+
+
+def test_a_change_of_ones_own_is_one_of_the_strategies(recorded: tuple[Path, Path], tmp_path: Path) -> None:
+    half, none = tmp_path / "half.json", tmp_path / "none.py"
+    half.write_text(json.dumps(OWN))
+    none.write_text(OWN_IN_PYTHON)
+    files = ("--change-file", str(half), "--change-file", str(none), "--python", sys.executable)
+    answer = optimized(recorded[1], *files, "--bucket-size", "1MiB")
+    assert answer["space"] == 2 * 4
+    best = answer["predicted"][0]
+    assert "no forward" in best["own"] and best["speedUp"]["value"] > 1
+    assert any(edit["text"].startswith("Your own change: ") for edit in answer["edits"])
+    assert any("changes of your own do to the peak" in note for note in answer["notes"])
+    half.write_text(json.dumps({**OWN, "steps": [{"select": {"name": "no such"}, "do": "remove"}]}))
+    refused = ridgeline("optimize", recorded[1], "--change-file", str(half))
+    assert refused.returncode == 2 and "half of forward: rank 0: /steps/0: it selects nothing" in refused.stderr
 
 
 def test_a_file_without_the_sizes_of_gradients(recorded: tuple[Path, Path], tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ MAY_INCLUDE = {
     "server/simulate": ["server/base", "server/graph"],
     # The ranks of a job: clocks, and what each rank waits for.
     "server/cluster": [*ANALYSIS_VALUES, "server/analysis/attribution", "server/analysis/breakdown", "server/graph"]
-    + ["server/analysis/time", "server/simulate", "server/communication", "server/whatif/prediction_error.h"]
+    + ["server/analysis/time", "server/simulate", "server/communication", "server/whatif"]
     + ["server/analysis/memory"],
     # What a change would bring.
     "server/whatif/prediction_error.h": [],

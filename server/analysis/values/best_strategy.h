@@ -18,13 +18,21 @@ struct RecomputedModules {
   std::vector<std::string> modules;  ///< dotted names
 };
 
+/// A change that the user wrote.
+struct OwnChange {
+  std::string title;
+  std::string takes;  ///< may be empty
+};
+
 /// What could be changed, and how long a step would then take.
 struct StrategyStep {
   std::optional<std::uint64_t> bucket_bytes{};  ///< absent: as recorded
   double compression = 1;                       ///< buckets have so many times fewer bytes
   int accumulate = 1;                           ///< micro-batches before gradients are sent
   RecomputedModules recompute{};
-  bool fuse = false;             ///< pointwise operations that follow each other
+  bool fuse = false;  ///< pointwise operations that follow each other
+  int sharding = 0;   ///< stage of ZeRO; 0: none
+  std::vector<OwnChange> own{};
   Measured step_ms{};            ///< for each micro-batch of each rank
   Measured speed_up{};           ///< of the job as it is
   std::uint64_t peak_bytes = 0;  ///< of the rank that has most

@@ -85,6 +85,80 @@ TEST(BestStrategy, IsThatOfAnExhaustiveSearchWithFewerReplays) {
   EXPECT_NE(winners.front(), winners.back()) << "one bucket size is always best: the test shows nothing";
 }
 
+TEST(BestStrategy, NoOrderOfBucketsIsFasterThanThatOfTheGradients) {
+  std::mt19937 random(29);
+  std::size_t slower = 0;
+  for (int round = 0; round < 10; ++round) {
+    DdpStep step = random_step(random);
+    const std::size_t quarter = step.bytes.size() / 4;
+    step.buckets = {quarter, quarter, quarter, step.bytes.size() - 3 * quarter};
+    const auto job = DdpJob(step).made();
+    ASSERT_TRUE(job);
+    const double as_recorded = median_step_ms(replay(*with_recorded_buckets(*job))->step_ns);
+    std::vector<std::size_t> order = {0, 1, 2, 3};
+    while (std::ranges::next_permutation(order).found) {
+      const double ms = median_step_ms(replay(*with_bucket_order(*job, order))->step_ns);
+      EXPECT_GE(ms, as_recorded - 1e-4);
+      slower += ms > as_recorded + 1e-4 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(slower, 0U) << "the order never matters: the test shows nothing";
+}
+
+TEST(BestStrategy, ShardedStrategiesAreSearchedBesides) {
+  const auto job = DdpJob({{2000, 3000, 5000}, {1000, 1000, 4000}, {2, 1}}).made();
+  ASSERT_TRUE(job);
+  StrategySpace space{{1, 1 << 20}, {2}, {2}};
+  space.sharding = {1, 2};
+  const auto best = best_strategy(*job, space, kAlways);
+  ASSERT_TRUE(best) << best.error().message();
+  EXPECT_EQ(best->strategies, 3U * 2 * 2 + 3 * 2 + 3);
+  const auto is_allowed = [](const ReplayedStrategy& one) {
+    return one.strategy.sharding == 0 ||
+           (one.strategy.compression == 1 && one.strategy.accumulate == (one.strategy.sharding == 1 ? 2 : 1));
+  };
+  EXPECT_TRUE(std::ranges::all_of(best->replayed, is_allowed));
+  EXPECT_GT(best->replayed.front().strategy.sharding, 0) << "half of the optimizer is more than a gather";
+  EXPECT_GT(best->replayed.front().step.step_ms.high, best->replayed.front().step.step_ms.value);
+  space.sharding = {3};
+  EXPECT_FALSE(best_strategy(*job, space, kAlways));
+}
+
+TEST(BestStrategy, OnlyWhatFitsIsReplayed) {
+  const auto job = DdpJob({{2000, 3000, 5000}, {1000, 1000, 4000}, {2, 1}}).made();
+  ASSERT_TRUE(job);
+  StrategySpace space{{1, 1 << 20}, {2}, {}};
+  space.fits = [](const Strategy& one) { return one.compression == 1; };
+  const auto best = best_strategy(*job, space, kAlways);
+  ASSERT_TRUE(best);
+  ASSERT_FALSE(best->replayed.empty());
+  EXPECT_TRUE(std::ranges::all_of(best->replayed, [](const auto& one) { return one.strategy.compression == 1; }));
+  space.fits = [](const Strategy&) { return false; };
+  EXPECT_TRUE(best_strategy(*job, space, kAlways)->replayed.empty());
+}
+
+TEST(BestStrategy, EachChangeOfTheUsersOwnIsTriedAloneAndAllTogether) {
+  const auto job = DdpJob({{2000, 3000, 5000}, {1000, 1000, 4000}, {2, 1}}).made();
+  ASSERT_TRUE(job);
+  const auto scaled = [](const char* name, double factor) {
+    whatif::UserStep step;
+    step.what = whatif::UserStep::Do::kScale;
+    step.select.names = {name};
+    step.amount = {factor, factor, factor};
+    return std::vector<whatif::UserChange>(2, {name, "", {step}});
+  };
+  StrategySpace space{{}, {}, {}};
+  space.own = {scaled("aten::mm", 0.5), scaled("aten::add", 2)};
+  const auto best = best_strategy(*job, space, kAlways);
+  ASSERT_TRUE(best) << best.error().message();
+  EXPECT_EQ(best->strategies, 4U);
+  EXPECT_EQ(best->replayed.front().strategy.own, std::vector<std::size_t>{0});
+  const auto& all = best->replayed;
+  const auto both = std::ranges::find(all, std::vector<std::size_t>{0, 1},
+                                      [](const ReplayedStrategy& one) { return one.strategy.own; });
+  ASSERT_TRUE(both == all.end() || both->step.step_ms.value > all.front().step.step_ms.value);
+}
+
 TEST(BestStrategy, RecomputationIsOfModulesThatTheJobHas) {
   const auto job = DdpJob({{200, 300}, {1000, 4000}, {1, 1}}).made();
   ASSERT_TRUE(job);

@@ -63,7 +63,8 @@ class DdpJob {
       builder.op({"torch::autograd::AccumulateGrad", line, at(ready - 1), at(ready)});
       before = ready;
     }
-    builder.op({"aten::add", line, at(reduced), at(end)});
+    const std::uint32_t optimizer = builder.stack({{"train.py", "main", 22}, analysis::testing::kOptimizer});
+    builder.op({"aten::add", optimizer, at(reduced), at(end)});
     record.iterations.push_back({40 + number, begin_us * kNsPerUs, (begin_us + end) * kNsPerUs});
     add_buckets(record, step, number, begin_us);
     return begin_us + end;

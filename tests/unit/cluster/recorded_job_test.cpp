@@ -358,6 +358,19 @@ TEST(JobChanges, EachPartOfABucketHasItsLatency) {
   EXPECT_FALSE(with_bucket_size(*four, 1 << 20, Unsplit::kTransfer)) << "a part has no whole gradients";
 }
 
+TEST(JobChanges, ABucketThatIsSentFirstDelaysTheOthers) {
+  const auto made = testing::DdpJob(ddp_step_of_995_us()).made();
+  ASSERT_TRUE(made);
+  EXPECT_EQ(first_step_us(with_bucket_order(*made, {0, 1}), 0), kDdpStepUs);
+  // The second bucket's 50 us as before, and then the first one's 30.
+  EXPECT_EQ(first_step_us(with_bucket_order(*made, {1, 0}), 0), kDdpStepUs + 30);
+  for (const std::vector<std::size_t>& wrong : {std::vector<std::size_t>{0}, {0, 0}, {0, 2}, {0, 1, 2}}) {
+    const auto refused = with_bucket_order(*made, wrong);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message(), HasSubstr("each of the 2 buckets of a step once"));
+  }
+}
+
 TEST(JobChanges, BucketSizesNeedTheGradients) {
   const auto refused = [](const testing::DdpJob& job) {
     const auto made = job.made();
