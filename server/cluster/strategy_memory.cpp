@@ -24,6 +24,17 @@ std::uint64_t largest_bucket(const RecordedJob& job) {
   return largest;
 }
 
+/// Whether buckets as large as all gradients lie beside these, as they do without gradient_as_bucket_view.
+bool has_own_buckets(const analysis::MemoryOverTime& memory, std::uint64_t gradient_bytes) {
+  for (std::size_t instant = 0; instant < memory.ms.size(); ++instant) {
+    const auto alive = [&](analysis::Category category) {
+      return memory.bytes[static_cast<std::size_t>(category)][instant];
+    };
+    if (alive(analysis::Category::kInputs) + alive(analysis::Category::kTemporaries) < gradient_bytes) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::uint64_t StrategyMemory::peak_of(const Strategy& strategy) const {
@@ -52,8 +63,9 @@ StrategyMemory strategy_memory(std::span<const recording::Recording> recordings,
                               .largest_unit = largest_bucket(job),
                               .state_share = optimizer_share(job, stage),
                               .has_buckets = true};
+      const bool known = has_own_buckets(over_time, memory.gradient_bytes);
       std::uint64_t& peak = memory.sharded[stage];
-      peak = std::max(peak, sharded_peak(over_time, sharding));
+      peak = std::max(peak, known ? sharded_peak(over_time, sharding) : of_rank.peak_bytes);
     }
   }
   return memory;
