@@ -104,7 +104,8 @@ Json experiment_json(const Experiment& experiment) {
           {"changes", experiment.changes},
           {"operations", experiment.operations},
           {"seconds", experiment.seconds},
-          {"copies", experiment.copies}};
+          {"copies", experiment.copies},
+          {"forCuda", experiment.for_cuda}};
 }
 
 StepListed step_listed_from(const Json& message) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "commands/measuring_script.h"
@@ -12,8 +13,8 @@
 #include "commands/profile_now.h"
 #include "commands/remote_host.h"
 #include "commands/terminal.h"
+#include "hardware/data_sheets.h"
 #include "operations/measuring_plan.h"
-#include "operations/shapes_only.h"
 #include "operations/time_csv.h"
 #include "profiling/kept_profiles.h"
 #include "profiling/what_if.h"
@@ -42,7 +43,8 @@ int plan(const PlanOptions& options) {
     return target.error().value;
   }
   EntryRuns runs(*options.request, *target);
-  const auto findings = capture_operations(runs, options.changes);
+  const auto findings =
+      capture_operations(runs, options.changes, hardware::find_data_sheet(options.device).has_value());
   if (!findings) {
     return findings.error().value;
   }
@@ -65,10 +67,65 @@ int plan(const PlanOptions& options) {
                    *options.output);
 }
 
+struct DeviceThere {
+  std::string name;
+  bool is_cuda = false;
+};
+
+constexpr std::size_t kMaxDescription = 4096;
+
+/// As measure_elsewhere.py describes it. Untrusted.
+base::Result<DeviceThere> device_there(const std::string& description) {
+  const auto read = nlohmann::json::parse(description, nullptr, false);
+  if (!read.is_object() || !read.contains("device") || !read["device"].is_string()) {
+    return base::error("it does not say what it would time on");
+  }
+  return DeviceThere{read["device"].get<std::string>(), read.value("kind", nlohmann::json()) == "cuda"};
+}
+
+/// Of the operations, those to time on the host's device: that the table does not know, or all.
+base::Result<std::vector<std::string>> keys_to_time(const MeasureElsewhere& where, const std::string& device,
+                                                    const std::vector<std::string>& keys) {
+  auto table = own_operation_table();
+  auto plan =
+      table ? operations::plan_measuring(*table, device, keys) : base::Result<operations::MeasuringPlan>(table.error());
+  if (!plan) {
+    return plan.error();
+  }
+  if (plan->kept_here > 0) {
+    warn(fmt::format("{} operations are not torch's own, or hold a text of yours: they are not timed there.",
+                     plan->kept_here));
+  }
+  if (where.all) {
+    plan->missing.insert(plan->missing.end(), plan->known.begin(), plan->known.end());
+  }
+  return std::move(plan->missing);
+}
+
+/// Adds what the host wrote to this user's table. The exit code.
+int add_times(const std::string& host, const std::string& csv) {
+  if (csv.find('\n') + 1 >= csv.size()) {  // the names of the columns alone
+    return write_out(host + ": no operation could be timed, none was added\n", {});
+  }
+  const std::int64_t now = profiling::seconds_since_1970(std::chrono::system_clock::now());
+  constexpr std::int64_t kClockDifference = 86400;
+  const auto rows = operations::parse_times(csv, host, {.measured_s = now + kClockDifference});
+  auto table = own_operation_table();
+  const auto merged = !rows    ? base::Result<operations::Merged>(rows.error())
+                      : !table ? base::Result<operations::Merged>(table.error())
+                               : table->add_rows(*rows);
+  if (!merged) {
+    print_error(merged.error().message());
+    return kExitEnvironment;
+  }
+  return write_out(report::text_merged(host, *merged), {});
+}
+
 }  // namespace
 
 base::Result<worker::ExperimentFindings, ExitCode> capture_operations(EntryRuns& runs,
-                                                                      const std::vector<std::string>& changes) {
+                                                                      const std::vector<std::string>& changes,
+                                                                      bool for_cuda) {
   std::vector<protocol::ChangeRequest> requests;
   for (const std::string& change : changes) {
     if (whatif::find_change(change) == nullptr) {
@@ -77,7 +134,7 @@ base::Result<worker::ExperimentFindings, ExitCode> capture_operations(EntryRuns&
     }
     requests.push_back({change});
   }
-  auto findings = run_experiment(runs, {.kind = Experiment::Kind::kCapture, .changes = requests});
+  auto findings = run_experiment(runs, {.kind = Experiment::Kind::kCapture, .changes = requests, .for_cuda = for_cuda});
   if (findings) {
     for (const protocol::Captured& captured : findings->captured) {
       if (!captured.reason.empty()) {
@@ -88,33 +145,38 @@ base::Result<worker::ExperimentFindings, ExitCode> capture_operations(EntryRuns&
   return findings;
 }
 
-int measure_elsewhere(const MeasureElsewhere& where, const std::vector<std::string>& keys, double seconds) {
-  const std::vector<std::string> told = operations::shapes_only(keys);
-  if (told.size() < keys.size()) {
-    warn(fmt::format("{} operations are not torch's own, or hold a text of yours: they are not timed there.",
-                     keys.size() - told.size()));
-  }
+int measure_elsewhere(const MeasureElsewhere& where, EntryRuns& runs, const std::vector<std::string>& changes,
+                      double seconds) {
   RemoteOptions remote{.host = where.host, .ssh = {"ssh"}, .program = {}};
   remote.ssh.insert(remote.ssh.end(), where.ssh_options.begin(), where.ssh_options.end());
-  const auto csv = output_of_host(remote, "exec " + shell_quoted(where.python) + " -", measuring_script(told, seconds),
-                                  operations::kMaxCsvBytes);
-  if (!csv) {
-    print_error("Operations could not be timed on " + where.host + ": " + csv.error().message() +
+  const std::string python = "exec " + shell_quoted(where.python) + " - ";
+  const auto fail = [&](const base::Error& why) {
+    print_error("Operations could not be timed on " + where.host + ": " + why.message() +
                 ". Python there needs torch: name it with --python-there.");
     return kExitEnvironment;
+  };
+  const auto described = output_of_host(remote, python + "--describe", measuring_script({}, seconds), kMaxDescription);
+  const auto device = described ? device_there(*described) : base::Result<DeviceThere>(described.error());
+  if (!device) {
+    return fail(device.error());
   }
-  const std::int64_t now = profiling::seconds_since_1970(std::chrono::system_clock::now());
-  constexpr std::int64_t kClockDifference = 86400;
-  const auto rows = operations::parse_times(*csv, where.host, {.measured_s = now + kClockDifference});
-  auto table = own_operation_table();
-  const auto merged = !rows    ? base::Result<operations::Merged>(rows.error())
-                      : !table ? base::Result<operations::Merged>(table.error())
-                               : table->add_rows(*rows);
-  if (!merged) {
-    print_error(merged.error().message());
+  const auto findings = capture_operations(runs, changes, device->is_cuda);
+  if (!findings) {
+    return findings.error().value;
+  }
+  const auto keys = keys_to_time(where, device->name, profiling::operations_of(findings->captured));
+  if (!keys) {
+    print_error(keys.error().message());
     return kExitEnvironment;
   }
-  return write_out(report::text_merged(where.host, *merged), {});
+  if (keys->empty()) {
+    return write_out(
+        fmt::format("All operations of the step are known of {}: none was timed. --all times them again.\n",
+                    report::printable(device->name)),
+        {});
+  }
+  const auto csv = output_of_host(remote, python, measuring_script(*keys, seconds), operations::kMaxCsvBytes);
+  return csv ? add_times(where.host, *csv) : fail(csv.error());
 }
 
 void add_plan_command(CLI::App& operations, int& exit_code) {

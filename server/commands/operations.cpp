@@ -49,14 +49,14 @@ int measure(const MeasureOptions& options) {
     return target.error().value;
   }
   EntryRuns runs(*options.request, *target);
-  const auto findings = capture_operations(runs, options.changes);
+  if (!options.elsewhere.host.empty()) {
+    return measure_elsewhere(options.elsewhere, runs, options.changes, options.seconds);
+  }
+  const auto findings = capture_operations(runs, options.changes, false);
   if (!findings) {
     return findings.error().value;
   }
   const std::vector<std::string> keys = profiling::operations_of(findings->captured);
-  if (!options.elsewhere.host.empty()) {
-    return measure_elsewhere(options.elsewhere, keys, options.seconds);
-  }
   const std::string& gpu = findings->cuda_device;
   const operations::Conditions conditions{gpu.empty() ? worker::processor_name() : gpu, findings->threads,
                                           findings->torch};
@@ -122,6 +122,8 @@ void add_operations_command(CLI::App& app, int& exit_code) {
   measuring->add_option("--python-there", options->elsewhere.python, "With --on: Python with torch on the host")
       ->needs(host)
       ->capture_default_str();
+  measuring->add_flag("--all", options->elsewhere.all, "With --on: also operations that are known of its device")
+      ->needs(host);
   measuring->add_option("--ssh-option", "With --on: an option of ssh, such as `-p2222`; may be repeated")
       ->needs(host)
       ->each([options](const std::string& option) { options->elsewhere.ssh_options.push_back(option); })

@@ -1,6 +1,7 @@
 #include "commands/predict_devices.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,8 +28,8 @@ using profiling::NamedDevice;
 using protocol::Experiment;
 
 /// The step at its own batch size, and at larger ones, where these can be listed.
-base::Result<std::vector<protocol::Captured>, ExitCode> capture_sizes(EntryRuns& runs) {
-  auto first = run_experiment(runs, {.kind = Experiment::Kind::kCapture});
+base::Result<std::vector<protocol::Captured>, ExitCode> capture_sizes(EntryRuns& runs, bool for_cuda) {
+  auto first = run_experiment(runs, {.kind = Experiment::Kind::kCapture, .for_cuda = for_cuda});
   if (!first) {
     return first.error();
   }
@@ -37,7 +38,8 @@ base::Result<std::vector<protocol::Captured>, ExitCode> capture_sizes(EntryRuns&
     return ExitCode{kExitEntryFailed};
   }
   auto all = run_experiment(runs, {.kind = Experiment::Kind::kCapture,
-                                   .changes = profiling::larger_batches(first->captured.front().batch_size)});
+                                   .changes = profiling::larger_batches(first->captured.front().batch_size),
+                                   .for_cuda = for_cuda});
   return all ? base::Result<std::vector<protocol::Captured>, ExitCode>(std::move(all->captured)) : all.error();
 }
 
@@ -207,20 +209,24 @@ int predict_devices(EntryRuns& runs, const DeviceQuestion& question, const Outpu
   if (!known) {
     return known.error().value;
   }
-  const auto captured = capture_sizes(runs);
-  if (!captured) {
-    return captured.error().value;
+  report::OtherDevices answer{runs.request().entry, 0, question.dataset_size, {}};
+  for (const auto& [are_gpus, devices] : profiling::by_kind(known->devices)) {
+    const auto captured = capture_sizes(runs, are_gpus);
+    if (!captured) {
+      return captured.error().value;
+    }
+    auto predicted = profiling::on_devices(*captured, devices, known->table, known->estimators);
+    if (!predicted) {
+      return fail(predicted.error(), kExitEnvironment);
+    }
+    answer.batch_size = captured->front().batch_size;
+    std::ranges::move(*predicted, std::back_inserter(answer.devices));
   }
-  auto predicted = profiling::on_devices(*captured, known->devices, known->table, known->estimators);
-  if (!predicted) {
-    return fail(predicted.error(), kExitEnvironment);
-  }
-  const auto added = add_cluster(*predicted, runs, captured->front().batch_size, question.cluster);
+  const auto added = add_cluster(answer.devices, runs, answer.batch_size, question.cluster);
   if (!added) {
     return added.error().value;
   }
-  return write_answer(
-      {runs.request().entry, captured->front().batch_size, question.dataset_size, std::move(*predicted)}, output);
+  return write_answer(std::move(answer), output);
 }
 
 int predict_devices_of_trace(const TraceOptions& trace, const DeviceQuestion& question, const Output& output) {

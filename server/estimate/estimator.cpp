@@ -85,9 +85,9 @@ double beyond(const LearntParameter& parameter, double value) {
 double evaluate(const OperatorModel& model, const std::vector<double>& numbers, std::vector<double> features) {
   const double base = log_of_product(model.product, numbers);
   features.push_back(base);
-  const double trees = model.trees ? evaluate(*model.trees, features) : 0;
-  const double net = model.perceptron ? evaluate(*model.perceptron, features) : 0;
-  return base + (trees + net) / (model.trees && model.perceptron ? 2 : 1);
+  return base + (model.trees        ? evaluate(*model.trees, features)
+                 : model.perceptron ? evaluate(*model.perceptron, features)
+                                    : 0);
 }
 
 std::optional<Estimate> estimate(const Estimators& estimators, std::string_view key, std::string* why) {
@@ -129,7 +129,7 @@ std::optional<Estimate> estimate(const Estimators& estimators, std::string_view 
 }
 
 std::string_view kind_of(const OperatorModel& model) {
-  return kModelKinds.at((model.trees ? 1U : 0U) + (model.perceptron ? 2U : 0U));
+  return kModelKinds.at(model.trees ? 1 : model.perceptron ? 2 : 0);
 }
 
 }  // namespace ridgeline::estimate

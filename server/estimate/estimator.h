@@ -45,16 +45,16 @@ struct Perceptron {
   std::vector<Layer> layers{};
 };
 
-inline constexpr std::array<const char*, 4> kModelKinds = {"product", "trees", "mlp", "mean"};
+inline constexpr std::array<const char*, 3> kModelKinds = {"product", "trees", "mlp"};
 
 struct OperatorModel {
   Group group{};
   int rows = 0;  ///< that it was trained with
   ProductForm product{};
-  /// What corrects the product form: trees, a perceptron, the mean of both, or nothing.
+  /// What corrects the product form: trees, a perceptron, or nothing.
   std::optional<Trees> trees{};
   std::optional<Perceptron> perceptron{};
-  std::array<double, 4> errors{};  ///< mean relative error in cross-validation, of each of kModelKinds
+  std::array<double, kModelKinds.size()> errors{};  ///< mean relative error in cross-validation, of each of kModelKinds
   /// 95 % of the times that were held out lie between exp(low) and exp(high) times the estimate.
   double low = 0;
   double high = 0;

@@ -116,10 +116,10 @@ OperatorModel model_from(const json& value, Group group, int rows) {
   }
   const std::string kind = value.at("kind").get<std::string>();
   need(std::ranges::count(kModelKinds, kind) > 0, "the kind of a model is not known");
-  if (kind == "trees" || kind == "mean") {
+  if (kind == "trees") {
     model.trees = trees_from(value.at("trees"), inputs);
   }
-  if (kind == "mlp" || kind == "mean") {
+  if (kind == "mlp") {
     model.perceptron = perceptron_from(value.at("mlp"), inputs);
   }
   return model;

@@ -140,6 +140,8 @@ constexpr std::array kOperators = {
     Operator{"native_group_norm_backward", kReduction, 12, Result::kFirst},
     Operator{"native_batch_norm", kReduction, 7, Result::kFirst},
     Operator{"native_batch_norm_backward", kReduction, 12, Result::kFirst},
+    Operator{"cudnn_batch_norm", kReduction, 7, Result::kFirst},
+    Operator{"cudnn_batch_norm_backward", kReduction, 12, Result::kFirst},
     Operator{"_native_batch_norm_legit", kReduction, 7, Result::kFirst},
     Operator{"_fused_rms_norm", kReduction, 4, Result::kFirst},
     Operator{"max_pool2d_with_indices", kReduction, 1, Result::kPooled},

@@ -1,8 +1,10 @@
 #include "methods/method_table.h"
 
+#include <algorithm>
 #include <charconv>
 #include <exception>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -382,39 +384,52 @@ std::vector<profiling::NamedDevice> named_devices(const Json& argument) {
   return words.empty() ? profiling::all_data_sheets() : devices;
 }
 
+/// Devices of one kind, and the steps as that kind runs them.
+struct ListedDevices {
+  ListedSizes listed;
+  std::vector<profiling::NamedDevice> devices;
+};
+
 /// The table of `ridgeline predict --on-device`.
-base::Result<std::string> devices_text(const ListedSizes& listed, const std::vector<profiling::NamedDevice>& devices) {
-  auto table = operations::OperationTable::open(profiling::operation_table_path(listed.cache));
+base::Result<std::string> devices_text(const std::vector<ListedDevices>& kinds) {
+  const ListedSizes& first = kinds.front().listed;
+  auto table = operations::OperationTable::open(profiling::operation_table_path(first.cache));
   if (!table) {
     return table.error();
   }
-  auto estimators = profiling::kept_estimators(listed.cache);
+  auto estimators = profiling::kept_estimators(first.cache);
   if (!estimators) {
     return estimators.error();
   }
-  auto predicted = profiling::on_devices(listed.captured, devices, *table, *estimators);
-  if (!predicted) {
-    return predicted.error();
+  report::OtherDevices answer{first.entry_path, first.captured.front().batch_size, {}, {}};
+  for (const auto& [listed, devices] : kinds) {
+    auto predicted = profiling::on_devices(listed.captured, devices, *table, *estimators);
+    if (!predicted) {
+      return predicted.error();
+    }
+    std::ranges::move(*predicted, std::back_inserter(answer.devices));
   }
-  report::OtherDevices answer{listed.entry_path, listed.captured.front().batch_size, {}, std::move(*predicted)};
   report::sort_devices(answer);
   return report::text_other_devices(answer);
 }
 
 base::Task<session::Outcome> compare_devices_command(Context context, CommandParams params) {
-  const std::vector<profiling::NamedDevice> devices = named_devices(params.argument);
   Json progress = Json::object();
   if (!params.work_done_token.is_null()) {
     progress["workDoneToken"] = params.work_done_token;
   }
-  auto listing = context.what_if.list_sizes(context.workspace, params.uri, std::move(progress), context.cancel);
-  const ListedEnd listed = co_await std::move(listing);
-  if (!listed) {
-    co_return error_of_run(listed.error());
+  std::vector<ListedDevices> kinds;
+  for (const auto& [are_gpus, devices] : profiling::by_kind(named_devices(params.argument))) {
+    auto listing = context.what_if.list_sizes(context.workspace, params.uri, are_gpus, progress, context.cancel);
+    ListedEnd listed = co_await std::move(listing);
+    if (!listed) {
+      co_return error_of_run(listed.error());
+    }
+    kinds.push_back({std::move(*listed), devices});
   }
-  const std::string name = std::filesystem::path(listed->entry_path).stem().string() + "-devices.txt";
-  auto opening = open_text(context.workspace, context.entries, name,
-                           [listed = *listed, devices] { return devices_text(listed, devices); });
+  const std::string name = std::filesystem::path(kinds.front().listed.entry_path).stem().string() + "-devices.txt";
+  auto opening =
+      open_text(context.workspace, context.entries, name, [kinds = std::move(kinds)] { return devices_text(kinds); });
   co_return co_await std::move(opening);
 }
 

@@ -347,16 +347,17 @@ base::Task<WhatIfEnd> WhatIfFlow::ask(Workspace& workspace, std::string uri, std
   co_return answer;
 }
 
-base::Task<ListedEnd> WhatIfFlow::list_sizes(Workspace& workspace, std::string uri, protocol::Json params,
-                                             session::CancelToken cancel) {
+base::Task<ListedEnd> WhatIfFlow::list_sizes(Workspace& workspace, std::string uri, bool for_cuda,
+                                             protocol::Json params, session::CancelToken cancel) {
   auto preparing = prepare(workspace, entry_of(workspace, uri), std::move(params), cancel);
   const Ready asking = co_await std::move(preparing);
   if (!asking) {
     co_return asking.error();
   }
-  auto capturing = run(
-      *asking, {.kind = Experiment::Kind::kCapture,
-                .changes = profiling::larger_batches((*asking)->known->figures->made().what_if->answer.batch_size)});
+  auto capturing =
+      run(*asking, {.kind = Experiment::Kind::kCapture,
+                    .changes = profiling::larger_batches((*asking)->known->figures->made().what_if->answer.batch_size),
+                    .for_cuda = for_cuda});
   profiling::ExperimentOutcome findings = co_await std::move(capturing);
   if (!findings) {
     co_return findings.error();

@@ -43,8 +43,8 @@ class WhatIfFlow {
   /// predicted for it before.
   base::Task<WhatIfEnd> attempt(Workspace& workspace, std::string uri, protocol::ChangeRequest change,
                                 protocol::Json params, session::CancelToken cancel);
-  /// Lists what a prediction for other devices needs; nothing is computed.
-  base::Task<ListedEnd> list_sizes(Workspace& workspace, std::string uri, protocol::Json params,
+  /// Lists what a prediction for other devices needs, GPUs or processors; nothing is computed.
+  base::Task<ListedEnd> list_sizes(Workspace& workspace, std::string uri, bool for_cuda, protocol::Json params,
                                    session::CancelToken cancel);
   /// What is known of the entry file at `path` to pay, and can be written; best first.
   std::vector<WrittenChange> written(const std::string& path);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -191,6 +192,19 @@ base::Result<NamedDevice> named_device(const std::string& name) {
     return device.error();
   }
   return NamedDevice{std::move(*device), "file " + name};
+}
+
+std::vector<DevicesOfKind> by_kind(const std::vector<NamedDevice>& devices) {
+  std::vector<DevicesOfKind> kinds;
+  for (const bool are_gpus : {true, false}) {
+    DevicesOfKind of{are_gpus, {}};
+    std::ranges::copy_if(devices, std::back_inserter(of.devices),
+                         [&](const NamedDevice& one) { return (one.device.kind == DeviceKind::kGpu) == are_gpus; });
+    if (!of.devices.empty()) {
+      kinds.push_back(std::move(of));
+    }
+  }
+  return kinds;
 }
 
 std::vector<NamedDevice> all_data_sheets() {

@@ -25,6 +25,14 @@ struct NamedDevice {
 /// The data sheet of that name, or what the file of that name describes. An error names those that there are.
 base::Result<NamedDevice> named_device(const std::string& name);
 
+struct DevicesOfKind {
+  bool are_gpus = false;
+  std::vector<NamedDevice> devices;  ///< at least one
+};
+
+/// A step is listed with other operators for GPUs than for processors.
+std::vector<DevicesOfKind> by_kind(const std::vector<NamedDevice>& devices);
+
 /// Those of all data sheets.
 std::vector<NamedDevice> all_data_sheets();
 
@@ -35,7 +43,8 @@ std::string kept_estimators_path(const std::string& cache);
 /// The changes whose steps are listed beside the entry's own: two, four and eight times its batch size.
 std::vector<protocol::ChangeRequest> larger_batches(int batch_size);
 
-/// In the order of `devices`. `captured`: the step at its own batch size first, then at others.
+/// In the order of `devices`. `captured`: the step at its own batch size first, then at others; listed for the kind of
+/// the devices.
 base::Result<std::vector<report::OtherDevice>> on_devices(const std::vector<protocol::Captured>& captured,
                                                           const std::vector<NamedDevice>& devices,
                                                           operations::OperationTable& table,

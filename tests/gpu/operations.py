@@ -2,8 +2,9 @@
 
     OUT=FOLDER RIDGELINE_CACHE=FOLDER python tests/gpu/operations.py
 
-needs build/bin/ridgeline, whose agent is in the cache, and an interpreter whose torch has CUDA. Writes operations.json
-and operations.sqlite, the times, to OUT; Markdown to standard output. `--device cpu` rehearses it without a GPU.
+needs build/bin/ridgeline, and an interpreter whose torch has CUDA. Writes operations.json and operations.sqlite, the
+times, to OUT, after each part what is known by then; Markdown to standard output. Each part has a limit of its own, and
+what needs a GPU most comes first. `--device cpu` rehearses it without a GPU. It has not run to its end on a GPU yet.
 """
 
 from __future__ import annotations
@@ -51,12 +52,13 @@ def input_provider(batch_size={batch_size}):
 class Check:
     """The whole: what it has found, and how long it may still take."""
 
-    def __init__(self, kind: str, cases: dict[str, int], seconds: float, folder: Path) -> None:
-        self.kind, self.cases, self.folder = kind, cases, folder
-        self.end = perf_counter() + seconds
+    def __init__(self, kind: str, cases: dict[str, int], seconds: float, folder: Path, out: Path) -> None:
+        self.kind, self.cases, self.folder, self.out = kind, cases, folder, out
+        self._end_of_all = self._end = perf_counter() + seconds
         self.found: dict[str, Any] = {"cases": cases, "problems": {}, "seconds": {}}
         self.cache = folder / "cache"
-        shutil.copytree(Path(os.environ["RIDGELINE_CACHE"]) / "agents", self.cache / "agents")
+        agents = Path(os.environ["RIDGELINE_CACHE"]) / "agents"
+        shutil.copytree(agents, self.cache / "agents") if agents.exists() else self.cache.mkdir()
         for name, batch_size in cases.items():
             example = str(ROOT / "examples" / name)
             self.entry(name).write_text(ENTRY.format(folder=example, batch_size=batch_size), "utf-8")
@@ -64,23 +66,20 @@ class Check:
     def entry(self, name: str) -> Path:
         return self.folder / f"step_of_{name}.py"
 
-    def left(self) -> float:
-        return max(5.0, self.end - perf_counter())
-
-    def part(self, name: str, make: Callable[[], Any]) -> Any:
-        """A part that fails leaves its reason, and the others go on."""
+    def part(self, name: str, seconds: float, make: Callable[[], Any]) -> None:
+        """At most so many seconds. One that fails leaves its reason, and the others go on."""
         begin = perf_counter()
+        self._end = min(self._end_of_all, begin + seconds)
+        if self._end < begin + 1:
+            self.found["problems"][name] = "there was no time left"
+            return
         try:
             self.found[name] = make()
         except Exception as error:  # noqa: BLE001
             traceback.print_exc()
             self.found["problems"][name] = f"{type(error).__name__}: {error}"[:2000]
         self.found["seconds"][name] = perf_counter() - begin
-        return self.found.get(name)
-
-    def at_once(self, **parts: Callable[[], Any]) -> None:
-        with ThreadPoolExecutor() as pool:
-            list(pool.map(lambda one: self.part(*one), parts.items()))
+        (self.out / "operations.json").write_text(json.dumps(self.found), "utf-8")
 
     def run(self, *command: str | Path, on_cpu: bool = False) -> str:
         environment = {**os.environ, "RIDGELINE_CACHE": str(self.cache)}
@@ -91,7 +90,7 @@ class Check:
             capture_output=True,
             text=True,
             check=False,
-            timeout=self.left(),
+            timeout=max(1.0, self._end - perf_counter()),
             env=environment,
             cwd=self.folder,
         )
@@ -127,19 +126,8 @@ def device_of(kind: str) -> str:
     return measure_elsewhere.device_name(kind)
 
 
-def planned(check: Check, device: str, kinds: list[bool]) -> dict[str, Any]:
-    return check.of_cases(functools.partial(plan, check, device), kinds)
-
-
 def predicted(check: Check, device: str, kinds: list[bool]) -> dict[str, Any]:
     return check.of_cases(functools.partial(predict, check, device), kinds)
-
-
-def plan(check: Check, device: str, name: str, on_cpu: bool) -> Any:
-    return json.loads(
-        check.ridgeline("operations", "plan", check.entry(name), "--device", device, "--python", sys.executable,
-                        "--format", "json", on_cpu=on_cpu)
-    )  # fmt: skip
 
 
 def predict(check: Check, device: str, name: str, on_cpu: bool) -> Any:
@@ -150,9 +138,10 @@ def predict(check: Check, device: str, name: str, on_cpu: bool) -> Any:
     return answer["devices"][0]["steps"]
 
 
-def measure(check: Check, plans: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """Times what the plans lack by the script's own program, in one process, and imports it."""
-    keys = list(dict.fromkeys(key for one in plans.values() if one for key in one["missing"]))
+def measure(check: Check, seconds: float) -> dict[str, Any]:
+    """Times what the real steps ran by the script's own program, in one process, and imports it."""
+    steps = check.found.get("steps") or {}
+    keys = list(dict.fromkeys(key for one in steps.values() for key in one.get("listed", {})))
     plan_file, times = check.folder / "plan.json", check.folder / "times.csv"
     plan_file.write_text(json.dumps({"keys": keys, "seconds": seconds}), "utf-8")
     program = (
@@ -160,26 +149,26 @@ def measure(check: Check, plans: dict[str, Any], seconds: float) -> dict[str, An
         "from ridgeline_runner.measure_elsewhere import main; "
         f"sys.exit(main(json.load(open({str(plan_file)!r}))))"
     )
-    begin = perf_counter()
     check.run(sys.executable, "-c", program, "--device", check.kind, "--output", times)
-    took = perf_counter() - begin
     rows = list(csv.DictReader(times.open(encoding="utf-8")))
     imported = check.ridgeline("operations", "import", times, "--format", "operations")
+    check.ridgeline("operations", "export", check.folder / "operations.sqlite")
+    shutil.copy(check.folder / "operations.sqlite", check.out)
     spreads = [(float(row["high"]) - float(row["low"])) / float(row["time_ns"]) for row in rows]
     return {
         "operations": len(keys),
         "measured": len(rows),
-        "seconds": took,
         "medianSpread": median(spreads) if spreads else None,
         "imported": imported,
     }
 
 
-def script(check: Check, device: str, name: str) -> dict[str, Any]:
-    """The file that `operations plan --script` writes, as somebody without Ridgeline would run it."""
+def script(check: Check, name: str) -> dict[str, Any]:
+    """The file that `operations plan --script` writes, as somebody without Ridgeline would run it: for a GPU of which
+    nothing is known."""
     file, times = check.folder / "measure.py", check.folder / "times_of_script.csv"
-    check.ridgeline("operations", "plan", check.entry(name), "--device", device, "--python", sys.executable,
-                    "--script", file, on_cpu=True)  # fmt: skip
+    check.ridgeline("operations", "plan", check.entry(name), "--device", "T4", "--python", sys.executable, "--script",
+                    file, on_cpu=True)  # fmt: skip
     check.run(sys.executable, file, "--device", check.kind, "--output", times, "--seconds", "3")
     return {"rows": len(times.read_text("utf-8").splitlines()) - 1}
 
@@ -309,12 +298,13 @@ def steps_main(folder: Path, kind: str, cases: dict[str, int], seconds: float) -
 
 
 def real_steps(check: Check) -> Any:
+    """Those that were measured when the time was over."""
+    cases = ",".join(check.cases)
     try:
-        cases = ",".join(check.cases)
         check.run(sys.executable, __file__, "--steps", check.folder, "--device", check.kind, "--cases", cases)
-    finally:
-        found = json.loads((check.folder / "steps.json").read_text("utf-8"))
-    return found
+    except (RuntimeError, subprocess.TimeoutExpired) as error:
+        check.found["problems"]["steps"] = str(error)[:2000]
+    return json.loads((check.folder / "steps.json").read_text("utf-8"))
 
 
 def counted_by_nvml(file: Path, batch_size: int, seconds: float) -> dict[str, Any]:
@@ -366,10 +356,9 @@ def rows_of(found: dict[str, Any]) -> list[list[str]]:
                 continue
             took = median(one["ms"])
             row = [name, str(size), f"{took:.2f}", figure(one.get("hostMs")), figure(one.get("kernels", {}).get("ms"))]
-            for way in ("bounds", "predicted"):
-                for on in ("cpu", "cuda"):
-                    steps = (found.get(way) or {}).get(f"{name}, {on}") or []
-                    row.append(next((told(step, took) for step in steps if step["batchSize"] == int(size)), "–"))
+            for on in ("cpu", "cuda"):
+                steps = (found.get("predicted") or {}).get(f"{name}, {on}") or []
+                row.append(next((told(step, took) for step in steps if step["batchSize"] == int(size)), "–"))
             rows.append(row)
     return rows
 
@@ -390,29 +379,25 @@ def print_found(found: dict[str, Any]) -> None:
     from shared import table
 
     print(f"{found.get('device')}, {found.get('versions')}\n")
-    head = ["step", "batch", "took, ms", "host, ms", "kernels, ms", "bounds, from CPU", "bounds, from GPU",
-            "with times, from CPU", "with times, from GPU"]  # fmt: skip
+    head = ["step", "batch", "took, ms", "host, ms", "kernels, ms", "predicted from CPU", "predicted from GPU"]
     table(head, rows_of(found))
     for part in ("measured", "script", "energy", "problems", "seconds"):
         print(f"{part}: {json.dumps(found.get(part))[:1500]}")
 
 
-def check_all(kind: str, cases: dict[str, int], seconds: float, folder: Path) -> dict[str, Any]:
+def check_all(kind: str, cases: dict[str, int], seconds: float, folder: Path, out: Path) -> dict[str, Any]:
     import torch
 
-    check = Check(kind, cases, seconds, folder)
+    check = Check(kind, cases, seconds, folder, out)
     check.found["versions"] = f"torch {torch.__version__}, CUDA {torch.version.cuda}"
-    device = check.part("device", lambda: device_of(kind))
+    check.part("device", 10, lambda: device_of(kind))
+    on = check.found["device"] if kind == "cuda" else "h100"
     kinds = [True, False] if kind == "cuda" else [True]
-    on = device if kind == "cuda" else "h100"
-    check.part("prepared", lambda: plan(check, on, "mlp", True)["missing"])  # may build the agent
-    check.at_once(plans=lambda: planned(check, on, kinds), bounds=lambda: predicted(check, on, kinds))
-    check.part("steps", lambda: real_steps(check))
-    check.part("script", lambda: script(check, on, "mlp"))
-    check.part("measured", lambda: measure(check, check.found.get("plans") or {}, 20.0))
-    check.part("energy", lambda: energy(check))
-    check.part("predicted", lambda: predicted(check, on, kinds))
-    check.part("exported", lambda: check.ridgeline("operations", "export", folder / "operations.sqlite"))
+    check.part("steps", 60, lambda: real_steps(check))
+    check.part("measured", 35, lambda: measure(check, 20.0))
+    check.part("script", 60, lambda: script(check, "mlp"))  # may build the agent
+    check.part("predicted", 40, lambda: predicted(check, on, kinds))
+    check.part("energy", 40, lambda: energy(check))
     return check.found
 
 
@@ -420,19 +405,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("--cases", default=",".join(CASES))
-    parser.add_argument("--seconds", type=float, default=100, help="of the whole, about")
+    parser.add_argument("--seconds", type=float, default=150, help="of the whole")
     parser.add_argument("--steps", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     cases = {name: CASES[name] if options.device == "cuda" else 2 for name in options.cases.split(",")}
     if options.steps:
         steps_main(options.steps, options.device, cases, 0.3)
         return 0
-    out = Path(os.environ["OUT"])
     with tempfile.TemporaryDirectory() as temporary:
-        found = check_all(options.device, cases, options.seconds, Path(temporary))
-        if (Path(temporary) / "operations.sqlite").exists():
-            shutil.copy(Path(temporary) / "operations.sqlite", out)
-    (out / "operations.json").write_text(json.dumps(found), "utf-8")
+        found = check_all(options.device, cases, options.seconds, Path(temporary), Path(os.environ["OUT"]))
     print_found(found)
     return 1 if found["problems"] else 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -13,7 +14,7 @@ from conftest import ROOT
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
 import torch  # noqa: E402
-from ridgeline_runner import changes, operation_log  # noqa: E402
+from ridgeline_runner import changes, cuda_operators, operation_log  # noqa: E402
 from ridgeline_runner.change import NotApplicable  # noqa: E402
 from ridgeline_runner.entry import EntryPoint, load  # noqa: E402
 from ridgeline_runner.operation_key import Call, NotDescribed, bytes_of, key_of  # noqa: E402
@@ -328,3 +329,54 @@ def test_what_cannot_be_listed_does_not_raise_into_the_step(monkeypatch: pytest.
     monkeypatch.setattr(operation_log, "MAX_OPERATIONS", 1)
     model = nn.Linear(8, 8)
     assert listed_in_place(lambda: model(torch.ones(2, 8)))["reason"]
+
+
+class Attentive(nn.Module):
+    """Attention, dropout and batch normalisation, which are other operators on CUDA devices."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(64, 4, dropout=0.1, batch_first=True)
+        self.norm = nn.BatchNorm1d(32)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(self.attention(x, x, x, need_weights=False)[0])
+
+
+def test_a_step_on_the_host_is_listed_with_the_operators_of_a_cuda_device() -> None:
+    model = Attentive()
+    step = training_step(model, torch.randn(8, 32, 64))
+
+    def names(around: contextlib.AbstractContextManager[None]) -> list[str]:
+        with around:
+            log = operation_log.log_step(step, {})
+        return sorted(list(log.names)[name].removeprefix("aten::") for _, name, *_ in log.sequence)
+
+    here, there = names(contextlib.nullcontext()), names(cuda_operators.chosen())
+    only_there = {"cudnn_batch_norm", "_scaled_dot_product_efficient_attention"}
+    for name in (*only_there, *(name + "_backward" for name in only_there)):
+        assert name not in here and there.count(name) == 1
+    assert "native_batch_norm" in here and "native_batch_norm" not in there
+    assert "bernoulli_" in here and "bernoulli_" not in there
+    parameters = len(list(model.parameters()))
+    assert here.count("addcdiv_") == parameters and there.count("_foreach_addcdiv_") == 1
+    assert names(contextlib.nullcontext()) == here
+    assert set(nn.functional.dropout(torch.ones(1000), 0.5).tolist()) == {0.0, 2.0}  # computed again
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64"])
+def test_attention_of_a_cuda_device_depends_on_the_type(dtype: str) -> None:
+    q = torch.randn(2, 4, 64, 32, dtype=getattr(torch, dtype), requires_grad=True)
+
+    def step(mask: torch.Tensor | None = None) -> None:
+        nn.functional.scaled_dot_product_attention(q, q, q, attn_mask=mask).sum().backward()
+
+    def attention(mask: torch.Tensor | None = None) -> set[str]:
+        with cuda_operators.chosen():
+            log = operation_log.log_step(lambda: step(mask), {})
+        return {name.removeprefix("aten::_scaled_dot_product_") for name in log.names if "scaled_dot" in name}
+
+    kind = {"float32": "efficient", "bfloat16": "flash", "float64": ""}[dtype]
+    assert attention() == ({f"{kind}_attention", f"{kind}_attention_backward"} if kind else set())
+    masked = attention(torch.ones(64, 64, dtype=torch.bool))
+    assert masked == ({"efficient_attention", "efficient_attention_backward"} if kind else set())

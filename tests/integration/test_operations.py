@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from jsonschema import Draft202012Validator
 sys.path.insert(0, str(ROOT / "tests/remote"))
 from sshd import SSHD, serving  # noqa: E402
 
+MEASURED = re.compile(r"(\d+) of (\d+) operations measured")
 SCHEMA = Draft202012Validator(json.loads((ROOT / "protocol/measuring_plan.schema.json").read_text("utf-8")))
 
 
@@ -119,10 +121,14 @@ def test_a_plan_names_what_is_missing_and_its_script_measures_it(tmp_path: Path)
 def test_operations_are_measured_on_another_machine(linear_entry: Path) -> None:
     with serving(Path(os.environ["RIDGELINE_CACHE"]) / "agents") as host:
         options = ["--on", host.name, *host.options, "--python-there", sys.executable, "--measure-time", "5"]
-        done = ridgeline("operations", "measure", linear_entry, "--python", sys.executable, *options)
+        done = ridgeline("operations", "measure", linear_entry, "--python", sys.executable, *options, "--all")
         assert done.returncode == 0, done.stderr
-        assert "operations measured" in done.stderr
         assert f"{host.name}: " in done.stdout
+        again = ridgeline("operations", "measure", linear_entry, "--python", sys.executable, *options)
+        assert again.returncode == 0, again.stderr
+        measured, asked = (int(number) for number in MEASURED.search(done.stderr).groups())
+        missing = MEASURED.search(again.stderr)
+        assert "none was timed" in again.stdout if missing is None else int(missing[2]) <= asked - measured
         refused = ridgeline(
             "operations", "measure", linear_entry, "--python", sys.executable, *options[:-3], "no-python"
         )

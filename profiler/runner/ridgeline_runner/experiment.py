@@ -3,12 +3,13 @@ changed steps timed in turns with the unchanged one. Each is a run of its own.""
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 from collections.abc import Callable
 from typing import Any
 
-from ridgeline_runner import changes, operation_log, operation_times, replica, trial
+from ridgeline_runner import changes, cuda_operators, operation_log, operation_times, replica, trial
 from ridgeline_runner.change import NotApplicable, title
 from ridgeline_runner.channel import ChannelClosed
 from ridgeline_runner.entry import EntryPoint, load_entry_point
@@ -23,13 +24,13 @@ _NOT_LISTED = {"compile", "threads"}  # what these make of operations, or of the
 
 def capture(spec: dict[str, Any], reporter: Reporter, recorder: Recorder, entry: EntryPoint) -> None:
     """Sends the operations of the unchanged step and of each changed one, and what memory they need. Nothing large is
-    computed."""
+    computed. `spec["forCuda"]`: with the operators of a CUDA device also where the step is on the host."""
     requests: list[list[str]] = [[], *spec["changes"]]
     for index, request in enumerate(requests):
         reporter.progress("capture", index / len(requests), f"Listing the operations of {title(request)}")
         message: dict[str, Any] = {"type": "captured", "change": index}
         try:
-            message |= _captured(entry, request, recorder)
+            message |= _captured(entry, request, recorder, for_cuda=spec["forCuda"])
         except NotApplicable as reason:
             message["reason"] = str(reason)
         except ChannelClosed:
@@ -43,7 +44,7 @@ def capture(spec: dict[str, Any], reporter: Reporter, recorder: Recorder, entry:
         gc.collect()
 
 
-def _captured(entry: EntryPoint, request: list[str], recorder: Recorder) -> dict[str, Any]:
+def _captured(entry: EntryPoint, request: list[str], recorder: Recorder, *, for_cuda: bool) -> dict[str, Any]:
     import torch
 
     recorder.forget_freed()
@@ -58,7 +59,7 @@ def _captured(entry: EntryPoint, request: list[str], recorder: Recorder) -> dict
     def step() -> None:
         parts.function(*parts.inputs)
 
-    with parts.surroundings():
+    with parts.surroundings(), cuda_operators.chosen() if for_cuda else contextlib.nullcontext():
         log = operation_log.log_step(step, names, lambda: moments.append(recorder.moment()))
         alive = [(at - before, most - before) for at, most in recorder.alive_bytes(moments)]
         host = operation_log.host_times(step, len(log.sequence))

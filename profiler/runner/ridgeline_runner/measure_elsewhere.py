@@ -28,6 +28,7 @@ def main(plan: dict[str, Any]) -> int:
     parser.add_argument("--output", type=Path, help="a file; without it, standard output")
     parser.add_argument("--device", choices=["cpu", "cuda"], help="without it: cuda where there is one")
     parser.add_argument("--seconds", type=float, default=plan["seconds"], help="at most (default: %(default)s)")
+    parser.add_argument("--describe", action="store_true", help="only say what it would time on, as JSON")
     options = parser.parse_args()
     try:
         import torch
@@ -38,6 +39,9 @@ def main(plan: dict[str, Any]) -> int:
     if kind == "cuda" and not torch.cuda.is_available():
         print("torch finds no CUDA device here.", file=sys.stderr)
         return 3
+    if options.describe:
+        print(json.dumps({"device": device_name(kind), "kind": kind}))
+        return 0
     keys = [on_device(key, kind) for key in plan["keys"]]
     if options.output is None:
         return _measure(keys, kind, options.seconds, sys.stdout)

@@ -21,6 +21,8 @@ class NotDescribed(Exception):
 def key_of(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """The key of a call of an `OpOverload`. Raises NotDescribed."""
     name = f"{operator._schema.name}.{operator._overloadname}"
+    if name == _BATCH_NORM_BACKWARD:  # how much memory its forward fills, only cuDNN knows
+        args = (*args[:-1], args[-1][:0])
     described = [name, [_describe(value) for value in args], {k: _describe(v) for k, v in kwargs.items()}]
     text = json.dumps(described, separators=(",", ":"))
     if len(text) > MAX_KEY:
@@ -84,6 +86,12 @@ class Call:
             self.operator = torch.enable_grad()(self.operator)  # without it, there is no workspace for backward
         elif name == _RECURRENT_BACKWARD:
             self.args = _with_results_of_forward(self.args)
+        elif name == _EFFICIENT_BACKWARD:
+            self.args = _with_efficient_attention(self.args, self.kwargs)
+        elif name == _FLASH_BACKWARD:
+            self.args = _with_flash_attention(self.args, self.kwargs)
+        elif name == _BATCH_NORM_BACKWARD:
+            self.args = _with_batch_norm(self.args)
 
     def run(self) -> Any:
         return self.operator(*self.args, **self.kwargs)
@@ -130,6 +138,39 @@ def _with_results_of_forward(args: tuple[Any, ...]) -> tuple[Any, ...]:
             *inputs, reverse, batches, mode, hidden, layers, biases, both_ways, batch_first, train
         )
     return (*inputs, output, hy, cy, *args[10:22], workspace)
+
+
+_EFFICIENT_BACKWARD = "aten::_scaled_dot_product_efficient_attention_backward.default"
+_BATCH_NORM_BACKWARD = "aten::cudnn_batch_norm_backward.default"
+_FLASH_BACKWARD = "aten::_scaled_dot_product_flash_attention_backward.default"
+
+
+def _with_efficient_attention(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of attention's backward, with the results that its forward has for the same input: one of them is
+    the state of the random numbers, which the kernel reads from memory."""
+    import torch
+
+    inputs, (dropout, mask, causal) = args[:5], args[9:12]
+    forward = torch.ops.aten._scaled_dot_product_efficient_attention
+    return (*inputs, *forward(*inputs[1:], True, dropout, causal, **kwargs), dropout, mask, causal)
+
+
+def _with_flash_attention(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """As _with_efficient_attention()."""
+    import torch
+
+    inputs, (dropout, causal) = args[:4], args[10:12]
+    made = torch.ops.aten._scaled_dot_product_flash_attention(*inputs[1:], dropout, causal, False, **kwargs)
+    return (*inputs, *made[:6], dropout, causal, *made[6:8])
+
+
+def _with_batch_norm(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of the backward of cuDNN's batch normalisation, with memory that its forward fills."""
+    import torch
+
+    x, _, weight, mean, var, *_, eps, _ = args
+    made = torch.ops.aten.cudnn_batch_norm(x, weight, torch.zeros_like(weight), mean, var, True, 0.5, eps)
+    return (*args[:5], *made[1:3], eps, made[3])
 
 
 def bytes_of(key: str) -> int:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from time import perf_counter_ns
 from typing import Any
 
+from ridgeline_runner.cuda_operators import OF_CUDA
 from ridgeline_runner.operation_key import NotDescribed, key_of
 
 MAX_OPERATIONS = 200_000
@@ -180,6 +181,8 @@ def _uncomputed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     import torch
 
     tensors = [value for value in _leaves([*args, *kwargs.values()]) if isinstance(value, torch.Tensor)]
+    if func._schema.name in OF_CUDA and tensors[0].device.type == "cpu":
+        return _from_meta(func(*_to_meta(args), **_to_meta(kwargs)), tensors[0].device)
     elements = sum(tensor.numel() for tensor in tensors)
     is_view = func.is_view or torch.Tag.inplace_view in func.tags  # such as transpose_
     if not tensors or elements <= _SMALL or is_view or any(tensor.is_sparse for tensor in tensors):

@@ -36,8 +36,6 @@ _OPAQUE = (
     "_thnn_",
     "_cudnn_",
     "workspace",
-    "flash_attention_backward",
-    "efficient_attention_backward",
 )
 
 

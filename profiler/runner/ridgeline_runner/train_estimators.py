@@ -2,13 +2,12 @@
 `train_estimators.py PLAN OUTPUT`. Reads groups of calls that differ in their parameters only, and writes the weights of
 the best model of each as JSON; `server/estimate` evaluates them.
 
-Four kinds compete by cross-validation, each on the logarithm of the time:
+Three kinds compete by cross-validation, each on the logarithm of the time:
 
 - product: a + b * PC, where PC, the principal component, is the product of parameters that is searched (Tianshu,
   section 3.2.2);
 - trees: gradient-boosted regression trees (Friedman, 2001) on what the product leaves over;
-- mlp: a perceptron of two hidden layers on what the product leaves over;
-- mean: of the estimates of trees and mlp.
+- mlp: a perceptron of two hidden layers on what the product leaves over.
 """
 
 from __future__ import annotations
@@ -28,8 +27,7 @@ MOST_FORMS = 20_000  # of the product; beyond, parameters are added one by one
 LEAST_ROWS = 20
 _TREES, _DEPTH, _RATE, _LEAST_LEAF = 150, 3, 0.1, 4
 _HIDDEN, _EPOCHS, _LEARNING_RATE = 24, 400, 0.01
-KINDS = ("product", "trees", "mlp", "mean")
-PARTS = {"trees": ("trees",), "mlp": ("mlp",), "mean": ("trees", "mlp")}  # that correct the product
+KINDS = ("product", "trees", "mlp")
 
 
 def main(plan_file: Path, output: Path) -> None:
@@ -56,7 +54,7 @@ def train(group: dict[str, Any], *, with_product: bool = True) -> dict[str, Any]
     left_over: dict[str, Tensor] = {kind: torch.zeros(len(ns)) for kind in KINDS}
     for fold in folds.unique():
         held_out, rest = folds == fold, folds != fold
-        model = fit(parameters[rest], features[rest], ns[rest], forms, PARTS["mean"])
+        model = fit(parameters[rest], features[rest], ns[rest], forms, KINDS)
         for kind in KINDS:
             found = estimate(model, kind, parameters[held_out], features[held_out])
             if group["leastNs"]:
@@ -65,7 +63,7 @@ def train(group: dict[str, Any], *, with_product: bool = True) -> dict[str, Any]
     errors = {kind: torch.expm1(left.abs()).mean().item() for kind, left in left_over.items()}
     best = min(KINDS, key=errors.__getitem__)
     low, high = interval_across(left_over[best], folds) if group["folds"] else interval(left_over[best])
-    model = fit(parameters, features, ns, forms, PARTS.get(best, ()))
+    model = fit(parameters, features, ns, forms, (best,))
     return {"kind": best, "errors": errors, "low": low, "high": high, **model}
 
 
@@ -83,14 +81,15 @@ def interval_across(left_over: Tensor, folds: Tensor) -> tuple[float, float]:
     return min(lows), max(highs)
 
 
-def fit(parameters: Tensor, features: Tensor, ns: Tensor, forms: list[list[int]], parts: tuple[str, ...]) -> Any:
+def fit(parameters: Tensor, features: Tensor, ns: Tensor, forms: list[list[int]], kinds: tuple[str, ...]) -> Any:
+    """What each of the kinds needs."""
     model: dict[str, Any] = {"product": fit_product(parameters, ns, forms)}
     base = log_of_product(model["product"], parameters)
     inputs = torch.cat([features, base[:, None]], dim=1)
     left_over = torch.log(ns) - base
-    if "trees" in parts:
+    if "trees" in kinds:
         model["trees"] = fit_trees(inputs, left_over)
-    if "mlp" in parts:
+    if "mlp" in kinds:
         model["mlp"] = fit_mlp(inputs, left_over)
     return model
 
@@ -98,10 +97,10 @@ def fit(parameters: Tensor, features: Tensor, ns: Tensor, forms: list[list[int]]
 def estimate(model: dict[str, Any], kind: str, parameters: Tensor, features: Tensor) -> Tensor:
     """The logarithm of nanoseconds."""
     base = log_of_product(model["product"], parameters)
+    if kind == "product":
+        return base
     inputs = torch.cat([features, base[:, None]], dim=1)
-    evaluate = {"trees": evaluate_trees, "mlp": evaluate_mlp}
-    corrections = [evaluate[part](model[part], inputs) for part in PARTS.get(kind, ())]
-    return base + sum(corrections, torch.zeros_like(base)) / max(1, len(corrections))
+    return base + (evaluate_trees if kind == "trees" else evaluate_mlp)(model[kind], inputs)
 
 
 # ---- the product form

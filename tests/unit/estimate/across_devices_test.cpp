@@ -43,7 +43,7 @@ DeviceTimes times_on(const char* device) {
 Estimators estimators(double scale) {
   const std::vector<DeviceTimes> devices = {times_on("T4"), times_on("P4")};
   const std::string trained = fmt::format(
-      R"({{"models":[{{"kind":"product","low":-0.5,"high":0.5,"errors":{{"product":0.1,"trees":0.2,"mlp":0.3,"mean":0.4}},
+      R"({{"models":[{{"kind":"product","low":-0.5,"high":0.5,"errors":{{"product":0.1,"trees":0.2,"mlp":0.3}},
           "product":{{"exponents":[1],"offsetNs":0,"scaleNs":{}}}}}]}})",
       scale);
   auto models = trained_models(trained, groups_across(devices));
@@ -116,7 +116,7 @@ Estimators of_sums() {
     }
   }
   auto models = trained_models(
-      R"({"models":[{"kind":"product","low":-0.1,"high":0.1,"errors":{"product":0.1,"trees":0.2,"mlp":0.3,"mean":0.4},
+      R"({"models":[{"kind":"product","low":-0.1,"high":0.1,"errors":{"product":0.1,"trees":0.2,"mlp":0.3},
           "product":{"exponents":[1],"offsetNs":0,"scaleNs":1.5}}]})",
       groups_across(devices));
   EXPECT_TRUE(models) << models.error().message();

@@ -38,7 +38,7 @@ std::vector<ListedTime> matrices() {
 /// Of mm: 100 ns + 2 · m · k · n, and a correction of the kind that `kind` says: log 2 in both.
 std::string trained(const std::string& kind) {
   return R"({"models":[{"kind":")" + kind + R"(","low":-0.1,"high":0.2,
-    "errors":{"product":0.3,"trees":0.2,"mlp":0.1,"mean":0.2},
+    "errors":{"product":0.3,"trees":0.2,"mlp":0.1},
     "product":{"exponents":[1,1,1],"offsetNs":100,"scaleNs":2},
     "trees":{"mean":0,"trees":[[[0,0.5,1,2],[-1,0,0,0],[-1,0.6931471805599453,0,0]]]},
     "mlp":{"mean":[0,0,0,0,0,0],"scale":[1,1,1,1,1,1],
@@ -95,8 +95,6 @@ TEST(Estimate, IsTheProductFormWithWhatCorrectsIt) {
   EXPECT_NEAR(estimate(estimators("trees"), product(10, 20, 90))->ns, 2 * form, 1e-6);
   EXPECT_NEAR(estimate(estimators("mlp"), product(10, 20, 90))->ns, 2 * form, 1e-6);
   EXPECT_NEAR(estimate(estimators("trees"), product(1, 20, 90))->ns, 100 + 2.0 * 20 * 90, 1e-6);  // log 1 is below 0.5
-  const double mean = std::sqrt(2.0) * (100 + 2.0 * 20 * 90);  // trees add nothing, the perceptron log 2
-  EXPECT_NEAR(estimate(estimators("mean"), product(1, 20, 90))->ns, mean, 1e-6);
   const auto found = estimate(estimators("product"), product(10, 20, 90));
   EXPECT_NEAR(found->low, form * std::exp(-0.1), 1e-6);
   EXPECT_NEAR(found->high, form * std::exp(0.2), 1e-6);
@@ -117,13 +115,22 @@ TEST(Estimate, IsWiderALittleOutsideAndRefusedFarOutside) {
 }
 
 TEST(EstimatorFile, IsReadBackAsItWas) {
-  for (const char* kind : {"product", "trees", "mlp", "mean"}) {
+  for (const char* kind : {"product", "trees", "mlp"}) {
     const Estimators made = estimators(kind);
     const auto read = parse_estimators(estimators_json(std::vector{made}), "file");
     ASSERT_TRUE(read) << read.error().message();
     EXPECT_EQ(read->at(0).models.at(0).group, made.models.at(0).group);
     EXPECT_EQ(estimate(read->at(0), product(7, 9, 80))->ns, estimate(made, product(7, 9, 80))->ns);
   }
+}
+
+TEST(EstimatorFile, OfAKindThatThereIsNoMoreIsToBeTrainedAgain) {
+  std::string text = estimators_json(std::vector{estimators("product")});
+  const std::string kind = R"("kind":"product")";
+  text.replace(text.find(kind), kind.size(), R"("kind":"mean")");
+  const auto read = parse_estimators(text, "estimators.json");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message(), "estimators.json: the kind of a model is not known. Train the estimators again.");
 }
 
 TEST(EstimatorFile, RefusesWeightsThatDoNotFit) {
