@@ -54,6 +54,8 @@ CudaPlan product_plan(const MatmulShape& shape, const hardware::TileEstimate& ti
   plan.blocks_across = divided_up(shape.columns, plan.tile_columns);
   plan.blocks_down = divided_up(shape.rows, plan.tile_rows);
   plan.batches = shape.batches;
+  plan.useful = tile.useful;
+  plan.last_wave = tile.last_wave_fill;
   plan.ns = tile.ns;
   plan.slowest = stage_name(tile.slowest);
   return plan;

@@ -30,6 +30,8 @@ struct CudaPlan {
   std::int64_t blocks_across = 1;   ///< of the grid; of products also down, and one layer for each batch
   std::int64_t blocks_down = 1;
   std::int64_t batches = 1;
+  double useful = 1;      ///< of what the blocks compute: less where tiles do not divide a product's result
+  double last_wave = 1;   ///< multiprocessors that work in the last wave of a product's blocks, of all
   double ns = 0;          ///< predicted
   std::string slowest{};  ///< the stage that takes longest: "compute", "shared" or "memory"
   bool operator==(const CudaPlan&) const = default;
