@@ -37,7 +37,8 @@ struct CudaPlan {
   bool operator==(const CudaPlan&) const = default;
 };
 
-/// The best `top` programs by prediction: of products by hardware::product_tilings(), of others few, which take as
+/// The best `top` programs by prediction: of products by hardware::product_tilings() and by how many warps of a
+/// multiprocessor hide what each waits for, of others few, which take as
 /// long as their bytes when each unit has a block. An error where the GPU's description lacks what the model needs, or
 /// its grid is too small.
 base::Result<Ranked<CudaPlan>> construct_cuda(const Operation& operation, const hardware::Device& gpu, std::size_t top);

@@ -323,7 +323,7 @@ TEST(TextReport, SaysWhatTilesOfAProductLeaveUnused) {
   const analysis::WorkDevice gpu{"V100-PCIE", false, 80};
   EXPECT_EQ(tile_text(product(1024, 1024), gpu),
             "By the white-box model, tiles of 64 × 64 suit the costliest product best: 100 % of what they compute is "
-            "used, and in the last of 4 waves 20 % of the multiprocessors work.");
+            "used, and in the last of 7 waves 40 % of the multiprocessors work.");
   EXPECT_EQ(tile_text(product(128 * 8, 128 * 80), gpu), "");  // eight whole waves
   EXPECT_EQ(tile_text(product(1024, 1024), {"V100-PCIE", true, 80}), "");
   EXPECT_EQ(tile_text({R"(["aten::relu.default",["t:float32:8:1:cuda"],{}])", {}}, gpu), "");
