@@ -132,6 +132,9 @@ RunResult result_from(const json& value) {
   if (value.contains("script")) {
     result.script = script_run_from(value.at("script"));
   }
+  if (value.contains("length")) {
+    result.length = batch_length_from(value.at("length"));
+  }
   if (value.contains("energy")) {
     result.energy = step_energy_from(value.at("energy"));
   }

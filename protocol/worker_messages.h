@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "protocol/batch_length.h"
 #include "protocol/communication_trace.h"
 #include "protocol/experiment.h"
 #include "protocol/failure_kind.h"
@@ -197,6 +198,7 @@ struct RunResult {
   bool imported_files_complete = false;  ///< there was no file that could not be named
   std::optional<ScriptRun> script;       ///< of a job's process; else absent
   std::optional<StepEnergy> energy;      ///< absent: no counter could be read, or it is a job's process
+  std::optional<BatchLength> length;     ///< of the inputs of batch_size; absent: there is no length_provider
 };
 inline constexpr std::size_t kMaxUnusedGradients = 4096;
 inline constexpr std::size_t kMaxWarnings = 16;

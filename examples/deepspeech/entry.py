@@ -45,3 +45,7 @@ def iteration_provider(model: nn.Module) -> Callable[[Tensor, Tensor], None]:
         optimizer.step()
 
     return iteration
+
+
+def length_provider(spectrograms: Tensor, transcripts: Tensor) -> tuple[float, str]:
+    return spectrograms.shape[0] * spectrograms.shape[3] * 0.01, "seconds of speech"

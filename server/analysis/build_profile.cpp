@@ -372,6 +372,7 @@ Profile build_profile(const RunInput& input) {
   profile.skipped = input.skipped;
   profile.warnings = input.warnings;
   profile.energy = input.energy;
+  profile.length = input.length;
   profile.co2_g_per_kwh = input.co2_g_per_kwh;
   if (input.script.has_value()) {
     profile.script = script_figures(*input.script, input.scope);

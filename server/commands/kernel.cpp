@@ -5,7 +5,9 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "commands/exit_codes.h"
@@ -74,7 +76,7 @@ base::Result<MeasuredKernels> measure(const KernelOptions& options, const kernel
 base::Result<MeasuredKernels> measure_on_gpu(const KernelOptions& options, const kernels::Operation& operation,
                                              const std::vector<kernels::Plan>& plans, const hardware::Device& gpu,
                                              const std::string& cache) {
-  const auto conditions = gpu_conditions(options.python, cache, options.seconds);
+  const auto conditions = gpu_conditions(gpu, options.python, cache, options.seconds);
   if (!conditions) {
     return conditions.error();
   }
@@ -110,8 +112,8 @@ int emit(const KernelOptions& options, const KernelAnswer& answer, const hardwar
                 : environment_failure(module.error().message());
 }
 
-int show_one(const KernelOptions& options, const Output& output, const kernels::Operation& operation,
-             const hardware::Device& device, const std::string& cache) {
+int show_one(const KernelOptions& options, const Output& output, const hardware::Device& device,
+             const kernels::Operation& operation, const std::string& cache) {
   const bool for_gpu = device.kind == hardware::DeviceKind::kGpu;
   if (!for_gpu && options.threads > device.compute_units) {
     print_error(fmt::format("--threads {}: {} has {} cores that may be used", options.threads, device.name,
@@ -147,11 +149,14 @@ int show(const KernelOptions& options, const Output& output) {
     print_error("give either an operation, such as 'matmul 512 1003 768', or --of with a profile");
     return kExitUsage;
   }
-  const auto operation = options.profile.empty() ? kernels::parse_operation(options.operation)
-                                                 : base::Result<kernels::Operation>(kernels::Operation());
-  if (!operation) {
-    print_error(operation.error().message());
-    return kExitUsage;
+  std::optional<kernels::Operation> operation;  // absent: those of the profile
+  if (options.profile.empty()) {
+    auto parsed = kernels::parse_operation(options.operation);
+    if (!parsed) {
+      print_error(parsed.error().message());
+      return kExitUsage;
+    }
+    operation = std::move(*parsed);
   }
   const auto cache = worker::cache_folder();
   if (!cache) {
@@ -161,8 +166,8 @@ int show(const KernelOptions& options, const Output& output) {
   if (!device) {
     return environment_failure(device.error().message());
   }
-  if (options.profile.empty()) {
-    return show_one(options, output, *operation, *device, *cache);
+  if (operation) {
+    return show_one(options, output, *device, *operation, *cache);
   }
   return show_step_kernels({options.profile, options.python, options.folder, static_cast<std::size_t>(options.top),
                             options.seconds, *device, *cache},

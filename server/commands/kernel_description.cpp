@@ -56,10 +56,15 @@ Cells cells_of(const ReductionPlan& plan) {
 }
 
 Cells cells_of(const kernels::CudaPlan& plan) {
-  return {{"tile", fmt::format("{}x{}", plan.tile_rows, plan.tile_columns)},
-          {"each thread", fmt::format("{}x{}", plan.thread_rows, plan.thread_columns)},
-          {"threads", std::to_string(plan.threads)},
-          {"grid", fmt::format("{}x{}x{}", plan.blocks_across, plan.blocks_down, plan.batches)}};
+  Cells cells = {{"tile", fmt::format("{}x{}", plan.tile_rows, plan.tile_columns)},
+                 {"each thread", fmt::format("{}x{}", plan.thread_rows, plan.thread_columns)},
+                 {"threads", std::to_string(plan.threads)},
+                 {"grid", fmt::format("{}x{}x{}", plan.blocks_across, plan.blocks_down, plan.batches)}};
+  if (std::holds_alternative<MatmulShape>(plan.operation)) {
+    cells.emplace_back("used", fmt::format("{:.0f} %", 100 * plan.useful));
+    cells.emplace_back("last wave", fmt::format("{:.0f} %", 100 * plan.last_wave));
+  }
+  return cells;
 }
 
 Cells cells_of(const kernels::Plan& plan, const MeasuredKernel& kernel, double library_ns) {
@@ -127,7 +132,8 @@ json sizes_json(const kernels::CudaPlan& plan) {
   return {{"tileRows", plan.tile_rows},     {"tileColumns", plan.tile_columns},
           {"threadRows", plan.thread_rows}, {"threadColumns", plan.thread_columns},
           {"threads", plan.threads},        {"blocksAcross", plan.blocks_across},
-          {"blocksDown", plan.blocks_down}, {"batches", plan.batches}};
+          {"blocksDown", plan.blocks_down}, {"batches", plan.batches},
+          {"useful", plan.useful},          {"lastWave", plan.last_wave}};
 }
 
 json plan_json(const kernels::Plan& plan, const MeasuredKernel& kernel) {

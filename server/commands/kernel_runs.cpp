@@ -3,22 +3,21 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <filesystem>
-#include <system_error>
 
 #include "base/file.h"
 #include "commands/work_folder.h"
+#include "hardware/data_sheets.h"
 #include "worker/agent_build.h"
 #include "worker/interpreter.h"
+#include "worker/machine.h"
 #include "worker/program_output.h"
 
 namespace ridgeline::commands {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::chrono::minutes kTimingLimit{30};
 
@@ -49,10 +48,11 @@ base::Result<KernelConditions> kernel_conditions(const std::string& python, cons
   return KernelConditions{worker::find_interpreter_here(python).path, compiler, *sources, cache, threads, seconds};
 }
 
-base::Result<KernelConditions> gpu_conditions(const std::string& python, const std::string& cache, double seconds) {
-  std::error_code ignored;
-  if (!fs::exists("/dev/nvidiactl", ignored) && !fs::exists("/dev/dxg", ignored)) {  // the latter in WSL
-    return base::error("this machine has no GPU of NVIDIA's");
+base::Result<KernelConditions> gpu_conditions(const hardware::Device& gpu, const std::string& python,
+                                              const std::string& cache, double seconds) {
+  const auto is_gpu = [&](const std::string& model) { return hardware::names_device(model, gpu.name); };
+  if (std::ranges::none_of(worker::nvidia_gpus().value_or(std::vector<std::string>()), is_gpu)) {
+    return base::error("this machine has no " + gpu.name);
   }
   const auto sources = worker::unpack_sources(cache);
   if (!sources) {

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "commands/kernel_description.h"
+#include "hardware/device.h"
 #include "kernels/operation.h"
 #include "kernels/step_operation.h"
 
@@ -24,9 +25,10 @@ struct KernelConditions {
 base::Result<KernelConditions> kernel_conditions(const std::string& python, const std::string& cache, int threads,
                                                  double seconds);
 
-/// The same for programs for a GPU, which torch's own compiler compiles. An error where this system has no driver of
-/// CUDA: then no interpreter is started.
-base::Result<KernelConditions> gpu_conditions(const std::string& python, const std::string& cache, double seconds);
+/// The same for programs for `gpu`, which torch's own compiler compiles. An error where this machine has none, as the
+/// driver says: then no interpreter is started.
+base::Result<KernelConditions> gpu_conditions(const hardware::Device& gpu, const std::string& python,
+                                              const std::string& cache, double seconds);
 
 /// Compiles, checks and times the programs.
 base::Result<MeasuredKernels> measure_kernels(const KernelConditions& conditions, const kernels::Operation& operation,

@@ -14,6 +14,7 @@
 #include "commands/stored_profile.h"
 #include "commands/terminal.h"
 #include "kernels/operator_source.h"
+#include "profiling/kept_programs.h"
 #include "report/units.h"
 #include "worker/machine.h"
 
@@ -117,6 +118,19 @@ int emit_faster(std::vector<StepKernel>& kernels, const Modules& modules, const 
   return kExitOk;
 }
 
+/// For the next reports.
+void keep(const std::string& cache, const Profile& profile, const std::vector<StepKernel>& kernels) {
+  std::vector<profiling::KeptProgram> programs;
+  for (const StepKernel& kernel : kernels) {
+    if (kernel.measured) {
+      programs.push_back({profile.environment.threads, profile.environment.torch, kernel.timed()});
+    }
+  }
+  if (const auto kept = profiling::keep_programs(cache, std::move(programs)); !kept) {
+    warn("What was measured is not kept for the next reports: " + kept.error().message());
+  }
+}
+
 int fail_with(const std::string& why, int code) {
   print_error(why);
   return code;
@@ -151,6 +165,7 @@ int show_step_kernels(const StepKernelsRequest& request, const Output& output) {
                        kExitEnvironment);
     }
   }
+  keep(request.cache, *profile, kernels);
   if (const int code = request.emit_folder.empty() ? kExitOk : emit_faster(kernels, modules, request.emit_folder);
       code != kExitOk) {
     return code;

@@ -87,8 +87,9 @@ json operation_json(const StepKernel& kernel) {
 }  // namespace
 
 efficiency::TimedProgram StepKernel::timed() const {
-  return {candidate.key, kernels::operation_text(candidate.call.operation), measured->ratio, measured->low,
-          measured->high};
+  return {candidate.key,   kernels::operation_text(candidate.call.operation),
+          measured->ratio, measured->low,
+          measured->high,  measured->library_ns};
 }
 
 std::string step_kernels_text(const analysis::Profile& profile, const std::vector<StepKernel>& kernels) {

@@ -61,4 +61,22 @@ std::vector<ProgramCandidate> program_candidates(const analysis::StepWork& work,
   return candidates;
 }
 
+std::vector<analysis::OwnProgram> own_programs(const analysis::StepWork& work, double iteration_ms,
+                                               std::span<const TimedProgram> timed) {
+  std::vector<analysis::OwnProgram> faster;
+  if (timed.empty()) {
+    return faster;
+  }
+  for (const ProgramCandidate& candidate : program_candidates(work, iteration_ms)) {
+    const auto found = std::ranges::find(timed, candidate.key, &TimedProgram::key);
+    if (found != timed.end() && found->is_faster() && !is_disturbed(candidate, found->library_ns)) {
+      faster.push_back({candidate.location, found->operation, candidate.ms,
+                        saved_ms(candidate, found->library_ns, found->ratio), found->ratio, found->low, found->high});
+    }
+  }
+  std::ranges::stable_sort(faster, std::greater{}, &analysis::OwnProgram::saved_ms);
+  faster.resize(std::min(faster.size(), analysis::kMaxOwnPrograms));
+  return faster;
+}
+
 }  // namespace ridgeline::efficiency

@@ -1,6 +1,7 @@
-// Operations of a profile's step that programs can be constructed for, and what these take.
+// Operations of a profile's step that programs can be constructed for, and those for which one was faster.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct TimedProgram {
   double ratio = 1;
   double low = 1;
   double high = 1;
+  double library_ns = 0;  ///< of torch's operation, alone
   bool is_faster() const { return high < 1; }
   bool operator==(const TimedProgram&) const = default;
 };
@@ -42,5 +44,10 @@ inline constexpr double kWorthProgram = 0.02;
 /// Those that take kWorthProgram of the iteration or more, most time first. Of a line only the costliest operations
 /// are known (LineWork::operations). Pure.
 std::vector<ProgramCandidate> program_candidates(const analysis::StepWork& work, double iteration_ms);
+
+/// Of the candidates those whose program was faster beyond its interval and not disturbed, most saved first, at most
+/// analysis::kMaxOwnPrograms. Pure.
+std::vector<analysis::OwnProgram> own_programs(const analysis::StepWork& work, double iteration_ms,
+                                               std::span<const TimedProgram> timed);
 
 }  // namespace ridgeline::efficiency

@@ -70,6 +70,7 @@ std::optional<TileEstimate> with_tile(const ProductShape& shape, const Rates& ra
   tile.slowest = static_cast<Stage>(slowest - seconds.begin());
   tile.useful = static_cast<double>(shape.batches * shape.rows * shape.columns * tile.splits) /
                 (static_cast<double>(tiles) * rows * columns);
+  tile.waves = waves;
   tile.last_wave_fill = static_cast<double>(tiles - (waves - 1) * rates.units) / static_cast<double>(rates.units);
   return tile;
 }

@@ -34,8 +34,14 @@ struct TileEstimate {
   std::int64_t tile_columns = 0;
   std::int64_t splits = 1;    ///< parts of the depth that different units sum up
   double useful = 1;          ///< of what the tiles compute: 1 where they divide the shape
+  std::int64_t waves = 1;     ///< in which all units compute a tile each
   double last_wave_fill = 1;  ///< units that work in the last wave, of all
   Stage slowest = Stage::kCompute;
+
+  /// Of what all units could compute in the waves, the part that the shape needs.
+  double used() const {
+    return useful * (static_cast<double>(waves) - 1 + last_wave_fill) / static_cast<double>(waves);
+  }
 };
 
 /// All tilings that fit into the near level and the registers, as estimate_product() judges them; empty where it has no

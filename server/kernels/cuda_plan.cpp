@@ -15,8 +15,12 @@ constexpr std::int64_t kLeastThreads = 64;   // of a block of a product: two war
 constexpr std::int64_t kUsualThreads = 256;  // of others
 constexpr std::int64_t kMostThreads = 1024;
 constexpr std::int64_t kWarp = 32;
+constexpr std::int64_t kThreadsOfUnit = 512;  // of products: with 128 registers each
 constexpr std::int64_t kElementsOfThread = 4;
 constexpr std::int64_t kMostAcross = 65535;  // blocks down, and layers, of a grid
+// Of the programs of cuda_source.cpp on an H100, tests/gpu/kernels.py: docs/dev/architecture/kernels.md.
+constexpr double kHidingWarps = 16;  // of a multiprocessor, with which its programs reach half of what the tiles allow
+constexpr double kGatherRows = 28;   // of a convolution's tile, that take as long as finding an element of the image
 
 base::Error not_described(const hardware::Device& gpu) {
   return base::error(gpu.name +
@@ -40,7 +44,16 @@ hardware::ProductShape product_shape(const MatmulShape& shape) {
   return product;
 }
 
-CudaPlan product_plan(const MatmulShape& shape, const hardware::TileEstimate& tile) {
+/// What the tile model leaves out: warps wait for loads, which others hide, and an image's elements have to be found.
+double slowdown(const CudaPlan& plan, bool is_image, int units) {
+  const std::int64_t blocks = divided_up(plan.blocks_across * plan.blocks_down * plan.batches, units);
+  const std::int64_t resident =
+      std::clamp(kThreadsOfUnit / plan.threads, std::int64_t{1}, std::max(blocks, std::int64_t{1}));
+  const auto warps = static_cast<double>(resident * plan.threads) / kWarp;
+  return (1 + kHidingWarps / warps) * (is_image ? 1 + kGatherRows / static_cast<double>(plan.tile_rows) : 1);
+}
+
+CudaPlan product_plan(const MatmulShape& shape, const hardware::TileEstimate& tile, int units) {
   CudaPlan plan{shape, tile.tile_rows, tile.tile_columns};
   if (shape.convolution) {
     std::swap(plan.tile_rows, plan.tile_columns);
@@ -54,7 +67,9 @@ CudaPlan product_plan(const MatmulShape& shape, const hardware::TileEstimate& ti
   plan.blocks_across = divided_up(shape.columns, plan.tile_columns);
   plan.blocks_down = divided_up(shape.rows, plan.tile_rows);
   plan.batches = shape.batches;
-  plan.ns = tile.ns;
+  plan.useful = tile.useful;
+  plan.last_wave = tile.last_wave_fill;
+  plan.ns = tile.ns * slowdown(plan, shape.convolution.has_value(), units);
   plan.slowest = stage_name(tile.slowest);
   return plan;
 }
@@ -62,7 +77,7 @@ CudaPlan product_plan(const MatmulShape& shape, const hardware::TileEstimate& ti
 base::Result<Ranked<CudaPlan>> construct(const MatmulShape& shape, const hardware::Device& gpu, std::size_t top) {
   std::vector<CudaPlan> plans;
   for (const hardware::TileEstimate& tile : hardware::product_tilings(product_shape(shape), gpu)) {
-    CudaPlan plan = product_plan(shape, tile);
+    CudaPlan plan = product_plan(shape, tile, gpu.compute_units);
     if (tile.splits == 1 && plan.blocks_down <= kMostAcross && plan.batches <= kMostAcross) {
       plans.push_back(std::move(plan));
     }

@@ -30,12 +30,15 @@ struct CudaPlan {
   std::int64_t blocks_across = 1;   ///< of the grid; of products also down, and one layer for each batch
   std::int64_t blocks_down = 1;
   std::int64_t batches = 1;
+  double useful = 1;      ///< of what the blocks compute: less where tiles do not divide a product's result
+  double last_wave = 1;   ///< multiprocessors that work in the last wave of a product's blocks, of all
   double ns = 0;          ///< predicted
   std::string slowest{};  ///< the stage that takes longest: "compute", "shared" or "memory"
   bool operator==(const CudaPlan&) const = default;
 };
 
-/// The best `top` programs by prediction: of products by hardware::product_tilings(), of others few, which take as
+/// The best `top` programs by prediction: of products by hardware::product_tilings() and by how many warps of a
+/// multiprocessor hide what each waits for, of others few, which take as
 /// long as their bytes when each unit has a block. An error where the GPU's description lacks what the model needs, or
 /// its grid is too small.
 base::Result<Ranked<CudaPlan>> construct_cuda(const Operation& operation, const hardware::Device& gpu, std::size_t top);

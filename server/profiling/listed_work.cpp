@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "efficiency/own_programs.h"
 #include "efficiency/recorded_operations.h"
 #include "efficiency/step_work.h"
 #include "hardware/data_sheets.h"
@@ -19,20 +20,24 @@ std::optional<hardware::Device> device_of(const analysis::Environment& environme
 }  // namespace
 
 void add_work(analysis::Profile& profile, const std::optional<graph::Graph>& graph, const protocol::StepListed& listed,
-              const std::optional<hardware::Device>& processor) {
+              const std::optional<hardware::Device>& processor, std::span<const KeptProgram> programs) {
   if (!listed.step.has_value() || !graph.has_value()) {
     profile.work.emplace().not_listed = listed.reason;
     return;
   }
   const double bare_ms = profile.iteration.ms.value;
   const auto device = device_of(profile.environment, processor);
-  if (!device.has_value()) {
-    profile.work = efficiency::step_work(*graph, *listed.step, bare_ms, nullptr);
-    return;
-  }
   const bool on_cpu = profile.environment.device == "cpu";
-  const efficiency::BoundsOf bounds{*device, on_cpu ? profile.environment.threads : device->compute_units, on_cpu};
-  profile.work = efficiency::step_work(*graph, *listed.step, bare_ms, &bounds);
+  if (device.has_value()) {
+    const efficiency::BoundsOf bounds{*device, on_cpu ? profile.environment.threads : device->compute_units, on_cpu};
+    profile.work = efficiency::step_work(*graph, *listed.step, bare_ms, &bounds);
+  } else {
+    profile.work = efficiency::step_work(*graph, *listed.step, bare_ms, nullptr);
+  }
+  if (on_cpu) {
+    profile.work->own_programs = efficiency::own_programs(
+        *profile.work, bare_ms, timed_like(programs, profile.environment.threads, profile.environment.torch));
+  }
 }
 
 void add_recorded_work(analysis::Profile& profile, const graph::Graph& graph,

@@ -97,6 +97,10 @@ void add_warnings(analysis::RunInput& input, worker::RunOutput& output, const Pl
   if (!plan.processor_problem.empty()) {
     input.warnings.push_back("What the operations attain is not known: " + plan.processor_problem + ".");
   }
+  if (!plan.programs_problem.empty()) {
+    input.warnings.push_back("Programs of your own are not shown: " + plan.programs_problem +
+                             ". The next `ridgeline kernel --of` replaces the file.");
+  }
 }
 
 }  // namespace
@@ -141,6 +145,11 @@ void add_processor(PlannedRun& plan, const std::string& cache) {
   } else {
     plan.processor_problem = processor.error().message();
   }
+  if (auto programs = kept_programs(cache)) {
+    plan.programs = std::move(*programs);
+  } else {
+    plan.programs_problem = programs.error().message();
+  }
 }
 
 base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, const PlannedRun& plan) {
@@ -163,6 +172,7 @@ base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
   }
   input.script = std::move(output.result.script);
   input.energy = std::move(output.result.energy);
+  input.length = std::move(output.result.length);
   input.co2_g_per_kwh = plan.co2_g_per_kwh;
   if (!input.co2_g_per_kwh && input.energy) {
     input.co2_g_per_kwh = plan.settings.co2_g_per_kwh;
@@ -171,7 +181,7 @@ base::Result<ProfileRun, RunFailure> analyse_run(worker::Finished finished, cons
   analysis::Profile profile = analysis::build_profile(input);
   const std::optional<graph::Graph> graph = whatif::add_schedule(profile, input);
   if (output.listed.has_value()) {
-    add_work(profile, graph, *output.listed, plan.processor);
+    add_work(profile, graph, *output.listed, plan.processor, plan.programs);
   }
   analysis::Outlook outlook = analysis::outlook_of(profile);
   const auto own = std::ranges::find(input.runs, input.batch_size, &analysis::BatchRun::batch_size);

@@ -11,6 +11,7 @@
 #include "analysis/values/profile.h"
 #include "base/result.h"
 #include "hardware/device.h"
+#include "profiling/kept_programs.h"
 #include "profiling/project_settings.h"
 #include "profiling/request.h"
 #include "protocol/worker_messages.h"
@@ -29,6 +30,8 @@ struct PlannedRun {
   std::string settings_problem;               ///< why there are none; mostly empty
   std::optional<hardware::Device> processor;  ///< as `ridgeline device` measured it; absent where it did not
   std::string processor_problem;              ///< why what it measured cannot be read; mostly empty
+  std::vector<KeptProgram> programs{};        ///< of one's own that were timed on this processor
+  std::string programs_problem{};             ///< why these cannot be read; mostly empty
   store::Moment began;                        ///< when the plan was made: before anything of the user's was read
 };
 
@@ -45,7 +48,8 @@ struct ProfileRun {
 /// Bytes that user code may have, of what is available now: the rest keeps the machine alive.
 std::uint64_t memory_for_user_code();
 
-/// Gives the plan what `ridgeline device` measured of this processor, or why it cannot be read. Reads the cache folder.
+/// Gives the plan what `ridgeline device` and `ridgeline kernel --of` measured of this processor, or why that cannot be
+/// read. Reads the cache folder.
 void add_processor(PlannedRun& plan, const std::string& cache);
 /// Those of the project of plan.spec.
 void take_settings(PlannedRun& plan);

@@ -213,12 +213,16 @@ std::string short_operation(const std::string& key) {
 }
 
 /// What the line's operations attain, and the costliest of them where there are several.
-Markdown work_text(const analysis::LineWork& line) {
+Markdown work_text(const analysis::LineWork& line, const std::optional<analysis::WorkDevice>& device) {
   const auto attained = attained_text(line.work);
   const std::string rate = rate_text(line.work);
   Markdown text;
   if (attained) text += "Attains " + plain(*attained) + (rate.empty() ? Markdown() : plain(": " + rate)) + "\n\n";
   if (!attained && !rate.empty()) text += "Computes " + plain(rate) + "\n\n";
+  if (device && !line.operations.empty()) {
+    const std::string tiles = tile_text(line.operations.front(), *device);
+    if (!tiles.empty()) text += plain(tiles) + "\n\n";
+  }
   if (line.operations.size() < 2 || !attained) return text;
   MarkdownTable table({"operations", "time", "of the roofline"});
   for (const analysis::OperationCost& operation : line.operations) {
@@ -257,9 +261,11 @@ Markdown cost_markdown(const Profile& profile, const Cost& cost) {
   text += table.take();
   if (cost.saved_twice_as_fast_ms.has_value()) text += saved_text(*cost.saved_twice_as_fast_ms, whole) + "\n\n";
   if (cost.work != nullptr) {
-    text += work_text(*cost.work);
+    text += work_text(*cost.work, profile.work->device);
     const analysis::Padding* const padding = padding_of_line(profile, cost.work->location);
     if (padding != nullptr) text += plain(padding_text(*padding)) + "\n\n";
+    const analysis::OwnProgram* const program = own_program_of_line(profile, cost.work->location);
+    if (program != nullptr) text += plain(own_program_text(*program, whole)) + "\n\n";
   }
   if (!cost.change.empty()) text += plain(cost.change) + "\n\n";
   if (has_parent) {

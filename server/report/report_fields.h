@@ -34,6 +34,13 @@ void fields(Io& io, analysis::Environment& environment) {
 }
 
 template <typename Io>
+void fields(Io& io, protocol::BatchLength& length) {
+  io.type("batchLength", "How long the inputs of the batch are, by the entry file's length_provider.");
+  io("total", length.total, "Of all samples.", kPositive);
+  io("unit", length.unit, "In which it is, as the entry file names it.", kNotEmpty);
+}
+
+template <typename Io>
 void fields(Io& io, analysis::CodePackage& package) {
   io("package", package.name, "As it is imported.", kNotEmpty);
   io("places", package.places, "Absolute paths of its folders, or of the one file that it is.", kNotEmpty);
@@ -312,6 +319,9 @@ void report_fields(Io& io, analysis::Profile& profile, const analysis::Outlook& 
      "Wall time of one training iteration without instrumentation, after warm-up, the device synchronised at both "
      "ends.");
   energy(io, profile);
+  if_present(io, "inputLength", profile.length,
+             "How long the inputs of the batch are, as the entry file's length_provider says; absent without one. Over "
+             "the iteration time, it is the throughput weighted by lengths.");
   if_present(
       io, "device", profile.device,
       "The device that did most of the iteration's work. Absent, as every deviceMs is, when nothing ran on one.");

@@ -119,6 +119,14 @@ std::string timing_text(const Profile& profile) {
   return text;
 }
 
+/// Throughput weighted by the lengths of the inputs (Zhu's thesis, section 3.3.4).
+std::string length_note(const Profile& profile) {
+  if (!profile.length || profile.iteration.ms.value <= 0) return {};
+  const protocol::BatchLength& length = *profile.length;
+  return fmt::format("{} {}/s: the batch has {}", figure(length.total / profile.iteration.ms.value * 1e3),
+                     printable(length.unit), figure(length.total));
+}
+
 std::string recording_text(const Profile& profile) {
   if (profile.recorded_iterations == 0) return {};
   const std::string iterations = plural(profile.recorded_iterations, "iteration");
@@ -158,9 +166,13 @@ std::vector<Item> notes(const Profile& profile) {
   for (const std::string& warning : profile.warnings) notes.push_back({"warning", printable(warning)});
   if (std::string text = library_note(profile); !text.empty()) notes.push_back({"library", printable(text)});
   if (std::string text = step_work_note(profile); !text.empty()) notes.push_back({"work", printable(text)});
+  if (std::string text = length_note(profile); !text.empty()) notes.push_back({"lengths", std::move(text)});
   if (std::string text = energy_note(profile); !text.empty()) notes.push_back({"energy", std::move(text)});
   for (const analysis::Padding& padding : profile.work ? profile.work->paddings : std::vector<analysis::Padding>()) {
     notes.push_back({"padding", padding_text(padding)});
+  }
+  for (const auto& program : profile.work ? profile.work->own_programs : std::vector<analysis::OwnProgram>()) {
+    notes.push_back({"kernel", own_program_text(program, profile.iteration.ms.value)});
   }
   if (std::string text = timing_text(profile); !text.empty()) notes.push_back({"timing", std::move(text)});
   if (std::string text = recording_text(profile); !text.empty()) notes.push_back({"recording", std::move(text)});

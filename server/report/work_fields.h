@@ -74,6 +74,18 @@ void fields(Io& io, analysis::Padding& padding) {
 }
 
 template <typename Io>
+void fields(Io& io, analysis::OwnProgram& program) {
+  io.type("ownProgram", "A program that `ridgeline kernel --of` constructed for an operation of the step.");
+  place(io, "location", program.location, "The line on which the operation takes most time; null: none.");
+  io("operation", program.operation, "As `ridgeline kernel` reads it.", kNotEmpty);
+  io("timeMs", program.ms, "The operation in the step, by torch, on all lines. Milliseconds.");
+  io("savedMs", program.saved_ms, "Of timeMs, predicted: the step was not run with the program. Milliseconds.");
+  io("ratio", program.ratio, "The program's time over torch's, measured alone, in turns.");
+  io("ratioLow", program.ratio_low, "The least of its interval of 95 %.");
+  io("ratioHigh", program.ratio_high, "The most of its interval of 95 %.");
+}
+
+template <typename Io>
 void fields(Io& io, analysis::StepWork& work) {
   io("notListed", work.not_listed, "Why the operations could not be listed, and all else is 0; empty: they were.");
   io("listed", work.listed, "Operations of the step.");
@@ -92,6 +104,11 @@ void fields(Io& io, analysis::StepWork& work) {
   if (io.has("paddings", !work.paddings.empty())) {
     io("paddings", work.paddings, "Widths for which padding is predicted to pay, most saved first. Absent: none.",
        AtMost{analysis::kMaxPaddings});
+  }
+  if (io.has("ownPrograms", !work.own_programs.empty())) {
+    io("ownPrograms", work.own_programs,
+       "Operations for which a program of your own was measured to take less time, most saved first. Absent: none.",
+       AtMost{analysis::kMaxOwnPrograms});
   }
 }
 

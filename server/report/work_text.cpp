@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "hardware/data_sheets.h"
+#include "hardware/tile_model.h"
 #include "report/units.h"
 #include "report/wording.h"
 
@@ -21,6 +23,7 @@ constexpr std::size_t kShownPaddedModules = 2;
 constexpr int kWorkFigures = 10 + 14 + 10 + 24;  ///< columns behind the name
 /// Shares of operations or of time that are worth a word.
 constexpr double kWorthSaying = 0.02;
+constexpr double kWellUsed = 0.95;  ///< of the multiprocessors' waves
 
 /// "12.3 GFLOP", "102 GFLOP/s".
 std::string flops_text(double count, const char* unit) {
@@ -98,11 +101,14 @@ std::string padding_text(const analysis::Padding& padding) {
   const std::string others =
       padding.modules.size() > 1 ? fmt::format(" and {} more", padding.modules.size() - 1) : std::string();
   const auto left_of = [&](double saved_ms) { return 1 - ratio(saved_ms, padding.ms); };
+  const double fill = padding.last_vector_fill();
+  const std::string cause =
+      fill < 1 ? fmt::format(", which leaves the last vector of {} {} full", analysis::kPaddingVector, share(fill))
+               : std::string();
   std::string text = fmt::format(
-      "out_features of {}{} is {}: the products with this width take {} of the step. With {} they are predicted to "
-      "take "
-      "{:.2f}× ({:.2f}–{:.2f})",
-      names, others, padding.size, duration(padding.ms), padding.padded, left_of(padding.saved_ms),
+      "out_features of {}{} is {}{}: the products with this width take {} of the step. With {} they are predicted to "
+      "take {:.2f}× ({:.2f}–{:.2f})",
+      names, others, padding.size, cause, duration(padding.ms), padding.padded, left_of(padding.saved_ms),
       left_of(padding.saved_high_ms), left_of(padding.saved_low_ms));
   if (padding.modules.empty()) return text + ".";
   text += "; `ridgeline what-if ENTRY --try";
@@ -116,6 +122,35 @@ const analysis::Padding* padding_of_line(const Profile& profile, const analysis:
   if (!profile.work.has_value()) return nullptr;
   const auto found = std::ranges::find(profile.work->paddings, location, &analysis::Padding::location);
   return found == profile.work->paddings.end() ? nullptr : &*found;
+}
+
+std::string own_program_text(const analysis::OwnProgram& program, double iteration_ms) {
+  return fmt::format(
+      "A program of your own for {} takes {:.2f}× ({:.2f}–{:.2f}) of torch's time, measured alone on this processor. "
+      "The operation takes {} of the step, of which it is predicted to save {} ({} of the step); `ridgeline kernel "
+      "--of PROFILE --emit-folder FOLDER` writes it.",
+      printable(program.operation), program.ratio, program.ratio_low, program.ratio_high, duration(program.ms),
+      duration(program.saved_ms), share(ratio(program.saved_ms, iteration_ms)));
+}
+
+const analysis::OwnProgram* own_program_of_line(const Profile& profile, const analysis::Location& location) {
+  if (!profile.work.has_value() || location.file.empty()) return nullptr;
+  const auto found = std::ranges::find(profile.work->own_programs, location, &analysis::OwnProgram::location);
+  return found == profile.work->own_programs.end() ? nullptr : &*found;
+}
+
+std::string tile_text(const analysis::OperationCost& operation, const analysis::WorkDevice& device) {
+  const auto sheet = device.measured ? std::nullopt : hardware::find_data_sheet(device.name);
+  const auto call = hardware::parse_call(operation.key);
+  const auto product = call ? hardware::product_of(*call) : std::nullopt;
+  const auto tile = sheet && product ? hardware::estimate_product(*product, *sheet) : std::nullopt;
+  if (!tile || tile->used() > kWellUsed) return {};
+  return fmt::format(
+      "By the white-box model, tiles of {} × {} suit the costliest product best: {} of what they compute is used, and "
+      "in "
+      "the last of {} {} of the multiprocessors work.",
+      tile->tile_rows, tile->tile_columns, share(tile->useful), plural(static_cast<double>(tile->waves), "wave"),
+      share(tile->last_wave_fill));
 }
 
 std::string step_work_note(const Profile& profile) {

@@ -27,6 +27,17 @@ std::string padding_text(const analysis::Padding& padding);
 /// That of the line; null where there is none.
 const analysis::Padding* padding_of_line(const analysis::Profile& profile, const analysis::Location& location);
 
+/// "A program of your own for matmul 512 1003 768 takes 0.70x (0.68-0.72) of torch's time, measured alone": with what
+/// that is predicted to save of the step.
+std::string own_program_text(const analysis::OwnProgram& program, double iteration_ms);
+
+/// That of the line; null where there is none.
+const analysis::OwnProgram* own_program_of_line(const analysis::Profile& profile, const analysis::Location& location);
+
+/// Of a product of matrices on a GPU, how much of it tiles that do not divide the shape and a last wave that is partly
+/// empty leave unused, by hardware::estimate_product(). Empty where that is little, or nothing is known.
+std::string tile_text(const analysis::OperationCost& operation, const analysis::WorkDevice& device);
+
 /// Of the whole step, a sentence or more; what is not known, and what to do about it. Empty without a list.
 std::string step_work_note(const analysis::Profile& profile);
 

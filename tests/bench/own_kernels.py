@@ -17,6 +17,7 @@ from time import perf_counter
 from typing import Any
 
 OPERATORS = 40
+OTHERS = ("inductor", "onednn")  # beside torch's own library
 SECONDS = 0.1  # of timing each program
 FUNCTIONS = ["relu", "sigmoid", "tanh", "exp"]
 
@@ -129,8 +130,8 @@ def by_onednn(operation: str, operands: list[Any]) -> Callable[..., Any]:
     return product
 
 
-def measured(binary: Path, operation: str, threads: int) -> dict[str, Any]:
-    """Times over torch's: of the best predicted program, of the best of ten, of Inductor's, and of oneDNN's product."""
+def measured(binary: Path, operation: str, threads: int, against: tuple[str, ...]) -> dict[str, Any]:
+    """Times over torch's: of the best predicted program, of the best of ten, and of those of `against` that have it."""
     with tempfile.TemporaryDirectory() as folder:
         command = [binary, "kernel", operation, "--threads", str(threads), "--seconds", str(SECONDS)]
         command += ["--python", sys.executable, "--format", "json", "--output", f"{folder}/answer.json"]
@@ -138,7 +139,9 @@ def measured(binary: Path, operation: str, threads: int) -> dict[str, Any]:
         answer = json.loads(Path(folder, "answer.json").read_text("utf-8"))
     shares = [program["measuredNs"] / answer["libraryNs"] for program in answer["programs"] if "measuredNs" in program]
     others = {}
-    for other in ("inductor", "onednn") if operation.startswith("matmul") else ("inductor",):
+    for other in against:
+        if other == "onednn" and not is_product(operation):
+            continue
         command = [sys.executable, __file__, other, operation, str(threads)]
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
@@ -152,6 +155,11 @@ def measured(binary: Path, operation: str, threads: int) -> dict[str, Any]:
         "failed": len(answer["programs"]) - len(shares),
         **others,
     }
+
+
+def is_product(operation: str) -> bool:
+    """Of two matrices: what oneDNN is timed for."""
+    return operation.startswith("matmul")
 
 
 def summary(name: str, shares: list[float]) -> list[str]:
@@ -178,20 +186,23 @@ def print_results(found: list[dict[str, Any]], table: Callable[..., None]) -> No
     print(f"Construction of the top ten: at most {max(one['constructionMs'] for one in found):.2f} ms.\n")
 
 
-def run(binary: Path, table: Callable[..., None], seed: int, figures: Path | None) -> None:
+def run(
+    binary: Path, table: Callable[..., None], seed: int, figures: Path | None, against: tuple[str, ...] = OTHERS
+) -> None:
     """`figures`: a file that keeps what was measured, so that a run can be taken up again."""
+    chosen = [one for one in operators(seed) if "inductor" in against or is_product(one)]
     kept = figures.read_text("utf-8").splitlines() if figures and figures.exists() else []
     known = {(one["operation"], one["threads"]): one for one in map(json.loads, kept)}
     for threads in (1, 2):
-        for operation in operators(seed):
+        for operation in chosen:
             if (operation, threads) not in known:
-                one = measured(binary, operation, threads) | {"threads": threads}
+                one = measured(binary, operation, threads, against) | {"threads": threads}
                 known[operation, threads] = one
                 if figures:
                     with figures.open("a", encoding="utf-8") as file:
                         file.write(json.dumps(one) + "\n")
         print(f"### Programs for operators, {threads} thread{'s' if threads > 1 else ''}\n")
-        print_results([known[operation, threads] for operation in operators(seed)], table)
+        print_results([known[operation, threads] for operation in chosen], table)
 
 
 def main() -> None:

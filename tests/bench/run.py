@@ -354,7 +354,7 @@ def bench_channel_padding(rounds: int, arguments: argparse.Namespace) -> None:
 def bench_kernels(rounds: int, arguments: argparse.Namespace) -> None:
     """One round. Needs what `ridgeline device` measured."""
     del rounds
-    own_kernels.run(BINARY, table, arguments.seed or 1, arguments.figures)
+    own_kernels.run(BINARY, table, arguments.seed or 1, arguments.figures, arguments.against)
 
 
 def bench_plain_loops(rounds: int) -> None:
@@ -535,6 +535,12 @@ def main() -> None:
         type=lambda text: [int(word) for word in text.split(",")],
         default=[cluster.RANKS],
         help="cluster: how many ranks the jobs have, such as 2,4; 2",
+    )
+    parser.add_argument(
+        "--against",
+        type=lambda text: tuple(text.split(",")),
+        default=own_kernels.OTHERS,
+        help=f"kernels: what programs are compared with beside torch; {','.join(own_kernels.OTHERS)}",
     )
     group = parser.add_argument_group("accuracy", "A round is ten seconds of time budget for each model.")
     group.add_argument("--models", type=model_names, default=tuple(accuracy.CASES), help="separated by commas; all")

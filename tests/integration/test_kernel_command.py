@@ -260,6 +260,7 @@ def test_operations_of_a_step_are_timed_beside_torchs_with_their_strides(
     done = ridgeline(
         *("kernel", "--of", profile, "--device", device_file(tmp_path), "--top", "1", "--seconds", "0.01"),
         *("--emit-folder", tmp_path / "operators", "--format", "json"),
+        RIDGELINE_CACHE=str(tmp_path / "cache"),
     )
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
@@ -270,6 +271,8 @@ def test_operations_of_a_step_are_timed_beside_torchs_with_their_strides(
     measured = found["measured"]  # a call takes the whole iteration: nothing can disturb it that much
     assert measured["ratioLow"] <= measured["ratio"] <= measured["ratioHigh"]
     assert list((tmp_path / "operators").iterdir()) == ([Path(found["file"])] if measured["ratioHigh"] < 1 else [])
+    (kept,) = json.loads(next((tmp_path / "cache").glob("*/*-programs.json")).read_text("utf-8"))
+    assert kept["operation"] == found["operation"] and kept["threads"] == 2 and kept["torch"] == torch.__version__
 
 
 def test_a_profile_of_another_processor_is_refused(

@@ -23,7 +23,7 @@ from ridgeline_runner.batch_sizes import candidates
 from ridgeline_runner.channel import ChannelClosed
 from ridgeline_runner.deadline import Deadline
 from ridgeline_runner.devices import Device
-from ridgeline_runner.entry import tensors_in
+from ridgeline_runner.entry import EntryPoint, tensors_in
 from ridgeline_runner.failure import Failure, is_out_of_memory
 from ridgeline_runner.fitting import Growth, MemoryFit, find_growth, first_half_within
 from ridgeline_runner.processors import Usage, others_used
@@ -347,3 +347,14 @@ def test_what_we_use_ourselves_is_ours() -> None:
     assert during.own - before.own >= 0.2
     assert after.own >= during.own
     assert after.busy - before.busy >= 0.2
+
+
+def test_a_length_provider_says_how_long_the_inputs_are() -> None:
+    def entry(returned: object) -> EntryPoint:
+        return EntryPoint(list, list, list, batch_size=2, length_provider=lambda *_: returned)
+
+    assert EntryPoint(list, list, list, batch_size=2).length((1,)) is None
+    assert entry((torch.tensor(1200), "tokens")).length((1,)) == {"total": 1200.0, "unit": "tokens"}
+    for wrong in (1200, (0, "tokens"), (math.nan, "tokens"), (1200, ""), (1200, "x" * 65), ("many", "tokens"), None):
+        with pytest.raises(Failure, match="must return how long the inputs are"):
+            entry(wrong).length((1,))

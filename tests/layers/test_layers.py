@@ -26,6 +26,7 @@ MAY_INCLUDE = {
     "server/analysis/values": ["protocol"],
     "server/analysis/values/profile.h": [
         "protocol/failure_kind.h",
+        "protocol/batch_length.h",
         "protocol/step_energy.h",
         "server/analysis/values/location.h",
         "server/analysis/values/script.h",
@@ -86,6 +87,7 @@ MAY_INCLUDE = {
     + ["server/estimate"],
     "protocol/failure_kind.h": [],
     "protocol/step_end.h": [],
+    "protocol/batch_length.h": [],
     "protocol/step_energy.h": [],
     "server/analysis/advice.h": ["server/analysis/values"],
     # Budgets of a step, and what measurements say of them.
@@ -110,6 +112,7 @@ MAY_INCLUDE = {
         "server/estimate",
         "server/graph",
         "server/hardware",
+        "server/kernels",
         "server/operations",
         "server/report",
         "server/source",

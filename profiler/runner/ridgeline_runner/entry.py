@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import inspect
 import itertools
+import math
 import os
 import re
 import sys
@@ -24,8 +25,10 @@ from ridgeline_runner.overlay import source_of
 
 PREFIXES = ("", "ridgeline_", "skyline_", "deepview_")
 NAMES = ("model_provider", "input_provider", "iteration_provider")
+LENGTHS = "length_provider"  # which an entry file may have
 MAX_BATCH_SIZE = 1 << 24  # as the command line has it
 _MAX_ARGUMENTS = 255
+_MAX_UNIT_BYTES = 64  # the daemon takes no more
 
 
 def load(path: str, project_root: str) -> ModuleType:
@@ -117,13 +120,19 @@ class EntryPoint:
     input_provider: Callable[..., Any]
     iteration_provider: Callable[..., Any]
     batch_size: int
+    length_provider: Callable[..., Any] | None = None
 
     @staticmethod
     def of(module: ModuleType, path: str) -> EntryPoint:
         """Finds the providers of any name generation; raises Failure with what to do when one is missing."""
         _refuse_duplicates(module, path)
         found = {name: _find(module, name, path) for name in NAMES}
-        return EntryPoint(**found, batch_size=_default_batch_size(found["input_provider"], path))
+        has_lengths = bool(_generations(module, LENGTHS))
+        return EntryPoint(
+            **found,
+            batch_size=_default_batch_size(found["input_provider"], path),
+            length_provider=_find(module, LENGTHS, path) if has_lengths else None,
+        )
 
     def models(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Calls the model provider; the models as positional and keyword arguments of the iteration provider."""
@@ -177,6 +186,25 @@ class EntryPoint:
                 f"must return the arguments of one iteration, and returned more than {_MAX_ARGUMENTS}",
             )
         return inputs
+
+    def length(self, inputs: tuple[Any, ...]) -> dict[str, Any] | None:
+        """Calls the length provider; how long the inputs are together, and in which unit. None where there is none."""
+        if self.length_provider is None:
+            return None
+        returned = self.length_provider(*inputs)
+        total, unit = returned if isinstance(returned, tuple) and len(returned) == 2 else (returned, "")
+        try:
+            found = float(total)
+        except (TypeError, ValueError):
+            found = math.nan
+        if not (0 < found < math.inf and isinstance(unit, str) and 0 < len(unit.encode()) <= _MAX_UNIT_BYTES):
+            raise self._wrong(
+                self.length_provider,
+                "wrong-inputs",
+                "must return how long the inputs are, a positive number, and its unit, such as (1200, 'tokens'), and "
+                "returned " + _describe(returned),
+            )
+        return {"total": found, "unit": unit}
 
     def check_arguments(self, step: Callable[..., Any], inputs: tuple[Any, ...]) -> None:
         """Raises Failure when the iteration cannot be called with that many inputs."""

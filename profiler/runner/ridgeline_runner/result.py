@@ -43,9 +43,10 @@ class Result:
         unused_gradients: list[dict[str, Any]] | None = None,
         script: dict[str, Any] | None = None,
         energy: dict[str, Any] | None = None,
+        length: dict[str, Any] | None = None,
     ) -> None:
-        """`energy` is what measure() of energy.py gives. `script` describes a script that ran as it is, as
-        protocol/script_run.h has it."""
+        """`energy` is what measure() of energy.py gives, `length` what length() of entry.py does. `script` describes a
+        script that ran as it is, as protocol/script_run.h has it."""
         import torch
 
         spec = self._spec
@@ -76,5 +77,6 @@ class Result:
                 "importedFilesComplete": complete,
                 **({"script": script} if script else {}),
                 **({"energy": energy} if energy else {}),
+                **({"length": length} if length else {}),
             }
         )

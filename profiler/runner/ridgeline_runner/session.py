@@ -19,7 +19,7 @@ from ridgeline_runner.batch_sizes import Budget
 from ridgeline_runner.channel import Channel, ChannelClosed
 from ridgeline_runner.deadline import Deadline
 from ridgeline_runner.entry import load_entry_point
-from ridgeline_runner.failure import Failure
+from ridgeline_runner.failure import Failure, summary
 from ridgeline_runner.fitting import MemoryFit
 from ridgeline_runner.fresh_process import FreshProcesses, time_rounds
 from ridgeline_runner.processors import ProcessorWatch
@@ -91,6 +91,7 @@ def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
         processors.own_share = timing.median(chosen.processor_shares)
     fastest = min((s for s in sampled if s.iterations), key=lambda s: s.batch_size, default=chosen)
     measured_energy = _energy(step, chosen, budget_seconds, deadline, reporter)
+    length = _length(step, chosen.batch_size, reporter)
     gradients: list[dict[str, Any]] = []
     if deadline.allows(fastest.estimate_ns / 1e9):
         gradients = _unused_gradients(unused, step, fastest.batch_size)
@@ -99,13 +100,14 @@ def _profile(spec: dict[str, Any], reporter: Reporter) -> None:
     iteration_seconds = chosen.estimate_ns / 1e9
     lists_operations = bool(spec.get("listOperations", True))
     if lists_operations and deadline.allows(iteration_seconds):
-        result.send(final=False, unused_gradients=gradients, energy=measured_energy)  # should listing end the process
+        # Should listing end the process, this remains.
+        result.send(final=False, unused_gradients=gradients, energy=measured_energy, length=length)
         send_operations(step, chosen.batch_size, iteration_seconds, reporter)
     elif lists_operations:
         deadline.leave_out("what the operations compute")
     if warning := deadline.warning():
         reporter.warnings.append(warning)
-    result.send(final=True, unused_gradients=gradients, energy=measured_energy)
+    result.send(final=True, unused_gradients=gradients, energy=measured_energy, length=length)
 
 
 def _prepare(spec: dict[str, Any]) -> None:
@@ -176,6 +178,19 @@ def _energy(
         return None
     reporter.warnings += counters.problems
     return measured
+
+
+def _length(step: TrainingStep, size: int, reporter: Reporter) -> dict[str, Any] | None:
+    """Of a batch of the size. None, with a warning, where the entry file's length provider does not say."""
+    if step.entry.length_provider is None:
+        return None
+    try:
+        return step.entry.length(step.inputs(size))
+    except ChannelClosed:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever user code raises
+        reporter.warnings.append(f"Throughput is not weighted by the lengths of the inputs: {summary(error)}")
+        return None
 
 
 def _unused_gradients(unused: UnusedGradients, step: TrainingStep, size: int) -> list[dict[str, Any]]:

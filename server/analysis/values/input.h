@@ -70,6 +70,7 @@ struct RunInput {
   std::vector<UnusedGradient> unused_gradients;
   std::optional<protocol::ScriptRun> script{};  ///< of a script that ran as it is
   std::optional<protocol::StepEnergy> energy{};
+  std::optional<protocol::BatchLength> length{};
   std::optional<RecordedKeys> recorded_keys{};  ///< of an imported trace with shapes
   std::optional<double> co2_g_per_kwh{};        ///< that the user gave
   std::vector<std::string> warnings;            ///< what the worker's side knows that a reader of the figures must

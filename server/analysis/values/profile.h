@@ -16,6 +16,7 @@
 #include "analysis/values/location.h"
 #include "analysis/values/script.h"
 #include "analysis/values/step_work.h"
+#include "protocol/batch_length.h"
 #include "protocol/failure_kind.h"
 #include "protocol/step_energy.h"
 
@@ -454,11 +455,12 @@ struct Profile {
   bool batch_size_known = true;  ///< false: of an imported trace without one; batch_size is 1
   Environment environment;
   IterationTime iteration;
-  std::optional<protocol::StepEnergy> energy{};  ///< absent: no counter could be read, or it is a script or a trace
-  std::optional<double> co2_g_per_kwh{};         ///< that the user gave
-  std::optional<DeviceTime> device;              ///< absent where nothing ran on one
-  std::optional<double> samples_per_second;      ///< absent where the batch size is not known
-  std::optional<double> max_samples_per_second;  ///< 1/slope; absent when time does not grow with the batch
+  std::optional<protocol::StepEnergy> energy{};   ///< absent: no counter could be read, or it is a script or a trace
+  std::optional<double> co2_g_per_kwh{};          ///< that the user gave
+  std::optional<DeviceTime> device;               ///< absent where nothing ran on one
+  std::optional<protocol::BatchLength> length{};  ///< of the batch; absent where the entry file has no length_provider
+  std::optional<double> samples_per_second;       ///< absent where the batch size is not known
+  std::optional<double> max_samples_per_second;   ///< 1/slope; absent when time does not grow with the batch
   std::uint64_t peak_bytes = 0;
   bool peak_known = true;  ///< false: of an imported trace that does not show everything alive; peak_bytes is less
   std::uint64_t capacity_bytes = 0;

@@ -58,6 +58,8 @@ struct WorkDevice {
   int units = 0;          ///< threads, or multiprocessors, that the bounds are for
 };
 
+inline constexpr std::int64_t kPaddingVector = 8;  ///< elements of a vector, as hardware/padding.h has them
+
 /// A width that linear layers share and that the processor's library computes slowly.
 struct Padding {
   Location location;                 ///< of the line that calls the first of the layers; without a file: none
@@ -68,8 +70,28 @@ struct Padding {
   double saved_ms = 0;      ///< of those, predicted by hardware::best_padding; the others are its interval
   double saved_low_ms = 0;
   double saved_high_ms = 0;
+
+  /// Of the last vector of kPaddingVector in a row of `size` elements.
+  double last_vector_fill() const {
+    const std::int64_t rest = size % kPaddingVector;
+    return rest == 0 ? 1 : static_cast<double>(rest) / static_cast<double>(kPaddingVector);
+  }
 };
 
+/// A program for an operation of the step (`ridgeline kernel --of`), which took less time than torch's where both were
+/// run alone, one after the other.
+struct OwnProgram {
+  Location location;      ///< of the line on which the operation takes most time
+  std::string operation;  ///< as `ridgeline kernel` reads it
+  double ms = 0;          ///< of the step: the operation, on all lines
+  double saved_ms = 0;    ///< of that, predicted: the step was not run with the program
+  double ratio = 1;       ///< measured: the program's time over torch's; the others are its interval of 95 %
+  double ratio_low = 1;
+  double ratio_high = 1;  ///< below 1
+  bool operator==(const OwnProgram&) const = default;
+};
+
+inline constexpr std::size_t kMaxOwnPrograms = 8;
 inline constexpr std::size_t kMaxPaddings = 4;
 inline constexpr std::size_t kMaxPaddedModules = 64;
 
@@ -85,7 +107,8 @@ struct StepWork {
   /// FLOPs of matrices without recomputation, at the peaks of their types, over the iteration time: model FLOP
   /// utilisation (Chowdhery et al., PaLM, 2022, appendix B). Nothing where a type has no peak.
   std::optional<double> model_flop_utilisation;
-  std::vector<Padding> paddings;  ///< most saved first, at most kMaxPaddings
+  std::vector<Padding> paddings;         ///< most saved first, at most kMaxPaddings
+  std::vector<OwnProgram> own_programs;  ///< most saved first, at most kMaxOwnPrograms; of those that were run
 };
 
 }  // namespace ridgeline::analysis

@@ -9,6 +9,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::Field;
+using ::testing::IsEmpty;
 
 constexpr const char* kOwnProduct = R"(["aten::mm.default",["t:float32:100,200:200,1","t:float32:200,50:50,1"],{}])";
 constexpr const char* kOwnRelu = R"(["aten::relu.default",["t:float32:100,100:100,1"],{}])";
@@ -50,6 +51,27 @@ TEST(OwnPrograms, WhatIsSavedIsOfTheLesserTime) {
 TEST(OwnPrograms, AProgramIsFasterWhereItsWholeIntervalIs) {
   EXPECT_TRUE((TimedProgram{kOwnProduct, "matmul 100 50 200", 0.7, 0.6, 0.8}.is_faster()));
   EXPECT_FALSE((TimedProgram{kOwnProduct, "matmul 100 50 200", 0.9, 0.7, 1}.is_faster()));
+}
+
+constexpr double kOwnCallNs = 10e6;  // as in the step
+
+TEST(OwnPrograms, OnlyWhatIsFasterBeyondItsIntervalIsSaid) {
+  TimedProgram product{kOwnProduct, "matmul 100 50 200", 0.75, 0.6, 0.8, kOwnCallNs};
+  EXPECT_THAT(own_programs(own_step(), 100, std::vector{product}),
+              ElementsAre(analysis::OwnProgram{{"net.py", 2}, "matmul 100 50 200", 40, 10, 0.75, 0.6, 0.8}));
+  product.library_ns = 3 * kOwnCallNs;  // disturbed
+  EXPECT_THAT(own_programs(own_step(), 100, std::vector{product}), IsEmpty());
+  product = {kOwnProduct, "matmul 100 50 200", 0.9, 0.7, 1, kOwnCallNs};
+  EXPECT_THAT(own_programs(own_step(), 100, std::vector{product}), IsEmpty());
+  const TimedProgram relu{kOwnRelu, "elementwise 100 100 = relu(x)", 0.5, 0.4, 0.6, 1e5};
+  EXPECT_THAT(own_programs(own_step(), 100, std::vector{relu}), IsEmpty());  // too little of the step
+}
+
+TEST(OwnPrograms, MostSavedComesFirst) {
+  const std::vector<TimedProgram> timed = {{kOwnProduct, "product", 0.99, 0.98, 0.995, kOwnCallNs},
+                                           {kOwnRelu, "relu", 0.1, 0.1, 0.1, 5e5}};
+  EXPECT_THAT(own_programs(own_step(), 50, timed), ElementsAre(Field(&analysis::OwnProgram::operation, "relu"),
+                                                               Field(&analysis::OwnProgram::operation, "product")));
 }
 
 }  // namespace

@@ -167,6 +167,21 @@ TEST(WorkerMessages, ReadTheEnergyOfAStep) {
   refuse("/iterationMs", 0);
 }
 
+TEST(WorkerMessages, ReadTheLengthOfABatch) {
+  json message = kResult;
+  EXPECT_FALSE(parse_as<RunResult>(message).length.has_value());
+  message["length"] = {{"total", 1200}, {"unit", "tokens"}};
+  const std::optional<BatchLength> length = parse_as<RunResult>(message).length;
+  ASSERT_TRUE(length.has_value());
+  EXPECT_EQ(length->total, 1200);
+  EXPECT_EQ(length->unit, "tokens");
+  for (const json& bad : {json{{"total", 0}, {"unit", "tokens"}}, json{{"total", 1}, {"unit", ""}}, json(1200),
+                          json{{"total", 1}, {"unit", std::string(kMaxUnitBytes + 1, 'x')}}}) {
+    message["length"] = bad;
+    expect_refused(message.dump());
+  }
+}
+
 TEST(WorkerMessages, ReadProgressAndRecording) {
   EXPECT_EQ(parse_as<Progress>(kAll[6]).fraction, 0.5);
   const auto announced = parse_as<RecordingAnnounced>(kAll[7]);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,6 +26,7 @@ namespace {
 using analysis::Node;
 using analysis::Profile;
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -280,6 +282,13 @@ TEST(TextReport, SaysHowTheTimeWasTaken) {
               HasSubstr("21 iterations in 21 rounds, in turns with other batches; two halves of a measurement differ"));
 }
 
+TEST(TextReport, WeightsThroughputByLengths) {
+  Profile profile = testing::resnet_profile();
+  EXPECT_THAT(report(profile), Not(HasSubstr("  lengths")));
+  profile.length = protocol::BatchLength{profile.iteration.ms.value / 2, "tokens"};
+  EXPECT_THAT(report(profile), ContainsRegex("lengths +500 tokens/s: the batch has "));
+}
+
 TEST(TextReport, SaysWhatTheProcessUsedOfTheProcessors) {
   Profile profile = testing::resnet_profile();
   EXPECT_THAT(report(profile), Not(HasSubstr("of the processors")));
@@ -293,13 +302,45 @@ TEST(TextReport, SaysWhichWiderLayersArePredictedToPay) {
   EXPECT_THAT(report(profile), HasSubstr("  padding"));
   EXPECT_EQ(
       padding_text(profile.work->paddings[0]),
-      "out_features of up is 1003: the products with this width take 10.0 ms of the step. With 1008 they are "
-      "predicted to take 0.90× (0.80–0.95); `ridgeline what-if ENTRY --try --set up:out_features=1008` tries it.");
+      "out_features of up is 1003, which leaves the last vector of 8 38 % full: the products with this width take "
+      "10.0 ms of the step. With 1008 they are predicted to take 0.90× (0.80–0.95); `ridgeline what-if ENTRY --try "
+      "--set up:out_features=1008` tries it.");
   EXPECT_EQ(padding_text({{}, {"a", "b", "c"}, 63, 64, 10, 2, 1, 3}),
-            "out_features of a and 2 more is 63: the products with this width take 10.0 ms of the step. With 64 they "
-            "are predicted to take 0.80× (0.70–0.90); `ridgeline what-if ENTRY --try --set a:out_features=64 --set "
+            "out_features of a and 2 more is 63, which leaves the last vector of 8 88 % full: the products with this "
+            "width take 10.0 ms of the step. With 64 they are predicted to take 0.80× (0.70–0.90); `ridgeline what-if "
+            "ENTRY --try --set a:out_features=64 --set "
             "b:out_features=64 …` "
             "tries it.");
+}
+
+TEST(TextReport, SaysWhatTilesOfAProductLeaveUnused) {
+  const auto product = [](int rows, int columns) {
+    return analysis::OperationCost{
+        fmt::format(R"(["aten::mm.default",["t:float32:{0},512:512,1:cuda","t:float32:512,{1}:{1},1:cuda"],{{}}])",
+                    rows, columns),
+        {}};
+  };
+  const analysis::WorkDevice gpu{"V100-PCIE", false, 80};
+  EXPECT_EQ(tile_text(product(1024, 1024), gpu),
+            "By the white-box model, tiles of 64 × 64 suit the costliest product best: 100 % of what they compute is "
+            "used, and in the last of 7 waves 40 % of the multiprocessors work.");
+  EXPECT_EQ(tile_text(product(128 * 8, 128 * 80), gpu), "");  // eight whole waves
+  EXPECT_EQ(tile_text(product(1024, 1024), {"V100-PCIE", true, 80}), "");
+  EXPECT_EQ(tile_text({R"(["aten::relu.default",["t:float32:8:1:cuda"],{}])", {}}, gpu), "");
+}
+
+TEST(TextReport, SaysWhichProgramsOfYourOwnAreFaster) {
+  Profile profile = testing::resnet_profile();
+  EXPECT_THAT(report(profile), Not(HasSubstr("program of your own")));
+  profile.work.emplace().own_programs.push_back({{testing::kModel, 38}, "matmul 512 1003 768", 10, 3, 0.7, 0.6, 0.8});
+  EXPECT_THAT(report(profile), HasSubstr("  kernel"));
+  EXPECT_EQ(
+      own_program_text(profile.work->own_programs[0], 100),
+      "A program of your own for matmul 512 1003 768 takes 0.70× (0.60–0.80) of torch's time, measured alone on "
+      "this processor. The operation takes 10.0 ms of the step, of which it is predicted to save 3.00 ms (3.0 % of "
+      "the step); `ridgeline kernel --of PROFILE --emit-folder FOLDER` writes it.");
+  EXPECT_EQ(own_program_of_line(profile, {testing::kModel, 38}), &profile.work->own_programs[0]);
+  EXPECT_EQ(own_program_of_line(profile, {testing::kModel, 39}), nullptr);
 }
 
 TEST(TextReport, ShowsALineWithoutItsSource) {
