@@ -49,8 +49,8 @@ HostPieces with_autograd_thread(HostPieces of_iteration, const HostPieces& of_th
     std::uint64_t cursor = waiting.begin;
     const auto is_before = [&cursor](const HostPiece& piece) { return piece.end <= cursor; };
     next = std::find_if_not(next, of_thread.pieces.end(), is_before);
-    for (auto node = next; !waiting.in_operation && node != of_thread.pieces.end() && node->begin < waiting.end;
-         ++node) {
+    const bool waits = !waiting.in_operation && in_backward(waiting.key.phase);
+    for (auto node = next; waits && node != of_thread.pieces.end() && node->begin < waiting.end; ++node) {
       const std::uint64_t begin = std::max(cursor, node->begin);
       const std::uint64_t end = std::min(node->end, waiting.end);
       if (!is_backward(*node) || begin >= end) {

@@ -14,9 +14,9 @@ namespace ridgeline::analysis {
 /// CPU there are none: the thread that calls backward() runs the nodes.
 std::vector<std::uint16_t> autograd_threads(const recording::Recording& recording, const Attribution& attribution);
 
-/// The pieces of the iteration's thread where, outside of its operations, the node that an autograd thread runs takes
-/// the place of what it waits in; likewise a gap between nodes of less than kShortGapNs. Neither is counted twice: the
-/// pieces still lie end to end. The raw stack is the waiting one.
+/// The pieces of the iteration's thread where the node that an autograd thread runs takes the place of the wait in
+/// backward(), which its stack tells; likewise a gap between nodes of less than kShortGapNs. The pieces still lie end
+/// to end. The raw stack is the waiting one.
 HostPieces with_autograd_thread(HostPieces of_iteration, const HostPieces& of_thread);
 
 }  // namespace ridgeline::analysis
