@@ -15,8 +15,8 @@ namespace ridgeline::analysis {
 std::vector<std::uint16_t> autograd_threads(const recording::Recording& recording, const Attribution& attribution);
 
 /// The pieces of the iteration's thread where the node that an autograd thread runs takes the place of the wait in
-/// backward(), which its stack tells; likewise a gap between nodes of less than kShortGapNs. The pieces still lie end
-/// to end. The raw stack is the waiting one.
+/// backward(), which the stack of the wait tells; likewise a gap between nodes of less than kShortGapNs. Where a node
+/// has no known forward operation, the wait remains. The pieces still lie end to end. The raw stack is the waiting one.
 HostPieces with_autograd_thread(HostPieces of_iteration, const HostPieces& of_thread);
 
 }  // namespace ridgeline::analysis
