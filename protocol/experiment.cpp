@@ -109,9 +109,14 @@ Json experiment_json(const Experiment& experiment) {
 }
 
 StepListed step_listed_from(const Json& message) {
-  StepListed listed{reason_of(message), {}};
+  StepListed listed{.reason = reason_of(message), .step = {}};
   if (listed.reason.empty()) {
     listed.step = step_from(message.at("operations"));
+  }
+  if (message.contains("tf32")) {
+    const std::vector<std::string> allowed = strings_at(message, "tf32");
+    const auto has = [&](const char* which) { return std::ranges::find(allowed, which) != allowed.end(); };
+    listed.tf32 = {has("products"), has("convolutions")};
   }
   return listed;
 }

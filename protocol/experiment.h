@@ -60,10 +60,17 @@ struct AliveBefore {
   std::uint64_t bytes = 0;
 };
 
+/// Which operations on float32 a device that has TensorFloat-32 may compute in it: what torch was told. Unknown: all.
+struct Tf32 {
+  bool products = true;
+  bool convolutions = true;
+};
+
 /// The operations of a profile's step, listed once it was measured.
 struct StepListed {
   std::string reason;  ///< why they were not listed; then there is no step
   std::optional<CapturedStep> step;
+  Tf32 tf32{};
 };
 
 struct Captured {

@@ -43,7 +43,9 @@ KeyWork key_work(const std::string& key, const BoundsOf* bounds) {
     return found;
   }
   OperationWork timed = *found.work;
+  const bool is_convolution = std::string_view(key).substr(0, key.find(',')).find("conv") != std::string_view::npos;
   if (timed.kind == OperationKind::kMatrix && timed.dtype == "float32" &&
+      (is_convolution ? bounds->tf32.convolutions : bounds->tf32.products) &&
       hardware::find_peak(bounds->device, "tf32") != nullptr) {
     timed.dtype = "tf32";
   }

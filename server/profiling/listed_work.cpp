@@ -29,7 +29,8 @@ void add_work(analysis::Profile& profile, const std::optional<graph::Graph>& gra
   const auto device = device_of(profile.environment, processor);
   const bool on_cpu = profile.environment.device == "cpu";
   if (device.has_value()) {
-    const efficiency::BoundsOf bounds{*device, on_cpu ? profile.environment.threads : device->compute_units, on_cpu};
+    const efficiency::BoundsOf bounds{*device, on_cpu ? profile.environment.threads : device->compute_units, on_cpu,
+                                      listed.tf32};
     profile.work = efficiency::step_work(*graph, *listed.step, bare_ms, &bounds);
   } else {
     profile.work = efficiency::step_work(*graph, *listed.step, bare_ms, nullptr);

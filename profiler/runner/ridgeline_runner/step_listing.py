@@ -27,7 +27,7 @@ def send_operations(step: TrainingStep, batch_size: int, iteration_seconds: floa
     """Runs one iteration. It computes everything, so that what the step writes is what it always writes. What it raises
     is the reason why there is no list."""
     seconds = _LEAST_SECONDS + _TIMES_AN_ITERATION * iteration_seconds
-    message: dict[str, Any] = {"type": "stepListed"}
+    message: dict[str, Any] = {"type": "stepListed", "tf32": _allowed_in_tf32()}
     try:
         message["operations"] = _list(step, batch_size, perf_counter() + seconds).message()
     except ChannelClosed:
@@ -38,6 +38,18 @@ def send_operations(step: TrainingStep, batch_size: int, iteration_seconds: floa
         message["reason"] = reason_of(error)
         release(error)
     reporter.channel.send(message)
+
+
+def _allowed_in_tf32() -> list[str]:
+    """Which operations on float32 torch may compute in TensorFloat-32: "products", "convolutions"."""
+    import torch
+
+    products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
+    if hasattr(products, "fp32_precision"):  # from torch 2.9 on; the older names raise where this one was set
+        allowed = (products.fp32_precision == "tf32", convolutions.conv.fp32_precision == "tf32")
+    else:
+        allowed = (products.allow_tf32, convolutions.allow_tf32)
+    return [name for name, is_allowed in zip(("products", "convolutions"), allowed, strict=True) if is_allowed]
 
 
 def _list(step: TrainingStep, batch_size: int, end: float) -> operation_log.OperationLog:
@@ -77,7 +89,7 @@ class OwnStep:
         if self._reason:
             return {"type": "stepListed", "reason": self._reason}
         log, self._log = self._log, operation_log.OperationLog()
-        return {"type": "stepListed", "operations": log.message()}
+        return {"type": "stepListed", "tf32": _allowed_in_tf32(), "operations": log.message()}
 
     def close(self) -> None:
         """Ends it, also where the script is inside a mode that it entered meanwhile. Not inside an operation."""

@@ -90,6 +90,24 @@ TEST(StepWork, ComparesEachLineWithTheRoofline) {
   EXPECT_THAT(work.model_flop_utilisation, Optional(DoubleNear(0.2, 1e-9)));
 }
 
+TEST(StepWork, ComparesFloat32WithTensorFloat32WhereTheStepMayUseIt) {
+  auto device = slow_device();
+  device.peaks.push_back({"tf32", {{8e9, hardware::Source::kDataSheet}}});
+  constexpr const char* kConvolution =
+      R"(["aten::convolution.default",["t:float32:1,16,10,10:1600,100,10,1","t:float32:16,16,1,1:16,1,1,1",null,)"
+      R"([1,1],[0,0],[1,1],false,[0,0],1],{}])";
+  const auto peak_ms = [&](const char* name, const char* key, protocol::Tf32 tf32) {
+    const BoundsOf bounds{device, 1, false, tf32};
+    return Step().operation(name, key, 8'000'000).work(&bounds).total.matrix_peak_ms;
+  };
+  const double product = peak_ms("aten::mm", kMatrices, {false, true});
+  EXPECT_GT(product, 0);
+  EXPECT_DOUBLE_EQ(peak_ms("aten::mm", kMatrices, {true, false}), product / 8);
+  const double convolution = peak_ms("aten::convolution", kConvolution, {true, false});
+  EXPECT_GT(convolution, 0);
+  EXPECT_DOUBLE_EQ(peak_ms("aten::convolution", kConvolution, {false, true}), convolution / 8);
+}
+
 TEST(StepWork, KnowsFlopsWithoutADevice) {
   const StepWork work = Step().operation("aten::mm", kMatrices, 8'000'000).work(nullptr);
   EXPECT_EQ(work.total.flops, kFlops);
