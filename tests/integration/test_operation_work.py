@@ -67,7 +67,9 @@ def test_flops_are_those_that_torch_counts(name: str, monkeypatch: pytest.Monkey
     found = probe(keys)
     matrices = [(key, work) for key, work in zip(keys, found, strict=True) if is_counted(key)]
     assert matrices
-    monkeypatch.setattr(operation_key, "_filled", lambda count, dtype, _: torch.empty(count, dtype=dtype))
+    monkeypatch.setattr(
+        operation_key, "_filled", lambda count, dtype, _, device: torch.empty(count, dtype=dtype, device=device)
+    )
     for key, (kind, flops, *_) in matrices:
         assert (kind, int(flops)) == ("matrix", counted_by_torch(key)), key
     unknown = {json.loads(key)[0] for key, work in zip(keys, found, strict=True) if work == ["-"]}
