@@ -273,7 +273,8 @@ Markdown cost_markdown(const Profile& profile, const Cost& cost) {
             code_span(name_of(*cost.parent)) + "\n\n";
   }
   text += memory_table(cost) + below_table(cost.below, whole) +
-          (cost.modules == nullptr ? calls_table(cost, whole) : modules_table(cost.modules, whole)) +
+          (cost.modules == nullptr || cost.inside.size() > 1 ? calls_table(cost, whole)
+                                                             : modules_table(cost.modules, whole)) +
           model_text(profile, cost);
   return text;
 }

@@ -48,7 +48,8 @@ struct Cost {
   std::vector<Called> modules_below;                    ///< the costliest inside of the only call, most time first
   std::vector<LineBelow> below;                         ///< the costliest lines that it leads to, most time first
   const std::vector<analysis::Piece>* model = nullptr;  ///< of self_ms; may be null
-  const std::vector<analysis::LibraryModule>* modules = nullptr;  ///< in libraries that it calls; may be null
+  /// In libraries that it calls, in place of a single call; may be null.
+  const std::vector<analysis::LibraryModule>* modules = nullptr;
   /// What the step gains when the line is twice as fast; absent: not known.
   std::optional<double> saved_twice_as_fast_ms{};
   const analysis::LineWork* work = nullptr;  ///< of its operations; may be null
