@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -126,7 +127,7 @@ class Retimer {
   TaskId insert(std::size_t i, TaskId behind) {
     const CapturedOperation& operation = changed_.operations[i];
     const std::string& name = name_of(changed_, operation);
-    double ns = typical_ns(name);
+    std::optional<double> ns;
     bool measured = false;
     if (const std::string* key = key_of(changed_, operation)) {
       if (const auto known = unchanged_.in_step.find(*key); known != unchanged_.in_step.end()) {
@@ -139,8 +140,9 @@ class Retimer {
     }
     const double before = unchanged_.host.before(changed_, i);
     result_.host_ns += before;
-    count(0, ns, measured);
-    graph::Task task{.duration_ns = std::llround(ns + before), .kind = Kind::kOperation};
+    const double taken = ns.has_value() ? *ns : typical_ns(name);
+    count(0, taken, measured);
+    graph::Task task{.duration_ns = std::llround(taken + before), .kind = Kind::kOperation};
     const graph::Task& neighbour = result_.graph.tasks[behind];
     task.name = name_index(name);
     task.line = neighbour.line;
