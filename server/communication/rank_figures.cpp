@@ -71,7 +71,7 @@ struct Activity {
   std::vector<Span> exposed;
   std::vector<Span> running;
   std::vector<Span> waiting;
-  bool waiting_known = true;
+  std::vector<Span> unknown;  ///< exposed, but not known for whom: not all of the ranks were recorded then
 };
 
 /// When a rank does nothing but wait for its collectives.
@@ -97,34 +97,41 @@ void add(const RankRecord& rank, const Collective& one, const Waits& waits, cons
   for (const Span& wait : waits.of(one)) {
     to.exposed.push_back(wait);
     if (wait.begin == wait.end) continue;
-    to.waiting_known = to.waiting_known && called.has_value();
-    to.waiting.push_back({wait.begin, std::min(wait.end, called.value_or(0))});
+    if (called.has_value()) {
+      to.waiting.push_back({wait.begin, std::min(wait.end, *called)});
+    } else {
+      to.unknown.push_back(wait);
+    }
   }
 }
 
 Activity merged(Activity activity) {
   return {merged(std::move(activity.exposed)), merged(std::move(activity.running)), merged(std::move(activity.waiting)),
-          activity.waiting_known};
+          merged(std::move(activity.unknown))};
 }
 
-/// Sums over the given iterations.
-struct Sums {
-  double exposed_ns = 0;
-  double hidden_ns = 0;
-  double waiting_ns = 0;
+/// Per iteration, in the mean of the given ones.
+struct Means {
+  double exposed_ms = 0;
+  double hidden_ms = 0;
+  std::optional<double> waiting_ms = 0;
 };
 
-Sums sums_of(const Activity& activity, const std::vector<Iteration>& iterations) {
-  Sums sums;
+Means means_of(const Activity& activity, const std::vector<Iteration>& iterations) {
+  Means means;
+  double waiting_ms = 0;
+  const double count = static_cast<double>(iterations.size()) * kNsPerMs;
   for (const Iteration& one : iterations) {
     const Span within{one.started_ns, one.ended_ns};
     const auto exposed = clipped(activity.exposed, within);
     const auto running = clipped(activity.running, within);
-    sums.exposed_ns += static_cast<double>(length(exposed));
-    sums.hidden_ns += static_cast<double>(length(running) - overlap(running, exposed));
-    sums.waiting_ns += static_cast<double>(length(clipped(activity.waiting, within)));
+    means.exposed_ms += static_cast<double>(length(exposed)) / count;
+    means.hidden_ms += static_cast<double>(length(running) - overlap(running, exposed)) / count;
+    waiting_ms += static_cast<double>(length(clipped(activity.waiting, within))) / count;
+    if (!clipped(activity.unknown, within).empty()) means.waiting_ms = std::nullopt;
   }
-  return sums;
+  if (means.waiting_ms.has_value()) means.waiting_ms = waiting_ms;
+  return means;
 }
 
 Activity activity_of(const RankRecord& rank, const LastCalls& last) {
@@ -200,13 +207,10 @@ std::vector<LineCommunication> lines_of(const RankRecord& rank, const std::vecto
   const Waits waits(rank);
   for (const Collective& one : rank.collectives) add(rank, one, waits, last, by_line[{one.file, one.line}]);
   const auto iterations = iterations_of(rank, steps);
-  const double count = static_cast<double>(iterations.size()) * kNsPerMs;
   std::vector<LineCommunication> lines;
   for (auto& [place, activity] : by_line) {
-    activity = merged(std::move(activity));
-    const Sums sums = sums_of(activity, iterations);
-    lines.push_back({place.first, place.second, sums.exposed_ns / count, sums.hidden_ns / count,
-                     activity.waiting_known ? std::optional(sums.waiting_ns / count) : std::nullopt});
+    const Means means = means_of(merged(std::move(activity)), iterations);
+    lines.push_back({place.first, place.second, means.exposed_ms, means.hidden_ms, means.waiting_ms});
   }
   std::ranges::stable_sort(lines, std::greater{}, &LineCommunication::exposed_ms);
   return lines;
@@ -220,14 +224,12 @@ std::vector<RankFigures> rank_figures(const std::vector<RankRecord>& ranks) {
   const LastCalls last(ranks);
   std::vector<RankFigures> figures;
   for (const RankRecord& rank : ranks) {
-    const Activity activity = activity_of(rank, last);
     const auto iterations = iterations_of(rank, steps);
-    const Sums sums = sums_of(activity, iterations);
-    const double count = static_cast<double>(iterations.size()) * kNsPerMs;
+    const Means means = means_of(activity_of(rank, last), iterations);
     double step_ns = 0;
     for (const Iteration& one : iterations) step_ns += static_cast<double>(one.ended_ns - one.started_ns);
-    figures.push_back({rank.rank, step_ns / count, sums.exposed_ns / count, sums.hidden_ns / count,
-                       activity.waiting_known ? std::optional(sums.waiting_ns / count) : std::nullopt});
+    figures.push_back({rank.rank, step_ns / (static_cast<double>(iterations.size()) * kNsPerMs), means.exposed_ms,
+                       means.hidden_ms, means.waiting_ms});
   }
   return figures;
 }

@@ -87,6 +87,17 @@ TEST(RankFigures, DoNotClaimWaitingForARankThatWasNotRecorded) {
   EXPECT_FALSE(rank_figures({rank_of(0, 4, 6)})[0].waiting_ms.has_value());
 }
 
+TEST(RankFigures, AStepThatOneRankRecordedAloneHidesNoWaitOfTheOthers) {
+  const std::vector<RankRecord> ranks{rank_of(0, 4, 6, 9), rank_of(1, 6, 4, 8)};
+  const auto figures = rank_figures(ranks);
+  ASSERT_EQ(figures.size(), 2U);
+  ASSERT_TRUE(figures[0].waiting_ms.has_value());
+  EXPECT_NEAR(*figures[0].waiting_ms, 2, 1e-9);
+  const auto lines = line_communication(ranks);
+  ASSERT_TRUE(lines[0][0].waiting_ms.has_value());
+  EXPECT_NEAR(*lines[0][0].waiting_ms, 2, 1e-9);
+}
+
 TEST(RankFigures, AreOfTheCommonSteps) {
   auto ranks = pair(4, 6);
   ranks[1].iterations.erase(ranks[1].iterations.begin());
