@@ -1,7 +1,8 @@
 """Times of operations alone, as `ridgeline operations measure` takes them, beside others': `./dev bench timers`.
 
-Beside torch.utils.benchmark.Timer on fifty operations, each timed in turns by both; and of an operation that waits for
-a time that is known. Quiet, about a minute.
+Beside torch.utils.benchmark.Timer on fifty operations: each alone, right after it was timed by the other, and in turns
+with all, as a step has them, where caches and the heap are those that other operations left. And of an operation that
+waits for a time that is known, less what it takes to wait for none. Quiet, half a minute.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import estimator_shapes  # noqa: E402
 
 OPERATIONS = 50
 ROUNDS = 3
-KNOWN_US = (100, 1_000, 10_000)
+KNOWN_US = (0, 100, 1_000, 10_000)
 Table = Callable[[list[str], list[list[str]]], None]
 
 
@@ -62,24 +63,32 @@ def run(table: Table) -> None:
     random_ = random.Random(estimator_shapes.SEED)
     names = (estimator_shapes.OPERATORS * OPERATIONS)[:OPERATIONS]
     keys = [estimator_shapes.draw(name, random_) for name in names]
-    ours: dict[str, list[float]] = {key: [] for key in keys}
+    alone: dict[str, list[float]] = {key: [] for key in keys}
+    in_turns: dict[str, list[float]] = {key: [] for key in keys}
     torchs: dict[str, list[float]] = {key: [] for key in keys}
     for _ in range(ROUNDS):
-        for key, ns in measured_ns(keys).items():
-            ours[key].append(ns)
         for key in keys:
             torchs[key].append(torch_ns(key))
+            alone[key] += measured_ns([key]).values()
+        for key, ns in measured_ns(keys).items():
+            in_turns[key].append(ns)
+
+    def off(found: dict[str, list[float]], key: str) -> float:
+        return median(found[key]) / median(torchs[key]) - 1
+
     print("## Times of operations alone, and torch.utils.benchmark\n")
     rows = []
-    for operator in estimator_shapes.OPERATORS:
-        own = [key for key, name in zip(keys, names, strict=True) if name == operator]
-        ratios = [median(ours[key]) / median(torchs[key]) - 1 for key in own]
+    for operator in (*estimator_shapes.OPERATORS, None):
+        own = [key for key, name in zip(keys, names, strict=True) if operator in (name, None)]
+        ratios = sorted(off(alone, key) for key in own)
         again = [max(torchs[key]) / min(torchs[key]) - 1 for key in own]
-        spread = [f"{min(ratios):+.1%} to {max(ratios):+.1%}", f"{fmean(map(abs, ratios)):.1%}", f"{median(again):.1%}"]
-        rows.append([operator, str(len(own)), *spread])
-    table(["operator", "operations", "against torch", "mean of |.|", "torch's own rounds, median spread"], rows)
+        figures = [f"{ratios[0]:+.1%} to {ratios[-1]:+.1%}", f"{fmean(map(abs, ratios)):.1%}", f"{median(again):.1%}"]
+        turns = f"{median(off(in_turns, key) for key in own):+.1%}"
+        rows.append([operator or "all", str(len(own)), *figures, turns])
+    head = ["operator", "operations", "alone, against torch", "mean of |.|", "torch's rounds, median spread"]
+    table([*head, "in turns, against torch, median"], rows)
     define_wait()
     waits = [estimator_shapes.key("ridgeline_bench::wait.default", estimator_shapes.tensor(1), us) for us in KNOWN_US]
-    found = measured_ns(waits)
-    known = [[f"{us} µs", f"{found[one] / us / 1000 - 1:+.2%}"] for us, one in zip(KNOWN_US, waits, strict=True)]
-    table(["known", "measured"], known)
+    none, *known = (measured_ns([wait])[wait] for wait in waits)
+    rows = [[f"{us} µs", f"{(ns - none) / us / 1000 - 1:+.2%}"] for us, ns in zip(KNOWN_US[1:], known, strict=True)]
+    table(["known", "measured"], rows)

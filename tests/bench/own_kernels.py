@@ -119,7 +119,7 @@ def by_onednn(operation: str, operands: list[Any]) -> Callable[..., Any]:
     """A product of two matrices; the second one is in oneDNN's own order beforehand, as that of a frozen layer is."""
     import torch
 
-    right = operands[1].t().contiguous().to_mkldnn()
+    right = operands[1].t().contiguous()
     packed = torch.ops.mkldnn._reorder_linear_weight(right, operands[0].shape[0])
     attribute = "relu" if "+ relu" in operation else "none"
     has_bias = "+ bias" in operation

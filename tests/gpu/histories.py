@@ -9,7 +9,6 @@ back). The last line has the statistics of torch: `peak ALLOCATED RESERVED`, in 
 from __future__ import annotations
 
 import gzip
-import importlib
 import os
 import sys
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from example_steps import step_of
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = Path(os.environ["OUT"])
@@ -47,14 +47,10 @@ def events_of(trace: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def record(example: str, size: int) -> None:
-    sys.path.insert(0, str(ROOT / "examples" / example))
-    entry: Any = importlib.import_module("entry")
     torch.cuda.memory._record_memory_history(enabled="all", context=None, stacks="python", max_entries=1_000_000)
-    models = entry.model_provider()
-    iteration = entry.iteration_provider(*(models if isinstance(models, tuple) else (models,)))
-    inputs = entry.input_provider(batch_size=size)
+    step = step_of(ROOT / "examples" / example, size)
     for _ in range(ITERATIONS):
-        iteration(*inputs)
+        step()
     torch.cuda.synchronize()
     lines = [*events_of(torch.cuda.memory._snapshot()["device_traces"][0])]
     lines.append(f"peak {torch.cuda.max_memory_allocated()} {torch.cuda.max_memory_reserved()}")

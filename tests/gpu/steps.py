@@ -6,7 +6,6 @@ under $OUT. With `--measure FOLDER` it is the process that measures an example w
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import re
@@ -15,8 +14,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from statistics import median
-from time import perf_counter
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,26 +43,12 @@ def entry_with(example: str, size: int, folder: Path) -> Path:
 
 
 def measure(folder: str) -> dict[str, float]:
-    """Median time of an iteration, milliseconds, and torch's own peaks, bytes."""
+    """Times of an iteration, milliseconds, and torch's own peaks, bytes."""
     import torch
+    from example_steps import step_of, times_of
 
-    sys.path.insert(0, folder)
-    entry: Any = importlib.import_module("entry")
-    models = entry.model_provider()
-    iteration = entry.iteration_provider(*(models if isinstance(models, tuple) else (models,)))
-    inputs = entry.input_provider()
-    times = []
-    for _ in range(60):
-        torch.cuda.synchronize()
-        start = perf_counter()
-        iteration(*inputs)
-        torch.cuda.synchronize()
-        times.append((perf_counter() - start) * 1e3)
-    ordered = sorted(times[10:])
     return {
-        "timeMs": median(ordered),
-        "tenthMs": ordered[len(ordered) // 10],
-        "ninetiethMs": ordered[-len(ordered) // 10],
+        **times_of(step_of(Path(folder))),
         "peakBytes": torch.cuda.max_memory_allocated(),
         "reservedBytes": torch.cuda.max_memory_reserved(),
     }

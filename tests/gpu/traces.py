@@ -13,12 +13,11 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import torch
+from example_steps import Step, times_of
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = Path(os.environ["OUT"]) / "traces"
@@ -26,7 +25,7 @@ SIZES = {"resnet50": 32, "gpt": 8, "bert": 16}
 CHANGES = ("none", "bf16-autocast", "channels-last", "unfused", "foreach")
 
 
-def step_of(example: str, change: str) -> Callable[[], None] | None:
+def step_of(example: str, change: str) -> Step | None:
     """Nothing where the change does not change the example."""
     folder = ROOT / "examples" / example
     text = (folder / "entry.py").read_text()
@@ -54,19 +53,7 @@ def step_of(example: str, change: str) -> Callable[[], None] | None:
     return step
 
 
-def times_of(step: Callable[[], None]) -> dict[str, float]:
-    times = []
-    for _ in range(50):
-        torch.cuda.synchronize()
-        start = perf_counter()
-        step()
-        torch.cuda.synchronize()
-        times.append((perf_counter() - start) * 1e3)
-    times = sorted(times[10:])
-    return {"medianMs": times[20], "tenthMs": times[4], "ninetiethMs": times[36]}
-
-
-def record(step: Callable[[], None], file: Path) -> None:
+def record(step: Step, file: Path) -> None:
     activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
     schedule = torch.profiler.schedule(wait=1, warmup=2, active=3, repeat=1)
     with torch.profiler.profile(
@@ -91,7 +78,7 @@ def main() -> int:
             if step is None:
                 continue
             name = f"{example}-{change}"
-            found[name] = times_of(step) | {"peakBytes": torch.cuda.max_memory_allocated() - held}
+            found[name] = times_of(step, 50) | {"peakBytes": torch.cuda.max_memory_allocated() - held}
             record(step, OUT / f"{name}.json.gz")
             del step
             for module in [name for name in sys.modules if name in SIZES or name in ("resnet", "entry")]:
