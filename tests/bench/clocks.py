@@ -25,7 +25,7 @@ from job_file import on_another_machine, read_job, records, write_job
 COUNTS = (2, 4, 8)
 DRAWS = 5  # of clocks, for each recorded job
 MODEL, RATE, BUCKET_MB = "cnn", "1gbit", "1"
-STEPS = 48
+STEPS = 96
 LARGEST_NS = 3_600_000_000_000
 LARGEST_DRIFT = 1e-4
 ROUNDED_S = 1e-6  # of what is compared: the drift until the first message, and the digits of a double at 10^18 ns

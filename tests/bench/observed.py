@@ -9,8 +9,13 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted(path.parent.name for path in (ROOT / "examples").glob("*/entry.py"))
-# With options of `ridgeline profile`; where memory is short, the largest batch that fits is far from saturation.
-CASES = [*((name, ()) for name in EXAMPLES), ("vgg11", ("--memory-limit", "3GiB"))]
+# With options of `ridgeline profile`: where memory is short, the largest batch that fits is far from saturation; and
+# batches so large that throughput falls.
+CASES = [
+    *((name, ()) for name in EXAMPLES),
+    ("custom_function", ("--batch-sizes", "16,24,32")),
+    ("vgg11", ("--memory-limit", "3GiB")),
+]
 SIGNS = {"holds": "yes", "doesNotHold": "no", "unknown": "?", "notApplicable": "–"}
 
 

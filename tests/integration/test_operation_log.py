@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -102,6 +104,56 @@ def test_an_uncomputed_step_has_the_operations_of_a_computed_one(name: str, monk
     computed = operation_log.log_step(STEPS[name](), {})
     assert sequence(listed) == sequence(computed)
     assert {phase for _, phase, _ in sequence(listed)} == {0, 1, 2}
+
+
+class Tied(nn.Module):
+    """A language model whose weight has two gradients, and a connection around its layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(500, 64)
+        self.layer = nn.Linear(64, 64)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        x = self.embedding(tokens)
+        return nn.functional.linear((x + self.layer(x).relu()).exp(), self.embedding.weight)
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+@pytest.mark.parametrize("computed", [False, True])
+def test_gradients_are_summed_in_place_where_they_are_without_the_list(autocast: bool, computed: bool) -> None:
+    model, tokens = Tied(), torch.randint(500, (96,))
+
+    def step() -> None:
+        model.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+            loss = nn.functional.cross_entropy(model(tokens), tokens)
+        loss.backward()
+
+    step()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True) as profiler:
+        step()
+    real = Counter(
+        (event.name, tuple(event.input_shapes[0]))
+        for event in profiler.events()
+        if event.name in ("aten::add", "aten::add_")
+    )
+    log = operation_log.OperationLog()
+    if computed:
+        gradients = [parameter.grad.clone() for parameter in model.parameters()]
+        log = operation_log.log_warm_step(step, lambda: None)
+        for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+            torch.testing.assert_close(parameter.grad, gradient)
+    else:
+        log = operation_log.log_step(step, {})
+    keys, names = list(log.keys), list(log.names)
+    listed = Counter(
+        (names[name], tuple(map(int, json.loads(keys[key])[1][0].split(":")[2].split(","))))
+        for key, name, *_ in log.sequence
+        if names[name] in ("aten::add", "aten::add_")
+    )
+    assert listed == real
+    assert listed["aten::add_" if autocast else "aten::add", (500, 64)] == 1
 
 
 def test_modules_and_phases_are_named() -> None:

@@ -107,7 +107,8 @@ class Fp16(_Autocast):
 
 @contextlib.contextmanager
 def _outside_of_autocast(device: str) -> Iterator[None]:
-    """Backward and steps of optimizers run without autocast meanwhile."""
+    """Backward and steps of optimizers run without autocast meanwhile; what it keeps of weights goes before them, as
+    where `with torch.autocast` surrounds forward alone."""
     import torch
 
     backward, gradient = torch.autograd.backward, torch.autograd.grad
@@ -115,6 +116,7 @@ def _outside_of_autocast(device: str) -> Iterator[None]:
     def plain(function: Function) -> Function:
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
+            torch.clear_autocast_cache()
             with torch.autocast(device, enabled=False):
                 return function(*args, **kwargs)
 
@@ -123,6 +125,7 @@ def _outside_of_autocast(device: str) -> Iterator[None]:
     entered: list[Any] = []
 
     def enter(*_: Any) -> None:
+        torch.clear_autocast_cache()
         entered.append(torch.autocast(device, enabled=False))
         entered[-1].__enter__()
 

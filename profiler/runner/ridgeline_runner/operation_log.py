@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from time import perf_counter_ns
 from typing import Any
 
+from ridgeline_runner import gradient_sums
 from ridgeline_runner.cuda_operators import OF_CUDA
 from ridgeline_runner.operation_key import NotDescribed, key_of
 
@@ -159,7 +160,10 @@ def _mode(
     end: Callable[[], None] = lambda: None,
 ) -> Any:
     """`note` is called before each operation, `end` after it."""
+    import torch
     from torch.utils._python_dispatch import TorchDispatchMode
+
+    gradient_sums.references()
 
     class Noted(TorchDispatchMode):
         supports_higher_order_operators = True
@@ -167,6 +171,8 @@ def _mode(
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             del types
             kwargs = kwargs or {}
+            if gradient_sums.is_in_place(func, args, kwargs):
+                func = torch.ops.aten.add_.Tensor
             if func.namespace != "profiler":
                 note(func, args, kwargs)
             result = func(*args, **kwargs) if compute else _uncomputed(func, args, kwargs)
