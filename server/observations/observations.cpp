@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -175,6 +176,9 @@ Observation recurrent_layers_use_little(const Profile& profile) {
   const auto of_recurrent = peak_share(recurrent);
   const auto of_others = peak_share(others);
   if (!of_recurrent || !of_others) return unknown("no line has recurrent operations whose FLOPs are known");
+  if (std::abs(*of_recurrent / *of_others - 1) < kSameShare) {
+    return unknown("recurrent lines and others use shares of the peak that differ by less than a tenth");
+  }
   return decided(*of_recurrent < *of_others,
                  {{"of the peak, recurrent lines", *of_recurrent, Unit::kShare},
                   {"of the peak, other lines with matrices", *of_others, Unit::kShare}},

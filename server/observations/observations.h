@@ -45,6 +45,7 @@ inline constexpr double kBusy = 0.9;             ///< of the iteration
 inline constexpr double kMuchTime = 0.05;        ///< of the iteration: a line that is long
 inline constexpr double kRecurrentShare = 0.1;   ///< of the iteration: a model that is recurrent
 inline constexpr double kSameThroughput = 1.02;  ///< a ratio below says that a larger batch brings nothing
+inline constexpr double kSameShare = 0.1;        ///< shares of the peak that differ by less may be equal
 
 /// All twelve, in order.
 std::vector<Observation> observe(const analysis::Profile& profile, const analysis::Outlook& outlook);
