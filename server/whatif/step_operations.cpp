@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <functional>
 #include <string_view>
 #include <unordered_set>
@@ -40,6 +41,43 @@ Pairs common(const std::vector<std::uint64_t>& a, const std::vector<std::uint64_
   return pairs;
 }
 
+/// What autograd calls inside of the operation that it differentiates, on what it saves: `clone` of what the operation
+/// overwrites, `detach` of what it returns. Listed, they stand before the operation and behind it.
+constexpr std::string_view kBefore = "aten::clone";
+constexpr std::string_view kBehind = "aten::detach";
+
+/// Recorded operations in the order of a list.
+struct Recorded {
+  std::vector<std::uint32_t> operations;  ///< 0: inside of another one that is listed, which has its time
+  std::vector<std::uint64_t> tokens;
+};
+
+/// The outermost of the recorded operations whose names the list has, and autograd's own calls directly in them.
+Recorded recorded_like(const graph::Graph& graph, const protocol::CapturedStep& step) {
+  const std::unordered_set<std::string_view> listed(step.names.begin(), step.names.end());
+  Recorded recorded;
+  const auto insert = [&recorded](std::size_t place, std::uint32_t operation, std::string_view name) {
+    recorded.operations.insert(recorded.operations.begin() + static_cast<std::ptrdiff_t>(place), operation);
+    recorded.tokens.insert(recorded.tokens.begin() + static_cast<std::ptrdiff_t>(place), token_of(name));
+  };
+  std::vector<bool> inside(graph.operations.size());
+  std::size_t outermost = 0;  // place of the last one
+  for (std::uint32_t i = 1; i < graph.operations.size(); ++i) {
+    const graph::Operation& operation = graph.operations[i];
+    const std::string_view name = graph.names[operation.name];
+    const bool wanted = listed.contains(name);
+    inside[i] = wanted || inside[operation.parent];
+    if (wanted && !inside[operation.parent]) {
+      outermost = recorded.operations.size();
+      insert(outermost, i, name);
+    } else if (wanted && operation.parent == recorded.operations[outermost]) {
+      if (name == kBefore) insert(outermost++, 0, name);
+      if (name == kBehind) insert(recorded.operations.size(), 0, name);
+    }
+  }
+  return recorded;
+}
+
 /// Indices of the operations of one part of the step, and their tokens.
 struct Part {
   std::vector<std::size_t> indices;
@@ -61,30 +99,14 @@ std::array<Part, 3> parts_of(const protocol::CapturedStep& step) {
 }  // namespace
 
 std::vector<std::uint32_t> find_recorded(const graph::Graph& graph, const protocol::CapturedStep& step) {
-  std::unordered_set<std::string_view> captured;
-  for (const std::string& name : step.names) {
-    captured.insert(name);
-  }
-  std::vector<std::uint32_t> outermost;
-  std::vector<std::uint64_t> recorded_tokens;
-  std::vector<bool> inside(graph.operations.size());
-  for (std::uint32_t i = 1; i < graph.operations.size(); ++i) {
-    const graph::Operation& operation = graph.operations[i];
-    const std::string_view name = graph.names[operation.name];
-    const bool wanted = captured.contains(name);
-    inside[i] = wanted || inside[operation.parent];
-    if (wanted && !inside[operation.parent]) {
-      outermost.push_back(i);
-      recorded_tokens.push_back(token_of(name));
-    }
-  }
+  const Recorded recorded = recorded_like(graph, step);
   std::vector<std::uint64_t> tokens;
   for (const protocol::CapturedOperation& operation : step.operations) {
     tokens.push_back(token_of(step.names[static_cast<std::size_t>(operation.name)]));
   }
   std::vector<std::uint32_t> found(step.operations.size());
-  for (const auto& [a, b] : common(tokens, recorded_tokens)) {
-    found[a] = outermost[b];
+  for (const auto& [a, b] : common(tokens, recorded.tokens)) {
+    found[a] = recorded.operations[b];
   }
   return found;
 }

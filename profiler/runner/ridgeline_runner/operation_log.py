@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from time import perf_counter_ns
 from typing import Any
 
-from ridgeline_runner import gradient_sums
+from ridgeline_runner import in_place_sums
 from ridgeline_runner.cuda_operators import OF_CUDA
 from ridgeline_runner.operation_key import NotDescribed, key_of
 
@@ -163,7 +163,7 @@ def _mode(
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    gradient_sums.references()
+    unshared = in_place_sums.find_unshared()
 
     class Noted(TorchDispatchMode):
         supports_higher_order_operators = True
@@ -171,7 +171,7 @@ def _mode(
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             del types
             kwargs = kwargs or {}
-            if gradient_sums.is_in_place(func, args, kwargs):
+            if in_place_sums.is_in_place(func, args, kwargs, unshared):
                 func = torch.ops.aten.add_.Tensor
             if func.namespace != "profiler":
                 note(func, args, kwargs)

@@ -129,6 +129,32 @@ TEST(FindRecorded, PassesOverWhatIsInsideAnOperation) {
   EXPECT_THAT(find_recorded(step.graph, step.captured), ElementsAre(1U, 3U));
 }
 
+TEST(FindRecorded, MatchesWhatAutogradCallsInsideOfOperationsOnceEach) {
+  constexpr int kCells = 3500;  // more than the edits that are searched for
+  Step step;
+  std::vector<std::pair<std::string, std::string>> listed;
+  for (int i = 0; i < kCells; ++i) {
+    step.operation("aten::sigmoid_", "", 10).operation("aten::hardtanh_", "", 10);
+    for (const char* name : {"aten::sigmoid_", "aten::detach", "aten::clone", "aten::hardtanh_"}) {
+      listed.emplace_back(name, "");
+    }
+  }
+  std::vector<graph::Operation> nested = {step.graph.operations.front()};
+  for (std::uint32_t i = 1; i < step.graph.operations.size(); ++i) {
+    const auto parent = static_cast<std::uint32_t>(nested.size());
+    nested.push_back(step.graph.operations[i]);
+    nested.push_back({graph::name_index(step.graph, i % 2 == 1 ? "aten::detach" : "aten::clone"), parent});
+  }
+  step.graph.operations = nested;
+  const auto found = find_recorded(step.graph, captured(listed));
+  for (std::uint32_t i = 0; i < kCells; ++i) {
+    ASSERT_EQ(found[4 * i], 4 * i + 1) << i;
+    ASSERT_EQ(found[4 * i + 1], 0U) << "the operation that it is in has its time";
+    ASSERT_EQ(found[4 * i + 2], 0U);
+    ASSERT_EQ(found[4 * i + 3], 4 * i + 3) << i;
+  }
+}
+
 TEST(FindRecorded, LeavesOutWhatWasNotRecorded) {
   Step step;
   step.operation("aten::mm", "", 10).operation("aten::add", "", 5);
