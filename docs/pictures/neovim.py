@@ -122,7 +122,12 @@ def take(terminal: conftest.Terminal) -> None:
     terminal.until("t try")
     terminal.keys("/fused", "Enter", "t", ":nohlsearch", "Enter")
     terminal.until(r"fused.*×.*×")
-    save("what-if")
+    save("what-if-tried")
+    terminal.keys("a")
+    terminal.until("fused=True")
+    terminal.command("silent wall")
+    terminal.until("Applied: ")
+    save("what-if-applied")
 
 
 def main() -> None:

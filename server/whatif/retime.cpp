@@ -61,13 +61,17 @@ class Retimer {
   void rescale(std::size_t before, const CapturedOperation& after) {
     const std::string* old_key = key_of(unchanged_.step, unchanged_.step.operations[before]);
     const std::string* new_key = key_of(changed_, after);
-    if (old_key == nullptr || new_key == nullptr || *old_key == *new_key || unchanged_.places.ns[before] <= 0) {
+    if (old_key == nullptr || new_key == nullptr || *old_key == *new_key) {
       return;
     }
     const auto was = alone_(*old_key);
     const auto is = alone_(*new_key);
     const bool known = was.has_value() && is.has_value();
     const double factor = known ? is->ns / was->ns : scale_of(*old_key, *new_key);
+    if (unchanged_.places.ns[before] <= 0) {
+      if (was.has_value()) count_not_found(before, was->ns, was->ns * factor);
+      return;
+    }
     for (const TaskId id : unchanged_.places.tasks[before]) {
       if (is_on_device(result_.graph, id) == has_device_task(before)) {
         graph::Task& task = result_.graph.tasks[id];
@@ -91,6 +95,10 @@ class Retimer {
       }
       gone.insert(gone.end(), unchanged_.places.tasks[i].begin(), unchanged_.places.tasks[i].end());
       count(unchanged_.places.ns[i], 0, true);
+      if (const std::string* key = key_of(unchanged_.step, unchanged_.step.operations[i]);
+          key != nullptr && unchanged_.places.tasks[i].empty()) {
+        if (const auto was = alone_(*key)) count_not_found(i, was->ns, 0);
+      }
       take_host_time(i, unchanged_.step.host_ns.empty() ? unchanged_.places.python_ns[i]
                                                         : unchanged_.host.before(unchanged_.step, i));
     }
@@ -127,6 +135,9 @@ class Retimer {
   TaskId insert(std::size_t i, TaskId behind) {
     const CapturedOperation& operation = changed_.operations[i];
     const std::string& name = name_of(changed_, operation);
+    if (is_free(name)) {
+      return behind;
+    }
     std::optional<double> ns;
     bool measured = false;
     if (const std::string* key = key_of(changed_, operation)) {
@@ -195,6 +206,18 @@ class Retimer {
       result_.assumed_ns += std::max(before, after);
       result_.assumed_error_ns += std::max(kAssumedError * std::max(before, after), std::abs(after - before));
     }
+  }
+
+  /// An operation of the unchanged step that was not found in the recording: its tasks keep their time, whatever comes
+  /// in its place. `was` and `is`: times alone.
+  void count_not_found(std::size_t before, double was, double is) {
+    const std::string& name = name_of(unchanged_.step, unchanged_.step.operations[before]);
+    if (is_free(name)) {
+      return;
+    }
+    const double ratio = unchanged_.ratios.of(name);
+    result_.assumed_ns += ratio * std::max(was, is);
+    result_.assumed_error_ns += ratio * std::abs(is - was);
   }
 
   const UnchangedStep& unchanged_;

@@ -41,10 +41,11 @@ Pairs common(const std::vector<std::uint64_t>& a, const std::vector<std::uint64_
   return pairs;
 }
 
-/// What autograd calls inside of the operation that it differentiates, on what it saves: `clone` of what the operation
-/// overwrites, `detach` of what it returns. Listed, they stand before the operation and behind it.
-constexpr std::string_view kBefore = "aten::clone";
-constexpr std::string_view kBehind = "aten::detach";
+/// What autograd calls inside of an operation that overwrites what its gradient needs. Listed, it stands before it.
+constexpr std::string_view kSaved = "aten::clone";
+/// Free. Autograd saves tensors without it, but a dispatch mode sees it there, so lists have more of them than steps
+/// do.
+constexpr std::string_view kFree = "aten::detach";
 
 /// Recorded operations in the order of a list.
 struct Recorded {
@@ -52,9 +53,10 @@ struct Recorded {
   std::vector<std::uint64_t> tokens;
 };
 
-/// The outermost of the recorded operations whose names the list has, and autograd's own calls directly in them.
+/// The outermost of the recorded operations whose names the list has, and what autograd saves directly in them.
 Recorded recorded_like(const graph::Graph& graph, const protocol::CapturedStep& step) {
-  const std::unordered_set<std::string_view> listed(step.names.begin(), step.names.end());
+  std::unordered_set<std::string_view> listed(step.names.begin(), step.names.end());
+  listed.erase(kFree);
   Recorded recorded;
   const auto insert = [&recorded](std::size_t place, std::uint32_t operation, std::string_view name) {
     recorded.operations.insert(recorded.operations.begin() + static_cast<std::ptrdiff_t>(place), operation);
@@ -70,9 +72,8 @@ Recorded recorded_like(const graph::Graph& graph, const protocol::CapturedStep& 
     if (wanted && !inside[operation.parent]) {
       outermost = recorded.operations.size();
       insert(outermost, i, name);
-    } else if (wanted && operation.parent == recorded.operations[outermost]) {
-      if (name == kBefore) insert(outermost++, 0, name);
-      if (name == kBehind) insert(recorded.operations.size(), 0, name);
+    } else if (name == kSaved && wanted && operation.parent == recorded.operations[outermost]) {
+      insert(outermost++, 0, name);
     }
   }
   return recorded;
@@ -98,15 +99,22 @@ std::array<Part, 3> parts_of(const protocol::CapturedStep& step) {
 
 }  // namespace
 
+bool is_free(std::string_view name) { return name == kFree; }
+
 std::vector<std::uint32_t> find_recorded(const graph::Graph& graph, const protocol::CapturedStep& step) {
   const Recorded recorded = recorded_like(graph, step);
+  std::vector<std::size_t> listed;
   std::vector<std::uint64_t> tokens;
-  for (const protocol::CapturedOperation& operation : step.operations) {
-    tokens.push_back(token_of(step.names[static_cast<std::size_t>(operation.name)]));
+  for (std::size_t i = 0; i < step.operations.size(); ++i) {
+    const std::string& name = step.names[static_cast<std::size_t>(step.operations[i].name)];
+    if (!is_free(name)) {
+      listed.push_back(i);
+      tokens.push_back(token_of(name));
+    }
   }
   std::vector<std::uint32_t> found(step.operations.size());
   for (const auto& [a, b] : common(tokens, recorded.tokens)) {
-    found[a] = recorded.operations[b];
+    found[listed[a]] = recorded.operations[b];
   }
   return found;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,8 +11,12 @@
 
 namespace ridgeline::whatif {
 
+/// Whether operations of this name take no time in a step: `aten::detach`. Autograd saves tensors without it, but a
+/// dispatch mode sees it there, so lists have more of them than steps do.
+bool is_free(std::string_view name);
+
 /// By captured operation of the unchanged step: its index in Graph::operations; 0 where it was not recorded.
-/// The order of both is the same; an operation inside one that was found is not another one.
+/// The order of both is the same; an operation inside one that was found is not another one, nor is a free one found.
 std::vector<std::uint32_t> find_recorded(const graph::Graph& graph, const protocol::CapturedStep& step);
 
 /// Operations of two steps that stand for each other: the same operation in the same part of the step, in the same

@@ -1,8 +1,9 @@
 /** What changes of the step would bring: asked for, tried and applied in the view. */
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { test } from 'node:test';
 import { ownWindow } from './shared.mjs';
-import { until } from './workbench.mjs';
+import { root, until } from './workbench.mjs';
 
 test('devices are compared in a table', async (t) => {
   const window = await ownWindow(t);
@@ -17,6 +18,12 @@ test('devices are compared in a table', async (t) => {
 
 const section = (window) => window.view.locator('.what-if');
 const row = (window, title) => section(window).locator('.changes > li', { hasText: title });
+/** UPDATE_PICTURES=1 draws those of docs/pictures anew. */
+async function picture(window, name) {
+  if (!process.env.UPDATE_PICTURES) return;
+  await section(window).evaluate((whole) => whole.scrollIntoView());
+  await window.page.screenshot({ path: path.join(root, `docs/pictures/vscode-what-if-${name}.png`), clip: { x: 0, y: 0, width: 1280, height: 760 } });
+}
 const figure = (of, kind) => of.locator(`.said.${kind} .figure`);
 
 test('a change is asked about, tried and applied, and the next profile makes the answer one of before', async (t) => {
@@ -43,6 +50,7 @@ test('a change is asked about, tried and applied, and the next profile makes the
   await figure(fused, 'tried').waitFor();
   assert.match(await figure(fused, 'tried').innerText(), /\([\d.]+ to [\d.]+\)$/);
   await fused.getByText(/Losses (are equal|differ by up to)/).waitFor();
+  await picture(window, 'tried');
   await window.resizeSideBar(170);
   await until(async () => assert.deepEqual(await section(window).evaluate((whole) => {
     const isCut = (element) => element.scrollWidth > element.clientWidth + 1 || element.getBoundingClientRect().right > document.documentElement.clientWidth;
@@ -67,6 +75,7 @@ test('a change is asked about, tried and applied, and the next profile makes the
   await applied.getByText('Applied: fused optimizer').waitFor();
   assert.equal(await figure(applied, 'predicted').innerText(), predicted);
   for (const kind of ['tried', 'measured']) assert.match(await figure(applied, kind).innerText(), /\([\d.]+ to [\d.]+\)$/);
+  await picture(window, 'applied');
   await section(window).getByRole('button', { name: 'Ask again' }).click();
   await section(window).getByText('These figures are of the step before the last change.').waitFor({ state: 'detached' });
   await section(window).locator('.reasons li', { hasText: 'fused optimizer' }).getByText('uses it already').waitFor({ state: 'attached' });

@@ -129,29 +129,30 @@ TEST(FindRecorded, PassesOverWhatIsInsideAnOperation) {
   EXPECT_THAT(find_recorded(step.graph, step.captured), ElementsAre(1U, 3U));
 }
 
-TEST(FindRecorded, MatchesWhatAutogradCallsInsideOfOperationsOnceEach) {
-  constexpr int kCells = 3500;  // more than the edits that are searched for
+TEST(FindRecorded, MatchesStepsWhereAutogradSavesMoreThanTheEditsThatAreSearchedFor) {
+  constexpr std::uint32_t kCells = 3500;
   Step step;
   std::vector<std::pair<std::string, std::string>> listed;
-  for (int i = 0; i < kCells; ++i) {
+  for (std::uint32_t i = 0; i < kCells; ++i) {
     step.operation("aten::sigmoid_", "", 10).operation("aten::hardtanh_", "", 10);
     for (const char* name : {"aten::sigmoid_", "aten::detach", "aten::clone", "aten::hardtanh_"}) {
       listed.emplace_back(name, "");
     }
   }
+  // Recorded, the clone is inside of the operation that it is for, and nothing is detached.
   std::vector<graph::Operation> nested = {step.graph.operations.front()};
+  const std::uint32_t clone = graph::name_index(step.graph, "aten::clone");
   for (std::uint32_t i = 1; i < step.graph.operations.size(); ++i) {
-    const auto parent = static_cast<std::uint32_t>(nested.size());
     nested.push_back(step.graph.operations[i]);
-    nested.push_back({graph::name_index(step.graph, i % 2 == 1 ? "aten::detach" : "aten::clone"), parent});
+    if (i % 2 == 0) nested.push_back({clone, static_cast<std::uint32_t>(nested.size()) - 1});
   }
   step.graph.operations = nested;
   const auto found = find_recorded(step.graph, captured(listed));
   for (std::uint32_t i = 0; i < kCells; ++i) {
-    ASSERT_EQ(found[4 * i], 4 * i + 1) << i;
-    ASSERT_EQ(found[4 * i + 1], 0U) << "the operation that it is in has its time";
-    ASSERT_EQ(found[4 * i + 2], 0U);
-    ASSERT_EQ(found[4 * i + 3], 4 * i + 3) << i;
+    ASSERT_EQ(found[4 * i], 3 * i + 1) << i;
+    ASSERT_EQ(found[4 * i + 1], 0U);
+    ASSERT_EQ(found[4 * i + 2], 0U) << "the operation that it is in has its time";
+    ASSERT_EQ(found[4 * i + 3], 3 * i + 2) << i;
   }
 }
 
@@ -217,6 +218,29 @@ TEST(Retime, ADisturbedTimeCountsAsAssumed) {
   EXPECT_EQ(total(changed.graph), 5000);
   EXPECT_DOUBLE_EQ(changed.assumed_ns, 5000);
   EXPECT_DOUBLE_EQ(changed.assumed_error_ns, 4000) << "it may not have grown at all";
+}
+
+TEST(Retime, WhatWasNotFoundInTheRecordingCountsAsAssumed) {
+  Step step;
+  step.operation("aten::mm", "32", 1200);
+  Step::capture(step.captured, "aten::bmm", "32");  // which the recording does not have
+  Step::capture(step.captured, "aten::detach", "32");
+  const TimeAlone times =
+      alone({{"aten::mm32", 1000}, {"aten::bmm32", 800}, {"aten::bmm16", 300}, {"aten::detach32", 100}});
+  const RetimedStep smaller = retimed(step, captured({{"aten::mm", "32"}, {"aten::bmm", "16"}}), times);
+  EXPECT_EQ(total(smaller.graph), 1200) << "what it took is not taken away";
+  EXPECT_DOUBLE_EQ(smaller.assumed_ns, 960);
+  EXPECT_DOUBLE_EQ(smaller.assumed_error_ns, 600);
+  const RetimedStep gone = retimed(step, captured({{"aten::mm", "32"}}), times);
+  EXPECT_DOUBLE_EQ(gone.assumed_error_ns, 960);
+}
+
+TEST(Retime, WhatIsFreeTakesNoTime) {
+  Step step;
+  step.operation("aten::mm", "a", 1200);
+  const RetimedStep changed = retimed(step, captured({{"aten::mm", "a"}, {"aten::detach", "a"}}),
+                                      alone({{"aten::mma", 1000}, {"aten::detacha", 500}}));
+  EXPECT_EQ(total(changed.graph), 1200);
 }
 
 TEST(Retime, WhatGoesTakesItsPythonAlong) {
