@@ -23,8 +23,15 @@ from torch.utils.flop_counter import FlopCounterMode, flop_registry  # noqa: E40
 
 PROBE = BINARY.parent / "ridgeline_work_probe"
 EXAMPLES = ["mlp", "dcgan", "gpt", "densenet121", "gnmt", "efficientdet", "maskrcnn", "minigo", "scheduled_sampling"]
-# Nothing is computed or moved by these, or it is too little to matter: they are not modelled.
+# Not modelled: nothing is computed or moved by these, or too little to matter; or which parts of their tensors they touch
+# depends on data.
 LEFT_OUT = {
+    "gather",
+    "scatter_",
+    "scatter_add",
+    "index",
+    "grid_sampler_2d",
+    "grid_sampler_2d_backward",
     "arange",
     "_local_scalar_dense",
     "scalar_tensor",

@@ -100,6 +100,21 @@ TEST(OperationWork, ElementsReductionsAndData) {
   EXPECT_EQ(lists.written_bytes, 4 * 7);
 }
 
+TEST(OperationWork, LossesReadTwoTensorsAndTheirGradientsWriteOne) {
+  const std::string tensors = R"("t:float32:6,4:4,1","t:float32:6,4:4,1")";
+  const OperationWork loss = work("[\"aten::mse_loss.default\",[" + tensors + "],{}]");
+  EXPECT_EQ(loss.flops, 3 * 24);
+  EXPECT_EQ(loss.read_bytes, 2 * 96);
+  EXPECT_EQ(loss.written_bytes, 0);
+  const OperationWork backward =
+      work(R"(["aten::smooth_l1_loss_backward.default",["t:float32::",)" + tensors + ",1,1.0],{}]");
+  EXPECT_EQ(backward.flops, 5 * 24);
+  EXPECT_EQ(backward.read_bytes, 2 * 96 + 4);
+  EXPECT_EQ(backward.written_bytes, 96);
+  EXPECT_EQ(work(R"(["aten::upsample_nearest2d.default",["t:float32:2,3,4,4:48,16,4,1",[8,8],2.0,2.0],{}])").read_bytes,
+            384);
+}
+
 TEST(OperationWork, WhatIsNoOperationOfOursHasNone) {
   for (const char* key :
        {"", "[]", "null", R"(["aten::mm.default",[],{}])", R"(["mine::mm.default",["t:float32:4,8:8,1"],{}])",
