@@ -23,8 +23,8 @@ from torch.utils.flop_counter import FlopCounterMode, flop_registry  # noqa: E40
 
 PROBE = BINARY.parent / "ridgeline_work_probe"
 EXAMPLES = ["mlp", "dcgan", "gpt", "densenet121", "gnmt", "efficientdet", "maskrcnn", "minigo", "scheduled_sampling"]
-# Not modelled: nothing is computed or moved by these, or too little to matter; or which parts of their tensors they touch
-# depends on data.
+# Not modelled: nothing is computed or moved by these, or too little to matter; or data decides which parts of their
+# tensors they touch.
 LEFT_OUT = {
     "gather",
     "scatter_",
