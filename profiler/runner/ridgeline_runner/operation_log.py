@@ -171,11 +171,11 @@ def _mode(
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             del types
             kwargs = kwargs or {}
-            if in_place_sums.is_in_place(func, args, kwargs, unshared):
-                func = torch.ops.aten.add_.Tensor
+            is_in_place = in_place_sums.is_in_place(func, args, kwargs, unshared)
+            listed = torch.ops.aten.add_.Tensor if is_in_place else func
             if func.namespace != "profiler":
-                note(func, args, kwargs)
-            result = func(*args, **kwargs) if compute else _uncomputed(func, args, kwargs)
+                note(listed, args, kwargs)
+            result = func(*args, **kwargs) if compute else _uncomputed(listed, args, kwargs)
             end()
             return result
 
