@@ -37,17 +37,19 @@ def is_in_place(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], un
 
     if function is not torch.ops.aten.add.Tensor or kwargs or len(args) != 2:
         return False
-    first, second = args
+    in_backward = torch._C._current_graph_task_id() != -1
+    references = unshared.gradient if in_backward else unshared.product
     plain = (torch.Tensor, torch.nn.Parameter)
-    if not all(type(one) in plain and one.layout == torch.strided for one in args):
+    if references is None or not all(type(one) in plain and one.layout == torch.strided for one in args):
         return False
+    first, second = args
     if first.dtype != second.dtype or not torch.ops.aten.is_non_overlapping_and_dense(first):
         return False
-    if torch._C._current_graph_task_id() == -1:
-        is_bias = second.dim() == 1 and first.dim() > 2 and first.shape[-1] == second.shape[0]
-        return is_bias and _references_to(first) == unshared.product
-    is_sum = first.shape == second.shape and not torch.is_grad_enabled()
-    return is_sum and _references_to(first) == unshared.gradient
+    if in_backward:
+        is_sum = first.shape == second.shape and not torch.is_grad_enabled()
+    else:
+        is_sum = second.dim() == 1 and first.dim() > 2 and first.shape[-1] == second.shape[0]
+    return is_sum and _references_to(first) == references
 
 
 def _references_to(tensor: Any) -> _References:
@@ -75,10 +77,12 @@ def find_unshared() -> Unshared:
                 del first
             return func(*args, **(kwargs or {}))
 
-    if not hasattr(torch.Tensor, "_use_count") or not hasattr(torch._C, "_storage_Use_Count"):
+    needed = [(torch.Tensor, "_use_count"), (torch._C, "_storage_Use_Count")]
+    needed.append((torch.ops.aten, "is_non_overlapping_and_dense"))
+    if not all(hasattr(place, name) for place, name in needed):
         return Unshared()
     device = torch.device("cpu")
-    with torch.enable_grad(), Counted():
+    with torch.inference_mode(False), torch.enable_grad(), Counted():
         one = torch.ones(2, device=device, requires_grad=True)
         torch.autograd.backward((one.sin() * one.exp()).sum())
         gradient = found.pop() if found else None
