@@ -20,11 +20,8 @@ using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
 
 std::uint64_t token_of(std::string_view name) { return std::hash<std::string_view>{}(name); }
 
-/// Where the sequences differ too much, what they begin with alike and what they end with alike.
-Pairs common(const std::vector<std::uint64_t>& a, const std::vector<std::uint64_t>& b) {
-  if (auto found = base::common_subsequence(a, b, kMaxEdits)) {
-    return std::move(*found);
-  }
+/// What they begin with alike and what they end with alike.
+Pairs ends_in_common(const std::vector<std::uint64_t>& a, const std::vector<std::uint64_t>& b) {
   Pairs pairs;
   const std::size_t shorter = std::min(a.size(), b.size());
   std::size_t begin = 0;
@@ -41,23 +38,39 @@ Pairs common(const std::vector<std::uint64_t>& a, const std::vector<std::uint64_
   return pairs;
 }
 
+/// Where the sequences differ too much, their ends.
+Pairs common(const std::vector<std::uint64_t>& a, const std::vector<std::uint64_t>& b) {
+  auto found = base::common_subsequence(a, b, kMaxEdits);
+  return found ? std::move(*found) : ends_in_common(a, b);
+}
+
 /// What autograd calls inside of an operation that overwrites what its gradient needs. Listed, it stands before it.
 constexpr std::string_view kSaved = "aten::clone";
 /// Free. Autograd saves tensors without it, but a dispatch mode sees it there, so lists have more of them than steps
 /// do.
 constexpr std::string_view kFree = "aten::detach";
 
-/// Recorded operations in the order of a list.
-struct Recorded {
-  std::vector<std::uint32_t> operations;  ///< 0: inside of another one that is listed, which has its time
+/// Operations in order, and their tokens. Of recorded ones 0 is inside of another one, which has its time.
+struct Sequence {
+  std::vector<std::uint32_t> operations;
   std::vector<std::uint64_t> tokens;
 };
 
+Sequence without_free(const Sequence& all) {
+  Sequence others;
+  for (std::size_t i = 0; i < all.tokens.size(); ++i) {
+    if (all.tokens[i] != token_of(kFree)) {
+      others.operations.push_back(all.operations[i]);
+      others.tokens.push_back(all.tokens[i]);
+    }
+  }
+  return others;
+}
+
 /// The outermost of the recorded operations whose names the list has, and what autograd saves directly in them.
-Recorded recorded_like(const graph::Graph& graph, const protocol::CapturedStep& step) {
-  std::unordered_set<std::string_view> listed(step.names.begin(), step.names.end());
-  listed.erase(kFree);
-  Recorded recorded;
+Sequence recorded_like(const graph::Graph& graph, const protocol::CapturedStep& step) {
+  const std::unordered_set<std::string_view> listed(step.names.begin(), step.names.end());
+  Sequence recorded;
   const auto insert = [&recorded](std::size_t place, std::uint32_t operation, std::string_view name) {
     recorded.operations.insert(recorded.operations.begin() + static_cast<std::ptrdiff_t>(place), operation);
     recorded.tokens.insert(recorded.tokens.begin() + static_cast<std::ptrdiff_t>(place), token_of(name));
@@ -102,19 +115,21 @@ std::array<Part, 3> parts_of(const protocol::CapturedStep& step) {
 bool is_free(std::string_view name) { return name == kFree; }
 
 std::vector<std::uint32_t> find_recorded(const graph::Graph& graph, const protocol::CapturedStep& step) {
-  const Recorded recorded = recorded_like(graph, step);
-  std::vector<std::size_t> listed;
-  std::vector<std::uint64_t> tokens;
-  for (std::size_t i = 0; i < step.operations.size(); ++i) {
-    const std::string& name = step.names[static_cast<std::size_t>(step.operations[i].name)];
-    if (!is_free(name)) {
-      listed.push_back(i);
-      tokens.push_back(token_of(name));
-    }
+  Sequence recorded = recorded_like(graph, step);
+  Sequence listed;
+  for (std::uint32_t i = 0; i < step.operations.size(); ++i) {
+    listed.operations.push_back(i);
+    listed.tokens.push_back(token_of(step.names[static_cast<std::size_t>(step.operations[i].name)]));
+  }
+  auto pairs = base::common_subsequence(listed.tokens, recorded.tokens, kMaxEdits);
+  if (!pairs) {
+    listed = without_free(listed);
+    recorded = without_free(recorded);
+    pairs = common(listed.tokens, recorded.tokens);
   }
   std::vector<std::uint32_t> found(step.operations.size());
-  for (const auto& [a, b] : common(tokens, recorded.tokens)) {
-    found[listed[a]] = recorded.operations[b];
+  for (const auto& [a, b] : *pairs) {
+    found[listed.operations[a]] = recorded.operations[b];
   }
   return found;
 }

@@ -16,7 +16,8 @@ namespace ridgeline::whatif {
 bool is_free(std::string_view name);
 
 /// By captured operation of the unchanged step: its index in Graph::operations; 0 where it was not recorded.
-/// The order of both is the same; an operation inside one that was found is not another one, nor is a free one found.
+/// The order of both is the same; an operation inside one that was found is not another one.
+/// Where they differ by thousands, free operations are left out.
 std::vector<std::uint32_t> find_recorded(const graph::Graph& graph, const protocol::CapturedStep& step);
 
 /// Operations of two steps that stand for each other: the same operation in the same part of the step, in the same
