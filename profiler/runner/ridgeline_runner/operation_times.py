@@ -111,7 +111,7 @@ class _Timed:
         preempted = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
         ns = self._loop(self.call.run, self.calls)
         preempted = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - preempted
-        quiet = preempted <= 1 + _PREEMPTED_PER_SECOND * ns / 1e9
+        quiet = preempted <= _PREEMPTED_PER_SECOND * ns / 1e9  # never in a short loop
         (self.samples if quiet else self._disturbed).append(max(1.0, ns / self.calls))
 
     @property
