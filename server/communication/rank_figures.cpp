@@ -114,12 +114,13 @@ Activity merged(Activity activity) {
 struct Means {
   double exposed_ms = 0;
   double hidden_ms = 0;
-  std::optional<double> waiting_ms = 0;
+  std::optional<double> waiting_ms;  ///< nothing where it is not known for whom
 };
 
 Means means_of(const Activity& activity, const std::vector<Iteration>& iterations) {
   Means means;
   double waiting_ms = 0;
+  bool is_known = true;
   const double count = static_cast<double>(iterations.size()) * kNsPerMs;
   for (const Iteration& one : iterations) {
     const Span within{one.started_ns, one.ended_ns};
@@ -128,9 +129,9 @@ Means means_of(const Activity& activity, const std::vector<Iteration>& iteration
     means.exposed_ms += static_cast<double>(length(exposed)) / count;
     means.hidden_ms += static_cast<double>(length(running) - overlap(running, exposed)) / count;
     waiting_ms += static_cast<double>(length(clipped(activity.waiting, within))) / count;
-    if (!clipped(activity.unknown, within).empty()) means.waiting_ms = std::nullopt;
+    is_known = is_known && clipped(activity.unknown, within).empty();
   }
-  if (means.waiting_ms.has_value()) means.waiting_ms = waiting_ms;
+  if (is_known) means.waiting_ms = waiting_ms;
   return means;
 }
 

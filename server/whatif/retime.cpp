@@ -69,7 +69,7 @@ class Retimer {
     const bool known = was.has_value() && is.has_value();
     const double factor = known ? is->ns / was->ns : scale_of(*old_key, *new_key);
     if (unchanged_.places.ns[before] <= 0) {
-      if (was.has_value()) count_not_found(before, was->ns, was->ns * factor);
+      count_not_found(before, factor);
       return;
     }
     for (const TaskId id : unchanged_.places.tasks[before]) {
@@ -95,9 +95,8 @@ class Retimer {
       }
       gone.insert(gone.end(), unchanged_.places.tasks[i].begin(), unchanged_.places.tasks[i].end());
       count(unchanged_.places.ns[i], 0, true);
-      if (const std::string* key = key_of(unchanged_.step, unchanged_.step.operations[i]);
-          key != nullptr && unchanged_.places.tasks[i].empty()) {
-        if (const auto was = alone_(*key)) count_not_found(i, was->ns, 0);
+      if (unchanged_.places.tasks[i].empty()) {
+        count_not_found(i, 0);
       }
       take_host_time(i, unchanged_.step.host_ns.empty() ? unchanged_.places.python_ns[i]
                                                         : unchanged_.host.before(unchanged_.step, i));
@@ -209,15 +208,17 @@ class Retimer {
   }
 
   /// An operation of the unchanged step that was not found in the recording: its tasks keep their time, whatever comes
-  /// in its place. `was` and `is`: times alone.
-  void count_not_found(std::size_t before, double was, double is) {
-    const std::string& name = name_of(unchanged_.step, unchanged_.step.operations[before]);
-    if (is_free(name)) {
-      return;
+  /// in its place, which takes `factor` times as long.
+  void count_not_found(std::size_t before, double factor) {
+    const CapturedOperation& operation = unchanged_.step.operations[before];
+    const std::string& name = name_of(unchanged_.step, operation);
+    const std::string* key = key_of(unchanged_.step, operation);
+    const auto alone = key == nullptr || is_free(name) ? std::nullopt : alone_(*key);
+    if (alone.has_value()) {
+      const double ns = alone->ns * unchanged_.ratios.of(name);
+      result_.assumed_ns += ns * std::max(1.0, factor);
+      result_.assumed_error_ns += ns * std::abs(factor - 1);
     }
-    const double ratio = unchanged_.ratios.of(name);
-    result_.assumed_ns += ratio * std::max(was, is);
-    result_.assumed_error_ns += ratio * std::abs(is - was);
   }
 
   const UnchangedStep& unchanged_;

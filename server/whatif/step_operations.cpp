@@ -46,8 +46,6 @@ Pairs common(const std::vector<std::uint64_t>& a, const std::vector<std::uint64_
 
 /// What autograd calls inside of an operation that overwrites what its gradient needs. Listed, it stands before it.
 constexpr std::string_view kSaved = "aten::clone";
-/// Free. Autograd saves tensors without it, but a dispatch mode sees it there, so lists have more of them than steps
-/// do.
 constexpr std::string_view kFree = "aten::detach";
 
 /// Operations in order, and their tokens. Of recorded ones 0 is inside of another one, which has its time.

@@ -140,14 +140,14 @@ def host_times(step: Callable[[], Any], operations: int) -> list[int]:
 def _host_times(step: Callable[[], Any]) -> list[int]:
     times: list[int] = []
 
-    def begin(*_: Any) -> None:
+    def begin() -> None:
         times.append(perf_counter_ns() - ended)
 
     def end() -> None:
         nonlocal ended
         ended = perf_counter_ns()
 
-    with _mode(begin, end=end):
+    with _mode(lambda *_: None, begin=begin, end=end):
         ended = perf_counter_ns()
         step()
     return times
@@ -157,9 +157,10 @@ def _mode(
     note: Callable[[Any, tuple[Any, ...], dict[str, Any]], None],
     *,
     compute: bool = False,
+    begin: Callable[[], None] = lambda: None,
     end: Callable[[], None] = lambda: None,
 ) -> Any:
-    """`note` is called before each operation, `end` after it."""
+    """`note` is called before each operation, `begin` before anything is done about it, `end` after it."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -170,10 +171,13 @@ def _mode(
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             del types
+            is_listed = func.namespace != "profiler"
+            if is_listed:
+                begin()
             kwargs = kwargs or {}
             is_in_place = in_place_sums.is_in_place(func, args, kwargs, unshared)
             listed = torch.ops.aten.add_.Tensor if is_in_place else func
-            if func.namespace != "profiler":
+            if is_listed:
                 note(listed, args, kwargs)
             result = func(*args, **kwargs) if compute else _uncomputed(listed, args, kwargs)
             end()
