@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import sys
 import time
+import types
 from collections import Counter
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from conftest import ROOT
 sys.path.insert(0, str(ROOT / "profiler" / "runner"))
 
 import torch  # noqa: E402
-from ridgeline_runner import changes, cuda_operators, operation_log  # noqa: E402
+from ridgeline_runner import changes, cuda_operators, operation_log, operation_times  # noqa: E402
 from ridgeline_runner.change import NotApplicable  # noqa: E402
 from ridgeline_runner.entry import EntryPoint, load  # noqa: E402
 from ridgeline_runner.operation_key import Call, NotDescribed, bytes_of, key_of  # noqa: E402
@@ -228,6 +230,22 @@ def test_what_cannot_be_measured_says_why() -> None:
     assert all("reason" in found[index] for index in (1, 2, 3, 4))
     assert "memory" in found[4]["reason"]
     assert begun == [0, 1, 2]
+
+
+@pytest.mark.parametrize("busy_loops, disturbed", [(0, False), (20, False), (10**9, True)])
+def test_a_loop_that_was_preempted_is_tried_again(
+    busy_loops: int, disturbed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = key_of(torch.ops.aten.mm.default, (torch.randn(4, 8), torch.randn(8, 4)), {})
+    asked = itertools.count()  # once before a loop and once after it
+    preempted = lambda _: types.SimpleNamespace(ru_nivcsw=min(next(asked), 2 * busy_loops))  # noqa: E731
+    monkeypatch.setattr(operation_times.resource, "getrusage", preempted)
+    found: dict[int, dict] = {}
+    measure([key], 1 << 30, 20, begin=lambda _: None, send=found.__setitem__)
+    assert found[0]["disturbed"] == disturbed
+    assert len(found[0]["samplesNs"]) >= 3
+    loops = next(asked) // 2
+    assert busy_loops < loops < busy_loops + 10 or (disturbed and loops < 50)
 
 
 def test_changes_apply_to_a_step_that_is_built_anew() -> None:

@@ -255,7 +255,12 @@ def ridgeline_command() -> list[str]:
 
 
 def test_a_batch_size_is_refined_from_operations_timed_at_its_shapes(entry: Path) -> None:
-    found = predict(entry, "--batch-size", "128", "--refine", "--measure-time", "20")
+    asked = ridgeline(
+        "predict", entry, "--batch-size", "128", "--refine", "--measure-time", "60", *SHORT, "--format", "json"
+    )
+    assert asked.returncode == 0, asked.stderr
+    found = json.loads(asked.stdout)
+    assert list(prediction_validator().iter_errors(found)) == []
     assert not found["profile"]["stored"]
     refined = found["refined"]
     assert refined["batchSize"] == found["answer"]["batchSize"] == 128
@@ -263,7 +268,8 @@ def test_a_batch_size_is_refined_from_operations_timed_at_its_shapes(entry: Path
     assert 0 < time["low"] < time["value"] < time["high"]
     assert rate["value"] == pytest.approx(128e3 / time["value"])
     assert rate["low"] == pytest.approx(128e3 / time["high"])
-    assert refined["measuredShare"] > 0.9
+    # What another process disturbed counts as not measured, and is warned of.
+    assert refined["measuredShare"] > 0.9 or "Other processes ran while" in asked.stderr
     assert 0 <= refined["operationsMeasured"] <= refined["operations"] > 0
     assert predict(entry, "--batch-size", "128")["refined"] is None
     done = ridgeline("predict", entry, "--batch-size", "128", "--refine", *SHORT)

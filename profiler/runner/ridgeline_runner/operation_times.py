@@ -19,6 +19,7 @@ from ridgeline_runner.failure import safe_text
 from ridgeline_runner.operation_key import Call, bytes_of
 
 _SAMPLES = 9
+_MOST_SAMPLES = 45  # of an operation that other processes disturb
 _LEAST_SAMPLES = 3
 _PREEMPTED_PER_SECOND = 20  # by the system's own work; more means that other processes want the processors
 _SAMPLE_NS = 1_000_000  # a loop of fast operations is this long
@@ -114,12 +115,12 @@ class _Timed:
         quiet = preempted <= _PREEMPTED_PER_SECOND * ns / 1e9  # never in a short loop
         (self.samples if quiet else self._disturbed).append(max(1.0, ns / self.calls))
 
-    @property
-    def is_known(self) -> bool:
-        """Whether enough quiet samples agree."""
+    def needs_sample(self, number: int) -> bool:
+        """Whether a sample is worth its time after `number` of them, the disturbed ones with them."""
         if len(self.samples) < _LEAST_SAMPLES:
-            return False
-        return max(self.samples) - min(self.samples) < 0.04 * timing.median(self.samples)
+            return True
+        agree = max(self.samples) - min(self.samples) < 0.04 * timing.median(self.samples)
+        return number < _SAMPLES and not agree
 
     def result(self) -> dict[str, Any]:
         disturbed = len(self.samples) < _LEAST_SAMPLES
@@ -175,8 +176,8 @@ def _measure_together(
             timed[index] = _Timed(key, peak_of)
         except Exception as error:  # noqa: BLE001 - whatever torch does with data of ours
             send(index, {"reason": _reason(error)})
-    for number in range(_SAMPLES):
-        for index in [i for i, t in timed.items() if not t.is_known]:
+    for number in range(_MOST_SAMPLES):
+        for index in [i for i, t in timed.items() if t.needs_sample(number)]:
             try:
                 timed[index].sample()
             except Exception as error:  # noqa: BLE001
