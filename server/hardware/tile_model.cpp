@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "hardware/bank_conflicts.h"
+
 namespace ridgeline::hardware {
 
 namespace {
@@ -14,7 +16,8 @@ constexpr std::array<std::int64_t, 5> kTileSizes = {16, 32, 64, 128, 256};
 constexpr std::array<std::int64_t, 5> kSplits = {1, 2, 4, 8, 16};
 constexpr std::int64_t kMostElements = 128 * 256;  // of a tile: 96 registers of each thread hold them, section 5.5.3
 constexpr std::int64_t kDepthStep = 8;             // of the reduction axis in the near level at once, twice for overlap
-constexpr double kRegisterTile = 8;                // each thread computes 8 x 8: 64 of its 96 registers
+constexpr std::int64_t kRegisterTile = 8;          // each thread computes 8 x 8: 64 of its 96 registers
+constexpr std::int64_t kMostBytesOfThread = 16;    // that one instruction moves
 
 std::int64_t parts(std::int64_t size, std::int64_t tile) { return (size + tile - 1) / tile; }
 
@@ -41,13 +44,39 @@ std::optional<Rates> rates_of(const ProductShape& shape, const Device& device) {
                near.capacity_bytes,        memory.transaction_bytes,    device.compute_units};
 }
 
-std::optional<TileEstimate> with_tile(const ProductShape& shape, const Rates& rates, TileEstimate tile) {
+/// A tile of one operand in the near level: kDepthStep rows, each of so many elements and some padding.
+struct StoredTile {
+  std::int64_t elements;
+  double row_bytes;
+  double write_conflict;  // bank_conflict() of a warp's writes
+  double read_conflict;   // of its reads
+};
+
+/// An operand whose elements along the depth lie beside each other in the main memory: a warp brings kDepthStep of each
+/// of several places, and writes each place's below each other. To compute, each thread reads kRegisterTile elements of
+/// a row, in groups between which are those of the others. All warps meet the same conflicts, so that one is looked at.
+StoredTile stored_tile(std::int64_t elements, std::int64_t size) {
+  const std::int64_t at_once = std::min(kWarpThreads, kBanks * kBankBytes / size);
+  const std::int64_t row = elements * size + bank_padding(elements * size, at_once / kDepthStep * size);
+  const std::int64_t group = std::min(kMostBytesOfThread, kRegisterTile / 2 * size);
+  std::array<std::int64_t, kWarpThreads> written{};
+  std::array<std::int64_t, kWarpThreads> read{};
+  for (std::int64_t i = 0; i < kWarpThreads; ++i) {
+    written.at(static_cast<std::size_t>(i)) = i % kDepthStep * row + i / kDepthStep * size;
+    read.at(static_cast<std::size_t>(i)) = i % (elements / kRegisterTile) * group;
+  }
+  return {elements, static_cast<double>(row), bank_conflict(written, size), bank_conflict(read, group)};
+}
+
+std::optional<TileEstimate> with_tile(const ProductShape& shape, const Rates& rates, const StoredTile& left,
+                                      const StoredTile& right, std::int64_t splits) {
+  TileEstimate tile{0, left.elements, right.elements, splits};
   const double size = dtype_bytes(shape.dtype);
   const auto rows = static_cast<double>(tile.tile_rows);
   const auto columns = static_cast<double>(tile.tile_columns);
   const std::int64_t depth = parts(shape.depth, tile.splits);
   if (tile.tile_rows * tile.tile_columns > kMostElements ||
-      2 * kDepthStep * (rows + columns) * size > rates.near_capacity ||
+      2 * kDepthStep * (left.row_bytes + right.row_bytes) > rates.near_capacity ||
       depth < kDepthStep * (tile.splits > 1 ? 4 : 0)) {
     return std::nullopt;
   }
@@ -58,11 +87,14 @@ std::optional<TileEstimate> with_tile(const ProductShape& shape, const Rates& ra
   const double loaded =
       deep * (padded(rows * size, rates.transaction) / shape.left_reuse + padded(columns * size, rates.transaction));
   const double stored = rows * padded(columns * size, rates.transaction);
+  // Written once, and read by each thread for its part of the tile.
+  const double written = (rows * left.write_conflict + columns * right.write_conflict) * size;
+  const double read = rows * columns * size / kRegisterTile * (left.read_conflict + right.read_conflict);
   // A wave takes as long as one tile of a unit that has its share of each rate.
   const double in_waves = static_cast<double>(waves * rates.units);
   const std::array<double, 3> seconds = {
       static_cast<double>(tiles) * (loaded + stored) / rates.memory_bytes,
-      in_waves * rows * columns * deep * 2 / kRegisterTile * size / rates.near_bytes,
+      in_waves * deep * (written + read) / rates.near_bytes,
       in_waves * rows * columns * deep * 2 / rates.flop_per_s,
   };
   const auto slowest = std::ranges::max_element(seconds);
@@ -141,10 +173,14 @@ std::vector<TileEstimate> product_tilings(const ProductShape& shape, const Devic
   if (!rates || !is_bounded(shape)) {
     return tilings;
   }
-  for (const std::int64_t rows : kTileSizes) {
-    for (const std::int64_t columns : kTileSizes) {
+  std::vector<StoredTile> stored;
+  for (const std::int64_t elements : kTileSizes) {
+    stored.push_back(stored_tile(elements, static_cast<std::int64_t>(dtype_bytes(shape.dtype))));
+  }
+  for (const StoredTile& left : stored) {
+    for (const StoredTile& right : stored) {
       for (const std::int64_t splits : kSplits) {
-        if (const auto tile = with_tile(shape, *rates, {0, rows, columns, splits})) {
+        if (const auto tile = with_tile(shape, *rates, left, right, splits)) {
           tilings.push_back(*tile);
         }
       }

@@ -5,8 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "hardware/bank_conflicts.h"
 #include "kernels/convolution.h"
 #include "kernels/cuda_plan.h"
+#include "kernels/sizes.h"
 #include "kernels/source_text.h"
 
 namespace ridgeline::kernels {
@@ -20,7 +22,6 @@ constexpr int kThreadsDown = kTileRows / kThreadRows;
 constexpr int kRowGroup = kThreadRows < 4 ? kThreadRows : 4;  // of a thread's elements, those beside each other
 constexpr int kColumnGroup = kThreadColumns < 4 ? kThreadColumns : 4;
 constexpr int kBlocksOfUnit = kThreads < 512 ? 512 / kThreads : 1;  // at least: then each thread has 128 registers
-constexpr int kPad = 4;  // so that threads that write one after the other meet different banks
 constexpr int kOfLeft = (kDepthStep * kTileRows + kThreads - 1) / kThreads;  // elements that a thread brings
 constexpr int kOfRight = (kDepthStep * kTileColumns + kThreads - 1) / kThreads;
 
@@ -44,8 +45,8 @@ __device__ inline void read(const float* row, int thread, float (&values)[kCount
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(kThreads, kBlocksOfUnit) ridgeline_@NAME@(@PARAMETERS@, float* __restrict__ c) {
-  alignas(16) __shared__ float left[2][kDepthStep][kTileRows + kPad];
-  alignas(16) __shared__ float right[2][kDepthStep][kTileColumns + kPad];
+  alignas(16) __shared__ float left[2][kDepthStep][kTileRows + kLeftPadding];
+  alignas(16) __shared__ float right[2][kDepthStep][kTileColumns + kRightPadding];
   const int thread = static_cast<int>(threadIdx.x);
   const int across = thread % kThreadsAcross, down = thread / kThreadsAcross;
   const int row = static_cast<int>(blockIdx.y) * kTileRows;
@@ -222,8 +223,19 @@ std::string cuda_beginning(const CudaPlan& plan, const std::string& operation, c
   return text;
 }
 
+/// Elements between the rows of a tile in shared memory, so that a warp that brings kDepthStep of the depth at once
+/// writes to different banks.
+std::int64_t padding_of(std::int64_t elements) {
+  constexpr std::int64_t kNeighbours = hardware::kWarpThreads / 8;  // of a row, that the warp writes
+  return hardware::bank_padding(elements * kFloatBytes, kNeighbours * kFloatBytes) / kFloatBytes;
+}
+
 std::string source_of(const CudaPlan& plan, const MatmulShape& shape) {
-  Constants constants = {{"kRows", shape.rows}, {"kColumns", shape.columns}, {"kDepth", shape.depth}};
+  Constants constants = {{"kRows", shape.rows},
+                         {"kColumns", shape.columns},
+                         {"kDepth", shape.depth},
+                         {"kLeftPadding", padding_of(plan.tile_rows)},
+                         {"kRightPadding", padding_of(plan.tile_columns)}};
   if (shape.convolution) {
     const Convolution& conv = *shape.convolution;
     const Constants more = {{"kChannels", conv.channels},
