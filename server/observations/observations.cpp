@@ -101,19 +101,25 @@ Observation keeps_busy(const Profile& profile) {
 
 bool is_recurrent(std::string_view type) { return type == "LSTM" || type == "GRU" || type == "RNN"; }
 
-/// Time of the outermost recurrent modules.
-double recurrent_ms(const analysis::Node& root) {
-  double ms = 0;
+/// The outermost ones.
+std::vector<const analysis::Node*> recurrent_modules(const analysis::Node& root) {
+  std::vector<const analysis::Node*> found;
   std::vector<const analysis::Node*> waiting = {&root};  // as deep as the user's modules: no recursion
   while (!waiting.empty()) {
     const analysis::Node& node = *waiting.back();
     waiting.pop_back();
     if (is_recurrent(node.type)) {
-      ms += node.ms;
+      found.push_back(&node);
       continue;
     }
     for (const analysis::Node& child : node.children) waiting.push_back(&child);
   }
+  return found;
+}
+
+double recurrent_ms(const analysis::Node& root) {
+  double ms = 0;
+  for (const analysis::Node* module : recurrent_modules(root)) ms += module->ms;
   return ms;
 }
 
@@ -156,26 +162,32 @@ Observation arithmetic_grows(const Profile& profile) {
   return decided(*grown, {at(ends->first), at(ends->second)});
 }
 
-bool has_recurrent_operation(const analysis::LineWork& line) {
-  return std::ranges::any_of(line.operations, [](const analysis::OperationCost& operation) {
-    const std::string_view key = operation.key;
-    return key.find("rnn") != key.npos || key.find("lstm") != key.npos || key.find("gru") != key.npos;
-  });
+/// Those that call recurrent modules.
+std::vector<analysis::Location> recurrent_lines(const analysis::Node& root) {
+  std::vector<analysis::Location> lines;
+  for (const analysis::Node* module : recurrent_modules(root)) {
+    lines.push_back(module->location);
+    for (const analysis::Caller& caller : module->callers) lines.push_back(caller.location);
+  }
+  return lines;
 }
 
 Observation recurrent_layers_use_little(const Profile& profile) {
   if (auto none = without_recurrent_layers(profile)) return *none;
   if (!profile.work || !profile.work->device) return unknown(kNoBounds);
+  const std::vector<analysis::Location> lines = recurrent_lines(profile.breakdown);
   WorkCost recurrent;
   WorkCost others;
   for (const analysis::LineWork& line : profile.work->lines) {
-    WorkCost& sum = has_recurrent_operation(line) ? recurrent : others;
+    const bool calls_one = std::ranges::find(lines, line.location) != lines.end();
+    WorkCost& sum = calls_one ? recurrent : others;
     sum.ms += line.work.matrix_flops > 0 ? line.work.ms : 0;
     sum.matrix_peak_ms += line.work.matrix_peak_ms;
   }
   const auto of_recurrent = peak_share(recurrent);
   const auto of_others = peak_share(others);
-  if (!of_recurrent || !of_others) return unknown("no line has recurrent operations whose FLOPs are known");
+  if (!of_recurrent || !of_others)
+    return unknown("of the lines that call recurrent layers, or of the others, no FLOPs are known");
   if (std::abs(*of_recurrent / *of_others - 1) < kSameShare) {
     return unknown("recurrent lines and others use shares of the peak that differ by less than a tenth");
   }

@@ -31,6 +31,7 @@ from processes import processes_with  # noqa: E402
 SMALLER_BATCHES = {
     "a3c": "4,8",
     "bert": "1,3",
+    "char_rnn": "4,8",
     "checkpointed": "1,3",
     "compiled": "4,6",
     "custom_function": "1,2",

@@ -21,6 +21,7 @@ BATCH_SIZE = 2
 OUTPUTS: dict[str, list[list[tuple[int, ...]]]] = {
     "a3c": [[(2, 6), (2,)]],
     "bert": [[(2, 10, 30_522)]],
+    "char_rnn": [[(2, 50, 65)]],
     "checkpointed": [[(2, 1000)]],
     "compiled": [[(2, 1000)]],
     "custom_function": [[(2, 1000)]],

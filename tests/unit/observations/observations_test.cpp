@@ -122,13 +122,17 @@ TEST(Observations, RecurrentLayersUseLessOfThePeak) {
   const auto profile_with = [](double recurrent_peak_ms) {
     Profile profile = plain_profile();
     add_module(profile, "LSTM", 60);
+    profile.breakdown.children.back().location = {"net.py", 2};
+    profile.breakdown.children.back().callers = {{{"net.py", 2}, 40}, {{"net.py", 3}, 20}};
     add_line(profile, 1, "mm", 20, 10);
-    add_line(profile, 2, "mkldnn_rnn_layer", 60, recurrent_peak_ms);
+    add_line(profile, 2, "mkldnn_rnn_layer", 40, recurrent_peak_ms / 2);
+    add_line(profile, 3, "mm", 20, recurrent_peak_ms / 2);  // of a cell that is not one operation
     return profile;
   };
   EXPECT_EQ(verdict(profile_with(6), 7), Verdict::kHolds);
   EXPECT_EQ(verdict(profile_with(45), 7), Verdict::kDoesNotHold);
   EXPECT_EQ(verdict(profile_with(28), 7), Verdict::kUnknown) << "47 % and 50 %: noise may decide";
+  EXPECT_DOUBLE_EQ(observed(profile_with(6), 7).figures.at(0).value, 0.1);
   EXPECT_EQ(verdict(plain_profile(), 7), Verdict::kNotApplicable);
 }
 
