@@ -1,4 +1,4 @@
-"""A character-level LSTM language model: Karpathy, "The Unreasonable Effectiveness of Recurrent Neural Networks" (2015).
+"""A character-level LSTM: Karpathy, "The Unreasonable Effectiveness of Recurrent Neural Networks" (2015).
 
 Shapes: text (N, 51), of which 50 characters are read and 50 predicted; 65 characters, as in Shakespeare's plays; two
 layers, 512 wide; 4,269,121 parameters.
