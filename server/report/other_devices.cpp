@@ -46,14 +46,15 @@ std::string time_text(const StepOnDevice& step) {
 }
 
 std::string throughput_text(const StepOnDevice& step) {
-  return (step.ns ? "" : "at most ") + fmt::format("{:.4g}", per_second(step, ns_of(step)));
+  return (step.ns ? "" : "at most ") + figure(per_second(step, ns_of(step)));
 }
 
 std::string cost_text(const OtherDevice& device, const StepOnDevice& step, double samples) {
   if (!device.price_per_hour) {
     return "–";
   }
-  return (step.ns ? "" : "at least ") + fmt::format("{:.4g}", cost(device, step, ns_of(step), samples));
+  const double amount = cost(device, step, ns_of(step), samples);
+  return (step.ns ? "" : "at least ") + (amount < 1 ? fmt::format("{:.3g}", amount) : figure(amount));
 }
 
 std::string fits_text(const StepOnDevice& step) {
@@ -135,11 +136,11 @@ ordered_json ranks_json(const OtherDevice& device, const StepOnDevice& step, con
 std::string ranks_text(const StepOnDevice& step, const StepOnRanks& on) {
   const auto rate = [&](double ns) { return static_cast<double>(on.ranks) * per_second(step, ns); };
   if (!on.high_ns) {
-    return fmt::format("      on {}: at least {}, at most {:.4g} samples/s\n", on.ranks, duration(on.low_ns / 1e6),
-                       rate(on.low_ns));
+    return fmt::format("      on {}: at least {}, at most {} samples/s\n", on.ranks, duration(on.low_ns / 1e6),
+                       figure(rate(on.low_ns)));
   }
-  return fmt::format("      on {}: {} to {}, {:.4g} to {:.4g} samples/s\n", on.ranks, duration(on.low_ns / 1e6),
-                     duration(*on.high_ns / 1e6), rate(*on.high_ns), rate(on.low_ns));
+  return fmt::format("      on {}: {} to {}, {} to {} samples/s\n", on.ranks, duration(on.low_ns / 1e6),
+                     duration(*on.high_ns / 1e6), figure(rate(*on.high_ns)), figure(rate(on.low_ns)));
 }
 
 ordered_json recorded_json(const RecordedOnDevice& recorded) {

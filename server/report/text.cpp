@@ -123,8 +123,9 @@ std::string timing_text(const Profile& profile) {
 std::string length_note(const Profile& profile) {
   if (!profile.length || profile.iteration.ms.value <= 0) return {};
   const protocol::BatchLength& length = *profile.length;
-  return fmt::format("{} {}/s: the batch has {}", figure(length.total / profile.iteration.ms.value * 1e3),
-                     printable(length.unit), figure(length.total));
+  const std::string unit = printable(length.unit);
+  return fmt::format("{} {}/s; the batch has {} {}", figure(length.total / profile.iteration.ms.value * 1e3), unit,
+                     figure(length.total), unit);
 }
 
 std::string recording_text(const Profile& profile) {
