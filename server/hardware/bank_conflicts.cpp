@@ -7,8 +7,15 @@
 
 namespace ridgeline::hardware {
 
+namespace {
+
+/// Of a warp, whose accesses to `bytes` each are one pass where they meet no bank twice.
+std::int64_t threads_at_once(std::int64_t bytes) { return std::min(kWarpThreads, kBanks * kBankBytes / bytes); }
+
+}  // namespace
+
 double bank_conflict(std::span<const std::int64_t> addresses, std::int64_t bytes) {
-  const auto together = static_cast<std::size_t>(std::min(kWarpThreads, kBanks * kBankBytes / bytes));
+  const auto together = static_cast<std::size_t>(threads_at_once(bytes));
   std::size_t groups = 0;
   std::ptrdiff_t passes = 0;
   for (std::size_t first = 0; first < addresses.size(); first += together, ++groups) {
@@ -34,6 +41,10 @@ std::int64_t bank_padding(std::int64_t row_bytes, std::int64_t read_bytes) {
   constexpr std::int64_t kAll = kBanks * kBankBytes;
   const std::int64_t whole = (read_bytes + kBankBytes - 1) / kBankBytes * kBankBytes;
   return (kAll - row_bytes % kAll + whole) % kAll;
+}
+
+std::int64_t padded_row_bytes(std::int64_t elements, std::int64_t size, std::int64_t rows) {
+  return elements * size + bank_padding(elements * size, threads_at_once(size) / rows * size);
 }
 
 }  // namespace ridgeline::hardware

@@ -20,4 +20,8 @@ double bank_conflict(std::span<const std::int64_t> addresses, std::int64_t bytes
 /// have `row_bytes`. Section 6.2.
 std::int64_t bank_padding(std::int64_t row_bytes, std::int64_t read_bytes);
 
+/// Bytes of a row of a tile with its padding, so that a warp that writes `rows` elements of `size` bytes below each
+/// other, and the next ones beside them, meets no bank twice.
+std::int64_t padded_row_bytes(std::int64_t elements, std::int64_t size, std::int64_t rows);
+
 }  // namespace ridgeline::hardware

@@ -15,7 +15,6 @@ namespace {
 constexpr std::array<std::int64_t, 5> kTileSizes = {16, 32, 64, 128, 256};
 constexpr std::array<std::int64_t, 5> kSplits = {1, 2, 4, 8, 16};
 constexpr std::int64_t kMostElements = 128 * 256;  // of a tile: 96 registers of each thread hold them, section 5.5.3
-constexpr std::int64_t kDepthStep = 8;             // of the reduction axis in the near level at once, twice for overlap
 constexpr std::int64_t kRegisterTile = 8;          // each thread computes 8 x 8: 64 of its 96 registers
 constexpr std::int64_t kMostBytesOfThread = 16;    // that one instruction moves
 
@@ -56,8 +55,7 @@ struct StoredTile {
 /// of several places, and writes each place's below each other. To compute, each thread reads kRegisterTile elements of
 /// a row, in groups between which are those of the others. All warps meet the same conflicts, so that one is looked at.
 StoredTile stored_tile(std::int64_t elements, std::int64_t size) {
-  const std::int64_t at_once = std::min(kWarpThreads, kBanks * kBankBytes / size);
-  const std::int64_t row = elements * size + bank_padding(elements * size, at_once / kDepthStep * size);
+  const std::int64_t row = padded_row_bytes(elements, size, kDepthStep);
   const std::int64_t group = std::min(kMostBytesOfThread, kRegisterTile / 2 * size);
   std::array<std::int64_t, kWarpThreads> written{};
   std::array<std::int64_t, kWarpThreads> read{};

@@ -12,6 +12,9 @@
 
 namespace ridgeline::hardware {
 
+/// Of the depth, in the near level at once; twice, so that loading and computing overlap.
+inline constexpr std::int64_t kDepthStep = 8;
+
 /// rows x depth times depth x columns, `batches` times. A convolution is one, too: its rows are the places of the
 /// output, and its depth is what meets at each.
 struct ProductShape {

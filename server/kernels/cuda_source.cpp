@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hardware/bank_conflicts.h"
+#include "hardware/tile_model.h"
 #include "kernels/convolution.h"
 #include "kernels/cuda_plan.h"
 #include "kernels/sizes.h"
@@ -16,7 +17,7 @@ namespace ridgeline::kernels {
 namespace {
 
 constexpr std::string_view kCudaProduct = R"code(
-constexpr int kDepthStep = 8;  // of the depth, that is in shared memory at once
+// kDepthStep: of the depth, that is in shared memory at once; stored rows are padded against conflicts of banks.
 constexpr int kThreadsAcross = kTileColumns / kThreadColumns;
 constexpr int kThreadsDown = kTileRows / kThreadRows;
 constexpr int kRowGroup = kThreadRows < 4 ? kThreadRows : 4;  // of a thread's elements, those beside each other
@@ -45,8 +46,8 @@ __device__ inline void read(const float* row, int thread, float (&values)[kCount
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(kThreads, kBlocksOfUnit) ridgeline_@NAME@(@PARAMETERS@, float* __restrict__ c) {
-  alignas(16) __shared__ float left[2][kDepthStep][kTileRows + kLeftPadding];
-  alignas(16) __shared__ float right[2][kDepthStep][kTileColumns + kRightPadding];
+  alignas(16) __shared__ float left[2][kDepthStep][kStoredRows];
+  alignas(16) __shared__ float right[2][kDepthStep][kStoredColumns];
   const int thread = static_cast<int>(threadIdx.x);
   const int across = thread % kThreadsAcross, down = thread / kThreadsAcross;
   const int row = static_cast<int>(blockIdx.y) * kTileRows;
@@ -223,19 +224,18 @@ std::string cuda_beginning(const CudaPlan& plan, const std::string& operation, c
   return text;
 }
 
-/// Elements between the rows of a tile in shared memory, so that a warp that brings kDepthStep of the depth at once
-/// writes to different banks.
-std::int64_t padding_of(std::int64_t elements) {
-  constexpr std::int64_t kNeighbours = hardware::kWarpThreads / 8;  // of a row, that the warp writes
-  return hardware::bank_padding(elements * kFloatBytes, kNeighbours * kFloatBytes) / kFloatBytes;
+/// Elements of a row of a tile in shared memory, as the tile model has it.
+std::int64_t stored_elements(std::int64_t elements) {
+  return hardware::padded_row_bytes(elements, kFloatBytes, hardware::kDepthStep) / kFloatBytes;
 }
 
 std::string source_of(const CudaPlan& plan, const MatmulShape& shape) {
   Constants constants = {{"kRows", shape.rows},
                          {"kColumns", shape.columns},
                          {"kDepth", shape.depth},
-                         {"kLeftPadding", padding_of(plan.tile_rows)},
-                         {"kRightPadding", padding_of(plan.tile_columns)}};
+                         {"kDepthStep", hardware::kDepthStep},
+                         {"kStoredRows", stored_elements(plan.tile_rows)},
+                         {"kStoredColumns", stored_elements(plan.tile_columns)}};
   if (shape.convolution) {
     const Convolution& conv = *shape.convolution;
     const Constants more = {{"kChannels", conv.channels},

@@ -186,8 +186,9 @@ Observation recurrent_layers_use_little(const Profile& profile) {
   }
   const auto of_recurrent = peak_share(recurrent);
   const auto of_others = peak_share(others);
-  if (!of_recurrent || !of_others)
+  if (!of_recurrent || !of_others) {
     return unknown("of the lines that call recurrent layers, or of the others, no FLOPs are known");
+  }
   if (std::abs(*of_recurrent / *of_others - 1) < kSameShare) {
     return unknown("recurrent lines and others use shares of the peak that differ by less than a tenth");
   }

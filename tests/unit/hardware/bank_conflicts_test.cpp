@@ -39,7 +39,6 @@ TEST(BankConflicts, RowsOfATileArePadded) {
   EXPECT_EQ(bank_padding(132, 4), 0);
   for (const std::int64_t elements : {16, 32, 64, 128, 256}) {
     for (const std::int64_t size : {2, 4, 8}) {
-      const std::int64_t at_once = std::min(kWarpThreads, kBanks * kBankBytes / size);
       const auto conflict = [&](std::int64_t row_bytes) {
         std::vector<std::int64_t> addresses;  // 8 below each other, and the next 8 beside them
         for (std::int64_t i = 0; i < kWarpThreads; ++i) {
@@ -48,7 +47,7 @@ TEST(BankConflicts, RowsOfATileArePadded) {
         return bank_conflict(addresses, size);
       };
       const std::int64_t row = elements * size;
-      EXPECT_EQ(conflict(row + bank_padding(row, at_once / 8 * size)), 1) << elements << " of " << size;
+      EXPECT_EQ(conflict(padded_row_bytes(elements, size, 8)), 1) << elements << " of " << size;
       EXPECT_GE(conflict(row), 2) << elements << " of " << size;
     }
   }
