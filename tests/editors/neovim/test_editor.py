@@ -84,10 +84,13 @@ def test_statusline_is_the_state_in_words(editing: Editor):
 
 
 def test_a_line_that_calls_much_has_a_lighter_sign(profiled: Editor):
+    rows = [line_of(profiled.entry, text) - 1 for text in ("logits = model(images)", "self.fc2(hidden)")]
+    for row, group in zip(rows, ("RidgelineTotal", "RidgelineHeat"), strict=True):  # drawn anew after a test that edits
+        of_row = f"vim.api.nvim_buf_get_extmarks(1, -1, {{ {row}, 0 }}, {{ {row}, -1 }}, {{ details = true }})"
+        profiled.until(f"vim.inspect({of_row}):find('{group}', 1, true)")
     shown = profiled.lua("vim.api.nvim_buf_get_extmarks(1, -1, 0, -1, { details = true })")
     marks = {row: details for _, row, _, details in shown if "sign_hl_group" in details}
-    outer = marks[line_of(profiled.entry, "logits = model(images)") - 1]
-    inner = marks[line_of(profiled.entry, "self.fc2(hidden)") - 1]
+    outer, inner = (marks[row] for row in rows)
     assert outer["sign_hl_group"] == "RidgelineTotal" and inner["sign_hl_group"].startswith("RidgelineHeat")
     assert re.fullmatch(r"total [\d.]+ % of the step", outer["virt_text"][0][0])
 

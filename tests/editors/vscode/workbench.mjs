@@ -206,15 +206,20 @@ export class Window {
     return Object.values(await this.lines()).flatMap(({ marker }) => (marker ? [marker] : []));
   }
 
-  /** Replaces text on one line, as typing does. */
-  async replace(before, after) {
-    const { number, text } = await this.lineWith(before);
+  /** Puts the cursor before the text. */
+  async goTo(what) {
+    const { number, text } = await this.lineWith(what);
     await this.focusEditor();
     await this.page.keyboard.press('Control+G');
     const input = this.page.locator('.quick-input-widget input');
-    await input.fill(`:${number}:${text.indexOf(before) + 1}`);
+    await input.fill(`:${number}:${text.indexOf(what) + 1}`);
     await this.page.keyboard.press('Enter');
     await input.waitFor({ state: 'hidden' });
+  }
+
+  /** Replaces text on one line, as typing does. */
+  async replace(before, after) {
+    await this.goTo(before);
     for (let i = 0; i < before.length; ++i) await this.page.keyboard.press('Shift+ArrowRight');
     await this.page.keyboard.insertText(after);
   }
