@@ -19,7 +19,8 @@ from ridgeline_runner.failure import safe_text
 from ridgeline_runner.operation_key import Call, bytes_of
 
 _SAMPLES = 9
-_MOST_SAMPLES = 45  # of an operation that other processes disturb
+_MOST_SAMPLES = 45  # of a fast operation that other processes disturb
+_MOST_DISTURBED_NS = 45_000_000  # of the loops of one operation, beyond _SAMPLES of them
 _LEAST_SAMPLES = 3
 _PREEMPTED_PER_SECOND = 20  # by the system's own work; more means that other processes want the processors
 _SAMPLE_NS = 1_000_000  # a loop of fast operations is this long
@@ -107,18 +108,20 @@ class _Timed:
         self.calls = max(1, min(_MOST_CALLS if on_host else _MOST_LAUNCHED, round(_SAMPLE_NS / max(1, once))))
         self.samples: list[float] = []
         self._disturbed: list[float] = []
+        self._spent_ns = 0
 
     def sample(self) -> None:
         preempted = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
         ns = self._loop(self.call.run, self.calls)
         preempted = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - preempted
+        self._spent_ns += ns
         quiet = preempted <= _PREEMPTED_PER_SECOND * ns / 1e9  # never in a short loop
         (self.samples if quiet else self._disturbed).append(max(1.0, ns / self.calls))
 
     def needs_sample(self, number: int) -> bool:
         """Whether a sample is worth its time after `number` of them, the disturbed ones with them."""
         if len(self.samples) < _LEAST_SAMPLES:
-            return True
+            return number < _SAMPLES or self._spent_ns < _MOST_DISTURBED_NS
         agree = max(self.samples) - min(self.samples) < 0.04 * timing.median(self.samples)
         return number < _SAMPLES and not agree
 
