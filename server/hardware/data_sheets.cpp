@@ -7,13 +7,14 @@
 #include <string>
 #include <utility>
 
+#include "hardware/bank_conflicts.h"
 #include "hardware/data_sheet_table.h"
 
 namespace ridgeline::hardware {
 
 namespace {
 
-constexpr double kSharedBytesPerClock = 128;  // of a unit: 32 banks of 4 bytes, CUDA C++ Programming Guide
+constexpr auto kSharedBytesPerClock = static_cast<double>(kBanks * kBankBytes);  // of a unit
 constexpr double kWarpBytes = 32 * 4;
 constexpr double kSectorBytes = 32;    // of NVIDIA's L2, CUDA C++ Best Practices Guide
 constexpr double kAmdLineBytes = 128;  // of CDNA 2's and CDNA 3's L2

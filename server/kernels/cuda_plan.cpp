@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "hardware/bank_conflicts.h"
 #include "hardware/tile_model.h"
 #include "kernels/sizes.h"
 
@@ -11,10 +12,11 @@ namespace ridgeline::kernels {
 
 namespace {
 
+using hardware::kWarpThreads;
+
 constexpr std::int64_t kLeastThreads = 64;   // of a block of a product: two warps
 constexpr std::int64_t kUsualThreads = 256;  // of others
 constexpr std::int64_t kMostThreads = 1024;
-constexpr std::int64_t kWarp = 32;
 constexpr std::int64_t kThreadsOfUnit = 512;  // of products: with 128 registers each
 constexpr std::int64_t kElementsOfThread = 4;
 constexpr std::int64_t kMostAcross = 65535;  // blocks down, and layers, of a grid
@@ -49,7 +51,7 @@ double slowdown(const CudaPlan& plan, bool is_image, int units) {
   const std::int64_t blocks = divided_up(plan.blocks_across * plan.blocks_down * plan.batches, units);
   const std::int64_t resident =
       std::clamp(kThreadsOfUnit / plan.threads, std::int64_t{1}, std::max(blocks, std::int64_t{1}));
-  const auto warps = static_cast<double>(resident * plan.threads) / kWarp;
+  const auto warps = static_cast<double>(resident * plan.threads) / kWarpThreads;
   return (1 + kHidingWarps / warps) * (is_image ? 1 + kGatherRows / static_cast<double>(plan.tile_rows) : 1);
 }
 
@@ -120,7 +122,8 @@ base::Result<Ranked<CudaPlan>> construct(const ReductionShape& shape, const hard
   if (shape.dim == 1) {
     plans.push_back({shape, 1, 1, 1, 1, kUsualThreads, shape.rows});
   } else {
-    for (const std::int64_t columns : {kWarp, kWarp / 2, kWarp / 4}) {  // the last: of one transaction
+    for (const std::int64_t columns :
+         {kWarpThreads, kWarpThreads / 2, kWarpThreads / 4}) {  // the last: of one transaction
       plans.push_back({shape, 1, columns, 1, 1, kMostThreads, divided_up(shape.columns, columns)});
     }
   }
