@@ -2,6 +2,8 @@
 #include <ATen/SparseTensorImpl.h>
 #include <torch/csrc/autograd/python_variable.h>
 
+#include <algorithm>
+#include <atomic>
 #include <mutex>
 
 #include "clock.h"
@@ -40,6 +42,14 @@ std::mutex& role_mutex() {
 
 constexpr std::size_t kMaxRoles = 4U << 20U;
 
+/// Whether a tensor is a Python object around others, as torch's DTensor is.
+bool is_wrapper(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.unsafeGetTensorImpl()->is_python_dispatch();
+}
+
+/// Whether one of the tracked tensors is one.
+std::atomic<bool> has_wrappers{false};
+
 /// The block behind a dense tensor of the CPU or of a CUDA device, which share one address space; else null.
 const void* block_of(const at::Tensor& tensor) {
   const bool has_block = tensor.defined() && tensor.has_storage() && (tensor.is_cpu() || tensor.is_cuda());
@@ -55,10 +65,47 @@ void add_role(std::uint64_t time, const void* address, recording::Role kind, std
   }
 }
 
+/// Of torch's DTensor, which has no memory itself, the tensor with this process's part; any other tensor itself. Needs
+/// the GIL for a DTensor. It is an attribute in a slot: no Python code runs.
+at::Tensor with_memory(const at::Tensor& tensor) {
+  if (!is_wrapper(tensor)) {
+    return tensor;
+  }
+  PyObject* wrapper = THPVariable_Wrap(tensor);
+  PyObject* local = wrapper == nullptr ? nullptr : PyObject_GetAttrString(wrapper, "_local_tensor");
+  at::Tensor found = local != nullptr && THPVariable_Check(local) ? THPVariable_Unpack(local) : tensor;
+  PyErr_Clear();  // a wrapper of another kind
+  Py_XDECREF(local);
+  Py_XDECREF(wrapper);
+  return found;
+}
+
+/// Holds the GIL where a parameter is a wrapper; taken before the mutex of the roles.
+class GilForWrappers {
+ public:
+  GilForWrappers() : held_(has_wrappers.load(std::memory_order_relaxed)) {
+    if (held_) {
+      state_ = PyGILState_Ensure();
+    }
+  }
+  ~GilForWrappers() {
+    if (held_) {
+      PyGILState_Release(state_);
+    }
+  }
+  GilForWrappers(const GilForWrappers&) = delete;
+  GilForWrappers& operator=(const GilForWrappers&) = delete;
+
+ private:
+  bool held_;
+  PyGILState_STATE state_{};
+};
+
 /// Every block of a tensor: sparse gradients have two. Asks the tensor itself, not the dispatcher: an op here would be
 /// recorded, in the middle of the recording of another.
 template <typename Visit>
-void for_each_block(const at::Tensor& tensor, Visit visit) {
+void for_each_block(const at::Tensor& one, Visit visit) {
+  const at::Tensor tensor = with_memory(one);
   if (tensor.defined() && tensor.layout() == at::kSparse) {
     const auto* sparse = static_cast<const at::SparseTensorImpl*>(tensor.unsafeGetTensorImpl());
     visit(block_of(sparse->indices()));
@@ -84,6 +131,8 @@ bool set_parameters(PyObject* list) {
     parameters.push_back(
         {PyUnicode_AsUTF8(item(entry, 0)), THPVariable_Unpack(item(entry, 1)), item(entry, 2) == Py_True});
   }
+  has_wrappers = std::any_of(parameters.begin(), parameters.end(),
+                             [](const TrackedParameter& parameter) { return is_wrapper(parameter.tensor); });
   tracked() = std::move(parameters);
   return true;
 }
@@ -103,6 +152,7 @@ bool set_inputs(PyObject* list) {
 }
 
 void mark_gradients() {
+  const GilForWrappers gil;
   const std::lock_guard lock(role_mutex());
   const std::uint64_t time = ticks();
   for (std::uint32_t i = 0; i < tracked().size(); ++i) {
@@ -114,6 +164,7 @@ void mark_gradients() {
 }
 
 void mark_parameters_and_inputs() {
+  const GilForWrappers gil;
   const std::lock_guard lock(role_mutex());
   const std::uint64_t time = ticks();
   for (std::uint32_t i = 0; i < tracked().size(); ++i) {
@@ -129,9 +180,10 @@ const std::vector<RoleRecord>& roles() { return role_log(); }
 void clear_roles() { role_log().clear(); }
 
 std::vector<Parameter> parameters() {
+  const GilForWrappers gil;
   std::vector<Parameter> list;
   for (const TrackedParameter& parameter : tracked()) {
-    list.push_back({parameter.name, block_of(parameter.tensor)});
+    list.push_back({parameter.name, block_of(with_memory(parameter.tensor))});
   }
   return list;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -208,6 +209,39 @@ def test_two_ranks_of_torchrun(tmp_path: Path) -> None:
     ranks = first.split("Ranks\n")[1].split("\n\n")[0].splitlines()
     assert [row.split()[0] for row in ranks[1:]] == ["0", "1"]
     assert "batch 64" in (tmp_path / "report.rank1.txt").read_text()
+
+
+def test_weights_and_gradients_of_sharded_ranks(tmp_path: Path) -> None:
+    """A rank of `fully_shard` has half of each weight, of its gradient and of its momentum; the gathered ones go."""
+    script = write(
+        tmp_path,
+        """
+        import torch
+        import torch.distributed as dist
+        from torch import nn
+        from torch.distributed.fsdp import fully_shard
+        dist.init_process_group("gloo")
+        model = nn.Sequential(nn.Linear(256, 1024, bias=False), nn.ReLU(), nn.Linear(1024, 256, bias=False))
+        for one in (model[0], model[2], model):
+            fully_shard(one).set_force_sum_reduction_for_comms(True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        for step in range(200):
+            optimizer.zero_grad()
+            model(torch.randn(64, 256)).square().mean().backward()
+            optimizer.step()
+        dist.destroy_process_group()
+        """,
+    )
+    torchrun = Path(sys.executable).with_name("torchrun")
+    options = ("--time-budget", "1", "--format", "json", "--output", str(tmp_path / "report.json"))
+    done = ridgeline("run", *options, "--", torchrun, "--nproc-per-node", "2", "--standalone", script, **SINGLE)
+    assert done.returncode == 0, done.stderr
+    shard = 4 * 256 * 1024 * 2 // 2
+    for rank in ("report.json", "report.rank1.json"):
+        alive = json.loads((tmp_path / rank).read_text())["memory"]["overTime"]["byCategory"]
+        assert set(alive["weights"]) == {shard}
+        assert max(alive["gradients"]) == shard
+        assert set(alive["optimizerState"]) == {shard}
 
 
 def test_processes_that_the_script_spawns(tmp_path: Path) -> None:
