@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "cluster/collective_times.h"
@@ -87,8 +89,36 @@ class Predictor {
       gradients_.push_back({ready[i] == graph::kNoTask ? hosts_[i] : ready[i], gradients[i].bytes});
       gradient_bytes_ += gradients[i].bytes;
     }
+    note_forward(*schedule);
     slow_ = slow_down(process_.replica, static_cast<double>(cluster_.ranks()));
     return check_cores();
+  }
+
+  /// When forward begins with each module, as a share of the time until the first gradient.
+  void note_forward(const simulate::Schedule& schedule) {
+    const auto first_gradient = static_cast<double>(schedule.end[gradients_.front().ready]);
+    for (TaskId id = 0; id < process_.graph.tasks.size(); ++id) {
+      const graph::Task& task = process_.graph.tasks[id];
+      if (task.phase != analysis::Phase::kForward || task.module == 0 || first_gradient <= 0) continue;
+      const double begin = static_cast<double>(schedule.start[id]) / first_gradient;
+      const std::string& name = process_.graph.modules[task.module];
+      const auto [at, is_first] = forward_begin_.try_emplace(path_in_model(name), begin);
+      if (!is_first) at->second = std::min(at->second, begin);
+    }
+  }
+
+  /// Of a recorded module: "Net.blocks.0" is "blocks.0", the model itself "". Of several models "Net[1].blocks.0"
+  /// stays.
+  static std::string path_in_model(const std::string& name) {
+    const std::size_t dot = name.find('.');
+    if (name.substr(0, dot).ends_with(']')) return name;
+    return dot == std::string::npos ? "" : name.substr(dot + 1);
+  }
+
+  /// Of a parameter, the path of the module that has it.
+  static std::string module_of(const std::string& parameter) {
+    const std::size_t dot = parameter.rfind('.');
+    return dot == std::string::npos ? "" : parameter.substr(0, dot);
   }
 
   std::optional<base::Error> check_cores() {
@@ -158,7 +188,7 @@ class Predictor {
     if (shards) {
       texts.emplace_back(
           "units of FSDP: they are taken to be as large as the buckets, and the next one's weights to be gathered "
-          "meanwhile; copies to and from shards, and their padding");
+          "meanwhile; the time of copies to and from shards, and their padding");
     }
     if (!process_.on_host) {
       texts.emplace_back(
@@ -307,7 +337,10 @@ class Predictor {
       training.gathers_ms = request.sharding == 3 ? 2 * once : once;
       training.communication_ms = training.buffers_ms + once;
     }
-    training.peak_bytes = peak_of(simulated, request);
+    if (const auto peak = peak_of(simulated, request)) {
+      training.peak_bytes = peak->high;
+      training.least_peak_bytes = peak->low;
+    }
     for (const auto& broadcast : options.broadcasts) training.processor_ms += broadcast.processor_ns / kNsPerMs;
     std::size_t next = 0;
     for (const DdpStep::Bucket& bucket : simulated.step.buckets) {
@@ -319,18 +352,42 @@ class Predictor {
     }
   }
 
-  std::optional<std::uint64_t> peak_of(const Simulated& simulated, const TrainingRequest& request) const {
+  std::optional<ShardedPeak> peak_of(const Simulated& simulated, const TrainingRequest& request) const {
     if (!process_.peak_bytes.has_value()) return std::nullopt;
-    if (request.sharding == 0) return *process_.peak_bytes + gradient_bytes_;
+    const std::uint64_t with_buckets = *process_.peak_bytes + gradient_bytes_;
+    if (request.sharding == 0) return ShardedPeak{with_buckets, with_buckets};
     if (process_.memory == nullptr) return std::nullopt;
     const auto ranks = static_cast<double>(cluster_.ranks());
     std::vector<std::uint64_t> tensors;
     for (const Gradient& gradient : gradients_) tensors.push_back(gradient.bytes);
-    Sharding sharding{request.sharding, ranks, gradient_bytes_, 0, largest_share(std::move(tensors), ranks)};
-    for (const DdpStep::Bucket& bucket : simulated.step.buckets) {
-      sharding.largest_unit = std::max(sharding.largest_unit, bucket.bytes);
+    return sharded_peak(*process_.memory, {.stage = request.sharding,
+                                           .ranks = ranks,
+                                           .gradient_bytes = gradient_bytes_,
+                                           .units = units(simulated.step.buckets),
+                                           .state_share = largest_share(std::move(tensors), ranks),
+                                           .has_copies = process_.on_host});
+  }
+
+  /// The weights of a bucket are one, and those of a module are in one. Forward needs it from the first task of its
+  /// modules on.
+  std::vector<ShardedUnit> units(const std::vector<DdpStep::Bucket>& buckets) const {
+    std::vector<ShardedUnit> units;
+    std::string last;
+    std::size_t gradient = 0;
+    for (const DdpStep::Bucket& bucket : buckets) {
+      for (std::size_t i = 0; i < bucket.gradients; ++i, ++gradient) {
+        const protocol::ReadyGradient& ready = process_.replica.gradients[gradient];
+        const std::string module = module_of(ready.name);
+        if (i == 0 && (units.empty() || module != last)) units.emplace_back();
+        last = module;
+        ShardedUnit& unit = units.back();
+        unit.bytes += ready.bytes;
+        const auto begin = forward_begin_.find(module);
+        if (begin == forward_begin_.end()) continue;
+        unit.forward_begin = std::min(begin->second, unit.forward_begin.value_or(begin->second));
+      }
     }
-    return sharded_peak(*process_.memory, sharding);
+    return units;
   }
 
   PredictedBucket describe(const Simulated& simulated, const DdpStep::Bucket& bucket, std::size_t first) const {
@@ -359,8 +416,9 @@ class Predictor {
   std::vector<TaskId> hosts_;  ///< by gradient
   std::vector<Gradient> gradients_;
   std::uint64_t gradient_bytes_ = 0;
-  double alone_ns_ = 0;    ///< simulated
-  double forward_ns_ = 0;  ///< of its tasks, likewise
+  std::map<std::string, double> forward_begin_;  ///< by module
+  double alone_ns_ = 0;                          ///< simulated
+  double forward_ns_ = 0;                        ///< of its tasks, likewise
   std::optional<SlowDown> slow_;
   Cores cores_ = Cores::kUnknown;
   bool takes_turns_ = false;  ///< ranks have fewer cores than threads

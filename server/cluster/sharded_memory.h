@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/values/profile.h"
+#include "cluster/sharded_buffers.h"
 
 namespace ridgeline::cluster {
 
@@ -17,20 +18,26 @@ struct Sharding {
   int stage = 0;                        ///< 0 to 3
   double ranks = 1;                     ///< at least 1
   std::uint64_t gradient_bytes = 0;     ///< of all; the weights that have gradients are as large
-  std::uint64_t largest_unit = 0;       ///< of gradients that are reduced, and of weights that are gathered, together
+  std::vector<ShardedUnit> units{};     ///< of stages 2 and 3, in the order of backward
   std::optional<double> state_share{};  ///< stage 1: of the optimizer's state, what a rank has; absent: an N-th
   bool has_buckets = false;             ///< the memory is of a rank of DistributedDataParallel: buckets are in it
+  bool has_copies = false;              ///< collectives may have copies (Gloo), which go some time after them
+};
+
+/// The peak of a rank: of stages 2 and 3 with Gloo it depends on when copies go, and a rank may have either end.
+struct ShardedPeak {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
 };
 
 /// Of all bytes, what the rank has whose share is largest when each tensor goes, the largest first, to the rank that
 /// has least: so torch's ZeroRedundancyOptimizer gives whole tensors to ranks. 1 without bytes. Pure.
 double largest_share(std::vector<std::uint64_t> tensor_bytes, double ranks);
 
-/// Of the instants of the profile's peak iteration, the most that a rank then has alive. The state of the optimizer is
-/// its share at stage 1, and an N-th above; gradients from stage 2 on, beside two units that are not reduced yet. Of
-/// the weights with gradients an N-th from stage 2 on, beside what is gathered: at stage 2 all, until backward has made
-/// their gradients (torch's fully_shard with reshard_after_forward=False), at stage 3 two units. Below stage 2 buckets
-/// are a copy of all gradients. Padding of shards is not in it. Pure.
-std::uint64_t sharded_peak(const analysis::MemoryOverTime& memory, const Sharding& sharding);
+/// The most that a rank has alive at an instant of the profile's peak iteration. The state of the optimizer is its
+/// share at stage 1, and an N-th above. From stage 2 on an N-th of weights and gradients, and the buffers of FSDP
+/// (ShardedBuffers). Which unit is in backward is told by the gradients that are there; where these stay from step to
+/// step, any may be. Below stage 2 buckets are a copy of all gradients. Padding of shards is not in it. Pure.
+ShardedPeak sharded_peak(const analysis::MemoryOverTime& memory, const Sharding& sharding);
 
 }  // namespace ridgeline::cluster

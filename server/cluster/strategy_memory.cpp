@@ -13,15 +13,16 @@ namespace ridgeline::cluster {
 
 namespace {
 
-std::uint64_t largest_bucket(const RecordedJob& job) {
-  std::uint64_t largest = 0;
+/// A unit for each bucket; when forward needs it is not known.
+std::vector<ShardedUnit> units(const RecordedJob& job) {
+  std::vector<ShardedUnit> units;
   auto gradient = job.gradient_bytes.begin();
   for (const std::size_t count : job.bucket_gradients) {
     const auto end = gradient + static_cast<std::ptrdiff_t>(count);
-    largest = std::max(largest, std::accumulate(gradient, end, std::uint64_t{0}));
+    units.push_back({std::accumulate(gradient, end, std::uint64_t{0})});
     gradient = end;
   }
-  return largest;
+  return units;
 }
 
 /// Whether buckets as large as all gradients lie beside these, as they do without gradient_as_bucket_view.
@@ -60,12 +61,12 @@ StrategyMemory strategy_memory(std::span<const recording::Recording> recordings,
       const Sharding sharding{.stage = stage,
                               .ranks = static_cast<double>(job.ranks.size()),
                               .gradient_bytes = memory.gradient_bytes,
-                              .largest_unit = largest_bucket(job),
+                              .units = units(job),
                               .state_share = optimizer_share(job, stage),
                               .has_buckets = true};
       const bool known = has_own_buckets(over_time, memory.gradient_bytes);
       std::uint64_t& peak = memory.sharded[stage];
-      peak = std::max(peak, known ? sharded_peak(over_time, sharding) : of_rank.peak_bytes);
+      peak = std::max(peak, known ? sharded_peak(over_time, sharding).high : of_rank.peak_bytes);
     }
   }
   return memory;

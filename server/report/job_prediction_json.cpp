@@ -40,6 +40,7 @@ Json training_json(const analysis::PredictedTraining& training) {
           {"buffersMs", training.buffers_ms},
           {"gathersMs", training.gathers_ms},
           {"peakBytes", value_or_null(training.peak_bytes)},
+          {"leastPeakBytes", value_or_null(training.least_peak_bytes)},
           {"buckets", buckets}};
 }
 

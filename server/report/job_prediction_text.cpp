@@ -67,6 +67,12 @@ void exposed_lines(Page& page, const PredictedTraining& training) {
   if (!items.empty()) page.flow(left("  exposed by line", 20), 20, items);
 }
 
+std::string peak_of(const PredictedTraining& training) {
+  const auto most = bytes(static_cast<double>(*training.peak_bytes));
+  const auto least = bytes(static_cast<double>(training.least_peak_bytes.value_or(*training.peak_bytes)));
+  return least == most ? most : least + " to " + most;
+}
+
 void describe(Page& page, const JobPrediction& job, const PredictedTraining& training) {
   page.line();
   page.line(page.bold("Predicted: " + title(training)));
@@ -75,7 +81,7 @@ void describe(Page& page, const JobPrediction& job, const PredictedTraining& tra
   if (job.batch_size > 0) rates.push_back({"samples/s", figure(training.samples_per_s)});
   rates.push_back({"of single processes'", share(training.efficiency)});
   if (training.peak_bytes.has_value()) {
-    rates.push_back({"peak memory of a rank", bytes(static_cast<double>(*training.peak_bytes))});
+    rates.push_back({"peak memory of a rank", peak_of(training)});
   }
   page.flow(left("  job", kBeside), kBeside, rates);
   std::vector<Item> times = {{"communication", duration(training.communication_ms)},

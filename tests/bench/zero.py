@@ -1,8 +1,8 @@
 """The peak of a rank with ZeRO: `ridgeline what-if --cluster --zero` against two ranks with torch's own sharding.
 
-Stage 0 is DistributedDataParallel, stage 1 ZeroRedundancyOptimizer in it, stage 2 FSDP's `fully_shard` of each layer
-whose weights stay gathered from forward to backward, and stage 3 the same with weights that are gathered twice. The
-real peak is what `ridgeline run` recorded of each rank, on the CPU with Gloo.
+Stage 0 is DistributedDataParallel, stage 1 ZeroRedundancyOptimizer in it, stage 2 FSDP's `fully_shard` of each module
+that has weights itself, which stay gathered from forward to backward, and stage 3 the same with weights that are
+gathered twice. The real peak is what `ridgeline run` recorded of each rank, on the CPU with Gloo.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from cluster import BATCHES, SCRIPTS
 
 MODELS = ("mlp", "cnn", "transformer")
-HEAD = ["model", "stage", "predicted peak", "rank 0", "rank 1", "error"]
+HEAD = ["model", "stage", "predicted from", "to", "rank 0", "rank 1", "error"]
 _CLUSTER = """\
 [[machine]]
 name = "node"
@@ -36,16 +36,16 @@ def rows(binary: Path, models: Sequence[str] = MODELS) -> list[list[str]]:
     return [_row(binary, model, stage, peak) for model in models for stage, peak in _predicted(binary, model).items()]
 
 
-def _row(binary: Path, model: str, stage: int, predicted: int) -> list[str]:
+def _row(binary: Path, model: str, stage: int, predicted: tuple[int, int]) -> list[str]:
     real = _real_peaks(binary, model, stage)
-    row = [model, str(stage), *(f"{peak / 2**20:.2f} MiB" for peak in (predicted, *real))]
-    row.append(f"{predicted / max(real) - 1:+.1%}")
+    row = [model, str(stage), *(f"{peak / 2**20:.2f} MiB" for peak in (*predicted, *real))]
+    row.append(f"{predicted[1] / max(real) - 1:+.1%}")
     print(*row, sep="; ", file=sys.stderr, flush=True)
     return row
 
 
-def _predicted(binary: Path, model: str) -> dict[int, int]:
-    """By stage. Units are layers: a bucket for each gradient."""
+def _predicted(binary: Path, model: str) -> dict[int, tuple[int, int]]:
+    """By stage, the least and the most. Units are modules: none has more than the smallest bucket."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "cluster.toml"
         file.write_text(_CLUSTER)
@@ -56,7 +56,7 @@ def _predicted(binary: Path, model: str) -> dict[int, int]:
         done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode != 0:
         sys.exit(done.stderr)
-    return {one["sharding"]: one["peakBytes"] for one in json.loads(done.stdout)["predicted"]}
+    return {one["sharding"]: (one["leastPeakBytes"], one["peakBytes"]) for one in json.loads(done.stdout)["predicted"]}
 
 
 def _real_peaks(binary: Path, model: str, stage: int) -> list[int]:

@@ -65,8 +65,8 @@ def _gradients(parts: Parts) -> dict[str, Any]:
     """`[name, bytes, dtype]` of each gradient as it was accumulated in one step; of a parameter that several backward
     passes of the step have a gradient for, several."""
     named: dict[int, tuple[str, Any]] = {}
-    for model in parts.models:
-        prefix = f"{type(model).__name__}." if len(parts.models) > 1 else ""
+    for i, model in enumerate(parts.models):
+        prefix = f"{type(model).__name__}[{i}]." if len(parts.models) > 1 else ""
         for name, parameter in model.named_parameters():
             if parameter.requires_grad:
                 named.setdefault(id(parameter), (prefix + name, parameter))

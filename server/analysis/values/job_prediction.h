@@ -38,7 +38,8 @@ struct PredictedTraining {
   double processor_ms = 0;      ///< that communication takes of the cores that compute
   double buffers_ms = 0;        ///< the broadcast of buffers before forward; part of communication_ms and exposed_ms
   double gathers_ms = 0;        ///< of weights, hidden or not; part of communication_ms
-  std::optional<std::uint64_t> peak_bytes{};  ///< of a rank's allocator
+  std::optional<std::uint64_t> peak_bytes{};        ///< of a rank's allocator: the most that it may be
+  std::optional<std::uint64_t> least_peak_bytes{};  ///< with peak_bytes: the least that it may be
   std::vector<PredictedBucket> buckets;
 };
 

@@ -16,7 +16,7 @@ STEPS = 2000
 def sharded(model: nn.Module, stage: int) -> nn.Module:
     if stage < 2:
         return DistributedDataParallel(model)
-    for layer in [layer for layer in model.modules() if isinstance(layer, nn.Linear | nn.Conv2d)]:
+    for layer in [layer for layer in model.modules() if any(True for _ in layer.parameters(recurse=False))]:
         fully_shard(layer, reshard_after_forward=stage == 3)
     fully_shard(model, reshard_after_forward=stage == 3)
     for module in model.modules():

@@ -6,8 +6,6 @@
 #include <chrono>
 #include <optional>
 
-#include "cluster/sharded_memory.h"
-
 namespace ridgeline::cluster {
 namespace {
 
@@ -156,53 +154,6 @@ TEST(PredictJob, ShardsWhatTheStageOfZeroSays) {
   EXPECT_GE(training.step_ms.high, 10 + 16 + 3 + 2 + 6) << "nothing of forward's gathers may be hidden";
   EXPECT_EQ(training.peak_bytes, std::nullopt) << "its memory over time is not known";
   EXPECT_THAT(job->not_modelled, ::testing::Contains(HasSubstr("units of FSDP")));
-}
-
-TEST(ShardedPeak, IsAtTheInstantThatHasMostThen) {
-  analysis::MemoryOverTime memory;
-  memory.ms = {1, 2};
-  const auto set = [&](analysis::Category category, const std::vector<std::uint64_t>& bytes) {
-    memory.bytes[static_cast<std::size_t>(category)] = bytes;
-  };
-  for (auto& category : memory.bytes) category = {0, 0};
-  set(analysis::Category::kWeights, {8, 8});
-  set(analysis::Category::kGradients, {0, 8});
-  set(analysis::Category::kOptimizerState, {16, 16});
-  set(analysis::Category::kActivations, {20, 4});
-  const auto peak = [&](int stage, double ranks) { return sharded_peak(memory, {stage, ranks, 8, 2}); };
-  EXPECT_EQ(peak(0, 4), 44 + 8) << "buckets beside the gradients";
-  EXPECT_EQ(peak(1, 4), 44 + 8 - 12);
-  EXPECT_EQ(peak(2, 4), 44 - 12 + 4 + 2) << "two units, all weights and a shard of them; no gradient is there yet";
-  EXPECT_EQ(peak(3, 4), 44 - 12 + 4 - 6 + 4);
-  EXPECT_EQ(peak(1, 1), peak(0, 1));
-  const auto with_buckets = [&](int stage) { return sharded_peak(memory, {stage, 4, 8, 2, {}, true}); };
-  EXPECT_EQ(with_buckets(0), 44) << "they are in it";
-  EXPECT_EQ(with_buckets(1), 44 - 12);
-  EXPECT_EQ(with_buckets(2), 44 - 12 - 8 + 4 + 2);
-  EXPECT_EQ(sharded_peak(memory, {1, 4, 8, 2, 0.75}), 44 + 8 - 4) << "one tensor is most of the model";
-}
-
-TEST(ShardedPeak, BackwardFreesTheWeightsOfStage2) {
-  analysis::MemoryOverTime memory;
-  memory.ms = {1, 2};
-  for (auto& category : memory.bytes) category = {0, 0};
-  memory.bytes[static_cast<std::size_t>(analysis::Category::kWeights)] = {8, 8};
-  auto& gradients = memory.bytes[static_cast<std::size_t>(analysis::Category::kGradients)];
-  gradients = {0, 8};
-  auto& temporaries = memory.bytes[static_cast<std::size_t>(analysis::Category::kTemporaries)];
-  temporaries = {0, 20};
-  const auto peak = [&] { return sharded_peak(memory, {2, 4, 8, 2}); };
-  EXPECT_EQ(peak(), 20 + 2 + 2 + 4) << "shards of weights and gradients, and two units, beside the temporaries";
-  gradients = {8, 8};
-  EXPECT_EQ(peak(), 20 + 2 + 2 + 4 + 8) << "gradients that stay do not tell how far backward is";
-}
-
-TEST(ShardedPeak, ARankHasWholeTensorsOfTheState) {
-  EXPECT_DOUBLE_EQ(largest_share({1, 1, 1, 1}, 4), 0.25);
-  EXPECT_DOUBLE_EQ(largest_share({1, 6, 3}, 2), 0.6);
-  EXPECT_DOUBLE_EQ(largest_share({5, 4, 3, 3, 3}, 2), 10.0 / 18) << "4 + 3 + 3";
-  EXPECT_DOUBLE_EQ(largest_share({1, 6, 3}, 100'000), 0.6) << "the largest alone";
-  EXPECT_DOUBLE_EQ(largest_share({}, 2), 1);
 }
 
 TEST(PredictJob, SaysWhyItCannot) {
