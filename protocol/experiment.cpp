@@ -184,6 +184,11 @@ Replica replica_from(const Json& message) {
         {one.at(0).get<std::string>(), value_as<std::uint64_t>(one.at(1)), one.at(2).get<std::string>()});
   }
   replica.unused_parameters = member<int>(message, "unusedParameters");
+  const auto& chain = list_at(message, "chain");
+  require(chain.size() <= kMaxChain, "a chain of modules is too long");
+  for (const Json& one : chain) {
+    replica.chain.push_back({one.at(0).get<std::string>(), value_as<std::uint64_t>(one.at(1)), one.at(2).get<bool>()});
+  }
   for (const auto& [dtype, bytes] : message.at("buffers").get_ref<const Json::object_t&>()) {
     replica.buffers[dtype] = value_as<std::uint64_t>(bytes);
   }

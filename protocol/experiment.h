@@ -120,8 +120,19 @@ struct ReadyGradient {
   std::string dtype;  ///< "float32"
 };
 
-/// The step of one process, for data-parallel training of several.
+/// One of the modules that follow each other in forward.
+struct ChainModule {
+  std::string path;
+  std::uint64_t output_bytes = 0;  ///< 0: the output is not one tensor with a gradient
+  bool may_split = false;          ///< its output is all that the modules behind it need of those until it
+};
+
+/// Modules that a chain has at most.
+inline constexpr std::size_t kMaxChain = 1024;
+
+/// The step of one process, for training of several.
 struct Replica {
+  std::vector<ChainModule> chain{};      ///< in the order of forward; empty: where the model can be split is not known
   std::vector<ReadyGradient> gradients;  ///< of one step as they became ready; of several backward passes, several
   int unused_parameters = 0;             ///< that get no gradient
   std::map<std::string, std::uint64_t> buffers;  ///< bytes by dtype

@@ -35,10 +35,11 @@ class CollectiveTimes {
   CollectiveTime reduce_scatter(double bytes) const;
   /// A binomial tree.
   CollectiveTime broadcast(double bytes) const;
+  /// What one rank sends to its neighbour in the ring, over the slowest of the links.
+  CollectiveTime step(double bytes) const;
 
  private:
   CollectiveTimes(Cluster cluster, std::vector<Link> links) : cluster_(std::move(cluster)), links_(std::move(links)) {}
-  CollectiveTime step(double bytes) const;
   CollectiveTime measured_step(double bytes) const;
 
   Cluster cluster_;

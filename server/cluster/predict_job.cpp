@@ -10,6 +10,8 @@
 #include "cluster/collective_times.h"
 #include "cluster/copies.h"
 #include "cluster/ddp_step.h"
+#include "cluster/module_paths.h"
+#include "cluster/predict_pipeline.h"
 #include "cluster/ready_gradients.h"
 #include "cluster/sharded_memory.h"
 #include "graph/changes.h"
@@ -29,9 +31,6 @@ namespace {
 constexpr double kNsPerMs = 1e6;
 /// Of a device, while a collective runs on it: 16 of the 80 multiprocessors of a V100 (Tianshu, section 5).
 constexpr double kDeviceShare = 16.0 / 80;
-
-/// Which end of what is not known for certain.
-enum class Bound : std::uint8_t { kFast, kMiddle, kSlow };
 
 double at(const CollectiveTime& time, Bound bound) {
   return bound == Bound::kMiddle ? time.ns : bound == Bound::kFast ? time.low_ns : time.high_ns;
@@ -55,13 +54,18 @@ class Predictor {
   Predictor(const OneProcess& process, const Cluster& cluster, CollectiveTimes times)
       : process_(process), cluster_(cluster), times_(std::move(times)) {}
 
-  base::Result<JobPrediction> run(const std::vector<TrainingRequest>& requests) {
+  base::Result<JobPrediction> run(const std::vector<TrainingRequest>& requests,
+                                  const std::vector<PipelineRequest>& pipelines) {
     if (const auto wrong = prepare()) return *wrong;
-    JobPrediction job = about_job(std::ranges::any_of(requests, [](const auto& one) { return one.sharding > 0; }));
+    JobPrediction job =
+        about_job(std::ranges::any_of(requests, [](const auto& one) { return one.sharding > 0; }), !pipelines.empty());
     for (const TrainingRequest& request : requests) {
       auto training = predict(request);
       if (!training) return training.error();
       job.trainings.push_back(std::move(*training));
+    }
+    for (const PipelineRequest& request : pipelines) {
+      if (const auto wrong = add_pipelines(request, job)) return *wrong;
     }
     return job;
   }
@@ -107,20 +111,6 @@ class Predictor {
     }
   }
 
-  /// Of a recorded module: "Net.blocks.0" is "blocks.0", the model itself "". Of several models "Net[1].blocks.0"
-  /// stays.
-  static std::string path_in_model(const std::string& name) {
-    const std::size_t dot = name.find('.');
-    if (name.substr(0, dot).ends_with(']')) return name;
-    return dot == std::string::npos ? "" : name.substr(dot + 1);
-  }
-
-  /// Of a parameter, the path of the module that has it.
-  static std::string module_of(const std::string& parameter) {
-    const std::size_t dot = parameter.rfind('.');
-    return dot == std::string::npos ? "" : parameter.substr(0, dot);
-  }
-
   std::optional<base::Error> check_cores() {
     if (!process_.on_host) {
       cores_ = Cores::kSpare;
@@ -150,7 +140,7 @@ class Predictor {
            process_.replica.together_ns.size() == static_cast<std::size_t>(machines.ranks);
   }
 
-  JobPrediction about_job(bool shards) const {
+  JobPrediction about_job(bool shards, bool pipelines) const {
     JobPrediction job;
     job.ranks = cluster_.ranks();
     std::set<std::size_t> used;
@@ -163,7 +153,7 @@ class Predictor {
     job.collectives_measured = times_.is_measured();
     job.gradient_bytes = gradient_bytes_;
     if (slow_.has_value()) job.slow_down = slow_->middle;
-    job.not_modelled = not_modelled(shards);
+    job.not_modelled = not_modelled(shards, pipelines);
     if (times_.is_measured() && !times_.is_of_these_ranks() && cluster_.ranks() > 1) {
       job.warnings.push_back("The all-reduces of the file are of " + std::to_string(cluster_.measured_ranks) +
                              " ranks, and the job has " + std::to_string(cluster_.ranks()) +
@@ -183,8 +173,14 @@ class Predictor {
     return job;
   }
 
-  std::vector<std::string> not_modelled(bool shards) const {
-    std::vector<std::string> texts = {"pipeline and tensor parallel training"};
+  std::vector<std::string> not_modelled(bool shards, bool pipelines) const {
+    std::vector<std::string> texts = {"tensor parallel training"};
+    if (pipelines) {
+      texts.emplace_back(
+          "of pipelines: the memory of a stage, weights that two stages share, several pipelines of the same stages, "
+          "and "
+          "what the schedule's own Python takes");
+    }
     if (shards) {
       texts.emplace_back(
           "units of FSDP: they are taken to be as large as the buckets, and the next one's weights to be gathered "
@@ -281,6 +277,29 @@ class Predictor {
                       : bound == Bound::kFast ? step.low * slow.low
                                               : step.high * slow.high;
     return ms * kNsPerMs / alone_ns_;
+  }
+
+  /// In both orders.
+  std::optional<base::Error> add_pipelines(const PipelineRequest& request, JobPrediction& job) const {
+    const auto transfer = [this](double bytes, Bound bound) {
+      const Communication cost = cost_of(times_.step(bytes), bound);
+      return PipelineTransfer{cost.ns, cost.processor_ns};
+    };
+    for (const bool forward_first : {false, true}) {
+      auto pipeline = predict_pipeline({.graph = process_.graph,
+                                        .replica = process_.replica,
+                                        .on_host = process_.on_host,
+                                        .stages = static_cast<int>(cluster_.ranks()),
+                                        .micro_batches = request.micro_batches,
+                                        .forward_first = forward_first,
+                                        .batch_size = process_.batch_size,
+                                        .alone_ms = process_.step_ms.value,
+                                        .scale = [this](Bound bound) { return scale(bound); },
+                                        .transfer = transfer});
+      if (!pipeline) return pipeline.error();
+      job.pipelines.push_back(std::move(*pipeline));
+    }
+    return std::nullopt;
   }
 
   struct Simulated {
@@ -433,10 +452,11 @@ int ranks_of_a_machine(const Cluster& cluster) {
 }
 
 base::Result<JobPrediction> predict_job(const OneProcess& process, const Cluster& cluster,
-                                        const std::vector<TrainingRequest>& requests) {
+                                        const std::vector<TrainingRequest>& requests,
+                                        const std::vector<PipelineRequest>& pipelines) {
   auto times = CollectiveTimes::of(cluster);
   if (!times) return times.error();
-  return Predictor(process, cluster, std::move(*times)).run(requests);
+  return Predictor(process, cluster, std::move(*times)).run(requests, pipelines);
 }
 
 }  // namespace ridgeline::cluster

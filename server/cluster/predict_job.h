@@ -34,10 +34,16 @@ struct TrainingRequest {
   int sharding = 0;  ///< ZeRO's stage, 0 to 3
 };
 
+/// Stages as many as there are ranks.
+struct PipelineRequest {
+  int micro_batches = 1;
+};
+
 /// The ranks, the trainings and what is not modelled; not the entry, the device and the cluster's name. Each training
 /// is simulated at its middle and at both ends of what it depends on. An error says why it cannot be predicted.
 base::Result<analysis::JobPrediction> predict_job(const OneProcess& process, const Cluster& cluster,
-                                                  const std::vector<TrainingRequest>& requests);
+                                                  const std::vector<TrainingRequest>& requests,
+                                                  const std::vector<PipelineRequest>& pipelines = {});
 
 /// The copies of the step that a machine of the cluster runs at once: the most of any machine.
 int ranks_of_a_machine(const Cluster& cluster);

@@ -353,6 +353,13 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
                    "With --cluster: also these stages of ZeRO, such as 1,2,3; 3 is what FSDP does")
       ->delimiter(',')
       ->check(CLI::Range(1, 3));
+  command
+      ->add_option(
+          "--pipeline", options->cluster.pipeline,
+          "With --cluster: also a pipeline with a stage on each rank and so many micro-batches, such as 4,8; the "
+          "profile's batch is one")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096));
   add_profile_options(*command, options->request);
   add_output_options(*command, options->output, {"text", "json", "html"});
   command->footer("Changes:\n" + list_of_changes() +

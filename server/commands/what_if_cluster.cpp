@@ -53,7 +53,9 @@ base::Result<analysis::JobPrediction> predict(const profiling::ProfileRun& run, 
                                     profile.memory_over_time.has_value() ? &*profile.memory_over_time : nullptr,
                                     worker::processor_count()};
   const auto begin = std::chrono::steady_clock::now();
-  auto job = cluster::predict_job(process, described, trainings_of(options));
+  std::vector<cluster::PipelineRequest> pipelines;
+  for (const int micro_batches : options.pipeline) pipelines.push_back({micro_batches});
+  auto job = cluster::predict_job(process, described, trainings_of(options), pipelines);
   if (!job) return job;
   job->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   job->entry_path = profile.entry_path;

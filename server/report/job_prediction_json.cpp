@@ -44,11 +44,32 @@ Json training_json(const analysis::PredictedTraining& training) {
           {"buckets", buckets}};
 }
 
+Json pipeline_json(const analysis::PredictedPipeline& pipeline) {
+  Json stages = Json::array();
+  for (const analysis::PredictedStage& stage : pipeline.stages) {
+    stages.push_back({{"firstModule", stage.first},
+                      {"lastModule", stage.last},
+                      {"forwardMs", stage.forward_ms},
+                      {"backwardMs", stage.backward_ms},
+                      {"weightBytes", stage.weight_bytes},
+                      {"sendsBytes", stage.sends_bytes}});
+  }
+  return {{"microBatches", pipeline.micro_batches},
+          {"order", pipeline.forward_first ? "GPipe" : "1F1B"},
+          {"stepMs", measured_json(pipeline.step_ms)},
+          {"samplesPerSecond", pipeline.samples_per_s},
+          {"efficiency", pipeline.efficiency},
+          {"idle", pipeline.idle},
+          {"stages", stages}};
+}
+
 }  // namespace
 
 std::string json_job_prediction(const analysis::JobPrediction& job) {
   Json trainings = Json::array();
   for (const auto& training : job.trainings) trainings.push_back(training_json(training));
+  Json pipelines = Json::array();
+  for (const auto& pipeline : job.pipelines) pipelines.push_back(pipeline_json(pipeline));
   const Json json = {
       {"version", 1},
       {"entry", {{"path", job.entry_path}, {"projectRoot", job.project_root}}},
@@ -62,6 +83,7 @@ std::string json_job_prediction(const analysis::JobPrediction& job) {
       {"slowDown", value_or_null(job.slow_down)},
       {"gradientBytes", job.gradient_bytes},
       {"predicted", trainings},
+      {"pipelines", pipelines},
       {"seconds", job.seconds},
       {"notModelled", job.not_modelled},
       {"warnings", job.warnings}};

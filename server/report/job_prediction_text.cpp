@@ -95,6 +95,36 @@ void describe(Page& page, const JobPrediction& job, const PredictedTraining& tra
   bucket_table(page, training.buckets);
 }
 
+std::string modules(const analysis::PredictedStage& stage) {
+  const std::string first = printable(stage.first);
+  return stage.first == stage.last ? first : first + " to " + printable(stage.last);
+}
+
+void describe(Page& page, const JobPrediction& job, const analysis::PredictedPipeline& pipeline) {
+  page.line();
+  page.line(page.bold(fmt::format(
+      "Predicted: pipeline of {} stages, {} micro-batches, {}", pipeline.stages.size(), pipeline.micro_batches,
+      pipeline.forward_first ? "all forward first (GPipe)" : "one forward, one backward (1F1B)")));
+  page.flow(left("  iteration", kBeside), kBeside, {{"", duration_interval(pipeline.step_ms)}});
+  std::vector<Item> rates;
+  if (job.batch_size > 0) rates.push_back({"samples/s", figure(pipeline.samples_per_s)});
+  rates.push_back({"of single processes'", share(pipeline.efficiency)});
+  rates.push_back({"ranks idle", share(pipeline.idle)});
+  page.flow(left("  job", kBeside), kBeside, rates);
+  page.line("  " + page.bold(fmt::format("{:>5}{:>11}{:>11}{:>12}{:>12}  {}", "STAGE", "FORWARD", "BACKWARD", "WEIGHTS",
+                                         "SENDS", "MODULES")));
+  for (std::size_t i = 0; i < std::min(pipeline.stages.size(), kMostBuckets); ++i) {
+    const analysis::PredictedStage& stage = pipeline.stages[i];
+    const std::string row =
+        "  " + right(std::to_string(i), 5) + right(duration(stage.forward_ms), 11) +
+        right(duration(stage.backward_ms), 11) + right(bytes(static_cast<double>(stage.weight_bytes)), 12) +
+        right(stage.sends_bytes > 0 ? bytes(static_cast<double>(stage.sends_bytes)) : "–", 12) + "  ";
+    page.line(row + clip(modules(stage), std::max(8, page.width() - columns(row))));
+  }
+  if (pipeline.stages.size() > kMostBuckets)
+    page.line(fmt::format("  and {} more", pipeline.stages.size() - kMostBuckets));
+}
+
 }  // namespace
 
 std::string text_job_prediction(const JobPrediction& job, const TextOptions& options) {
@@ -109,6 +139,7 @@ std::string text_job_prediction(const JobPrediction& job, const TextOptions& opt
   page.prose("Collectives",
              job.collectives_measured ? "from the all-reduces that the cluster's file has" : "from the links", kBeside);
   for (const PredictedTraining& training : job.trainings) describe(page, job, training);
+  for (const analysis::PredictedPipeline& pipeline : job.pipelines) describe(page, job, pipeline);
   page.line();
   page.prose("Simulated", fmt::format("in {}", duration(1e3 * job.seconds)), kBeside);
   for (const std::string& text : job.not_modelled) page.prose("Not modelled", printable(text), kBeside);

@@ -102,7 +102,7 @@ def _signs(cases: list[Case]) -> tuple[int, int]:
 
 def _cases_at(binary: Path, count: int, rate: str, models: Sequence[str]) -> Iterator[Case]:
     with namespaces(rate, count), TemporaryDirectory() as folder:
-        file = _measure_network(binary, Path(folder) / "cluster.toml", count)
+        file = measure_network(binary, Path(folder) / "cluster.toml", count)
         for model in models:
             yield from _cases_of(binary, count, rate, model, file)
 
@@ -110,10 +110,10 @@ def _cases_at(binary: Path, count: int, rate: str, models: Sequence[str]) -> Ite
 def measured_network(binary: Path, rate: str, file: Path) -> Path:
     """What `ridgeline network` measures of that link."""
     with namespaces(rate):
-        return _measure_network(binary, file)
+        return measure_network(binary, file)
 
 
-def _measure_network(binary: Path, file: Path, count: int = RANKS) -> Path:
+def measure_network(binary: Path, file: Path, count: int = RANKS) -> Path:
     options = ["--python", sys.executable, "--largest", "64", "--seconds", "0.1", "--ranks", str(count)]
     address = ["--address", f"{_address(0)}:29511"]
     ranks(
@@ -139,13 +139,13 @@ def _cases_of(binary: Path, count: int, rate: str, model: str, file: Path) -> It
         steps = str(max(15, min(200, round(1e3 * _SECONDS / predicted["value"]))))
         rank = [sys.executable, str(SCRIPTS / "cluster_rank.py"), batch, steps, str(bucket)]
         rank.append("overlap" if overlap else "after")
-        output, others = min(_attempts(lambda _, rank=rank: rank, environment, count), key=lambda attempt: attempt[1])
+        output, others = min(attempts(lambda _, rank=rank: rank, environment, count), key=lambda attempt: attempt[1])
         case = Case(count, model, rate, bucket, overlap, predicted, json.loads(output), others)
         print(f"  run: {case.row()[2]}, {case.error:+.1%}; others' load {others:.0%}", flush=True)
         yield case
 
 
-def _attempts(
+def attempts(
     command: Callable[[int], list[str]], environment: dict[str, str], count: int
 ) -> Iterator[tuple[str, float]]:
     """Runs of a job, until one is quiet: what rank 0 writes, and what other processes took of the processors."""

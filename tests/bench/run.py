@@ -33,6 +33,7 @@ import observed
 import operation_timers
 import own_kernels
 import padding
+import pipeline
 import plain_loops
 import remote
 import reserved
@@ -427,6 +428,19 @@ def bench_zero(rounds: int) -> None:
     table(zero.HEAD, zero.rows(BINARY))
 
 
+def bench_pipeline(rounds: int) -> None:
+    """Runs repeat where they were disturbed: one round."""
+    del rounds
+    print("## Pipelines, predicted from one process and run\n")
+    if os.geteuid() != 0:
+        print("skipped: network namespaces need root\n")
+        return
+    found = list(pipeline.rows(BINARY))
+    table(pipeline.HEAD, [row for row, _ in found])
+    errors = sorted(abs(error) for _, error in found)
+    print(f"{len(errors)} pipelines: median error {median(errors):.1%}, worst {errors[-1]:.1%}.\n", flush=True)
+
+
 def bench_ranks(rounds: int, arguments: argparse.Namespace) -> None:
     """Data-parallel steps against a public table. One round: the table does not change."""
     del rounds
@@ -475,6 +489,7 @@ BENCHMARKS: dict[str, tuple[Callable[..., None], int]] = {
     "clocks": (bench_clocks, 1),
     "optimize": (bench_optimize, 1),
     "zero": (bench_zero, 1),
+    "pipeline": (bench_pipeline, 1),
     "ranks": (bench_ranks, 1),
     "what-if": (bench_what_if, 4),
     "accuracy": (bench_accuracy, 2),

@@ -9,7 +9,11 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+import torch
 from conftest import ridgeline
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
+from ridgeline_runner import module_chain
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = """\
@@ -92,6 +96,78 @@ def test_a_job_of_1024_ranks(tmp_path: Path) -> None:
     assert small["stepMs"]["value"] <= small_after["stepMs"]["value"]
     assert large["peakBytes"] == job["measured"]["peakBytes"] + GRADIENTS
     assert small["buffersMs"] > 0, "of the normalisation"
+
+
+def test_a_pipeline_of_two_stages(tmp_path: Path) -> None:
+    one_machine = CLUSTER.replace("count = 512", "count = 1")
+    code, output, errors = predict(tmp_path, one_machine, "--pipeline", "1,4", "--format", "json")
+    assert code == 0, errors
+    job = json.loads(output)
+    jsonschema.validate(job, json.loads((ROOT / "protocol" / "job_prediction.schema.json").read_text()))
+    assert [(one["microBatches"], one["order"]) for one in job["pipelines"]] == [
+        (count, order) for count in (1, 4) for order in ("1F1B", "GPipe")
+    ]
+    one, _, four, _ = job["pipelines"]
+    for pipeline in job["pipelines"]:
+        first, last = pipeline["stages"]
+        assert first["firstModule"] == "0" and last["lastModule"] == "2"
+        assert first["weightBytes"] + last["weightBytes"] == GRADIENTS
+        assert first["sendsBytes"] == 4 * 16 * 512 and last["sendsBytes"] == 0
+        step = pipeline["stepMs"]
+        assert step["low"] <= step["value"] <= step["high"]
+    assert one["idle"] > four["idle"], "the first micro-batch has all the way before it"
+    assert one["stepMs"]["value"] < four["stepMs"]["value"] < 4 * one["stepMs"]["value"]
+
+
+def test_a_pipeline_of_more_stages_than_modules(tmp_path: Path) -> None:
+    code, _, errors = predict(tmp_path, CLUSTER, "--pipeline", "4")
+    assert code == 2
+    assert "can be split at 2 places" in errors and "too few for 1024 stages" in errors
+
+
+class Parts(torch.nn.Module):
+    """Two blocks in a list behind a first module, and a head that runs after a mean."""
+
+    def __init__(self, skips: bool = False, in_place: bool = False, tied: bool = False, twice: bool = False) -> None:
+        super().__init__()
+        self.first = torch.nn.Linear(4, 4)
+        self.blocks = torch.nn.ModuleList([torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)])
+        self.unused = torch.nn.Linear(4, 4)
+        self.head = torch.nn.Linear(4, 4)
+        if tied:
+            self.head.weight = self.blocks[0].weight
+        self.skips, self.in_place, self.twice = skips, in_place, twice
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = first = self.first(x)
+        for block in self.blocks:
+            x = block(x)
+        if self.skips:
+            x = x + first
+        if self.in_place:
+            x += first
+        if self.twice:
+            x = self.first(x)
+        return self.head(x * 2)
+
+
+def splits_of(model: torch.nn.Module) -> list[str]:
+    with torch.no_grad():
+        model(torch.zeros(3, 4))  # as an evaluation between steps: not part of the chain
+    chain = module_chain.chain([model], lambda: model(torch.zeros(3, 4)).sum().backward())
+    assert all(size == 48 for _, size, _ in chain)
+    return [path for path, _, may_split in chain if may_split]
+
+
+def test_where_a_model_can_be_split() -> None:
+    assert splits_of(Parts()) == ["first", "blocks.0", "blocks.1", "head"]
+    nested = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Linear(4, 4)))
+    assert splits_of(nested) == ["0", "1.0", "1.1"]
+    for change in ({"skips": True}, {"in_place": True}):
+        assert splits_of(Parts(**change)) == ["first", "head"], "the first output goes past the blocks"
+    assert splits_of(Parts(tied=True)) == ["first", "head"], "a weight is used before and behind"
+    assert splits_of(Parts(twice=True)) == [], "a module that is called twice"
+    assert module_chain.chain([nested, nested], lambda: None) == []
 
 
 def test_three_ranks_of_a_machine(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
-"""What data-parallel training needs to know of one process: the gradients in the order in which backward has them
-ready, the buffers, what DistributedDataParallel itself costs on the host, and steps of several copies at once."""
+"""What training of several ranks needs to know of one process: the gradients in the order in which backward has them
+ready, where the model can be split, the buffers, what DistributedDataParallel itself costs on the host, and steps of
+several copies at once."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any, BinaryIO
 
-from ridgeline_runner import changes
+from ridgeline_runner import changes, module_chain
 from ridgeline_runner.change import Parts
 from ridgeline_runner.entry import load_entry_point
 from ridgeline_runner.recorder import Recorder
@@ -39,6 +40,7 @@ def run(experiment: dict[str, Any], spec: dict[str, Any], reporter: Reporter, re
         parts = _build(spec)
         reporter.progress("replica", 0.2, "Finding the gradients of the step")
         message: dict[str, Any] = {"type": "replica", **_gradients(parts)}
+        message["chain"] = module_chain.chain(parts.models, lambda: parts.function(*parts.inputs))
         if copies:
             reporter.progress("replica", 0.4, f"Running {experiment['copies']} copies of the step at once")
             message |= _together(parts, copies, experiment["seconds"])

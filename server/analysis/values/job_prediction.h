@@ -43,6 +43,27 @@ struct PredictedTraining {
   std::vector<PredictedBucket> buckets;
 };
 
+/// Modules that follow each other, on a rank of their own.
+struct PredictedStage {
+  std::string first;  ///< module, its path in the model
+  std::string last;
+  double forward_ms = 0;           ///< of a micro-batch
+  double backward_ms = 0;          ///< likewise
+  std::uint64_t weight_bytes = 0;  ///< that have gradients
+  std::uint64_t sends_bytes = 0;   ///< to the next stage, and back; of a micro-batch
+};
+
+/// Training in a pipeline. The profile's batch is one micro-batch.
+struct PredictedPipeline {
+  int micro_batches = 0;
+  bool forward_first = false;  ///< GPipe: all forward, then all backward; else 1F1B
+  Measured step_ms{};
+  double samples_per_s = 0;
+  double efficiency = 0;  ///< samples per second over those of so many single processes
+  double idle = 0;        ///< of the ranks' time, that they neither compute nor send
+  std::vector<PredictedStage> stages;
+};
+
 struct JobPrediction {
   std::string entry_path;  ///< absolute
   std::string project_root;
@@ -57,6 +78,7 @@ struct JobPrediction {
   std::optional<double> slow_down{};  ///< measured: by the copies of the step on a machine, that ran at once
   std::uint64_t gradient_bytes = 0;
   std::vector<PredictedTraining> trainings;
+  std::vector<PredictedPipeline> pipelines;
   double seconds = 0;  ///< that the simulation of these took
   std::vector<std::string> not_modelled;
   std::vector<std::string> warnings;

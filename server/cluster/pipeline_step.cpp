@@ -1,0 +1,121 @@
+#include "cluster/pipeline_step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace ridgeline::cluster {
+
+using graph::Graph;
+using graph::TaskId;
+
+namespace {
+
+struct Work {
+  bool forward = true;
+  int micro_batch = 0;
+};
+
+/// What a stage runs, in its order. `behind`: stages after it.
+std::vector<Work> order_of(int behind, int micro_batches, PipelineOrder order) {
+  const int ahead = order == PipelineOrder::kAllForwardFirst ? micro_batches : std::min(behind, micro_batches);
+  std::vector<Work> works;
+  int backward = 0;
+  for (int forward = 0; forward < micro_batches; ++forward) {
+    works.push_back({true, forward});
+    if (forward >= ahead) works.push_back({false, backward++});
+  }
+  while (backward < micro_batches) works.push_back({false, backward++});
+  return works;
+}
+
+class Builder {
+ public:
+  Builder(const std::vector<StageTimes>& stages, int micro_batches)
+      : stages_(stages),
+        forward_(stages.size(), std::vector(static_cast<std::size_t>(micro_batches), graph::kNoTask)),
+        backward_(forward_) {
+    graph_.names = {"", "before", "forward", "backward", "optimizer", "send"};
+    graph_.lines = {{}};
+    graph_.modules = {""};
+    graph_.operations = {{}};
+  }
+
+  void add_stage(std::size_t stage, const std::vector<Work>& works) {
+    const StageTimes& times = stages_[stage];
+    const auto host = resource("rank " + std::to_string(stage), graph::Resource::Type::kHost);
+    last_ = graph::kNoTask;
+    add_in_order(host, 1, times.before_ns);
+    for (const Work& work : works) {
+      const double sending = sending_ns(stage);
+      const TaskId task =
+          add_in_order(host, work.forward ? 2 : 3, (work.forward ? times.forward_ns : times.backward_ns) + sending);
+      (work.forward ? forward_ : backward_)[stage][static_cast<std::size_t>(work.micro_batch)] = task;
+    }
+    add_in_order(host, 4, times.optimizer_ns);
+  }
+
+  Graph with_transfers() && {
+    for (std::size_t stage = 0; stage + 1 < stages_.size(); ++stage) {
+      transfers(forward_[stage], forward_[stage + 1], stages_[stage].transfer_ns);
+      transfers(backward_[stage + 1], backward_[stage], stages_[stage].transfer_ns);
+    }
+    return std::move(graph_);
+  }
+
+ private:
+  /// Of each forward, and each backward: it receives on one side, and sends on the other.
+  double sending_ns(std::size_t stage) const {
+    const double before = stage > 0 ? stages_[stage - 1].sending_ns : 0;
+    const double after = stage + 1 < stages_.size() ? stages_[stage].sending_ns : 0;
+    return before + after;
+  }
+
+  std::uint16_t resource(std::string name, graph::Resource::Type type) {
+    graph_.resources.push_back({std::move(name), type});
+    return static_cast<std::uint16_t>(graph_.resources.size() - 1);
+  }
+
+  TaskId add(std::uint16_t resource, std::uint32_t name, double ns) {
+    graph::Task task;
+    task.resource = resource;
+    task.name = name;
+    task.duration_ns = std::llround(ns);
+    graph_.tasks.push_back(task);
+    return static_cast<TaskId>(graph_.tasks.size() - 1);
+  }
+
+  TaskId add_in_order(std::uint16_t resource, std::uint32_t name, double ns) {
+    const TaskId task = add(resource, name, ns);
+    if (last_ != graph::kNoTask) graph_.tasks[last_].next = task;
+    return last_ = task;
+  }
+
+  void transfers(const std::vector<TaskId>& from, const std::vector<TaskId>& to, double ns) {
+    const auto link = resource("link", graph::Resource::Type::kLink);
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      const TaskId task = add(link, 5, ns);
+      graph_.dependencies.push_back({from[i], task});
+      graph_.dependencies.push_back({task, to[i]});
+    }
+  }
+
+  const std::vector<StageTimes>& stages_;
+  Graph graph_;
+  std::vector<std::vector<TaskId>> forward_;  ///< by stage and micro-batch
+  std::vector<std::vector<TaskId>> backward_;
+  TaskId last_ = graph::kNoTask;
+};
+
+}  // namespace
+
+Graph pipeline_step(const std::vector<StageTimes>& stages, int micro_batches, PipelineOrder order) {
+  Builder builder(stages, micro_batches);
+  for (std::size_t stage = 0; stage < stages.size(); ++stage) {
+    const int behind = static_cast<int>(stages.size() - 1 - stage);
+    builder.add_stage(stage, order_of(behind, micro_batches, order));
+  }
+  return std::move(builder).with_transfers();
+}
+
+}  // namespace ridgeline::cluster

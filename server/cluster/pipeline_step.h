@@ -1,0 +1,31 @@
+// The graph of a step in a pipeline of stages, each on a rank of its own.
+//
+// GPipe (Huang et al., NeurIPS 2019), section 2.3: all micro-batches forward, then all backward. PipeDream-Flush
+// (Narayanan et al., ICML 2021), section 2.2, as torch.distributed.pipelining's Schedule1F1B: a stage begins with as
+// many as there are stages behind it, then runs one forward and one backward in turns.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace ridgeline::cluster {
+
+enum class PipelineOrder : std::uint8_t { kOneForwardOneBackward, kAllForwardFirst };
+
+/// Nanoseconds, by micro-batch where nothing else is said.
+struct StageTimes {
+  double before_ns = 0;  ///< once
+  double forward_ns = 0;
+  double backward_ns = 0;
+  double optimizer_ns = 0;  ///< once
+  double transfer_ns = 0;   ///< of its output to the next stage; of the gradient back likewise
+  double sending_ns = 0;    ///< of its own time, for each transfer to it or from it
+};
+
+/// `micro_batches` is positive. A transfer begins with the end of what it sends; transfers of one direction between two
+/// stages go one after the other, and beside what the ranks compute. Pure.
+graph::Graph pipeline_step(const std::vector<StageTimes>& stages, int micro_batches, PipelineOrder order);
+
+}  // namespace ridgeline::cluster

@@ -1,0 +1,96 @@
+#include "cluster/predict_pipeline.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "cluster/pipeline_stages.h"
+#include "cluster/pipeline_step.h"
+#include "simulate/simulate.h"
+#include "whatif/prediction_error.h"
+
+namespace ridgeline::cluster {
+
+namespace {
+
+constexpr double kPerMs = 1e6;  // nanoseconds
+
+std::vector<StageTimes> times_of(const PipelineProcess& process, const StepParts& step,
+                                 const std::vector<PipelineStage>& stages, Bound bound) {
+  double weights = 0;
+  for (const PipelineStage& stage : stages) weights += static_cast<double>(stage.weight_bytes);
+  const double scale = process.scale(bound);
+  std::vector<StageTimes> times;
+  for (const PipelineStage& stage : stages) {
+    const double share = weights > 0 && bound != Bound::kSlow ? static_cast<double>(stage.weight_bytes) / weights : 1;
+    StageTimes one{scale * step.before_ns, scale * stage.forward_ns, scale * stage.backward_ns,
+                   scale * share * step.optimizer_ns};
+    if (stage.output_bytes > 0) {
+      const PipelineTransfer transfer = process.transfer(static_cast<double>(stage.output_bytes), bound);
+      one.transfer_ns = transfer.ns;
+      one.sending_ns = bound == Bound::kSlow ? transfer.ns : transfer.processor_ns;
+    }
+    times.push_back(one);
+  }
+  return times;
+}
+
+struct Run {
+  double ms = 0;
+  double busy_ms = 0;  ///< of all stages
+};
+
+base::Result<Run> run(const PipelineProcess& process, const std::vector<StageTimes>& stages) {
+  const graph::Graph graph =
+      pipeline_step(stages, process.micro_batches,
+                    process.forward_first ? PipelineOrder::kAllForwardFirst : PipelineOrder::kOneForwardOneBackward);
+  const auto schedule = simulate::simulate(graph);
+  if (!schedule) return schedule.error();
+  Run run{static_cast<double>(schedule->total_ns) / kPerMs};
+  for (const graph::Task& task : graph.tasks) {
+    if (graph.resources[task.resource].type != graph::Resource::Type::kHost) continue;
+    run.busy_ms += static_cast<double>(task.duration_ns) / kPerMs;
+  }
+  return run;
+}
+
+std::vector<analysis::PredictedStage> described(const PipelineProcess& process,
+                                                const std::vector<PipelineStage>& stages) {
+  const double ms = process.scale(Bound::kMiddle) / kPerMs;
+  std::vector<analysis::PredictedStage> all;
+  for (const PipelineStage& stage : stages) {
+    all.push_back({process.replica.chain[stage.first].path, process.replica.chain[stage.last].path,
+                   stage.forward_ns * ms, stage.backward_ns * ms, stage.weight_bytes, stage.output_bytes});
+  }
+  return all;
+}
+
+}  // namespace
+
+base::Result<analysis::PredictedPipeline> predict_pipeline(const PipelineProcess& process) {
+  const auto schedule = simulate::simulate(process.graph);
+  if (!schedule) return schedule.error();
+  const auto step = parts_of_step(process.graph, *schedule, process.on_host, process.replica);
+  if (!step) return step.error();
+  const auto stages = balanced_stages(*step, process.replica.chain, static_cast<std::size_t>(process.stages));
+  if (!stages) return stages.error();
+  const auto at = [&](Bound bound) { return run(process, times_of(process, *step, *stages, bound)); };
+  const auto middle = at(Bound::kMiddle);
+  const auto fast = at(Bound::kFast);
+  const auto slow = at(Bound::kSlow);
+  if (!middle || !fast || !slow) return !middle ? middle.error() : !fast ? fast.error() : slow.error();
+  const double error = whatif::kLeastError * middle->ms;
+  analysis::PredictedPipeline pipeline;
+  pipeline.micro_batches = process.micro_batches;
+  pipeline.forward_first = process.forward_first;
+  pipeline.step_ms = {middle->ms, std::max(0.0, std::min(fast->ms, middle->ms) - error),
+                      std::max(slow->ms, middle->ms) + error};
+  pipeline.samples_per_s = process.micro_batches * process.batch_size / middle->ms * 1e3;
+  pipeline.efficiency = process.micro_batches * process.alone_ms / (process.stages * middle->ms);
+  pipeline.idle = std::max(0.0, 1 - middle->busy_ms / (process.stages * middle->ms));
+  pipeline.stages = described(process, *stages);
+  return pipeline;
+}
+
+}  // namespace ridgeline::cluster
