@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 
 namespace ridgeline::cluster {
@@ -31,7 +32,7 @@ std::vector<Work> order_of(int behind, int micro_batches, PipelineOrder order) {
 
 class Builder {
  public:
-  Builder(const std::vector<StageTimes>& stages, int micro_batches)
+  Builder(const std::vector<StageTimes>& stages, int micro_batches, double slow_down)
       : stages_(stages),
         forward_(stages.size(), std::vector(static_cast<std::size_t>(micro_batches), graph::kNoTask)),
         backward_(forward_) {
@@ -39,11 +40,17 @@ class Builder {
     graph_.lines = {{}};
     graph_.modules = {""};
     graph_.operations = {{}};
+    std::map<std::size_t, double> stages_on;
+    for (const StageTimes& stage : stages) ++stages_on[stage.machine];
+    for (const auto& [machine, count] : stages_on) {
+      host_of_[machine] = resource("machine " + std::to_string(machine), graph::Resource::Type::kHost);
+      graph_.resources.back().shared_by = std::max(1.0, count / slow_down);
+    }
   }
 
   void add_stage(std::size_t stage, const std::vector<Work>& works) {
     const StageTimes& times = stages_[stage];
-    const auto host = resource("rank " + std::to_string(stage), graph::Resource::Type::kHost);
+    const std::uint16_t host = host_of_.at(times.machine);
     last_ = graph::kNoTask;
     add_in_order(host, 1, times.before_ns);
     for (const Work& work : works) {
@@ -87,7 +94,7 @@ class Builder {
 
   TaskId add_in_order(std::uint16_t resource, std::uint32_t name, double ns) {
     const TaskId task = add(resource, name, ns);
-    if (last_ != graph::kNoTask) graph_.tasks[last_].next = task;
+    if (last_ != graph::kNoTask) graph_.dependencies.push_back({last_, task});
     return last_ = task;
   }
 
@@ -104,13 +111,14 @@ class Builder {
   Graph graph_;
   std::vector<std::vector<TaskId>> forward_;  ///< by stage and micro-batch
   std::vector<std::vector<TaskId>> backward_;
+  std::map<std::size_t, std::uint16_t> host_of_;  ///< by machine
   TaskId last_ = graph::kNoTask;
 };
 
 }  // namespace
 
-Graph pipeline_step(const std::vector<StageTimes>& stages, int micro_batches, PipelineOrder order) {
-  Builder builder(stages, micro_batches);
+Graph pipeline_step(const std::vector<StageTimes>& stages, int micro_batches, PipelineOrder order, double slow_down) {
+  Builder builder(stages, micro_batches, slow_down);
   for (std::size_t stage = 0; stage < stages.size(); ++stage) {
     const int behind = static_cast<int>(stages.size() - 1 - stage);
     builder.add_stage(stage, order_of(behind, micro_batches, order));

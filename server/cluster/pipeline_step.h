@@ -5,6 +5,7 @@
 // many as there are stages behind it, then runs one forward and one backward in turns.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -22,10 +23,14 @@ struct StageTimes {
   double optimizer_ns = 0;  ///< once
   double transfer_ns = 0;   ///< of its output to the next stage; of the gradient back likewise
   double sending_ns = 0;    ///< of its own time, for each transfer to it or from it
+  std::size_t machine = 0;  ///< stages on one share it
 };
 
-/// `micro_batches` is positive. A transfer begins with the end of what it sends; transfers of one direction between two
-/// stages go one after the other, and beside what the ranks compute. Pure.
-graph::Graph pipeline_step(const std::vector<StageTimes>& stages, int micro_batches, PipelineOrder order);
+/// `micro_batches` is positive. Times are those of a rank that has its machine for itself; `slow_down` is how many
+/// times as long each takes while all ranks of a machine compute, and less where some wait. A transfer begins with the
+/// end of what it sends; transfers of one direction between two stages go one after the other, and beside what the
+/// ranks compute. Pure.
+graph::Graph pipeline_step(const std::vector<StageTimes>& stages, int micro_batches, PipelineOrder order,
+                           double slow_down = 1);
 
 }  // namespace ridgeline::cluster

@@ -29,6 +29,7 @@ using graph::TaskId;
 namespace {
 
 constexpr double kNsPerMs = 1e6;
+constexpr std::int64_t kMostStages = 256;
 /// Of a device, while a collective runs on it: 16 of the 80 multiprocessors of a V100 (Tianshu, section 5).
 constexpr double kDeviceShare = 16.0 / 80;
 
@@ -44,6 +45,20 @@ Graph scaled_times(Graph graph, double by) {
   }
   for (graph::Dependency& dependency : graph.dependencies) scale(dependency.lag_ns);
   return graph;
+}
+
+/// By rank, in their order; machines are counted.
+std::vector<std::size_t> machine_of_rank(const Cluster& cluster) {
+  std::vector<std::size_t> machine_of;
+  std::size_t first = 0;
+  for (const Placed& placed : cluster.placement) {
+    const auto each = static_cast<std::int64_t>(std::max(1, cluster.machines[placed.machines].ranks));
+    for (std::int64_t rank = 0; rank < placed.ranks; ++rank) {
+      machine_of.push_back(first + static_cast<std::size_t>(rank / each));
+    }
+    first += static_cast<std::size_t>((placed.ranks + each - 1) / each);
+  }
+  return machine_of;
 }
 
 /// How a machine's cores are used.
@@ -272,15 +287,21 @@ class Predictor {
   /// The measured step over the simulated one, of the slowest rank.
   double scale(Bound bound) const {
     const analysis::Measured& step = process_.step_ms;
+    const double ms = bound == Bound::kMiddle ? step.value : bound == Bound::kFast ? step.low : step.high;
+    return slow_at(bound) * ms * kNsPerMs / alone_ns_;
+  }
+
+  double slow_at(Bound bound) const {
     const SlowDown slow = slow_.value_or(SlowDown{});
-    const double ms = bound == Bound::kMiddle ? step.value * slow.middle
-                      : bound == Bound::kFast ? step.low * slow.low
-                                              : step.high * slow.high;
-    return ms * kNsPerMs / alone_ns_;
+    return bound == Bound::kMiddle ? slow.middle : bound == Bound::kFast ? slow.low : slow.high;
   }
 
   /// In both orders.
   std::optional<base::Error> add_pipelines(const PipelineRequest& request, JobPrediction& job) const {
+    if (cluster_.ranks() > kMostStages) {
+      return base::error("a pipeline of " + std::to_string(cluster_.ranks()) + " stages: at most " +
+                         std::to_string(kMostStages) + " are predicted");
+    }
     const auto transfer = [this](double bytes, Bound bound) {
       const Communication cost = cost_of(times_.step(bytes), bound);
       return PipelineTransfer{cost.ns, cost.processor_ns};
@@ -289,12 +310,13 @@ class Predictor {
       auto pipeline = predict_pipeline({.graph = process_.graph,
                                         .replica = process_.replica,
                                         .on_host = process_.on_host,
-                                        .stages = static_cast<int>(cluster_.ranks()),
                                         .micro_batches = request.micro_batches,
                                         .forward_first = forward_first,
                                         .batch_size = process_.batch_size,
                                         .alone_ms = process_.step_ms.value,
-                                        .scale = [this](Bound bound) { return scale(bound); },
+                                        .machine_of_stage = machine_of_rank(cluster_),
+                                        .scale = [this](Bound bound) { return scale(bound) / slow_at(bound); },
+                                        .slow_down = [this](Bound bound) { return slow_at(bound); },
                                         .transfer = transfer});
       if (!pipeline) return pipeline.error();
       job.pipelines.push_back(std::move(*pipeline));

@@ -22,7 +22,8 @@ std::vector<StageTimes> times_of(const PipelineProcess& process, const StepParts
   for (const PipelineStage& stage : stages) weights += static_cast<double>(stage.weight_bytes);
   const double scale = process.scale(bound);
   std::vector<StageTimes> times;
-  for (const PipelineStage& stage : stages) {
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const PipelineStage& stage = stages[i];
     const double share = weights > 0 && bound != Bound::kSlow ? static_cast<double>(stage.weight_bytes) / weights : 1;
     StageTimes one{scale * step.before_ns, scale * stage.forward_ns, scale * stage.backward_ns,
                    scale * share * step.optimizer_ns};
@@ -31,6 +32,7 @@ std::vector<StageTimes> times_of(const PipelineProcess& process, const StepParts
       one.transfer_ns = transfer.ns;
       one.sending_ns = bound == Bound::kSlow ? transfer.ns : transfer.processor_ns;
     }
+    one.machine = process.machine_of_stage[i];
     times.push_back(one);
   }
   return times;
@@ -41,16 +43,17 @@ struct Run {
   double busy_ms = 0;  ///< of all stages
 };
 
-base::Result<Run> run(const PipelineProcess& process, const std::vector<StageTimes>& stages) {
+base::Result<Run> run(const PipelineProcess& process, const std::vector<StageTimes>& stages, Bound bound) {
   const graph::Graph graph =
       pipeline_step(stages, process.micro_batches,
-                    process.forward_first ? PipelineOrder::kAllForwardFirst : PipelineOrder::kOneForwardOneBackward);
+                    process.forward_first ? PipelineOrder::kAllForwardFirst : PipelineOrder::kOneForwardOneBackward,
+                    process.slow_down(bound));
   const auto schedule = simulate::simulate(graph);
   if (!schedule) return schedule.error();
   Run run{static_cast<double>(schedule->total_ns) / kPerMs};
-  for (const graph::Task& task : graph.tasks) {
-    if (graph.resources[task.resource].type != graph::Resource::Type::kHost) continue;
-    run.busy_ms += static_cast<double>(task.duration_ns) / kPerMs;
+  for (graph::TaskId id = 0; id < graph.tasks.size(); ++id) {
+    if (graph.resources[graph.tasks[id].resource].type != graph::Resource::Type::kHost) continue;
+    run.busy_ms += static_cast<double>(schedule->end[id] - schedule->start[id]) / kPerMs;
   }
   return run;
 }
@@ -73,22 +76,23 @@ base::Result<analysis::PredictedPipeline> predict_pipeline(const PipelineProcess
   if (!schedule) return schedule.error();
   const auto step = parts_of_step(process.graph, *schedule, process.on_host, process.replica);
   if (!step) return step.error();
-  const auto stages = balanced_stages(*step, process.replica.chain, static_cast<std::size_t>(process.stages));
+  const auto stages = balanced_stages(*step, process.replica.chain, process.machine_of_stage.size());
   if (!stages) return stages.error();
-  const auto at = [&](Bound bound) { return run(process, times_of(process, *step, *stages, bound)); };
+  const auto at = [&](Bound bound) { return run(process, times_of(process, *step, *stages, bound), bound); };
   const auto middle = at(Bound::kMiddle);
   const auto fast = at(Bound::kFast);
   const auto slow = at(Bound::kSlow);
   if (!middle || !fast || !slow) return !middle ? middle.error() : !fast ? fast.error() : slow.error();
   const double error = whatif::kLeastError * middle->ms;
+  const auto ranks = static_cast<double>(stages->size());
   analysis::PredictedPipeline pipeline;
   pipeline.micro_batches = process.micro_batches;
   pipeline.forward_first = process.forward_first;
   pipeline.step_ms = {middle->ms, std::max(0.0, std::min(fast->ms, middle->ms) - error),
                       std::max(slow->ms, middle->ms) + error};
   pipeline.samples_per_s = process.micro_batches * process.batch_size / middle->ms * 1e3;
-  pipeline.efficiency = process.micro_batches * process.alone_ms / (process.stages * middle->ms);
-  pipeline.idle = std::max(0.0, 1 - middle->busy_ms / (process.stages * middle->ms));
+  pipeline.efficiency = process.micro_batches * process.alone_ms / (ranks * middle->ms);
+  pipeline.idle = std::max(0.0, 1 - middle->busy_ms / (ranks * middle->ms));
   pipeline.stages = described(process, *stages);
   return pipeline;
 }

@@ -1,8 +1,10 @@
 // What training in a pipeline of stages would take, from the graph of one process's step.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "analysis/values/job_prediction.h"
 #include "base/result.h"
@@ -24,12 +26,13 @@ struct PipelineProcess {
   const graph::Graph& graph;
   const protocol::Replica& replica;
   bool on_host = true;
-  int stages = 1;
   int micro_batches = 1;
   bool forward_first = false;
   int batch_size = 0;                                               ///< of a micro-batch
   double alone_ms = 0;                                              ///< the step of one process
-  std::function<double(Bound)> scale{};                             ///< of the graph's times
+  std::vector<std::size_t> machine_of_stage{};                      ///< one for each stage
+  std::function<double(Bound)> scale{};                             ///< of the graph's times, of a rank alone
+  std::function<double(Bound)> slow_down{};                         ///< while all ranks of a machine compute
   std::function<PipelineTransfer(double bytes, Bound)> transfer{};  ///< of a stage's output
 };
 

@@ -26,6 +26,7 @@ RATES = ("4gbit", "1gbit")
 BUCKETS_MIB = (1, 25)
 RANKS = 2
 _BRIDGE = "ridgelinebridge"
+_BURST = "80kb"  # what a link that was idle sends at once: more than a packet of 64 KiB, and less than most messages
 _SECONDS = 5  # of each run, about
 _QUIET = 0.05
 _MOST_ATTEMPTS = 3
@@ -185,7 +186,7 @@ def namespaces(rate: str, count: int = RANKS) -> Iterator[None]:
             _ip("-n", _name(rank), "addr", "add", f"{_address(rank)}/24", "dev", f"rl{rank}")
             _ip("-n", _name(rank), "link", "set", "lo", "up")
             _ip("-n", _name(rank), "link", "set", f"rl{rank}", "up")
-            limit = ["root", "tbf", "rate", rate, "burst", "256kb", "latency", "200ms"]
+            limit = ["root", "tbf", "rate", rate, "burst", _BURST, "latency", "200ms"]
             _ip("netns", "exec", _name(rank), "tc", "qdisc", "add", "dev", f"rl{rank}", *limit)
         yield
     finally:

@@ -120,9 +120,11 @@ def test_a_pipeline_of_two_stages(tmp_path: Path) -> None:
 
 
 def test_a_pipeline_of_more_stages_than_modules(tmp_path: Path) -> None:
-    code, _, errors = predict(tmp_path, CLUSTER, "--pipeline", "4")
+    code, _, errors = predict(tmp_path, CLUSTER.replace("count = 512", "count = 2"), "--pipeline", "4")
     assert code == 2
-    assert "can be split at 2 places" in errors and "too few for 1024 stages" in errors
+    assert "can be split at 2 places" in errors and "too few for 4 stages" in errors
+    code, _, errors = predict(tmp_path, CLUSTER, "--pipeline", "4")
+    assert code == 2 and "a pipeline of 1024 stages: at most 256 are predicted" in errors
 
 
 class Parts(torch.nn.Module):

@@ -122,6 +122,19 @@ TEST(PipelineStep, TransfersDelayWhatWaitsForThem) {
   EXPECT_EQ(takes(stages, 1, PipelineOrder::kOneForwardOneBackward), 600 + 4 * 10);
 }
 
+TEST(PipelineStep, RanksThatWaitLeaveTheirMachineToTheOthers) {
+  const std::vector<StageTimes> stages(2, {0, 100, 200, 0});
+  const auto ns = [&](const std::vector<StageTimes>& all, double slow_down) {
+    return simulate::simulate(pipeline_step(all, 4, PipelineOrder::kAllForwardFirst, slow_down))->total_ns;
+  };
+  EXPECT_EQ(ns(stages, 1), 300 * 5);
+  // The first stage runs alone at the begin and at the end, the second in the middle, for one micro-batch each.
+  EXPECT_EQ(ns(stages, 1.5), 450 * 3 + 300 * 2);
+  std::vector<StageTimes> apart = stages;
+  apart[1].machine = 1;
+  EXPECT_EQ(ns(apart, 1.5), 300 * 5) << "each has a machine of its own";
+}
+
 /// Of random stages, no step is shorter than its slowest stage's work or the way of one micro-batch through all.
 TEST(PipelineStep, KeepsItsBoundsForRandomStages) {
   std::mt19937_64 random(7);
@@ -133,7 +146,7 @@ TEST(PipelineStep, KeepsItsBoundsForRandomStages) {
     double slowest = 0;
     double way = 0;
     for (StageTimes& stage : stages) {
-      stage = {draw(9), draw(99), draw(99), draw(9), draw(99), 0};
+      stage = {draw(9), draw(99), draw(99), draw(9), draw(99), 0, random() % 2};
       slowest = std::max(slowest,
                          stage.before_ns + micro_batches * (stage.forward_ns + stage.backward_ns) + stage.optimizer_ns);
       way += stage.forward_ns + stage.backward_ns + (&stage == &stages.back() ? 0 : 2 * stage.transfer_ns);
@@ -149,8 +162,10 @@ TEST(PipelineStep, KeepsItsBoundsForRandomStages) {
 TEST(PredictPipeline, IsBetweenItsEnds) {
   const graph::Graph graph = three_modules();
   const protocol::Replica replica = replica_of_three();
-  PipelineProcess process{.graph = graph, .replica = replica, .stages = 2, .micro_batches = 4, .batch_size = 8};
+  PipelineProcess process{.graph = graph, .replica = replica, .micro_batches = 4, .batch_size = 8};
   process.alone_ms = 198e-6;
+  process.machine_of_stage = {0, 0};
+  process.slow_down = [](Bound) { return 1.0; };
   process.scale = [](Bound) { return 1.0; };
   process.transfer = [](double bytes, Bound bound) {
     return PipelineTransfer{bound == Bound::kFast ? 0 : bytes / 100, 0};
@@ -163,7 +178,7 @@ TEST(PredictPipeline, IsBetweenItsEnds) {
   EXPECT_LT(pipeline->step_ms.low, pipeline->step_ms.value);
   EXPECT_GT(pipeline->step_ms.high, pipeline->step_ms.value);
   EXPECT_EQ(pipeline->stages[0].last, "b");
-  process.stages = 4;
+  process.machine_of_stage = {0, 0, 0, 0};
   EXPECT_THAT(predict_pipeline(process).error().message(), HasSubstr("too few for 4 stages"));
 }
 
