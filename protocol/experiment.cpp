@@ -194,9 +194,11 @@ Replica replica_from(const Json& message) {
   }
   replica.ddp_forward_ns = optional_member<double>(message, "ddpForwardNs");
   replica.ddp_backward_ns = optional_member<double>(message, "ddpBackwardNs");
+  replica.accumulate_ns = optional_member<double>(message, "accumulateNs");
   replica.disturbed = message.value("disturbed", false);
   const auto is_cost = [](const std::optional<double>& ns) { return !ns || (std::isfinite(*ns) && *ns >= 0); };
-  require(is_cost(replica.ddp_forward_ns) && is_cost(replica.ddp_backward_ns), "a cost is negative");
+  require(is_cost(replica.ddp_forward_ns) && is_cost(replica.ddp_backward_ns) && is_cost(replica.accumulate_ns),
+          "a cost is negative");
   if (message.contains("aloneNs")) {
     replica.alone_ns = durations_at(message, "aloneNs", kMaxCopySteps);
     const auto& together = list_at(message, "togetherNs");

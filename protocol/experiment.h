@@ -140,7 +140,8 @@ struct Replica {
   /// measured, as on devices.
   std::optional<double> ddp_forward_ns;
   std::optional<double> ddp_backward_ns;
-  std::vector<double> alone_ns;                  ///< steps; empty: no copies were asked for
+  std::optional<double> accumulate_ns;  ///< to add all gradients to others; absent: not measured, as on devices
+  std::vector<double> alone_ns;         ///< steps; empty: no copies were asked for
   std::vector<std::vector<double>> together_ns;  ///< by copy: steps while all ran
   bool disturbed = false;                        ///< other processes took the processors away meanwhile
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
@@ -95,7 +96,15 @@ std::size_t tasks_of(const RecordedJob& job) {
 }
 
 /// Whether its times are those of a guess: then it has both ends, too.
-bool is_guessed(const Strategy& strategy) { return strategy.fuse || strategy.sharding > 0 || !strategy.own.empty(); }
+bool is_guessed(const Strategy& strategy) {
+  return strategy.fuse || strategy.sharding > 0 || strategy.accumulate > 1 || !strategy.own.empty();
+}
+
+/// What collectives took of the cores of the ranks. Two threads that share one have half of it each.
+double core_share(const RecordedJob& job, Bound bound) {
+  constexpr double kMost = 0.5;
+  return bound == Bound::kOptimistic ? kMost : bound == Bound::kMiddle ? std::min(kMost, job.core_share) : 0;
+}
 
 /// The share of what fused operations took besides the longest.
 double fused_share(Bound bound) { return bound == Bound::kMiddle ? 0.5 : bound == Bound::kOptimistic ? 0 : 1; }
@@ -287,7 +296,7 @@ class Search {
       auto replayed = replay(*job);
       if (!replayed) return replayed.error();
       if (is_middle) ms = median_step_ms(replayed->step_ns);
-      replayed->step_ns = accumulated_ns(*job, *replayed, strategy.accumulate);
+      replayed->step_ns = accumulated_ns(*job, *replayed, strategy.accumulate, core_share(job_, bound));
       replays.push_back(std::move(*replayed));
     }
     best.replayed.push_back({std::move(candidate.strategy), changed_step(job_, unchanged_, replays)});
@@ -302,7 +311,8 @@ class Search {
 
 }  // namespace
 
-std::vector<std::vector<std::int64_t>> accumulated_ns(const RecordedJob& job, const Replay& replay, int accumulate) {
+std::vector<std::vector<std::int64_t>> accumulated_ns(const RecordedJob& job, const Replay& replay, int accumulate,
+                                                      double core_share) {
   std::vector<std::vector<std::int64_t>> all = replay.step_ns;
   for (std::size_t step = 0; step < job.steps.size(); ++step) {
     std::int64_t silent = 0;
@@ -310,7 +320,15 @@ std::vector<std::vector<std::int64_t>> accumulated_ns(const RecordedJob& job, co
       const TaskId first = replay.graph.parts[rank].first;
       const std::int64_t end = replay.schedule.end[first + job.step_ends[rank][step]];
       const std::int64_t backward = replay.schedule.end[first + job.buckets[rank][step].ready.back()];
-      silent = std::max(silent, replay.step_ns[rank][step] - (end - backward));
+      double sent = 0;
+      for (const std::size_t call : job.buckets[rank][step].calls) {
+        const TaskId task = first + job.ranks[rank].calls[call].task;
+        sent += static_cast<double>(
+            std::max<std::int64_t>(0, std::min(backward, replay.schedule.end[task]) - replay.schedule.start[task]));
+      }
+      const auto until_backward = static_cast<double>(replay.step_ns[rank][step] - (end - backward));
+      silent =
+          std::max<std::int64_t>(silent, std::llround(until_backward - core_share * std::min(sent, until_backward)));
     }
     for (auto& rank : all) rank[step] = (silent * (accumulate - 1) + rank[step]) / accumulate;
   }

@@ -56,8 +56,10 @@ struct BestStrategy {
 };
 
 /// The time of each micro-batch when the last of `accumulate` steps sends gradients: of the others, the slowest rank's
-/// until the end of backward. By rank, of each step. Pure.
-std::vector<std::vector<std::int64_t>> accumulated_ns(const RecordedJob& job, const Replay& replay, int accumulate);
+/// until the end of backward, less `core_share` of what all-reduces were on their way until then, as they took so much
+/// of its core. By rank, of each step. Pure.
+std::vector<std::vector<std::int64_t>> accumulated_ns(const RecordedJob& job, const Replay& replay, int accumulate,
+                                                      double core_share = 0);
 
 /// No step takes less, in the median over ranks and steps, milliseconds: its last all-reduce ends after the gradients
 /// and the all-reduces before it, and the thread's own work is not shorter. Needs no replay. Pure.

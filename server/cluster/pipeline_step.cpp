@@ -54,9 +54,9 @@ class Builder {
     last_ = graph::kNoTask;
     add_in_order(host, 1, times.before_ns);
     for (const Work& work : works) {
-      const double sending = sending_ns(stage);
+      const double backward = times.backward_ns + (work.micro_batch > 0 ? times.accumulate_ns : 0);
       const TaskId task =
-          add_in_order(host, work.forward ? 2 : 3, (work.forward ? times.forward_ns : times.backward_ns) + sending);
+          add_in_order(host, work.forward ? 2 : 3, (work.forward ? times.forward_ns : backward) + sending_ns(stage));
       (work.forward ? forward_ : backward_)[stage][static_cast<std::size_t>(work.micro_batch)] = task;
     }
     add_in_order(host, 4, times.optimizer_ns);

@@ -20,10 +20,11 @@ struct StageTimes {
   double before_ns = 0;  ///< once
   double forward_ns = 0;
   double backward_ns = 0;
-  double optimizer_ns = 0;  ///< once
-  double transfer_ns = 0;   ///< of its output to the next stage; of the gradient back likewise
-  double sending_ns = 0;    ///< of its own time, for each transfer to it or from it
-  std::size_t machine = 0;  ///< stages on one share it
+  double accumulate_ns = 0;  ///< of gradients, in backward of each micro-batch but the first
+  double optimizer_ns = 0;   ///< once
+  double transfer_ns = 0;    ///< of its output to the next stage; of the gradient back likewise
+  double sending_ns = 0;     ///< of its own time, for each transfer to it or from it
+  std::size_t machine = 0;   ///< stages on one share it
 };
 
 /// `micro_batches` is positive. Times are those of a rank that has its machine for itself; `slow_down` is how many

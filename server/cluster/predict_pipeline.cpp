@@ -21,19 +21,22 @@ std::vector<StageTimes> times_of(const PipelineProcess& process, const StepParts
   double weights = 0;
   for (const PipelineStage& stage : stages) weights += static_cast<double>(stage.weight_bytes);
   const double scale = process.scale(bound);
+  const double accumulate = bound == Bound::kFast ? 0 : process.replica.accumulate_ns.value_or(0);
   std::vector<StageTimes> times;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const PipelineStage& stage = stages[i];
-    const double share = weights > 0 && bound != Bound::kSlow ? static_cast<double>(stage.weight_bytes) / weights : 1;
-    StageTimes one{scale * step.before_ns, scale * stage.forward_ns, scale * stage.backward_ns,
-                   scale * share * step.optimizer_ns};
-    if (stage.output_bytes > 0) {
-      const PipelineTransfer transfer = process.transfer(static_cast<double>(stage.output_bytes), bound);
-      one.transfer_ns = transfer.ns;
-      one.sending_ns = bound == Bound::kSlow ? transfer.ns : transfer.processor_ns;
-    }
+    const double share = weights > 0 ? static_cast<double>(stage.weight_bytes) / weights : 1;
+    StageTimes& one = times.emplace_back();
     one.machine = process.machine_of_stage[i];
-    times.push_back(one);
+    one.before_ns = scale * step.before_ns;
+    one.forward_ns = scale * stage.forward_ns;
+    one.backward_ns = scale * stage.backward_ns;
+    one.accumulate_ns = share * accumulate;
+    one.optimizer_ns = scale * (bound == Bound::kSlow ? 1 : share) * step.optimizer_ns;
+    if (stage.output_bytes == 0) continue;
+    const PipelineTransfer transfer = process.transfer(static_cast<double>(stage.output_bytes), bound);
+    one.transfer_ns = transfer.ns;
+    one.sending_ns = bound == Bound::kSlow ? transfer.ns : transfer.processor_ns;
   }
   return times;
 }

@@ -44,6 +44,7 @@ struct RecordedJob {
   std::vector<std::uint64_t> gradient_bytes;           ///< in the order of the buckets; empty: not recorded
   std::vector<std::size_t> bucket_gradients;           ///< how many each bucket has; as gradient_bytes
   std::optional<TransferTime> measured_all_reduce{};   ///< of as many ranks, apart from the job (transfer_time.h)
+  double core_share = 0;  ///< of its rank's core, that a collective is known to take while it is on its way
 };
 
 /// `records` are of the recordings, by the clocks of their machines; `aligned` are the same by one clock (one_clock.h).

@@ -1,5 +1,6 @@
 #include "commands/described_cluster.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include <fmt/format.h>
@@ -23,7 +24,7 @@ base::Result<cluster::Cluster> read_cluster(const std::string& path) {
   return cluster::parse_cluster(*text, path);
 }
 
-base::Result<cluster::TransferTime> all_reduce_time(const std::string& path, std::size_t ranks) {
+base::Result<AllReduceOfFile> all_reduce_time(const std::string& path, std::size_t ranks) {
   const auto described = read_cluster(path);
   if (!described) {
     return described.error();
@@ -36,7 +37,11 @@ base::Result<cluster::TransferTime> all_reduce_time(const std::string& path, std
     return base::error(fmt::format("{} has all-reduces of {} ranks, and the job has {}: measure with as many.", path,
                                    described->measured_ranks, ranks));
   }
-  return *time;
+  const bool shares = std::ranges::any_of(described->machines, [](const cluster::Machines& machines) {
+    return machines.cores.has_value() && *machines.cores < 2 * machines.ranks;
+  });
+  const cluster::AllReduceTime& largest = described->measured.back();
+  return AllReduceOfFile{*time, shares ? largest.processor_ns / largest.ns : 0};
 }
 
 }  // namespace ridgeline::commands

@@ -12,7 +12,12 @@ namespace ridgeline::commands {
 /// The error is a sentence for the user, with the file's name.
 base::Result<cluster::Cluster> read_cluster(const std::string& path);
 
+struct AllReduceOfFile {
+  cluster::TransferTime time{};
+  double core_share = 0;  ///< of the core of its rank, where the machines have none to spare
+};
+
 /// What the file says that an all-reduce of `ranks` ranks takes; likewise.
-base::Result<cluster::TransferTime> all_reduce_time(const std::string& path, std::size_t ranks);
+base::Result<AllReduceOfFile> all_reduce_time(const std::string& path, std::size_t ranks);
 
 }  // namespace ridgeline::commands

@@ -43,7 +43,8 @@ base::Result<cluster::RecordedJob> job_graph(const Job& job, const std::vector<R
   if (!graph || network.empty()) return graph;
   const auto measured = all_reduce_time(network, job.ranks.size());
   if (!measured) return measured.error();
-  graph->measured_all_reduce = *measured;
+  graph->measured_all_reduce = measured->time;
+  graph->core_share = measured->core_share;
   return graph;
 }
 

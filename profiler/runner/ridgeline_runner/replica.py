@@ -46,6 +46,7 @@ def run(experiment: dict[str, Any], spec: dict[str, Any], reporter: Reporter, re
             message |= _together(parts, copies, experiment["seconds"])
         reporter.progress("replica", 0.9, "Timing DistributedDataParallel in one process")
         message |= _ddp_costs(parts)
+        message |= _accumulation(parts)
         reporter.channel.send(message)
     finally:
         for copy in reversed(copies):  # a later one has the pipes of those before it open, too
@@ -207,6 +208,28 @@ def _serve(parts: Parts, asks: BinaryIO, answers: BinaryIO) -> None:
 # ---- DistributedDataParallel itself ----------------------------------------------------------------------------------
 
 
+def _trained(parts: Parts) -> list[Any]:
+    parameters = [p for model in parts.models for p in model.parameters() if p.requires_grad]
+    return list({id(p): p for p in parameters}.values())
+
+
+def _accumulation(parts: Parts) -> dict[str, Any]:
+    """What it takes to add the gradients of one more micro-batch to those that are there. Nothing for devices."""
+    import torch
+
+    trained = _trained(parts)
+    if not trained or any(p.device.type != "cpu" for p in trained):
+        return {}
+    sums, added = ([torch.zeros_like(p, requires_grad=False) for p in trained] for _ in range(2))
+    times = []
+    for _ in range(_REPEATS + _WARMUP):
+        start = perf_counter_ns()
+        for total, one in zip(sums, added, strict=True):
+            total.add_(one)
+        times.append(perf_counter_ns() - start)
+    return {"accumulateNs": statistics.median(times[_WARMUP:])}
+
+
 def _ddp_costs(parts: Parts) -> dict[str, Any]:
     """What a step takes longer with DistributedDataParallel in a group of this process alone: nothing is sent, but
     gradients are copied to buckets and back, and its hooks run. Of parameters like the model's, whose gradients take
@@ -214,8 +237,7 @@ def _ddp_costs(parts: Parts) -> dict[str, Any]:
     import torch
     import torch.distributed as dist
 
-    like = [p for model in parts.models for p in model.parameters() if p.requires_grad]
-    unique = list({id(p): p for p in like}.values())
+    unique = _trained(parts)
     if not dist.is_available() or dist.is_initialized() or any(p.device.type != "cpu" for p in unique) or not unique:
         return {}
     for parameter in unique:

@@ -102,7 +102,7 @@ std::int64_t takes(const std::vector<StageTimes>& stages, int micro_batches, Pip
 TEST(PipelineStep, EqualStagesWaitForAsManyMicroBatchesAsThereAreOtherStages) {
   for (const int stages : {1, 2, 4, 7}) {
     for (const int micro_batches : {1, 3, 8}) {
-      const std::vector<StageTimes> all(static_cast<std::size_t>(stages), {5, 100, 200, 7});
+      const std::vector<StageTimes> all(static_cast<std::size_t>(stages), {5, 100, 200, 0, 7});
       const std::int64_t expected = 5 + 300 * (micro_batches + stages - 1) + 7;  // GPipe, section 2.3
       EXPECT_EQ(takes(all, micro_batches, PipelineOrder::kAllForwardFirst), expected);
       EXPECT_EQ(takes(all, micro_batches, PipelineOrder::kOneForwardOneBackward), expected);
@@ -111,7 +111,7 @@ TEST(PipelineStep, EqualStagesWaitForAsManyMicroBatchesAsThereAreOtherStages) {
 }
 
 TEST(PipelineStep, TransfersDelayWhatWaitsForThem) {
-  std::vector<StageTimes> stages(2, {0, 100, 200, 0});
+  std::vector<StageTimes> stages(2, {0, 100, 200});
   stages[0].transfer_ns = 30;
   EXPECT_EQ(takes(stages, 1, PipelineOrder::kOneForwardOneBackward), 600 + 2 * 30);
   stages[0].transfer_ns = 1000;
@@ -122,8 +122,14 @@ TEST(PipelineStep, TransfersDelayWhatWaitsForThem) {
   EXPECT_EQ(takes(stages, 1, PipelineOrder::kOneForwardOneBackward), 600 + 4 * 10);
 }
 
+TEST(PipelineStep, GradientsAreAddedFromTheSecondMicroBatchOn) {
+  const std::vector<StageTimes> stages(1, {0, 100, 200, 10});
+  EXPECT_EQ(takes(stages, 1, PipelineOrder::kOneForwardOneBackward), 300);
+  EXPECT_EQ(takes(stages, 4, PipelineOrder::kOneForwardOneBackward), 4 * 300 + 3 * 10);
+}
+
 TEST(PipelineStep, RanksThatWaitLeaveTheirMachineToTheOthers) {
-  const std::vector<StageTimes> stages(2, {0, 100, 200, 0});
+  const std::vector<StageTimes> stages(2, {0, 100, 200});
   const auto ns = [&](const std::vector<StageTimes>& all, double slow_down) {
     return simulate::simulate(pipeline_step(all, 4, PipelineOrder::kAllForwardFirst, slow_down))->total_ns;
   };
@@ -146,9 +152,9 @@ TEST(PipelineStep, KeepsItsBoundsForRandomStages) {
     double slowest = 0;
     double way = 0;
     for (StageTimes& stage : stages) {
-      stage = {draw(9), draw(99), draw(99), draw(9), draw(99), 0, random() % 2};
-      slowest = std::max(slowest,
-                         stage.before_ns + micro_batches * (stage.forward_ns + stage.backward_ns) + stage.optimizer_ns);
+      stage = {draw(9), draw(99), draw(99), draw(9), draw(9), draw(99), 0, random() % 2};
+      slowest = std::max(slowest, stage.before_ns + micro_batches * (stage.forward_ns + stage.backward_ns) +
+                                      (micro_batches - 1) * stage.accumulate_ns + stage.optimizer_ns);
       way += stage.forward_ns + stage.backward_ns + (&stage == &stages.back() ? 0 : 2 * stage.transfer_ns);
     }
     for (const auto order : {PipelineOrder::kAllForwardFirst, PipelineOrder::kOneForwardOneBackward}) {
