@@ -208,6 +208,38 @@ class Strategies {
   const StrategySpace& space_;
 };
 
+struct Span {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+/// By rank: its collectives, each from when all ranks have called it. By their begins.
+std::vector<std::vector<Span>> on_the_way(const Replay& replay) {
+  std::vector<std::vector<Span>> all(replay.graph.parts.size());
+  for (const JobGraph::Collective& one : replay.graph.collectives) {
+    std::int64_t begin = 0;
+    for (const TaskId start : one.starts) begin = std::max(begin, replay.schedule.end[start]);
+    for (std::size_t i = 0; i < one.parts.size(); ++i) {
+      all[one.parts[i]].push_back({begin, replay.schedule.end[one.ends[i]]});
+    }
+  }
+  for (std::vector<Span>& spans : all) std::ranges::sort(spans, {}, &Span::begin);
+  return all;
+}
+
+/// Of the time from `begin` to `end`, during which at least one was on its way.
+std::int64_t ns_on_the_way(const std::vector<Span>& spans, std::int64_t begin, std::int64_t end) {
+  std::int64_t sum = 0;
+  std::int64_t counted = begin;
+  for (const Span& span : spans) {
+    const std::int64_t until = std::min(span.end, end);
+    if (until <= counted) continue;
+    sum += std::max<std::int64_t>(0, until - std::max(counted, span.begin));
+    counted = until;
+  }
+  return sum;
+}
+
 class Search {
  public:
   Search(const RecordedJob& job, const StrategySpace& space) : job_(job), space_(space) {}
@@ -314,21 +346,16 @@ class Search {
 std::vector<std::vector<std::int64_t>> accumulated_ns(const RecordedJob& job, const Replay& replay, int accumulate,
                                                       double core_share) {
   std::vector<std::vector<std::int64_t>> all = replay.step_ns;
+  const std::vector<std::vector<Span>> sending = on_the_way(replay);
   for (std::size_t step = 0; step < job.steps.size(); ++step) {
     std::int64_t silent = 0;
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       const TaskId first = replay.graph.parts[rank].first;
       const std::int64_t end = replay.schedule.end[first + job.step_ends[rank][step]];
       const std::int64_t backward = replay.schedule.end[first + job.buckets[rank][step].ready.back()];
-      double sent = 0;
-      for (const std::size_t call : job.buckets[rank][step].calls) {
-        const TaskId task = first + job.ranks[rank].calls[call].task;
-        sent += static_cast<double>(
-            std::max<std::int64_t>(0, std::min(backward, replay.schedule.end[task]) - replay.schedule.start[task]));
-      }
-      const auto until_backward = static_cast<double>(replay.step_ns[rank][step] - (end - backward));
-      silent =
-          std::max<std::int64_t>(silent, std::llround(until_backward - core_share * std::min(sent, until_backward)));
+      const auto until_backward = replay.step_ns[rank][step] - (end - backward);
+      const auto sent = static_cast<double>(ns_on_the_way(sending[rank], backward - until_backward, backward));
+      silent = std::max<std::int64_t>(silent, until_backward - std::llround(core_share * sent));
     }
     for (auto& rank : all) rank[step] = (silent * (accumulate - 1) + rank[step]) / accumulate;
   }

@@ -86,15 +86,17 @@ base::Result<analysis::PredictedPipeline> predict_pipeline(const PipelineProcess
   const auto fast = at(Bound::kFast);
   const auto slow = at(Bound::kSlow);
   if (!middle || !fast || !slow) return !middle ? middle.error() : !fast ? fast.error() : slow.error();
-  const double error = whatif::kLeastError * middle->ms;
   const auto ranks = static_cast<double>(stages->size());
+  const double shared_out_ms = process.micro_batches * process.alone_ms / ranks;
+  const double added = std::abs(middle->ms - shared_out_ms);
+  const double error = std::hypot(whatif::kLeastError * middle->ms, whatif::kSystematicShare * added);
   analysis::PredictedPipeline pipeline;
   pipeline.micro_batches = process.micro_batches;
   pipeline.forward_first = process.forward_first;
   pipeline.step_ms = {middle->ms, std::max(0.0, std::min(fast->ms, middle->ms) - error),
                       std::max(slow->ms, middle->ms) + error};
   pipeline.samples_per_s = process.micro_batches * process.batch_size / middle->ms * 1e3;
-  pipeline.efficiency = process.micro_batches * process.alone_ms / (ranks * middle->ms);
+  pipeline.efficiency = shared_out_ms / middle->ms;
   pipeline.idle = std::max(0.0, 1 - middle->busy_ms / (ranks * middle->ms));
   pipeline.stages = described(process, *stages);
   return pipeline;
