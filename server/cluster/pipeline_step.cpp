@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <unordered_map>
 
 namespace ridgeline::cluster {
 
@@ -32,9 +33,10 @@ std::vector<Work> order_of(int behind, int micro_batches, PipelineOrder order) {
 
 class Builder {
  public:
-  Builder(const std::vector<StageTimes>& stages, int micro_batches, double slow_down)
+  Builder(const std::vector<StageTimes>& stages, const PipelineOptions& options)
       : stages_(stages),
-        forward_(stages.size(), std::vector(static_cast<std::size_t>(micro_batches), graph::kNoTask)),
+        receiver_asks_(options.receiver_asks),
+        forward_(stages.size(), std::vector(static_cast<std::size_t>(options.micro_batches), graph::kNoTask)),
         backward_(forward_) {
     graph_.names = {"", "before", "forward", "backward", "optimizer", "send"};
     graph_.lines = {{}};
@@ -44,7 +46,7 @@ class Builder {
     for (const StageTimes& stage : stages) ++stages_on[stage.machine];
     for (const auto& [machine, count] : stages_on) {
       host_of_[machine] = resource("machine " + std::to_string(machine), graph::Resource::Type::kHost);
-      graph_.resources.back().shared_by = std::max(1.0, count / slow_down);
+      graph_.resources.back().shared_by = std::max(1.0, count / options.slow_down);
     }
   }
 
@@ -94,7 +96,10 @@ class Builder {
 
   TaskId add_in_order(std::uint16_t resource, std::uint32_t name, double ns) {
     const TaskId task = add(resource, name, ns);
-    if (last_ != graph::kNoTask) graph_.dependencies.push_back({last_, task});
+    if (last_ != graph::kNoTask) {
+      graph_.dependencies.push_back({last_, task});
+      before_[task] = last_;
+    }
     return last_ = task;
   }
 
@@ -103,25 +108,28 @@ class Builder {
     for (std::size_t i = 0; i < from.size(); ++i) {
       const TaskId task = add(link, 5, ns);
       graph_.dependencies.push_back({from[i], task});
+      if (receiver_asks_) graph_.dependencies.push_back({before_.at(to[i]), task});
       graph_.dependencies.push_back({task, to[i]});
     }
   }
 
   const std::vector<StageTimes>& stages_;
+  bool receiver_asks_;
   Graph graph_;
   std::vector<std::vector<TaskId>> forward_;  ///< by stage and micro-batch
   std::vector<std::vector<TaskId>> backward_;
   std::map<std::size_t, std::uint16_t> host_of_;  ///< by machine
+  std::unordered_map<TaskId, TaskId> before_;     ///< on the same rank
   TaskId last_ = graph::kNoTask;
 };
 
 }  // namespace
 
-Graph pipeline_step(const std::vector<StageTimes>& stages, int micro_batches, PipelineOrder order, double slow_down) {
-  Builder builder(stages, micro_batches, slow_down);
+Graph pipeline_step(const std::vector<StageTimes>& stages, const PipelineOptions& options) {
+  Builder builder(stages, options);
   for (std::size_t stage = 0; stage < stages.size(); ++stage) {
     const int behind = static_cast<int>(stages.size() - 1 - stage);
-    builder.add_stage(stage, order_of(behind, micro_batches, order));
+    builder.add_stage(stage, order_of(behind, options.micro_batches, options.order));
   }
   return std::move(builder).with_transfers();
 }

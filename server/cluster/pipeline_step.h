@@ -27,11 +27,18 @@ struct StageTimes {
   std::size_t machine = 0;   ///< stages on one share it
 };
 
-/// `micro_batches` is positive. Times are those of a rank that has its machine for itself; `slow_down` is how many
-/// times as long each takes while all ranks of a machine compute, and less where some wait. A transfer begins with the
-/// end of what it sends; transfers of one direction between two stages go one after the other, and beside what the
-/// ranks compute. Pure.
-graph::Graph pipeline_step(const std::vector<StageTimes>& stages, int micro_batches, PipelineOrder order,
-                           double slow_down = 1);
+struct PipelineOptions {
+  int micro_batches = 1;  ///< positive
+  PipelineOrder order = PipelineOrder::kOneForwardOneBackward;
+  double slow_down = 1;  ///< how many times as long all takes while every rank of a machine computes
+  /// Nothing is sent before the receiver asks for it, which it does when it has nothing else to do: so Gloo sends, as
+  /// torch's schedules call it (gloo/transport/tcp/pair.cc, sends of unbound buffers).
+  bool receiver_asks = false;
+};
+
+/// Times are those of a rank that has its machine for itself; where other ranks of the machine wait, a rank is not
+/// slowed down by them. A transfer begins with the end of what it sends; transfers of one direction between two stages
+/// go one after the other, and beside what the ranks compute. Pure.
+graph::Graph pipeline_step(const std::vector<StageTimes>& stages, const PipelineOptions& options);
 
 }  // namespace ridgeline::cluster

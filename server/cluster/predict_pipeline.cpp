@@ -47,10 +47,11 @@ struct Run {
 };
 
 base::Result<Run> run(const PipelineProcess& process, const std::vector<StageTimes>& stages, Bound bound) {
-  const graph::Graph graph =
-      pipeline_step(stages, process.micro_batches,
-                    process.forward_first ? PipelineOrder::kAllForwardFirst : PipelineOrder::kOneForwardOneBackward,
-                    process.slow_down(bound));
+  const graph::Graph graph = pipeline_step(
+      stages, {.micro_batches = process.micro_batches,
+               .order = process.forward_first ? PipelineOrder::kAllForwardFirst : PipelineOrder::kOneForwardOneBackward,
+               .slow_down = process.slow_down(bound),
+               .receiver_asks = process.on_host});
   const auto schedule = simulate::simulate(graph);
   if (!schedule) return schedule.error();
   Run run{static_cast<double>(schedule->total_ns) / kPerMs};

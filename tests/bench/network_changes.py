@@ -136,7 +136,7 @@ def space_rows(binary: Path, model: str = "transformer") -> list[list[str]]:
         job = record(binary, Path(folder) / "job", model, RATE, BUCKET_MB, "")
         answer, searched = _searched(binary, job, network, SPACE_MB, "--accumulate", str(MICRO_BATCHES))
         print(f"{model}: {_name(answer['predicted'][0])} is the best by prediction, in {searched:.1f} s", flush=True)
-        predicted = {_name(one): f"{one['stepMs']['value']:.1f} ms" for one in answer["predicted"]}
+        predicted = {_name(one): _interval(one["stepMs"]) for one in answer["predicted"]}
         began = time.perf_counter()
         runs = {
             f"{size} MiB, {way or 'as it is'}": _run_ms(binary, Path(folder), model, RATE, str(size), way)
@@ -146,6 +146,10 @@ def space_rows(binary: Path, model: str = "transformer") -> list[list[str]]:
         }
         print(f"The runs took {time.perf_counter() - began:.0f} s.", flush=True)
     return [[name, predicted.get(name, "–"), f"{runs[name]:.1f} ms"] for name in sorted(runs, key=runs.__getitem__)]
+
+
+def _interval(ms: dict[str, float]) -> str:
+    return f"{ms['value']:.1f} ms ({ms['low']:.1f} to {ms['high']:.1f})"
 
 
 def _name(strategy: dict[str, Any]) -> str:

@@ -96,7 +96,7 @@ TEST(PipelineStages, TheSlowestIsAsFastAsItCanBe) {
 }
 
 std::int64_t takes(const std::vector<StageTimes>& stages, int micro_batches, PipelineOrder order) {
-  return simulate::simulate(pipeline_step(stages, micro_batches, order))->total_ns;
+  return simulate::simulate(pipeline_step(stages, {micro_batches, order}))->total_ns;
 }
 
 TEST(PipelineStep, EqualStagesWaitForAsManyMicroBatchesAsThereAreOtherStages) {
@@ -122,6 +122,18 @@ TEST(PipelineStep, TransfersDelayWhatWaitsForThem) {
   EXPECT_EQ(takes(stages, 1, PipelineOrder::kOneForwardOneBackward), 600 + 4 * 10);
 }
 
+TEST(PipelineStep, TransfersThatAReceiverAsksForDelayIt) {
+  std::vector<StageTimes> stages(2, {0, 100, 200});
+  stages[0].transfer_ns = 30;
+  const auto ns = [&](PipelineOrder order, bool asks) {
+    return simulate::simulate(pipeline_step(stages, {4, order, 1, asks}))->total_ns;
+  };
+  EXPECT_EQ(ns(PipelineOrder::kAllForwardFirst, false), 1500 + 2 * 30);
+  EXPECT_EQ(ns(PipelineOrder::kAllForwardFirst, true), 1500 + 8 * 30) << "each forward of the last stage, and each "
+                                                                         "backward of the first, waits for its own";
+  EXPECT_EQ(ns(PipelineOrder::kOneForwardOneBackward, true), 1500 + 5 * 30) << "both directions at once";
+}
+
 TEST(PipelineStep, GradientsAreAddedFromTheSecondMicroBatchOn) {
   const std::vector<StageTimes> stages(1, {0, 100, 200, 10});
   EXPECT_EQ(takes(stages, 1, PipelineOrder::kOneForwardOneBackward), 300);
@@ -131,7 +143,7 @@ TEST(PipelineStep, GradientsAreAddedFromTheSecondMicroBatchOn) {
 TEST(PipelineStep, RanksThatWaitLeaveTheirMachineToTheOthers) {
   const std::vector<StageTimes> stages(2, {0, 100, 200});
   const auto ns = [&](const std::vector<StageTimes>& all, double slow_down) {
-    return simulate::simulate(pipeline_step(all, 4, PipelineOrder::kAllForwardFirst, slow_down))->total_ns;
+    return simulate::simulate(pipeline_step(all, {4, PipelineOrder::kAllForwardFirst, slow_down}))->total_ns;
   };
   EXPECT_EQ(ns(stages, 1), 300 * 5);
   // The first stage runs alone at the begin and at the end, the second in the middle, for one micro-batch each.
@@ -179,8 +191,8 @@ TEST(PredictPipeline, IsBetweenItsEnds) {
   const auto pipeline = predict_pipeline(process);
   ASSERT_TRUE(pipeline);
   // Stage 0 has a and b, 30 and 60, and half of the optimizer, rounded to 4; stage 1 c and the loss, 31 and 62. A
-  // transfer takes 2. Stage 1 waits 1 for its third micro-batch, which stage 0 runs after a backward.
-  EXPECT_THAT(pipeline->step_ms.value, DoubleEq((5 + 30 + 2 + 4 * 93 + 1 + 2 + 60 + 4) / 1e6));
+  // transfer takes 2, and stage 1 waits for one before each of its four micro-batches.
+  EXPECT_THAT(pipeline->step_ms.value, DoubleEq((5 + 30 + 4 * (2 + 93) + 2 + 60 + 4) / 1e6));
   EXPECT_LT(pipeline->step_ms.low, pipeline->step_ms.value);
   EXPECT_GT(pipeline->step_ms.high, pipeline->step_ms.value);
   EXPECT_EQ(pipeline->stages[0].last, "b");
