@@ -31,8 +31,8 @@ struct PipelineOptions {
   int micro_batches = 1;  ///< positive
   PipelineOrder order = PipelineOrder::kOneForwardOneBackward;
   double slow_down = 1;  ///< how many times as long all takes while every rank of a machine computes
-  /// Nothing is sent before the receiver asks for it, which it does when it has nothing else to do: so Gloo sends, as
-  /// torch's schedules call it (gloo/transport/tcp/pair.cc, sends of unbound buffers).
+  /// Nothing is sent before the receiver asks for it, which it does when it has nothing else to do, as Gloo may have it
+  /// (gloo/transport/tcp/pair.cc, sends of unbound buffers).
   bool receiver_asks = false;
 };
 

@@ -51,7 +51,7 @@ base::Result<Run> run(const PipelineProcess& process, const std::vector<StageTim
       stages, {.micro_batches = process.micro_batches,
                .order = process.forward_first ? PipelineOrder::kAllForwardFirst : PipelineOrder::kOneForwardOneBackward,
                .slow_down = process.slow_down(bound),
-               .receiver_asks = process.on_host});
+               .receiver_asks = process.on_host && bound == Bound::kSlow});
   const auto schedule = simulate::simulate(graph);
   if (!schedule) return schedule.error();
   Run run{static_cast<double>(schedule->total_ns) / kPerMs};

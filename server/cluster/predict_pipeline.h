@@ -37,7 +37,8 @@ struct PipelineProcess {
 };
 
 /// Each stage has the modules of balanced_stages(). The optimizer takes the stage's share of the weights; at the slow
-/// end all of it, and a stage computes nothing while it sends. An error says why it cannot be predicted. Pure.
+/// end all of it, a stage computes nothing while it sends and, on the host, nothing is sent before its receiver waits.
+/// An error says why it cannot be predicted. Pure.
 base::Result<analysis::PredictedPipeline> predict_pipeline(const PipelineProcess& process);
 
 }  // namespace ridgeline::cluster
