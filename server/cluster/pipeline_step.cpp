@@ -38,7 +38,7 @@ class Builder {
         receiver_asks_(options.receiver_asks),
         forward_(stages.size(), std::vector(static_cast<std::size_t>(options.micro_batches), graph::kNoTask)),
         backward_(forward_) {
-    graph_.names = {"", "before", "forward", "backward", "optimizer", "send"};
+    graph_.names = {"", "before forward", "forward", "backward", "optimizer", "transfer"};
     graph_.lines = {{}};
     graph_.modules = {""};
     graph_.operations = {{}};
@@ -54,14 +54,18 @@ class Builder {
     const StageTimes& times = stages_[stage];
     const std::uint16_t host = host_of_.at(times.machine);
     last_ = graph::kNoTask;
-    add_in_order(host, 1, times.before_ns);
+    add_in_order(host, Name::kBeforeForward, times.before_ns);
     for (const Work& work : works) {
-      const double backward = times.backward_ns + (work.micro_batch > 0 ? times.accumulate_ns : 0);
-      const TaskId task =
-          add_in_order(host, work.forward ? 2 : 3, (work.forward ? times.forward_ns : backward) + sending_ns(stage));
-      (work.forward ? forward_ : backward_)[stage][static_cast<std::size_t>(work.micro_batch)] = task;
+      const auto place = static_cast<std::size_t>(work.micro_batch);
+      if (work.forward) {
+        forward_[stage][place] = add_in_order(host, Name::kForward, times.forward_ns + sending_ns(stage));
+        continue;
+      }
+      const double accumulate_ns = place > 0 ? times.accumulate_ns : 0;
+      backward_[stage][place] =
+          add_in_order(host, Name::kBackward, times.backward_ns + accumulate_ns + sending_ns(stage));
     }
-    add_in_order(host, 4, times.optimizer_ns);
+    add_in_order(host, Name::kOptimizer, times.optimizer_ns);
   }
 
   Graph with_transfers() && {
@@ -73,6 +77,9 @@ class Builder {
   }
 
  private:
+  /// Of Graph::names.
+  enum class Name : std::uint8_t { kBeforeForward = 1, kForward, kBackward, kOptimizer, kTransfer };
+
   /// Of each forward, and each backward: it receives on one side, and sends on the other.
   double sending_ns(std::size_t stage) const {
     const double before = stage > 0 ? stages_[stage - 1].sending_ns : 0;
@@ -85,16 +92,16 @@ class Builder {
     return static_cast<std::uint16_t>(graph_.resources.size() - 1);
   }
 
-  TaskId add(std::uint16_t resource, std::uint32_t name, double ns) {
+  TaskId add(std::uint16_t resource, Name name, double ns) {
     graph::Task task;
     task.resource = resource;
-    task.name = name;
+    task.name = static_cast<std::uint32_t>(name);
     task.duration_ns = std::llround(ns);
     graph_.tasks.push_back(task);
     return static_cast<TaskId>(graph_.tasks.size() - 1);
   }
 
-  TaskId add_in_order(std::uint16_t resource, std::uint32_t name, double ns) {
+  TaskId add_in_order(std::uint16_t resource, Name name, double ns) {
     const TaskId task = add(resource, name, ns);
     if (last_ != graph::kNoTask) {
       graph_.dependencies.push_back({last_, task});
@@ -106,7 +113,7 @@ class Builder {
   void transfers(const std::vector<TaskId>& from, const std::vector<TaskId>& to, double ns) {
     const auto link = resource("link", graph::Resource::Type::kLink);
     for (std::size_t i = 0; i < from.size(); ++i) {
-      const TaskId task = add(link, 5, ns);
+      const TaskId task = add(link, Name::kTransfer, ns);
       graph_.dependencies.push_back({from[i], task});
       if (receiver_asks_) graph_.dependencies.push_back({before_.at(to[i]), task});
       graph_.dependencies.push_back({task, to[i]});
