@@ -505,7 +505,8 @@ TEST(ReplicaMessage, IsReadAndChecked) {
                      {"unusedParameters", 1}, {"buffers", {{"int64", 8}}},
                      {"ddpForwardNs", 1.5},   {"ddpBackwardNs", 0},
                      {"aloneNs", {5, 6}},     {"togetherNs", {{7, 8}, {9, 10}}},
-                     {"disturbed", true}};
+                     {"disturbed", true},     {"chain", {{"fc", 640, true}, {"out", 0, false}}},
+                     {"accumulateNs", 2.5}};
   const auto parsed = parse_worker_message(sent.dump());
   ASSERT_TRUE(parsed);
   const auto& replica = std::get<Replica>(*parsed);
@@ -514,6 +515,11 @@ TEST(ReplicaMessage, IsReadAndChecked) {
   EXPECT_EQ(replica.buffers.at("int64"), 8U);
   EXPECT_EQ(replica.together_ns.at(1).at(0), 9);
   EXPECT_TRUE(replica.disturbed);
+  EXPECT_EQ(replica.chain.front().path, "fc");
+  EXPECT_EQ(replica.chain.front().output_bytes, 640U);
+  EXPECT_TRUE(replica.chain.front().may_split);
+  EXPECT_FALSE(replica.chain.back().may_split);
+  EXPECT_EQ(replica.accumulate_ns, 2.5);
   const auto refused = [&](const char* name, const json& value) {
     json wrong = sent;
     wrong[name] = value;
@@ -522,6 +528,10 @@ TEST(ReplicaMessage, IsReadAndChecked) {
   EXPECT_TRUE(refused("gradients", {{"fc.weight", -1, "float32"}}));
   EXPECT_TRUE(refused("gradients", {{"fc.weight"}}));
   EXPECT_TRUE(refused("ddpForwardNs", -1));
+  EXPECT_TRUE(refused("accumulateNs", -1));
+  EXPECT_TRUE(refused("chain", {{"fc", 640}}));
+  EXPECT_TRUE(refused("chain", {{"fc", -1, true}}));
+  EXPECT_TRUE(refused("chain", json(kMaxChain + 1, {"fc", 640, true})));
   EXPECT_TRUE(refused("aloneNs", json::array({0})));
   EXPECT_TRUE(refused("togetherNs", json::array()));
 }
