@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 import torch
 from conftest import ridgeline
+from torch.utils.checkpoint import checkpoint
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
 from ridgeline_runner import module_chain
@@ -130,7 +131,14 @@ def test_a_pipeline_of_more_stages_than_modules(tmp_path: Path) -> None:
 class Parts(torch.nn.Module):
     """Two blocks in a list behind a first module, and a head that runs after a mean."""
 
-    def __init__(self, skips: bool = False, in_place: bool = False, tied: bool = False, twice: bool = False) -> None:
+    def __init__(
+        self,
+        skips: bool = False,
+        in_place: bool = False,
+        tied: bool = False,
+        twice: bool = False,
+        checkpoints: bool = False,
+    ) -> None:
         super().__init__()
         self.first = torch.nn.Linear(4, 4)
         self.blocks = torch.nn.ModuleList([torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)])
@@ -138,12 +146,12 @@ class Parts(torch.nn.Module):
         self.head = torch.nn.Linear(4, 4)
         if tied:
             self.head.weight = self.blocks[0].weight
-        self.skips, self.in_place, self.twice = skips, in_place, twice
+        self.skips, self.in_place, self.twice, self.checkpoints = skips, in_place, twice, checkpoints
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = first = self.first(x)
         for block in self.blocks:
-            x = block(x)
+            x = checkpoint(block, x, use_reentrant=True) if self.checkpoints else block(x)
         if self.skips:
             x = x + first
         if self.in_place:
@@ -169,6 +177,7 @@ def test_where_a_model_can_be_split() -> None:
         assert splits_of(Parts(**change)) == ["first", "head"], "the first output goes past the blocks"
     assert splits_of(Parts(tied=True)) == ["first", "head"], "a weight is used before and behind"
     assert splits_of(Parts(twice=True)) == [], "a module that is called twice"
+    assert splits_of(Parts(checkpoints=True)) == ["first", "head"], "forward of the blocks keeps no graph"
     assert module_chain.chain([nested, nested], lambda: None) == []
 
 

@@ -33,8 +33,14 @@ def chain(models: list[Any], step: Callable[[], None]) -> list[tuple[str, int, b
     hooks = []
     for path, module in candidates:
         hooks.append(module.register_forward_hook(_noted(path, calls)))
+
+    def forward_is_over(roots: list[Any]) -> None:
+        while hooks:
+            hooks.pop().remove()  # what backward runs again, as checkpoints do, is not of forward
+        edges.extend(_edges(roots))
+
     try:
-        with _before_backward(lambda roots: edges.extend(_edges(roots))):
+        with _before_backward(forward_is_over):
             step()
     finally:
         for hook in hooks:
