@@ -15,8 +15,8 @@ namespace ridgeline::agent {
 bool set_parameters(PyObject* list);
 /// Inputs: a Python list of tensors.
 bool set_inputs(PyObject* list);
-/// Notes which blocks hold gradients now. Takes the GIL itself where a parameter is a DTensor: no lock may be held that a
-/// thread with the GIL waits for.
+/// Notes which blocks hold gradients now. Takes the GIL itself where a parameter is a DTensor: no lock may be held that
+/// a thread with the GIL waits for.
 void mark_gradients();
 void mark_parameters_and_inputs();
 const std::vector<RoleRecord>& roles();
