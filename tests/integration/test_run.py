@@ -241,7 +241,8 @@ def test_weights_and_gradients_of_sharded_ranks(tmp_path: Path) -> None:
         alive = json.loads((tmp_path / rank).read_text())["memory"]["overTime"]["byCategory"]
         assert set(alive["weights"]) == {shard}
         assert max(alive["gradients"]) == shard
-        assert set(alive["optimizerState"]) == {shard}
+        # Gradients of the step before have once been among it until zero_grad(): docs/dev/measurement/memory.md.
+        assert min(alive["optimizerState"]) == shard
 
 
 def test_processes_that_the_script_spawns(tmp_path: Path) -> None:
