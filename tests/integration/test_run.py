@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import BINARY, profile, ridgeline
+from job_scripts import TORCHRUN
 from training_scripts import SINGLE, TRAIN, line, number_of, report_of, run, write
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
@@ -183,6 +184,11 @@ def test_the_closure_of_an_optimizer(tmp_path: Path) -> None:
     assert line(report, number_of(script, "optimizer.step(closure)"))["timeMs"]["optimizer"] > 0
 
 
+def run_two_ranks(script: Path, *options: str) -> None:
+    done = ridgeline("run", *options, "--", TORCHRUN, "--nproc-per-node", "2", "--standalone", script, **SINGLE)
+    assert done.returncode == 0, done.stderr
+
+
 def test_two_ranks_of_torchrun(tmp_path: Path) -> None:
     script = write(
         tmp_path,
@@ -200,10 +206,8 @@ def test_two_ranks_of_torchrun(tmp_path: Path) -> None:
         dist.destroy_process_group()
         """,
     )
-    torchrun = Path(sys.executable).with_name("torchrun")
     options = ("--time-budget", "1", "--output", str(tmp_path / "report.txt"))
-    done = ridgeline("run", *options, "--", torchrun, "--nproc-per-node", "2", "--standalone", script, **SINGLE)
-    assert done.returncode == 0, done.stderr
+    run_two_ranks(script, *options)
     first = (tmp_path / "report.txt").read_text()
     assert "batch 64" in first
     ranks = first.split("Ranks\n")[1].split("\n\n")[0].splitlines()
@@ -232,10 +236,8 @@ def test_weights_and_gradients_of_sharded_ranks(tmp_path: Path) -> None:
         dist.destroy_process_group()
         """,
     )
-    torchrun = Path(sys.executable).with_name("torchrun")
     options = ("--time-budget", "1", "--format", "json", "--output", str(tmp_path / "report.json"))
-    done = ridgeline("run", *options, "--", torchrun, "--nproc-per-node", "2", "--standalone", script, **SINGLE)
-    assert done.returncode == 0, done.stderr
+    run_two_ranks(script, *options)
     shard = 4 * 256 * 1024 * 2 // 2
     for rank in ("report.json", "report.rank1.json"):
         alive = json.loads((tmp_path / rank).read_text())["memory"]["overTime"]["byCategory"]
