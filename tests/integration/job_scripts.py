@@ -125,22 +125,25 @@ def command(script: Path, steps: int, ranks: int = 2) -> list[str]:
     return [str(TORCHRUN), "--nproc-per-node", str(ranks), "--standalone", str(script), str(steps)]
 
 
-# What torch 2.13 may say when an interpreter with a Gloo group ends, also without Ridgeline.
+# What torch 2.13 may say when an interpreter with a Gloo group ends, also without Ridgeline: Gloo's thread lets go of a
+# Python object (AsyncWork's ThreadLocalState), the interpreter that ends makes it leave through a `noexcept` function.
 TORCH_CRASHES = "terminate called without an active exception"
+
+
+def run_ranks(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`ridgeline run`, again where torch itself has crashed at the end of a rank."""
+    for _ in range(ATTEMPTS):
+        done = ridgeline("run", *arguments, **SINGLE, **environment)
+        if TORCH_CRASHES not in done.stderr:
+            break
+    return done
 
 
 def run_job(
     script: Path, steps: int, *options: str, ranks: int = 2, budget: float = 0.5, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs the job again where torch itself has crashed at its end."""
-    for _ in range(ATTEMPTS):
-        done = ridgeline(
-            "run", "--python", sys.executable, "--time-budget", str(budget), *options,
-            "--", *command(script, steps, ranks), **SINGLE, **environment,
-        )  # fmt: skip
-        if TORCH_CRASHES not in done.stderr:
-            break
-    return done
+    options = ("--python", sys.executable, "--time-budget", str(budget), *options)
+    return run_ranks(*options, "--", *command(script, steps, ranks), **environment)
 
 
 def transfers(job: dict[str, Any]) -> tuple[dict, dict]:

@@ -49,7 +49,7 @@ def test_the_best_is_no_slower_than_the_job_as_it_is(recorded: tuple[Path, Path]
     answer = optimized(file, "--accumulate", "2,4", "--compression", "2")
     best = answer["predicted"][0]
     assert answer["complete"] and answer["space"] == 13 * 3 * 2
-    assert best["accumulate"] == 4 and best["compression"] == 2, "nothing that is sent is free"
+    assert best["accumulate"] == 4, "nothing that is sent is free"
     assert best["stepMs"]["low"] <= best["stepMs"]["value"] <= min(best["stepMs"]["high"], answer["replayedMs"])
     steps = [one["stepMs"]["value"] for one in answer["predicted"]]
     assert steps == sorted(steps)

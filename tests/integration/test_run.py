@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import BINARY, profile, ridgeline
-from job_scripts import TORCHRUN
+from job_scripts import TORCHRUN, run_ranks
 from training_scripts import SINGLE, TRAIN, line, number_of, report_of, run, write
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "profiler" / "runner"))
@@ -185,7 +185,7 @@ def test_the_closure_of_an_optimizer(tmp_path: Path) -> None:
 
 
 def run_two_ranks(script: Path, *options: str) -> None:
-    done = ridgeline("run", *options, "--", TORCHRUN, "--nproc-per-node", "2", "--standalone", script, **SINGLE)
+    done = run_ranks(*options, "--", str(TORCHRUN), "--nproc-per-node", "2", "--standalone", str(script))
     assert done.returncode == 0, done.stderr
 
 
