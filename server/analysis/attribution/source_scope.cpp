@@ -53,6 +53,7 @@ std::vector<CodeTraits> code_traits(const recording::Recording& recording, const
     trait.data = contains(file, "/torch/utils/data/");
     trait.engine = name == "_engine_run_backward" && file.ends_with("/torch/autograd/graph.py");
     trait.checkpoint = file.ends_with("/torch/utils/checkpoint.py");
+    trait.ddp = file.ends_with("/torch/nn/parallel/distributed.py");
     traits.push_back(trait);
   }
   return traits;

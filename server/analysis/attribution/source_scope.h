@@ -32,6 +32,7 @@ struct CodeTraits {
   bool data = false;         ///< torch.utils.data
   bool engine = false;       ///< the call that runs the autograd engine
   bool checkpoint = false;   ///< torch.utils.checkpoint
+  bool ddp = false;          ///< DistributedDataParallel
 };
 
 std::vector<CodeTraits> code_traits(const recording::Recording& recording, const SourceScope& scope);

@@ -113,10 +113,23 @@ class Analyser {
     return born && (block.death_event == kNone || block.death_event > peak_.event);
   }
 
+  /// Of DistributedDataParallel, whose reducer makes its buckets without Python code of its own.
+  bool is_bucket(const Block& block) const {
+    const TreeNode node = tree_.of_stack(recording_.memory_node()[block.event]);
+    return node != 0 && tree_.traits(tree_[node].code).ddp;
+  }
+
   /// When the forward pass that a block belongs to ended: at the first autograd node after it; never when none came.
   std::uint64_t forward_end(std::uint64_t birth) const {
     const auto next = std::ranges::upper_bound(backward_starts_, birth);
-    return next == backward_starts_.end() || *next > end_ ? kForever : *next;
+    return next == backward_starts_.end() || *next > iteration_end_after(birth) ? kForever : *next;
+  }
+
+  /// The end of the recorded iteration that a block was made in, or before.
+  std::uint64_t iteration_end_after(std::uint64_t birth) const {
+    const auto ends = recording_.iteration_end();
+    const auto end = std::ranges::lower_bound(ends, birth);
+    return end == ends.end() ? end_ : *end;
   }
 
   bool outlives_forward(const Block& block) const {
@@ -136,17 +149,26 @@ class Analyser {
           return Category::kInputs;
       }
     }
+    if (is_bucket(block)) {
+      return Category::kTemporaries;
+    }
     const auto stage = static_cast<Stage>(recording_.memory_stage()[block.event]);
     const Phase phase = phase_of(block);
     if (stage == Stage::kInput || stage == Stage::kLoad || phase == Phase::kData) {
       return Category::kInputs;
     }
-    if (recording_.memory_time()[block.event] < start_) {
+    const bool is_older = recording_.memory_time()[block.event] < start_;
+    if (is_older && stage != Stage::kIteration) {
       return stage == Stage::kModel ? Category::kWeights : Category::kOptimizerState;
     }
+    const bool outlives_step = block.death > end_;
     if (phase == Phase::kOptimizer) {
-      return block.death > end_ ? Category::kOptimizerState : Category::kTemporaries;
+      return is_older || outlives_step ? Category::kOptimizerState : Category::kTemporaries;
     }
+    if (is_older && outlives_step) {
+      return Category::kOptimizerState;
+    }
+    // What an earlier step left to this one, such as its output, is what it was there.
     const bool kept = phase == Phase::kForward || phase == Phase::kRecomputation;
     return kept && outlives_forward(block) ? Category::kActivations : Category::kTemporaries;
   }

@@ -150,6 +150,31 @@ TEST(Categories, TellOptimizerStateOldAndNew) {
               UnorderedElementsAre(Pair("optimizerState", 310U), Pair("temporaries", 30U)));
 }
 
+TEST(Categories, OfWhatAnEarlierStepLeftAreThoseItHadThere) {
+  AllocatingStep step;
+  step.iteration(3000, 4000);
+  const auto forward_op = step.op({"aten::linear", step.forward, 3100, 3400, kNone, Scope::kFunction, 6});
+  step.backward("AddmmBackward0", step.engine, 3450, 3700, 6);
+  step.allocate({1150, 0xA0, 1000, step.forward, step.forward_op});  // the output: a variable keeps it
+  step.allocate({1500, 0xB0, 200, step.engine, step.node});          // another thread frees it late
+  step.allocate({1850, 0xC0, 40, step.optimizer});                   // a moment, replaced in each step
+  step.allocate({1950, 0xD0, 8, step.at("train.py", 11)});           // an average, which stays
+  step.allocate({3150, 0xE0, 1000, step.forward, forward_op});       // the output of this step
+  step.release(3160, 0xA0).release(3170, 0xB0).release(3850, 0xC0);
+  EXPECT_THAT(Analysed(step).peak_by_category(),
+              UnorderedElementsAre(Pair("activations", 2000U), Pair("temporaries", 200U), Pair("optimizerState", 48U)));
+}
+
+TEST(Categories, OfBucketsOfDistributedDataParallelAreTemporaries) {
+  constexpr testing::Frame kDdp{"/env/site-packages/torch/nn/parallel/distributed.py", "_pre_forward", 1600};
+  AllocatingStep step;
+  step.allocate({20, 0xA0, 100, step.stack({{"train.py", "main", 1}, kDdp}), kNone, Stage::kLoad});
+  step.allocate({60, 0xB0, 400, step.child(step.forward, kDdp)});  // made anew in the second step
+  step.allocate({70, 0xC0, 30});                                   // of a thread without Python
+  EXPECT_THAT(Analysed(step).peak_by_category(),
+              UnorderedElementsAre(Pair("temporaries", 500U), Pair("optimizerState", 30U)));
+}
+
 TEST(Categories, TellInputsByRoleStageAndLoader) {
   AllocatingStep step;
   step.allocate({50, 0xA0, 1, step.at("data.py", 1), kNone, Stage::kInput});
