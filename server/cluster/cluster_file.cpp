@@ -161,10 +161,13 @@ class ClusterParser {
   }
 
   void add_all_reduces(const toml::table& table) {
-    expect_keys(table, {"ranks", "bytes", "time_us", "low_us", "high_us", "processor_us"});
+    expect_keys(table, {"ranks", "bytes", "time_us", "low_us", "high_us", "processor_us", "four_us", "four_low_us",
+                        "four_high_us"});
     cluster_.measured_ranks = whole(table, "ranks").value_or(0);
     if (cluster_.measured_ranks < 2) refuse(table, "\"ranks\" is missing, or there is only one");
     const toml::array& bytes = list(table, "bytes");
+    const std::size_t fours = table.contains("four_us") ? list(table, "four_us").size() : 0;
+    if (fours > bytes.size()) refuse(table, "\"four_us\" has more entries than \"bytes\"");
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       AllReduceTime time;
       time.bytes = number(bytes[i], 4, 1e13);
@@ -172,16 +175,28 @@ class ClusterParser {
       time.low_ns = table.contains("low_us") ? entry(table, "low_us", i, bytes.size()) : time.ns;
       time.high_ns = table.contains("high_us") ? entry(table, "high_us", i, bytes.size()) : time.ns;
       time.processor_ns = table.contains("processor_us") ? entry(table, "processor_us", i, bytes.size()) : 0;
+      if (i < fours) add_four(table, i, fours, time);
       if (time.low_ns > time.ns || time.high_ns < time.ns) refuse(bytes[i], "its time is outside of its interval");
+      if (time.four_low_ns > time.four_ns || time.four_high_ns < time.four_ns) {
+        refuse(bytes[i], "the time of four is outside of its interval");
+      }
       if (i > 0 && time.bytes <= cluster_.measured.back().bytes) refuse(bytes[i], "the sizes are not ascending");
       cluster_.measured.push_back(time);
     }
   }
 
+  /// Only the first sizes have it.
+  void add_four(const toml::table& table, std::size_t place, std::size_t size, AllReduceTime& time) const {
+    time.four_ns = entry(table, "four_us", place, size);
+    time.four_low_ns = table.contains("four_low_us") ? entry(table, "four_low_us", place, size) : time.four_ns;
+    time.four_high_ns = table.contains("four_high_us") ? entry(table, "four_high_us", place, size) : time.four_ns;
+  }
+
   /// Nanoseconds.
   double entry(const toml::table& table, std::string_view key, std::size_t place, std::size_t size) const {
     const toml::array& times = list(table, key);
-    if (times.size() != size) refuse(times, fmt::format("\"{}\" and \"bytes\" have different lengths", key));
+    if (times.size() != size)
+      refuse(times, fmt::format("\"{}\" has {} entries instead of {}", key, times.size(), size));
     return number(times[place], 1e-3, 1e12) * 1e3;
   }
 

@@ -41,6 +41,9 @@ struct AllReduceTime {
   double low_ns = 0;
   double high_ns = 0;
   double processor_ns = 0;  ///< that the busiest rank's processor works for it
+  double four_ns = 0;       ///< of four that begin at the same time, until the last is over; 0: not measured
+  double four_low_ns = 0;
+  double four_high_ns = 0;
 };
 
 struct Cluster {

@@ -18,22 +18,38 @@ constexpr double kSheetFactor = 3;
 constexpr double kOtherRanksFactor = 4;
 
 CollectiveTime scaled(const CollectiveTime& time, double by) {
-  return {time.ns * by, time.low_ns * by, time.high_ns * by, time.processor_ns * by};
+  return {time.ns * by,      time.low_ns * by,      time.high_ns * by,     time.processor_ns * by,
+          time.next_ns * by, time.next_low_ns * by, time.next_high_ns * by};
 }
 
 CollectiveTime within(const CollectiveTime& time, double factor) {
-  return {time.ns, std::min(time.low_ns, time.ns / factor), std::max(time.high_ns, time.ns * factor),
-          time.processor_ns};
+  return {time.ns,
+          std::min(time.low_ns, time.ns / factor),
+          std::max(time.high_ns, time.ns * factor),
+          time.processor_ns,
+          time.next_ns,
+          std::min(time.next_low_ns, time.next_ns / factor),
+          std::max(time.next_high_ns, time.next_ns * factor)};
+}
+
+/// Those that begin at once are over one after the other.
+CollectiveTime time_of(const AllReduceTime& time) {
+  if (time.four_ns <= 0) {
+    return {time.ns, time.low_ns, time.high_ns, time.processor_ns, time.ns, time.low_ns, time.high_ns};
+  }
+  return {time.ns,          time.low_ns,          time.high_ns,         time.processor_ns,
+          time.four_ns / 4, time.four_low_ns / 4, time.four_high_ns / 4};
 }
 
 CollectiveTime between(const AllReduceTime& low, const AllReduceTime& high, double bytes) {
   const double part = (bytes - low.bytes) / (high.bytes - low.bytes);
-  const auto at = [&](double AllReduceTime::*member) { return std::lerp(low.*member, high.*member, part); };
-  return {at(&AllReduceTime::ns), at(&AllReduceTime::low_ns), at(&AllReduceTime::high_ns),
-          at(&AllReduceTime::processor_ns)};
+  const auto at = [&, a = time_of(low), b = time_of(high)](double CollectiveTime::*member) {
+    return std::lerp(a.*member, b.*member, part);
+  };
+  return {at(&CollectiveTime::ns),           at(&CollectiveTime::low_ns),  at(&CollectiveTime::high_ns),
+          at(&CollectiveTime::processor_ns), at(&CollectiveTime::next_ns), at(&CollectiveTime::next_low_ns),
+          at(&CollectiveTime::next_high_ns)};
 }
-
-CollectiveTime time_of(const AllReduceTime& time) { return {time.ns, time.low_ns, time.high_ns, time.processor_ns}; }
 
 /// Between two sizes by a line; below the smallest as that one, beyond the largest by its rate.
 CollectiveTime at_size(const std::vector<AllReduceTime>& measured, double bytes) {
@@ -64,7 +80,7 @@ CollectiveTime CollectiveTimes::step(double bytes) const {
   for (const Link& link : links_) {
     slowest = std::max(slowest, link.latency_ns + bytes / (link.bytes_per_ns * kUsualBandwidth));
   }
-  return within({slowest, slowest, slowest, 0}, kSheetFactor);
+  return within({slowest, slowest, slowest, 0, slowest, slowest, slowest}, kSheetFactor);
 }
 
 CollectiveTime CollectiveTimes::all_reduce(double bytes) const {

@@ -15,6 +15,9 @@ struct CollectiveTime {
   double low_ns = 0;
   double high_ns = 0;
   double processor_ns = 0;  ///< of a rank; 0: not known
+  double next_ns = 0;       ///< until the next one that waits is on its way; Gloo runs two at a time
+  double next_low_ns = 0;
+  double next_high_ns = 0;
 };
 
 class CollectiveTimes {

@@ -80,7 +80,9 @@ class DdpBuilder {
     return static_cast<TaskId>(made_.graph.tasks.size() - 1);
   }
 
-  void depend(TaskId from, TaskId to) { made_.graph.dependencies.push_back({from, to, 0}); }
+  void depend(TaskId from, TaskId to, std::int64_t lag_ns = 0) {
+    made_.graph.dependencies.push_back({from, to, lag_ns});
+  }
 
   /// Work of the host behind a task, at its line.
   TaskId work_after(TaskId before, double ns, Kind kind = Kind::kOperation) {
@@ -97,7 +99,7 @@ class DdpBuilder {
   /// A collective on the link and, beside it, what it takes of a core. Both are there before what waits goes on.
   TaskId communicate(const Communication& cost, TaskId& last_on_link, TaskId& last_on_core,
                      const std::vector<TaskId>& after) {
-    const TaskId sent = add(link_, cost.ns, Kind::kCommunication);
+    const TaskId sent = add(link_, cost.ns - cost.tail_ns, Kind::kCommunication);
     const TaskId worked = add(processor_, cost.processor_ns, Kind::kCommunication);
     for (const TaskId each : after) {
       depend(each, sent);
@@ -157,24 +159,29 @@ class DdpBuilder {
         bucket.bytes += bytes[next];
         after.push_back(ready[next]);
       }
-      bucket.task = communicate(options_.all_reduce(static_cast<double>(bucket.bytes)), link, core, after);
+      const Communication cost = options_.all_reduce(static_cast<double>(bucket.bytes));
+      bucket.task = communicate(cost, link, core, after);
+      bucket.tail_ns = std::llround(cost.tail_ns);
       made_.buckets.push_back(bucket);
     }
-    wait_for(link, core);
+    for (const DdpStep::Bucket& bucket : made_.buckets) wait_for(bucket);
+    if (!on_device_) depend(core, made_.reduced);
   }
 
   /// The host waits, or, with a device, its stream does: what updates the parameters.
-  void wait_for(TaskId link, TaskId core) {
+  void wait_for(const DdpStep::Bucket& bucket) {
+    const bool is_last = &bucket == &made_.buckets.back();
+    if (!is_last && bucket.tail_ns == 0) return;  // the next one is over later
     if (!on_device_) {
-      depend(link, made_.reduced);
-      depend(core, made_.reduced);
+      depend(bucket.task, made_.reduced, bucket.tail_ns);
       return;
     }
     for (TaskId id = 0; id < made_.graph.tasks.size(); ++id) {
       const graph::Task& task = made_.graph.tasks[id];
-      if (task.kind == Kind::kKernel && task.phase == analysis::Phase::kOptimizer) depend(link, id);
+      if (task.kind == Kind::kKernel && task.phase == analysis::Phase::kOptimizer)
+        depend(bucket.task, id, bucket.tail_ns);
     }
-    if (made_.graph.end != kNoTask) depend(link, made_.graph.end);
+    if (made_.graph.end != kNoTask) depend(bucket.task, made_.graph.end, bucket.tail_ns);
   }
 
   TaskId behind(TaskId host) const {

@@ -16,6 +16,7 @@ namespace ridgeline::cluster {
 struct Communication {
   double ns = 0;
   double processor_ns = 0;
+  double tail_ns = 0;  ///< of `ns`, at its end: the next one is on its way already
 };
 
 struct DdpOptions {
@@ -34,7 +35,8 @@ struct DdpStep {
     std::size_t gradients = 0;
     std::uint64_t bytes = 0;
     graph::TaskId ready = 0;  ///< of the step's graph: that has the last of its gradients ready
-    graph::TaskId task = 0;   ///< the all-reduce
+    graph::TaskId task = 0;   ///< the all-reduce, without its tail
+    std::int64_t tail_ns = 0;
   };
   std::vector<Bucket> buckets{};
   std::vector<graph::TaskId> broadcasts{};

@@ -33,8 +33,18 @@ constexpr std::int64_t kMostStages = 256;
 /// Of a device, while a collective runs on it: 16 of the 80 multiprocessors of a V100 (Tianshu, section 5).
 constexpr double kDeviceShare = 16.0 / 80;
 
+double ms(std::int64_t ns) { return static_cast<double>(ns) / kNsPerMs; }
+
 double at(const CollectiveTime& time, Bound bound) {
   return bound == Bound::kMiddle ? time.ns : bound == Bound::kFast ? time.low_ns : time.high_ns;
+}
+
+/// Of a collective, while the next one is on its way.
+double tail_of(const CollectiveTime& time, Bound bound) {
+  const double next = bound == Bound::kMiddle ? time.next_ns
+                      : bound == Bound::kFast ? time.next_low_ns
+                                              : time.next_high_ns;
+  return std::max(0.0, at(time, bound) - next);
 }
 
 Graph scaled_times(Graph graph, double by) {
@@ -239,10 +249,11 @@ class Predictor {
 
   /// Of a bucket. Weights of stage 3 are gathered once more for backward, a unit at a time, on the same links.
   Communication reduction(const TrainingRequest& request, double bytes, Bound bound) const {
-    if (request.sharding < 2) return cost_of(times_.all_reduce(bytes), bound);
-    const Communication half = gather(bytes, bound);
-    const double count = request.sharding == 3 ? 2 : 1;
-    return {count * half.ns, count * half.processor_ns};
+    const CollectiveTime whole = times_.all_reduce(bytes);
+    Communication cost = cost_of(whole, bound);
+    cost.tail_ns = tail_of(whole, bound);
+    if (request.sharding != 2) return cost;  // stage 3 has two halves
+    return {cost.ns / 2, cost.processor_ns / 2, cost.tail_ns / 2};
   }
 
   /// What the step waits for of the gathers of forward, or before the next one: the first unit's, and what the links
@@ -385,8 +396,9 @@ class Predictor {
     for (const auto& broadcast : options.broadcasts) training.processor_ms += broadcast.processor_ns / kNsPerMs;
     std::size_t next = 0;
     for (const DdpStep::Bucket& bucket : simulated.step.buckets) {
-      training.buckets.push_back(describe(simulated, bucket, next));
-      training.communication_ms += duration(bucket.task);
+      const bool is_last = &bucket == &simulated.step.buckets.back();
+      training.buckets.push_back(describe(simulated, bucket, next, is_last));
+      training.communication_ms += duration(bucket.task) + (is_last ? ms(bucket.tail_ns) : 0);
       training.exposed_ms += training.buckets.back().exposed_ms;
       training.processor_ms += options.all_reduce(static_cast<double>(bucket.bytes)).processor_ns / kNsPerMs;
       next += bucket.gradients;
@@ -431,10 +443,11 @@ class Predictor {
     return units;
   }
 
-  PredictedBucket describe(const Simulated& simulated, const DdpStep::Bucket& bucket, std::size_t first) const {
+  /// Of a bucket whose next one is on its way, what is exposed ends with its part of the link.
+  PredictedBucket describe(const Simulated& simulated, const DdpStep::Bucket& bucket, std::size_t first,
+                           bool is_last) const {
     const auto& names = process_.replica.gradients;
     const simulate::Schedule& schedule = simulated.schedule;
-    const auto ms = [](std::int64_t ns) { return static_cast<double>(ns) / kNsPerMs; };
     PredictedBucket described;
     described.bytes = bucket.bytes;
     described.gradients = bucket.gradients;
@@ -443,11 +456,12 @@ class Predictor {
     described.line = process_.graph.lines[process_.graph.tasks[bucket.ready].line];
     described.ready_ms = ms(schedule.end[gradients_[first + bucket.gradients - 1].ready]);
     described.start_ms = ms(schedule.start[bucket.task]);
-    described.end_ms = ms(schedule.end[bucket.task]);
+    described.end_ms = ms(schedule.end[bucket.task] + bucket.tail_ns);
     const std::int64_t waits_from =
         std::max(schedule.start[bucket.task],
                  process_.on_host ? schedule.end[simulated.step.backward_over] : schedule.end[gradients_.back().ready]);
-    described.exposed_ms = ms(std::max<std::int64_t>(0, schedule.end[bucket.task] - waits_from));
+    const std::int64_t end = schedule.end[bucket.task] + (is_last ? bucket.tail_ns : 0);
+    described.exposed_ms = ms(std::max<std::int64_t>(0, end - waits_from));
     return described;
   }
 

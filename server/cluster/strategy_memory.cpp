@@ -28,10 +28,8 @@ std::vector<ShardedUnit> units(const RecordedJob& job) {
 /// Whether buckets as large as all gradients lie beside these, as they do without gradient_as_bucket_view.
 bool has_own_buckets(const analysis::MemoryOverTime& memory, std::uint64_t gradient_bytes) {
   for (std::size_t instant = 0; instant < memory.ms.size(); ++instant) {
-    const auto alive = [&](analysis::Category category) {
-      return memory.bytes[static_cast<std::size_t>(category)][instant];
-    };
-    if (alive(analysis::Category::kInputs) + alive(analysis::Category::kTemporaries) < gradient_bytes) return false;
+    const auto& temporaries = memory.bytes[static_cast<std::size_t>(analysis::Category::kTemporaries)];
+    if (temporaries[instant] < gradient_bytes) return false;
   }
   return true;
 }

@@ -79,10 +79,16 @@ std::string all_reduce_toml(const MeasuredNetwork& network) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     text += fmt::format("{}{}", i > 0 ? ", " : "", all[i].bytes);
   }
-  return text + "]\n" + row_toml("time_us", all, [](const MeasuredAllReduce& one) { return one.ns.value; }) +
-         row_toml("low_us", all, [](const MeasuredAllReduce& one) { return one.ns.low; }) +
-         row_toml("high_us", all, [](const MeasuredAllReduce& one) { return one.ns.high; }) +
-         row_toml("processor_us", all, [](const MeasuredAllReduce& one) { return one.processor_ns.value; });
+  text += "]\n" + row_toml("time_us", all, [](const MeasuredAllReduce& one) { return one.ns.value; }) +
+          row_toml("low_us", all, [](const MeasuredAllReduce& one) { return one.ns.low; }) +
+          row_toml("high_us", all, [](const MeasuredAllReduce& one) { return one.ns.high; }) +
+          row_toml("processor_us", all, [](const MeasuredAllReduce& one) { return one.processor_ns.value; });
+  const auto without = std::ranges::find_if(all, [](const auto& one) { return !one.four_at_once_ns.has_value(); });
+  const std::vector<MeasuredAllReduce> small(all.begin(), without);
+  if (small.empty()) return text;
+  return text + row_toml("four_us", small, [](const MeasuredAllReduce& one) { return one.four_at_once_ns->value; }) +
+         row_toml("four_low_us", small, [](const MeasuredAllReduce& one) { return one.four_at_once_ns->low; }) +
+         row_toml("four_high_us", small, [](const MeasuredAllReduce& one) { return one.four_at_once_ns->high; });
 }
 
 std::string size_text(std::uint64_t bytes) {
@@ -118,6 +124,9 @@ base::Result<MeasuredNetwork> parse_network(std::string_view text) {
       network.all_reduces.push_back({protocol::member<std::uint64_t>(one, "bytes"),
                                      protocol::member<int>(one, "rounds"), range_from(one.at("ns")),
                                      range_from(one.at("processorNs"))});
+      if (one.contains("fourAtOnceNs")) {
+        network.all_reduces.back().four_at_once_ns = range_from(one.at("fourAtOnceNs"));
+      }
     }
     return network;
   } catch (const std::exception& problem) {
@@ -171,13 +180,15 @@ std::string network_text(const MeasuredNetwork& network) {
     }
     text += "  large messages: " + sharing_text(link) + "\n\n";
   }
-  text += fmt::format("all-reduce of {} ranks\n  {:>10}{:>14}{:>26}{:>14}\n", network.ranks.size(), "tensor", "time",
-                      "95 % interval", "processor");
+  text += fmt::format("all-reduce of {} ranks\n  {:>10}{:>14}{:>26}{:>14}{:>16}\n", network.ranks.size(), "tensor",
+                      "time", "95 % interval", "processor", "four at once");
   for (const MeasuredAllReduce& one : network.all_reduces) {
-    text +=
-        fmt::format("  {:>10}{:>14}{:>26}{:>14}\n", size_text(one.bytes), fmt::format("{:.1f} µs", one.ns.value / 1e3),
-                    fmt::format("{:.1f} to {:.1f} µs", one.ns.low / 1e3, one.ns.high / 1e3),
-                    fmt::format("{:.1f} µs", one.processor_ns.value / 1e3));
+    const std::string four =
+        one.four_at_once_ns.has_value() ? fmt::format("{:.1f} µs", one.four_at_once_ns->value / 1e3) : "";
+    text += fmt::format("  {:>10}{:>14}{:>26}{:>14}{:>16}\n", size_text(one.bytes),
+                        fmt::format("{:.1f} µs", one.ns.value / 1e3),
+                        fmt::format("{:.1f} to {:.1f} µs", one.ns.low / 1e3, one.ns.high / 1e3),
+                        fmt::format("{:.1f} µs", one.processor_ns.value / 1e3), four);
   }
   return text;
 }

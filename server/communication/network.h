@@ -47,7 +47,8 @@ struct MeasuredAllReduce {
   std::uint64_t bytes = 0;
   int rounds = 0;
   Range ns;            ///< from the last rank's start to its end
-  Range processor_ns;  ///< that the busiest rank's processor works for it
+  Range processor_ns;  ///< that the busiest rank's processor works for it; of four at once, a quarter
+  std::optional<Range> four_at_once_ns{};  ///< until the last of four that begin at the same time is over
 };
 
 struct MeasuredNetwork {

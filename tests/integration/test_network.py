@@ -41,6 +41,8 @@ def test_processes_of_this_machine(tmp_path: Path) -> None:
     )
     assert times["time_us"][-1] > 40, "memory does not move 6 MiB a rank at 100 GB/s"
     assert times["processor_us"][-1] > 40, "nor does a processor copy it faster"
+    assert len(times["four_us"]) == len(times["bytes"]), "all are small"
+    assert times["four_us"][-1] > 1.5 * times["low_us"][-1]
     assert "both directions at once" in file.read_text()
     assert "two pairs of processes at once" in file.read_text()
 

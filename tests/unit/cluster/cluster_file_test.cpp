@@ -78,7 +78,10 @@ TEST(ClusterFile, SaysWhereItIsWrong) {
   EXPECT_THAT(refusal("[[machine]]\nname = \"a\"\n[placement]\nranks = [\"z\"]\n"), StartsWith("c.toml:4:10: "));
   EXPECT_THAT(refusal("[[machine]]\nname = \"a\"\ncount = 1000000\nranks = 2\n"), HasSubstr("1,000,000 ranks"));
   const std::string all_reduce = "[[machine]]\nname = \"a\"\n[all_reduce]\nranks = 2\nbytes = [8, 8]\n";
-  EXPECT_THAT(refusal(all_reduce + "time_us = [1]\n"), HasSubstr("different lengths"));
+  EXPECT_THAT(refusal(all_reduce + "time_us = [1]\n"), HasSubstr("\"time_us\" has 1 entries instead of 2"));
+  EXPECT_THAT(refusal(all_reduce + "time_us = [1, 2]\nfour_us = [3, 4, 5]\n"), HasSubstr("\"four_us\" has more"));
+  EXPECT_THAT(refusal(all_reduce + "time_us = [1, 2]\nfour_us = [3, 4]\nfour_low_us = [5, 6]\n"),
+              HasSubstr("the time of four"));
   EXPECT_THAT(refusal(all_reduce + "time_us = [1, 2]\n"), HasSubstr("not ascending"));
 }
 
@@ -117,6 +120,29 @@ processor_us = [4, 8]
   EXPECT_DOUBLE_EQ(times->all_reduce(4).ns, 6 * 5e3) << "below the smallest as that one";
   EXPECT_DOUBLE_EQ(times->all_reduce(3000).processor_ns, 6 * 3e3);
   EXPECT_DOUBLE_EQ(times->all_reduce(3000).low_ns, 6 * 10e3 / 4) << "four ranks were not measured";
+  EXPECT_DOUBLE_EQ(times->all_reduce(3000).next_ns, 6 * 10e3) << "four at once were not measured";
+}
+
+TEST(CollectiveTimes, OfSeveralAtOnceFollowEachOtherSooner) {
+  const auto times = CollectiveTimes::of(cluster_of(R"(
+[[machine]]
+name = "a"
+count = 2
+[all_reduce]
+ranks = 2
+bytes = [1000, 2000, 4000, 8000]
+time_us = [10, 20, 50, 90]
+four_us = [25, 100, 40]
+four_low_us = [20, 90, 40]
+four_high_us = [30, 120, 40]
+)"));
+  ASSERT_TRUE(times) << times.error().message();
+  EXPECT_DOUBLE_EQ(times->all_reduce(1000).ns, 10e3);
+  EXPECT_DOUBLE_EQ(times->all_reduce(1000).next_ns, 6.25e3);
+  EXPECT_DOUBLE_EQ(times->all_reduce(1000).next_low_ns, 5e3);
+  EXPECT_DOUBLE_EQ(times->all_reduce(1000).next_high_ns, 7.5e3);
+  EXPECT_DOUBLE_EQ(times->all_reduce(8000).next_ns, 90e3);
+  EXPECT_DOUBLE_EQ(times->all_reduce(1500).next_ns, 15.625e3) << "between two sizes by a line";
 }
 
 }  // namespace

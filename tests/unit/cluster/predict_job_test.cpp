@@ -86,6 +86,21 @@ TEST(PredictJob, HidesWhatBackwardIsLongEnoughFor) {
   EXPECT_NEAR(step_ms(step, two_ranks(3, 0), {25 * kMiB, true}), 10 + 16 + 12 + 2, 1e-3);
 }
 
+TEST(PredictJob, BeginsABucketBeforeTheOneBeforeItIsOver) {
+  const Step step(4, kMiB);
+  Cluster cluster = two_ranks(3, 0);
+  // Of four at once each takes 2 ms of the link, and 1 ms more until it is over.
+  for (AllReduceTime& time : cluster.measured) time.four_ns = time.four_low_ns = time.four_high_ns = 8 * time.ns / 3;
+  EXPECT_NEAR(step_ms(step, cluster, {kMiB, false}), 10 + 16 + 4 * 2 + 1 + 2, 1e-3);
+  const auto job = predicted(step, cluster, {{kMiB, false}});
+  ASSERT_TRUE(job);
+  const analysis::PredictedTraining& training = job->trainings.front();
+  EXPECT_NEAR(training.buckets[1].start_ms, 10 + 16 + 2, 1e-3);
+  EXPECT_NEAR(training.buckets[0].end_ms, 10 + 16 + 3, 1e-3);
+  EXPECT_NEAR(training.exposed_ms, 9, 1e-3) << "each bucket's share of the link, and the end of the last one";
+  EXPECT_NEAR(training.communication_ms, 9, 1e-3);
+}
+
 TEST(PredictJob, TakesTheProcessorsTimeFromTheCoreThatComputes) {
   const Step step(4, kMiB);
   // 1 ms of each all-reduce on the core: three in backward, which is longer by so much; the last one while it waits.

@@ -25,7 +25,11 @@ json measured() {
              {"aloneBytesPerS", 125e6},
              {"bothWaysBytesPerS", 62.5e6}}}},
           {"allReduces",
-           {{{"bytes", 1024}, {"rounds", 9}, {"ns", {2e5, 1e5, 3e5}}, {"processorNs", {1e5, 1e5, 1e5}}},
+           {{{"bytes", 1024},
+             {"rounds", 9},
+             {"ns", {2e5, 1e5, 3e5}},
+             {"processorNs", {1e5, 1e5, 1e5}},
+             {"fourAtOnceNs", {6e5, 5e5, 7e5}}},
             {{"bytes", 4096}, {"rounds", 9}, {"ns", {4e5, 3e5, 5e5}}, {"processorNs", {15e4, 1e5, 2e5}}}}}};
 }
 
@@ -49,7 +53,8 @@ TEST(Network, IsWrittenAsAFileOfACluster) {
   const std::string toml = network_toml(network_of());
   EXPECT_THAT(toml, HasSubstr("[[machine]]\nname = \"b \\\"quoted\\\"\"\ndevices = 4\ncores = 8\n"));
   EXPECT_THAT(toml, HasSubstr("[all_reduce]\nranks = 2\nbytes = [1024, 4096]\ntime_us = [200.00, 400.00]\n"));
-  EXPECT_THAT(toml, HasSubstr("processor_us = [100.00, 150.00]\n"));
+  EXPECT_THAT(toml, HasSubstr("processor_us = [100.00, 150.00]\nfour_us = [600.00]\nfour_low_us = [500.00]\n"
+                              "four_high_us = [700.00]\n"));
   EXPECT_THAT(toml, HasSubstr("latency_us = 50.00\nbandwidth_gbit_s = 1.000\n"));
   EXPECT_THAT(toml, HasSubstr("ranks = [\"a\", \"b \\\"quoted\\\"\"]"));
   EXPECT_THAT(toml, HasSubstr("both directions at once 0.5 Gbit/s each"));
