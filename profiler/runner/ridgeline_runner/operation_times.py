@@ -8,6 +8,8 @@ launch them is not in it. Nothing of the user's runs here.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import gc
 import resource
 from collections.abc import Callable, Iterable
@@ -31,6 +33,8 @@ _MOST_HOLD_NS = 50_000_000
 _MOST_OF_MEMORY = 0.25  # that the data of one operation may take
 _TOGETHER_BYTES = 1 << 30  # of the operations that are timed in turns
 _TOGETHER = 32
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
+_LARGEST_IN_HEAP = 32 << 20  # the most that mallopt(3) takes
 
 # Their arguments hold memory that only the forward operation can fill: other data there may crash the process.
 _OPAQUE = (
@@ -61,6 +65,7 @@ def measure(
     import torch
 
     torch.set_flush_denormal(True)
+    _keep_freed_memory()
     deadline = perf_counter() + seconds
     with torch.no_grad():
         for group in _groups(keys, memory_bytes, send):
@@ -70,6 +75,16 @@ def measure(
                 continue
             _measure_together({index: keys[index] for index in group}, deadline, begin, send, peak_of)
             gc.collect()
+
+
+def _keep_freed_memory() -> None:
+    """For the rest of this process. Else an output that lies at the end of the heap is given back to the system after
+    each call, and its pages are faulted in again: half of the time of a product, or nothing, as its data happens to
+    lie."""
+    with contextlib.suppress(OSError, AttributeError):  # not glibc
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
+        mallopt(_M_MMAP_THRESHOLD, _LARGEST_IN_HEAP)
 
 
 def _groups(keys: list[str], memory_bytes: int, send: Callable[[int, dict[str, Any]], None]) -> Iterable[list[int]]:
