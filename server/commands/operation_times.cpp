@@ -68,12 +68,13 @@ base::Result<profiling::TimesForAnswer, ExitCode> times_of_operations(EntryRuns&
     }
   }
   for (int attempt = 0; attempt < profiling::kMostMeasurements && !unknown.empty(); ++attempt) {
+    const std::vector<std::string> asked = profiling::with_references(unknown, timed.known);
     auto findings =
-        run_experiment(runs, {.kind = protocol::Experiment::Kind::kMeasure, .operations = unknown, .seconds = seconds});
+        run_experiment(runs, {.kind = protocol::Experiment::Kind::kMeasure, .operations = asked, .seconds = seconds});
     if (!findings) {
       return findings.error();
     }
-    keep(table, conditions, profiling::take_times(*findings, timed, unknown));
+    keep(table, conditions, profiling::take_times(*findings, timed, asked, unknown));
   }
   return timed;
 }

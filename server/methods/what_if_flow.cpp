@@ -210,13 +210,13 @@ base::Task<base::Result<std::shared_ptr<WhatIfFlow::Times>, profiling::RunFailur
   std::vector<std::string> unknown = std::move(found.first);
   times->known = std::move(found.second);
   for (int attempt = 0; attempt < profiling::kMostMeasurements && !unknown.empty(); ++attempt) {
-    auto measuring =
-        run(asking, {.kind = Experiment::Kind::kMeasure, .operations = unknown, .seconds = kMeasureSeconds});
+    const std::vector<std::string> asked = profiling::with_references(unknown, times->known);
+    auto measuring = run(asking, {.kind = Experiment::Kind::kMeasure, .operations = asked, .seconds = kMeasureSeconds});
     const profiling::ExperimentOutcome findings = co_await std::move(measuring);
     if (!findings) {
       co_return findings.error();
     }
-    const std::vector<operations::OperationTime> measured = profiling::take_times(*findings, *times, unknown);
+    const std::vector<operations::OperationTime> measured = profiling::take_times(*findings, *times, asked, unknown);
     const auto keep = [cache = asking->target.cache, conditions = asking->known->conditions, measured] {
       auto table = table_in(cache);
       return table && table->add(conditions, measured, profiling::seconds_since_1970(std::chrono::system_clock::now()),

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <variant>
 
+#include "analysis/time/models.h"
 #include "graph/from_recording.h"
 #include "whatif/change_table.h"
 #include "whatif/predict_change.h"
@@ -23,6 +25,29 @@ double noise_of(const analysis::Measured& step) { return step.low > 0 ? std::sqr
 const protocol::Captured* find(const std::vector<protocol::Captured>& captured, std::size_t change) {
   const auto found = std::ranges::find(captured, static_cast<int>(change), &protocol::Captured::change);
   return found == captured.end() ? nullptr : &*found;
+}
+
+constexpr std::size_t kLeastReferences = 3;  ///< that tell the machine's speed
+constexpr std::size_t kFewReferences = 4;    ///< to measure again beside few unknown operations
+constexpr std::size_t kMostReferences = 16;
+
+/// Those that are not known, at the speed at which those that are were measured.
+void at_known_speed(std::vector<operations::OperationTime>& found, const KnownTimes& known) {
+  std::vector<double> slower;
+  for (const operations::OperationTime& time : found) {
+    const auto before = known.find(time.key);
+    if (before != known.end() && time.reason.empty() && !time.disturbed) slower.push_back(time.ns / before->second.ns);
+  }
+  if (slower.size() < kLeastReferences) return;
+  std::ranges::sort(slower);
+  const double middle = analysis::median(slower);
+  const double low = slower[slower.size() / 4];
+  const double high = slower[slower.size() - 1 - slower.size() / 4];
+  for (operations::OperationTime& time : found) {
+    time.ns /= middle;
+    time.low /= high;
+    time.high /= low;
+  }
 }
 
 double gain(const analysis::ChangeAnswer& answer) {
@@ -165,9 +190,29 @@ std::vector<operations::OperationTime> times_of(const std::vector<std::string>& 
   return times;
 }
 
+std::vector<std::string> with_references(const std::vector<std::string>& unknown, const KnownTimes& known) {
+  std::vector<const operations::OperationTime*> longest;
+  for (const auto& [key, time] : known) {
+    if (time.reason.empty() && !time.disturbed && time.ns > 0) longest.push_back(&time);
+  }
+  std::ranges::sort(longest,
+                    [](const auto* a, const auto* b) { return std::tie(b->ns, a->key) < std::tie(a->ns, b->key); });
+  const std::size_t count = std::min(longest.size(), std::clamp(unknown.size() / 4, kFewReferences, kMostReferences));
+  std::vector<std::string> asked;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < unknown.size(); ++i) {
+    asked.push_back(unknown[i]);
+    while (next * unknown.size() < (i + 1) * count) asked.push_back(longest[next++]->key);
+  }
+  return asked;
+}
+
 std::vector<operations::OperationTime> take_times(const worker::ExperimentFindings& findings, TimesForAnswer& times,
+                                                  const std::vector<std::string>& asked,
                                                   std::vector<std::string>& unknown) {
-  std::vector<operations::OperationTime> found = times_of(unknown, findings);
+  std::vector<operations::OperationTime> found = times_of(asked, findings);
+  at_known_speed(found, times.known);
+  std::erase_if(found, [&](const operations::OperationTime& time) { return times.known.contains(time.key); });
   for (const operations::OperationTime& time : found) {
     times.measured += time.reason.empty() ? 1 : 0;
     times.disturbed += time.disturbed ? 1 : 0;

@@ -65,9 +65,15 @@ struct TimesForAnswer {
   int disturbed = 0;  ///< of those, by other processes: not kept
 };
 
-/// Adds what a measurement of `unknown` found, and leaves in `unknown` what is to be measured again: nothing when it
-/// came to its end. Those that the table should keep.
+/// What to measure for `unknown`: these and, among them, some of those known as references, the longest ones. A machine
+/// is faster at one time than at another, and a step's operations are compared with those of another step.
+std::vector<std::string> with_references(const std::vector<std::string>& unknown, const KnownTimes& known);
+
+/// Adds what a measurement of `asked` found, and leaves in `unknown` what is to be measured again: nothing when it came
+/// to its end. Times are given at the speed at which the references among `asked` were known, from three of them on;
+/// their samples are farther apart by what these differ. Those that the table should keep.
 std::vector<operations::OperationTime> take_times(const worker::ExperimentFindings& findings, TimesForAnswer& times,
+                                                  const std::vector<std::string>& asked,
                                                   std::vector<std::string>& unknown);
 
 /// Whether a time, or why there is none, is worth keeping: nothing disturbed it, and it would be the same again.

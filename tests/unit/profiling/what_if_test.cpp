@@ -26,6 +26,59 @@ TEST(PeakAlone, NeedsTheMemoryOfAllThatCanBeRunAlone) {
   EXPECT_FALSE(peak_alone(known)) << "a table of others has times without memory";
 }
 
+KnownTimes known_times(int count) {
+  KnownTimes known;
+  for (int i = 0; i < count; ++i) {
+    const std::string key = "known" + std::to_string(i);
+    known[key] = {.key = key, .ns = 100.0 * (i + 1), .low = 90, .high = 110, .samples = 9};
+  }
+  return known;
+}
+
+TEST(WithReferences, MeasuresTheLongestKnownOnesAgainAmongTheOthers) {
+  KnownTimes known = known_times(9);
+  known["disturbed"] = {.key = "disturbed", .ns = 1e9, .low = 1e9, .high = 1e9, .samples = 3, .disturbed = true};
+  known["sparse"] = {.key = "sparse", .reason = "a tensor that is sparse"};
+  EXPECT_THAT(with_references({"a", "b", "c", "d", "e", "f", "g", "h"}, known),
+              ElementsAre("a", "known8", "b", "c", "known7", "d", "e", "known6", "f", "g", "known5", "h"));
+  EXPECT_THAT(with_references({"a"}, known), ElementsAre("a", "known8", "known7", "known6", "known5"));
+  EXPECT_THAT(with_references({"a", "b"}, {}), ElementsAre("a", "b"));
+  EXPECT_THAT(with_references({}, known), IsEmpty());
+}
+
+TEST(TakeTimes, AreGivenAtTheSpeedAtWhichTheReferencesWereKnown) {
+  TimesForAnswer times{.known = known_times(3)};
+  std::vector<std::string> unknown = {"a"};
+  worker::ExperimentFindings findings;
+  findings.threads = 2;
+  // The machine takes twice as long as when the references were measured, of which one is preempted.
+  findings.times = {{0, {900, 1000, 1100}, "", false, 64},
+                    {1, {200}, "", false, {}},
+                    {2, {400}, "", false, {}},
+                    {3, {750}, "", false, {}}};
+  const auto kept = take_times(findings, times, {"a", "known0", "known1", "known2"}, unknown);
+  ASSERT_EQ(kept.size(), 1U) << "the references are known";
+  EXPECT_DOUBLE_EQ(kept[0].ns, 500);
+  EXPECT_DOUBLE_EQ(kept[0].low, 900 / 2.5);
+  EXPECT_DOUBLE_EQ(kept[0].high, 1100 / 2.0);
+  EXPECT_EQ(kept[0].peak_bytes, 64U);
+  EXPECT_DOUBLE_EQ(times.known.at("a").ns, 500);
+  EXPECT_DOUBLE_EQ(times.known.at("known0").ns, 100);
+  EXPECT_EQ(times.measured, 1);
+  EXPECT_THAT(unknown, IsEmpty());
+}
+
+TEST(TakeTimes, AreAsMeasuredWithFewReferences) {
+  TimesForAnswer times{.known = known_times(2)};
+  std::vector<std::string> unknown = {"a", "b"};
+  worker::ExperimentFindings findings;
+  findings.times = {{0, {900, 1000, 1100}, "", false, {}}, {1, {200}, "", false, {}}, {2, {400}, "", false, {}}};
+  const auto kept = take_times(findings, times, {"a", "known0", "known1", "b"}, unknown);
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_DOUBLE_EQ(kept[0].ns, 1000);
+  EXPECT_THAT(unknown, ElementsAre("b")) << "it did not come to its end";
+}
+
 TEST(AddTrials, SaysWhichChangeWasTimedInOneProcessAndWhy) {
   analysis::ChangeAnswer row;
   row.change = {"threads:1"};
