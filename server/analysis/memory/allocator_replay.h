@@ -118,9 +118,8 @@ class PeakFinder {
       offer(live, previous_event);
     }
   }
-  /// Of equal peaks the last iteration's: of what an earlier one left to it more is known.
   void offer(std::uint64_t live, std::uint32_t event) {
-    if (live > peak_.bytes || (live == peak_.bytes && live > 0 && iteration_ > peak_.iteration)) {
+    if (live > peak_.bytes) {
       peak_ = {live, event, iteration_};
     }
   }
