@@ -164,24 +164,29 @@ class DdpBuilder {
       bucket.tail_ns = std::llround(cost.tail_ns);
       made_.buckets.push_back(bucket);
     }
-    for (const DdpStep::Bucket& bucket : made_.buckets) wait_for(bucket);
+    wait_for_buckets();
     if (!on_device_) depend(core, made_.reduced);
   }
 
-  /// The host waits, or, with a device, its stream does: what updates the parameters.
-  void wait_for(const DdpStep::Bucket& bucket) {
-    const bool is_last = &bucket == &made_.buckets.back();
-    if (!is_last && bucket.tail_ns == 0) return;  // the next one is over later
-    if (!on_device_) {
-      depend(bucket.task, made_.reduced, bucket.tail_ns);
-      return;
+  void wait_for_buckets() {
+    const std::vector<TaskId> waiting = what_waits();
+    for (const DdpStep::Bucket& bucket : made_.buckets) {
+      const bool is_last = &bucket == &made_.buckets.back();
+      if (!is_last && bucket.tail_ns == 0) continue;  // the next one is over later
+      for (const TaskId id : waiting) depend(bucket.task, id, bucket.tail_ns);
     }
+  }
+
+  /// The host, or, with a device, its stream: what updates the parameters, and the end.
+  std::vector<TaskId> what_waits() const {
+    if (!on_device_) return {made_.reduced};
+    std::vector<TaskId> waiting;
     for (TaskId id = 0; id < made_.graph.tasks.size(); ++id) {
       const graph::Task& task = made_.graph.tasks[id];
-      if (task.kind == Kind::kKernel && task.phase == analysis::Phase::kOptimizer)
-        depend(bucket.task, id, bucket.tail_ns);
+      if (task.kind == Kind::kKernel && task.phase == analysis::Phase::kOptimizer) waiting.push_back(id);
     }
-    if (made_.graph.end != kNoTask) depend(bucket.task, made_.graph.end, bucket.tail_ns);
+    if (made_.graph.end != kNoTask) waiting.push_back(made_.graph.end);
+    return waiting;
   }
 
   TaskId behind(TaskId host) const {

@@ -35,16 +35,18 @@ constexpr double kDeviceShare = 16.0 / 80;
 
 double ms(std::int64_t ns) { return static_cast<double>(ns) / kNsPerMs; }
 
+double at(const analysis::Measured& range, Bound bound) {
+  return bound == Bound::kMiddle ? range.value : bound == Bound::kFast ? range.low : range.high;
+}
+
 double at(const CollectiveTime& time, Bound bound) {
-  return bound == Bound::kMiddle ? time.ns : bound == Bound::kFast ? time.low_ns : time.high_ns;
+  return at(analysis::Measured{time.ns, time.low_ns, time.high_ns}, bound);
 }
 
 /// Of a collective, while the next one is on its way.
 double tail_of(const CollectiveTime& time, Bound bound) {
-  const double next = bound == Bound::kMiddle ? time.next_ns
-                      : bound == Bound::kFast ? time.next_low_ns
-                                              : time.next_high_ns;
-  return std::max(0.0, at(time, bound) - next);
+  return std::max(0.0,
+                  at(time, bound) - at(analysis::Measured{time.next_ns, time.next_low_ns, time.next_high_ns}, bound));
 }
 
 Graph scaled_times(Graph graph, double by) {
@@ -296,15 +298,11 @@ class Predictor {
   }
 
   /// The measured step over the simulated one, of the slowest rank.
-  double scale(Bound bound) const {
-    const analysis::Measured& step = process_.step_ms;
-    const double ms = bound == Bound::kMiddle ? step.value : bound == Bound::kFast ? step.low : step.high;
-    return slow_at(bound) * ms * kNsPerMs / alone_ns_;
-  }
+  double scale(Bound bound) const { return slow_at(bound) * at(process_.step_ms, bound) * kNsPerMs / alone_ns_; }
 
   double slow_at(Bound bound) const {
     const SlowDown slow = slow_.value_or(SlowDown{});
-    return bound == Bound::kMiddle ? slow.middle : bound == Bound::kFast ? slow.low : slow.high;
+    return at(analysis::Measured{slow.middle, slow.low, slow.high}, bound);
   }
 
   /// In both orders.

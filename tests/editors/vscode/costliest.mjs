@@ -42,11 +42,7 @@ test('the costliest line is the first, with the figures that stand at its end; a
   const line = (await window.lines())[number];
   assert.ok(line.text.includes(first.name) && line.text.includes(first.share), `${line.text}: ${JSON.stringify(first)}`);
   const row = window.view.locator('.costs .row').first();
-  await row.hover();
-  const marked = window.page.locator('.view-overlays .cdr[class*="ced-"]').first();
-  await marked.waitFor();
-  const [mark, text] = await Promise.all([marked.boundingBox(), window.page.locator('.view-line', { hasText: first.name }).boundingBox()]);
-  assert.ok(Math.abs(mark.y - text.y) <= 2, 'the line is marked');
+  await window.hoverMarks(row, first.name);
   await row.click();
   await window.page.getByText(`Ln ${number}, Col 1`).waitFor();
 });

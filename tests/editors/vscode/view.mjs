@@ -212,14 +212,7 @@ test('a part of the breakdown shows its line, and a click opens it', async () =>
   await window.view.locator('.aspect.time .row', { hasText: 'MLP' }).press('Enter');
   const row = window.view.locator('.aspect.time .row', { hasText: 'fc2' });
   const called = await window.lineWith('self.fc2(hidden)');
-  const marked = window.page.locator('.view-overlays .cdr[class*="ced-"]').first();
-  const line = window.page.locator('.view-line', { hasText: 'self.fc2(hidden)' });
-  await until(async () => {
-    await window.page.mouse.move(0, 0);  // what is drawn anew below a pointer that rests may not be entered
-    await row.hover();
-    const [mark, text] = await Promise.all([marked.boundingBox({ timeout: 2000 }), line.boundingBox({ timeout: 2000 })]);
-    assert.ok(Math.abs(mark.y - text.y) <= 2, 'the call is marked');
-  });
+  await window.hoverMarks(row, 'self.fc2(hidden)');
   await row.click();
   await window.page.getByText(`Ln ${called.number}, Col 1`).waitFor();
 });

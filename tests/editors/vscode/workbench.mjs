@@ -1,4 +1,5 @@
 /** A real VS Code (code-server) in a real Chromium, and what a user does in it. Every wait is for what shows. */
+import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -234,6 +235,18 @@ export class Window {
     const box = await word.boundingBox();
     await this.page.mouse.move(box.x + box.width / 2, box.y + box.height / 2, { steps: 4 });
     return this.page.locator('.monaco-hover:not(.hidden)', { hasText: '%' }).first();
+  }
+
+  /** Hovers over a row of the view until the line with that text is marked in the editor. */
+  async hoverMarks(row, text) {
+    const marked = this.page.locator('.view-overlays .cdr[class*="ced-"]').first();
+    const line = this.page.locator('.view-line', { hasText: text });
+    await until(async () => {
+      await this.page.mouse.move(0, 0);  // what is drawn anew below a pointer that rests may not be entered
+      await row.hover();
+      const [mark, box] = await Promise.all([marked.boundingBox({ timeout: 2000 }), line.boundingBox({ timeout: 2000 })]);
+      assert.ok(Math.abs(mark.y - box.y) <= 2, `${text} is marked`);
+    });
   }
 
   lens(text) {
