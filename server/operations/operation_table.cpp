@@ -21,7 +21,7 @@ namespace ridgeline::operations {
 namespace {
 
 constexpr int kApplication = 0x52696f70;  // "Riop": PRAGMA application_id
-constexpr int kSchemaVersion = 3;         // PRAGMA user_version; 1 had no source, 2 no peak
+constexpr int kSchemaVersion = 4;         // PRAGMA user_version; 1 had no source, 2 no peak
 constexpr std::size_t kMaxKeyBytes = std::size_t{1} << 18U;
 constexpr std::size_t kMaxTextBytes = 4096;
 
@@ -33,21 +33,25 @@ CREATE TABLE operation_times (
   PRIMARY KEY (key, device, threads, torch)) WITHOUT ROWID;
 CREATE INDEX times_by_device ON operation_times (device);
 PRAGMA application_id = 1382641520;
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 )";
-static_assert(kApplication == 1382641520 && kSchemaVersion == 3, "as kSchema says");
+static_assert(kApplication == 1382641520 && kSchemaVersion == 4, "as kSchema says");
 
+/// Version 3 has times of processors for which memory was faulted in anew at some calls, by luck. They are the ones
+/// with a peak: of devices it is not known. Without them, an operation is measured again when it is next asked for.
+constexpr int kFaultedVersion = 3;
 /// By the version that they begin at.
 constexpr std::array<const char*, kSchemaVersion> kUpgrades = {
     "",
     "ALTER TABLE operation_times ADD COLUMN source TEXT NOT NULL DEFAULT ''; CREATE INDEX times_by_device ON "
     "operation_times (device); PRAGMA user_version = 2;",
-    "ALTER TABLE operation_times ADD COLUMN peak INTEGER; PRAGMA user_version = 3;"};
+    "ALTER TABLE operation_times ADD COLUMN peak INTEGER; PRAGMA user_version = 3;",
+    "DELETE FROM operation_times WHERE peak IS NOT NULL; PRAGMA user_version = 4;"};
 constexpr const char* kColumns = "key, device, threads, torch, ns, low, high, samples, reason, measured, source, peak";
 /// The same of a file of each version, which may be read without being changed.
 constexpr std::array<const char*, kSchemaVersion + 1> kColumnsOf = {
     "", "key, device, threads, torch, ns, low, high, samples, reason, measured, '', NULL",
-    "key, device, threads, torch, ns, low, high, samples, reason, measured, source, NULL", kColumns};
+    "key, device, threads, torch, ns, low, high, samples, reason, measured, source, NULL", kColumns, kColumns};
 constexpr const char* kInsert =
     "INSERT OR REPLACE INTO operation_times (key, device, threads, torch, ns, low, high, samples, reason, measured, "
     "source, peak) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
@@ -177,6 +181,8 @@ class RowMerger {
       insert_row(insert_, row);
     }
   }
+
+  void leave_out() { ++merged_.outdated; }
 
   Merged merged() const { return merged_; }
 
@@ -321,7 +327,12 @@ base::Result<Merged> OperationTable::merge(const std::string& path) {
     RowMerger merger(*database_);
     SQLite::Statement rows(other, std::string("SELECT ") + kColumnsOf.at(version) + " FROM operation_times");
     while (rows.executeStep()) {
-      merger.take(row_of(rows));
+      ListedTime row = row_of(rows);
+      if (version == kFaultedVersion && row.time.peak_bytes.has_value()) {
+        merger.leave_out();
+      } else {
+        merger.take(row);
+      }
     }
     transaction.commit();
     return merger.merged();

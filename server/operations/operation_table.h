@@ -56,6 +56,7 @@ struct Merged {
   std::int64_t replaced = 0;  ///< by newer times
   std::int64_t older = 0;     ///< not taken: there is a newer time, or the same one
   std::int64_t unsound = 0;   ///< not taken: no time can be like that
+  std::int64_t outdated = 0;  ///< not taken: an older Ridgeline measured them in a way that is not comparable
   std::int64_t conflicts = 0;
   std::vector<Conflict> shown{};  ///< the first kMaxShownConflicts of them
 };

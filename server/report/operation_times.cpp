@@ -128,6 +128,9 @@ std::string text_merged(const std::string& file, const operations::Merged& merge
   if (merged.unsound > 0) {
     text += fmt::format(", {} left out because no time can be like that", merged.unsound);
   }
+  if (merged.outdated > 0) {
+    text += fmt::format(", {} left out because an older Ridgeline measured them in another way", merged.outdated);
+  }
   text += "\n";
   if (merged.conflicts > 0) {
     text += fmt::format("{} times contradict what was known: their samples do not overlap. The newer ones are kept.\n",

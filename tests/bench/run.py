@@ -422,10 +422,18 @@ def bench_optimize(rounds: int) -> None:
 
 
 def bench_zero(rounds: int) -> None:
-    """Peaks do not vary: one round."""
+    """Peaks do not vary, and runs repeat where they were disturbed: one round."""
     del rounds
     print("## Peaks of ranks with ZeRO, predicted and recorded\n")
     table(zero.HEAD, zero.rows(BINARY))
+    print("## Steps of ranks with ZeRO, predicted from one process and run\n")
+    if os.geteuid() != 0:
+        print("skipped: network namespaces need root\n")
+        return
+    found = list(zero.time_rows(BINARY))
+    table(zero.TIME_HEAD, [row for row, _ in found])
+    errors = sorted(abs(error) for _, error in found)
+    print(f"{len(errors)} jobs: median error {median(errors):.1%}, worst {errors[-1]:.1%}.\n", flush=True)
 
 
 def bench_pipeline(rounds: int) -> None:

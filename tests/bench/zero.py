@@ -1,8 +1,9 @@
-"""The peak of a rank with ZeRO: `ridgeline what-if --cluster --zero` against two ranks with torch's own sharding.
+"""Peaks and steps of two ranks with ZeRO: `ridgeline what-if --cluster --zero` against torch's own sharding.
 
 Stage 0 is DistributedDataParallel, stage 1 ZeroRedundancyOptimizer in it, stage 2 FSDP's `fully_shard` of each module
 that has weights itself, which stay gathered from forward to backward, and stage 3 the same with weights that are
-gathered twice. The real peak is what `ridgeline run` recorded of each rank, on the CPU with Gloo.
+gathered twice. The real peak is what `ridgeline run` recorded of each rank, on the CPU with Gloo. Steps are run in
+network namespaces, as those of cluster.py are.
 """
 
 from __future__ import annotations
@@ -11,14 +12,20 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import median, quantiles
 from tempfile import TemporaryDirectory
+from typing import Any
 
-from cluster import BATCHES, SCRIPTS
+from cluster import BATCHES, SCRIPTS, attempts, measured_network, namespaces
 
 MODELS = ("mlp", "cnn", "transformer")
 HEAD = ["model", "stage", "predicted from", "to", "rank 0", "rank 1", "error"]
+TIME_HEAD = ["job", "predicted", "run (quartiles)", "error", "in the interval", "others' load"]
+RATE = "1gbit"
+_RANKS = 2
+_SECONDS = 5  # of each run, about
 _CLUSTER = """\
 [[machine]]
 name = "node"
@@ -49,14 +56,49 @@ def _predicted(binary: Path, model: str) -> dict[int, tuple[int, int]]:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "cluster.toml"
         file.write_text(_CLUSTER)
-        command = [binary, "what-if", SCRIPTS / "cluster_entry.py", "--python", sys.executable, "--cluster", file]
-        command += ["--batch-sizes", str(BATCHES[model]), "--time-budget", "1", "--format", "json"]
-        command += ["--zero", "1,2,3", "--bucket-size", "1KiB"]
-        environment = {**os.environ, "CLUSTER_MODEL": model}
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        trainings = _trainings(binary, model, file, "1,2,3", "1", "--bucket-size", "1KiB")
+    return {one["sharding"]: (one["leastPeakBytes"], one["peakBytes"]) for one in trainings}
+
+
+def _trainings(
+    binary: Path, model: str, cluster: Path, stages: str, seconds: str, *options: str
+) -> list[dict[str, Any]]:
+    """What is predicted of these stages, and of none."""
+    command = [binary, "what-if", SCRIPTS / "cluster_entry.py", "--python", sys.executable, "--cluster", cluster]
+    command += ["--batch-sizes", str(BATCHES[model]), "--time-budget", seconds, "--format", "json", "--zero", stages]
+    environment = {**os.environ, "CLUSTER_MODEL": model}
+    done = subprocess.run([*command, *options], capture_output=True, text=True, env=environment, check=False)
     if done.returncode != 0:
         sys.exit(done.stderr)
-    return {one["sharding"]: (one["leastPeakBytes"], one["peakBytes"]) for one in json.loads(done.stdout)["predicted"]}
+    return json.loads(done.stdout)["predicted"]
+
+
+def time_rows(binary: Path, models: Sequence[str] = MODELS) -> Iterator[tuple[list[str], float]]:
+    """Each with its error. Stage 1 has DistributedDataParallel's buckets, 2 and 3 a unit for each module."""
+    with TemporaryDirectory() as folder:
+        file = measured_network(binary, RATE, Path(folder) / "cluster.toml")
+        for model in models:
+            trainings = _trainings(binary, model, file, "1", "4")
+            trainings += _trainings(binary, model, file, "2,3", "4", "--bucket-size", "1KiB")
+            for training in trainings:
+                if training["sharding"] > 0:
+                    yield _time_row(model, training["sharding"], training["stepMs"])
+
+
+def _time_row(model: str, stage: int, predicted: dict[str, float]) -> tuple[list[str], float]:
+    figure = f"{predicted['value']:.1f} ms ({predicted['low']:.1f} to {predicted['high']:.1f})"
+    print(f"{model}, stage {stage}: predicted {figure}", flush=True)
+    steps = str(max(15, min(200, round(1e3 * _SECONDS / predicted["value"]))))
+    rank = [sys.executable, str(SCRIPTS / "zero_rank.py"), str(stage), str(BATCHES[model]), steps]
+    with namespaces(RATE):
+        output, others = min(attempts(lambda _: rank, {"CLUSTER_MODEL": model}, _RANKS), key=lambda attempt: attempt[1])
+    times = json.loads(output)
+    low, middle, high = quantiles(times, n=4)
+    error = predicted["value"] / middle - 1
+    inside = "yes" if predicted["low"] <= median(times) <= predicted["high"] else "no"
+    run = f"{middle:.1f} ms ({low:.1f} to {high:.1f})"
+    print(f"  run: {run}, {error:+.1%}", flush=True)
+    return [f"{model}, stage {stage}", figure, run, f"{error:+.1%}", inside, f"{others:.0%}"], error
 
 
 def _real_peaks(binary: Path, model: str, stage: int) -> list[int]:

@@ -204,5 +204,26 @@ TEST_F(OperationTableTest, ReadsAndUpgradesTheFirstVersion) {
   EXPECT_EQ(upgraded.list(1)->at(0).time.peak_bytes, 4096U);
 }
 
+/// Times of processors, which have a peak, were measured in another way before version 4.
+TEST_F(OperationTableTest, LeavesOutTimesOfProcessorsOfTheThirdVersion) {
+  {
+    OperationTable third = open("third");
+    const OperationTime on_host{.key = "k", .ns = 4, .low = 4, .high = 4, .samples = 1, .peak_bytes = 4096};
+    const OperationTime on_device{.key = "k", .ns = 2, .low = 2, .high = 2, .samples = 1};
+    ASSERT_TRUE(third.add({"processor", 1, "t"}, {&on_host, 1}, 1'700'000'000));
+    ASSERT_TRUE(third.add({"gpu", 1, "t"}, {&on_device, 1}, 1'700'000'000));
+  }
+  SQLite::Database(path("third"), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 3");
+  OperationTable table = open("times");
+  const auto merged = table.merge(path("third"));
+  ASSERT_TRUE(merged);
+  EXPECT_EQ(merged->added, 1);
+  EXPECT_EQ(merged->outdated, 1);
+  EXPECT_EQ(table.list(2)->at(0).conditions.device, "gpu");
+  OperationTable upgraded = open("third");
+  EXPECT_EQ(*upgraded.count(), 1);
+  EXPECT_EQ(upgraded.list(2)->at(0).conditions.device, "gpu");
+}
+
 }  // namespace
 }  // namespace ridgeline::operations
