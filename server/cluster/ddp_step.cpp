@@ -151,7 +151,9 @@ class DdpBuilder {
     TaskId link = first_on_link_;
     TaskId core = first_on_core_;
     std::size_t next = 0;
-    for (const std::size_t size : bucket_sizes(bytes, options_.rule)) {
+    const std::vector<std::size_t> sizes =
+        options_.bucket_gradients.empty() ? bucket_sizes(bytes, options_.rule) : options_.bucket_gradients;
+    for (const std::size_t size : sizes) {
       DdpStep::Bucket bucket{size, 0, hosts_[next + size - 1], 0};
       std::vector<TaskId> after;
       if (!options_.overlap) after.push_back(on_device_ ? gradients_.back().ready : made_.backward_over);

@@ -21,10 +21,11 @@ struct Communication {
 
 struct DdpOptions {
   BucketRule rule{};
-  bool overlap = true;           ///< false: all-reduces begin when backward is over
-  double before_forward_ns = 0;  ///< of the host
-  double copies_ns = 0;          ///< of the host, to buckets and back: half of it each
-  bool shares_core = false;      ///< the processor's time of communication is taken from the thread of backward
+  std::vector<std::size_t> bucket_gradients{};  ///< how many each bucket has, of all gradients; empty: by `rule`
+  bool overlap = true;                          ///< false: all-reduces begin when backward is over
+  double before_forward_ns = 0;                 ///< of the host
+  double copies_ns = 0;                         ///< of the host, to buckets and back: half of it each
+  bool shares_core = false;  ///< the processor's time of communication is taken from the thread of backward
   std::vector<Communication> broadcasts{};  ///< before forward, one after the other
   std::function<Communication(double bytes)> all_reduce;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "cluster/module_paths.h"
 #include "cluster/predict_pipeline.h"
 #include "cluster/ready_gradients.h"
+#include "cluster/sharded_collectives.h"
 #include "cluster/sharded_memory.h"
 #include "graph/changes.h"
 #include "simulate/simulate.h"
@@ -210,8 +212,11 @@ class Predictor {
     }
     if (shards) {
       texts.emplace_back(
-          "units of FSDP: they are taken to be as large as the buckets, and the next one's weights to be gathered "
-          "meanwhile; the time of copies to and from shards, and their padding");
+          process_.on_host
+              ? "units of FSDP: they are taken to be as large as the buckets; what its own Python takes, how long "
+                "ranks wait for each other at each unit, and padding of shards"
+              : "units of FSDP: they are taken to be as large as the buckets, and the next one's weights to be "
+                "gathered meanwhile; the time of copies to and from shards, and their padding");
     }
     if (!process_.on_host) {
       texts.emplace_back(
@@ -246,55 +251,98 @@ class Predictor {
     return {at(time, bound), counts ? std::min(time.processor_ns, time.ns) / threads : 0};
   }
 
-  /// All weights that have gradients, gathered once.
-  Communication gather(double bytes, Bound bound) const { return cost_of(times_.reduce_scatter(bytes), bound); }
-
-  /// Of a bucket. Weights of stage 3 are gathered once more for backward, a unit at a time, on the same links.
-  Communication reduction(const TrainingRequest& request, double bytes, Bound bound) const {
-    const CollectiveTime whole = times_.all_reduce(bytes);
-    Communication cost = cost_of(whole, bound);
-    cost.tail_ns = tail_of(whole, bound);
-    if (request.sharding != 2) return cost;  // stage 3 has two halves
-    return {cost.ns / 2, cost.processor_ns / 2, cost.tail_ns / 2};
+  ShardedCollectives collectives_of(const TrainingRequest& request) const {
+    return {times_, static_cast<double>(cluster_.ranks()), request.sharding, process_.on_host};
   }
 
-  /// What the step waits for of the gathers of forward, or before the next one: the first unit's, and what the links
-  /// need longer than forward takes; at the slow end all of them. Stages 1 and 2 gather behind the optimizer.
-  Communication exposed_gather(const TrainingRequest& request, std::size_t units, Bound bound) const {
-    if (request.sharding == 0) return {};
-    const Communication all = gather(static_cast<double>(gradient_bytes_), bound);
-    if (request.sharding < 3 || bound == Bound::kSlow) return all;
-    const double first = all.ns / static_cast<double>(std::max<std::size_t>(1, units));
-    return {std::max(first, all.ns - scale(bound) * forward_ns_), all.processor_ns};
+  /// Bytes of the tensors that have gradients.
+  std::vector<std::uint64_t> tensors() const {
+    std::vector<std::uint64_t> bytes;
+    for (const Gradient& gradient : gradients_) bytes.push_back(gradient.bytes);
+    return bytes;
+  }
+
+  /// How many gradients each bucket has. From stage 2 on they are units: the weights of a module are in one.
+  std::vector<std::size_t> buckets_of(const TrainingRequest& request) const {
+    BucketRule rule;
+    if (request.bucket_bytes.has_value()) rule = {*request.bucket_bytes, *request.bucket_bytes};
+    const std::vector<std::size_t> sizes = bucket_sizes(tensors(), rule);
+    if (request.sharding < 2) return sizes;
+    const auto module_at = [&](std::size_t gradient) { return module_of(process_.replica.gradients[gradient].name); };
+    std::vector<std::size_t> units;
+    std::size_t next = 0;
+    for (const std::size_t size : sizes) {
+      if (next == 0 || module_at(next) != module_at(next - 1)) units.push_back(0);
+      units.back() += size;
+      next += size;
+    }
+    return units;
+  }
+
+  /// What is gathered at once: units, or at stage 1 tensors.
+  std::vector<std::uint64_t> gathered(const TrainingRequest& request) const {
+    std::vector<std::uint64_t> bytes = tensors();
+    if (request.sharding < 2) return bytes;
+    std::vector<std::uint64_t> units;
+    auto next = bytes.cbegin();
+    for (const std::size_t size : buckets_of(request)) {
+      const auto end = next + static_cast<std::ptrdiff_t>(size);
+      units.push_back(std::accumulate(next, end, std::uint64_t{0}));
+      next = end;
+    }
+    return units;
+  }
+
+  /// What the step waits for of the gathers that are not beside reductions. On devices forward hides what the links
+  /// need no longer for than itself, but for the first unit, and nothing at the slow end. Stages 1 and 2 gather behind
+  /// the optimizer. On hosts FSDP waits for each unit, and copies it: as DistributedDataParallel copies gradients, at
+  /// least not at all.
+  Communication exposed_gather(const TrainingRequest& request, Bound bound) const {
+    const ShardedCollectives collectives = collectives_of(request);
+    const std::vector<std::uint64_t> pieces = gathered(request);
+    const Communication once = cost_of(collectives.gather(pieces), bound);
+    if (!collectives.overlap()) {
+      const double copies = bound == Bound::kFast ? 0 : process_.replica.ddp_backward_ns.value_or(0);
+      const auto times = static_cast<double>(collectives.gathers());
+      return {times * (once.ns + copies), times * once.processor_ns};
+    }
+    if (request.sharding < 3 || bound == Bound::kSlow) return once;
+    const double first = once.ns / static_cast<double>(std::max<std::size_t>(1, pieces.size()));
+    return {std::max(first, once.ns - scale(bound) * forward_ns_), once.processor_ns};
   }
 
   DdpOptions options_for(const TrainingRequest& request, Bound bound) const {
     DdpOptions options;
-    if (request.bucket_bytes.has_value()) options.rule = {*request.bucket_bytes, *request.bucket_bytes};
-    options.overlap = request.overlap;
+    const ShardedCollectives collectives = collectives_of(request);
+    options.bucket_gradients = buckets_of(request);
+    options.overlap = request.overlap && collectives.overlap();
     options.before_forward_ns = process_.replica.ddp_forward_ns.value_or(0);
     options.copies_ns = process_.replica.ddp_backward_ns.value_or(0);
     options.shares_core = cores_ == Cores::kShared;
-    options.all_reduce = [this, request, bound](double bytes) { return reduction(request, bytes, bound); };
+    options.all_reduce = [this, collectives, bound](double bytes) {
+      const CollectiveTime time = collectives.reduction(bytes);
+      Communication cost = cost_of(time, bound);
+      cost.tail_ns = tail_of(time, bound);
+      return cost;
+    };
     if (cluster_.ranks() > 1) {
       for (const auto& [dtype, bytes] : process_.replica.buffers) {
         options.broadcasts.push_back(cost_of(times_.broadcast(static_cast<double>(bytes)), bound));
       }
     }
-    if (request.sharding > 0) {
-      std::vector<std::uint64_t> bytes;
-      for (const Gradient& gradient : gradients_) bytes.push_back(gradient.bytes);
-      options.broadcasts.push_back(exposed_gather(request, bucket_sizes(bytes, options.rule).size(), bound));
-    }
+    if (request.sharding > 0) options.broadcasts.push_back(exposed_gather(request, bound));
     return options;
   }
 
-  /// The step of one process, with an N-th of the optimizer; at the slow end all of it, as small steps are not shorter.
+  /// The step of one process, with its share of the optimizer; at the slow end all of it, as small steps are not
+  /// shorter.
   Graph graph_for(const TrainingRequest& request, Bound bound) const {
     Graph graph = scaled_times(process_.graph, scale(bound));
     if (request.sharding == 0 || bound == Bound::kSlow) return graph;
     const graph::Selection optimizer = graph::select_phase(graph, analysis::Phase::kOptimizer);
-    return graph::scaled(std::move(graph), optimizer, 1 / static_cast<double>(cluster_.ranks()));
+    const auto ranks = static_cast<double>(cluster_.ranks());
+    return graph::scaled(std::move(graph), optimizer,
+                         request.sharding == 1 ? largest_share(tensors(), ranks) : 1 / ranks);
   }
 
   /// The measured step over the simulated one, of the slowest rank.
@@ -383,9 +431,11 @@ class Predictor {
     training.exposed_ms = training.communication_ms = training.buffers_ms;
     if (request.sharding > 0) {
       training.buffers_ms -= duration(simulated.step.broadcasts.back());
-      const double once = gather(static_cast<double>(gradient_bytes_), Bound::kMiddle).ns / kNsPerMs;
-      training.gathers_ms = request.sharding == 3 ? 2 * once : once;
-      training.communication_ms = training.buffers_ms + once;
+      const ShardedCollectives collectives = collectives_of(request);
+      const double once = collectives.gather(gathered(request)).ns / kNsPerMs;
+      training.gathers_ms = collectives.gathers() * once;
+      training.communication_ms =
+          training.buffers_ms + (collectives.gathers() - collectives.gathers_in_backward()) * once;
     }
     if (const auto peak = peak_of(simulated, request)) {
       training.peak_bytes = peak->high;
@@ -409,31 +459,23 @@ class Predictor {
     if (request.sharding == 0) return ShardedPeak{with_buckets, with_buckets};
     if (process_.memory == nullptr) return std::nullopt;
     const auto ranks = static_cast<double>(cluster_.ranks());
-    std::vector<std::uint64_t> tensors;
-    for (const Gradient& gradient : gradients_) tensors.push_back(gradient.bytes);
     return sharded_peak(*process_.memory, {.stage = request.sharding,
                                            .ranks = ranks,
                                            .gradient_bytes = gradient_bytes_,
                                            .units = units(simulated.step.buckets),
-                                           .state_share = largest_share(std::move(tensors), ranks),
+                                           .state_share = largest_share(tensors(), ranks),
                                            .has_copies = process_.on_host});
   }
 
-  /// The weights of a bucket are one, and those of a module are in one. Forward needs it from the first task of its
-  /// modules on.
+  /// Forward needs a unit from the first task of its modules on.
   std::vector<ShardedUnit> units(const std::vector<DdpStep::Bucket>& buckets) const {
     std::vector<ShardedUnit> units;
-    std::string last;
     std::size_t gradient = 0;
     for (const DdpStep::Bucket& bucket : buckets) {
+      ShardedUnit& unit = units.emplace_back();
+      unit.bytes = bucket.bytes;
       for (std::size_t i = 0; i < bucket.gradients; ++i, ++gradient) {
-        const protocol::ReadyGradient& ready = process_.replica.gradients[gradient];
-        const std::string module = module_of(ready.name);
-        if (i == 0 && (units.empty() || module != last)) units.emplace_back();
-        last = module;
-        ShardedUnit& unit = units.back();
-        unit.bytes += ready.bytes;
-        const auto begin = forward_begin_.find(module);
+        const auto begin = forward_begin_.find(module_of(process_.replica.gradients[gradient].name));
         if (begin == forward_begin_.end()) continue;
         unit.forward_begin = std::min(begin->second, unit.forward_begin.value_or(begin->second));
       }

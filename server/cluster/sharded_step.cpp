@@ -1,10 +1,14 @@
 #include "cluster/sharded_step.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <string>
 #include <utility>
 
+#include "cluster/job_changes.h"
+#include "cluster/sharded_collectives.h"
 #include "cluster/sharded_memory.h"
 #include "cluster/transfer_time.h"
 #include "graph/changes.h"
@@ -16,7 +20,19 @@ namespace {
 using graph::TaskId;
 
 constexpr std::uint64_t kFirstGather = std::uint64_t{1} << 63U;
-constexpr double kHalf = 0.5;  ///< of an all-reduce: it is a reduce-scatter and an all-gather
+
+double at(const ShareOfAllReduce& share, whatif::Bound bound) {
+  return bound == whatif::Bound::kMiddle ? share.middle : bound == whatif::Bound::kOptimistic ? share.low : share.high;
+}
+
+/// Whether its collectives are Gloo's, and not NCCL's.
+bool is_on_host(const RecordedJob& job) {
+  return std::ranges::none_of(job.ranks, [](const EqualRanks& rank) {
+    return std::ranges::any_of(rank.graph.resources, [](const graph::Resource& resource) {
+      return resource.type == graph::Resource::Type::kDevice;
+    });
+  });
+}
 
 /// The tasks of the optimizer on the thread of the steps, ascending.
 graph::Selection optimizer_of(const graph::Graph& graph) {
@@ -53,15 +69,28 @@ void add_gather(EqualRanks& rank, Call call, std::size_t step, TaskId last, doub
   rank.calls.push_back(call);
 }
 
-/// Of all weights that have gradients.
+/// A binomial tree, from what the ring of an all-reduce takes at once and for the bytes.
+double tree_broadcast_ns(double latency_ns, double ns, double ranks) {
+  const double levels = std::ceil(std::log2(ranks));
+  return levels * (latency_ns + ranks * ns) / (2 * (ranks - 1));
+}
+
+/// Of all weights that have gradients: units at stage 2; tensors at stage 1, which Gloo broadcasts two at a time.
 double gather_ns(const RecordedJob& job, int stage, whatif::Bound bound) {
   const TransferTime time = transfer_times(job, Unsplit::kTransfer)[communication::Kind::kAllReduce];
   const auto bytes =
       static_cast<double>(std::accumulate(job.gradient_bytes.begin(), job.gradient_bytes.end(), std::uint64_t{0}));
-  const std::size_t gathers = bound != whatif::Bound::kPessimistic ? 1
-                              : stage == 1                         ? job.gradient_bytes.size()
-                                                                   : job.bucket_gradients.size();
-  return kHalf * (time.latency_ns * static_cast<double>(gathers) + time.ns_per_byte * bytes);
+  const auto ranks = static_cast<double>(job.ranks.size());
+  const auto tensors = static_cast<double>(job.gradient_bytes.size());
+  const auto units = static_cast<double>(job.bucket_gradients.size());
+  const bool is_slow = bound == whatif::Bound::kPessimistic;
+  if (!is_on_host(job)) {
+    const double share = stage == 1 ? ring_broadcast_share(ranks) : kHalfRing.middle;
+    return share * (time.latency_ns * (!is_slow ? 1 : stage == 1 ? tensors : units) + time.ns_per_byte * bytes);
+  }
+  if (stage > 1) return at(kGlooGather, bound) * (time.latency_ns * units + time.ns_per_byte * bytes);
+  const double waits = is_slow ? tensors : bound == whatif::Bound::kMiddle ? tensors / 2 : 1;
+  return tree_broadcast_ns(time.latency_ns * waits, time.ns_per_byte * bytes, ranks);
 }
 
 }  // namespace
@@ -72,6 +101,13 @@ double optimizer_share(const RecordedJob& job, int stage) {
 }
 
 base::Result<RecordedJob> with_sharding(RecordedJob job, int stage, whatif::Bound bound) {
+  const bool waits = stage > 1 && is_on_host(job);
+  if (waits) {
+    auto behind = without_overlap(std::move(job));
+    if (!behind) return behind;
+    job = std::move(*behind);
+  }
+  const double reduced = at(waits ? kGlooScatter : kHalfRing, bound);
   const double gather = gather_ns(job, stage, bound);
   const double share = bound == whatif::Bound::kPessimistic ? 1 : optimizer_share(job, stage);
   for (std::size_t place = 0; place < job.ranks.size(); ++place) {
@@ -87,8 +123,8 @@ base::Result<RecordedJob> with_sharding(RecordedJob job, int stage, whatif::Boun
       }
       for (const std::size_t bucket : buckets) {
         if (stage < 2) break;
-        rank.calls[bucket].recorded->cost_ns *= kHalf;
-        rank.calls[bucket].recorded->alone_ns *= kHalf;
+        rank.calls[bucket].recorded->cost_ns *= reduced;
+        rank.calls[bucket].recorded->alone_ns *= reduced;
       }
       add_gather(rank, rank.calls[buckets.front()], step, last[step], gather);
     }

@@ -17,11 +17,12 @@ namespace ridgeline::cluster {
 /// ZeroRedundancyOptimizer has it; above an N-th.
 double optimizer_share(const RecordedJob& job, int stage);
 
-/// `stage` is 1 or 2. The optimizer takes its share of the recorded time; then all ranks gather the weights, which
-/// takes half of an all-reduce of all gradients, and the next step begins with them. At stage 2 the buckets take half,
-/// too: a reduce-scatter. At the pessimistic end the optimizer takes all of its time, as small steps are not shorter,
-/// and each tensor (at stage 2 each bucket) is gathered with a latency of its own. Copies to and from shards are not in
-/// it. Fails where a step of a rank has no optimizer, or the job no buckets. Pure.
+/// `stage` is 1 or 2. The optimizer takes its share of the recorded time; then all ranks gather the weights, and the
+/// next step begins with them. At stage 2 buckets are scattered, too. How long both take of all-reduces, and that
+/// Gloo's ranks wait for them at stage 2, is ShardedCollectives'. At the pessimistic end the optimizer takes all of its
+/// time, as small steps are not shorter, and each tensor (at stage 2 each bucket) is gathered with a latency of its
+/// own. Copies to and from shards are not in it. Fails where a step of a rank has no optimizer, or the job no buckets;
+/// at stage 2 with Gloo as without_overlap() does. Pure.
 base::Result<RecordedJob> with_sharding(RecordedJob job, int stage, whatif::Bound bound);
 
 }  // namespace ridgeline::cluster

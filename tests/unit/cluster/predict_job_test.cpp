@@ -6,6 +6,8 @@
 #include <chrono>
 #include <optional>
 
+#include "cluster/sharded_collectives.h"
+
 namespace ridgeline::cluster {
 namespace {
 
@@ -153,22 +155,68 @@ TEST(PredictJob, BroadcastsBuffersBeforeForward) {
   EXPECT_NEAR(step_ms(step, two_ranks(3, 0), {kMiB, true}), 10 + 4 + 3 + 2 + 3, 1e-2);
 }
 
-TEST(PredictJob, ShardsWhatTheStageOfZeroSays) {
-  const Step step(4, kMiB);
-  // Half of the optimizer's 2 ms, and all weights are gathered behind it: half of an all-reduce of 4 MiB.
-  EXPECT_NEAR(step_ms(step, two_ranks(3, 0), {kMiB, true, 1}), 10 + 16 + 3 + 1 + 6, 1e-2);
-  // The last bucket is only scattered.
-  EXPECT_NEAR(step_ms(step, two_ranks(3, 0), {kMiB, true, 2}), 10 + 16 + 1.5 + 1 + 6, 1e-2);
+/// Four modules, each with one tensor.
+Step of_modules() {
+  Step step(4, kMiB);
+  for (std::size_t i = 0; i < 4; ++i) step.replica.gradients[i].name = std::to_string(i) + ".weight";
+  return step;
+}
+
+TEST(PredictJob, ShardsOnDevicesWhatTheStageOfZeroSays) {
+  Step step = of_modules();
+  step.graph.resources.push_back({"device 0", graph::Resource::Type::kDevice});
+  graph::Task kernel;
+  kernel.duration_ns = 10 * kMs;
+  kernel.phase = analysis::Phase::kForward;
+  kernel.resource = 1;
+  step.graph.tasks.push_back(kernel);
+  const auto training = [&](int stage) {
+    const double ms = 28;
+    const auto job = predict_job({step.graph, step.replica, {ms, ms, ms}, 100 * kMiB, 8, 1, false}, two_ranks(3, 0),
+                                 {{kMiB, true, stage}});
+    EXPECT_TRUE(job) << (job ? "" : job.error().message());
+    EXPECT_THAT(job->not_modelled, ::testing::Contains(HasSubstr("units of FSDP")));
+    return job->trainings.front();
+  };
+  // Half of the optimizer's 2 ms, and all weights are broadcast behind it: between two ranks, as an all-reduce of 4
+  // MiB.
+  EXPECT_NEAR(training(1).step_ms.value, 10 + 16 + 3 + 1 + 12, 1e-2);
+  // The last bucket is only scattered, and half of an all-reduce gathers.
+  EXPECT_NEAR(training(2).step_ms.value, 10 + 16 + 1.5 + 1 + 6, 1e-2);
   // Of four units the first is gathered before forward, the others meanwhile; and each once more in backward.
-  EXPECT_NEAR(step_ms(step, two_ranks(3, 0), {kMiB, true, 3}), 10 + 16 + 3 + 1 + 1.5, 1e-2);
+  const analysis::PredictedTraining third = training(3);
+  EXPECT_NEAR(third.step_ms.value, 10 + 16 + 3 + 1 + 1.5, 1e-2);
+  EXPECT_NEAR(third.gathers_ms, 12, 1e-6);
+  EXPECT_NEAR(third.communication_ms, 18, 1e-2) << "gathered twice, scattered once";
+  EXPECT_GE(third.step_ms.high, 10 + 16 + 3 + 2 + 6) << "nothing of forward's gathers may be hidden";
+  EXPECT_EQ(third.peak_bytes, std::nullopt) << "its memory over time is not known";
+}
+
+TEST(PredictJob, ShardsOnHostsAsGlooAndFsdpDo) {
+  const Step step = of_modules();
+  const auto ms = [&](int stage) { return step_ms(step, two_ranks(3, 0), {kMiB, true, stage}); };
+  // Each tensor is broadcast by its owner.
+  EXPECT_NEAR(ms(1), 10 + 16 + 3 + 1 + 12, 1e-2);
+  // Nothing is hidden: a reduce-scatter takes what an all-reduce takes, and a gather more than half of it.
+  EXPECT_NEAR(ms(2), 10 + 16 + 1 + 12 * (kGlooScatter.middle + kGlooGather.middle), 1e-2);
+  EXPECT_NEAR(ms(3), 10 + 16 + 1 + 12 * (kGlooScatter.middle + 2 * kGlooGather.middle), 1e-2);
   const auto job = predicted(step, two_ranks(3, 0), {{kMiB, true, 3}});
   ASSERT_TRUE(job);
   const analysis::PredictedTraining& training = job->trainings.front();
-  EXPECT_NEAR(training.gathers_ms, 12, 1e-6);
-  EXPECT_NEAR(training.communication_ms, 18, 1e-2) << "gathered twice, scattered once";
-  EXPECT_GE(training.step_ms.high, 10 + 16 + 3 + 2 + 6) << "nothing of forward's gathers may be hidden";
-  EXPECT_EQ(training.peak_bytes, std::nullopt) << "its memory over time is not known";
-  EXPECT_THAT(job->not_modelled, ::testing::Contains(HasSubstr("units of FSDP")));
+  EXPECT_NEAR(training.gathers_ms, 2 * 12 * kGlooGather.middle, 1e-6);
+  EXPECT_NEAR(training.communication_ms, training.step_ms.value - 27, 1e-2);
+  EXPECT_NEAR(training.exposed_ms, training.communication_ms, 1e-2);
+}
+
+TEST(PredictJob, AUnitHasAllWeightsOfAModule) {
+  Step step = of_modules();
+  step.replica.gradients[1].name = "0.bias";
+  const auto job = predicted(step, two_ranks(3, 0), {{1024, true, 2}});
+  ASSERT_TRUE(job);
+  const auto& buckets = job->trainings.front().buckets;
+  ASSERT_THAT(buckets, SizeIs(3));
+  EXPECT_EQ(buckets.front().gradients, 2U);
+  EXPECT_EQ(buckets.front().bytes, 2 * kMiB);
 }
 
 TEST(PredictJob, SaysWhyItCannot) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "cluster/own_change.h"
+#include "cluster/sharded_collectives.h"
 #include "tests/unit/cluster/recorded_ddp.h"
 
 namespace ridgeline::cluster {
@@ -29,15 +30,26 @@ TEST(ShardedStep, TheOptimizerTakesTheLargestShareAndWeightsAreGathered) {
   ASSERT_EQ(step_us(job), 795);
   EXPECT_DOUBLE_EQ(optimizer_share(job, 1), 0.8) << "the larger tensor goes to one rank";
   EXPECT_DOUBLE_EQ(optimizer_share(job, 2), 0.5);
-  // 0.8 of 440 us, and half of the 60 us of an all-reduce of 5 kB.
-  EXPECT_EQ(step_us(with_sharding(job, 1, Bound::kMiddle)), 355 + 352 + 30);
+  // 0.8 of 440 us. An all-reduce takes 10 us and 10 us for a kB: between two ranks a broadcast takes half of the 10 us,
+  // and as long for a kB; of two tensors, one waits for the other's end.
+  EXPECT_EQ(step_us(with_sharding(job, 1, Bound::kMiddle)), 355 + 352 + 5 + 50);
   // All of the optimizer, and both tensors with a latency of their own.
-  EXPECT_EQ(step_us(with_sharding(job, 1, Bound::kPessimistic)), 355 + 440 + 35);
+  EXPECT_EQ(step_us(with_sharding(job, 1, Bound::kPessimistic)), 355 + 440 + 10 + 50);
 }
 
-TEST(ShardedStep, Stage2SendsHalf) {
-  // The last bucket takes 25 us in place of 50.
-  EXPECT_EQ(step_us(with_sharding(job_of_795_us(), 2, Bound::kMiddle)), 355 - 25 + 220 + 30);
+TEST(ShardedStep, GloosRanksWaitForStage2) {
+  // Both buckets are scattered behind backward, which ends at 305 us, and two units are gathered.
+  const double scattered = kGlooScatter.middle * (20 + 50);
+  const double gathered = kGlooGather.middle * (2 * 10 + 50);
+  EXPECT_NEAR(static_cast<double>(step_us(with_sharding(job_of_795_us(), 2, Bound::kMiddle))),
+              305 + scattered + 220 + gathered, 1);
+}
+
+TEST(ShardedStep, Stage2SendsHalfOnDevices) {
+  RecordedJob job = job_of_795_us();
+  for (EqualRanks& rank : job.ranks) rank.graph.resources.push_back({"device 0", graph::Resource::Type::kDevice});
+  // The last bucket takes 25 us in place of 50, and the weights half of an all-reduce.
+  EXPECT_EQ(step_us(with_sharding(job, 2, Bound::kMiddle)), 355 - 25 + 220 + 30);
 }
 
 TEST(ShardedStep, NeedsAnOptimizer) {

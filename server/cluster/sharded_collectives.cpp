@@ -1,0 +1,54 @@
+#include "cluster/sharded_collectives.h"
+
+#include <numeric>
+
+namespace ridgeline::cluster {
+
+namespace {
+
+/// Whoever calls it waits for its end before the next one.
+CollectiveTime waited_for(const CollectiveTime& time, const ShareOfAllReduce& share) {
+  const double ns = time.ns * share.middle;
+  const double low = time.low_ns * share.low;
+  const double high = time.high_ns * share.high;
+  return {ns, low, high, time.processor_ns * share.middle, ns, low, high};
+}
+
+CollectiveTime scaled(const CollectiveTime& time, double by) {
+  return {time.ns * by,      time.low_ns * by,      time.high_ns * by,     time.processor_ns * by,
+          time.next_ns * by, time.next_low_ns * by, time.next_high_ns * by};
+}
+
+/// Of several that begin at the same time: until the last is over. At most each waits for the one before.
+void add(CollectiveTime& sum, const CollectiveTime& time) {
+  sum.ns += time.next_ns;
+  sum.low_ns += time.next_low_ns;
+  sum.high_ns += time.high_ns;
+  sum.processor_ns += time.processor_ns;
+}
+
+}  // namespace
+
+double ring_broadcast_share(double ranks) { return ranks > 1 ? ranks / (2 * (ranks - 1)) : 0; }
+
+CollectiveTime ShardedCollectives::reduction(double bytes) const {
+  const CollectiveTime all_reduce = times_.all_reduce(bytes);
+  if (stage_ < 2) return all_reduce;
+  if (on_host_) return waited_for(all_reduce, kGlooScatter);
+  return scaled(all_reduce, stage_ == 2 ? kHalfRing.middle : 2 * kHalfRing.middle);
+}
+
+CollectiveTime ShardedCollectives::gather(std::span<const std::uint64_t> pieces) const {
+  if (!on_host_) {
+    const auto bytes = static_cast<double>(std::accumulate(pieces.begin(), pieces.end(), std::uint64_t{0}));
+    return scaled(times_.all_reduce(bytes), stage_ == 1 ? ring_broadcast_share(ranks_) : kHalfRing.middle);
+  }
+  CollectiveTime sum;
+  for (const std::uint64_t piece : pieces) {
+    const auto bytes = static_cast<double>(piece);
+    add(sum, stage_ == 1 ? times_.broadcast(bytes) : waited_for(times_.all_reduce(bytes), kGlooGather));
+  }
+  return sum;
+}
+
+}  // namespace ridgeline::cluster
