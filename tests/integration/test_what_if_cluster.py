@@ -87,7 +87,10 @@ def test_a_job_of_1024_ranks(tmp_path: Path) -> None:
     state, weights = sharded[:2]
     assert 0 < weights["peakBytes"] < small["peakBytes"], "of 1,024 shards, one"
     assert weights["peakBytes"] < state["peakBytes"] <= small["peakBytes"]
-    assert weights["gathersMs"] == pytest.approx(2 * state["gathersMs"]) and small["gathersMs"] == 0
+    assert state["gathersMs"] > 0 == small["gathersMs"]
+    # Of one unit, twice; Gloo's gather takes 0.65 of an all-reduce.
+    all_reduce = large["communicationMs"] - large["buffersMs"]
+    assert sharded[3]["gathersMs"] == pytest.approx(2 * 0.65 * all_reduce)
     assert 0 < job["seconds"] < 60
     assert len(small["buckets"]) > 1 == len(large["buckets"])
     assert sum(bucket["bytes"] for bucket in small["buckets"]) == GRADIENTS
