@@ -6,8 +6,6 @@ namespace ridgeline::cluster {
 
 namespace {
 
-using communication::Kind;
-
 /// Each rank sends the next one a part.
 void add_ring(Rounds& rounds, std::uint32_t ranks, double bytes) {
   for (std::uint32_t step = 1; step < ranks; ++step) {
@@ -34,21 +32,24 @@ void add_spread(Rounds& rounds, std::uint32_t ranks, double bytes) {
   }
 }
 
-bool is_ring(Kind kind, Algorithm algorithm) {
-  return kind == Kind::kReduceScatter || kind == Kind::kAllGather ||
-         (kind == Kind::kAllReduce && algorithm == Algorithm::kRing);
+bool is_ring(communication::Kind kind, Algorithm algorithm) {
+  return kind == communication::Kind::kReduceScatter || kind == communication::Kind::kAllGather ||
+         (kind == communication::Kind::kAllReduce && algorithm == Algorithm::kRing);
 }
 
-bool goes_twice(Kind kind) { return kind == Kind::kAllReduce || kind == Kind::kBarrier; }
+bool goes_twice(communication::Kind kind) {
+  return kind == communication::Kind::kAllReduce || kind == communication::Kind::kBarrier;
+}
 
 }  // namespace
 
-bool is_modelled(Kind kind) {
-  return kind == Kind::kAllReduce || kind == Kind::kReduceScatter || kind == Kind::kAllGather ||
-         kind == Kind::kBroadcast || kind == Kind::kBarrier;
+bool is_modelled(communication::Kind kind) {
+  return kind == communication::Kind::kAllReduce || kind == communication::Kind::kReduceScatter ||
+         kind == communication::Kind::kAllGather || kind == communication::Kind::kBroadcast ||
+         kind == communication::Kind::kBarrier;
 }
 
-Rounds rounds_of(Kind kind, Algorithm algorithm, std::uint32_t ranks, double bytes) {
+Rounds rounds_of(communication::Kind kind, Algorithm algorithm, std::uint32_t ranks, double bytes) {
   Rounds rounds;
   if (ranks < 2) return rounds;
   if (is_ring(kind, algorithm)) {
@@ -61,7 +62,7 @@ Rounds rounds_of(Kind kind, Algorithm algorithm, std::uint32_t ranks, double byt
   return rounds;
 }
 
-double cost_ns(Kind kind, Algorithm algorithm, std::uint32_t ranks, double bytes, const Link& link) {
+double cost_ns(communication::Kind kind, Algorithm algorithm, std::uint32_t ranks, double bytes, const Link& link) {
   if (ranks < 2) return 0;
   if (is_ring(kind, algorithm)) {
     const double rounds = (ranks - 1.0) * (goes_twice(kind) ? 2 : 1);

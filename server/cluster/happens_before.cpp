@@ -12,7 +12,6 @@ namespace ridgeline::cluster {
 namespace {
 
 using communication::Collective;
-using communication::Kind;
 using communication::RankRecord;
 using communication::Transfer;
 
@@ -86,21 +85,21 @@ struct Role {
 Role role_of(const Collective& collective, int rank) {
   const bool root = collective.peer == rank;
   switch (collective.kind) {
-    case Kind::kAllReduce:
-    case Kind::kReduceScatter:
-    case Kind::kAllGather:
-    case Kind::kAllToAll:
-    case Kind::kBarrier:
+    case communication::Kind::kAllReduce:
+    case communication::Kind::kReduceScatter:
+    case communication::Kind::kAllGather:
+    case communication::Kind::kAllToAll:
+    case communication::Kind::kBarrier:
       return {true, true};
-    case Kind::kBroadcast:
-    case Kind::kScatter:
+    case communication::Kind::kBroadcast:
+    case communication::Kind::kScatter:
       return {root, !root};
-    case Kind::kReduce:
-    case Kind::kGather:
+    case communication::Kind::kReduce:
+    case communication::Kind::kGather:
       return {!root, root};
-    case Kind::kSend:
-    case Kind::kReceive:
-    case Kind::kOther:
+    case communication::Kind::kSend:
+    case communication::Kind::kReceive:
+    case communication::Kind::kOther:
       return {};
   }
   return {};
@@ -112,7 +111,7 @@ struct CallTimes {
   std::map<std::uint32_t, std::int64_t> ends{};
 };
 
-using CallKey = std::tuple<std::vector<int>, std::string, std::uint64_t, Kind>;
+using CallKey = std::tuple<std::vector<int>, std::string, std::uint64_t, communication::Kind>;
 
 void add_collectives(HappensBefore& found, std::span<const RankRecord> ranks,
                      const std::vector<std::uint32_t>& machine) {

@@ -31,9 +31,9 @@ std::vector<Work> order_of(int behind, int micro_batches, PipelineOrder order) {
   return works;
 }
 
-class Builder {
+class PipelineBuilder {
  public:
-  Builder(const std::vector<StageTimes>& stages, const PipelineOptions& options)
+  PipelineBuilder(const std::vector<StageTimes>& stages, const PipelineOptions& options)
       : stages_(stages),
         receiver_asks_(options.receiver_asks),
         forward_(stages.size(), std::vector(static_cast<std::size_t>(options.micro_batches), graph::kNoTask)),
@@ -133,7 +133,7 @@ class Builder {
 }  // namespace
 
 Graph pipeline_step(const std::vector<StageTimes>& stages, const PipelineOptions& options) {
-  Builder builder(stages, options);
+  PipelineBuilder builder(stages, options);
   for (std::size_t stage = 0; stage < stages.size(); ++stage) {
     const int behind = static_cast<int>(stages.size() - 1 - stage);
     builder.add_stage(stage, order_of(behind, options.micro_batches, options.order));

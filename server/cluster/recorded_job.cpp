@@ -13,12 +13,13 @@ namespace ridgeline::cluster {
 namespace {
 
 using communication::Collective;
-using communication::Kind;
 using communication::RankRecord;
 
 constexpr std::int64_t kLatestNs = std::int64_t{1} << 62U;
 
-bool is_point_to_point(Kind kind) { return kind == Kind::kSend || kind == Kind::kReceive; }
+bool is_point_to_point(communication::Kind kind) {
+  return kind == communication::Kind::kSend || kind == communication::Kind::kReceive;
+}
 
 /// The name of the group, or of both ends; the sequence; the sender and the receiver.
 using Key = std::tuple<std::string, int, int, std::uint64_t>;
@@ -26,7 +27,7 @@ using Key = std::tuple<std::string, int, int, std::uint64_t>;
 Key key_of(const RankRecord& rank, const Collective& one) {
   const std::string& group = rank.groups[one.group].name;
   if (!is_point_to_point(one.kind)) return {group, -1, -1, one.sequence};
-  const bool sends = one.kind == Kind::kSend;
+  const bool sends = one.kind == communication::Kind::kSend;
   return {group, sends ? rank.rank : one.peer, sends ? one.peer : rank.rank, one.sequence};
 }
 
@@ -212,13 +213,13 @@ base::Result<RecordedJob> recorded_job(std::span<const RankRecord> records, std:
   return Maker(records, aligned, recordings, scope).make();
 }
 
-Awaits awaits_of(Kind kind, bool is_root) {
+Awaits awaits_of(communication::Kind kind, bool is_root) {
   switch (kind) {
-    case Kind::kBroadcast:
-    case Kind::kScatter:
-    case Kind::kGather:
+    case communication::Kind::kBroadcast:
+    case communication::Kind::kScatter:
+    case communication::Kind::kGather:
       return is_root ? Awaits::kAll : Awaits::kRoot;
-    case Kind::kOther:
+    case communication::Kind::kOther:
       return Awaits::kOwn;
     default:
       return Awaits::kAll;

@@ -35,9 +35,9 @@ struct Event {
   std::size_t place = 0;  ///< of RecordedRank::collectives; of a gradient 0
 };
 
-class Builder {
+class RankBuilder {
  public:
-  Builder(const Recording& recording, const RankRecord& record, const analysis::SourceScope& scope, StepRange steps)
+  RankBuilder(const Recording& recording, const RankRecord& record, const analysis::SourceScope& scope, StepRange steps)
       : recording_(recording),
         record_(record),
         scope_(scope),
@@ -271,7 +271,7 @@ std::int64_t start_ns(const Collective& one) {
 
 RecordedRank recorded_rank(const Recording& recording, const RankRecord& record, const analysis::SourceScope& scope,
                            StepRange steps, std::int64_t lead_ns) {
-  return Builder(recording, record, scope, steps).build(lead_ns);
+  return RankBuilder(recording, record, scope, steps).build(lead_ns);
 }
 
 }  // namespace ridgeline::cluster

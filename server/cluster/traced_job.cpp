@@ -21,7 +21,6 @@ namespace {
 
 using analysis::TracedCollective;
 using communication::Collective;
-using communication::Kind;
 using communication::RankRecord;
 
 constexpr int kMaxRanks = 100'000;  ///< of a job
@@ -30,12 +29,13 @@ constexpr std::uint64_t kSince1970 = 1'000'000'000'000'000'000;  ///< in the yea
 
 base::Error wrong(const RankTrace& trace, const std::string& what) { return base::error(trace.file + " " + what); }
 
-Kind kind_of(const TracedCollective& one) {
+communication::Kind kind_of(const TracedCollective& one) {
   std::string name = one.call.empty() ? one.kernel : one.call;
   std::ranges::transform(name, name.begin(), [](unsigned char letter) { return std::tolower(letter); });
-  const Kind kind = communication::kind_of_call(name);
+  const communication::Kind kind = communication::kind_of_call(name);
   // Which rank the other end is, no trace tells.
-  return kind == Kind::kSend || kind == Kind::kReceive ? Kind::kOther : kind;
+  return kind == communication::Kind::kSend || kind == communication::Kind::kReceive ? communication::Kind::kOther
+                                                                                     : kind;
 }
 
 /// Makes the record of one trace.
@@ -173,11 +173,11 @@ class RecordMaker {
 
   /// Within its step, by group and kind; what has no other end that is known, apart from all others.
   void number() {
-    std::map<std::tuple<std::uint32_t, std::uint32_t, Kind>, std::uint64_t> counts;
+    std::map<std::tuple<std::uint32_t, std::uint32_t, communication::Kind>, std::uint64_t> counts;
     for (Collective& one : record_.collectives) {
       const auto step = static_cast<std::uint64_t>(record_.iterations[one.iteration].step);
       const std::uint64_t nth = counts[{one.iteration, one.group, one.kind}]++;
-      const auto own = one.kind == Kind::kOther ? static_cast<std::uint64_t>(record_.rank) + 1 : 0;
+      const auto own = one.kind == communication::Kind::kOther ? static_cast<std::uint64_t>(record_.rank) + 1 : 0;
       one.sequence = (((step << 18U | own) << 4U | static_cast<std::uint64_t>(one.kind)) << 20U) + nth;
     }
   }
@@ -194,8 +194,8 @@ class RecordMaker {
 };
 
 /// Of each step of a record, the kinds of its collectives as they were called.
-std::map<std::int64_t, std::vector<Kind>> kinds_by_step(const RankRecord& record) {
-  std::map<std::int64_t, std::vector<Kind>> kinds;
+std::map<std::int64_t, std::vector<communication::Kind>> kinds_by_step(const RankRecord& record) {
+  std::map<std::int64_t, std::vector<communication::Kind>> kinds;
   for (const communication::Iteration& one : record.iterations) kinds[one.step];
   for (const Collective& one : record.collectives) kinds[record.iterations[one.iteration].step].push_back(one.kind);
   return kinds;
@@ -218,7 +218,7 @@ void keep_steps(RankRecord& record, Keep keep) {
 
 /// The steps that all records have and, without groups, in which all ranks called the same.
 std::set<std::int64_t> comparable_steps(const std::vector<RankRecord>& records, bool has_groups) {
-  std::map<std::int64_t, std::vector<Kind>> common = kinds_by_step(records.front());
+  std::map<std::int64_t, std::vector<communication::Kind>> common = kinds_by_step(records.front());
   for (const RankRecord& record : records) {
     const auto kinds = kinds_by_step(record);
     std::erase_if(common, [&](const auto& step) {

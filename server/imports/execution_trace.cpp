@@ -17,7 +17,7 @@ using analysis::ExecutionNode;
 using communication::Kind;
 
 /// One field of a message.
-struct Field {
+struct WireField {
   std::uint64_t number = 0;
   bool is_integer = false;
   std::uint64_t value = 0;
@@ -30,7 +30,7 @@ class Fields {
   explicit Fields(std::string_view bytes) : rest_(bytes) {}
 
   /// False at the end, and where the bytes are none of a message.
-  bool next(Field& field) {
+  bool next(WireField& field) {
     std::uint64_t tag = 0;
     if (rest_.empty() || !varint(tag)) return false;
     field = {tag >> 3U, (tag & 7U) == 0, 0, {}};
@@ -104,7 +104,7 @@ int rank_of(std::uint64_t value) {
 /// AttributeProto: a name, and one value, of which numbers and text are of use here.
 bool add_attribute(std::string_view bytes, ExecutionNode& node) {
   Fields fields(bytes);
-  Field field;
+  WireField field;
   std::string_view name;
   std::string_view text;
   std::uint64_t number = 0;
@@ -130,7 +130,7 @@ bool add_attribute(std::string_view bytes, ExecutionNode& node) {
 }
 
 /// Of a repeated number, packed or not.
-bool add_ids(const Field& field, std::vector<std::uint64_t>& ids) {
+bool add_ids(const WireField& field, std::vector<std::uint64_t>& ids) {
   if (field.is_integer) {
     ids.push_back(field.value);
     return true;
@@ -146,7 +146,7 @@ bool add_ids(const Field& field, std::vector<std::uint64_t>& ids) {
 
 bool read_node(std::string_view bytes, ExecutionNode& node) {
   Fields fields(bytes);
-  Field field;
+  WireField field;
   while (fields.next(field)) {
     bool fits = true;
     if (field.number == 1) node.id = field.value;

@@ -87,12 +87,12 @@ Json applied_json(const std::optional<AppliedChange>& applied) {
           {"measuredText", report::speed_up_text(applied->measured)}};
 }
 
-struct LineCost {
+struct AnsweredLine {
   double self_ms = 0;
   double total_ms = 0;
   std::uint64_t bytes = 0;
 };
-using LineCosts = std::map<std::uint32_t, LineCost>;  ///< by line of the profile
+using LineCosts = std::map<std::uint32_t, AnsweredLine>;  ///< by line of the profile
 
 /// Of the whole step.
 LineCosts costs_of_file(const Snapshot& snapshot) {
@@ -110,7 +110,7 @@ LineCosts costs_below(const Snapshot& snapshot, const analysis::Node& node) {
   LineCosts costs;
   const auto add = [&](const analysis::Location& place, double ms, std::uint64_t bytes) {
     if (snapshot.figures()->path_of(place) == snapshot.document.path()) {
-      LineCost& cost = costs[place.line];
+      AnsweredLine& cost = costs[place.line];
       cost.self_ms += ms;
       cost.total_ms += ms;
       cost.bytes += bytes;

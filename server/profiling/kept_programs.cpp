@@ -17,10 +17,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uintmax_t kMostBytes = 4U << 20U;
+constexpr std::uintmax_t kMostProgramBytes = 4U << 20U;
 
 /// Beside the processor's description: both are of the same processors.
-std::string path_of(const std::string& cache) {
+std::string programs_path(const std::string& cache) {
   const std::filesystem::path device = device_path(cache);
   return (device.parent_path() / (device.stem().string() + "-programs.json")).string();
 }
@@ -99,12 +99,12 @@ std::vector<efficiency::TimedProgram> timed_like(std::span<const KeptProgram> pr
 }
 
 base::Result<std::vector<KeptProgram>> kept_programs(const std::string& cache) {
-  const std::string path = path_of(cache);
+  const std::string path = programs_path(cache);
   std::error_code problem;
   if (!std::filesystem::exists(path, problem)) {
     return std::vector<KeptProgram>();
   }
-  const auto text = base::read_text(path, kMostBytes);
+  const auto text = base::read_text(path, kMostProgramBytes);
   auto programs = text ? parse_kept_programs(*text) : base::Result<std::vector<KeptProgram>>(text.error());
   return programs ? std::move(programs)
                   : base::error(path + " is not a list of programs: " + programs.error().message());
@@ -113,7 +113,7 @@ base::Result<std::vector<KeptProgram>> kept_programs(const std::string& cache) {
 base::Result<void> keep_programs(const std::string& cache, std::vector<KeptProgram> programs) {
   const auto before = kept_programs(cache);
   const auto all = with_programs(std::move(programs), before ? *before : std::vector<KeptProgram>());
-  const std::string path = path_of(cache);
+  const std::string path = programs_path(cache);
   std::error_code problem;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), problem);
   problem = base::write_atomically(path, kept_programs_json(all), base::FileAccess::kOwner);

@@ -14,7 +14,7 @@ namespace ridgeline::profiling {
 
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 20U;
+constexpr std::size_t kMostSettingsBytes = std::size_t{1} << 20U;
 constexpr double kMostGrams = 1e5;
 constexpr std::string_view kCo2 = "co2-grams-per-kwh";
 
@@ -56,7 +56,7 @@ base::Result<ProjectSettings> project_settings(const std::string& project_root) 
   if (!std::filesystem::is_regular_file(path, problem)) {
     return ProjectSettings{};
   }
-  const auto text = base::read_text(path, kMostBytes);
+  const auto text = base::read_text(path, kMostSettingsBytes);
   return text ? parse_project_settings(*text, path) : base::Result<ProjectSettings>(text.error());
 }
 

@@ -13,7 +13,7 @@
 namespace ridgeline::report {
 namespace {
 
-constexpr std::string_view kStyle = R"(
+constexpr std::string_view kComparisonStyle = R"(
 h2 { margin: 32px 0 0; font-size: 16px; font-weight: 650; }
 .scroll { margin-top: 8px; }
 td.change::before { content: ""; display: inline-block; width: 8px; height: 8px; margin-right: 8px; border-radius: 4px; }
@@ -80,7 +80,7 @@ std::string listed(const std::vector<std::string>& names) {
 
 std::string comparison_html(const compare::Comparison& comparison) {
   const ComparisonRows rows = comparison_rows(comparison);
-  std::string html = page_begin("Ridgeline: comparison", kStyle);
+  std::string html = page_begin("Ridgeline: comparison", kComparisonStyle);
   html += "<h1>" + escaped(subject_text(comparison.before)) + " → " + escaped(subject_text(comparison.after)) +
           "</h1>\n<p class=\"faint\">" +
           (comparison.in_turns ? "The runs alternated. " : "The runs were not made in turns. ") +

@@ -19,7 +19,7 @@ namespace {
 using analysis::Profile;
 using protocol::Markdown;
 
-constexpr std::size_t kMostLines = 15;
+constexpr std::size_t kMostShownLines = 15;
 constexpr int kWidth = 100;  ///< columns of the notes
 
 std::string trimmed(std::string text) {
@@ -68,7 +68,7 @@ Markdown line_table(const Profile& profile, const SourceLines& source) {
   Markdown text("\n| line |  | time | share | memory |\n|---|---|---:|---:|---:|\n");
   std::size_t shown = 0;
   for (const analysis::LineCost& line : profile.lines) {
-    if (shown == kMostLines || line.self_ms <= 0) {
+    if (shown == kMostShownLines || line.self_ms <= 0) {
       break;
     }
     ++shown;

@@ -9,7 +9,7 @@ namespace ridgeline::report {
 namespace {
 
 /// The colours are those of the HTML report (web/src/style.css).
-constexpr std::string_view kStyle =
+constexpr std::string_view kPlainStyle =
     R"(:root { color-scheme: light dark; --paper: #ffffff; --ink: #1b1f26; --faint: #5c6470; --line: #d8dce2;
   --track: #eef0f3; --time: #2f6fd0; --memory: #8250c4; --warning: #9a5b00; }
 @media (prefers-color-scheme: dark) { :root { --paper: #16181d; --ink: #d8dce4; --faint: #99a1af; --line: #363b45;
@@ -50,7 +50,7 @@ std::string page_begin(std::string_view title, std::string_view style) {
 <body>
 <main>
 )",
-                     title, kStyle, style);
+                     title, kPlainStyle, style);
 }
 
 /// Printable, and nothing in it begins or ends markup.

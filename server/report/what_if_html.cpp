@@ -16,7 +16,7 @@ using analysis::ChangeAnswer;
 using analysis::SpeedUp;
 using analysis::WhatIf;
 
-constexpr std::string_view kStyle = R"(
+constexpr std::string_view kWhatIfStyle = R"(
 svg { display: block; width: 260px; height: 34px; background: var(--track); border-radius: 3px; }
 .one { stroke: var(--faint); stroke-dasharray: 2 2; }
 .predicted { stroke: var(--time); fill: var(--time); }
@@ -123,7 +123,7 @@ std::string table_html(const WhatIf& answer) {
 
 std::string html_what_if(const WhatIf& answer) {
   const std::string entry = answer.entry_path.substr(answer.entry_path.rfind('/') + 1);
-  std::string html = page_begin("Ridgeline: what if", kStyle);
+  std::string html = page_begin("Ridgeline: what if", kWhatIfStyle);
   html += "<h1>What if: " + escaped(entry) + "</h1>\n<p class=\"faint\">" +
           escaped((answer.batch_size > 0 ? fmt::format("batch {} · ", answer.batch_size) : std::string()) +
                   duration(answer.step_ms) + " a step" +

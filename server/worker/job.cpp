@@ -33,12 +33,12 @@ constexpr std::chrono::seconds kPatience{5};
 /// For a script in the background to end, once its steps were timed and it was told to stop.
 constexpr std::chrono::seconds kStopGrace{10};
 /// Between SIGTERM and SIGKILL.
-constexpr std::chrono::milliseconds kTermGrace{100};
+constexpr std::chrono::milliseconds kJobTermGrace{100};
 constexpr std::size_t kMostClients = 1024;
 constexpr std::uint64_t kRecordingBytes = std::uint64_t{2} << 30U;
 constexpr std::size_t kReadBytes = std::size_t{1} << 18U;
 
-protocol::Failure failure(FailureKind kind, const std::string& message) {
+protocol::Failure start_failure(FailureKind kind, const std::string& message) {
   return protocol::failure_of(kind, "start", message);
 }
 
@@ -126,8 +126,9 @@ base::Result<std::unique_ptr<Job>, protocol::Failure> Job::start(asio::io_contex
                                                                  JobOptions options, Handlers handlers) {
   base::Result<std::string> sources = unpack_sources(options.cache);
   if (!sources) {
-    return failure(FailureKind::kCache, sources.error().message() +
-                                            ". Make room there, or set RIDGELINE_CACHE to a folder on another disk.");
+    return start_failure(
+        FailureKind::kCache,
+        sources.error().message() + ". Make room there, or set RIDGELINE_CACHE to a folder on another disk.");
   }
   std::unique_ptr<Job> job(new Job(loop, reaper, std::move(options), std::move(handlers)));
   job->sources_ = *sources;
@@ -145,20 +146,20 @@ base::Result<void, protocol::Failure> Job::listen() {
   std::error_code problem;
   std::string folder = (std::filesystem::temp_directory_path(problem) / "ridgeline-XXXXXX").string();
   if (problem || ::mkdtemp(folder.data()) == nullptr) {  // with mode 0700
-    return failure(FailureKind::kResources, base::with_errno("Cannot make a folder for the job's socket"));
+    return start_failure(FailureKind::kResources, base::with_errno("Cannot make a folder for the job's socket"));
   }
   folder_ = folder;
   boost::system::error_code refused;
   const std::string address = folder_ + "/job";
   if (address.size() >= sizeof(sockaddr_un::sun_path)) {
-    return failure(FailureKind::kResources, "The path " + address + " is too long for a socket. Set TMPDIR.");
+    return start_failure(FailureKind::kResources, "The path " + address + " is too long for a socket. Set TMPDIR.");
   }
   const stream_protocol::endpoint endpoint(address);
   acceptor_.open(endpoint.protocol(), refused);
   if (!refused) acceptor_.bind(endpoint, refused);
   if (!refused) acceptor_.listen(asio::socket_base::max_listen_connections, refused);
   if (refused) {
-    return failure(FailureKind::kResources, "Cannot listen at " + address + ": " + refused.message() + ".");
+    return start_failure(FailureKind::kResources, "Cannot listen at " + address + ": " + refused.message() + ".");
   }
   return {};
 }
@@ -182,7 +183,7 @@ base::Result<void, protocol::Failure> Job::spawn_command(const std::string& sour
                                      pointers_to(command).data(), pointers_to(variables).data());
   if (problem != 0) {
     errno = problem;
-    return failure(FailureKind::kEntryUnreadable, base::with_errno("Cannot run " + command.front()));
+    return start_failure(FailureKind::kEntryUnreadable, base::with_errno("Cannot run " + command.front()));
   }
   process_ = child;
   reaper_.watch(child, lifetime_.guard([this](int status) { on_command_ended(status); }));
@@ -192,15 +193,15 @@ base::Result<void, protocol::Failure> Job::spawn_command(const std::string& sour
 base::Result<pid_t, protocol::Failure> Job::spawn_in_background(const std::vector<std::string>& variables) {
   auto [output_read, output_write] = pipe_pair();
   if (output_read.get() < 0) {
-    return failure(FailureKind::kResources, "The daemon has no file descriptors left for the script.");
+    return start_failure(FailureKind::kResources, "The daemon has no file descriptors left for the script.");
   }
   const auto started = spawn({options_.command,
                               options_.folder,
                               {{output_write.get(), STDOUT_FILENO}, {output_write.get(), STDERR_FILENO}},
                               variables});
   if (!started) {
-    return failure(FailureKind::kEntryUnreadable,
-                   "Cannot run " + options_.command.front() + ": " + started.error().message() + ".");
+    return start_failure(FailureKind::kEntryUnreadable,
+                         "Cannot run " + options_.command.front() + ": " + started.error().message() + ".");
   }
   output_ = std::make_shared<OutputCapture>(loop_, std::move(output_read));
   output_->start(handlers_.output);
@@ -219,7 +220,7 @@ void Job::cancel() {
   }
   cancelled_ = true;
   signal_group(process_, SIGTERM);
-  end_timer_.expires_after(kTermGrace);
+  end_timer_.expires_after(kJobTermGrace);
   end_timer_.async_wait(lifetime_.guard([this](const boost::system::error_code& error) {
     if (!error && !status_.has_value()) {
       signal_group(process_, SIGKILL);
@@ -461,7 +462,7 @@ JobProcess Job::taken(Client& client) const {
   JobProcess process{*client.joined, protocol::Failure{}};
   if (client.inbox != nullptr && !client.inbox->batches().empty()) {
     const protocol::Failure ended =
-        failure(FailureKind::kProcessDied, "The script ended before the steps were recorded and timed.");
+        start_failure(FailureKind::kProcessDied, "The script ended before the steps were recorded and timed.");
     auto measured = client.inbox->has_final_result() && !client.failure
                         ? client.inbox->take_measured()
                         : client.inbox->take_measured_until(client.failure.value_or(ended), options_.spec.project_root);
@@ -475,9 +476,9 @@ JobProcess Job::taken(Client& client) const {
   } else if (client.failure.has_value()) {
     process.outcome = *client.failure;
   } else if (client.number > 0) {
-    process.outcome = failure(FailureKind::kProcessDied,
-                              fmt::format("Rank {} (process {}) ended before its training steps were recorded.",
-                                          client.joined->rank, client.joined->pid));
+    process.outcome = start_failure(FailureKind::kProcessDied,
+                                    fmt::format("Rank {} (process {}) ended before its training steps were recorded.",
+                                                client.joined->rank, client.joined->pid));
   }
   return process;
 }

@@ -11,13 +11,13 @@ namespace {
 /// An honest runner asks a few times.
 constexpr int kMostAsked = 256;
 
-protocol::Failure failure(protocol::FailureKind kind, const std::string& message) {
+protocol::Failure inbox_failure(protocol::FailureKind kind, const std::string& message) {
   return protocol::failure_of(kind, "", message);
 }
 
 protocol::Failure too_many_batches() {
-  return failure(protocol::FailureKind::kWorkerProtocol,
-                 "The worker ran more than " + std::to_string(kMaxBatches) + " batch sizes.");
+  return inbox_failure(protocol::FailureKind::kWorkerProtocol,
+                       "The worker ran more than " + std::to_string(kMaxBatches) + " batch sizes.");
 }
 
 /// The first line of the message, as a sentence.
@@ -44,10 +44,10 @@ std::size_t stand_ins(const MeasuredBatch& batch) {
 }  // namespace
 
 protocol::Failure channel_broken(const std::string& what) {
-  return failure(protocol::FailureKind::kChannelBroken,
-                 "The profiled process lost its connection to Ridgeline: " + what +
-                     ". Code that closes, replaces or writes to file descriptors that it did not open does that "
-                     "(os.closerange, os.dup2).");
+  return inbox_failure(protocol::FailureKind::kChannelBroken,
+                       "The profiled process lost its connection to Ridgeline: " + what +
+                           ". Code that closes, replaces or writes to file descriptors that it did not open does that "
+                           "(os.closerange, os.dup2).");
 }
 
 RunInbox::RunInbox(std::uint64_t recording_bytes, std::function<void(const protocol::Progress&)> progress,
@@ -126,7 +126,7 @@ std::optional<protocol::Failure> RunInbox::take_message(protocol::WorkerMessage 
     return add_round(*round);
   } else if (const auto* asked = std::get_if<protocol::SizesAsked>(&message)) {
     if (++asked_ > kMostAsked) {
-      return failure(protocol::FailureKind::kWorkerProtocol, "The worker asked for batch sizes too often.");
+      return inbox_failure(protocol::FailureKind::kWorkerProtocol, "The worker asked for batch sizes too often.");
     }
     choose_(*asked);
   } else if (const auto* ready = std::get_if<protocol::ReadyToRecord>(&message)) {
@@ -153,7 +153,7 @@ std::optional<protocol::Failure> RunInbox::take_message(protocol::WorkerMessage 
 std::optional<protocol::Failure> RunInbox::take_finding(protocol::WorkerMessage message) {
   const std::size_t count = findings_.captured.size() + findings_.times.size() + findings_.tried.size();
   if (count > protocol::kMaxKeys + 2 * protocol::kMaxChanges) {
-    return failure(protocol::FailureKind::kWorkerProtocol, "The worker sent more findings than were asked for.");
+    return inbox_failure(protocol::FailureKind::kWorkerProtocol, "The worker sent more findings than were asked for.");
   }
   if (auto* captured = std::get_if<protocol::Captured>(&message)) {
     findings_.captured.push_back(std::move(*captured));
@@ -177,15 +177,15 @@ std::optional<protocol::Failure> RunInbox::take_finding(protocol::WorkerMessage 
 std::optional<protocol::Failure> RunInbox::announce(protocol::RecordingAnnounced announced) {
   received_ += announced.bytes;
   if (announced.bytes == 0 || incoming_.has_value() || received_ > limit_) {
-    return failure(protocol::FailureKind::kRecordingTooLarge,
-                   "One iteration runs so many operations that its recording exceeds the limit of " +
-                       std::to_string(limit_ >> 20U) + " MiB.");
+    return inbox_failure(protocol::FailureKind::kRecordingTooLarge,
+                         "One iteration runs so many operations that its recording exceeds the limit of " +
+                             std::to_string(limit_ >> 20U) + " MiB.");
   }
   if (batches_.size() >= kMaxBatches) {
     return too_many_batches();
   }
   if (find(announced.batch_size) != nullptr) {
-    return failure(protocol::FailureKind::kWorkerProtocol, "The worker sent two recordings of a batch size.");
+    return inbox_failure(protocol::FailureKind::kWorkerProtocol, "The worker sent two recordings of a batch size.");
   }
   incoming_ = MeasuredBatch{announced.batch_size, announced.check, std::move(announced.warmup_ns), {}, 1, nullptr};
   incoming_left_ = announced.bytes;
@@ -197,8 +197,8 @@ std::optional<protocol::Failure> RunInbox::add_unrecorded(protocol::Warmed warme
     return too_many_batches();
   }
   if (find(warmed.batch_size) != nullptr) {
-    return failure(protocol::FailureKind::kWorkerProtocol,
-                   "The worker began to time a batch size that it had measured.");
+    return inbox_failure(protocol::FailureKind::kWorkerProtocol,
+                         "The worker began to time a batch size that it had measured.");
   }
   batches_.push_back({warmed.batch_size, false, std::move(warmed.warmup_ns), {}, 1, nullptr});
   return std::nullopt;
@@ -206,7 +206,8 @@ std::optional<protocol::Failure> RunInbox::add_unrecorded(protocol::Warmed warme
 
 std::optional<protocol::Failure> RunInbox::add_bytes(const std::string& bytes) {
   if (!incoming_.has_value() || bytes.size() > incoming_left_) {
-    return failure(protocol::FailureKind::kWorkerProtocol, "The worker sent more of a recording than it announced.");
+    return inbox_failure(protocol::FailureKind::kWorkerProtocol,
+                         "The worker sent more of a recording than it announced.");
   }
   incoming_bytes_ += bytes;
   incoming_left_ -= bytes.size();
@@ -221,12 +222,13 @@ std::optional<protocol::Failure> RunInbox::add_bytes(const std::string& bytes) {
 std::optional<protocol::Failure> RunInbox::add_round(const protocol::Timed& round) {
   MeasuredBatch* batch = find(round.batch_size);
   if (batch == nullptr) {
-    return failure(protocol::FailureKind::kWorkerProtocol, "The worker timed a batch size that it had not recorded.");
+    return inbox_failure(protocol::FailureKind::kWorkerProtocol,
+                         "The worker timed a batch size that it had not recorded.");
   }
   const auto length = static_cast<int>(round.times_ns.size());
   if (!batch->times_ns.empty() && length != batch->per_round) {
-    return failure(protocol::FailureKind::kWorkerProtocol,
-                   "The worker timed a batch size in rounds of different lengths.");
+    return inbox_failure(protocol::FailureKind::kWorkerProtocol,
+                         "The worker timed a batch size in rounds of different lengths.");
   }
   if (times_ + round.times_ns.size() > kMaxTimes) {
     return std::nullopt;

@@ -21,8 +21,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Kind = TrialDecision::Kind;
 
-constexpr const char* kPath = "/project/entry.py";
-const Trials::Document kDocument{1, "file:///project/entry.py", kPath};
+constexpr const char* kEntryPath = "/project/entry.py";
+const Trials::Document kDocument{1, "file:///project/entry.py", kEntryPath};
 
 /// Owns trials, with a clock that moves only when it is set, and records the calls of the ports.
 struct World {
@@ -96,7 +96,7 @@ TEST(Trials, EndWithTheirDocument) {
   world.trials.changed(kDocument);
   world.pass(Trials::kPause);
   world.take();
-  world.trials.closed({2, kDocument.uri, kPath});
+  world.trials.closed({2, kDocument.uri, kEntryPath});
   EXPECT_THAT(world.take(), IsEmpty()) << "another session's window";
   world.trials.ended(1);
   EXPECT_THAT(world.take(), ElementsAre("cancel"));
@@ -112,10 +112,10 @@ TEST(Trials, SayWhyABatchSizeStaysPredicted) {
 
 // ---- the decision
 
-constexpr const char* kText = "def model_provider(): ...\ndef iteration_provider(model): ...\n";
+constexpr const char* kEntryText = "def model_provider(): ...\ndef iteration_provider(model): ...\n";
 
 std::string entry_text(int batch_size) {
-  return kText + std::string("def input_provider(batch_size=") + std::to_string(batch_size) + "): ...  # tuned\n";
+  return kEntryText + std::string("def input_provider(batch_size=") + std::to_string(batch_size) + "): ...  # tuned\n";
 }
 
 /// An entry with figures, profiled at 8: R(B) = 2 B + 10 ms, M(B) = 100 B + 1000 bytes.
@@ -133,7 +133,7 @@ struct Settled {
     analysis::Profile& profile = made.profile;
     profile.id = "profile";
     profile.batch_size = 8;
-    profile.entry_path = kPath;
+    profile.entry_path = kEntryPath;
     profile.project_root = "/project";
     profile.capacity_bytes = 1'000'000;
     for (const int size : {4, 8, 16}) {
@@ -144,10 +144,10 @@ struct Settled {
     profile.iteration.ms = profile.time_samples[1].ms;
     analysis::fit_models(profile);
     made.outlook = analysis::outlook_of(profile);
-    made.sources = {{kPath, entry_text(8)}};
+    made.sources = {{kEntryPath, entry_text(8)}};
     const std::size_t digit = entry_text(8).rfind('8');
     made.batch_size_literal = source::Span{digit, digit + 1};
-    entry.path = kPath;
+    entry.path = kEntryPath;
     entry.project_root = "/project";
     entry.figures = std::make_shared<const Figures>(std::move(made));
     entry.batch_size_changed = true;
@@ -230,7 +230,7 @@ TEST(DecideTrial, IsOfTheCodeThatWasProfiled) {
   EXPECT_EQ(settled.decide().kind, Kind::kRefused);
   EXPECT_THAT(settled.decide().why, HasSubstr("other code has changed"));
   Settled changed;
-  changed.entry.changed.insert(kPath);
+  changed.entry.changed.insert(kEntryPath);
   EXPECT_EQ(changed.decide().kind, Kind::kRefused);
   Settled other;
   other.entry.changed.insert("/project/net.py");
