@@ -27,7 +27,7 @@ Ratios ratios_of(const CapturedStep& step, const Places& places, const TimeAlone
   for (std::size_t i = 0; i < step.operations.size(); ++i) {
     const std::string* key = key_of(step, step.operations[i]);
     const auto time = key != nullptr && places.ns[i] > 0 ? alone(*key) : std::nullopt;
-    if (time.has_value()) {
+    if (time.has_value() && !time->is_disturbed) {  // a disturbed one of a long operation would be that of its name
       const double ratio = std::clamp(places.ns[i] / time->ns, kLeastRatio, kMostRatio);
       by_name[name_of(step, step.operations[i])].emplace_back(ratio, places.ns[i]);
       all.emplace_back(ratio, places.ns[i]);

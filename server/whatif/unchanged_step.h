@@ -39,7 +39,8 @@ struct Places {
 /// Finds the operations of `step` in the graph, which was recorded of the same step.
 Places places_of(const graph::Graph& graph, const protocol::CapturedStep& step);
 
-/// The time in the step over the time alone: of operations of each name, and of all.
+/// The time in the step over the time alone: of operations of each name, and of all. Without those that other processes
+/// disturbed.
 struct Ratios {
   std::map<std::string, double> by_name;
   double usual = 1;

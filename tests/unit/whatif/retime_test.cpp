@@ -222,6 +222,18 @@ TEST(Retime, ADisturbedTimeCountsAsAssumed) {
   EXPECT_DOUBLE_EQ(changed.disturbed_ns, 5000);
 }
 
+TEST(Retime, ADisturbedTimeIsNotWhatOthersOfItsNameAreScaledBy) {
+  Step step;
+  step.operation("aten::mm", "long", 10'000).operation("aten::mm", "short", 1200).operation("aten::add", "", 300);
+  const TimeAlone times = [](const std::string& key) -> std::optional<AloneTime> {
+    if (key == "aten::mmlong") return AloneTime{100'000, true};
+    return AloneTime{key == "aten::mmshort" ? 1000.0 : 500.0, false};
+  };
+  const CapturedStep more =
+      captured({{"aten::mm", "long"}, {"aten::mm", "short"}, {"aten::mm", "new"}, {"aten::add", ""}});
+  EXPECT_EQ(total(retimed(step, more, times).graph), 10'000 + 1200 + 300 + 600) << "1.2 times the 500 alone";
+}
+
 TEST(Retime, WhatWasNotFoundInTheRecordingCountsAsAssumed) {
   Step step;
   step.operation("aten::mm", "32", 1200);
