@@ -88,8 +88,6 @@ CollectiveTime CollectiveTimes::all_reduce(double bytes) const {
   return ranks < 2 ? CollectiveTime{} : scaled(step(bytes / ranks), 2 * (ranks - 1));
 }
 
-CollectiveTime CollectiveTimes::reduce_scatter(double bytes) const { return scaled(all_reduce(bytes), 0.5); }
-
 CollectiveTime CollectiveTimes::broadcast(double bytes) const {
   const std::int64_t ranks = cluster_.ranks();
   if (ranks < 2) return {};

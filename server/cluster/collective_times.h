@@ -34,8 +34,6 @@ class CollectiveTimes {
   /// A ring: 2 (N − 1) steps, each of one N-th of the bytes. What was measured with another number of ranks is taken
   /// step by step.
   CollectiveTime all_reduce(double bytes) const;
-  /// A ring: one half of an all-reduce, N − 1 steps. An all-gather likewise; `bytes` are of the whole tensor.
-  CollectiveTime reduce_scatter(double bytes) const;
   /// A binomial tree.
   CollectiveTime broadcast(double bytes) const;
   /// What one rank sends to its neighbour in the ring, over the slowest of the links.

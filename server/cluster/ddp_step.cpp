@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -47,6 +48,10 @@ class DdpBuilder {
     const std::size_t tasks = made_.graph.tasks.size();
     if (gradients_.empty()) return base::error("no gradients were found: the step has no backward to make parallel");
     if (hosts_.size() != gradients_.size()) return base::error("gradients and their tasks do not agree");
+    const std::vector<std::size_t>& sizes = options_.bucket_gradients;
+    if (std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}) != gradients_.size()) {
+      return base::error("buckets do not have all gradients");
+    }
     if (made_.graph.resources.size() + 2 > kMostStreams) return base::error("the graph has no room for a link");
     for (std::size_t i = 0; i < hosts_.size(); ++i) {
       if (gradients_[i].ready >= tasks || hosts_[i] >= tasks) {
@@ -151,9 +156,7 @@ class DdpBuilder {
     TaskId link = first_on_link_;
     TaskId core = first_on_core_;
     std::size_t next = 0;
-    const std::vector<std::size_t> sizes =
-        options_.bucket_gradients.empty() ? bucket_sizes(bytes, options_.rule) : options_.bucket_gradients;
-    for (const std::size_t size : sizes) {
+    for (const std::size_t size : options_.bucket_gradients) {
       DdpStep::Bucket bucket{size, 0, hosts_[next + size - 1], 0};
       std::vector<TaskId> after;
       if (!options_.overlap) after.push_back(on_device_ ? gradients_.back().ready : made_.backward_over);

@@ -20,8 +20,7 @@ struct Communication {
 };
 
 struct DdpOptions {
-  BucketRule rule{};
-  std::vector<std::size_t> bucket_gradients{};  ///< how many each bucket has, of all gradients; empty: by `rule`
+  std::vector<std::size_t> bucket_gradients{};  ///< how many each bucket has; together all
   bool overlap = true;                          ///< false: all-reduces begin when backward is over
   double before_forward_ns = 0;                 ///< of the host
   double copies_ns = 0;                         ///< of the host, to buckets and back: half of it each
@@ -49,7 +48,8 @@ struct DdpStep {
 /// buckets and back, an all-reduce for each bucket, in order, when all of its gradients are there, and the wait at the
 /// end of backward: of the host or, where `gradients` are of a device, of the device's kernels of the optimizer.
 /// Gradients are in the order in which they are ready. `hosts`: by gradient, the host's task at whose end it was
-/// accumulated. An error for tasks that the graph does not have, and without gradients.
+/// accumulated. An error for tasks that the graph does not have, for buckets that do not have
+/// all gradients, and without gradients.
 base::Result<DdpStep> ddp_step(graph::Graph graph, const std::vector<Gradient>& gradients,
                                const std::vector<graph::TaskId>& hosts, const DdpOptions& options);
 

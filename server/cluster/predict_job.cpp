@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "cluster/ready_gradients.h"
 #include "cluster/sharded_collectives.h"
 #include "cluster/sharded_memory.h"
+#include "cluster/sharded_units.h"
 #include "graph/changes.h"
 #include "simulate/simulate.h"
 #include "whatif/prediction_error.h"
@@ -262,35 +262,16 @@ class Predictor {
     return bytes;
   }
 
-  /// How many gradients each bucket has. From stage 2 on they are units: the weights of a module are in one.
+  /// How many gradients each bucket has; from stage 2 on each unit.
   std::vector<std::size_t> buckets_of(const TrainingRequest& request) const {
     BucketRule rule;
     if (request.bucket_bytes.has_value()) rule = {*request.bucket_bytes, *request.bucket_bytes};
-    const std::vector<std::size_t> sizes = bucket_sizes(tensors(), rule);
-    if (request.sharding < 2) return sizes;
-    const auto module_at = [&](std::size_t gradient) { return module_of(process_.replica.gradients[gradient].name); };
-    std::vector<std::size_t> units;
-    std::size_t next = 0;
-    for (const std::size_t size : sizes) {
-      if (next == 0 || module_at(next) != module_at(next - 1)) units.push_back(0);
-      units.back() += size;
-      next += size;
-    }
-    return units;
+    return request.sharding < 2 ? bucket_sizes(tensors(), rule) : unit_sizes(process_.replica.gradients, rule);
   }
 
   /// What is gathered at once: units, or at stage 1 tensors.
   std::vector<std::uint64_t> gathered(const TrainingRequest& request) const {
-    std::vector<std::uint64_t> bytes = tensors();
-    if (request.sharding < 2) return bytes;
-    std::vector<std::uint64_t> units;
-    auto next = bytes.cbegin();
-    for (const std::size_t size : buckets_of(request)) {
-      const auto end = next + static_cast<std::ptrdiff_t>(size);
-      units.push_back(std::accumulate(next, end, std::uint64_t{0}));
-      next = end;
-    }
-    return units;
+    return request.sharding < 2 ? tensors() : unit_bytes(tensors(), buckets_of(request));
   }
 
   /// What the step waits for of the gathers that are not beside reductions. On devices forward hides what the links
