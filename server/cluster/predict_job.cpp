@@ -276,17 +276,12 @@ class Predictor {
 
   /// What the step waits for of the gathers that are not beside reductions. On devices forward hides what the links
   /// need no longer for than itself, but for the first unit, and nothing at the slow end. Stages 1 and 2 gather behind
-  /// the optimizer. On hosts FSDP waits for each unit, and copies it: as DistributedDataParallel copies gradients, at
-  /// least not at all.
+  /// the optimizer. On hosts FSDP waits for each unit.
   Communication exposed_gather(const TrainingRequest& request, Bound bound) const {
     const ShardedCollectives collectives = collectives_of(request);
     const std::vector<std::uint64_t> pieces = gathered(request);
     const Communication once = cost_of(collectives.gather(pieces), bound);
-    if (!collectives.overlap()) {
-      const double copies = bound == Bound::kFast ? 0 : process_.replica.ddp_backward_ns.value_or(0);
-      const auto times = static_cast<double>(collectives.gathers());
-      return {times * (once.ns + copies), times * once.processor_ns};
-    }
+    if (!collectives.overlap()) return {collectives.gathers() * once.ns, collectives.gathers() * once.processor_ns};
     if (request.sharding < 3 || bound == Bound::kSlow) return once;
     const double first = once.ns / static_cast<double>(std::max<std::size_t>(1, pieces.size()));
     return {std::max(first, once.ns - scale(bound) * forward_ns_), once.processor_ns};
@@ -299,6 +294,10 @@ class Predictor {
     options.overlap = request.overlap && collectives.overlap();
     options.before_forward_ns = process_.replica.ddp_forward_ns.value_or(0);
     options.copies_ns = process_.replica.ddp_backward_ns.value_or(0);
+    // FSDP copies the weights of each unit that was gathered: as DistributedDataParallel does gradients, or not at all.
+    if (!collectives.overlap() && bound != Bound::kFast) {
+      options.before_forward_ns += collectives.gathers() * options.copies_ns;
+    }
     options.shares_core = cores_ == Cores::kShared;
     options.all_reduce = [this, collectives, bound](double bytes) {
       const CollectiveTime time = collectives.reduction(bytes);

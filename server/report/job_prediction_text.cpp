@@ -87,7 +87,8 @@ void describe(Page& page, const JobPrediction& job, const PredictedTraining& tra
   std::vector<Item> times = {{"communication", duration(training.communication_ms)},
                              {"exposed", duration(training.exposed_ms)},
                              {"of the cores that compute", duration(training.processor_ms)},
-                             {"DistributedDataParallel itself", duration(training.ddp_ms)}};
+                             {training.sharding < 2 ? "DistributedDataParallel itself" : "copies to and from units",
+                              duration(training.ddp_ms)}};
   if (training.buffers_ms > 0) times.push_back({"broadcast of buffers", duration(training.buffers_ms)});
   if (training.gathers_ms > 0) times.push_back({"all-gathers of weights", duration(training.gathers_ms)});
   page.flow(left("  time", kBeside), kBeside, times);

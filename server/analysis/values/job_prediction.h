@@ -27,12 +27,13 @@ struct PredictedBucket {
 struct PredictedTraining {
   std::optional<std::uint64_t> bucket_bytes{};  ///< absent: DistributedDataParallel's own sizes
   bool overlap = true;
-  int sharding = 0;             ///< ZeRO's stage: 1 the optimizer's state, 2 also gradients, 3 also weights (FSDP)
-  Measured step_ms{};           ///< of every rank
-  double samples_per_s = 0;     ///< of all ranks
-  double efficiency = 0;        ///< samples per second over those of so many single processes
-  double compute_ms = 0;        ///< the step of the slowest rank of a machine, were nothing sent
-  double ddp_ms = 0;            ///< what DistributedDataParallel takes of the host itself
+  int sharding = 0;          ///< ZeRO's stage: 1 the optimizer's state, 2 also gradients, 3 also weights (FSDP)
+  Measured step_ms{};        ///< of every rank
+  double samples_per_s = 0;  ///< of all ranks
+  double efficiency = 0;     ///< samples per second over those of so many single processes
+  double compute_ms = 0;     ///< the step of the slowest rank of a machine, were nothing sent
+  double ddp_ms =
+      0;  ///< what DistributedDataParallel takes of the host itself; from stage 2 of ZeRO on, copies to and from units
   double communication_ms = 0;  ///< of all collectives, hidden or not
   double exposed_ms = 0;        ///< of these, while nothing is computed
   double processor_ms = 0;      ///< that communication takes of the cores that compute
