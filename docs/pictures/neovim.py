@@ -1,7 +1,7 @@
-"""Pictures of Neovim: profiles ResNet-50 in a terminal, as tests/editors/neovim does, and draws what the screen shows.
+"""Pictures of Neovim: profiles an example in a terminal, as tests/editors/neovim does, and draws what the screen shows.
 
 .venv/bin/python -m pip install pillow==11.0.0        # once; and Debian's fonts-dejavu-core
-.venv/bin/python docs/pictures/neovim.py
+.venv/bin/python docs/pictures/neovim.py [figures] [what-if]   # default: both
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from make import FONT, LINE, MARGIN, SIZE
@@ -21,6 +21,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "editors" / "neovim"))
 import conftest  # noqa: E402
 
+COLUMNS = 118
 PAPER, INK = (20, 22, 27), (224, 226, 234)  # of Neovim's own dark colours
 PALETTE = [(20, 22, 27), (255, 192, 185), (179, 246, 192), (252, 224, 148), (166, 219, 255), (255, 202, 255),
            (140, 248, 247), (224, 226, 234)]  # fmt: skip
@@ -88,27 +89,31 @@ def draw(screen: str, columns: int, path: Path) -> None:
     picture.save(path, optimize=True)
 
 
-def take(terminal: conftest.Terminal) -> None:
-    def save(name: str) -> None:
-        terminal.keys("C-l")
-        terminal.until_not("nohlsearch|Ridgeline breakdown")
-        draw(terminal.screen(colours=True), 118, HERE / f"neovim-{name}.png")
+def save(terminal: conftest.Terminal, name: str) -> None:
+    terminal.keys("C-l")
+    terminal.until_not("nohlsearch|Ridgeline breakdown")
+    draw(terminal.screen(colours=True), COLUMNS, HERE / f"neovim-{name}.png")
 
-    terminal.until("model_provider")
+
+def profile(terminal: conftest.Terminal) -> None:
+    terminal.until("import torch")
     terminal.command("set termguicolors signcolumn=auto:2")
     terminal.command("Ridgeline profile")
     terminal.until("Type number")
     terminal.keys("1", "Enter")
     terminal.until("profiled: ")
+
+
+def take_figures(terminal: conftest.Terminal) -> None:
     terminal.command("edit resnet.py")
     terminal.keys("/def forward", "Enter", "zz", ":nohlsearch", "Enter")
     terminal.until(r"self\.conv\d\(.*\) .* %")
-    save("lines")
+    save(terminal, "lines")
     terminal.command("Ridgeline breakdown")
     terminal.until("▸ ResNet")
     terminal.keys("/▸ ResNet", "Enter", "Enter", ":nohlsearch", "Enter")
     terminal.until("› ResNet")
-    save("breakdown")
+    save(terminal, "breakdown")
     terminal.keys("q", ":edit entry.py", "Enter")
     terminal.keys("/def input_provider", "Enter", "zt", ":nohlsearch", "Enter")
     terminal.command("Ridgeline bars")
@@ -116,28 +121,39 @@ def take(terminal: conftest.Terminal) -> None:
     terminal.keys("10l")
     terminal.until("batch size .* predicted")
     terminal.until("p profile with ")
-    save("bars")
-    terminal.keys("q")
+    save(terminal, "bars")
+
+
+def take_what_if(terminal: conftest.Terminal) -> None:
     terminal.command("Ridgeline what-if")
     terminal.until("fused optimizer")
     terminal.keys("/fused optimizer", "Enter", "t", ":nohlsearch", "Enter")
     terminal.until("TRIED")
-    save("what-if-tried")
+    save(terminal, "what-if-tried")
     terminal.keys("a")
     terminal.until("fused=True")
     terminal.command("silent wall")
     terminal.until("Applied: ")
-    save("what-if-applied")
+    save(terminal, "what-if-applied")
+
+
+def pictures_of(example: str, take: Callable[[conftest.Terminal], None], **environment: str) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        entry = folder / example / "entry.py"
+        shutil.copytree(ROOT / "examples" / example, entry.parent, ignore=shutil.ignore_patterns("__pycache__"))
+        with conftest.Terminal(folder, entry, columns=COLUMNS, lines=34, **environment) as terminal:
+            profile(terminal)
+            take(terminal)
 
 
 def main() -> None:
     conftest.PATIENCE = 400
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        entry = folder / "resnet50" / "entry.py"
-        shutil.copytree(ROOT / "examples" / "resnet50", entry.parent, ignore=shutil.ignore_patterns("__pycache__"))
-        with conftest.Terminal(folder, entry, columns=118, lines=34, RIDGELINE_BATCH_SIZES="[2, 8]") as terminal:
-            take(terminal)
+    chosen = sys.argv[1:] or ["figures", "what-if"]
+    if "figures" in chosen:
+        pictures_of("resnet50", take_figures, RIDGELINE_BATCH_SIZES="[2, 8]")
+    if "what-if" in chosen:
+        pictures_of("mlp", take_what_if)
 
 
 if __name__ == "__main__":

@@ -226,6 +226,8 @@ std::vector<operations::OperationTime> take_times(const worker::ExperimentFindin
   return found;
 }
 
+double likely_ns(const operations::OperationTime& time) { return time.disturbed ? time.low : time.ns; }
+
 bool is_lasting(const operations::OperationTime& time) { return time.reason != kNoTime && !time.disturbed; }
 
 WhatIfBase what_if_base(const ProfileRun& run) {
@@ -264,7 +266,7 @@ analysis::WhatIf answer_what_if(const WhatIfBase& base, const std::vector<protoc
   const whatif::TimeAlone alone = [&](const std::string& key) -> std::optional<whatif::AloneTime> {
     const auto found = known.find(key);
     return found != known.end() && found->second.reason.empty()
-               ? std::optional(whatif::AloneTime{found->second.ns, found->second.disturbed})
+               ? std::optional(whatif::AloneTime{likely_ns(found->second), found->second.disturbed})
                : std::nullopt;
   };
   const auto basis = basis_of(base, find(captured, 0), alone, known);

@@ -76,6 +76,10 @@ std::vector<operations::OperationTime> take_times(const worker::ExperimentFindin
                                                   const std::vector<std::string>& asked,
                                                   std::vector<std::string>& unknown);
 
+/// What a prediction takes for it: the median or, where other processes disturbed it, the shortest sample, as they only
+/// ever add.
+double likely_ns(const operations::OperationTime& time);
+
 /// Whether a time, or why there is none, is worth keeping: nothing disturbed it, and it would be the same again.
 bool is_lasting(const operations::OperationTime& time);
 

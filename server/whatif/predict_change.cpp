@@ -19,8 +19,6 @@ using analysis::SpeedUp;
 constexpr double kLeastSpread = 0.05;
 /// Of the host's time between operations that come or go.
 constexpr double kHostError = 0.25;
-/// Of the longer of both steps: operations that were timed while other processes ran. With more there is no prediction.
-constexpr double kMostDisturbed = 0.5;
 /// Two standard deviations, of a spread that is a median of absolute deviations.
 constexpr double kTwoSigma = 2 * 1.4826;
 
@@ -118,12 +116,6 @@ base::Result<PredictedStep> predict_step(const ChangeBasis& basis, const protoco
     return after.error();
   }
   const double changed_ms = static_cast<double>(after->total_ns) * basis.ms_per_ns;
-  const double disturbed = retimed.disturbed_ns * basis.ms_per_ns / std::max(changed_ms, baseline.step_ms);
-  if (disturbed > kMostDisturbed) {
-    return base::error(
-        "other processes ran while operations that take most of its time were timed: ask again on a "
-        "quiet machine");
-  }
   const double spread = std::max(kLeastSpread, retimed.spread);
   const double measured_ms = (retimed.changed_after_ns - std::min(retimed.assumed_ns, retimed.changed_after_ns)) / 1e6;
   const double error_ms =

@@ -55,8 +55,7 @@ struct PredictedStep {
   double error_ms = 0;  ///< that PredictedChange::step_ms may be wrong by, 95 %
 };
 
-/// Simulates the changed step. An error when the graph cannot be simulated, or most of the time is of operations that
-/// other processes disturbed while they were timed.
+/// Simulates the changed step. An error when the graph cannot be simulated.
 base::Result<PredictedStep> predict_step(const ChangeBasis& basis, const protocol::Captured& changed,
                                          const TimeAlone& alone);
 

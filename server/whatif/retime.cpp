@@ -78,11 +78,8 @@ class Retimer {
         task.duration_ns = std::llround(static_cast<double>(task.duration_ns) * factor);
       }
     }
-    const bool is_disturbed = known && (was->is_disturbed || is->is_disturbed);
-    count(unchanged_.places.ns[before], unchanged_.places.ns[before] * factor, known && !is_disturbed);
-    if (is_disturbed) {
-      result_.disturbed_ns += unchanged_.places.ns[before] * std::max(1.0, factor);
-    }
+    count(unchanged_.places.ns[before], unchanged_.places.ns[before] * factor,
+          known && !was->is_disturbed && !is->is_disturbed);
   }
 
   bool has_device_task(std::size_t operation) const {
@@ -149,7 +146,6 @@ class Retimer {
       } else if (const auto time = alone_(*key)) {
         ns = time->ns * unchanged_.ratios.of(name);
         measured = !time->is_disturbed;
-        result_.disturbed_ns += time->is_disturbed ? *ns : 0;
       }
     }
     const double before = unchanged_.host.before(changed_, i);

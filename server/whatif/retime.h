@@ -19,7 +19,6 @@ struct RetimedStep {
   double changed_after_ns = 0;   ///< of those that changed or are new
   double assumed_ns = 0;         ///< of changed_after_ns: of operations that were not measured
   double assumed_error_ns = 0;   ///< that these may be wrong by
-  double disturbed_ns = 0;       ///< of operations that were timed while other processes ran, before or after
   double host_ns = 0;            ///< between operations: what went and what came
   /// How far the ratio of an operation's time in the step to its time alone is from that of its name's, typically: 0.1
   /// means 10 %. Judged by the operations of the unchanged step, weighted by time.

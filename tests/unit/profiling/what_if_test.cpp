@@ -99,5 +99,12 @@ TEST(AddTrials, SaysWhichChangeWasTimedInOneProcessAndWhy) {
                                                  HasSubstr("OSError: the port is in use"))));
 }
 
+TEST(WhatIf, TakesTheShortestSampleOfWhatWasDisturbed) {
+  operations::OperationTime time{.key = "k", .ns = 5e6, .low = 2e6, .high = 9e6, .samples = 3};
+  EXPECT_EQ(likely_ns(time), 5e6);
+  time.disturbed = true;
+  EXPECT_EQ(likely_ns(time), 2e6);
+}
+
 }  // namespace
 }  // namespace ridgeline::profiling

@@ -27,7 +27,6 @@ using protocol::CapturedStep;
 using protocol::StepPart;
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 /// A step on one thread: Python and operations in turns.
@@ -219,7 +218,6 @@ TEST(Retime, ADisturbedTimeCountsAsAssumed) {
   EXPECT_EQ(total(changed.graph), 5000);
   EXPECT_DOUBLE_EQ(changed.assumed_ns, 5000);
   EXPECT_DOUBLE_EQ(changed.assumed_error_ns, 4000) << "it may not have grown at all";
-  EXPECT_DOUBLE_EQ(changed.disturbed_ns, 5000);
 }
 
 TEST(Retime, ADisturbedTimeIsNotWhatOthersOfItsNameAreScaledBy) {
@@ -315,21 +313,6 @@ TEST(Retime, WhatCannotBeTimedGrowsAsItsDataDoes) {
   EXPECT_DOUBLE_EQ(scale_of(small, large), 3);
   EXPECT_DOUBLE_EQ(scale_of(large, small), 1 / 3.0);
   EXPECT_DOUBLE_EQ(scale_of(small, "broken"), 1);
-}
-
-TEST(PredictStep, SaysNothingOfAStepWhoseOperationsWereMostlyDisturbed) {
-  Step step;
-  step.operation("aten::mm", "32", 1'000'000).operation("aten::add", "32", 1'000'000);
-  const CapturedStep halved = captured({{"aten::mm", "16"}, {"aten::add", "32"}});
-  const auto predicted = [&](double ns, bool is_disturbed) {
-    const TimeAlone times = alone({{"aten::mm32", 1000}, {"aten::mm16", ns}}, is_disturbed);
-    return predict_step(step.basis({.step_ms = 2, .batch_size = 4}, times), of(halved, 4), times);
-  };
-  EXPECT_TRUE(predicted(500, true)) << "half of the step, and no more";
-  EXPECT_TRUE(predicted(50'000, false));
-  const auto disturbed = predicted(50'000, true);
-  ASSERT_FALSE(disturbed);
-  EXPECT_THAT(disturbed.error().message(), HasSubstr("quiet machine"));
 }
 
 TEST(PredictOnGraph, ChangesOfTheGraphComeAfterThoseOfTheRunner) {
