@@ -7,6 +7,11 @@
 
 namespace ridgeline::cluster {
 
+CollectiveTime scaled(const CollectiveTime& time, double by) {
+  return {time.ns * by,      time.low_ns * by,      time.high_ns * by,     time.processor_ns * by,
+          time.next_ns * by, time.next_low_ns * by, time.next_high_ns * by};
+}
+
 namespace {
 
 /// Of the bandwidth of a data sheet, what collectives mostly reach. As in whatif's data-parallel.
@@ -16,11 +21,6 @@ constexpr double kUsualBandwidth = 0.85;
 /// on.
 constexpr double kSheetFactor = 3;
 constexpr double kOtherRanksFactor = 4;
-
-CollectiveTime scaled(const CollectiveTime& time, double by) {
-  return {time.ns * by,      time.low_ns * by,      time.high_ns * by,     time.processor_ns * by,
-          time.next_ns * by, time.next_low_ns * by, time.next_high_ns * by};
-}
 
 CollectiveTime within(const CollectiveTime& time, double factor) {
   return {time.ns,

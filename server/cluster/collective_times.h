@@ -20,6 +20,9 @@ struct CollectiveTime {
   double next_high_ns = 0;
 };
 
+/// Each of its times.
+CollectiveTime scaled(const CollectiveTime& time, double by);
+
 class CollectiveTimes {
  public:
   /// An error as ring_links() has it.

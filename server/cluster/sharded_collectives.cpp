@@ -14,11 +14,6 @@ CollectiveTime waited_for(const CollectiveTime& time, const ShareOfAllReduce& sh
   return {ns, low, high, time.processor_ns * share.middle, ns, low, high};
 }
 
-CollectiveTime scaled(const CollectiveTime& time, double by) {
-  return {time.ns * by,      time.low_ns * by,      time.high_ns * by,     time.processor_ns * by,
-          time.next_ns * by, time.next_low_ns * by, time.next_high_ns * by};
-}
-
 /// Of several that begin at the same time: until the last is over. At most each waits for the one before.
 void add(CollectiveTime& sum, const CollectiveTime& time) {
   sum.ns += time.next_ns;

@@ -421,6 +421,13 @@ def bench_optimize(rounds: int) -> None:
     table(many_ranks.HEAD, many_ranks.rows(BINARY))
 
 
+def table_with_errors(head: list[str], found: list[tuple[list[str], float]], of: str) -> None:
+    """The rows, and what their errors are of all."""
+    table(head, [row for row, _ in found])
+    errors = sorted(abs(error) for _, error in found)
+    print(f"{len(errors)} {of}: median error {median(errors):.1%}, worst {errors[-1]:.1%}.\n", flush=True)
+
+
 def bench_zero(rounds: int) -> None:
     """Peaks do not vary, and runs repeat where they were disturbed: one round."""
     del rounds
@@ -430,10 +437,7 @@ def bench_zero(rounds: int) -> None:
     if os.geteuid() != 0:
         print("skipped: network namespaces need root\n")
         return
-    found = list(zero.time_rows(BINARY))
-    table(zero.TIME_HEAD, [row for row, _ in found])
-    errors = sorted(abs(error) for _, error in found)
-    print(f"{len(errors)} jobs: median error {median(errors):.1%}, worst {errors[-1]:.1%}.\n", flush=True)
+    table_with_errors(zero.TIME_HEAD, list(zero.time_rows(BINARY)), "jobs")
 
 
 def bench_pipeline(rounds: int) -> None:
@@ -443,10 +447,7 @@ def bench_pipeline(rounds: int) -> None:
     if os.geteuid() != 0:
         print("skipped: network namespaces need root\n")
         return
-    found = list(pipeline.rows(BINARY))
-    table(pipeline.HEAD, [row for row, _ in found])
-    errors = sorted(abs(error) for _, error in found)
-    print(f"{len(errors)} pipelines: median error {median(errors):.1%}, worst {errors[-1]:.1%}.\n", flush=True)
+    table_with_errors(pipeline.HEAD, list(pipeline.rows(BINARY)), "pipelines")
 
 
 def bench_ranks(rounds: int, arguments: argparse.Namespace) -> None:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import quantiles
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -95,7 +95,7 @@ def _time_row(model: str, stage: int, predicted: dict[str, float]) -> tuple[list
     times = json.loads(output)
     low, middle, high = quantiles(times, n=4)
     error = predicted["value"] / middle - 1
-    inside = "yes" if predicted["low"] <= median(times) <= predicted["high"] else "no"
+    inside = "yes" if predicted["low"] <= middle <= predicted["high"] else "no"
     run = f"{middle:.1f} ms ({low:.1f} to {high:.1f})"
     print(f"  run: {run}, {error:+.1%}", flush=True)
     return [f"{model}, stage {stage}", figure, run, f"{error:+.1%}", inside, f"{others:.0%}"], error
