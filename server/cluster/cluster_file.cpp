@@ -171,25 +171,29 @@ class ClusterParser {
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       AllReduceTime time;
       time.bytes = number(bytes[i], 4, 1e13);
-      time.ns = entry(table, "time_us", i, bytes.size());
-      time.low_ns = table.contains("low_us") ? entry(table, "low_us", i, bytes.size()) : time.ns;
-      time.high_ns = table.contains("high_us") ? entry(table, "high_us", i, bytes.size()) : time.ns;
+      time.ns = interval(table, {"time_us", "low_us", "high_us"}, i, bytes.size());
       time.processor_ns = table.contains("processor_us") ? entry(table, "processor_us", i, bytes.size()) : 0;
-      if (i < fours) add_four(table, i, fours, time);
-      if (time.low_ns > time.ns || time.high_ns < time.ns) refuse(bytes[i], "its time is outside of its interval");
-      if (time.four_low_ns > time.four_ns || time.four_high_ns < time.four_ns) {
-        refuse(bytes[i], "the time of four is outside of its interval");
-      }
+      if (i < fours) time.four_ns = interval(table, {"four_us", "four_low_us", "four_high_us"}, i, fours);
       if (i > 0 && time.bytes <= cluster_.measured.back().bytes) refuse(bytes[i], "the sizes are not ascending");
       cluster_.measured.push_back(time);
     }
   }
 
-  /// Only the first sizes have it.
-  void add_four(const toml::table& table, std::size_t place, std::size_t size, AllReduceTime& time) const {
-    time.four_ns = entry(table, "four_us", place, size);
-    time.four_low_ns = table.contains("four_low_us") ? entry(table, "four_low_us", place, size) : time.four_ns;
-    time.four_high_ns = table.contains("four_high_us") ? entry(table, "four_high_us", place, size) : time.four_ns;
+  struct Keys {
+    std::string_view middle;
+    std::string_view low;
+    std::string_view high;
+  };
+
+  /// Nanoseconds. An end that the file does not have is the middle.
+  analysis::Measured interval(const toml::table& table, const Keys& keys, std::size_t place, std::size_t size) const {
+    const double ns = entry(table, keys.middle, place, size);
+    const auto end = [&](std::string_view key) { return table.contains(key) ? entry(table, key, place, size) : ns; };
+    const analysis::Measured time{ns, end(keys.low), end(keys.high)};
+    if (time.low > ns || time.high < ns) {
+      refuse(list(table, keys.middle)[place], fmt::format("\"{}\" is outside of its interval", keys.middle));
+    }
+    return time;
   }
 
   /// Nanoseconds.

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/values/profile.h"
 #include "base/result.h"
 #include "cluster/collective_cost.h"
 
@@ -37,13 +38,9 @@ struct NamedLink {
 /// What was measured of all-reduces of all ranks of some job.
 struct AllReduceTime {
   double bytes = 0;
-  double ns = 0;  ///< from the last rank's start
-  double low_ns = 0;
-  double high_ns = 0;
-  double processor_ns = 0;  ///< that the busiest rank's processor works for it
-  double four_ns = 0;       ///< of four that begin at the same time, until the last is over; 0: not measured
-  double four_low_ns = 0;
-  double four_high_ns = 0;
+  analysis::Measured ns{};                      ///< from the last rank's start
+  double processor_ns = 0;                      ///< that the busiest rank's processor works for it
+  std::optional<analysis::Measured> four_ns{};  ///< of four that begin at the same time, until the last is over
 };
 
 struct Cluster {

@@ -7,12 +7,11 @@
 
 namespace ridgeline::cluster {
 
-CollectiveTime scaled(const CollectiveTime& time, double by) {
-  return {time.ns * by,      time.low_ns * by,      time.high_ns * by,     time.processor_ns * by,
-          time.next_ns * by, time.next_low_ns * by, time.next_high_ns * by};
-}
-
 namespace {
+
+using analysis::Measured;
+
+Measured scaled(const Measured& time, double by) { return {time.value * by, time.low * by, time.high * by}; }
 
 /// Of the bandwidth of a data sheet, what collectives mostly reach. As in whatif's data-parallel.
 constexpr double kUsualBandwidth = 0.85;
@@ -22,33 +21,29 @@ constexpr double kUsualBandwidth = 0.85;
 constexpr double kSheetFactor = 3;
 constexpr double kOtherRanksFactor = 4;
 
+Measured within(const Measured& time, double factor) {
+  return {time.value, std::min(time.low, time.value / factor), std::max(time.high, time.value * factor)};
+}
+
 CollectiveTime within(const CollectiveTime& time, double factor) {
-  return {time.ns,
-          std::min(time.low_ns, time.ns / factor),
-          std::max(time.high_ns, time.ns * factor),
-          time.processor_ns,
-          time.next_ns,
-          std::min(time.next_low_ns, time.next_ns / factor),
-          std::max(time.next_high_ns, time.next_ns * factor)};
+  return {within(time.ns, factor), within(time.next_ns, factor), time.processor_ns};
 }
 
 /// Those that begin at once are over one after the other.
 CollectiveTime time_of(const AllReduceTime& time) {
-  if (time.four_ns <= 0) {
-    return {time.ns, time.low_ns, time.high_ns, time.processor_ns, time.ns, time.low_ns, time.high_ns};
-  }
-  return {time.ns,          time.low_ns,          time.high_ns,         time.processor_ns,
-          time.four_ns / 4, time.four_low_ns / 4, time.four_high_ns / 4};
+  return {time.ns, time.four_ns.has_value() ? scaled(*time.four_ns, 0.25) : time.ns, time.processor_ns};
+}
+
+Measured between(const Measured& a, const Measured& b, double part) {
+  return {std::lerp(a.value, b.value, part), std::lerp(a.low, b.low, part), std::lerp(a.high, b.high, part)};
 }
 
 CollectiveTime between(const AllReduceTime& low, const AllReduceTime& high, double bytes) {
   const double part = (bytes - low.bytes) / (high.bytes - low.bytes);
-  const auto at = [&, a = time_of(low), b = time_of(high)](double CollectiveTime::*member) {
-    return std::lerp(a.*member, b.*member, part);
-  };
-  return {at(&CollectiveTime::ns),           at(&CollectiveTime::low_ns),  at(&CollectiveTime::high_ns),
-          at(&CollectiveTime::processor_ns), at(&CollectiveTime::next_ns), at(&CollectiveTime::next_low_ns),
-          at(&CollectiveTime::next_high_ns)};
+  const CollectiveTime a = time_of(low);
+  const CollectiveTime b = time_of(high);
+  return {between(a.ns, b.ns, part), between(a.next_ns, b.next_ns, part),
+          std::lerp(a.processor_ns, b.processor_ns, part)};
 }
 
 /// Between two sizes by a line; below the smallest as that one, beyond the largest by its rate.
@@ -60,6 +55,10 @@ CollectiveTime at_size(const std::vector<AllReduceTime>& measured, double bytes)
 }
 
 }  // namespace
+
+CollectiveTime scaled(const CollectiveTime& time, double by) {
+  return {scaled(time.ns, by), scaled(time.next_ns, by), time.processor_ns * by};
+}
 
 base::Result<CollectiveTimes> CollectiveTimes::of(Cluster cluster) {
   if (!cluster.measured.empty()) return CollectiveTimes(std::move(cluster), {});
@@ -80,7 +79,8 @@ CollectiveTime CollectiveTimes::step(double bytes) const {
   for (const Link& link : links_) {
     slowest = std::max(slowest, link.latency_ns + bytes / (link.bytes_per_ns * kUsualBandwidth));
   }
-  return within({slowest, slowest, slowest, 0, slowest, slowest, slowest}, kSheetFactor);
+  const Measured exactly{slowest, slowest, slowest};
+  return within(CollectiveTime{exactly, exactly}, kSheetFactor);
 }
 
 CollectiveTime CollectiveTimes::all_reduce(double bytes) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "analysis/values/profile.h"
 #include "base/result.h"
 #include "cluster/cluster_file.h"
 
@@ -11,13 +12,9 @@ namespace ridgeline::cluster {
 
 /// Nanoseconds.
 struct CollectiveTime {
-  double ns = 0;  ///< from the last rank's start to the end
-  double low_ns = 0;
-  double high_ns = 0;
-  double processor_ns = 0;  ///< of a rank; 0: not known
-  double next_ns = 0;       ///< until the next one that waits is on its way; Gloo runs two at a time
-  double next_low_ns = 0;
-  double next_high_ns = 0;
+  analysis::Measured ns{};       ///< from the last rank's start to the end
+  analysis::Measured next_ns{};  ///< until the next one that waits is on its way; Gloo runs two at a time
+  double processor_ns = 0;       ///< of a rank; 0: not known
 };
 
 /// Each of its times.

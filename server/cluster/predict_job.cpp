@@ -9,7 +9,9 @@
 
 #include "cluster/collective_times.h"
 #include "cluster/copies.h"
+#include "cluster/cores_of_ranks.h"
 #include "cluster/ddp_step.h"
+#include "cluster/job_limits.h"
 #include "cluster/module_paths.h"
 #include "cluster/predict_pipeline.h"
 #include "cluster/ready_gradients.h"
@@ -41,14 +43,9 @@ double at(const analysis::Measured& range, Bound bound) {
   return bound == Bound::kMiddle ? range.value : bound == Bound::kFast ? range.low : range.high;
 }
 
-double at(const CollectiveTime& time, Bound bound) {
-  return at(analysis::Measured{time.ns, time.low_ns, time.high_ns}, bound);
-}
-
 /// Of a collective, while the next one is on its way.
 double tail_of(const CollectiveTime& time, Bound bound) {
-  return std::max(0.0,
-                  at(time, bound) - at(analysis::Measured{time.next_ns, time.next_low_ns, time.next_high_ns}, bound));
+  return std::max(0.0, at(time.ns, bound) - at(time.next_ns, bound));
 }
 
 Graph scaled_times(Graph graph, double by) {
@@ -74,9 +71,6 @@ std::vector<std::size_t> machine_of_rank(const Cluster& cluster) {
   }
   return machine_of;
 }
-
-/// How a machine's cores are used.
-enum class Cores : std::uint8_t { kSpare, kShared, kUnknown };
 
 class Predictor {
  public:
@@ -124,7 +118,10 @@ class Predictor {
     }
     note_forward(*schedule);
     slow_ = slow_down(process_.replica, static_cast<double>(cluster_.ranks()));
-    return check_cores();
+    const auto cores = cores_of_ranks(process_, cluster_);
+    if (!cores) return cores.error();
+    cores_ = *cores;
+    return std::nullopt;
   }
 
   /// When forward begins with each module, as a share of the time until the first gradient.
@@ -140,35 +137,6 @@ class Predictor {
     }
   }
 
-  std::optional<base::Error> check_cores() {
-    if (!process_.on_host) {
-      cores_ = Cores::kSpare;
-      return std::nullopt;
-    }
-    for (const Placed& placed : cluster_.placement) {
-      const Machines& machines = cluster_.machines[placed.machines];
-      if (!machines.cores.has_value()) continue;
-      const int used = machines.ranks * process_.threads;
-      if (*machines.cores < used && !has_measured_turns(machines)) {
-        return base::error("machine \"" + machines.name + "\" has " + std::to_string(*machines.cores) + " cores for " +
-                           std::to_string(machines.ranks) + " ranks of " + std::to_string(process_.threads) +
-                           " threads: how ranks take turns on cores is only known of one thread "
-                           "each on as many cores as copies of the step run on here, " +
-                           std::to_string(process_.cores) + "; use fewer threads (torch.set_num_threads) or ranks");
-      }
-      takes_turns_ = takes_turns_ || *machines.cores < used;
-      const bool spare = *machines.cores >= used + machines.ranks;
-      cores_ = spare && cores_ != Cores::kShared ? Cores::kSpare : Cores::kShared;
-    }
-    return std::nullopt;
-  }
-
-  /// Whether as many copies of the step as the machine has ranks were timed on as many cores as it has.
-  bool has_measured_turns(const Machines& machines) const {
-    return process_.threads == 1 && *machines.cores == process_.cores &&
-           process_.replica.together_ns.size() == static_cast<std::size_t>(machines.ranks);
-  }
-
   JobPrediction about_job(bool shards, bool pipelines) const {
     JobPrediction job;
     job.ranks = cluster_.ranks();
@@ -182,73 +150,17 @@ class Predictor {
     job.collectives_measured = times_.is_measured();
     job.gradient_bytes = gradient_bytes_;
     if (slow_.has_value()) job.slow_down = slow_->middle;
-    job.not_modelled = not_modelled(shards, pipelines);
-    if (times_.is_measured() && !times_.is_of_these_ranks() && cluster_.ranks() > 1) {
-      job.warnings.push_back("The all-reduces of the file are of " + std::to_string(cluster_.measured_ranks) +
-                             " ranks, and the job has " + std::to_string(cluster_.ranks()) +
-                             ": what they take may be a quarter of that, or four times as much. Measure them with as "
-                             "many ranks.");
-    }
-    if (process_.replica.disturbed) {
-      job.warnings.emplace_back(
-          "Other processes ran while copies of the step were timed: the prediction is less certain. Ask again on a "
-          "quiet machine.");
-    }
-    if (process_.replica.unused_parameters > 0) {
-      job.warnings.push_back(std::to_string(process_.replica.unused_parameters) +
-                             " parameters get no gradient: DistributedDataParallel needs find_unused_parameters=True, "
-                             "and what that takes is not predicted");
-    }
+    const JobBasis basis{process_, cluster_, times_, cores_, slow_.has_value(), shards, pipelines};
+    job.not_modelled = not_modelled(basis);
+    job.warnings = warnings(basis);
     return job;
-  }
-
-  std::vector<std::string> not_modelled(bool shards, bool pipelines) const {
-    std::vector<std::string> texts = {"tensor parallel training"};
-    if (pipelines) {
-      texts.emplace_back(
-          "of pipelines: the memory of a stage, weights that two stages share, several pipelines of the same stages, "
-          "and "
-          "what the schedule's own Python takes");
-    }
-    if (shards) {
-      texts.emplace_back(
-          process_.on_host
-              ? "units of FSDP: they are taken to be as large as the buckets; what its own Python takes, how long "
-                "ranks wait for each other at each unit, and padding of shards"
-              : "units of FSDP: they are taken to be as large as the buckets, and the next one's weights to be "
-                "gathered meanwhile; the time of copies to and from shards, and their padding");
-    }
-    if (!process_.on_host) {
-      texts.emplace_back(
-          "what collectives and the copies of gradients to buckets take of the device: only the upper end of the step "
-          "has collectives that take a fifth of it");
-    } else {
-      if (!process_.replica.ddp_backward_ns.has_value()) {
-        texts.emplace_back("what DistributedDataParallel itself takes of the host");
-      }
-      if (!times_.is_measured()) {
-        texts.emplace_back("what collectives take of the processor: the file has no [all_reduce]");
-      } else if (cores_ == Cores::kUnknown) {
-        texts.emplace_back("cores that communication shares with the ranks: the file has no cores of its machines");
-      }
-    }
-    if (takes_turns_) {
-      texts.emplace_back(
-          "cores that one rank leaves to another while it waits: ranks take turns on cores here, and all are taken to "
-          "compute at the same time, as the copies of the step did");
-    }
-    if (!slow_.has_value() && ranks_of_a_machine(cluster_) > 1) {
-      texts.emplace_back("how ranks on one machine slow each other down");
-    }
-    texts.emplace_back("data loaders that share a disk or cores, and ranks with less or other data");
-    return texts;
   }
 
   Communication cost_of(const CollectiveTime& time, Bound bound) const {
     // A thread more than its core's share only holds up one of several threads of operations, at best.
     const double threads = bound == Bound::kFast ? std::max(1, process_.threads) : 1;
-    const bool counts = cores_ == Cores::kShared;
-    return {at(time, bound), counts ? std::min(time.processor_ns, time.ns) / threads : 0};
+    const bool counts = cores_.cores == Cores::kShared;
+    return {at(time.ns, bound), counts ? std::min(time.processor_ns, time.ns.value) / threads : 0};
   }
 
   ShardedCollectives collectives_of(const TrainingRequest& request) const {
@@ -298,7 +210,7 @@ class Predictor {
     if (!collectives.overlap() && bound != Bound::kFast) {
       options.before_forward_ns += collectives.gathers() * options.copies_ns;
     }
-    options.shares_core = cores_ == Cores::kShared;
+    options.shares_core = cores_.cores == Cores::kShared;
     options.all_reduce = [this, collectives, bound](double bytes) {
       const CollectiveTime time = collectives.reduction(bytes);
       Communication cost = cost_of(time, bound);
@@ -412,7 +324,7 @@ class Predictor {
     if (request.sharding > 0) {
       training.buffers_ms -= duration(simulated.step.broadcasts.back());
       const ShardedCollectives collectives = collectives_of(request);
-      const double once = collectives.gather(gathered(request)).ns / kNsPerMs;
+      const double once = collectives.gather(gathered(request)).ns.value / kNsPerMs;
       training.gathers_ms = collectives.gathers() * once;
       training.communication_ms =
           training.buffers_ms + (collectives.gathers() - collectives.gathers_in_backward()) * once;
@@ -495,17 +407,10 @@ class Predictor {
   double alone_ns_ = 0;                          ///< simulated
   double forward_ns_ = 0;                        ///< of its tasks, likewise
   std::optional<SlowDown> slow_;
-  Cores cores_ = Cores::kUnknown;
-  bool takes_turns_ = false;  ///< ranks have fewer cores than threads
+  CoresOfRanks cores_;
 };
 
 }  // namespace
-
-int ranks_of_a_machine(const Cluster& cluster) {
-  int most = 1;
-  for (const Placed& placed : cluster.placement) most = std::max(most, cluster.machines[placed.machines].ranks);
-  return most;
-}
 
 base::Result<JobPrediction> predict_job(const OneProcess& process, const Cluster& cluster,
                                         const std::vector<TrainingRequest>& requests,

@@ -8,17 +8,15 @@ namespace {
 
 /// Whoever calls it waits for its end before the next one.
 CollectiveTime waited_for(const CollectiveTime& time, const ShareOfAllReduce& share) {
-  const double ns = time.ns * share.middle;
-  const double low = time.low_ns * share.low;
-  const double high = time.high_ns * share.high;
-  return {ns, low, high, time.processor_ns * share.middle, ns, low, high};
+  const analysis::Measured ns{time.ns.value * share.middle, time.ns.low * share.low, time.ns.high * share.high};
+  return {ns, ns, time.processor_ns * share.middle};
 }
 
 /// Of several that begin at the same time: until the last is over. At most each waits for the one before.
 void add(CollectiveTime& sum, const CollectiveTime& time) {
-  sum.ns += time.next_ns;
-  sum.low_ns += time.next_low_ns;
-  sum.high_ns += time.high_ns;
+  sum.ns.value += time.next_ns.value;
+  sum.ns.low += time.next_ns.low;
+  sum.ns.high += time.ns.high;
   sum.processor_ns += time.processor_ns;
 }
 

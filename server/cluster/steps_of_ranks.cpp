@@ -46,13 +46,13 @@ StepBounds with_communication(const StepBounds& alone, const std::vector<double>
   double last = 0;
   for (const double bytes : buckets) {
     const CollectiveTime one = times.all_reduce(bytes);
-    low += one.low_ns;
-    high += one.high_ns;
-    last = one.low_ns;
+    low += one.ns.low;
+    high += one.ns.high;
+    last = one.ns.low;
   }
   const CollectiveTime before = buffer_bytes > 0 ? times.broadcast(buffer_bytes) : CollectiveTime{};
-  StepBounds step{before.low_ns + std::max(alone.low_ns + last, low)};
-  if (alone.high_ns) step.high_ns = *alone.high_ns * (1 + kMostSlowed) + before.high_ns + high;
+  StepBounds step{before.ns.low + std::max(alone.low_ns + last, low)};
+  if (alone.high_ns) step.high_ns = *alone.high_ns * (1 + kMostSlowed) + before.ns.high + high;
   return step;
 }
 

@@ -108,7 +108,7 @@ std::map<communication::Kind, TransferTime> transfer_times(const RecordedJob& jo
 std::optional<TransferTime> measured_time(std::span<const AllReduceTime> all_reduces) {
   Bursts bursts;
   for (const AllReduceTime& one : all_reduces) {
-    if (one.bytes > 0 && one.ns > 0) bursts[{1, one.bytes}].push_back(one.ns);
+    if (one.bytes > 0 && one.ns.value > 0) bursts[{1, one.bytes}].push_back(one.ns.value);
   }
   const TransferTime time = bursts.empty() ? TransferTime{} : time_of(bursts, Unsplit::kTransfer);
   return time.is_split ? std::optional(time) : std::nullopt;

@@ -41,7 +41,7 @@ base::Result<AllReduceOfFile> all_reduce_time(const std::string& path, std::size
     return machines.cores.has_value() && *machines.cores < 2 * machines.ranks;
   });
   const cluster::AllReduceTime& largest = described->measured.back();
-  return AllReduceOfFile{*time, shares ? largest.processor_ns / largest.ns : 0};
+  return AllReduceOfFile{*time, shares ? largest.processor_ns / largest.ns.value : 0};
 }
 
 }  // namespace ridgeline::commands

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cluster/cluster_file.h"
+#include "cluster/cores_of_ranks.h"
 #include "cluster/predict_job.h"
 #include "commands/described_cluster.h"
 #include "commands/exit_codes.h"

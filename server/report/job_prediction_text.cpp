@@ -2,6 +2,7 @@
 #include <array>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,7 +30,7 @@ std::string title(const PredictedTraining& training) {
                                : "DistributedDataParallel's bucket sizes";
   constexpr std::array kSharded = {"", ", ZeRO 1: optimizer state sharded", ", ZeRO 2: gradients sharded, too",
                                    ", ZeRO 3 or FSDP: weights sharded, too"};
-  return size + (training.overlap ? "" : ", all-reduces after backward") +
+  return size + (training.overlap ? "" : ", gradients exchanged after backward") +
          kSharded[static_cast<std::size_t>(training.sharding)];
 }
 
@@ -37,15 +38,17 @@ std::string place(const analysis::Location& line) {
   return line.file.empty() ? "–" : fmt::format("{}:{}", printable(line.file), line.line);
 }
 
-void bucket_table(Page& page, const std::vector<PredictedBucket>& buckets) {
-  page.line("  " + page.bold(fmt::format("{:>10}{:>11}{:>12}{:>12}{:>12}  {}", "BUCKET", "READY", "ALL-REDUCE", "TAKES",
+void exchange_table(Page& page, const PredictedTraining& training) {
+  const std::vector<PredictedBucket>& buckets = training.buckets;
+  const std::string_view name = training.sharding < 2 ? "ALL-REDUCE" : "REDUCE-SCATTER";
+  page.line("  " + page.bold(fmt::format("{:>14}{:>11}{:>11}{:>11}{:>11}  {}", name, "READY", "STARTS", "TAKES",
                                          "EXPOSED", "LAST GRADIENT")));
   for (std::size_t i = 0; i < std::min(buckets.size(), kMostBuckets); ++i) {
     const PredictedBucket& bucket = buckets[i];
-    const std::string row = "  " + right(bytes(static_cast<double>(bucket.bytes)), 10) +
-                            right(duration(bucket.ready_ms), 11) + right(duration(bucket.start_ms), 12) +
-                            right(duration(bucket.end_ms - bucket.start_ms), 12) +
-                            right(duration(bucket.exposed_ms), 12) + "  ";
+    const std::string row = "  " + right(bytes(static_cast<double>(bucket.bytes)), 14) +
+                            right(duration(bucket.ready_ms), 11) + right(duration(bucket.start_ms), 11) +
+                            right(duration(bucket.end_ms - bucket.start_ms), 11) +
+                            right(duration(bucket.exposed_ms), 11) + "  ";
     const int left_over = std::max(8, page.width() - columns(row));
     page.line(row + clip(printable(bucket.last) + "  " + place(bucket.line), left_over));
   }
@@ -93,7 +96,7 @@ void describe(Page& page, const JobPrediction& job, const PredictedTraining& tra
   if (training.gathers_ms > 0) times.push_back({"all-gathers of weights", duration(training.gathers_ms)});
   page.flow(left("  time", kBeside), kBeside, times);
   exposed_lines(page, training);
-  bucket_table(page, training.buckets);
+  exchange_table(page, training);
 }
 
 std::string modules(const analysis::PredictedStage& stage) {

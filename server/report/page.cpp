@@ -29,7 +29,8 @@ void Page::line(std::string_view content) {
 void Page::flow(std::string start, int indent, const std::vector<Item>& items) {
   int used = indent;
   for (const Item& item : items) {
-    const int size = columns(item.word) + 1 + columns(item.value);
+    const std::string text = item.word.empty() ? item.value : dim(item.word) + " " + item.value;
+    const int size = columns(item.word) + (item.word.empty() ? 0 : 1) + columns(item.value);
     if (used > indent && used + 3 + size > width_) {
       line(start);
       start = left("", indent);
@@ -37,7 +38,7 @@ void Page::flow(std::string start, int indent, const std::vector<Item>& items) {
     }
     if (used > indent) start += dim(" · ");
     used += size + (used > indent ? 3 : 0);
-    start += dim(item.word) + " " + item.value;
+    start += text;
   }
   line(start);
 }

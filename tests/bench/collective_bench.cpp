@@ -26,6 +26,6 @@ int main(int count, char** values) {
   }
   for (char* const bytes : arguments.subspan(2)) {
     const auto time = times->all_reduce(std::stod(bytes));
-    std::cout << time.ns << ' ' << time.low_ns << ' ' << time.high_ns << '\n';
+    std::cout << time.ns.value << ' ' << time.ns.low << ' ' << time.ns.high << '\n';
   }
 }

@@ -63,8 +63,10 @@ Cluster two_ranks(double ms, double core, int cores = 2) {
   cluster.machines = {{"a", 1, 2, cores}};
   cluster.placement = {{0, 2}};
   cluster.measured_ranks = 2;
-  cluster.measured = {{1024, ms * 1e6 / 1024, ms * 1e6 / 1024, ms * 1e6 / 1024, core * 1e6 / 1024},
-                      {1024.0 * 1024, ms * 1e6, ms * 1e6, ms * 1e6, core * 1e6}};
+  for (const double kib : {1.0, 1024.0}) {
+    const double ns = ms * 1e6 * kib / 1024;
+    cluster.measured.push_back({kib * 1024, {ns, ns, ns}, core * 1e6 * kib / 1024});
+  }
   return cluster;
 }
 
@@ -92,7 +94,10 @@ TEST(PredictJob, BeginsABucketBeforeTheOneBeforeItIsOver) {
   const Step step(4, kMiB);
   Cluster cluster = two_ranks(3, 0);
   // Of four at once each takes 2 ms of the link, and 1 ms more until it is over.
-  for (AllReduceTime& time : cluster.measured) time.four_ns = time.four_low_ns = time.four_high_ns = 8 * time.ns / 3;
+  for (AllReduceTime& time : cluster.measured) {
+    const double ns = 8 * time.ns.value / 3;
+    time.four_ns = analysis::Measured{ns, ns, ns};
+  }
   EXPECT_NEAR(step_ms(step, cluster, {kMiB, false}), 10 + 16 + 4 * 2 + 1 + 2, 1e-3);
   const auto job = predicted(step, cluster, {{kMiB, false}});
   ASSERT_TRUE(job);

@@ -301,7 +301,8 @@ TEST(TransferTime, OneSizeLeavesItsLatencyOpen) {
 TEST(TransferTime, WhatWasMeasuredOfTheNetworkGoesFirst) {
   auto made = Job({200, 500}).made();
   ASSERT_TRUE(made);
-  const std::vector<AllReduceTime> measured = {{.bytes = 1000, .ns = 70e3}, {.bytes = 9000, .ns = 150e3}};
+  const std::vector<AllReduceTime> measured = {{.bytes = 1000, .ns = {70e3, 70e3, 70e3}},
+                                               {.bytes = 9000, .ns = {150e3, 150e3, 150e3}}};
   made->measured_all_reduce = measured_time(measured);
   ASSERT_TRUE(made->measured_all_reduce.has_value());
   const TransferTime time = transfer_times(*made, Unsplit::kLatency)[Kind::kAllReduce];
