@@ -267,7 +267,7 @@ base::Result<std::vector<Link>> ring_links(const Cluster& cluster) {
     const std::string& from = cluster.machines[ends.first].name;
     const std::string& to = cluster.machines[ends.second].name;
     const Link* link = find_link(cluster, from, to);
-    if (link == nullptr) return missing("from \"" + from + "\" to \"" + to + "\"");
+    if (link == nullptr) return missing(fmt::format("from \"{}\" to \"{}\"", from, to));
     links.push_back({link->latency_ns, link->bytes_per_ns / times});
   }
   return links;

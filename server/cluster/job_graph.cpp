@@ -62,7 +62,7 @@ class Joiner {
         if (!seen.insert(rank).second) return base::error("rank " + std::to_string(rank) + " is there twice");
       }
       resources += ranks.graph.resources.size();
-      if (const auto error = check_calls(ranks)) return error;
+      if (auto error = check_calls(ranks)) return error;
     }
     if (resources + 1 > kMostResources)
       return base::error("the ranks of the job have more than 65,535 threads and streams");

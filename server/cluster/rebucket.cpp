@@ -61,7 +61,7 @@ class Rebucketing {
         if (i == 0) depend(one.from, call.task, one.lag_ns);
       }
       last = call.task;
-      added_[step].push_back(std::move(call));
+      added_[step].push_back(call);
     }
     for (const Dependency& one : after_[step]) depend(last, one.to, one.lag_ns);
   }
@@ -75,9 +75,9 @@ class Rebucketing {
     for (const auto& [task, place] : place_of_) rank_.graph.tasks[task].kind = graph::Kind::kMark;  // nothing is there
     for (auto& [step, added] : added_) {
       steps_[step].calls.clear();
-      for (Call& call : added) {
+      for (const Call& call : added) {
         steps_[step].calls.push_back(calls.size());
-        calls.push_back(std::move(call));
+        calls.push_back(call);
       }
     }
     rank_.calls = std::move(calls);

@@ -268,7 +268,7 @@ int optimize(const OptimizeRequest& request) {
   if (!shown->strategies.empty()) {
     shown->edits = strategy_edits(shown->strategies.front(), files_of(*job), text_of);
   } else {
-    shown->warnings.push_back(
+    shown->warnings.emplace_back(
         "No recomputation of modules of one class, which the model has twice or more, is predicted to fit either. "
         "Smaller micro-batches and sharding (--zero) need less.");
   }

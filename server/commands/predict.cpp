@@ -107,6 +107,13 @@ int run_make_fit(const PredictOptions& options, EntryRuns& runs) {
     print_error("--make-fit needs a step on the CPU: what changes do to a device's memory is not predicted.");
     return kExitUsage;
   }
+  if (base.is_compiled) {
+    print_error(
+        "--make-fit needs a step without torch.compile: how much memory a changed step takes once it is compiled is "
+        "not "
+        "predicted.");
+    return kExitUsage;
+  }
   const int size = options.make_fit;
   auto found = captured_answer(options, runs, *made, base, profiling::fitting_requests(size));
   if (!found) {

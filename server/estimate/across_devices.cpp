@@ -56,7 +56,10 @@ double log_of(double value) { return std::log(std::max(value, 1e-9)); }
 
 void add_tiles(std::vector<double>& features, const hardware::ProductShape& shape, const hardware::TileEstimate& tile,
                const Device& device, double bound_ns) {
-  const auto parts = [](std::int64_t size, std::int64_t of) { return static_cast<double>((size + of - 1) / of); };
+  const auto parts = [](std::int64_t size, std::int64_t of) {
+    const std::int64_t whole = (size + of - 1) / of;
+    return static_cast<double>(whole);
+  };
   const double tiles = static_cast<double>(shape.batches) * parts(shape.rows, tile.tile_rows) *
                        parts(shape.columns, tile.tile_columns) * static_cast<double>(tile.splits);
   for (const double value : {tile.ns / bound_ns, tiles / device.compute_units, tile.useful, tile.last_wave_fill,

@@ -93,8 +93,9 @@ class Builder {
         iteration_.pieces[0] = std::move(pieces);
       }
     }
-    for (std::uint16_t thread = 1; thread < iteration_.pieces.size(); ++thread) {
-      iteration_.pieces[thread] = analysis::IterationWalk(recording_, attribution_, thread).take(chosen);
+    for (std::size_t i = 1; i < iteration_.pieces.size(); ++i) {
+      const auto thread = static_cast<std::uint16_t>(i);
+      iteration_.pieces[i] = analysis::IterationWalk(recording_, attribution_, thread).take(chosen);
     }
   }
 
@@ -171,7 +172,7 @@ class Builder {
 
   void add_threads(const HostSpans& spans) {
     placed_.resize(spans.size());
-    for (std::uint16_t thread = 0; thread < spans.size(); ++thread) {
+    for (std::size_t thread = 0; thread < spans.size(); ++thread) {
       if (thread != 0 && spans[thread].empty()) {
         continue;
       }

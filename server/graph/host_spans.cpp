@@ -181,8 +181,8 @@ class Cutter {
  public:
   Cutter(const Recording& recording, const std::vector<analysis::HostPieces>& pieces)
       : recording_(recording), activities_(recording), pieces_(pieces) {
-    for (std::uint16_t thread = 0; thread < pieces.size(); ++thread) {
-      busy_.push_back(busy_intervals(recording, thread, pieces[thread].pieces));
+    for (std::size_t thread = 0; thread < pieces.size(); ++thread) {
+      busy_.push_back(busy_intervals(recording, static_cast<std::uint16_t>(thread), pieces[thread].pieces));
     }
   }
 
@@ -291,8 +291,8 @@ class Cutter {
 HostSpans host_spans(const Recording& recording, const std::vector<analysis::HostPieces>& pieces) {
   const Cutter cutter(recording, pieces);
   HostSpans spans;
-  for (std::uint16_t thread = 0; thread < pieces.size(); ++thread) {
-    spans.push_back(cutter.spans_of(thread));
+  for (std::size_t thread = 0; thread < pieces.size(); ++thread) {
+    spans.push_back(cutter.spans_of(static_cast<std::uint16_t>(thread)));
   }
   return spans;
 }

@@ -14,8 +14,8 @@ constexpr double kElementBytes = 4;
 /// A product of rows x columns and any depth, in relation to others of the same depth.
 double relative_time(std::int64_t rows, std::int64_t columns, double cache_bytes) {
   const std::int64_t rest = columns % kVector;
-  const double steps =
-      static_cast<double>(columns / kVector) + kRestStep * std::popcount(static_cast<std::uint64_t>(rest));
+  const std::int64_t whole = columns / kVector;
+  const double steps = static_cast<double>(whole) + kRestStep * std::popcount(static_cast<std::uint64_t>(rest));
   const bool is_large = static_cast<double>(rows) * static_cast<double>(columns) * kElementBytes > cache_bytes;
   const double unaligned = is_large && rest % (kVector / 2) != 0 ? kUnaligned : 0;
   return static_cast<double>(rows) * steps * (1 + unaligned);

@@ -14,9 +14,10 @@ namespace {
 
 constexpr std::array<std::int64_t, 5> kTileSizes = {16, 32, 64, 128, 256};
 constexpr std::array<std::int64_t, 5> kSplits = {1, 2, 4, 8, 16};
-constexpr std::int64_t kMostElements = 128 * 256;  // of a tile: 96 registers of each thread hold them, section 5.5.3
-constexpr std::int64_t kRegisterTile = 8;          // each thread computes 8 x 8: 64 of its 96 registers
-constexpr std::int64_t kMostBytesOfThread = 16;    // that one instruction moves
+constexpr std::int64_t kMostElements =
+    std::int64_t{128} * 256;                     // of a tile: 96 registers of each thread hold them, section 5.5.3
+constexpr std::int64_t kRegisterTile = 8;        // each thread computes 8 x 8: 64 of its 96 registers
+constexpr std::int64_t kMostBytesOfThread = 16;  // that one instruction moves
 
 std::int64_t parts(std::int64_t size, std::int64_t tile) { return (size + tile - 1) / tile; }
 

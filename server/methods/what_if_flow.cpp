@@ -202,7 +202,11 @@ base::Task<base::Result<std::shared_ptr<WhatIfFlow::Times>, profiling::RunFailur
     auto table = table_in(cache);
     auto unknown = table ? profiling::unknown_operations(*table, conditions, keys, found.second)
                          : base::Result<std::vector<std::string>>(keys);
-    found.first = unknown ? std::move(*unknown) : keys;
+    if (unknown) {
+      found.first = std::move(*unknown);
+    } else {
+      found.first = keys;
+    }
     return found;
   };
   auto reading = asking->workspace.while_open(entries_.read_files(read));

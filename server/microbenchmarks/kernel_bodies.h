@@ -9,19 +9,19 @@ using Doubles [[gnu::vector_size(kVectorBytes)]] = double;
 #define RIDGELINE_CHAINS(step) \
   step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7) step(8) step(9) step(10) step(11)
 
-#define RIDGELINE_MULTIPLY_ADD(name, Vector, Element)                                 \
-  RIDGELINE_TARGET double name(std::int64_t rounds, float* sink) {                    \
-    Vector factor = Vector{} + Element(0.999F);                                       \
-    Vector added = Vector{} + Element(0.001F);                                        \
-    asm volatile("" : "+m"(factor), "+m"(added)); /* not known when compiled */       \
-    RIDGELINE_CHAINS(RIDGELINE_BEGIN_##Vector)                                        \
-    for (std::int64_t i = 0; i < rounds; ++i) {                                       \
-      RIDGELINE_CHAINS(RIDGELINE_STEP)                                                \
-    }                                                                                 \
-    Vector total = Vector{};                                                          \
-    RIDGELINE_CHAINS(RIDGELINE_TAKE)                                                  \
-    *sink = static_cast<float>(total[0]);                                             \
-    return 12.0 * 2 * (kVectorBytes / sizeof(Element)) * static_cast<double>(rounds); \
+#define RIDGELINE_MULTIPLY_ADD(name, Vector, Element)                               \
+  RIDGELINE_TARGET double name(std::int64_t rounds, float* sink) {                  \
+    Vector factor = Vector{} + Element(0.999F);                                     \
+    Vector added = Vector{} + Element(0.001F);                                      \
+    asm volatile("" : "+m"(factor), "+m"(added)); /* not known when compiled */     \
+    RIDGELINE_CHAINS(RIDGELINE_BEGIN_##Vector)                                      \
+    for (std::int64_t i = 0; i < rounds; ++i) {                                     \
+      RIDGELINE_CHAINS(RIDGELINE_STEP)                                              \
+    }                                                                               \
+    Vector total = Vector{};                                                        \
+    RIDGELINE_CHAINS(RIDGELINE_TAKE)                                                \
+    *sink = static_cast<float>(total[0]);                                           \
+    return 12.0 * 2 * kVectorBytes / sizeof(Element) * static_cast<double>(rounds); \
   }
 
 #define RIDGELINE_BEGIN_Floats(n) Floats chain##n = added * (float(n) + 1.0F);

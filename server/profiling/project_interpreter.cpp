@@ -52,7 +52,7 @@ bool has_module(const fs::path& packages, const std::string& module) {
 
 std::string interpreter_with_missing_module(const protocol::Failure& failure, const Target& target) {
   const std::string module = missing_module(failure);
-  const std::string own = worker::find_interpreter("", target.entry, target.project_root).path;
+  std::string own = worker::find_interpreter("", target.entry, target.project_root).path;
   if (module.empty() || own.empty() || own == target.interpreter.path) {
     return {};
   }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "analysis/attribution/compiled_regions.h"
 #include "analysis/time/models.h"
 #include "graph/from_recording.h"
 #include "whatif/change_table.h"
@@ -78,7 +79,7 @@ base::Result<whatif::ChangeBasis> basis_of(const WhatIfBase& base, const protoco
   }
   whatif::Baseline baseline{base.step_ms,           base.answer.peak_bytes, {},
                             base.answer.batch_size, peak_alone(known),      base.noise};
-  if (base.on_host) {
+  if (base.on_host && !base.is_compiled) {
     baseline.captured_peak_bytes = whatif::peaks_of(*unchanged, baseline.peak_alone);
   }
   return whatif::change_basis(base.graph, *unchanged->step, baseline, alone);
@@ -231,7 +232,15 @@ double likely_ns(const operations::OperationTime& time) { return time.disturbed 
 bool is_lasting(const operations::OperationTime& time) { return time.reason != kNoTime && !time.disturbed; }
 
 WhatIfBase what_if_base(const ProfileRun& run) {
-  return what_if_base(run.profile, run.recorded.run.recording, run.recorded.scope);
+  const recording::Recording& recording = run.recorded.run.recording;
+  WhatIfBase base = what_if_base(run.profile, recording, run.recorded.scope);
+  base.is_compiled = analysis::has_compiled_regions(recording);
+  if (base.is_compiled) {
+    base.answer.warnings.emplace_back(
+        "torch.compile compiles parts of the step, and what it makes of a changed step is only known once that runs: "
+        "its time is predicted as if these parts were not compiled, and its memory is not predicted. Try the changes.");
+  }
+  return base;
 }
 
 WhatIfBase what_if_base(const analysis::Profile& profile, const recording::Recording& recording,

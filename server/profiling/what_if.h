@@ -91,7 +91,8 @@ struct WhatIfBase {
   bool on_host = true;  ///< the step, and so its memory
   whatif::StepFacts facts{};
   bool peak_known = true;
-  double noise = 0;  ///< whatif::Baseline::noise, GraphBasis::noise
+  bool is_compiled = false;  ///< in parts, by torch.compile: memory of a changed step is not predicted
+  double noise = 0;          ///< whatif::Baseline::noise, GraphBasis::noise
 };
 WhatIfBase what_if_base(const ProfileRun& run);
 

@@ -61,8 +61,9 @@ void table(Page& page, std::string_view heading, std::string_view change_heading
     const std::string name = clip_front(printable(row.name), name_width);
     const std::string code = clip(printable(row.code), std::max(0, name_width - columns(name) - 2));
     const std::string gap = code.empty() ? "" : "  ";
-    page.line("  " + name + gap + page.dim(code) + left("", name_width - columns(name + gap + code)) +
-              right(row.before, 10) + right(row.after, 10) + "  " + row.change);
+    const int used = columns(name) + columns(gap) + columns(code);
+    page.line(fmt::format("  {}{}{}{}{}{}  {}", name, gap, page.dim(code), left("", name_width - used),
+                          right(row.before, 10), right(row.after, 10), row.change));
   }
   if (rows.size() > most) page.line("  " + page.dim(fmt::format("… {} more", rows.size() - most)));
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/page.h"
+#include "report/wording.h"
 
 namespace ridgeline::report {
 

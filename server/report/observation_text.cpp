@@ -14,7 +14,7 @@ using observations::Figure;
 using observations::Observation;
 
 std::string observed_figure(const Figure& one) {
-  const std::string name = printable(one.name);  // it may name a file
+  std::string name = printable(one.name);  // it may name a file
   switch (one.unit) {
     case observations::Unit::kShare:
       return name + " " + unbroken(share(one.value));

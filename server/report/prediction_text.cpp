@@ -114,7 +114,7 @@ FigureRow figure_row(const char* label, const std::optional<Estimate>& estimate,
 
 /// A figure that was measured, as one that is known.
 Estimate known(double value, std::optional<analysis::Interval> interval) {
-  return {value, std::move(interval), analysis::Certainty::kKnown};
+  return {value, interval, analysis::Certainty::kKnown};
 }
 
 /// What is stated of a batch size: as it was measured where it ran, else what the models say.

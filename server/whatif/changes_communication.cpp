@@ -164,17 +164,32 @@ double all_reduce_ns(double bytes, int workers, double bytes_per_ns, double mess
   return 2.0 * (workers - 1) / workers * bytes / bytes_per_ns + 2.0 * (workers - 1) * message_ns;
 }
 
+struct Bucket {
+  double bytes = 0;
+  double share = 0;  ///< of all gradients, with this bucket and those before it
+};
+
+std::vector<Bucket> buckets_of(double gradient_bytes) {
+  std::vector<Bucket> buckets(static_cast<std::size_t>(std::ceil(gradient_bytes / kBucketBytes)));
+  double sent = 0;
+  for (Bucket& bucket : buckets) {
+    bucket.bytes = std::min(kBucketBytes, gradient_bytes - sent);
+    sent += bucket.bytes;
+    bucket.share = sent / gradient_bytes;
+  }
+  return buckets;
+}
+
 /// One task for each bucket, which gradients fill in the order of backward.
 void insert_all_reduces(ChangedGraph& changed, const Step& step, const Network& network, const Asked& asked,
                         double compressed) {
   Graph& graph = changed.graph;
   const std::uint16_t link = add_link(graph, "network");
   const std::uint32_t name = graph::name_index(graph, "all-reduce");
-  for (double sent = 0; sent < network.gradients; sent += kBucketBytes) {
-    const double bytes = std::min(kBucketBytes, network.gradients - sent);
+  for (const Bucket& bucket : buckets_of(network.gradients)) {
     const double ns =
-        all_reduce_ns(bytes * compressed, network.workers, network.bytes_per_ns, kMessageNs.at(asked.bound));
-    const TaskId after = ready_after(step, (sent + bytes) / network.gradients, asked.bound);
+        all_reduce_ns(bucket.bytes * compressed, network.workers, network.bytes_per_ns, kMessageNs.at(asked.bound));
+    const TaskId after = ready_after(step, bucket.share, asked.bound);
     graph.dependencies.push_back({add_message(graph, link, std::llround(ns), name, after), step.update, 0});
   }
 }
@@ -275,12 +290,11 @@ base::Result<ChangedGraph> blueconnect(ChangedGraph changed, const Asked& asked)
   const std::uint32_t gather = graph::name_index(graph, "all-gather");
   const double message = kMessageNs.at(asked.bound);
   const double inner = *inside * kNamedBandwidth.at(asked.bound);
-  for (double sent = 0; sent < network.gradients; sent += kBucketBytes) {
-    const double bytes = std::min(kBucketBytes, network.gradients - sent);
-    const TaskId ready = ready_after(step, (sent + bytes) / network.gradients, asked.bound);
-    const std::int64_t half = std::llround((devices - 1.0) / devices * bytes / inner + (devices - 1) * message);
+  for (const Bucket& bucket : buckets_of(network.gradients)) {
+    const TaskId ready = ready_after(step, bucket.share, asked.bound);
+    const std::int64_t half = std::llround((devices - 1.0) / devices * bucket.bytes / inner + (devices - 1) * message);
     // Every device of a machine has a part of its own, and all of them share the machine's link.
-    const double outer = all_reduce_ns(bytes, *machines, network.bytes_per_ns, message);
+    const double outer = all_reduce_ns(bucket.bytes, *machines, network.bytes_per_ns, message);
     const TaskId scattered = add_message(graph, within, half, scatter, ready);
     const TaskId reduced = add_message(graph, between, std::llround(outer), reduce, scattered);
     graph.dependencies.push_back({add_message(graph, within, half, gather, reduced), step.update, 0});

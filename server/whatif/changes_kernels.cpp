@@ -201,7 +201,8 @@ base::Result<ChangedGraph> amp(ChangedGraph changed, const Asked& asked) {
     if (has_weights(graph, id)) {
       casts += (is_backward(graph.tasks[id]) ? kCastsBackward : kCastsForward).at(asked.bound);
     }
-    for (; casts >= 1; --casts) {
+    while (casts >= 1) {
+      casts -= 1;
       insert_kernel(graph, id, launches[id], std::llround(cast_ns), std::llround(host_ns), cast);
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <ranges>
 #include <unordered_map>
 #include <utility>
 
@@ -189,12 +190,9 @@ class Retimer {
   }
 
   TaskId last_on_host(const std::vector<TaskId>& tasks, TaskId otherwise) const {
-    for (auto at = tasks.rbegin(); at != tasks.rend(); ++at) {
-      if (!is_on_device(unchanged_.graph, *at)) {
-        return *at;
-      }
-    }
-    return otherwise;
+    const auto last = std::ranges::find_if_not(std::views::reverse(tasks),
+                                               [&](TaskId task) { return is_on_device(unchanged_.graph, task); });
+    return last == tasks.rend() ? otherwise : *last;
   }
 
   void count(double before, double after, bool measured) {

@@ -1,6 +1,7 @@
 #include "worker/machine.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>

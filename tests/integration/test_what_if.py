@@ -155,6 +155,24 @@ def test_says_why_a_change_does_not_apply(entry: Path) -> None:
         assert (rows[change]["predicted"] is None) == bool(reason)
 
 
+def test_the_memory_of_a_compiled_step_is_not_predicted(entry: Path) -> None:
+    entry.write_text(
+        ENTRY.replace(
+            "    def iteration(images",
+            '    model = torch.compile(model, backend="aot_eager")\n\n    def iteration(images',
+        )
+    )
+    answer = what_if(entry, "--try", *changes_of("bf16-autocast"))
+    (row,) = answer["changes"]
+    assert row["predicted"]["peakBytes"] is None
+    assert row["predicted"]["speedUp"]["value"] > 0
+    assert row["tried"]["changedPeakBytes"] > 0
+    assert any("torch.compile" in warning for warning in answer["warnings"])
+    done = ridgeline("predict", entry, "--make-fit", "16", *FAST)
+    assert done.returncode != 0
+    assert "without torch.compile" in done.stderr
+
+
 def test_what_is_not_known_before_it_runs_is_only_tried(entry: Path) -> None:
     row = by_change(what_if(entry, "--try", *changes_of("threads:1")))["threads:1"]
     assert row["applies"]

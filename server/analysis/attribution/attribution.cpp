@@ -4,6 +4,8 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "analysis/attribution/compiled_regions.h"
+
 namespace ridgeline::analysis {
 
 namespace {
@@ -180,8 +182,7 @@ class Attributor {
   /// A range that the user named, a function of TorchScript, or what torch.compile puts around its graphs.
   bool is_frame(std::uint32_t op) const {
     const std::string_view text = recording_.string(recording_.op_name()[op]);
-    return scope_of(op) == Scope::kUser || scope_of(op) == Scope::kScript || text == "CompiledFunction" ||
-           text.starts_with("Torch-Compiled Region");
+    return scope_of(op) == Scope::kUser || scope_of(op) == Scope::kScript || is_compiled_region(text);
   }
 
   Scope scope_of(std::uint32_t op) const { return static_cast<Scope>(recording_.op_scope()[op]); }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/attribution/compiled_regions.h"
 #include "tests/unit/analysis/analysed.h"
 
 namespace ridgeline::analysis {
@@ -132,6 +133,8 @@ TEST(Attribution, LooksIntoTheFrameOfACompiledGraph) {
   EXPECT_EQ(analysed.operation(mm), "aten::mm");
   EXPECT_TRUE(analysed.attribution.begins[mm]);
   EXPECT_FALSE(analysed.attribution.begins[region]);
+  EXPECT_TRUE(has_compiled_regions(analysed.recording));
+  EXPECT_FALSE(has_compiled_regions(AutogradStep().build())) << "a step that was not compiled";
 }
 
 TEST(Attribution, KnowsThatAnAutogradFunctionRunsPython) {
