@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/page.h"
-#include "report/wording.h"
+#include "report/units.h"
 
 namespace ridgeline::report {
 

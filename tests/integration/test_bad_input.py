@@ -243,7 +243,7 @@ EXCEPTIONS = {
 
 FILES = {
     "syntax": Bad("import torch\ndef model_provider(:  # here\n", "syntax-error", ("SyntaxError",)),
-    "indentation": Bad("import torch\n  x = 1  # here\n", "syntax-error", ("IndentationError",)),
+    "indentation": Bad(entry(top="  x = 1  # here"), "syntax-error", ("IndentationError",)),
     "NUL": Bad(b"import torch\n\0\n", "syntax-error", ("null bytes",)),
     "no UTF-8": Bad(b"import torch\nname = '\xff\xfe'\n", "syntax-error", ("utf-8",)),
     "byte order mark": Bad(b"\xef\xbb\xbf" + entry().encode(), ""),

@@ -36,10 +36,10 @@ graph::Graph three_modules() {
     graph.tasks.push_back(task);
   };
   add(5, 0, analysis::Phase::kOther);
-  for (const std::uint32_t module : {1U, 2U, 3U}) add(10 * module, module, analysis::Phase::kForward);
+  for (const std::uint32_t module : {1U, 2U, 3U}) add(std::int64_t{10} * module, module, analysis::Phase::kForward);
   add(1, 0, analysis::Phase::kForward);
   add(2, 0, analysis::Phase::kBackward);
-  for (const std::uint32_t module : {3U, 2U, 1U}) add(20 * module, module, analysis::Phase::kBackward);
+  for (const std::uint32_t module : {3U, 2U, 1U}) add(std::int64_t{20} * module, module, analysis::Phase::kBackward);
   add(7, 0, analysis::Phase::kOptimizer);
   graph.tasks.back().next = graph::kNoTask;
   return graph;

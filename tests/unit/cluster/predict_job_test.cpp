@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 constexpr std::int64_t kMs = 1'000'000;
-constexpr std::uint64_t kMiB = 1024 * 1024;
+constexpr std::uint64_t kMiB = std::uint64_t{1024} * 1024;
 
 /// Forward of 10 ms, backward of `layers` times 4 ms, each with a gradient, and an optimizer of 2 ms.
 struct Step {

@@ -13,7 +13,7 @@ constexpr std::int64_t kMs = 1'000'000;
 RankRecord rank_of(int rank, double own_ms, double other_ms, int steps = 8, const std::string& host = "host") {
   RankRecord record{rank, 2, host, {{"0", "gloo", {0, 1}}}};
   for (int i = 0; i < steps; ++i) {
-    const std::int64_t start = 1000 * kMs + i * 10 * kMs;
+    const std::int64_t start = (1000 + std::int64_t{10} * i) * kMs;
     const auto after = [&](double ms) { return start + static_cast<std::int64_t>(ms * static_cast<double>(kMs)); };
     record.iterations.push_back({100 + i, start, after(std::max(own_ms, other_ms) + 1)});
     Collective one;

@@ -63,7 +63,7 @@ std::shared_ptr<Entry> net_entry(std::shared_ptr<const compare::Comparison> comp
   profiling::MadeProfile made;
   made.profile = std::move(profile);
   made.sources = {{kNetPath, kNetText}};
-  const auto entry = std::make_shared<Entry>();
+  auto entry = std::make_shared<Entry>();
   entry->path = kNetPath;
   entry->figures = std::make_shared<const Figures>(std::move(made));
   entry->comparison = std::move(comparison);

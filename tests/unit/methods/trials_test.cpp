@@ -35,7 +35,7 @@ struct World {
                    decision.start = [this] { calls.push_back("start " + std::to_string(decision.batch_size)); };
                    decided(decision);
                  },
-                 [this](const auto&) { calls.push_back("cancel"); },
+                 [this](const auto&) { calls.emplace_back("cancel"); },
                  [this](const auto&, int, const std::string& why) { calls.push_back("explain " + why); }}};
 
   void pass(milliseconds time) {

@@ -8,6 +8,7 @@
 #include "report/json.h"
 #include "report/read_report.h"
 #include "report/text.h"
+#include "report/units.h"
 #include "tests/unit/report/sample_profile.h"
 
 namespace ridgeline::report {

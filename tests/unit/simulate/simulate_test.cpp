@@ -49,7 +49,7 @@ std::vector<std::int64_t> reference_starts(const Graph& graph) {
     for (TaskId id = 0; id < count; ++id) {
       if (!ready[id].has_value() && is_ready(id, now)) ready[id] = now;
     }
-    for (std::uint16_t resource = 0; resource < graph.resources.size(); ++resource) {
+    for (std::size_t resource = 0; resource < graph.resources.size(); ++resource) {
       const bool busy = std::ranges::any_of(std::views::iota(TaskId{0}, static_cast<TaskId>(count)), [&](TaskId id) {
         return graph.tasks[id].resource == resource && start[id].has_value() && !over_by(id, 0, now);
       });
@@ -180,18 +180,19 @@ TEST(Simulate, KeepsRandomChangesAcyclic) {
     Graph graph = random_graph(random, {});
     const auto chosen = [&](const Task&) { return random() % 3 == 0; };
     for (int step = 0; step < 4; ++step) {
+      const graph::Selection some = graph::select(graph, chosen);
       switch (random() % 5) {
         case 0:
-          graph = graph::without(std::move(graph), graph::select(graph, chosen));
+          graph = graph::without(std::move(graph), some);
           break;
         case 1:
-          graph = graph::moved(std::move(graph), graph::select(graph, chosen), 1);
+          graph = graph::moved(std::move(graph), some, 1);
           break;
         case 2:
-          graph = graph::scaled(std::move(graph), graph::select(graph, chosen), 0.5);
+          graph = graph::scaled(std::move(graph), some, 0.5);
           break;
         case 3:
-          graph = graph::with_priority(std::move(graph), graph::select(graph, chosen), 3);
+          graph = graph::with_priority(std::move(graph), some, 3);
           break;
         default:
           graph::insert_after(graph, static_cast<TaskId>(random() % graph.tasks.size()), task(4));

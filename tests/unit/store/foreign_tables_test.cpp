@@ -22,7 +22,7 @@ using worker::testing::TemporaryFolder;
 class ForeignTablesTest : public ::testing::Test {
  protected:
   std::string made(const std::string& statements, const std::string& name = "a #50%?.sqlite") {
-    const std::string path = (folder_.path() / name).string();
+    std::string path = (folder_.path() / name).string();
     SQLite::Database database(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
     database.exec(statements);
     return path;

@@ -148,7 +148,7 @@ TEST(FindRecorded, MatchesStepsWhereAutogradSavesMoreThanTheEditsThatAreSearched
   }
   step.graph.operations = nested;
   const auto found = find_recorded(step.graph, captured(listed));
-  for (std::uint32_t i = 0; i < kCells; ++i) {
+  for (std::size_t i = 0; i < kCells; ++i) {
     ASSERT_EQ(found[4 * i], 3 * i + 1) << i;
     ASSERT_EQ(found[4 * i + 1], 0U);
     ASSERT_EQ(found[4 * i + 2], 0U) << "the operation that it is in has its time";

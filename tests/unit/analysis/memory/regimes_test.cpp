@@ -9,7 +9,7 @@
 namespace ridgeline::analysis {
 namespace {
 
-constexpr std::uint64_t kMiB = 1024 * 1024;
+constexpr std::uint64_t kMiB = std::uint64_t{1024} * 1024;
 
 Allocation of(std::vector<std::uint64_t> bytes, bool before = false) {
   Allocation allocation;
