@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 RankRecord record_of(int rank, std::vector<std::int64_t> steps = {7, 8}) {
   RankRecord record{rank, 2, "host", {{"0", "gloo", {0, 1}}}};
-  std::int64_t time = 1000 * (rank + 1);
+  std::int64_t time = std::int64_t{1000} * (rank + 1);
   for (const std::int64_t step : steps) {
     record.iterations.push_back({step, time, time + 100});
     time += 200;
