@@ -103,15 +103,8 @@ int run_make_fit(const PredictOptions& options, EntryRuns& runs) {
     return made.error().value;
   }
   const profiling::WhatIfBase base = profiling::what_if_base(*made);
-  if (!base.on_host) {
-    print_error("--make-fit needs a step on the CPU: what changes do to a device's memory is not predicted.");
-    return kExitUsage;
-  }
-  if (base.is_compiled) {
-    print_error(
-        "--make-fit needs a step without torch.compile: how much memory a changed step takes once it is compiled is "
-        "not "
-        "predicted.");
+  if (const auto problem = profiling::memory_problem(base); !problem.empty()) {
+    print_error(fmt::format("--make-fit is not answered for this step: {}.", problem));
     return kExitUsage;
   }
   const int size = options.make_fit;

@@ -79,7 +79,7 @@ base::Result<whatif::ChangeBasis> basis_of(const WhatIfBase& base, const protoco
   }
   whatif::Baseline baseline{base.step_ms,           base.answer.peak_bytes, {},
                             base.answer.batch_size, peak_alone(known),      base.noise};
-  if (base.on_host && !base.is_compiled) {
+  if (memory_problem(base).empty()) {
     baseline.captured_peak_bytes = whatif::peaks_of(*unchanged, baseline.peak_alone);
   }
   return whatif::change_basis(base.graph, *unchanged->step, baseline, alone);
@@ -241,6 +241,14 @@ WhatIfBase what_if_base(const ProfileRun& run) {
         "its time is predicted as if these parts were not compiled, and its memory is not predicted. Try the changes.");
   }
   return base;
+}
+
+std::string_view memory_problem(const WhatIfBase& base) {
+  if (!base.on_host) {
+    return "what changes do to a device's memory is not predicted";
+  }
+  return base.is_compiled ? "how much memory a changed step takes once torch.compile has compiled it is not predicted"
+                          : "";
 }
 
 WhatIfBase what_if_base(const analysis::Profile& profile, const recording::Recording& recording,

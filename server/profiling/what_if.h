@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/values/what_if.h"
@@ -95,6 +96,9 @@ struct WhatIfBase {
   double noise = 0;          ///< whatif::Baseline::noise, GraphBasis::noise
 };
 WhatIfBase what_if_base(const ProfileRun& run);
+
+/// Why the memory of changed steps is not predicted, as a clause; empty where it is.
+std::string_view memory_problem(const WhatIfBase& base);
 
 /// The unchanged step of any recording: `profile` was made of it.
 WhatIfBase what_if_base(const analysis::Profile& profile, const recording::Recording& recording,
