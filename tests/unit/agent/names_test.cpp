@@ -10,7 +10,7 @@ namespace ridgeline::agent {
 TEST(NameTable, EqualNamesAreOneNumberWhereverTheyStand) {
   NameTable names;
   const std::string first = "autograd::engine::evaluate_function: AddmmBackward0";
-  const std::string second(first.c_str());  // elsewhere
+  const std::string second(first.begin(), first.end());  // elsewhere
   EXPECT_EQ(names.intern(first.c_str()), names.intern(second.c_str()));
   EXPECT_EQ(names.names()[names.intern(first.c_str())], first);
 }
