@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.h"
+#include "analysis/attribution/parallel_threads.h"
 #include "analysis/attribution/timeline.h"
 #include "analysis/breakdown/breakdown.h"
 #include "analysis/device/device_timeline.h"
@@ -93,8 +94,12 @@ class Builder {
         iteration_.pieces[0] = std::move(pieces);
       }
     }
+    const std::vector<std::uint16_t> parallel = analysis::parallel_threads(recording_, attribution_);
     for (std::size_t i = 1; i < iteration_.pieces.size(); ++i) {
       const auto thread = static_cast<std::uint16_t>(i);
+      if (std::ranges::binary_search(parallel, thread)) {
+        continue;
+      }
       iteration_.pieces[i] = analysis::IterationWalk(recording_, attribution_, thread).take(chosen);
     }
   }
@@ -427,18 +432,20 @@ class Builder {
   bool is_alone() const { return graph_.resources.size() == 1; }
 
   void scale() {
-    double total = 0;
-    for (const auto& [key, ns] : iteration_.mean_ns) {
-      total += ns;
-    }
-    const double factor = bare_ns_ > 0 && total > 0 ? bare_ns_ / total : 1;
-    if (is_alone() && bare_ns_ > 0) {
-      scale_to_means(factor);
+    if (!(bare_ns_ > 0)) {
       return;
     }
+    if (is_alone()) {
+      scale_to_means();
+      return;
+    }
+    double total = 0;
+    for (const analysis::HostPiece& piece : iteration_.pieces[0].pieces) {
+      total += piece.ns;
+    }
     for (Task& task : graph_.tasks) {
-      if (graph_.resources[task.resource].type == Resource::Type::kHost) {
-        task.duration_ns = std::llround(static_cast<double>(task.duration_ns) * factor);
+      if (total > 0 && graph_.resources[task.resource].type == Resource::Type::kHost) {
+        task.duration_ns = std::llround(static_cast<double>(task.duration_ns) * bare_ns_ / total);
       }
     }
   }
@@ -448,7 +455,12 @@ class Builder {
   /// One thread alone: the tasks of a module's line, phase and operation together take what the profile says of them,
   /// which is a mean of iterations. What only other iterations showed, by samples, goes to the last task of the same
   /// line and phase, or is one task more at the end of its phase.
-  void scale_to_means(double factor) {
+  void scale_to_means() {
+    double total = 0;
+    for (const auto& [key, ns] : iteration_.mean_ns) {
+      total += ns;
+    }
+    const double factor = total > 0 ? bare_ns_ / total : 1;
     using Group = std::tuple<std::uint32_t, analysis::Phase, std::uint32_t, std::uint32_t>;
     const auto group_of = [](const Task& task) { return Group{task.line, task.phase, task.module, task.name}; };
     std::map<Group, double> wanted;

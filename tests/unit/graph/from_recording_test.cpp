@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <map>
 #include <string>
 #include <utility>
@@ -152,6 +153,43 @@ TEST(GraphOfRecording, BackwardOnAThreadOfItsOwnIsHandedOver) {
   EXPECT_EQ(replayed_ns(graph), 10 * kMs);
   EXPECT_EQ(replayed_ns(scaled(graph, select_phase(graph, analysis::Phase::kBackward), 0.5)), 10 * kMs - 2 * kMs)
       << "thread 0 waits for backward";
+}
+
+/// Iterations of 10, 12 and 14 ms, in which attention computes on two threads for 6 ms: both have operations.
+RecordingBuilder with_a_second_thread(std::uint64_t second_ends, bool called_by_python = false) {
+  RecordingBuilder builder;
+  builder.thread(9);
+  const std::array<std::uint64_t, 3> starts{100 * kMs, 200 * kMs, 300 * kMs};
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const std::uint64_t end = starts[i] + (10 + 2 * i) * kMs;
+    builder.iteration(starts[i], end);
+    builder.op({"aten::attention", builder.at("model.py", 5), starts[i], starts[i] + 6 * kMs});
+    builder.op({"aten::sum", builder.at("model.py", 6), starts[i] + 6 * kMs, end});
+  }
+  const std::uint32_t stack = called_by_python ? builder.at("loader.py", 3) : 0;
+  for (const std::uint64_t start : starts) {
+    builder.op(
+        {.name = "aten::empty", .stack = stack, .start = start + 2 * kMs, .end = start + second_ends, .thread = 1});
+  }
+  return builder;
+}
+
+TEST(GraphOfRecording, WhatOperationsRunInParallelIsPartOfThem) {
+  const Graph graph = graph_of(with_a_second_thread(5 * kMs), 24e6);
+  EXPECT_EQ(graph.resources.size(), 1);
+  EXPECT_EQ(replayed_ns(graph), 24'000'000);
+  EXPECT_NEAR(static_cast<double>(graph.tasks[task_named(graph, "aten::attention")].duration_ns), 12e6, 10);
+}
+
+TEST(GraphOfRecording, AThreadThatPythonUsesOrThatOutlivesTheOperationIsItsOwn) {
+  EXPECT_EQ(graph_of(with_a_second_thread(5 * kMs, true)).resources.size(), 2);
+  EXPECT_EQ(graph_of(with_a_second_thread(7 * kMs)).resources.size(), 2);
+}
+
+TEST(GraphOfRecording, WithAnotherThreadTheChosenIterationReplaysTheBareOne) {
+  RecordingBuilder skewed = with_a_second_thread(7 * kMs);
+  skewed.columns.iteration_end.back() += 3 * kMs;
+  EXPECT_NEAR(static_cast<double>(replayed_ns(graph_of(skewed, 20e6))), 20e6, 10);
 }
 
 TEST(GraphOfRecording, HasThePeakOfTheRecordingToTheByte) {
