@@ -45,7 +45,7 @@ export class BatchSize implements vscode.Disposable {
         [this.profileId, this.revision] = [profileId, revision];
         if (profileId !== profileBefore) {
           this.show(null, null);
-          void this.follow();
+          this.queue(() => this.follow());
         } else if (revision !== revisionBefore) {
           this.refresh(); // a batch size was tried
         }

@@ -90,14 +90,14 @@ test('operations and module types have their totals, and lead into the breakdown
 
 test('the costliest go by keys', async (t) => {
   const window = await listed(t);
-  await window.view.getByRole('radio', { name: 'Lines' }).focus();
+  await window.focus(window.view.getByRole('radio', { name: 'Lines' }));
   await window.page.keyboard.press('ArrowRight');
   await window.view.getByRole('radio', { name: 'Operations', checked: true }).waitFor();
   await header(window, 'Operation').waitFor();
   await window.page.keyboard.press('ArrowLeft');
   await header(window, 'Line').waitFor();
   const rows = window.view.locator('.costs .row[tabindex]');
-  await rows.first().focus();
+  await window.focus(rows.first());
   await window.page.keyboard.press('ArrowDown');
   const second = window.view.locator('.costs .row:focus');
   assert.equal(await second.getAttribute('tabindex'), '0');

@@ -96,7 +96,9 @@ test('the batch size that was chosen can be profiled from the view', async (t) =
   const window = await ownWindow(t);
   await window.profile();
   await window.openView();
-  await window.slider('Peak memory').press('PageUp');
+  const memory = window.slider('Peak memory');
+  await window.focus(memory);
+  await memory.press('PageUp');
   const offer = window.view.locator('.offer');
   await offer.getByText(/^(Predicted|Measured): [\d.]+ MiB, .* per iteration\. The parts below are those of batch size 64\.$/).waitFor();
   await offer.getByRole('button', { name: 'Profile with 128' }).click();
@@ -111,7 +113,7 @@ test('the bars go by keys', async (t) => {
   await window.profile();
   await window.openView();
   const memory = window.slider('Peak memory');
-  await memory.focus();
+  await window.focus(memory);
   for (const [key, size] of [['ArrowRight', '65'], ['PageUp', '130'], ['ArrowLeft', '129'], ['PageDown', '64'], ['Home', '1']]) {
     await memory.press(key);
     await until(async () => assert.equal(await batchSize(window), size));
@@ -127,7 +129,7 @@ test('a batch size that is settled on is tried, and the measured figure takes th
   await window.profile();
   await window.openView();
   const throughput = window.slider('Throughput');
-  await throughput.focus();
+  await window.focus(throughput);
   await throughput.press('ArrowRight'); // a size that no profile samples by itself
   await until(async () => assert.equal(await batchSize(window), '65'));
   await window.view.locator('.knowledge', { hasText: 'predicted' }).waitFor();
@@ -197,7 +199,7 @@ test('the chevron drills in and goes to the code of the module; back returns to 
 test('the breakdown goes by keys', async () => {
   const window = await profiledWindow();
   const first = window.view.locator('.aspect.time .row').first();
-  await first.focus();
+  await window.focus(first);
   await first.press('Enter');
   await window.view.getByText('MLP', { exact: true }).and(window.view.locator('[aria-current]')).waitFor();
   const inside = window.view.locator('.aspect.time .row:focus');

@@ -299,6 +299,14 @@ export class Window {
     return this.view.getByRole('slider', { name });
   }
 
+  /** Puts the focus on an element of the view. Keys that are pressed before the editor has moved it there go elsewhere. */
+  async focus(element) {
+    await until(async () => {
+      await element.focus();
+      assert.ok(await element.evaluate((it) => it.ownerDocument.hasFocus() && it.ownerDocument.activeElement === it));
+    });
+  }
+
   /** What a user reads of a breakdown, the costliest first. */
   rows(kind) {
     return this.view.locator(`.aspect.${kind} .row`).evaluateAll((rows) =>
