@@ -11,6 +11,7 @@
 #include "commands/work_folder.h"
 #include "hardware/data_sheets.h"
 #include "worker/agent_build.h"
+#include "worker/cache.h"
 #include "worker/interpreter.h"
 #include "worker/machine.h"
 #include "worker/program_output.h"

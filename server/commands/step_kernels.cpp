@@ -10,6 +10,7 @@
 
 #include "commands/exit_codes.h"
 #include "commands/kernel_runs.h"
+#include "commands/profile_now.h"
 #include "commands/step_kernels_description.h"
 #include "commands/stored_profile.h"
 #include "commands/terminal.h"
