@@ -178,12 +178,9 @@ void keep_first_events() {
   }
 }
 
-std::uint64_t peak_bytes() {
-  const std::uint64_t always = 0;
-  return alive_bytes({&always, 1}).front().most;
-}
+std::uint64_t peak_bytes() { return alive_bytes({0}).front().most; }
 
-std::vector<AliveBytes> alive_bytes(std::span<const std::uint64_t> moments) {
+std::vector<AliveBytes> alive_bytes(const std::vector<std::uint64_t>& moments) {
   std::unordered_map<const void*, std::uint64_t> live;
   std::uint64_t bytes = 0;
   std::vector<AliveBytes> alive;

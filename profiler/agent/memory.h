@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace ridgeline::agent {
@@ -27,7 +26,7 @@ struct AliveBytes {
   std::uint64_t most = 0;
 };
 /// Of each moment, by the events kept since compact_memory(). `moments`: of ticks(), ascending.
-std::vector<AliveBytes> alive_bytes(std::span<const std::uint64_t> moments);
+std::vector<AliveBytes> alive_bytes(const std::vector<std::uint64_t>& moments);
 /// Drops the allocator events of blocks that were released.
 void compact_memory();
 
