@@ -72,6 +72,22 @@ def test_each_process_runs_one_batch_size(tmp_path: Path) -> None:
     assert [warning for warning in report["warnings"] if "gets memory" in warning] == []
 
 
+def test_rounds_are_as_long_in_processes_of_different_speed(tmp_path: Path) -> None:
+    """The first process decides how long a round is: 8 iterations of 12 ms, where 28 ms would ask for 1."""
+    entry = entry_in(tmp_path)
+    short = f"""\
+        if len(x) == 1:
+            import time
+            x = x[:, :64]
+            time.sleep((0.012, 0.028)[open({str(tmp_path / "log")!r}).read().count("loaded") // 2 % 2])
+        ((x"""
+    entry.write_text(entry.read_text().replace("        ((x", short))
+    report = profile(entry, "--batch-sizes", "1,3", "--time-budget", "4")
+    assert [warning for warning in report["warnings"] if "before that" in warning] == []
+    assert len(sizes_by_process(tmp_path)) >= 5
+    assert [sample["batchSize"] for sample in report["models"]["time"]["samples"]] == [1, 3]
+
+
 @pytest.mark.parametrize(
     ("again", "reason"),
     [

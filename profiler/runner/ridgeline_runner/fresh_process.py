@@ -95,14 +95,17 @@ def has_memory(limit_bytes: int) -> bool:
     return limit_bytes <= 0 or kept + most < _MEMORY_SHARE * limit_bytes
 
 
-def time_rounds(times: Callable[[int], list[int]], rounds: int, budget_seconds: float) -> dict[str, Any]:
-    """For a process that has run nothing of the step: `times` runs so many iterations. Nanoseconds of the warm-up, and
-    of the iterations of each round; and its share of the processors in each."""
+def time_rounds(
+    times: Callable[[int], list[int]], rounds: int, budget_seconds: float, per_round: int = 0
+) -> dict[str, Any]:
+    """For a process that has run nothing of the step: `times` runs so many iterations. `per_round`: of each round; 0:
+    as many as suit the warm-up and the time budget. Nanoseconds of the warm-up, and of the iterations of each round;
+    and its share of the processors in each."""
     warmup_ns = times(_LEAST_WARMUP)
     while not timing.is_warm(warmup_ns) and len(warmup_ns) < _MOST_WARMUP:
         warmup_ns += times(1)
-    sampled = Sampled(0, warmup_ns=warmup_ns, round_seconds=round_seconds(warmup_ns, budget_seconds))
-    measured = [with_share(lambda: times(sampled.per_round)) for _ in range(rounds)]
+    per_round = per_round or Sampled(0, False, warmup_ns, round_seconds(warmup_ns, budget_seconds)).per_round
+    measured = [with_share(lambda: times(per_round)) for _ in range(rounds)]
     return {
         "warmupNs": warmup_ns,
         "roundsNs": [times_ns for times_ns, _ in measured],

@@ -135,7 +135,11 @@ class Rounds:
 
     def _measured_apart(self, sampled: Sampled) -> dict[str, Any] | None:
         """What another process measured, as time_rounds() has it; None where it failed: then there is no other one."""
-        request = {"batchSize": sampled.batch_size, "rounds": self._rounds_of_process}
+        request = {
+            "batchSize": sampled.batch_size,
+            "rounds": self._rounds_of_process,
+            "perRound": sampled.iterations_per_round,  # known from the first round on
+        }
         try:
             return self._processes.run(request, self._turn_seconds(sampled))
         except ProcessFailed as problem:
@@ -148,6 +152,7 @@ class Rounds:
 
     def _add_round(self, sampled: Sampled, times_ns: list[int], processor_share: float) -> None:
         sampled.iterations += len(times_ns)
+        sampled.iterations_per_round = len(times_ns)
         sampled.round_medians_ns.append(timing.median(times_ns))
         sampled.processor_shares.append(processor_share)
         self._reporter.channel.send({"type": "timed", "batchSize": sampled.batch_size, "timesNs": times_ns})

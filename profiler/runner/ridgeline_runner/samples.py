@@ -38,6 +38,7 @@ class Sampled:
     round_seconds: float = ROUND_SECONDS
     least_rounds: int = MIN_ROUNDS
     iterations: int = 0  # that were timed
+    iterations_per_round: int = 0  # of the first one that was timed: all others are as long
     page_faults: float = 0.0  # of a recorded iteration: pages that the kernel gave it
     round_medians_ns: list[float] = field(default_factory=list)
     processor_shares: list[float] = field(default_factory=list)  # of the rounds, as with_share() has them
@@ -49,7 +50,7 @@ class Sampled:
     @property
     def per_round(self) -> int:
         """Iterations of one round of timing."""
-        return max(1, min(50, round(self.round_seconds * 1e9 / self.estimate_ns)))
+        return self.iterations_per_round or max(1, min(50, round(self.round_seconds * 1e9 / self.estimate_ns)))
 
     @property
     def round_estimate_seconds(self) -> float:

@@ -134,7 +134,7 @@ def _time_apart(spec: dict[str, Any], budget_seconds: float, request: dict[str, 
     positional, keywords = entry.models()
     step = TrainingStep(entry, entry.iteration(positional, keywords), devices.Device())
     inputs = step.inputs(request["batchSize"])
-    return time_rounds(lambda count: step.times(inputs, count), request["rounds"], budget_seconds)
+    return time_rounds(lambda count: step.times(inputs, count), request["rounds"], budget_seconds, request["perRound"])
 
 
 def _time_changed(spec: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
