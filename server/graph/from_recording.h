@@ -13,8 +13,9 @@ namespace ridgeline::graph {
 
 /// The iteration of the recording whose duration is the median of those that the profile uses. `bare_ns` is the
 /// iteration without recording; 0: as recorded. Durations on the host are without the cost of recording, in proportion
-/// to `bare_ns`; where nothing ran but the iteration's own thread, and threads that its operations compute with, they sum,
-/// by line and phase, to what the profile has for these. Durations on devices are as recorded. Thread 0 of the recording is resource 0.
+/// to `bare_ns`; where nothing ran but the iteration's own thread, and threads that its operations compute with, they
+/// sum, by line and phase, to what the profile has for these. Durations on devices are as recorded. Thread 0 of the
+/// recording is resource 0.
 Graph graph_of(const recording::Recording& recording, const analysis::SourceScope& scope, double bare_ns);
 
 }  // namespace ridgeline::graph
