@@ -345,7 +345,7 @@ def test_what_we_use_ourselves_is_ours() -> None:
         process.kill()
     after = Usage.now()
     assert during.own - before.own >= 0.2
-    assert after.own >= during.own
+    assert after.own > during.own - 0.001  # sums of hundredths
     assert after.busy - before.busy >= 0.2
 
 
