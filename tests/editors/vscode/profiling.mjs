@@ -286,12 +286,14 @@ test('the keys profile, open the view and the report, and cancel; the lines of t
   const links = window.page.locator('.view-line .detected-link');
   const [, line] = /:(\d+)$/.exec(await links.filter({ hasText: /^entry\.py:\d+$/ }).first().innerText());
   // By its text: which link is the first changes while VS Code still finds them.
-  // A click may open the file and then find that its link is gone: what counts is the file.
   const link = links.filter({ hasText: new RegExp(`^entry\\.py:${line}$`) }).first();
   const opened = window.page.locator('.tab.active', { hasText: 'entry.py' });
+  let problem = 'it was clicked';
   await until(async () => {
-    if (!(await opened.count())) await link.click({ modifiers: ['Control'], timeout: 5000 }).catch(() => {});
-    assert.ok(await opened.count());
+    // A click may open the file and then find that its link is gone: what counts is the file. It takes a moment.
+    await link.click({ modifiers: ['Control'], timeout: 5000 }).catch((error) => { problem = error.message; });
+    await opened.waitFor({ timeout: 5000 }).catch(() => {});
+    assert.ok(await opened.count(), `${problem}; ${await window.page.locator('.notification-toast').allInnerTexts()}; ${await window.page.locator('.tab.active').innerText()}`);
   });
   await window.page.getByText(`Ln ${line}, Col 1`).waitFor();
   await window.replace('optimizer.zero_grad()', '__import__("time").sleep(600)');
