@@ -152,7 +152,6 @@ class Rounds:
 
     def _add_round(self, sampled: Sampled, times_ns: list[int], processor_share: float) -> None:
         sampled.iterations += len(times_ns)
-        sampled.iterations_per_round = len(times_ns)
         sampled.round_medians_ns.append(timing.median(times_ns))
         sampled.processor_shares.append(processor_share)
         self._reporter.channel.send({"type": "timed", "batchSize": sampled.batch_size, "timesNs": times_ns})

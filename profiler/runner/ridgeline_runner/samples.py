@@ -38,7 +38,6 @@ class Sampled:
     round_seconds: float = ROUND_SECONDS
     least_rounds: int = MIN_ROUNDS
     iterations: int = 0  # that were timed
-    iterations_per_round: int = 0  # of the first one that was timed: all others are as long
     page_faults: float = 0.0  # of a recorded iteration: pages that the kernel gave it
     round_medians_ns: list[float] = field(default_factory=list)
     processor_shares: list[float] = field(default_factory=list)  # of the rounds, as with_share() has them
@@ -46,6 +45,11 @@ class Sampled:
     @property
     def estimate_ns(self) -> int:
         return max(1, min(self.warmup_ns))
+
+    @property
+    def iterations_per_round(self) -> int:
+        """Of the rounds that were timed: all are as long as the first. 0: there is none."""
+        return self.iterations // len(self.round_medians_ns) if self.round_medians_ns else 0
 
     @property
     def per_round(self) -> int:
