@@ -319,6 +319,7 @@ test('figures of a step whose time varies much look uncertain wherever they are 
   await until(async () => assert.match(await line(), /≈/));
   assert.match(await window.status.locator('a').getAttribute('aria-label'), why);
   await window.view.locator('.slider.time .interval').waitFor();
+  await until(() => window.assertBand('time'));
   const figures = window.view.locator('.charts > div:first-child .head .figure, .aspect.time .head .figure, .aspect.time .row .figure, .costs .row .time .figure');
   await window.view.locator('.costs .row').first().waitFor();
   const texts = await figures.allInnerTexts();

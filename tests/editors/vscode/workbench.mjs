@@ -287,6 +287,30 @@ export class Window {
     await this.view.locator('main').waitFor();
   }
 
+  /** What the chart of 'time' or 'memory' draws, in its pixels. */
+  chart(kind) {
+    return this.view.locator('.charts > div', { has: this.view.locator(`.model.${kind}`) }).evaluate((chart) => {
+      const at = (path) => [...path.getAttribute('d').matchAll(/([\d.]+) ([\d.]+)/g)].map(([, x, y]) => [Number(x), Number(y)]);
+      const axis = [...chart.querySelectorAll('line.axis')].find((one) => one.getAttribute('x1') === one.getAttribute('x2') && one.getAttribute('y1') === '8');
+      return {
+        points: [...chart.querySelectorAll('.point')].map((point) => [Number(point.getAttribute('cx')), Number(point.getAttribute('cy'))]),
+        line: [...chart.querySelectorAll('.model')].flatMap(at), bands: [...chart.querySelectorAll('.band')].map(at),
+        top: Number(axis.getAttribute('y1')), floor: Number(axis.getAttribute('y2')),
+      };
+    });
+  }
+
+  /** That one interval reaches from the first measured point to the last, within the chart. Two points have none. */
+  async assertBand(kind) {
+    const { points, bands, top, floor } = await this.chart(kind);
+    const said = `${kind}: ${JSON.stringify({ points, bands })}`;
+    if (points.length < 3) return assert.deepEqual(bands, [], said);
+    assert.equal(bands.length, 1, said);
+    const across = bands[0].map(([x]) => x);
+    assert.ok(Math.min(...across) < points[0][0] + 0.2 && Math.max(...across) > points.at(-1)[0] - 0.2, said);
+    assert.ok(bands[0].every(([, y]) => y >= top && y <= floor), said);
+  }
+
   async resizeSideBar(width) {
     const { x, width: now } = await this.page.locator('.part.sidebar').boundingBox();
     await this.page.mouse.move(x + now, 500);

@@ -53,7 +53,7 @@ export function charts(summary: Summary, preview: Batch | null, curve: Curve | n
     },
   ];
   const notes = [
-    `Points: measured, from ${low} to ${high}. Line: through them, and between and beyond them the model${points.some(({ samplesPerSecond }) => samplesPerSecond?.high) ? ', with the 95 % interval' : ''}.`,
+    `Points: measured, from ${low} to ${high}. Line: through them, and between and beyond them the model${points.some(({ samplesPerSecond }) => hasInterval(samplesPerSecond)) ? ', with the 95 % interval' : ''}.`,
     high < end ? 'Shaded: beyond what was measured.' : '',
     fits === null ? '' : showsLimit ? '' : `The largest that fits, ${fits}, is beyond the chart.`,
   ];
@@ -87,8 +87,9 @@ function chart(plot: Plot, { now, end, high, fits, width }: { now: number; end: 
     h('line.axis', { x1: left, x2: width - margin.right, y1: floor, y2: floor }),
     h('line.axis', { x1: left, x2: left, y1: margin.top, y2: floor }),
     h('text.tick', { x: (left + width - margin.right) / 2, y: height - 4, 'text-anchor': 'middle' }, 'batch size'));
-  for (const part of runs(plot.predicted, ([, range]) => range !== null && range.low !== null && range.high !== null)) {
-    const upper = part.map(([batchSize, range]) => point(batchSize, range?.high ?? 0));
+  // An interval without an upper bound reaches the top.
+  for (const part of runs(plot.predicted, ([, range]) => hasInterval(range))) {
+    const upper = part.map(([batchSize, range]) => point(batchSize, range?.high ?? most));
     const lower = part.map(([batchSize, range]) => point(batchSize, range?.low ?? 0)).reverse();
     svg.append(h(`path.band.${plot.kind}`, { d: `M${[...upper, ...lower].join('L')}Z` }));
   }
@@ -114,6 +115,10 @@ function chart(plot: Plot, { now, end, high, fits, width }: { now: number; end: 
   return h('div', {},
     h('div.head', {}, h('span', {}, h(`span.key.${plot.kind}`), ` ${name}`), h('span.figure', {}, `${plot.nowText} at ${now}`)),
     svg);
+}
+
+function hasInterval(range: Range | null): boolean {
+  return range !== null && range.low !== null;
 }
 
 /** At most about `count` round numbers from 0 on. */
