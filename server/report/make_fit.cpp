@@ -83,7 +83,7 @@ std::string text_make_fit(const MakeFit& made, const TextOptions& options) {
   }
   for (const FittingChange& row : made.changes) {
     if (!row.reason.empty()) {
-      page.prose("", name_of(row) + " does not apply: " + printable(row.reason), 2);
+      page.prose("", name_of(row) + " is left out: " + printable(row.reason), 2);
     }
   }
   page.line();

@@ -133,7 +133,7 @@ std::string html_what_if(const WhatIf& answer) {
   html += table_html(answer);
   for (const ChangeAnswer& row : answer.changes) {
     if (!row.reason.empty()) {
-      html += "<p><code>" + change_name(row) + "</code> does not apply: " + escaped(row.reason) + "</p>\n";
+      html += "<p><code>" + change_name(row) + "</code> is left out: " + escaped(row.reason) + "</p>\n";
     }
   }
   html += "<p class=\"faint\">" + escaped(basis_text(answer)) + "</p>\n";

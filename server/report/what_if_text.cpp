@@ -139,7 +139,7 @@ std::string text_what_if(const WhatIf& answer, const TextOptions& options) {
   }
   for (const ChangeAnswer& row : answer.changes) {
     if (!row.reason.empty()) {
-      page.prose("", joined(row.change) + " does not apply: " + printable(row.reason), 2);
+      page.prose("", joined(row.change) + " is left out: " + printable(row.reason), 2);
     }
   }
   page.line();

@@ -75,7 +75,7 @@ TEST(MakeFit, RanksWhatFitsBySpeedAndCountsFromTheFittedPeak) {
   EXPECT_GT(made->changes[1].speed_up.high, 1.6 * 1.2);
   const std::string text = report::text_make_fit(*made);
   EXPECT_THAT(text, HasSubstr("does not fit into 850 B as it is. These changes are predicted to make it fit"));
-  EXPECT_THAT(text, HasSubstr("checkpoint does not apply: no kind of module is repeated"));
+  EXPECT_THAT(text, HasSubstr("checkpoint is left out: no kind of module is repeated"));
 }
 
 TEST(MakeFit, WithoutAPeakThereIsNoAnswer) {

@@ -111,7 +111,7 @@ local function render()
       if #remarks > 0 then add({ "    ", { table.concat(remarks, "; "), "RidgelineDim" } }, change, 4) end
     end
   end
-  if #others > 0 then add({ { "Does not apply:", "RidgelineDim" } }) end
+  if #others > 0 then add({ { "Left out:", "RidgelineDim" } }) end
   for _, change in ipairs(others) do
     add({ "  ", { text.printable(change.title .. ": " .. change.reason), "RidgelineDim" } }, nil, 4)
   end

@@ -39,11 +39,11 @@ export class WhatIfPanel {
       figure('measured', state.applied.measuredText)].filter((part) => part !== null)));
     this.content.replaceChildren(...(state.changes === null
       ? [h('p.lead', {}, 'Predicts what mixed precision, a fused optimizer and other changes would bring. It runs the step for some seconds; no file is changed.')]
-      : applying.length === 0 ? [h('p.lead', {}, 'None of the usual changes applies to this step.')]
+      : applying.length === 0 ? [h('p.lead', {}, 'None of the usual changes can be predicted for this step.')]
       : [h('ul.changes', {}, ...applying.map((change) => this.row(change, isBusy)))]));
     this.others.hidden = others.length === 0;
     this.others.replaceChildren(
-      h('summary', {}, others.length === 1 ? '1 change does not apply' : `${others.length} changes do not apply`),
+      h('summary', {}, others.length === 1 ? '1 change is left out' : `${others.length} changes are left out`),
       h('ul.reasons', {}, ...others.map(({ title, reason }) => h('li', {}, h('span.title', {}, title), h('small', {}, reason)))));
     const label = state.changes === null ? 'Ask what changes would bring' : 'Ask again';
     const isNew = state.changes === null || state.isOutdated;
