@@ -51,6 +51,9 @@ struct CapturedStep {
   std::vector<CapturedOperation> operations;
   /// Before each operation, since the one before it, while they were listed: of the host; empty: not observed.
   std::vector<double> host_ns{};
+  /// Of each operation in the step: what the kernel takes to give it memory that its results are the first to use;
+  /// empty: not observed.
+  std::vector<double> page_fault_ns{};
 };
 
 /// How much memory was alive when an operation began: the most over its calls in a part of the step.

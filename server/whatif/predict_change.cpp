@@ -19,6 +19,8 @@ using analysis::SpeedUp;
 constexpr double kLeastSpread = 0.05;
 /// Of the host's time between operations that come or go.
 constexpr double kHostError = 0.25;
+/// Of the time of page faults that come or go: how many threads share them is not observed.
+constexpr double kPageFaultError = 0.5;
 /// Two standard deviations, of a spread that is a median of absolute deviations.
 constexpr double kTwoSigma = 2 * 1.4826;
 
@@ -120,7 +122,8 @@ base::Result<PredictedStep> predict_step(const ChangeBasis& basis, const protoco
   const double measured_ms = (retimed.changed_after_ns - std::min(retimed.assumed_ns, retimed.changed_after_ns)) / 1e6;
   const double error_ms =
       std::hypot(std::hypot(kLeastError * changed_ms, kTwoSigma * spread * measured_ms, retimed.assumed_error_ns / 1e6),
-                 kSystematicShare * (baseline.step_ms - changed_ms), kHostError * retimed.host_ns / 1e6);
+                 kSystematicShare * (baseline.step_ms - changed_ms),
+                 std::hypot(kHostError * retimed.host_ns, kPageFaultError * retimed.page_faults_ns) / 1e6);
   PredictedStep step;
   step.samples = static_cast<double>(changed.batch_size) / std::max(1, baseline.batch_size);
   step.error_ms = error_ms;

@@ -41,7 +41,7 @@ class Retimer {
     for (const auto& [before, after] : pairs) {
       partner[after] = before;
       stays[before] = true;
-      rescale(before, changed_.operations[after]);
+      rescale(before, after);
     }
     remove(stays);
     TaskId behind = first_task();
@@ -59,10 +59,11 @@ class Retimer {
   }
 
  private:
-  void rescale(std::size_t before, const CapturedOperation& after) {
+  void rescale(std::size_t before, std::size_t after) {
     const std::string* old_key = key_of(unchanged_.step, unchanged_.step.operations[before]);
-    const std::string* new_key = key_of(changed_, after);
+    const std::string* new_key = key_of(changed_, changed_.operations[after]);
     if (old_key == nullptr || new_key == nullptr || *old_key == *new_key) {
+      set_time(before, computing_ns(before) + page_faults(before, after));
       return;
     }
     const auto was = alone_(*old_key);
@@ -73,14 +74,39 @@ class Retimer {
       count_not_found(before, factor);
       return;
     }
+    const double computing = computing_ns(before);
+    set_time(before, computing * factor + page_faults(before, after));
+    count(computing, computing * factor, known && !was->is_disturbed && !is->is_disturbed);
+  }
+
+  /// Whether what page faults take is known of both steps: else each operation keeps what it has of them.
+  bool knows_page_faults() const { return !unchanged_.step.page_fault_ns.empty() && !changed_.page_fault_ns.empty(); }
+
+  double computing_ns(std::size_t before) const {
+    return knows_page_faults() ? unchanged_.places.computing_ns[before] : unchanged_.places.ns[before];
+  }
+
+  /// Of an operation of both steps, in the changed one.
+  double page_faults(std::size_t before, std::size_t after) {
+    if (!knows_page_faults()) {
+      return 0;
+    }
+    const double ns = page_fault_ns(changed_, after);
+    result_.page_faults_ns += ns - (unchanged_.places.ns[before] - unchanged_.places.computing_ns[before]);
+    return ns;
+  }
+
+  void set_time(std::size_t before, double ns) {
+    const double was = unchanged_.places.ns[before];
+    if (was <= 0 || ns == was) {
+      return;
+    }
     for (const TaskId id : unchanged_.places.tasks[before]) {
       if (is_on_device(result_.graph, id) == has_device_task(before)) {
         graph::Task& task = result_.graph.tasks[id];
-        task.duration_ns = std::llround(static_cast<double>(task.duration_ns) * factor);
+        task.duration_ns = std::llround(static_cast<double>(task.duration_ns) * ns / was);
       }
     }
-    count(unchanged_.places.ns[before], unchanged_.places.ns[before] * factor,
-          known && !was->is_disturbed && !is->is_disturbed);
   }
 
   bool has_device_task(std::size_t operation) const {
@@ -95,7 +121,8 @@ class Retimer {
         continue;
       }
       gone.insert(gone.end(), unchanged_.places.tasks[i].begin(), unchanged_.places.tasks[i].end());
-      count(unchanged_.places.ns[i], 0, true);
+      count(computing_ns(i), 0, true);
+      result_.page_faults_ns -= unchanged_.places.ns[i] - computing_ns(i);
       if (unchanged_.places.tasks[i].empty()) {
         count_not_found(i, 0);
       }
@@ -153,7 +180,9 @@ class Retimer {
     result_.host_ns += before;
     const double taken = ns.has_value() ? *ns : typical_ns(name);
     count(0, taken, measured);
-    graph::Task task{.duration_ns = std::llround(taken + before), .kind = Kind::kOperation};
+    const double page_faults = knows_page_faults() ? page_fault_ns(changed_, i) : 0;
+    result_.page_faults_ns += page_faults;
+    graph::Task task{.duration_ns = std::llround(taken + page_faults + before), .kind = Kind::kOperation};
     const graph::Task& neighbour = result_.graph.tasks[behind];
     task.name = name_index(name);
     task.line = neighbour.line;

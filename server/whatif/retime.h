@@ -3,8 +3,9 @@
 // Operations that both steps have keep their time in the step, times what the operation takes alone with its new
 // arguments over what it takes alone with the old ones (Habitat; Tianshu, section 4): a time alone is not a time inside
 // a step, their ratio is nearly so. New ones get their time alone, times what operations of the same name take in the
-// step over what they take alone. The host's time before operations that are new, or have another one before them, is
-// that of the changed step (host_time.h).
+// step over what they take alone. Page faults are apart from both: how many an operation has depends on what memory is
+// free where it runs, and they were observed in each step (operation_log.py, page_fault_times). The host's time before
+// operations that are new, or have another one before them, is that of the changed step (host_time.h).
 #pragma once
 
 #include "graph/graph.h"
@@ -20,6 +21,7 @@ struct RetimedStep {
   double assumed_ns = 0;         ///< of changed_after_ns: of operations that were not measured
   double assumed_error_ns = 0;   ///< that these may be wrong by
   double host_ns = 0;            ///< between operations: what went and what came
+  double page_faults_ns = 0;     ///< more than in the unchanged step, or, below 0, less
   /// How far the ratio of an operation's time in the step to its time alone is from that of its name's, typically: 0.1
   /// means 10 %. Judged by the operations of the unchanged step, weighted by time.
   double spread = 0;

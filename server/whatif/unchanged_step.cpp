@@ -20,6 +20,8 @@ constexpr std::size_t kNotCaptured = static_cast<std::size_t>(-1);
 /// A ratio of the time in the step to the time alone that lies outside says that one of them is wrong.
 constexpr double kLeastRatio = 0.2;
 constexpr double kMostRatio = 5;
+/// Of an operation's time, that page faults leave to it: how long these take on several threads is an estimate.
+constexpr double kLeastComputing = 0.2;
 
 Ratios ratios_of(const CapturedStep& step, const Places& places, const TimeAlone& alone) {
   std::map<std::string, std::vector<std::pair<double, double>>> by_name;
@@ -28,7 +30,7 @@ Ratios ratios_of(const CapturedStep& step, const Places& places, const TimeAlone
     const std::string* key = key_of(step, step.operations[i]);
     const auto time = key != nullptr && places.ns[i] > 0 ? alone(*key) : std::nullopt;
     if (time.has_value() && !time->is_disturbed) {  // a disturbed one of a long operation would be that of its name
-      const double ratio = std::clamp(places.ns[i] / time->ns, kLeastRatio, kMostRatio);
+      const double ratio = std::clamp(places.computing_ns[i] / time->ns, kLeastRatio, kMostRatio);
       by_name[name_of(step, step.operations[i])].emplace_back(ratio, places.ns[i]);
       all.emplace_back(ratio, places.ns[i]);
     }
@@ -67,7 +69,7 @@ Places places_of(const Graph& graph, const CapturedStep& step) {
     owner[i] = found != captured.end() ? found->second : owner[graph.operations[i].parent];
   }
   Places places{std::vector<std::vector<TaskId>>(count), std::vector<std::vector<TaskId>>(count),
-                std::vector<double>(count), std::vector<double>(count)};
+                std::vector<double>(count), std::vector<double>(count), std::vector<double>(count)};
   std::map<std::uint16_t, std::vector<TaskId>> between;  // by thread: Python since the last operation
   std::vector<double> device_ns(count);
   for (TaskId id = 0; id < graph.tasks.size(); ++id) {
@@ -92,6 +94,7 @@ Places places_of(const Graph& graph, const CapturedStep& step) {
     if (device_ns[i] > 0) {
       places.ns[i] = device_ns[i];
     }
+    places.computing_ns[i] = std::max(kLeastComputing * places.ns[i], places.ns[i] - page_fault_ns(step, i));
   }
   return places;
 }
@@ -102,6 +105,10 @@ const std::string* key_of(const CapturedStep& step, const protocol::CapturedOper
 
 const std::string& name_of(const CapturedStep& step, const protocol::CapturedOperation& operation) {
   return step.names[static_cast<std::size_t>(operation.name)];
+}
+
+double page_fault_ns(const CapturedStep& step, std::size_t i) {
+  return step.page_fault_ns.empty() ? 0 : step.page_fault_ns[i];
 }
 
 double Ratios::of(const std::string& name) const {
@@ -118,7 +125,7 @@ UnchangedStep unchanged_step(const Graph& graph, const CapturedStep& step, const
     const protocol::CapturedOperation& operation = step.operations[i];
     if (const std::string* key = key_of(step, operation); key != nullptr && unchanged.places.ns[i] > 0) {
       Times& times = unchanged.in_step[*key];
-      times.ns += unchanged.places.ns[i];
+      times.ns += unchanged.places.computing_ns[i];
       ++times.count;
     }
   }

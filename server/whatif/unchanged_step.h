@@ -28,19 +28,24 @@ using TimeAlone = std::function<std::optional<AloneTime>(const std::string& key)
 const std::string* key_of(const protocol::CapturedStep& step, const protocol::CapturedOperation& operation);
 const std::string& name_of(const protocol::CapturedStep& step, const protocol::CapturedOperation& operation);
 
+/// What the kernel takes to give operation `i` memory, ns; 0 where that was not observed.
+double page_fault_ns(const protocol::CapturedStep& step, std::size_t i);
+
 /// The tasks of a step's graph by captured operation, and the Python before each.
 struct Places {
   std::vector<std::vector<graph::TaskId>> tasks;   ///< on the host and on devices
   std::vector<std::vector<graph::TaskId>> python;  ///< between the operation before and this one, on its thread
   std::vector<double> ns;                          ///< of `tasks`: on devices where there are any, else on hosts
   std::vector<double> python_ns;
+  /// `ns` without page faults, which depend on what memory is free where the operation runs: a time alone has none.
+  std::vector<double> computing_ns;
 };
 
 /// Finds the operations of `step` in the graph, which was recorded of the same step.
 Places places_of(const graph::Graph& graph, const protocol::CapturedStep& step);
 
-/// The time in the step over the time alone: of operations of each name, and of all. Without those that other processes
-/// disturbed.
+/// The time in the step, without page faults, over the time alone: of operations of each name, and of all. Without
+/// those that other processes disturbed.
 struct Ratios {
   std::map<std::string, double> by_name;
   double usual = 1;
@@ -63,7 +68,7 @@ struct UnchangedStep {
   const protocol::CapturedStep& step;
   Places places;
   Ratios ratios;
-  std::unordered_map<std::string, Times> in_step;  ///< by key
+  std::unordered_map<std::string, Times> in_step;  ///< by key; without page faults
   HostTime host;
 };
 

@@ -101,7 +101,7 @@ def sequence(log: operation_log.OperationLog) -> list[tuple[str, int, str]]:
 def test_an_uncomputed_step_has_the_operations_of_a_computed_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     listed = operation_log.log_step(STEPS[name](), {})
-    monkeypatch.setattr(operation_log, "_uncomputed", lambda func, args, kwargs: func(*args, **kwargs))
+    monkeypatch.setattr(operation_log, "_uncomputed", lambda func, args, kwargs: (func(*args, **kwargs), True))
     torch.manual_seed(0)
     computed = operation_log.log_step(STEPS[name](), {})
     assert sequence(listed) == sequence(computed)
@@ -336,6 +336,23 @@ def test_the_time_between_operations_is_that_of_python() -> None:
     assert len(times) == 3
     assert times[1] > slept * 1e9 > 10 * max(times[0], times[2])
     assert operation_log.host_times(step, 4) == []
+
+
+def test_page_faults_are_those_of_results_that_use_memory_first() -> None:
+    large = torch.ones(30 << 20)
+    small = torch.ones(64)
+
+    def step() -> None:
+        product = large * 2  # 120 MiB, which the C library gets from the kernel and gives back each time
+        large.add_(1)
+        product.view(-1)
+        small.mul_(2)
+
+    times = operation_log.page_fault_times(step, 4)
+    assert len(times) == 4
+    assert times[0] > 1_000_000 and times[1:] == [0, 0, 0]
+    assert torch.equal(large, torch.ones(30 << 20)), "what has data keeps it"
+    assert operation_log.page_fault_times(step, 5) == []
 
 
 def listed_in_place(step) -> dict:

@@ -7,18 +7,20 @@ import contextlib
 import gc
 import itertools
 from collections.abc import Callable
-from typing import Any
+from time import perf_counter  # before user code can replace it
+from typing import Any, cast
 
 from ridgeline_runner import changes, cuda_operators, operation_log, operation_times, replica, trial
 from ridgeline_runner.change import NotApplicable, title
-from ridgeline_runner.channel import ChannelClosed
+from ridgeline_runner.channel import Channel, ChannelClosed
 from ridgeline_runner.entry import EntryPoint, load_entry_point
 from ridgeline_runner.failure import reason_of, release
-from ridgeline_runner.fresh_process import FreshProcesses
+from ridgeline_runner.fresh_process import FreshProcesses, ProcessFailed, has_memory
 from ridgeline_runner.recorder import Recorder
 from ridgeline_runner.reporter import Reporter
 from ridgeline_runner.trial import SEED
 
+_KEPT_BYTES = 64 << 20  # that glibc's heap keeps at its end, at most (mallopt(3), M_TRIM_THRESHOLD)
 _NOT_LISTED = {"compile", "threads"}  # what these make of operations, or of their times, is not known before they run
 
 
@@ -26,27 +28,32 @@ def capture(spec: dict[str, Any], reporter: Reporter, recorder: Recorder, entry:
     """Sends the operations of the unchanged step and of each changed one, and what memory they need. Nothing large is
     computed. `spec["forCuda"]`: with the operators of a CUDA device also where the step is on the host."""
     requests: list[list[str]] = [[], *spec["changes"]]
-    for index, request in enumerate(requests):
-        reporter.progress("capture", index / len(requests), f"Listing the operations of {title(request)}")
-        message: dict[str, Any] = {"type": "captured", "change": index}
-        try:
-            message |= _captured(entry, request, recorder, for_cuda=spec["forCuda"])
-        except NotApplicable as reason:
-            message["reason"] = str(reason)
-        except ChannelClosed:
-            raise
-        except BaseException as error:
-            if not request:
+    page_faults = _PageFaults(entry, reporter.channel, 0 if spec["forCuda"] else spec["memoryLimitBytes"])
+    with contextlib.closing(page_faults):
+        for index, request in enumerate(requests):
+            reporter.progress("capture", index / len(requests), f"Listing the operations of {title(request)}")
+            message: dict[str, Any] = {"type": "captured", "change": index}
+            try:
+                message |= _captured(entry, request, recorder, page_faults, for_cuda=spec["forCuda"])
+            except NotApplicable as reason:
+                message["reason"] = str(reason)
+            except ChannelClosed:
                 raise
-            message["reason"] = reason_of(error)
-            release(error)
-        reporter.channel.send(message)
-        gc.collect()
+            except BaseException as error:
+                if not request:
+                    raise
+                message["reason"] = reason_of(error)
+                release(error)
+            reporter.channel.send(message)
+            gc.collect()
 
 
-def _captured(entry: EntryPoint, request: list[str], recorder: Recorder, *, for_cuda: bool) -> dict[str, Any]:
+def _captured(
+    entry: EntryPoint, request: list[str], recorder: Recorder, page_faults: _PageFaults, *, for_cuda: bool
+) -> dict[str, Any]:
     import torch
 
+    began = perf_counter()
     recorder.forget_freed()
     before = recorder.peak_bytes()
     torch.manual_seed(SEED)
@@ -63,7 +70,61 @@ def _captured(entry: EntryPoint, request: list[str], recorder: Recorder, *, for_
         log = operation_log.log_step(step, names, lambda: moments.append(recorder.moment()))
         alive = [(at - before, most - before) for at, most in recorder.alive_bytes(moments)]
         host = operation_log.host_times(step, len(log.sequence))
-    return {"operations": log.message(), **log.memory(alive), "hostNs": host, "batchSize": parts.samples}
+    on_host = trial.device_of(parts).is_host
+    return {
+        "operations": log.message(),
+        **log.memory(alive),
+        "hostNs": host,
+        "pageFaultNs": page_faults.of(request, len(log.sequence), alive, perf_counter() - began) if on_host else [],
+        "batchSize": parts.samples,
+    }
+
+
+class _PageFaults:
+    """What page faults take in steps on the host, each in a process of its own: in this one the heap keeps what the
+    steps before have freed. To be made before the first step."""
+
+    def __init__(self, entry: EntryPoint, channel: Channel, memory_limit_bytes: int) -> None:
+        """`memory_limit_bytes`: 0: nothing is observed."""
+        self._memory_limit_bytes = memory_limit_bytes
+        self._processes = FreshProcesses(lambda request: _page_faults(entry, request), channel)
+
+    def of(
+        self, request: list[str], operations: int, alive: list[tuple[int, int]], listing_seconds: float
+    ) -> list[int]:
+        """Nanoseconds of each operation of the changed step, on as many threads as compute it. Empty where the step
+        gets so little that the heap keeps it, where it might not have the memory, and once a process failed.
+        `alive`: as of OperationLog.memory()."""
+        peak = max(most for _, most in alive)
+        if peak - min(at for at, _ in alive) <= _KEPT_BYTES or self._memory_limit_bytes <= 0:
+            return []
+        if not has_memory(self._memory_limit_bytes, peak):
+            return []
+        asked = {"change": request, "operations": operations}
+        try:
+            return cast("list[int]", self._processes.run(asked, 2 * listing_seconds)["pageFaultNs"])
+        except ProcessFailed:
+            self._memory_limit_bytes = 0  # the next one would wait as long
+            return []
+
+    def close(self) -> None:
+        self._processes.close()
+
+
+def _page_faults(entry: EntryPoint, request: dict[str, Any]) -> dict[str, Any]:
+    """In a process that has run no step."""
+    import torch
+
+    torch.manual_seed(SEED)
+    parts = changes.build(entry, request["change"], entry.batch_size)
+
+    def step() -> None:
+        parts.function(*parts.inputs)
+
+    with parts.surroundings():
+        operation_log.run_uncomputed(step)  # creates the optimizer's state
+        times = operation_log.page_fault_times(step, request["operations"])
+    return {"pageFaultNs": [ns // torch.get_num_threads() for ns in times]}
 
 
 def measure(spec: dict[str, Any], reporter: Reporter, recorder: Recorder) -> None:

@@ -9,7 +9,6 @@ anew.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import resource
 import select
@@ -23,6 +22,7 @@ from typing import Any
 from ridgeline_runner import timing
 from ridgeline_runner.channel import Channel, ChannelClosed
 from ridgeline_runner.failure import summary
+from ridgeline_runner.page_faults import trim_heap
 from ridgeline_runner.processors import with_share
 from ridgeline_runner.samples import Sampled, round_seconds
 
@@ -85,13 +85,12 @@ class FreshProcesses:
             self._channel = None
 
 
-def has_memory(limit_bytes: int) -> bool:
-    """Whether a new process can run what this one ran, beside what this one keeps. Returns what is free to the system
-    first. `limit_bytes`: 0 where it is not known."""
-    with contextlib.suppress(AttributeError, OSError):  # another C library
-        ctypes.CDLL(None).malloc_trim(0)
+def has_memory(limit_bytes: int, needed_bytes: int = 0) -> bool:
+    """Whether there is memory for so much more than this process keeps, or, for 0, for a new process that runs what
+    this one ran. Returns what is free to the system first. `limit_bytes`: 0 where it is not known."""
+    trim_heap()
     kept = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    most = needed_bytes or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return limit_bytes <= 0 or kept + most < _MEMORY_SHARE * limit_bytes
 
 

@@ -16,11 +16,14 @@ from typing import Any
 from ridgeline_runner import in_place_sums
 from ridgeline_runner.cuda_operators import OF_CUDA
 from ridgeline_runner.operation_key import NotDescribed, key_of
+from ridgeline_runner.page_faults import first_use_ns, trim_heap
 
 MAX_OPERATIONS = 200_000
 FORWARD, BACKWARD, OPTIMIZER = range(3)
 _HOST_RUNS = 5  # of a step, for the time between its operations
 _HOST_NS = 250_000_000  # after which no further run begins
+_FAULT_RUNS = 2  # of a step, for the page faults of its operations
+_FAULT_NS = 1_000_000_000  # after which no further run begins
 _SMALL = 4096  # elements: such operations are run: counters, masks, losses, checks
 
 
@@ -153,14 +156,46 @@ def _host_times(step: Callable[[], Any]) -> list[int]:
     return times
 
 
+def page_fault_times(step: Callable[[], Any], operations: int) -> list[int]:
+    """Nanoseconds that the kernel takes to give each operation of `step()` the memory that its results are the first to
+    use: the mean of some runs that compute nothing large. Empty where a run has not so many operations.
+
+    The results are allocated as in the step that computes them, so that the C library's heap gets memory from the
+    kernel, and gives it back, in the same places; every page of them is used once. On one thread: of an operation that
+    uses its results in several at once, each has its part of the pages."""
+    trim_heap()
+    _page_fault_times(step)  # as in every step after the first
+    begin, runs = perf_counter_ns(), list[list[int]]()
+    while len(runs) < _FAULT_RUNS and perf_counter_ns() - begin < _FAULT_NS:
+        runs.append(_page_fault_times(step))
+        if len(runs[-1]) != operations:
+            return []
+    return [sum(times) // len(runs) for times in zip(*runs, strict=True)]
+
+
+def _page_fault_times(step: Callable[[], Any]) -> list[int]:
+    import torch
+
+    times: list[int] = []
+
+    def use(result: Any) -> None:
+        times[-1] += sum(first_use_ns(value) for value in _leaves([result]) if isinstance(value, torch.Tensor))
+
+    with _mode(lambda *_: times.append(0), allocated=use):
+        step()
+    return times
+
+
 def _mode(
     note: Callable[[Any, tuple[Any, ...], dict[str, Any]], None],
     *,
     compute: bool = False,
     begin: Callable[[], None] = lambda: None,
     end: Callable[[], None] = lambda: None,
+    allocated: Callable[[Any], None] = lambda _: None,
 ) -> Any:
-    """`note` is called before each operation, `begin` before anything is done about it, `end` after it."""
+    """`note` is called before each operation, `begin` before anything is done about it, `end` after it; `allocated`
+    with a result that is new and has no data."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -179,34 +214,37 @@ def _mode(
             listed = torch.ops.aten.add_.Tensor if is_in_place else func
             if is_listed:
                 note(listed, args, kwargs)
-            result = func(*args, **kwargs) if compute else _uncomputed(listed, args, kwargs)
+            result, has_data = (func(*args, **kwargs), True) if compute else _uncomputed(listed, args, kwargs)
             end()
+            if is_listed and not has_data:
+                allocated(result)
             return result
 
     return Noted()
 
 
-def _uncomputed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The result of an operation, computed only where it is cheap or its shape depends on data."""
+def _uncomputed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
+    """The result of an operation, computed only where it is cheap or its shape depends on data; and whether it has
+    data: else it is new memory."""
     import torch
 
     tensors = [value for value in _leaves([*args, *kwargs.values()]) if isinstance(value, torch.Tensor)]
     if func._schema.name in OF_CUDA and tensors[0].device.type == "cpu":
-        return _from_meta(func(*_to_meta(args), **_to_meta(kwargs)), tensors[0].device)
+        return _from_meta(func(*_to_meta(args), **_to_meta(kwargs)), tensors[0].device), False
     elements = sum(tensor.numel() for tensor in tensors)
     is_view = func.is_view or torch.Tag.inplace_view in func.tags  # such as transpose_
     if not tensors or elements <= _SMALL or is_view or any(tensor.is_sparse for tensor in tensors):
-        return func(*args, **kwargs)
+        return func(*args, **kwargs), True
     if func._schema.name == "aten::mkldnn_rnn_layer":
-        return _recurrent(func, args, kwargs)
+        return _recurrent(func, args, kwargs), True
     written = _written(func, args, kwargs)
     if written is not None:
-        return written[0] if len(written) == 1 else tuple(written) or None
+        return written[0] if len(written) == 1 else tuple(written) or None, True
     try:
         on_meta = func(*_to_meta(args), **_to_meta(kwargs))
     except Exception:  # noqa: BLE001 - no kernel for shapes alone, or the shape depends on data
-        return func(*args, **kwargs)
-    return _from_meta(on_meta, tensors[0].device, _format_of_results(func, tensors))
+        return func(*args, **kwargs), True
+    return _from_meta(on_meta, tensors[0].device, _format_of_results(func, tensors)), False
 
 
 def _written(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:

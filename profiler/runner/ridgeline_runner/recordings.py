@@ -11,9 +11,10 @@ from ridgeline_runner.channel import ChannelClosed
 from ridgeline_runner.deadline import Deadline
 from ridgeline_runner.failure import Failure, kind_of, summary
 from ridgeline_runner.fitting import MemoryFit
+from ridgeline_runner.page_faults import page_faults
 from ridgeline_runner.recorder import Recorder, Stage
 from ridgeline_runner.reporter import Reporter
-from ridgeline_runner.samples import WANTED_SIZES, Sampled, page_faults, recorded_iterations, round_seconds
+from ridgeline_runner.samples import WANTED_SIZES, Sampled, recorded_iterations, round_seconds
 from ridgeline_runner.training_step import TrainingStep
 
 _MOST_SIZES = 5

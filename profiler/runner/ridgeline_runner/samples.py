@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import resource
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -111,8 +110,3 @@ def due(sampled: list[Sampled], cycle: int) -> list[Sampled]:
     if cycle % _ALL_EVERY == 0:
         return sampled
     return [s for s in sampled if not s.enough_rounds] or [s for s in sampled if not s.is_known]
-
-
-def page_faults() -> int:
-    """Pages that the kernel has given this process, each of which it had to clear."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt

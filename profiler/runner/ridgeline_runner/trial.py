@@ -16,9 +16,10 @@ from ridgeline_runner.devices import Device
 from ridgeline_runner.entry import EntryPoint, load_entry_point
 from ridgeline_runner.failure import reason_of, release
 from ridgeline_runner.fresh_process import FreshProcesses, ProcessFailed, has_memory, time_rounds
+from ridgeline_runner.page_faults import page_faults
 from ridgeline_runner.recorder import Recorder
 from ridgeline_runner.reporter import Reporter
-from ridgeline_runner.samples import Sampled, are_timed_apart, page_faults
+from ridgeline_runner.samples import Sampled, are_timed_apart
 
 SEED = 20_240_229  # of every step that is built: changed and unchanged ones begin alike
 _ROUNDS = 12
@@ -106,7 +107,7 @@ def _observed(entry: EntryPoint, request: list[str], recorder: Recorder) -> _Obs
         last = Sampled(parts.samples, warmup_ns=[perf_counter_ns() - start], page_faults=page_faults() - faults)
         peak = recorder.peak_bytes() - before
         losses += [sum(values) / len(values)] if values else []
-    return _Observed(peak, parts.samples, losses, last, _device_of(parts).is_host)
+    return _Observed(peak, parts.samples, losses, last, device_of(parts).is_host)
 
 
 def _compared(unchanged: _Observed, changed: _Observed) -> dict[str, Any]:
@@ -119,7 +120,8 @@ def _compared(unchanged: _Observed, changed: _Observed) -> dict[str, Any]:
     }
 
 
-def _device_of(parts: Parts) -> Device:
+def device_of(parts: Parts) -> Device:
+    """Where the parameters are."""
     return Device.of([named for model in parts.models for named in model.named_parameters()])
 
 
@@ -144,7 +146,7 @@ class _Side:
 
         torch.manual_seed(SEED)
         self._parts = changes.build(entry, request, entry.batch_size)
-        self._device = _device_of(self._parts)
+        self._device = device_of(self._parts)
         self.estimate_ns = max(1, min(_times_of(self._parts, self._device, _WARMUP)))
 
     def round(self, seconds: float) -> float:
@@ -200,7 +202,7 @@ def time_apart(spec: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
     entry = load_entry_point(spec)
     torch.manual_seed(SEED)
     parts = changes.build(entry, request["change"], entry.batch_size)
-    device = _device_of(parts)
+    device = device_of(parts)
     seconds = float(spec["experiment"]["seconds"])
     return time_rounds(lambda count: _times_of(parts, device, count), request["rounds"], seconds)
 

@@ -283,6 +283,49 @@ TEST(Retime, TheHostsTimeIsThatOfTheChangedStep) {
   EXPECT_DOUBLE_EQ(foreach.host_ns, 30 + 270 + 30);
 }
 
+TEST(Retime, PageFaultsAreThoseOfTheChangedStep) {
+  Step step;
+  step.operation("aten::mm", "32", 1500).operation("aten::add", "a", 300);
+  step.captured.page_fault_ns = {500, 0};  // of the product, 1000 computing
+  CapturedStep changed = captured({{"aten::mm", "16"}, {"aten::mm", "new"}, {"aten::add", "a"}});
+  changed.page_fault_ns = {200, 700, 50};
+  const TimeAlone times = alone({{"aten::mm32", 500}, {"aten::mm16", 250}, {"aten::mmnew", 400}, {"aten::adda", 300}});
+  const RetimedStep retimed_step = retimed(step, changed, times);
+  EXPECT_EQ(total(retimed_step.graph), (500 + 200) + (2 * 400 + 700) + (300 + 50));
+  EXPECT_DOUBLE_EQ(retimed_step.page_faults_ns, (200 - 500) + 700 + 50);
+}
+
+TEST(Retime, PageFaultsThatGoWithAnOperationAreCounted) {
+  Step step;
+  step.operation("aten::mm", "a", 1500).operation("aten::add", "a", 300);
+  step.captured.page_fault_ns = {500, 0};
+  CapturedStep changed = captured({{"aten::add", "a"}});
+  changed.page_fault_ns = {0};
+  const RetimedStep retimed_step = retimed(step, changed, alone({}));
+  EXPECT_EQ(total(retimed_step.graph), 300);
+  EXPECT_DOUBLE_EQ(retimed_step.changed_before_ns, 1000);
+  EXPECT_DOUBLE_EQ(retimed_step.page_faults_ns, -500);
+}
+
+TEST(Retime, WherePageFaultsOfTheChangedStepAreNotKnownOperationsKeepTheirs) {
+  Step step;
+  step.operation("aten::mm", "32", 1500);
+  step.captured.page_fault_ns = {500};
+  const RetimedStep changed =
+      retimed(step, captured({{"aten::mm", "16"}}), alone({{"aten::mm32", 1000}, {"aten::mm16", 500}}));
+  EXPECT_EQ(total(changed.graph), 750);
+  EXPECT_DOUBLE_EQ(changed.page_faults_ns, 0);
+}
+
+TEST(Retime, PageFaultsLeaveSomeTimeToAnOperation) {
+  Step step;
+  step.operation("aten::zeros", "32", 1000);
+  step.captured.page_fault_ns = {3000};
+  CapturedStep changed = captured({{"aten::zeros", "32"}});
+  changed.page_fault_ns = {0};
+  EXPECT_EQ(total(retimed(step, changed, alone({})).graph), 200);
+}
+
 TEST(Retime, WhereTheHostWasNotObservedNewOperationsHaveTheMean) {
   Step step;
   step.operation("aten::mm", "a", 1000, 10).operation("aten::add", "a", 300, 30);
