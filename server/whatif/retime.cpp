@@ -63,7 +63,7 @@ class Retimer {
     const std::string* old_key = key_of(unchanged_.step, unchanged_.step.operations[before]);
     const std::string* new_key = key_of(changed_, changed_.operations[after]);
     if (old_key == nullptr || new_key == nullptr || *old_key == *new_key) {
-      set_time(before, computing_ns(before) + page_faults(before, after));
+      set_time(before, computing_ns(before) + count_page_faults(before, after));
       return;
     }
     const auto was = alone_(*old_key);
@@ -75,7 +75,7 @@ class Retimer {
       return;
     }
     const double computing = computing_ns(before);
-    set_time(before, computing * factor + page_faults(before, after));
+    set_time(before, computing * factor + count_page_faults(before, after));
     count(computing, computing * factor, known && !was->is_disturbed && !is->is_disturbed);
   }
 
@@ -86,8 +86,8 @@ class Retimer {
     return knows_page_faults() ? unchanged_.places.computing_ns[before] : unchanged_.places.ns[before];
   }
 
-  /// Of an operation of both steps, in the changed one.
-  double page_faults(std::size_t before, std::size_t after) {
+  /// Of an operation of both steps, ns in the changed one; counts what they are more than in the unchanged one.
+  double count_page_faults(std::size_t before, std::size_t after) {
     if (!knows_page_faults()) {
       return 0;
     }

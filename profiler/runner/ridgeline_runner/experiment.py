@@ -82,7 +82,7 @@ def _captured(
 
 class _PageFaults:
     """What page faults take in steps on the host, each in a process of its own: in this one the heap keeps what the
-    steps before have freed. To be made before the first step."""
+    steps before have freed. To be made before the first step, with the entry file loaded, once for all of them."""
 
     def __init__(self, entry: EntryPoint, channel: Channel, memory_limit_bytes: int) -> None:
         """`memory_limit_bytes`: 0: nothing is observed."""

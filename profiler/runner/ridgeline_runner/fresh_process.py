@@ -42,7 +42,8 @@ class ProcessFailed(Exception):
 
 
 class FreshProcesses:
-    """Owns the copy of this process. To be made before user code runs."""
+    """Owns the copy of this process. To be made before user code runs, or, where that is to be loaded once for all
+    processes, before it computes anything: threads that it started are not in the copy."""
 
     def __init__(self, measure: Measure, channel: Channel) -> None:
         """`measure` answers a request, in a new process. `channel` is the daemon's: the copy must not keep it open."""
