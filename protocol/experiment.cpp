@@ -76,7 +76,7 @@ CapturedStep step_from(const Json& value) {
 }
 
 /// Empty, or one for each of so many operations.
-std::vector<double> times_from(const Json& message, const char* name, std::size_t operations) {
+std::vector<double> operation_times_from(const Json& message, const char* name, std::size_t operations) {
   const auto& numbers = list_at(message, name);
   require(numbers.empty() || numbers.size() == operations, (std::string(name) + ": not of the operations").c_str());
   std::vector<double> times(numbers.size());
@@ -130,8 +130,8 @@ Captured captured_from(const Json& message) {
     const auto& peaks = list_at(message, "peakBytes");
     require(peaks.size() == kStepParts, "peakBytes: not of the parts of a step");
     std::ranges::transform(peaks, captured.peak_bytes.begin(), value_as<std::uint64_t>);
-    captured.step->host_ns = times_from(message, "hostNs", captured.step->operations.size());
-    captured.step->page_fault_ns = times_from(message, "pageFaultNs", captured.step->operations.size());
+    captured.step->host_ns = operation_times_from(message, "hostNs", captured.step->operations.size());
+    captured.step->page_fault_ns = operation_times_from(message, "pageFaultNs", captured.step->operations.size());
     captured.alive = alive_from(message, captured.step->keys.size());
     captured.batch_size = member<int>(message, "batchSize");
     require(captured.batch_size > 0, "batchSize: not positive");
