@@ -86,13 +86,14 @@ class Retimer {
     return knows_page_faults() ? unchanged_.places.computing_ns[before] : unchanged_.places.ns[before];
   }
 
+  /// Of an operation of the unchanged step, and of one of the changed step.
+  double page_faults_before(std::size_t before) const { return unchanged_.places.ns[before] - computing_ns(before); }
+  double page_faults_after(std::size_t after) const { return knows_page_faults() ? page_fault_ns(changed_, after) : 0; }
+
   /// Of an operation of both steps, ns in the changed one; counts what they are more than in the unchanged one.
   double count_page_faults(std::size_t before, std::size_t after) {
-    if (!knows_page_faults()) {
-      return 0;
-    }
-    const double ns = page_fault_ns(changed_, after);
-    result_.page_faults_ns += ns - (unchanged_.places.ns[before] - unchanged_.places.computing_ns[before]);
+    const double ns = page_faults_after(after);
+    result_.page_faults_ns += ns - page_faults_before(before);
     return ns;
   }
 
@@ -122,7 +123,7 @@ class Retimer {
       }
       gone.insert(gone.end(), unchanged_.places.tasks[i].begin(), unchanged_.places.tasks[i].end());
       count(computing_ns(i), 0, true);
-      result_.page_faults_ns -= unchanged_.places.ns[i] - computing_ns(i);
+      result_.page_faults_ns -= page_faults_before(i);
       if (unchanged_.places.tasks[i].empty()) {
         count_not_found(i, 0);
       }
@@ -180,7 +181,7 @@ class Retimer {
     result_.host_ns += before;
     const double taken = ns.has_value() ? *ns : typical_ns(name);
     count(0, taken, measured);
-    const double page_faults = knows_page_faults() ? page_fault_ns(changed_, i) : 0;
+    const double page_faults = page_faults_after(i);
     result_.page_faults_ns += page_faults;
     graph::Task task{.duration_ns = std::llround(taken + page_faults + before), .kind = Kind::kOperation};
     const graph::Task& neighbour = result_.graph.tasks[behind];

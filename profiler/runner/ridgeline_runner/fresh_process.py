@@ -3,7 +3,7 @@
 On the CPU, a step that gets memory from the kernel in every iteration is faster in a process that has run larger
 batches: the C library's heap keeps what they freed. The process that records has run them. So a copy of it is made
 before anything of the user's runs, and forks a process for everything that is to be timed. Each loads the entry file
-anew.
+anew; those in which page faults are observed share what was loaded before the copy was made.
 """
 
 from __future__ import annotations
