@@ -103,7 +103,7 @@ int run_make_fit(const PredictOptions& options, EntryRuns& runs) {
     return made.error().value;
   }
   const profiling::WhatIfBase base = profiling::what_if_base(*made);
-  if (const auto problem = profiling::memory_problem(base); !problem.empty()) {
+  if (const auto problem = profiling::fit_problem(base); !problem.empty()) {
     print_error(fmt::format("--make-fit is not answered for this step: {}.", problem));
     return kExitUsage;
   }

@@ -258,7 +258,7 @@ int run_on_entry(const WhatIfOptions& options, WantedChanges wanted) {
     return made.error().value;
   }
   profiling::WhatIfBase base = profiling::what_if_base(*made);
-  if (const auto problem = profiling::memory_problem(base); options.memory_bytes > 0 && !problem.empty()) {
+  if (const auto problem = profiling::fit_problem(base); options.memory_bytes > 0 && !problem.empty()) {
     print_error(
         fmt::format("--memory is not kept to for this step: {}. Without it, --search says what the peak was of what "
                     "it tried.",

@@ -21,6 +21,8 @@ enum class Result : std::uint8_t {
   kAllLists,   ///< in place, all lists but the second one: gradients are only read (fused optimizers)
   kSum,        ///< a new tensor of all inputs
   kGathered,   ///< rows of the first one by the second one's indices: as many are read as are written
+  kPicked,     ///< little: of the first one as many elements are read as the second one has
+  kSpread,     ///< a new tensor like the second one, which is not read
   kScattered,  ///< a new tensor whose size stands in the arguments: only what is read is known
   kOnly,       ///< nothing is read: the first tensor, or what the sizes in the first argument say, is filled
   kPooled,     ///< windows of the last two dimensions: of arguments kernel, stride and padding from the second on
@@ -139,8 +141,8 @@ constexpr std::array kOperators = {
     Operator{"_log_softmax", kReduction, 4, Result::kFirst},
     Operator{"_softmax_backward_data", kReduction, 4, Result::kFirst},
     Operator{"_log_softmax_backward_data", kReduction, 4, Result::kFirst},
-    Operator{"nll_loss_forward", kReduction, 0, Result::kNothing},
-    Operator{"nll_loss_backward", kReduction, 0, Result::kSecond},
+    Operator{"nll_loss_forward", kReduction, 0, Result::kPicked},
+    Operator{"nll_loss_backward", kReduction, 0, Result::kSpread},
     Operator{"native_layer_norm", kReduction, 7, Result::kFirst},
     Operator{"native_layer_norm_backward", kReduction, 12, Result::kFirst},
     Operator{"native_group_norm", kReduction, 7, Result::kFirst},
@@ -343,6 +345,11 @@ Moved moved_by(const Operator& operation, const OperationCall& call, const std::
       return {most, read, first == nullptr ? 0 : first->elements() * size};
     case Result::kSecond:
       return {most, read, tensors.size() < 2 ? 0 : tensors[1]->bytes()};
+    case Result::kPicked:
+      return tensors.size() < 2 ? Moved{most, read, 0}
+                                : Moved{most, tensors[1]->elements() * size + tensors[1]->bytes(), 0};
+    case Result::kSpread:
+      return tensors.size() < 2 ? Moved{most, read, 0} : Moved{most, read - tensors[1]->bytes(), tensors[1]->bytes()};
     case Result::kLists:
     case Result::kAllLists:
       return moved_by_lists(operation, call, tensors);

@@ -244,11 +244,16 @@ WhatIfBase what_if_base(const ProfileRun& run) {
 }
 
 std::string_view memory_problem(const WhatIfBase& base) {
-  if (!base.on_host) {
-    return "what changes do to a device's memory is not predicted";
-  }
   return base.is_compiled ? "how much memory a changed step takes once torch.compile has compiled it is not predicted"
                           : "";
+}
+
+std::string_view fit_problem(const WhatIfBase& base) {
+  const std::string_view problem = memory_problem(base);
+  return problem.empty() && !base.on_host
+             ? "whether a changed step fits into a device's memory is up to what the caching allocator reserves, which "
+               "is not predicted of changed steps"
+             : problem;
 }
 
 WhatIfBase what_if_base(const analysis::Profile& profile, const recording::Recording& recording,

@@ -89,7 +89,7 @@ struct WhatIfBase {
   analysis::WhatIf answer;  ///< without changes
   graph::Graph graph;
   double step_ms = 0;
-  bool on_host = true;  ///< the step, and so its memory
+  bool on_host = true;  ///< the step, and so its memory, which no allocator reserves in advance
   whatif::StepFacts facts{};
   bool peak_known = true;
   bool is_compiled = false;  ///< in parts, by torch.compile: memory of a changed step is not predicted
@@ -99,6 +99,9 @@ WhatIfBase what_if_base(const ProfileRun& run);
 
 /// Why the memory of changed steps is not predicted, as a clause; empty where it is.
 std::string_view memory_problem(const WhatIfBase& base);
+
+/// Why it is not predicted whether changed steps fit into a number of bytes, as a clause; empty where it is.
+std::string_view fit_problem(const WhatIfBase& base);
 
 /// The unchanged step of any recording: `profile` was made of it.
 WhatIfBase what_if_base(const analysis::Profile& profile, const recording::Recording& recording,

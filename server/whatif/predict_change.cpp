@@ -7,6 +7,7 @@
 #include "analysis/time/models.h"
 #include "simulate/simulate.h"
 #include "whatif/prediction_error.h"
+#include "whatif/task_classes.h"
 
 namespace ridgeline::whatif {
 
@@ -21,14 +22,33 @@ constexpr double kLeastSpread = 0.05;
 constexpr double kHostError = 0.25;
 /// Of the time of page faults that come or go: how many threads share them is not observed.
 constexpr double kPageFaultError = 0.5;
+/// Of a step's time on hosts, above which code of the change works between its operations, and not the listings differ.
+constexpr double kHooksShare = 0.05;
 /// Two standard deviations, of a spread that is a median of absolute deviations.
 constexpr double kTwoSigma = 2 * 1.4826;
 
-SpeedUp speed_up_of(const Baseline& unchanged, double changed_ms, double error_ms, double samples) {
+/// `waits_ms`: that it may take longer, besides.
+SpeedUp speed_up_of(const Baseline& unchanged, double changed_ms, double error_ms, double waits_ms, double samples) {
   const double least = 0.02 * changed_ms;
   const double scaled = samples * unchanged.step_ms;
-  return {scaled / changed_ms, scaled / (changed_ms + error_ms) / (1 + unchanged.noise),
+  return {scaled / changed_ms, scaled / (changed_ms + error_ms + waits_ms) / (1 + unchanged.noise),
           scaled / std::max(least, changed_ms - error_ms) * (1 + unchanged.noise)};
+}
+
+/// By how much longer the changed step takes where hosts wait for the device in code of the change, ns: at most as long
+/// as both work at once.
+double waits_ns(const RetimedStep& changed, const simulate::Schedule& schedule) {
+  if (!has_device(changed.graph)) {
+    return 0;
+  }
+  double hosts = 0;
+  double devices = 0;
+  for (const graph::Task& task : changed.graph.tasks) {
+    const bool on_host = changed.graph.resources[task.resource].type == graph::Resource::Type::kHost;
+    (on_host ? hosts : devices) += static_cast<double>(task.duration_ns);
+  }
+  const double both = std::max(0.0, hosts + devices - static_cast<double>(schedule.total_ns));
+  return changed.hooks_ns > kHooksShare * hosts ? both : 0;
 }
 
 using PeakBytes = decltype(ChangeBasis::peaks);
@@ -126,9 +146,10 @@ base::Result<PredictedStep> predict_step(const ChangeBasis& basis, const protoco
                  std::hypot(kHostError * retimed.host_ns, kPageFaultError * retimed.page_faults_ns) / 1e6);
   PredictedStep step;
   step.samples = static_cast<double>(changed.batch_size) / std::max(1, baseline.batch_size);
-  step.error_ms = error_ms;
+  const double waits_ms = waits_ns(retimed, *after) * basis.ms_per_ns;
+  step.error_ms = error_ms + waits_ms;
   PredictedChange& predicted = step.predicted;
-  predicted.speed_up = speed_up_of(baseline, changed_ms, error_ms, step.samples);
+  predicted.speed_up = speed_up_of(baseline, changed_ms, error_ms, waits_ms, step.samples);
   predicted.step_ms = changed_ms;
   if (baseline.captured_peak_bytes.has_value()) {
     predicted.peak_bytes = changed_peak(basis.peaks, baseline, peaks_of(changed, baseline.peak_alone));

@@ -28,7 +28,7 @@ PartBytes peaks_of(const protocol::Captured& captured, const PeakAlone& peak_alo
 struct Baseline {
   double step_ms = 0;            ///< measured
   std::uint64_t peak_bytes = 0;  ///< measured
-  /// peaks_of() the unchanged step; absent: memory is not predicted, as on devices.
+  /// peaks_of() the unchanged step; absent: memory is not predicted.
   std::optional<PartBytes> captured_peak_bytes{};
   int batch_size = 0;
   PeakAlone peak_alone{};  ///< of the operations of the unchanged step and of changed ones

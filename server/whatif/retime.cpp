@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <ranges>
 #include <unordered_map>
 #include <utility>
 
@@ -27,6 +26,9 @@ constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 /// Of the time of an operation that was not measured.
 constexpr double kAssumedError = 0.5;
 
+/// Of an operation's key (operation_key.py).
+bool has_cuda_tensor(const std::string& key) { return key.find(":cuda") != std::string::npos; }
+
 class Retimer {
  public:
   Retimer(const UnchangedStep& unchanged, const CapturedStep& changed, const TimeAlone& alone)
@@ -36,6 +38,7 @@ class Retimer {
     result_.graph = unchanged_.graph;
     result_.spread = unchanged_.ratios.spread;
     const auto pairs = match_operations(unchanged_.step, changed_);
+    slower_ = slower_listing(unchanged_.step, changed_, pairs);
     std::vector<std::size_t> partner(changed_.operations.size(), kNone);
     std::vector<bool> stays(unchanged_.step.operations.size());
     for (const auto& [before, after] : pairs) {
@@ -44,16 +47,18 @@ class Retimer {
       rescale(before, after);
     }
     remove(stays);
-    TaskId behind = first_task();
+    behind_ = first_task();
     for (std::size_t i = 0; i < changed_.operations.size(); ++i) {
       if (partner[i] == kNone) {
-        behind = insert(i, behind);
+        insert(i);
         continue;
       }
-      if (i == 0 ? partner[i] != 0 : partner[i - 1] == kNone || partner[i - 1] + 1 != partner[i]) {
-        set_host_time(partner[i], i);
+      const bool has_other_before =
+          i == 0 ? partner[i] != 0 : partner[i - 1] == kNone || partner[i - 1] + 1 != partner[i];
+      set_host_time(partner[i], i, has_other_before);
+      for (const TaskId id : unchanged_.places.tasks[partner[i]]) {
+        (is_on_device(unchanged_.graph, id) ? behind_on_device_ : behind_) = id;
       }
-      behind = last_on_host(unchanged_.places.tasks[partner[i]], behind);
     }
     return std::move(result_);
   }
@@ -127,8 +132,7 @@ class Retimer {
       if (unchanged_.places.tasks[i].empty()) {
         count_not_found(i, 0);
       }
-      take_host_time(i, unchanged_.step.host_ns.empty() ? unchanged_.places.python_ns[i]
-                                                        : unchanged_.host.before(unchanged_.step, i));
+      take_host_time(i, unchanged_.places.python_ns[i]);
     }
     std::ranges::sort(gone);
     gone.erase(std::ranges::unique(gone).begin(), gone.end());
@@ -138,13 +142,20 @@ class Retimer {
     }
   }
 
-  /// Before an operation of both steps, which another one comes before in the changed step.
-  void set_host_time(std::size_t before, std::size_t after) {
-    if (unchanged_.step.host_ns.empty() || changed_.host_ns.empty()) {
+  /// Before an operation of both steps. `has_other_before`: another operation than in the unchanged step.
+  void set_host_time(std::size_t before, std::size_t after, bool has_other_before) {
+    const auto& was = unchanged_.step.host_ns;
+    const auto& is = changed_.host_ns;
+    if (was.empty() || is.empty() || !(has_other_before || has_other_host_time(was[before], is[after], slower_))) {
       return;
     }
-    take_host_time(before, unchanged_.host.before(unchanged_.step, before) - unchanged_.host.before(changed_, after));
+    const double less_ns = unchanged_.host.before(unchanged_.step, before) - host_ns_before(after);
+    take_host_time(before, less_ns);
+    result_.hooks_ns += has_other_before ? 0 : std::max(0.0, -less_ns);
   }
+
+  /// Of an operation of the changed step.
+  double host_ns_before(std::size_t after) const { return unchanged_.host.before(changed_, after, slower_); }
 
   /// From what is before operation `i`; less than 0: adds to it.
   void take_host_time(std::size_t i, double ns) {
@@ -160,15 +171,16 @@ class Retimer {
     result_.host_ns += std::abs(ns);
   }
 
-  TaskId insert(std::size_t i, TaskId behind) {
+  void insert(std::size_t i) {
     const CapturedOperation& operation = changed_.operations[i];
     const std::string& name = name_of(changed_, operation);
     if (is_free(name)) {
-      return behind;
+      return;
     }
     std::optional<double> ns;
     bool measured = false;
-    if (const std::string* key = key_of(changed_, operation)) {
+    const std::string* key = key_of(changed_, operation);
+    if (key != nullptr) {
       if (const auto known = unchanged_.in_step.find(*key); known != unchanged_.in_step.end()) {
         ns = known->second.mean_ns();
         measured = true;
@@ -177,13 +189,36 @@ class Retimer {
         measured = !time->is_disturbed;
       }
     }
-    const double before = unchanged_.host.before(changed_, i);
-    result_.host_ns += before;
+    double before = host_ns_before(i);
     const double taken = ns.has_value() ? *ns : typical_ns(name);
     count(0, taken, measured);
     const double page_faults = page_faults_after(i);
     result_.page_faults_ns += page_faults;
-    graph::Task task{.duration_ns = std::llround(taken + page_faults + before), .kind = Kind::kOperation};
+    if (behind_on_device_ == graph::kNoTask || !is_launched(key, name)) {
+      result_.host_ns += before;
+      behind_ = append(behind_, name, taken + page_faults + before, Kind::kOperation);
+      return;
+    }
+    before += unchanged_.launches.of(key, name);
+    result_.host_ns += before;
+    behind_ = append(behind_, name, before, Kind::kOperation);
+    behind_on_device_ = append(behind_on_device_, name, taken, Kind::kKernel);
+    result_.graph.dependencies.push_back({behind_, behind_on_device_, 0});
+  }
+
+  /// Of an operation that the unchanged step does not have here: whether a device computes it. `key`: or null.
+  bool is_launched(const std::string* key, const std::string& name) const {
+    const LaunchTimes& launches = unchanged_.launches;
+    if (key != nullptr && unchanged_.in_step.contains(*key)) {
+      return launches.by_key.contains(*key);
+    }
+    return launches.by_name.contains(name) ||
+           (key != nullptr && has_cuda_tensor(*key) && !launches.on_hosts.contains(name));
+  }
+
+  /// A task behind another one, of the same line, module and phase.
+  TaskId append(TaskId behind, const std::string& name, double ns, Kind kind) {
+    graph::Task task{.duration_ns = std::max(0LL, std::llround(ns)), .kind = kind};
     const graph::Task& neighbour = result_.graph.tasks[behind];
     task.name = name_index(name);
     task.line = neighbour.line;
@@ -219,12 +254,6 @@ class Retimer {
     return found == result_.graph.tasks.end() ? 0 : static_cast<TaskId>(found - result_.graph.tasks.begin());
   }
 
-  TaskId last_on_host(const std::vector<TaskId>& tasks, TaskId otherwise) const {
-    const auto last = std::ranges::find_if_not(std::views::reverse(tasks),
-                                               [&](TaskId task) { return is_on_device(unchanged_.graph, task); });
-    return last == tasks.rend() ? otherwise : *last;
-  }
-
   void count(double before, double after, bool measured) {
     result_.changed_before_ns += before;
     result_.changed_after_ns += after;
@@ -253,6 +282,9 @@ class Retimer {
   const CapturedStep& changed_;
   const TimeAlone& alone_;
   std::unordered_map<std::string, std::uint32_t> names_;
+  double slower_ = 1;  ///< as HostTime has it
+  TaskId behind_ = 0;  ///< the last task on a host of the operations that were placed
+  TaskId behind_on_device_ = graph::kNoTask;
   RetimedStep result_;
 };
 

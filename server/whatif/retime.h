@@ -5,7 +5,9 @@
 // a step, their ratio is nearly so. New ones get their time alone, times what operations of the same name take in the
 // step over what they take alone. Page faults are apart from both: how many an operation has depends on what memory is
 // free where it runs, and they were observed in each step (operation_log.py, page_fault_times). The host's time before
-// operations that are new, or have another one before them, is that of the changed step (host_time.h).
+// operations that are new, have another one before them, or had much less or more of it, is that of the changed step
+// (host_time.h). What a device computes is launched by a host, which takes what it takes for the same operation, or for
+// those of its name, in the unchanged step; the device computes it after what came before it.
 #pragma once
 
 #include "graph/graph.h"
@@ -21,7 +23,10 @@ struct RetimedStep {
   double assumed_ns = 0;         ///< of changed_after_ns: of operations that were not measured
   double assumed_error_ns = 0;   ///< that these may be wrong by
   double host_ns = 0;            ///< between operations: what went and what came
-  double page_faults_ns = 0;     ///< more than in the unchanged step, or, below 0, less
+  /// Of that, what came before operations that have the same one before them in both steps: code of the change, such as
+  /// hooks. Where a device works, it may wait for the device, which a step that is not computed does not show.
+  double hooks_ns = 0;
+  double page_faults_ns = 0;  ///< more than in the unchanged step, or, below 0, less
   /// How far the ratio of an operation's time in the step to its time alone is from that of its name's, typically: 0.1
   /// means 10 %. Judged by the operations of the unchanged step, weighted by time.
   double spread = 0;

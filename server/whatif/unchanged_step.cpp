@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "analysis/time/models.h"
 #include "whatif/step_operations.h"
 #include "whatif/task_classes.h"
 #include "whatif/weighted_median.h"
@@ -52,6 +54,39 @@ Ratios ratios_of(const CapturedStep& step, const Places& places, const TimeAlone
   return ratios;
 }
 
+using TimesOf = std::unordered_map<std::string, std::vector<double>>;
+
+std::unordered_map<std::string, double> medians(const TimesOf& times) {
+  std::unordered_map<std::string, double> found;
+  for (const auto& [of, ns] : times) {
+    found[of] = analysis::median(ns);
+  }
+  return found;
+}
+
+LaunchTimes launch_times(const CapturedStep& step, const Places& places) {
+  TimesOf by_key;
+  TimesOf by_name;
+  std::vector<double> all;
+  LaunchTimes launches;
+  for (std::size_t i = 0; i < step.operations.size(); ++i) {
+    const std::string& name = name_of(step, step.operations[i]);
+    if (const double ns = places.launch_ns[i]; ns > 0) {
+      all.push_back(ns);
+      by_name[name].push_back(ns);
+      if (const std::string* key = key_of(step, step.operations[i])) {
+        by_key[*key].push_back(ns);
+      }
+    } else if (places.ns[i] > 0) {
+      launches.on_hosts.insert(name);
+    }
+  }
+  launches.by_key = medians(by_key);
+  launches.by_name = medians(by_name);
+  launches.usual = analysis::median(all);
+  return launches;
+}
+
 }  // namespace
 
 Places places_of(const Graph& graph, const CapturedStep& step) {
@@ -68,8 +103,12 @@ Places places_of(const Graph& graph, const CapturedStep& step) {
     const auto found = captured.find(i);
     owner[i] = found != captured.end() ? found->second : owner[graph.operations[i].parent];
   }
-  Places places{std::vector<std::vector<TaskId>>(count), std::vector<std::vector<TaskId>>(count),
-                std::vector<double>(count), std::vector<double>(count), std::vector<double>(count)};
+  Places places{std::vector<std::vector<TaskId>>(count),
+                std::vector<std::vector<TaskId>>(count),
+                std::vector<double>(count),
+                std::vector<double>(count),
+                std::vector<double>(count),
+                std::vector<double>(count)};
   std::map<std::uint16_t, std::vector<TaskId>> between;  // by thread: Python since the last operation
   std::vector<double> device_ns(count);
   for (TaskId id = 0; id < graph.tasks.size(); ++id) {
@@ -92,7 +131,7 @@ Places places_of(const Graph& graph, const CapturedStep& step) {
   }
   for (std::size_t i = 0; i < count; ++i) {
     if (device_ns[i] > 0) {
-      places.ns[i] = device_ns[i];
+      places.launch_ns[i] = std::exchange(places.ns[i], device_ns[i]);
     }
     places.computing_ns[i] = std::max(kLeastComputing * places.ns[i], places.ns[i] - page_fault_ns(step, i));
   }
@@ -111,6 +150,14 @@ double page_fault_ns(const CapturedStep& step, std::size_t i) {
   return step.page_fault_ns.empty() ? 0 : step.page_fault_ns[i];
 }
 
+double LaunchTimes::of(const std::string* key, const std::string& name) const {
+  if (const auto same = key == nullptr ? by_key.end() : by_key.find(*key); same != by_key.end()) {
+    return same->second;
+  }
+  const auto named = by_name.find(name);
+  return named != by_name.end() ? named->second : usual;
+}
+
 double Ratios::of(const std::string& name) const {
   const auto found = by_name.find(name);
   return found != by_name.end() ? found->second : usual;
@@ -120,7 +167,8 @@ UnchangedStep unchanged_step(const Graph& graph, const CapturedStep& step, const
   Places places = places_of(graph, step);
   Ratios ratios = ratios_of(step, places, alone);
   const HostTime host(step, places.python_ns);
-  UnchangedStep unchanged{graph, step, std::move(places), std::move(ratios), {}, host};
+  LaunchTimes launches = launch_times(step, places);
+  UnchangedStep unchanged{graph, step, std::move(places), std::move(ratios), {}, std::move(launches), host};
   for (std::size_t i = 0; i < step.operations.size(); ++i) {
     const protocol::CapturedOperation& operation = step.operations[i];
     if (const std::string* key = key_of(step, operation); key != nullptr && unchanged.places.ns[i] > 0) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,7 @@ struct Places {
   std::vector<std::vector<graph::TaskId>> tasks;   ///< on the host and on devices
   std::vector<std::vector<graph::TaskId>> python;  ///< between the operation before and this one, on its thread
   std::vector<double> ns;                          ///< of `tasks`: on devices where there are any, else on hosts
+  std::vector<double> launch_ns;                   ///< of `tasks` on hosts, where there are some on devices; else 0
   std::vector<double> python_ns;
   /// `ns` without page faults, which depend on what memory is free where the operation runs: a time alone has none.
   std::vector<double> computing_ns;
@@ -62,6 +64,17 @@ struct Times {
   double mean_ns() const { return ns / count; }  ///< needs one time
 };
 
+/// What hosts take for operations that devices compute, ns: medians.
+struct LaunchTimes {
+  std::unordered_map<std::string, double> by_key;
+  std::unordered_map<std::string, double> by_name;
+  std::unordered_set<std::string> on_hosts;  ///< names of operations that hosts computed, and no device
+  double usual = 0;
+
+  /// Of the same operation, else of those of its name, else of any. `key`: or null.
+  double of(const std::string* key, const std::string& name) const;
+};
+
 /// The unchanged step. `graph` and `step` belong to the caller and outlive it.
 struct UnchangedStep {
   const graph::Graph& graph;
@@ -69,6 +82,7 @@ struct UnchangedStep {
   Places places;
   Ratios ratios;
   std::unordered_map<std::string, Times> in_step;  ///< by key; without page faults
+  LaunchTimes launches;
   HostTime host;
 };
 

@@ -72,6 +72,23 @@ def test_a_recording_has_the_events_of_one_device(module: Any, report: Report) -
     report(0x9000, -2048, device=1)
 
 
+def test_a_device_that_is_chosen_late_has_what_was_allocated_before(module: Any, report: Report) -> None:
+    """As where a changed step is tried: which device has its parameters is known once they are there."""
+    module.compact_memory()
+    report(0x1000, 512)
+    begin = module.ticks()
+    report(0x2000, 1024)
+    torch.ones(100)
+    module.set_memory_device(0)
+    middle = module.ticks()
+    report(0x3000, 2048)
+    report(0x3000, -2048)
+    assert module.alive_bytes([begin, middle]) == [(512, 1536), (1536, 3584)]
+    assert module.peak_bytes() == 3584
+    for address, size in ((0x1000, 512), (0x2000, 1024)):
+        report(address, -size)
+
+
 def test_blocks_that_were_alive_before_come_first(module: Any, report: Report) -> None:
     module.set_memory_device(0)
     report(0x3000, 4096)

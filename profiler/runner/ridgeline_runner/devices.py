@@ -166,6 +166,14 @@ class LentSlot:
         profiler._disable_profiler = returning
 
 
+def forget_workspaces() -> None:
+    """cuBLAS keeps a workspace for each thread that used it, in the caching allocator: the next step is to allocate it
+    as the first one did."""
+    if torch.cuda.is_initialized():
+        with contextlib.suppress(AttributeError):  # a torch without it
+            torch._C._cuda_clearCublasWorkspaces()
+
+
 def has_cuda() -> bool:
     """Whether there is a CUDA device that torch can use. Never raises: a broken driver is no device."""
     with contextlib.suppress(Exception):

@@ -55,27 +55,30 @@ def _captured(
 
     began = perf_counter()
     recorder.forget_freed()
-    before = recorder.peak_bytes()
+    begin = recorder.moment()
     torch.manual_seed(SEED)
     parts = changes.build(entry, request, entry.batch_size)
+    device = trial.device_of(parts)
+    recorder.observe_memory_of(device)
     if _NOT_LISTED & {name.partition(":")[0] for name in request}:
         return {"operations": None}
     names = {id(module): name for model in parts.models for name, module in model.named_modules()}
-    moments: list[int] = []
+    moments = [begin]
 
     def step() -> None:
         parts.function(*parts.inputs)
 
     with parts.surroundings(), cuda_operators.chosen() if for_cuda else contextlib.nullcontext():
         log = operation_log.log_step(step, names, lambda: moments.append(recorder.moment()))
-        alive = [(at - before, most - before) for at, most in recorder.alive_bytes(moments)]
+        (before, _), *seen = recorder.alive_bytes(moments)
+        alive = [(at - before, most - before) for at, most in seen]
         host = operation_log.host_times(step, len(log.sequence))
-    on_host = trial.device_of(parts).is_host
+    seconds = perf_counter() - began
     return {
         "operations": log.message(),
         **log.memory(alive),
         "hostNs": host,
-        "pageFaultNs": page_faults.of(request, len(log.sequence), alive, perf_counter() - began) if on_host else [],
+        "pageFaultNs": page_faults.of(request, len(log.sequence), alive, seconds) if device.is_host else [],
         "batchSize": parts.samples,
     }
 

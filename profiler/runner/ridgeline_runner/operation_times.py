@@ -57,8 +57,8 @@ def measure(
     """Times each operation of `keys` and sends it by its index: `{"samplesNs": [...], "disturbed": bool}` or
     `{"reason": ...}`. Disturbed: other processes took the processors away too often for a time of the operation alone.
 
-    `peak_of`: the most bytes that a call allocated at once, its results with it; then operations of the host are sent
-    with `"peakBytes"`.
+    `peak_of`: the most bytes that a call allocated at once, its results with it, of an operation of the host; then
+    operations are sent with `"peakBytes"`.
     `begin` is called before an operation runs for the first time: should it end the process, that one did.
     `seconds` bounds the whole: when they are over, the rest is sent with a reason.
     """
@@ -118,7 +118,8 @@ class _Timed:
         self.call.run()
         on_host = self.call.device == "cpu"
         self._loop = _loop_on_host if on_host else _LoopOnDevice(self.call.run)
-        self._memory = {"peakBytes": peak_of(self.call.run)} if peak_of is not None and on_host else {}
+        peak_of = peak_of if on_host or peak_of is None else _peak_on_device
+        self._memory = {} if peak_of is None else {"peakBytes": peak_of(self.call.run)}
         once = min(self._loop(self.call.run, 1), self._loop(self.call.run, 1))
         self.calls = max(1, min(_MOST_CALLS if on_host else _MOST_LAUNCHED, round(_SAMPLE_NS / max(1, once))))
         self.samples: list[float] = []
@@ -174,6 +175,16 @@ class _LoopOnDevice:
         end.record()
         end.synchronize()
         return round(start.elapsed_time(end) * 1e6)
+
+
+def _peak_on_device(run: Callable[[], Any]) -> int:
+    """Bytes that a call allocated at once on the current CUDA device, its results with them."""
+    import torch
+
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    run()
+    return torch.cuda.max_memory_allocated() - before
 
 
 def _reason(error: Exception) -> str:

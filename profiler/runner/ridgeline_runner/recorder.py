@@ -68,7 +68,7 @@ class Recorder:
     def use_device(self, device: Device) -> None:
         """From now on recordings are of this device: its memory, and what it does."""
         self._device = device
-        self._agent.set_memory_device(device.index)
+        self.observe_memory_of(device)
         if not device.is_host:  # not earlier: it may wake CUDA up before the code says which devices are visible
             self._history = AllocatorHistory()
             self._history.begin()
@@ -79,6 +79,10 @@ class Recorder:
                 self._by_events = problem
             else:
                 self._note(problem)
+
+    def observe_memory_of(self, device: Device) -> None:
+        """From now on memory is this device's, also what was allocated there before."""
+        self._agent.set_memory_device(device.index)
 
     def detach(self) -> None:
         """After the last recording: nothing of the agent is active any more."""

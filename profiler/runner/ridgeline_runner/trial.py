@@ -12,7 +12,7 @@ from typing import Any
 from ridgeline_runner import changes, timing
 from ridgeline_runner.change import NotApplicable, Parts, title
 from ridgeline_runner.channel import ChannelClosed
-from ridgeline_runner.devices import Device
+from ridgeline_runner.devices import Device, forget_workspaces
 from ridgeline_runner.entry import EntryPoint, load_entry_point
 from ridgeline_runner.failure import reason_of, release
 from ridgeline_runner.fresh_process import FreshProcesses, ProcessFailed, has_memory, time_rounds
@@ -92,10 +92,14 @@ class _Observed:
 def _observed(entry: EntryPoint, request: list[str], recorder: Recorder) -> _Observed:
     import torch
 
+    forget_workspaces()
     recorder.forget_freed()
-    before = recorder.peak_bytes()
+    begin = recorder.moment()
     torch.manual_seed(SEED)
     parts = changes.build(entry, request, entry.batch_size)
+    device = device_of(parts)
+    recorder.observe_memory_of(device)
+    ((before, _),) = recorder.alive_bytes([begin])
     torch.manual_seed(SEED)
     losses, peak = [], 0
     for _ in range(_DRIFT_STEPS):
@@ -107,7 +111,7 @@ def _observed(entry: EntryPoint, request: list[str], recorder: Recorder) -> _Obs
         last = Sampled(parts.samples, warmup_ns=[perf_counter_ns() - start], page_faults=page_faults() - faults)
         peak = recorder.peak_bytes() - before
         losses += [sum(values) / len(values)] if values else []
-    return _Observed(peak, parts.samples, losses, last, device_of(parts).is_host)
+    return _Observed(peak, parts.samples, losses, last, device.is_host)
 
 
 def _compared(unchanged: _Observed, changed: _Observed) -> dict[str, Any]:

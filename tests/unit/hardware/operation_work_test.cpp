@@ -84,6 +84,15 @@ TEST(OperationWork, ElementsReductionsAndData) {
   const OperationWork rows = work(R"(["aten::embedding.default",["t:float32:50000,64:64,1","t:int64:3,2:2,1"],{}])");
   EXPECT_EQ(rows.read_bytes, 6 * 64 * 4 + 6 * 8);
   EXPECT_EQ(rows.written_bytes, 6 * 64 * 4);
+  // Of each row one element is picked; the gradient is filled, and the probabilities are not read.
+  const OperationWork loss =
+      work(R"(["aten::nll_loss_forward.default",["t:float32:512,50257:50257,1","t:int64:512:1",null,1,-100],{}])");
+  EXPECT_EQ(loss.bytes(), 512 * (4 + 8));
+  const OperationWork gradient =
+      work(R"(["aten::nll_loss_backward.default",["t:float32::","t:float32:512,50257:50257,1","t:int64:512:1",null,1,)"
+           R"(-100,"t:float32::"],{}])");
+  EXPECT_EQ(gradient.written_bytes, 512.0 * 50257 * 4);
+  EXPECT_EQ(gradient.read_bytes, 512 * 8 + 2 * 4);
   const OperationWork pooled =
       work(R"(["aten::max_pool2d_with_indices.default",["t:float32:2,3,9,9:243,81,9,1",[3,3],[2,2],[1,1]],{}])");
   EXPECT_EQ(pooled.written_bytes, 2 * 3 * 25 * (4 + 8));
