@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
-from conftest import profile, ridgeline
+from conftest import ROOT, profile, ridgeline
 
 # Blocks of 36 MiB at the chosen batch size: the C library never keeps such a block.
 LARGE = """\
@@ -55,6 +57,29 @@ def sizes_by_process(folder: Path) -> dict[str, list[int]]:
         process, _, size = line.partition(" ")
         sizes[process] += [] if size == "loaded" else [int(size)]
     return sizes
+
+
+def captured(folder: Path, agent: Path, memory_limit_bytes: int) -> list[dict[str, Any]]:
+    """The step with three samples, and with one."""
+    script = ROOT / "tests" / "integration" / "capture_steps.py"
+    command = [sys.executable, script, entry_in(folder), agent, str(memory_limit_bytes), "batch-size:1"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_page_faults_of_a_large_step_are_observed_in_a_process_of_its_own(tmp_path: Path, agent: Path) -> None:
+    """Before the step of the process has run, and only where the heap does not keep what it frees."""
+    three, one = captured(tmp_path, agent, 64 << 30)
+    assert len(three["pageFaultNs"]) == len(three["operations"]["sequence"]) // 4
+    assert max(three["pageFaultNs"]) > 1_000_000, "36 MiB are 9,216 pages"
+    assert one["pageFaultNs"] == []
+    assert len(sizes_by_process(tmp_path)) > 1, "in other processes than the one that lists"
+
+
+def test_page_faults_are_not_observed_where_there_may_be_no_memory(tmp_path: Path, agent: Path) -> None:
+    for limit in (0, 100 << 20):
+        assert [one["pageFaultNs"] for one in captured(tmp_path, agent, limit)] == [[], []]
 
 
 def test_each_process_runs_one_batch_size(tmp_path: Path) -> None:
