@@ -4,7 +4,7 @@
 
 needs build/bin/ridgeline, and an interpreter whose torch has CUDA. Writes operations.json and operations.sqlite, the
 times, to OUT, after each part what is known by then; Markdown to standard output. Each part has a limit of its own, and
-what needs a GPU most comes first. `--device cpu` rehearses it without a GPU. It has not run to its end on a GPU yet.
+what needs a GPU most comes first. `--device cpu` rehearses it without a GPU.
 """
 
 from __future__ import annotations
