@@ -23,7 +23,7 @@ constexpr double kHostError = 0.25;
 /// Of the time of page faults that come or go: how many threads share them is not observed.
 constexpr double kPageFaultError = 0.5;
 /// Of a step's time on hosts, above which code of the change works between its operations, and not the listings differ.
-constexpr double kHooksShare = 0.05;
+constexpr double kHooksShare = 0.1;
 /// Two standard deviations, of a spread that is a median of absolute deviations.
 constexpr double kTwoSigma = 2 * 1.4826;
 
