@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "analysis/time/models.h"
+#include "simulate/schedule_analysis.h"
 #include "simulate/simulate.h"
 #include "whatif/prediction_error.h"
-#include "whatif/task_classes.h"
 
 namespace ridgeline::whatif {
 
@@ -38,17 +38,9 @@ SpeedUp speed_up_of(const Baseline& unchanged, double changed_ms, double error_m
 /// By how much longer the changed step takes where hosts wait for the device in code of the change, ns: at most as long
 /// as both work at once.
 double waits_ns(const RetimedStep& changed, const simulate::Schedule& schedule) {
-  if (!has_device(changed.graph)) {
-    return 0;
-  }
-  double hosts = 0;
-  double devices = 0;
-  for (const graph::Task& task : changed.graph.tasks) {
-    const bool on_host = changed.graph.resources[task.resource].type == graph::Resource::Type::kHost;
-    (on_host ? hosts : devices) += static_cast<double>(task.duration_ns);
-  }
-  const double both = std::max(0.0, hosts + devices - static_cast<double>(schedule.total_ns));
-  return changed.hooks_ns > kHooksShare * hosts ? both : 0;
+  const simulate::Overlap overlap = simulate::overlap(changed.graph, schedule);
+  const auto hosts = static_cast<double>(overlap.host_only_ns + overlap.both_ns);
+  return changed.hooks_ns > kHooksShare * hosts ? static_cast<double>(overlap.both_ns) : 0;
 }
 
 using PeakBytes = decltype(ChangeBasis::peaks);

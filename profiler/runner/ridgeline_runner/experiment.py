@@ -51,15 +51,8 @@ def capture(spec: dict[str, Any], reporter: Reporter, recorder: Recorder, entry:
 def _captured(
     entry: EntryPoint, request: list[str], recorder: Recorder, page_faults: _PageFaults, *, for_cuda: bool
 ) -> dict[str, Any]:
-    import torch
-
     began = perf_counter()
-    recorder.forget_freed()
-    begin = recorder.moment()
-    torch.manual_seed(SEED)
-    parts = changes.build(entry, request, entry.batch_size)
-    device = trial.device_of(parts)
-    recorder.observe_memory_of(device)
+    parts, device, begin = trial.build_observed(entry, request, recorder)
     if _NOT_LISTED & {name.partition(":")[0] for name in request}:
         return {"operations": None}
     names = {id(module): name for model in parts.models for name, module in model.named_modules()}

@@ -93,12 +93,7 @@ def _observed(entry: EntryPoint, request: list[str], recorder: Recorder) -> _Obs
     import torch
 
     forget_workspaces()
-    recorder.forget_freed()
-    begin = recorder.moment()
-    torch.manual_seed(SEED)
-    parts = changes.build(entry, request, entry.batch_size)
-    device = device_of(parts)
-    recorder.observe_memory_of(device)
+    parts, device, begin = build_observed(entry, request, recorder)
     ((before, _),) = recorder.alive_bytes([begin])
     torch.manual_seed(SEED)
     losses, peak = [], 0
@@ -112,6 +107,20 @@ def _observed(entry: EntryPoint, request: list[str], recorder: Recorder) -> _Obs
         peak = recorder.peak_bytes() - before
         losses += [sum(values) / len(values)] if values else []
     return _Observed(peak, parts.samples, losses, last, device.is_host)
+
+
+def build_observed(entry: EntryPoint, request: list[str], recorder: Recorder) -> tuple[Parts, Device, int]:
+    """A changed step, the device that it is on, whose memory is observed from now on, and the moment before it was
+    built, for alive_bytes()."""
+    import torch
+
+    recorder.forget_freed()
+    begin = recorder.moment()
+    torch.manual_seed(SEED)
+    parts = changes.build(entry, request, entry.batch_size)
+    device = device_of(parts)
+    recorder.observe_memory_of(device)
+    return parts, device, begin
 
 
 def _compared(unchanged: _Observed, changed: _Observed) -> dict[str, Any]:
