@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <span>
@@ -225,7 +226,9 @@ void add_checks(const std::vector<const BatchRun*>& checks, const Predictor& pre
   }
 }
 
+/// What makes figures wrong or uncertain comes before what is known of the run, the rest behind it.
 void add_warnings(const BatchRun& run, Profile& profile) {
+  std::vector<std::string> others = std::exchange(profile.warnings, {});
   const auto lost = run.recording.loss();
   const std::uint64_t ops = lost[static_cast<std::size_t>(recording::Loss::kOps)];
   const std::uint64_t memory = lost[static_cast<std::size_t>(recording::Loss::kMemory)];
@@ -246,12 +249,15 @@ void add_warnings(const BatchRun& run, Profile& profile) {
                                fmt::format("{:.1f}", *used) +
                                " processors. The times are of that; profile again when the machine is idle.");
   }
-  if (profile.co2_g_per_kwh && !profile.energy) {
-    profile.warnings.emplace_back("No energy was measured, and so no CO2: `ridgeline doctor` says why.");
+  if (profile.device && !profile.device->idle_is_known()) {
+    profile.warnings.push_back(percent(profile.device->lost_share) +
+                               " % of the launches have no kernel record: the time of those kernels is missing, and "
+                               "how long the device is idle is not known, nor what follows from that.");
   }
   if (std::string why = uncertainty(profile); !why.empty()) {
     profile.warnings.push_back(std::move(why));
   }
+  std::ranges::move(others, std::back_inserter(profile.warnings));
   if (profile.batch_size_known && profile.iteration.ms.value > 0 &&
       profile.iteration.by_phase[static_cast<std::size_t>(Phase::kBackward)] == 0) {
     const auto longest = std::ranges::max_element(profile.lines, {}, &LineCost::total_ms);
@@ -264,6 +270,9 @@ void add_warnings(const BatchRun& run, Profile& profile) {
     profile.warnings.push_back(
         "The recorded iterations took " + percent(1 / profile.scale) +
         " % of the bare ones after the cost of recording was taken out: shares of small lines are less certain.");
+  }
+  if (profile.co2_g_per_kwh && !profile.energy) {
+    profile.warnings.emplace_back("No energy was measured, and so no CO2: `ridgeline doctor` says why.");
   }
 }
 

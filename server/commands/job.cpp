@@ -102,7 +102,7 @@ int show(const JobRequest& request) {
   }
   const cluster::OneClock aligned = jobs::aligned(*job);
   if (format == "perfetto") {
-    for (const std::string& warning : job->warnings) print_error(protocol::printable(warning));
+    for (const std::string& text : report::shown_warnings(job->warnings, request.output->warnings)) print_error(text);
     return write_out(exports::job_timeline(aligned.records, job->scope, job->profiler), *request.output);
   }
   if (format == "chakra") return write_execution_traces(*job, aligned.records, request.output->file);
@@ -113,8 +113,9 @@ int show(const JobRequest& request) {
   }
   shown.slower = jobs::slower_rank(shown, aligned);
   if (format == "html") return write_out(report::html_job_report(shown), *request.output);
-  return write_out(format == "json" ? report::json_job_report(shown)
-                                    : report::text_job_report(shown, static_cast<std::size_t>(lines_of)),
+  return write_out(format == "json"
+                       ? report::json_job_report(shown)
+                       : report::text_job_report(shown, static_cast<std::size_t>(lines_of), request.output->warnings),
                    *request.output);
 }
 
@@ -138,6 +139,7 @@ void add_job_command(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false);
   add_network_option(*command, request->network);
   add_output_options(*command, request->output, {"text", "json", "html", "perfetto", "chakra"});
+  add_warnings_option(*command, request->output);
   command->footer(
       "Examples:\n"
       "  ridgeline job mine.ridgeline-job --change faster:train.py:40=2\n"

@@ -91,14 +91,15 @@ base::Result<cluster::ExecutedJob> executed(const std::vector<std::string>& file
   return job;
 }
 
-base::Result<std::string> replay_text(const std::vector<std::string>& files, const std::vector<std::string>& changes) {
+base::Result<std::string> replay_text(const std::vector<std::string>& files, const std::vector<std::string>& changes,
+                                      report::ShownWarnings shown) {
   const auto job = executed(files);
   if (!job) return job.error();
   const auto replayed = jobs::replayed(job->job);
   if (!replayed) return replayed.error();
   const auto steps = changed_steps(job->job, changes);
   if (!steps) return steps.error();
-  return report::text_replayed_traces(replayed->replay, job->job.ranks.size(), *steps, job->warnings);
+  return report::text_replayed_traces(replayed->replay, job->job.ranks.size(), *steps, job->warnings, shown);
 }
 
 }  // namespace
@@ -111,7 +112,7 @@ int show_execution_traces(const std::vector<std::string>& files, const std::vect
     print_error("execution traces are shown with --format text: they do not have what the others need");
     return kExitUsage;
   }
-  const auto text = replay_text(files, changes);
+  const auto text = replay_text(files, changes, output.warnings);
   if (text) return write_out(*text, output);
   print_error(text.error().message());
   return kExitUsage;

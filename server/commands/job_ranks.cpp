@@ -125,7 +125,7 @@ void add_communication(std::vector<Rank>& ranks, const Job& job) {
   }
 }
 
-std::string ranks_text(const std::vector<Rank>& ranks, const Job& job, bool numbered) {
+std::string ranks_text(const std::vector<Rank>& ranks, const Job& job, bool numbered, report::ShownWarnings warnings) {
   std::string text = numbered ? "\nRanks\n" : "\nProcesses, in the order in which they imported torch\n";
   text += fmt::format("  {:<6}{:>12}{:>20}{:>14}{:>14}\n", "", "step", "throughput", "peak memory", "data loading");
   for (const Rank& one : ranks) {
@@ -134,7 +134,7 @@ std::string ranks_text(const std::vector<Rank>& ranks, const Job& job, bool numb
                         report::throughput_text(profile), report::peak_text(profile), loading_text(profile));
   }
   if (!job.ranks.empty() && numbered) text += communication_text(ranks, job);
-  for (const std::string& warning : job.warnings) text += "! " + warning + "\n";
+  for (const std::string& warning : report::shown_warnings(job.warnings, warnings)) text += "! " + warning + "\n";
   return text;
 }
 

@@ -11,6 +11,7 @@
 #include "communication/rank_figures.h"
 #include "profiling/run.h"
 #include "protocol/communication_trace.h"
+#include "report/warnings.h"
 #include "store/fingerprint.h"
 #include "worker/job.h"
 
@@ -37,7 +38,8 @@ void add_communication(std::vector<Rank>& ranks, const communication::Job& job);
 
 /// A line for each process, and what keeps the ranks of a job apart: below the report of the first. `job` has the ranks
 /// with a process group. `numbered`: whether a launcher numbered the processes.
-std::string ranks_text(const std::vector<Rank>& ranks, const communication::Job& job, bool numbered);
+std::string ranks_text(const std::vector<Rank>& ranks, const communication::Job& job, bool numbered,
+                       report::ShownWarnings warnings);
 
 /// Writes the file of the job. An exit code; what it says goes to standard error.
 int write_job(const communication::Job& job, const std::string& file);

@@ -272,9 +272,10 @@ int optimize(const OptimizeRequest& request) {
         "No recomputation of modules of one class, which the model has twice or more, is predicted to fit either. "
         "Smaller micro-batches and sharding (--zero) need less.");
   }
-  const int code = write_out(
-      request.output->format == "json" ? report::json_optimized_job(*shown) : report::text_optimized_job(*shown),
-      *request.output);
+  const int code =
+      write_out(request.output->format == "json" ? report::json_optimized_job(*shown)
+                                                 : report::text_optimized_job(*shown, request.output->warnings),
+                *request.output);
   if (code != kExitOk) return code;
   return interrupts.came() ? kExitCancelled : shown->strategies.empty() ? kExitOverBudget : kExitOk;
 }
@@ -327,6 +328,7 @@ void add_optimize_command(CLI::App& app, int& exit_code) {
   add_space_options(*command, *request);
   add_network_option(*command, request->network);
   add_output_options(*command, request->output);
+  add_warnings_option(*command, request->output);
   command->footer(
       "Examples:\n"
       "  ridgeline optimize mine.ridgeline-job --network cluster.toml --memory 16GiB\n"

@@ -138,6 +138,13 @@ void add_profile_options(CLI::App& command, const std::shared_ptr<profiling::Pro
 
 void add_report_options(CLI::App& command, const std::shared_ptr<Output>& output) {
   add_output_options(command, output, {"text", "json", "markdown", "html", "perfetto", "speedscope"});
+  add_warnings_option(command, output);
+}
+
+void add_warnings_option(CLI::App& command, const std::shared_ptr<Output>& output) {
+  command.add_flag_callback(
+      "--warnings", [output] { output->warnings = report::ShownWarnings::kAll; },
+      "Show every warning in a text, not only the one that matters most");
 }
 
 void add_output_options(CLI::App& command, const std::shared_ptr<Output>& output,
@@ -156,6 +163,7 @@ report::TextOptions text_options(const Output& output) {
   report::TextOptions text;
   text.width = terminal_width();
   text.color = output.file.empty() && wants_color();
+  text.warnings = output.warnings;
   return text;
 }
 

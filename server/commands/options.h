@@ -33,10 +33,13 @@ void add_profile_options(CLI::App& command, const std::shared_ptr<profiling::Pro
 struct Output {
   std::string format = "text";
   std::string file;  ///< empty: standard output
+  report::ShownWarnings warnings = report::ShownWarnings::kFirst;
 };
 void add_output_options(CLI::App& command, const std::shared_ptr<Output>& output,
                         const std::vector<std::string>& formats = {"text", "json"});
-/// For a profile, which has more formats.
+/// `--warnings`: of answers that come with any.
+void add_warnings_option(CLI::App& command, const std::shared_ptr<Output>& output);
+/// For a profile, which has more formats, and warnings.
 void add_report_options(CLI::App& command, const std::shared_ptr<Output>& output);
 
 /// A file to write to; where that is not possible the command line is refused.

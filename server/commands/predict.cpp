@@ -91,7 +91,7 @@ base::Result<std::optional<analysis::RefinedBatch>, ExitCode> refine(const Predi
     warn(fmt::format("A batch of {} cannot be predicted from its operations: {}.", size,
                      found->answer.changes.front().reason));
   }
-  for (const std::string& warning : found->answer.warnings) {
+  for (const std::string& warning : report::shown_warnings(found->answer.warnings, options.output->warnings)) {
     warn(warning);
   }
   return refined;
@@ -274,6 +274,7 @@ void add_predict_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   add_profile_options(*command, options->request);
   add_output_options(*command, options->output);
+  add_warnings_option(*command, options->output);
   command->footer(
       "Examples:\n"
       "  ridgeline predict entry.py --batch-size 64 --refine\n"

@@ -59,7 +59,7 @@ std::string rendered_profile(const analysis::Profile& profile, const analysis::O
   auto files = std::make_shared<SourceFiles>(profile.project_root);
   const report::SourceLines source = [files](const analysis::Location& place) { return (*files)(place); };
   if (output.format == "markdown") {
-    return report::markdown_report(profile, outlook, source);
+    return report::markdown_report(profile, outlook, source, output.warnings);
   }
   return output.format == "html" ? report::html_report(profile, outlook, source)
                                  : report::text_report(profile, outlook, source, text_options(output));

@@ -114,7 +114,7 @@ int write_report(const std::vector<Rank>& ranks, const communication::Job& job, 
     }
     std::string text = rendered_profile(one.run.profile, one.run.outlook, &one.run.recorded, output);
     if (ranks.size() > 1 && one.rank == ranks.front().rank && output.format == "text") {
-      text += printable_lines(ranks_text(ranks, job, numbered));
+      text += printable_lines(ranks_text(ranks, job, numbered, output.warnings));
     }
     if (output.file.empty()) {
       write_to_error("\n" + text);  // standard output is the script's

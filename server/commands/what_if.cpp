@@ -369,6 +369,7 @@ void add_what_if_command(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(1, 4096));
   add_profile_options(*command, options->request);
   add_output_options(*command, options->output, {"text", "json", "html"});
+  add_warnings_option(*command, options->output);
   command->footer("Changes:\n" + list_of_changes() +
                   "\nExamples:\n"
                   "  ridgeline what-if entry.py --try\n"

@@ -1,6 +1,8 @@
 #include "imports/import_warnings.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -35,10 +37,15 @@ void add_losses(const TraceLosses& losses, std::vector<std::string>& warnings) {
   add(losses.too_many, "beyond the limits of an import, left out");
 }
 
+std::string origin(TraceSource source) {
+  return fmt::format(
+      "Imported from a {}: all times are those of the run under that profiler, which slows the host down. There are no "
+      "uninstrumented times to scale them to.",
+      source == TraceSource::kNsightSystems ? "report of Nsight Systems" : "trace of torch.profiler");
+}
+
 std::vector<std::string> of_torch_profiler(const TraceContents& contents) {
-  std::vector<std::string> warnings = {
-      "Imported from a trace of torch.profiler: all times are those of the run under that profiler, which slows the "
-      "host down. There are no uninstrumented times to scale them to."};
+  std::vector<std::string> warnings;
   if (!contents.has_steps) {
     warnings.emplace_back(
         "The trace has no steps (schedule, and profiler.step() after each iteration): all of it is shown as one "
@@ -67,10 +74,7 @@ std::vector<std::string> of_torch_profiler(const TraceContents& contents) {
 }
 
 std::vector<std::string> of_nsight_systems(const TraceContents& contents) {
-  std::vector<std::string> warnings = {
-      "Imported from a report of Nsight Systems: all times are those of the run under that profiler, which slows the "
-      "host down. There are no uninstrumented times to scale them to."};
-  warnings.insert(warnings.end(), contents.notes.begin(), contents.notes.end());
+  std::vector<std::string> warnings = contents.notes;
   if (!contents.has_steps) {
     warnings.emplace_back(
         "The report has no steps (torch.cuda.nvtx.range_push(f\"step {i}\") before each and range_pop() after it): all "
@@ -93,14 +97,17 @@ std::vector<std::string> of_nsight_systems(const TraceContents& contents) {
 }  // namespace
 
 std::vector<std::string> import_warnings(const TraceContents& contents) {
-  std::vector<std::string> warnings =
-      contents.source == TraceSource::kNsightSystems ? of_nsight_systems(contents) : of_torch_profiler(contents);
+  std::vector<std::string> warnings;
+  add_losses(contents.losses, warnings);
+  std::ranges::move(
+      contents.source == TraceSource::kNsightSystems ? of_nsight_systems(contents) : of_torch_profiler(contents),
+      std::back_inserter(warnings));
   if (!contents.has_batch_size) {
     warnings.emplace_back(
         "A trace does not contain the batch size, so the throughput is unknown. Use --batch-size N to say how many "
         "samples an iteration has.");
   }
-  add_losses(contents.losses, warnings);
+  warnings.push_back(origin(contents.source));
   return warnings;
 }
 

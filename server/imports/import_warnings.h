@@ -26,7 +26,7 @@ struct TraceContents {
   TraceLosses losses{};
 };
 
-/// Sentences for the user. Pure.
+/// Sentences for the user, what matters most first. Pure.
 std::vector<std::string> import_warnings(const TraceContents& contents);
 
 }  // namespace ridgeline::imports

@@ -349,9 +349,11 @@ base::Task<session::Outcome> open_job_command(Context context, CommandParams par
   if (!shown) {
     co_return ResponseError{code::kRequestFailed, shown.error().message(), {}};
   }
-  auto opening = open_text(
-      context.workspace, context.entries, std::filesystem::path(path).stem().string() + "-job.txt",
-      [report = std::move(shown->report)] { return base::Result<std::string>(report::text_job_report(report, 0)); });
+  auto opening =
+      open_text(context.workspace, context.entries, std::filesystem::path(path).stem().string() + "-job.txt",
+                [report = std::move(shown->report)] {
+                  return base::Result<std::string>(report::text_job_report(report, 0, report::ShownWarnings::kAll));
+                });
   co_return co_await std::move(opening);
 }
 

@@ -66,7 +66,7 @@ std::string best_text(const OptimizedJob& job) {
 
 }  // namespace
 
-std::string text_optimized_job(const OptimizedJob& job) {
+std::string text_optimized_job(const OptimizedJob& job, ShownWarnings warnings) {
   std::string text = fmt::format(
       "{}\n\nAs it is, recorded in steps {} to {}\n  step                  {}, replayed {}\n  peak of a rank        "
       "{}\n",
@@ -87,7 +87,7 @@ std::string text_optimized_job(const OptimizedJob& job) {
         fmt::format("  {:<44}{:>34}  {}\n", name_of(one), duration_interval(one.step_ms), speed_interval(one.speed_up));
   }
   for (const std::string& note : job.notes) text += "  " + printable(note) + "\n";
-  for (const std::string& warning : job.warnings) text += "! " + printable(warning) + "\n";
+  for (const std::string& warning : shown_warnings(job.warnings, warnings)) text += "! " + warning + "\n";
   return text;
 }
 

@@ -246,10 +246,9 @@ std::string lines_html(const JobReport& job) {
 std::string clocks_html(const JobReport& job) {
   std::string rows;
   for (const analysis::MachineClock& clock : job.clocks) {
-    rows += fmt::format("<tr><td>{}</td>{}{}{}</tr>\n", escaped(clock.machine),
-                        figure_cell(fmt::format("{:.6f} s", clock.offset_s)),
-                        figure_cell(fmt::format("{:.6f} to {:.6f} s", clock.low_s, clock.high_s)),
-                        figure_cell(fmt::format("{:.1f} ppm", clock.drift_ppm)));
+    rows += fmt::format(
+        "<tr><td>{}</td>{}{}{}</tr>\n", escaped(clock.machine), figure_cell(fmt::format("{:.6f} s", clock.offset_s)),
+        figure_cell(fmt::format("{:.6f} to {:.6f} s", clock.low_s, clock.high_s)), figure_cell(fmt::format("{:.1f} ppm", clock.drift_ppm)));
   }
   return rows.empty() ? "" : "<h2>Clocks</h2>\n" + table_html("Machine|Offset#|True offset within#|Drift#", rows);
 }
@@ -293,7 +292,7 @@ std::string changes_html(const JobReport& job) {
 std::string html_job_report(const JobReport& job) {
   std::string html = page_begin("Ridgeline: job", kJobStyle);
   html += "<h1>" + escaped(job.command) + "</h1>\n";
-  for (const std::string& warning : job.warnings) html += "<p class=\"warning\">" + escaped(warning) + "</p>\n";
+  html += warnings_html(job.warnings);
   if (job.slower.has_value()) html += "<p>" + escaped(slower_rank_text(*job.slower)) + "</p>\n";
   html += timeline_html(job) + ranks_html(job) + lines_html(job) + replay_html(job) + changes_html(job);
   return html + clocks_html(job) + std::string(kPageEnd);

@@ -147,7 +147,7 @@ std::string text_job_prediction(const JobPrediction& job, const TextOptions& opt
   page.line();
   page.prose("Simulated", fmt::format("in {}", duration(1e3 * job.seconds)), kBeside);
   for (const std::string& text : job.not_modelled) page.prose("Not modelled", printable(text), kBeside);
-  for (const std::string& text : job.warnings) page.prose("Warning", printable(text), kBeside);
+  for (const std::string& text : shown_warnings(job.warnings, options.warnings)) page.prose("Warning", text, kBeside);
   return page.take();
 }
 

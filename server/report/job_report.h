@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/values/job_report.h"
+
+#include "report/warnings.h"
 
 namespace ridgeline::report {
 
@@ -17,12 +20,13 @@ std::string json_job_report(const analysis::JobReport& job);
 std::string html_job_report(const analysis::JobReport& job);
 
 /// For people. `lines_of`: the rank whose lines are shown, a place in `ranks`. Ends with a newline.
-std::string text_job_report(const analysis::JobReport& job, std::size_t lines_of);
+std::string text_job_report(const analysis::JobReport& job, std::size_t lines_of,
+                            ShownWarnings warnings = ShownWarnings::kFirst);
 
 /// The replay of execution traces, which do not say how long steps took: JobReplay::recorded_ms is not shown. Likewise.
 std::string text_replayed_traces(const analysis::JobReplay& replay, std::size_t ranks,
                                  const std::vector<analysis::ChangedStep>& changes,
-                                 const std::vector<std::string>& warnings);
+                                 const std::vector<std::string>& warnings, ShownWarnings shown = ShownWarnings::kFirst);
 
 /// The part of it that says what the ranks wait for.
 std::string communication_text(const analysis::JobReport& job, std::size_t lines_of);

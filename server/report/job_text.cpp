@@ -111,18 +111,18 @@ std::string communication_text(const analysis::JobReport& job, std::size_t lines
   return text;
 }
 
-std::string text_job_report(const analysis::JobReport& job, std::size_t lines_of) {
+std::string text_job_report(const analysis::JobReport& job, std::size_t lines_of, ShownWarnings warnings) {
   std::string text =
       printable(job.command) + "\n\n" + ranks_text(job.ranks) + clocks_text(job) + communication_text(job, lines_of);
   if (job.replay.has_value())
     text += replay_text(*job.replay) + changes_text(job.changes, "with the cost of recording");
-  for (const std::string& warning : job.warnings) text += "! " + printable(warning) + "\n";
+  for (const std::string& warning : shown_warnings(job.warnings, warnings)) text += "! " + warning + "\n";
   return text;
 }
 
 std::string text_replayed_traces(const analysis::JobReplay& replay, std::size_t ranks,
                                  const std::vector<analysis::ChangedStep>& changes,
-                                 const std::vector<std::string>& warnings) {
+                                 const std::vector<std::string>& warnings, ShownWarnings shown) {
   std::string text = fmt::format(
       "Execution traces of {} {}\n\nReplay of {}\n  {} for a step, of the durations of the nodes\n", ranks,
       ranks == 1 ? "rank" : "ranks",
@@ -130,7 +130,7 @@ std::string text_replayed_traces(const analysis::JobReplay& replay, std::size_t 
                                             : fmt::format("steps {} to {}", replay.first_step, replay.last_step),
       duration(replay.replayed_ms));
   text += path_text(replay) + changes_text(changes, "of the durations of the nodes");
-  for (const std::string& warning : warnings) text += "! " + printable(warning) + "\n";
+  for (const std::string& warning : shown_warnings(warnings, shown)) text += "! " + warning + "\n";
   return text;
 }
 

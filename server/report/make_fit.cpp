@@ -95,8 +95,8 @@ std::string text_make_fit(const MakeFit& made, const TextOptions& options) {
                                          "its tensors need less or more"
                                        : "the operations of the step"),
       2);
-  for (const std::string& warning : made.warnings) {
-    page.prose("warning", printable(warning), kBeside);
+  for (const std::string& warning : shown_warnings(made.warnings, options.warnings)) {
+    page.prose("warning", warning, kBeside);
   }
   return page.take();
 }

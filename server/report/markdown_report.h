@@ -11,6 +11,6 @@ namespace ridgeline::report {
 
 /// GitHub's Markdown. Nothing from the user's code or machine acts as markup. Ends with a newline.
 std::string markdown_report(const analysis::Profile& profile, const analysis::Outlook& outlook,
-                            const SourceLines& source);
+                            const SourceLines& source, ShownWarnings warnings = ShownWarnings::kFirst);
 
 }  // namespace ridgeline::report

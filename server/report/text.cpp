@@ -132,7 +132,7 @@ std::string recording_text(const Profile& profile) {
   if (profile.recorded_iterations == 0) return {};
   const std::string iterations = plural(profile.recorded_iterations, "iteration");
   const std::string owned = unbroken(share(profile.user_line_share));
-  if (profile.environment.torch.empty()) {  // imported: nothing was timed beside the recording
+  if (analysis::is_imported(profile)) {  // nothing was timed beside the recording
     return fmt::format("{} of the trace, those in the middle by duration; your lines own {} of the iteration",
                        iterations, owned);
   }
@@ -146,10 +146,10 @@ void print_observations(Page& page, const Profile& profile, const analysis::Outl
   for (const Item& note : observation_notes(profile, outlook)) page.prose(note.word, note.value, kBeside);
 }
 
-void print_notes(Page& page, const Profile& profile) {
+void print_notes(Page& page, const Profile& profile, ShownWarnings warnings) {
   constexpr int kMostRows = 3;  // of a message of the user's code
   page.line();
-  for (const Item& note : notes(profile)) {
+  for (const Item& note : notes(profile, warnings)) {
     const bool is_foreign = note.word == "skipped";
     page.prose(note.word, is_foreign ? clip(note.value, kMostRows * (page.width() - kBeside)) : note.value, kBeside);
   }
@@ -157,14 +157,16 @@ void print_notes(Page& page, const Profile& profile) {
 
 }  // namespace
 
-std::vector<Item> notes(const Profile& profile) {
+std::vector<Item> notes(const Profile& profile, ShownWarnings warnings) {
   std::vector<Item> notes;
   for (const analysis::Skipped& skipped : profile.skipped) {
     notes.push_back({"skipped", fmt::format("batch {} ({}): {}", skipped.batch_size, protocol::name_of(skipped.kind),
                                             printable(skipped.message))});
   }
   if (profile.script) std::ranges::move(script_notes(*profile.script), std::back_inserter(notes));
-  for (const std::string& warning : profile.warnings) notes.push_back({"warning", printable(warning)});
+  for (std::string& warning : shown_warnings(profile.warnings, warnings)) {
+    notes.push_back({"warning", std::move(warning)});
+  }
   if (std::string text = library_note(profile); !text.empty()) notes.push_back({"library", printable(text)});
   if (std::string text = step_work_note(profile); !text.empty()) notes.push_back({"work", printable(text)});
   if (std::string text = length_note(profile); !text.empty()) notes.push_back({"lengths", std::move(text)});
@@ -186,15 +188,15 @@ std::string text_report(const Profile& profile, const analysis::Outlook& outlook
   title(page, profile);
   key_figures(page, profile);
   tables(page, profile, source, options);
-  print_notes(page, profile);
+  print_notes(page, profile, options.warnings);
   print_observations(page, profile, outlook);
   print_outlook(page, profile, outlook);
   return page.take();
 }
 
-std::string notes_text(const Profile& profile, const analysis::Outlook& outlook, int width) {
+std::string notes_text(const Profile& profile, const analysis::Outlook& outlook, int width, ShownWarnings warnings) {
   Page page(width, false);
-  print_notes(page, profile);
+  print_notes(page, profile, warnings);
   print_outlook(page, profile, outlook);
   return page.take();
 }

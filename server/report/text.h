@@ -9,6 +9,7 @@
 #include "analysis/values/prediction.h"
 #include "analysis/values/profile.h"
 #include "report/page.h"
+#include "report/warnings.h"
 
 namespace ridgeline::report {
 
@@ -22,6 +23,7 @@ struct TextOptions {
   int max_nodes = 20;       ///< nodes of the breakdown that get one, the costliest; the others are folded
   int max_depth = 6;        ///< levels of the breakdown
   double min_share = 0.01;  ///< of the iteration: what is smaller is folded
+  ShownWarnings warnings = ShownWarnings::kFirst;
 };
 
 /// No line is wider than the width, and no figure is cut. Every character that comes from the user's code or machine is
@@ -30,9 +32,10 @@ std::string text_report(const analysis::Profile& profile, const analysis::Outloo
                         const TextOptions& options = {});
 
 /// What a reader of the figures must know and how they were measured, by label: "warning", "timing", "recording".
-std::vector<Item> notes(const analysis::Profile& profile);
+std::vector<Item> notes(const analysis::Profile& profile, ShownWarnings warnings = ShownWarnings::kAll);
 
 /// Its end: warnings, how it was measured, and what other batch sizes bring. No colors.
-std::string notes_text(const analysis::Profile& profile, const analysis::Outlook& outlook, int width);
+std::string notes_text(const analysis::Profile& profile, const analysis::Outlook& outlook, int width,
+                       ShownWarnings warnings = ShownWarnings::kFirst);
 
 }  // namespace ridgeline::report

@@ -7,6 +7,7 @@
 
 #include "report/plain_page.h"
 #include "report/units.h"
+#include "report/warnings.h"
 #include "report/what_if.h"
 
 namespace ridgeline::report {
@@ -137,10 +138,7 @@ std::string html_what_if(const WhatIf& answer) {
     }
   }
   html += "<p class=\"faint\">" + escaped(basis_text(answer)) + "</p>\n";
-  for (const std::string& warning : answer.warnings) {
-    html += "<p class=\"warning\">" + escaped(warning) + "</p>\n";
-  }
-  return html + std::string(kPageEnd);
+  return html + warnings_html(answer.warnings) + std::string(kPageEnd);
 }
 
 }  // namespace ridgeline::report

@@ -144,8 +144,8 @@ std::string text_what_if(const WhatIf& answer, const TextOptions& options) {
   }
   page.line();
   page.prose("", basis_text(answer), 2);
-  for (const std::string& warning : answer.warnings) {
-    page.prose("warning", printable(warning), kBeside);
+  for (const std::string& warning : shown_warnings(answer.warnings, options.warnings)) {
+    page.prose("warning", warning, kBeside);
   }
   return page.take();
 }

@@ -10,8 +10,11 @@ export function heading({ texts }: Data): HTMLElement {
 }
 
 export function warnings({ texts }: Data): HTMLElement | null {
-  const shown = texts.notes.filter(({ label }) => label === 'warning' || label === 'skipped');
-  return shown.length === 0 ? null : definitions(shown, 'dl.notes.warnings');
+  const [first, ...others] = texts.notes.filter(({ label }) => label === 'warning' || label === 'skipped');
+  if (first === undefined) return null;
+  const count = others.length === 1 ? '1 more warning' : `${others.length} more warnings`;
+  return h('div', {}, definitions([first], 'dl.notes.warnings'),
+    others.length === 0 ? null : h('details', {}, h('summary', {}, count), definitions(others, 'dl.notes.warnings')));
 }
 
 /** Labels with their texts. */

@@ -50,7 +50,8 @@ export interface WhatIfState {
   /** What brought the last profile: a change that was asked about and then written; null: nothing of the kind. */
   applied: AppliedChange | null;
   /** Where the figures are from, and what makes them less certain. */
-  notes: string[];
+  basis: string | null;
+  warnings: string[];
   /** Whether the profile or the code has changed since. */
   isOutdated: boolean;
   /** What goes on: the trial of a change, or predictions. */

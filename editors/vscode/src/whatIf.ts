@@ -31,7 +31,8 @@ export class WhatIf implements vscode.Disposable {
     return {
       changes: this.answer?.changes ?? null,
       applied: summary?.applied ?? null,
-      notes: this.answer === null ? [] : [this.answer.basisText, ...this.answer.warnings],
+      basis: this.answer?.basisText ?? null,
+      warnings: this.answer?.warnings ?? [],
       isOutdated: this.answer !== null && (summary?.profileId !== this.profileId || summary?.stale === true),
       running: this.running === undefined ? null : { change: this.running.change, message: progress?.message ?? 'Waiting' },
       failure: this.failure,

@@ -270,6 +270,14 @@ struct DeviceTime {
   ByPhase by_phase{};           ///< of kernel_ms + copy_ms
   std::vector<Kernel> kernels;  ///< most time first
   std::optional<std::uint64_t> peak_reserved_bytes;  ///< of the caching allocator; absent where it was not recorded
+  /// Of idle_ms, stretches of more than kLongPause of the iteration in which the host runs no operation.
+  double pauses_ms = 0;
+  double lost_share = 0;  ///< of the launches: those without a kernel in the recording
+
+  /// Whether the device was idle when the recording has no kernel: else idle_ms and what follows from it may be work.
+  bool idle_is_known() const { return lost_share <= kMostLost; }
+  static constexpr double kLongPause = 0.05;
+  static constexpr double kMostLost = 0.01;
 };
 
 /// Least squares line through (batch size, value).
@@ -489,7 +497,7 @@ struct Profile {
   std::optional<StepSchedule> schedule;  ///< absent: the recording's graph does not replay the iteration
   std::optional<StepWork> work;          ///< absent: its operations were not listed, as of a script or a trace
   std::optional<Script> script;          ///< of a script that ran as it is; else absent
-  std::vector<std::string> warnings;     ///< what a reader of the figures must know
+  std::vector<std::string> warnings;     ///< what a reader of the figures must know, what matters most first
   Node breakdown;
 };
 
@@ -511,6 +519,10 @@ inline std::vector<std::string> packages_of(const std::optional<LibraryCall>& ca
 inline double relative_width(const Measured& measured) {
   return measured.value > 0 ? (measured.high - measured.low) / measured.value : 0;
 }
+
+/// Whether it is of a trace or report of another profiler: how the machine was is not known, nor whether it is this
+/// one.
+inline bool is_imported(const Profile& profile) { return profile.environment.torch.empty(); }
 
 /// Whether no 95 % interval of the median is known: it takes six values.
 inline bool has_too_few_iterations(const Profile& profile) {

@@ -7,7 +7,7 @@ local M = {}
 
 -- Widths in cells.
 local SPEED, PEAK, LEAST_NAME, MOST_NAME = 30, 24, 16, 40
-local KEYS = { "t try", "a apply", "r ask again", "x cancel", "q close" }
+local KEYS = { "t try", "a apply", "r ask again", "w warnings", "x cancel", "q close" }
 
 ---@class ridgeline.WhatIf
 ---@field buffer integer
@@ -17,6 +17,7 @@ local KEYS = { "t try", "a apply", "r ask again", "x cancel", "q close" }
 ---@field profile string? that the answer is of
 ---@field running { change: string[]?, id: integer? }? what goes on: a trial, or predictions
 ---@field note string what went wrong; mostly empty
+---@field warns boolean whether every warning is shown, and not only the one that matters most
 ---@field rows table<integer, table> the change that a row of the window is about
 local view ---@type ridgeline.WhatIf?
 
@@ -115,8 +116,14 @@ local function render()
   for _, change in ipairs(others) do
     add({ "  ", { text.printable(change.title .. ": " .. change.reason), "RidgelineDim" } }, nil, 4)
   end
-  for _, note in ipairs(view.answer and vim.list_extend({ view.answer.basisText }, view.answer.warnings) or {}) do
-    add({ { text.printable(note), "RidgelineDim" } })
+  if view.answer then add({ { text.printable(view.answer.basisText), "RidgelineDim" } }) end
+  local warnings = view.answer and view.answer.warnings or {}
+  for i, warning in ipairs(warnings) do
+    if i == 2 and not view.warns then
+      add({ { ("%d more %s: w"):format(#warnings - 1, #warnings == 2 and "warning" or "warnings"), "RidgelineDim" } })
+      break
+    end
+    add({ { text.printable(warning), "RidgelineDim" } })
   end
   screen.write(view.buffer, rows)
   vim.api.nvim_win_set_cursor(view.window, { math.min(at or cursor[1], #rows), 0 })
@@ -200,12 +207,17 @@ local function cancel()
   render()
 end
 
+local function warn()
+  view.warns = not view.warns
+  render()
+end
+
 local function close() screen.close(view.window) end
 
 function M.open(code)
-  local buffer = screen.buffer("what-if", code, { t = { try }, a = { apply }, r = { ask_all }, x = { cancel }, q = { close } })
+  local buffer = screen.buffer("what-if", code, { t = { try }, a = { apply }, r = { ask_all }, w = { warn }, x = { cancel }, q = { close } })
   local window = screen.open(buffer, { split = "below", win = -1, height = 16 })
-  view = { buffer = buffer, window = window, code = code, note = "", rows = {} }
+  view = { buffer = buffer, window = window, code = code, note = "", warns = false, rows = {} }
   local one = view
   local function again()
     if is_open(one) then render() end

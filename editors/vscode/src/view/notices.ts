@@ -41,6 +41,13 @@ export function ageNotice({ summary, failure, profiling }: ViewState, run: (comm
     failure === null ? h('div.buttons', {}, button('button.plain', 'Profile again', () => run('profile'))) : null)];
 }
 
+/** Warnings, of which the first matters most, folded to a line; null without any. */
+export function folded(warnings: string[], contentOf: (warning: string) => (Node | string)[] = (warning) => [warning]): HTMLElement | null {
+  const count = warnings.length === 1 ? '1 warning' : `${warnings.length} warnings`;
+  return warnings.length === 0 ? null
+    : h('details.notice.warning', {}, h('summary', {}, `${count}: ${warnings[0]}`), ...warnings.map((warning) => h('p', {}, ...contentOf(warning))));
+}
+
 /** What the profile warns of, folded to a line; its uncertainty stands at the throughput. */
 export class Warnings {
   readonly element = h('div.warnings', { role: 'status' });
@@ -53,9 +60,8 @@ export class Warnings {
     const shown = JSON.stringify([summary?.uri, warnings]);
     if (shown === this.shown) return; // one of the links may be being clicked, and what was unfolded stays so
     this.shown = shown;
-    const items = warnings.map((warning) => h('p', {}, ...this.linked(warning)));
-    this.element.replaceChildren(...(items.length === 0 ? []
-      : [h('details.notice.warning', {}, h('summary', {}, `${items.length === 1 ? '1 warning' : `${items.length} warnings`}: ${warnings[0]}`), ...items)]));
+    const notice = folded(warnings, (warning) => this.linked(warning));
+    this.element.replaceChildren(...(notice === null ? [] : [notice]));
   }
 
   /** The text with its places as buttons. */

@@ -2,6 +2,7 @@
 import type { JobState } from '../messages';
 import type { Job, JobRank, Place } from '../protocol';
 import { button, h, place } from './dom';
+import { folded } from './notices';
 
 export interface RanksEvents {
   open(place: Place): void;
@@ -42,7 +43,7 @@ export class RanksPanel {
         h('summary', {}, 'Critical path over all ranks'),
         h('ul.rows.plain', {}, ...job.path.map(({ text, timeText, shareText }) => h('li', {}, h('span.name', { title: text }, text), h('span.share', {}, shareText), h('span.figure', {}, timeText)))),
         h('small', {}, `Of a replayed step: ${job.replayText}`)),
-      ...job.warnings.map((warning) => h('small', {}, warning)),
+      folded(job.warnings),
     ].filter((part) => part !== null);
   }
 

@@ -2,6 +2,7 @@
 import type { WhatIfState } from '../messages';
 import type { ChangeAnswer } from '../protocol';
 import { button, h } from './dom';
+import { folded } from './notices';
 
 export interface WhatIfEvents {
   ask(): void;
@@ -51,7 +52,8 @@ export class WhatIfPanel {
       state.failure === null ? null : h('div.notice.error', {}, h('p', {}, state.failure)),
       state.isOutdated ? h('div.notice.stale', {}, h('p', {}, 'These figures are of the step before the last change.')) : null,
       isNew && running === null ? button(state.changes === null ? 'button.secondary' : 'button.link', label, () => this.events.ask(), { disabled: isBusy, 'data-does': 'ask' }) : null,
-      ...state.notes.map((note) => h('small', {}, note)),
+      state.basis === null ? null : h('small', {}, state.basis),
+      folded(state.warnings),
     ].filter((part) => part !== null));
     if (focused !== undefined) this.element.querySelector<HTMLElement>(`[data-does="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   }
