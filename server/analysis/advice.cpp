@@ -5,6 +5,7 @@
 
 #include "analysis/prediction/answers.h"
 #include "analysis/prediction/predictor.h"
+#include "analysis/values/idle_cause.h"
 
 namespace ridgeline::analysis {
 
@@ -63,7 +64,9 @@ void add_device_advice(const Profile& profile, int batch_size, std::vector<Advic
   const DeviceTime& device = *profile.device;
   const double ms = profile.iteration.ms.value;
   const auto wait = [&](Wait what) { return device.waits[static_cast<std::size_t>(what)]; };
-  if (const double idle = wait(Wait::kHostBound) + wait(Wait::kIdle); idle > kHostBoundShare * ms) {
+  const bool starves = std::ranges::find(found, AdviceKind::kInputStarves, &Advice::kind) != found.end() &&
+                       idle_cause(profile) == IdleCause::kData;
+  if (const double idle = wait(Wait::kHostBound) + wait(Wait::kIdle); idle > kHostBoundShare * ms && !starves) {
     found.push_back({AdviceKind::kHostBound, {}, batch_size, 0, idle, ms, {}, {}});
   }
   if (device.copy_ms > kBlockedShare * ms) {
@@ -87,7 +90,7 @@ void add_time_advice(const Profile& profile, int batch_size, std::vector<Advice>
   };
   // With a device a line of the host may only wait for it, and data may be loaded meanwhile.
   const bool has_device = profile.device.has_value();
-  if (!has_device || profile.device->idle_ms > kStarvingShare * ms) {
+  if (!has_device || (profile.device->idle_is_known() && profile.device->idle_ms > kStarvingShare * ms)) {
     phase_advice(AdviceKind::kInputStarves, Phase::kData, kStarvingShare);
   }
   if (!profile.lines.empty()) {
@@ -164,10 +167,10 @@ std::vector<Advice> advise(const Profile& profile, const Predictor& predictor, i
   }
   add_time_advice(profile, batch_size, found);
   add_peak_advice(profile, batch_size, found);
-  if (profile.device.has_value()) {
-    add_device_advice(profile, batch_size, found);
-  } else {
+  if (!profile.device.has_value()) {
     add_host_advice(profile, batch_size, found);
+  } else if (profile.device->idle_is_known()) {
+    add_device_advice(profile, batch_size, found);
   }
   add_gradient_advice(profile, batch_size, found);
   add_padding_advice(profile, batch_size, found);

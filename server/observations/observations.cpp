@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "analysis/values/idle_cause.h"
+
 namespace ridgeline::observations {
 
 namespace {
@@ -84,19 +86,38 @@ Observation is_not_saturated(const Profile& profile) {
                  share < kSaturated ? "a larger batch still trains faster, as far as memory allows" : "");
 }
 
-/// Part of the iteration in which the device, or on a CPU the operations, are at work.
+/// Part of the iteration in which the device, or on a CPU the operations, are at work; nothing where it is not known.
 std::optional<double> busy_share(const Profile& profile) {
   const double whole = profile.iteration.ms.value;
-  if (whole <= 0) return std::nullopt;
+  if (whole <= 0 || (profile.device && !profile.device->idle_is_known())) return std::nullopt;
   const double idle = profile.device ? profile.device->idle_ms : profile.iteration.between_operations_ms;
   return std::clamp(1 - idle / whole, 0.0, 1.0);
 }
 
+/// Why busy_share() is nothing.
+const char* why_unknown(const Profile& profile) {
+  return profile.iteration.ms.value > 0 ? "launches without a kernel in the recording: how long the device is idle is "
+                                          "not known"
+                                        : "nothing was timed";
+}
+
+const char* to_keep_busy(const Profile& profile) {
+  switch (analysis::idle_cause(profile).value_or(analysis::IdleCause::kHost)) {
+    case analysis::IdleCause::kData:
+      return "the device waits for data: more workers in the loader, or loading ahead of the step";
+    case analysis::IdleCause::kPauses:
+      return "the host runs no operation for most of that time: find what it waits for there, such as data, first";
+    case analysis::IdleCause::kHost:
+      break;
+  }
+  return "a larger batch or fewer, larger operations (torch.compile, fused optimizers)";
+}
+
 Observation keeps_busy(const Profile& profile) {
   const auto busy = busy_share(profile);
-  if (!busy) return unknown("nothing was timed");
+  if (!busy) return unknown(why_unknown(profile));
   return decided(*busy >= kBusy, {{profile.device ? "device busy" : "in operations", *busy, Unit::kShare}},
-                 *busy >= kBusy ? "" : "a larger batch or fewer, larger operations (torch.compile, fused optimizers)");
+                 *busy >= kBusy ? "" : to_keep_busy(profile));
 }
 
 bool is_recurrent(std::string_view type) { return type == "LSTM" || type == "GRU" || type == "RNN"; }
@@ -134,6 +155,7 @@ std::optional<Observation> without_recurrent_layers(const Profile& profile) {
 Observation recurrent_layers_idle(const Profile& profile) {
   if (auto none = without_recurrent_layers(profile)) return *none;
   const auto busy = busy_share(profile);
+  if (!busy) return unknown(why_unknown(profile));
   return decided(*busy < kBusy,
                  {{"recurrent layers", recurrent_ms(profile.breakdown) / profile.iteration.ms.value, Unit::kShare},
                   {profile.device ? "device busy" : "in operations", *busy, Unit::kShare}},

@@ -150,16 +150,36 @@ void fields(Io& io, analysis::DeviceTime& device) {
   io("index", device.device, "Number of the device, as CUDA counts.");
   io("kernelMs", device.kernel_ms, "A kernel runs. With copyMs and idleMs it sums to iteration.timeMs. Milliseconds.");
   io("copyMs", device.copy_ms, "A copy runs, or memory is set, and no kernel. Milliseconds.");
-  io("idleMs", device.idle_ms, "Neither. Milliseconds.");
+  if (io.has("launchesWithoutKernel", device.lost_share > 0)) {
+    io("launchesWithoutKernel", device.lost_share,
+       "Launches of the iterations without a kernel in the recording, as a share of all. Above 0.01 the device may "
+       "have "
+       "worked when it seems idle: idleMs and utilisation are null, and waitsMs is absent. Absent: 0.",
+       kFraction);
+  }
+  converted(io, "idleMs", device.idle_is_known() ? std::optional(device.idle_ms) : std::nullopt,
+            "Neither. Milliseconds; null when unknown.",
+            [&](std::optional<double> read) { device.idle_ms = read.value_or(0); });
   io.derived(
-      "utilisation", [&] { return io.context.iteration_ms > 0 ? device.kernel_ms / io.context.iteration_ms : 0; },
-      "kernelMs / iteration.timeMs.", kFraction);
+      "utilisation",
+      [&] {
+        const double whole = io.context.iteration_ms;
+        return device.idle_is_known() ? std::optional(whole > 0 ? device.kernel_ms / whole : 0) : std::nullopt;
+      },
+      "kernelMs / iteration.timeMs; null when unknown.", kFraction);
+  if (io.has("pausesMs", device.pauses_ms > 0)) {
+    io("pausesMs", device.pauses_ms,
+       "Of idleMs, stretches of more than 5 % of the iteration in which the host runs no operation: it waits, for "
+       "instance for data, or does other work. Milliseconds; absent: 0.");
+  }
   io("launches", device.launches, "Kernels that one iteration launches; a mean.");
   io("scale", device.scale,
      "Factor by which times on the device were multiplied; 1 unless they exceeded the bare iteration.", kFraction);
   phases(io, "byPhaseMs", device.by_phase, "kernelMs + copyMs by phase. Sums to it.");
-  io.object("waitsMs", "What waits for what: exactly one of these at each instant. Sums to iteration.timeMs.",
-            [&] { named(io, device.waits, analysis::kWaitNames, kWaitDescriptions); });
+  if (io.has("waitsMs", device.idle_is_known())) {
+    io.object("waitsMs", "What waits for what: exactly one of these at each instant. Sums to iteration.timeMs.",
+              [&] { named(io, device.waits, analysis::kWaitNames, kWaitDescriptions); });
+  }
   io("peakReservedBytes", device.peak_reserved_bytes,
      "The most that the caching allocator reserved on the device. Bytes; null when unknown.");
   io("kernels", device.kernels, "Every kernel, most time first.", AtMost{kMaxParts});

@@ -108,7 +108,7 @@ std::vector<Item> device_items(const Profile& profile) {
   const double whole = profile.iteration.ms.value;
   std::vector<Item> items = {{"a kernel runs for", share(ratio(device.kernel_ms, whole))},
                              {"copies alone", share(ratio(device.copy_ms, whole))},
-                             {"idle", share(ratio(device.idle_ms, whole))},
+                             {"idle", device.idle_is_known() ? share(ratio(device.idle_ms, whole)) : "unknown"},
                              {"kernels launched", count(device.launches)}};
   if (device.peak_reserved_bytes) {
     items.push_back({"reserved at most", bytes(static_cast<double>(*device.peak_reserved_bytes))});
@@ -123,7 +123,8 @@ std::vector<Item> device_items(const Profile& profile) {
 
 std::vector<Item> wait_items(const Profile& profile) {
   std::vector<Item> items;
-  for (std::size_t i = 0; profile.device && i < profile.device->waits.size(); ++i) {
+  if (!profile.device || !profile.device->idle_is_known()) return items;
+  for (std::size_t i = 0; i < profile.device->waits.size(); ++i) {
     const double ms = profile.device->waits[i];
     if (ms > 0) items.push_back({kWaitLabels[i], share(ratio(ms, profile.iteration.ms.value))});
   }
@@ -134,7 +135,9 @@ void device_figures(Page& page, const Profile& profile) {
   if (!profile.device) return;
   page.flow("  " + page.bold(left(fmt::format("device {}", profile.device->device), kBeside - 2)), kBeside,
             device_items(profile));
-  page.flow("  " + page.bold(left("waits", kBeside - 2)), kBeside, wait_items(profile));
+  if (const std::vector<Item> waits = wait_items(profile); !waits.empty()) {
+    page.flow("  " + page.bold(left("waits", kBeside - 2)), kBeside, waits);
+  }
 }
 
 void device_tables(Page& page, const Profile& profile, const Places& places, const SourceLines& source) {

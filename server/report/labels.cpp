@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "analysis/values/idle_cause.h"
+
 #include "report/units.h"
 #include "report/wording.h"
 #include "report/work_text.h"
@@ -94,6 +96,27 @@ std::string saturates(const Advice& advice) {
     text += fmt::format(", with {} instead of {}", better, now);
   }
   return text + ": throughput hardly grows beyond it.";
+}
+
+std::string device_idle(const Advice& advice, const Profile& profile) {
+  const char* why = "";
+  const char* what_helps = "";
+  switch (analysis::idle_cause(profile).value_or(analysis::IdleCause::kHost)) {
+    case analysis::IdleCause::kHost:
+      why = "because the host launches too slowly";
+      what_helps = "A larger batch, fewer and larger operations, torch.compile or CUDA graphs help.";
+      break;
+    case analysis::IdleCause::kData:
+      why = "while data is loaded";
+      what_helps = "More workers in the loader, or loading ahead of the step, help.";
+      break;
+    case analysis::IdleCause::kPauses:
+      why = "mostly in pauses in which the host runs no operation";
+      what_helps = "Find what it waits for there, such as data, or what other work it does.";
+      break;
+  }
+  return fmt::format("The device is idle for {} of the step {}: {} of {}. {}", share(ratio(advice.part, advice.whole)),
+                     why, duration(advice.part), duration(advice.whole), what_helps);
 }
 
 }  // namespace
@@ -220,10 +243,7 @@ std::string advice_text(const Advice& advice, const Profile& profile) {
           share(ratio(static_cast<double>(profile.peak_bytes), static_cast<double>(profile.capacity_bytes))));
     case AdviceKind::kHostBound:
       if (profile.device) {
-        return fmt::format(
-            "The device is idle for {} of the step because the host launches too slowly: {} of {}. A larger batch, "
-            "fewer and larger operations, torch.compile or CUDA graphs help.",
-            part, duration(advice.part), duration(advice.whole));
+        return device_idle(advice, profile);
       }
       return fmt::format(
           "No operation runs for {} of the step: {} of {} are Python between operations. A larger batch, fewer and "

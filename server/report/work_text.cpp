@@ -59,7 +59,7 @@ std::string left_out(const StepWork& work) {
 std::string bounds_sentence(const Profile& profile) {
   const StepWork& work = *profile.work;
   if (!work.device.has_value()) {
-    const bool is_imported = profile.environment.torch.empty();
+    const bool is_imported = analysis::is_imported(profile);
     return is_imported && profile.environment.device == "cpu"
                ? " What they attain is not known: a trace does not say which processor it was recorded on."
            : profile.environment.device == "cpu"

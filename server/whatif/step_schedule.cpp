@@ -177,7 +177,8 @@ std::optional<graph::Graph> add_schedule(analysis::Profile& profile, const analy
   }
   const double bare_ms = profile.iteration.ms.value;
   graph::Graph graph = graph::graph_of(run->recording, input.scope, bare_ms * kNsPerMs);
-  auto schedule = describe_schedule(graph);
+  const bool has_all_kernels = !profile.device || profile.device->idle_is_known();
+  auto schedule = has_all_kernels ? describe_schedule(graph) : std::nullopt;
   if (!schedule.has_value()) {
     return graph;
   }

@@ -12,9 +12,9 @@ export function device({ report, texts }: Data): HTMLElement | null {
   const work = [
     { label: 'kernels', text: share(part(found.kernelMs, whole)) },
     { label: 'copies alone', text: share(part(found.copyMs, whole)) },
-    { label: 'idle', text: share(part(found.idleMs, whole)) },
+    ...(found.idleMs === null ? [] : [{ label: 'idle', text: share(part(found.idleMs, whole)) }]),
   ];
-  const waits = Object.values(found.waitsMs).filter((ms) => ms > 0);
+  const waits = Object.values(found.waitsMs ?? {}).filter((ms) => ms > 0);
   const kernels = new Table({
     label: 'Kernels', noun: ['kernel', 'kernels'], rows: found.kernels, sortedBy: 'Time',
     columns: [
@@ -31,8 +31,8 @@ export function device({ report, texts }: Data): HTMLElement | null {
   return h('section', { 'aria-label': 'Device' },
     h('div.title', {}, h('h2', {}, `Device ${found.index}`)),
     h('ul.legend', {}, ...texts.device.map(({ label, text }) => h('li', {}, `${label} `, h('b', {}, text)))),
-    ...stack(work, [found.kernelMs, found.copyMs, found.idleMs], (label) => ({ kernels: 'time', 'copies alone': 'copies' })[label] ?? 'idle'),
-    h('h3', {}, 'What waits for what'),
+    ...stack(work, [found.kernelMs, found.copyMs, found.idleMs ?? 0], (label) => ({ kernels: 'time', 'copies alone': 'copies' })[label] ?? 'idle'),
+    waits.length === 0 ? null : h('h3', {}, 'What waits for what'),
     ...stack(texts.waits, waits, (label) => `wait-${label}`),
     kernels.element);
 }

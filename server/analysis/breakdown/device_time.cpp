@@ -11,7 +11,8 @@ namespace ridgeline::analysis {
 namespace {
 
 /// Kernels and copies take what they took; what the device is idle is what the bare iteration leaves.
-void set_waits(const ByWait& recorded_ns, double scale, DeviceTime& time) {
+void set_waits(const DeviceWaits& recorded, double scale, DeviceTime& time) {
+  const ByWait& recorded_ns = recorded.ns;
   const auto of = [](Wait wait) { return static_cast<std::size_t>(wait); };
   constexpr std::array kIdleWaits = {Wait::kSync, Wait::kHostBound, Wait::kIdle};
   double recorded_idle = 0;
@@ -26,6 +27,8 @@ void set_waits(const ByWait& recorded_ns, double scale, DeviceTime& time) {
   }
   if (recorded_idle <= 0) {
     time.waits[of(Wait::kIdle)] = time.idle_ms;
+  } else {
+    time.pauses_ms = time.idle_ms * recorded.pauses_ns / recorded_idle;
   }
 }
 
@@ -53,7 +56,8 @@ DeviceTime device_time(const BreakdownInput& input, double iteration_ms) {
   time.kernel_ms = timeline.kernel_ns * to_ms;
   time.copy_ms = timeline.copy_ns * to_ms;
   time.idle_ms = std::max(0.0, iteration_ms - time.kernel_ms - time.copy_ms);
-  set_waits(input.device->waits.ns, time.scale, time);
+  set_waits(input.device->waits, time.scale, time);
+  time.lost_share = input.device->launches.lost_share();
   for (const auto& [key, cost] : timeline.costs) {
     time.by_phase[static_cast<std::size_t>(key.phase)] += (cost.kernel_ns + cost.copy_ns) * to_ms;
   }

@@ -34,10 +34,12 @@ class Sweep {
     std::ranges::stable_sort(edges_, {}, &Edge::time);
   }
 
-  ByWait run(const std::vector<std::size_t>& iterations) {
+  DeviceWaits run(const std::vector<std::size_t>& iterations) {
     std::size_t next = 0;
     for (const std::size_t iteration : iterations) {
       const std::uint64_t end = recording_.iteration_end()[iteration];
+      const auto length = static_cast<double>(end - recording_.iteration_start()[iteration]);
+      long_pause_ns_ = DeviceTime::kLongPause * length;
       while (next < edges_.size() && edges_[next].time <= recording_.iteration_start()[iteration]) {
         pass(edges_[next++]);
       }
@@ -48,10 +50,12 @@ class Sweep {
         pass(edges_[next]);
       }
       add(end - cursor);
+      end_pause();
     }
-    for (double& ns : result_) {
+    for (double& ns : result_.ns) {
       ns /= static_cast<double>(iterations.size());
     }
+    result_.pauses_ns /= static_cast<double>(iterations.size());
     return result_;
   }
 
@@ -122,7 +126,20 @@ class Sweep {
     }
   }
 
-  void add(std::uint64_t ns) { result_[static_cast<std::size_t>(now())] += static_cast<double>(ns); }
+  void add(std::uint64_t ns) {
+    const Wait wait = now();
+    result_.ns[static_cast<std::size_t>(wait)] += static_cast<double>(ns);
+    if (wait == Wait::kIdle) {
+      pause_ns_ += static_cast<double>(ns);
+    } else if (ns > 0) {
+      end_pause();
+    }
+  }
+
+  void end_pause() {
+    result_.pauses_ns += pause_ns_ > long_pause_ns_ ? pause_ns_ : 0;
+    pause_ns_ = 0;
+  }
 
   Wait now() const {
     const bool host_waits = threads_waiting_ > 0 && threads_working_ == 0;
@@ -145,7 +162,9 @@ class Sweep {
   int threads_waiting_ = 0;
   int kernels_ = 0;
   int copies_ = 0;
-  ByWait result_{};
+  double pause_ns_ = 0;  // of the stretch that lasts still
+  double long_pause_ns_ = 0;
+  DeviceWaits result_;
 };
 
 }  // namespace
@@ -153,8 +172,7 @@ class Sweep {
 DeviceWaits find_device_waits(const Recording& recording, const Attribution& attribution, const CallTree& tree,
                               std::uint32_t device) {
   const std::vector<std::size_t> iterations = chosen_iterations(recording);
-  DeviceWaits waits;
-  waits.ns = Sweep(recording, device).run(iterations);
+  DeviceWaits waits = Sweep(recording, device).run(iterations);
   for (std::uint32_t call = 0; call < recording.call_name().size(); ++call) {
     if (!may_wait(static_cast<Call>(recording.call_kind()[call]))) {
       continue;
@@ -181,7 +199,8 @@ std::optional<DeviceParts> analyse_device(const Recording& recording, const Attr
   }
   const double busy = timeline->kernel_ns + timeline->copy_ns;
   DeviceWaits waits = find_device_waits(recording, attribution, tree, timeline->device);
-  return DeviceParts{*std::move(timeline), std::move(waits), busy > bare_ns ? bare_ns / busy : 1};
+  return DeviceParts{*std::move(timeline), std::move(waits), count_launches(recording),
+                     busy > bare_ns ? bare_ns / busy : 1};
 }
 
 }  // namespace ridgeline::analysis

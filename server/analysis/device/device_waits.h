@@ -6,12 +6,14 @@
 #include <unordered_map>
 
 #include "analysis/device/device_timeline.h"
+#include "analysis/device/lost_kernels.h"
 #include "analysis/values/profile.h"
 
 namespace ridgeline::analysis {
 
 struct DeviceWaits {
-  ByWait ns{};  ///< of one iteration, as the clock saw it; sums to its length
+  ByWait ns{};           ///< of one iteration, as the clock saw it; sums to its length
+  double pauses_ns = 0;  ///< of kIdle: stretches of more than DeviceTime::kLongPause of the iteration
   /// Host time in calls that synchronise or copy, by owner; of one iteration.
   std::unordered_map<CostKey, double, CostKeyHash> calls;
 };
@@ -25,6 +27,7 @@ DeviceWaits find_device_waits(const recording::Recording& recording, const Attri
 struct DeviceParts {
   DeviceTimeline timeline;
   DeviceWaits waits;
+  Launches launches;
   double scale = 1;  ///< bare iteration / device's busy time where that is longer, else 1: device times are real times
 };
 

@@ -220,6 +220,21 @@ TEST(DeviceAdvice, SaysWhenTheHostIsLate) {
   EXPECT_EQ(only(waiting_for(Wait::kIdle, 0.4)).kind, AdviceKind::kHostBound);
 }
 
+TEST(DeviceAdvice, AStepThatWaitsForDataIsNotLate) {
+  Profile profile = waiting_for(Wait::kIdle, 0.8);
+  profile.iteration.by_phase[static_cast<std::size_t>(Phase::kData)] = 0.7 * profile.iteration.ms.value;
+  EXPECT_EQ(only(profile).kind, AdviceKind::kInputStarves);
+}
+
+TEST(DeviceAdvice, LostKernelsMayBeWhatTheDeviceDid) {
+  for (const Wait wait : {Wait::kIdle, Wait::kSync, Wait::kHostBound}) {
+    Profile profile = waiting_for(wait, 0.8);
+    profile.iteration.by_phase[static_cast<std::size_t>(Phase::kData)] = 0.7 * profile.iteration.ms.value;
+    profile.device->lost_share = 0.21;
+    EXPECT_THAT(kinds(profile), IsEmpty());
+  }
+}
+
 TEST(DeviceAdvice, SaysWhereCopiesBlock) {
   Profile profile = waiting_for(Wait::kCopy, 0.2);
   profile.lines[1].device.copy_ms = 5;

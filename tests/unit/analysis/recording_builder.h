@@ -63,6 +63,7 @@ struct DeviceCall {
   std::uint32_t op = kNone;
   std::uint32_t stack = 0;
   std::uint16_t thread = 0;
+  std::string_view name = "cudaCall";
 };
 
 struct DeviceActivity {
@@ -191,7 +192,7 @@ class RecordingBuilder {
   std::uint32_t call(const DeviceCall& call) {
     columns.call_thread.push_back(call.thread);
     columns.call_kind.push_back(static_cast<std::uint8_t>(call.kind));
-    columns.call_name.push_back(text("cudaCall"));
+    columns.call_name.push_back(text(call.name));
     columns.call_op.push_back(call.op);
     columns.call_node.push_back(call.stack);
     columns.call_start.push_back(call.start);

@@ -10,6 +10,9 @@ namespace {
 using analysis::Category;
 using analysis::Outlook;
 using analysis::Profile;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// 100 ms at batch 16, always in operations; bytes of weights alone.
 Profile plain_profile() {
@@ -94,6 +97,25 @@ TEST(Observations, TheBatchKeepsTheDeviceBusy) {
   EXPECT_EQ(verdict(profile, 4), Verdict::kDoesNotHold);
   profile.device.emplace().idle_ms = 5;
   EXPECT_EQ(verdict(profile, 4), Verdict::kHolds) << "of a device, its own time counts";
+}
+
+TEST(Observations, WhatHelpsAnIdleDeviceIsWhatItWaitsFor) {
+  Profile profile = plain_profile();
+  profile.device.emplace().idle_ms = 90;
+  EXPECT_THAT(observed(profile, 4).consequence, HasSubstr("a larger batch"));
+  profile.device->pauses_ms = 50;
+  EXPECT_THAT(observed(profile, 4).consequence, AllOf(HasSubstr("what it waits for"), Not(HasSubstr("batch"))));
+  profile.iteration.by_phase[static_cast<std::size_t>(analysis::Phase::kData)] = 60;
+  EXPECT_THAT(observed(profile, 4).consequence, AllOf(HasSubstr("loader"), Not(HasSubstr("batch"))));
+}
+
+TEST(Observations, LostKernelsLeaveOpenWhetherTheDeviceIsIdle) {
+  Profile profile = plain_profile();
+  add_module(profile, "LSTM", 60);
+  profile.device.emplace().idle_ms = 90;
+  profile.device->lost_share = 0.21;
+  EXPECT_EQ(verdict(profile, 4), Verdict::kUnknown);
+  EXPECT_EQ(verdict(profile, 5), Verdict::kUnknown);
 }
 
 TEST(Observations, RecurrentLayersLeaveTheDeviceIdle) {

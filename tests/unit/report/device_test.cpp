@@ -138,6 +138,23 @@ TEST(DeviceReport, AnAllocatorThatMakesNoSenseIsRefused) {
   EXPECT_THAT(refusal_with("largestThatFits", 0), HasSubstr("largestThatFits"));
 }
 
+TEST(DeviceReport, WithLostKernelsNothingIsSaidOfIdleTime) {
+  analysis::Profile profile = device_profile();
+  profile.device->lost_share = 0.21;
+  const std::string json = json_report(profile);
+  const auto device = nlohmann::ordered_json::parse(json)["device"];
+  EXPECT_EQ(device["launchesWithoutKernel"], 0.21);
+  EXPECT_TRUE(device["idleMs"].is_null());
+  EXPECT_TRUE(device["utilisation"].is_null());
+  EXPECT_FALSE(device.contains("waitsMs"));
+  const auto back = read_report(json);
+  ASSERT_TRUE(back.has_value()) << back.error().message();
+  EXPECT_EQ(to_json(*back).at("device"), to_json(profile).at("device"));
+  const std::string text = text_report(profile, {}, testing::resnet_source, {.width = 100});
+  EXPECT_THAT(text, HasSubstr("idle unknown"));
+  EXPECT_THAT(text, Not(HasSubstr("  waits ")));
+}
+
 TEST(DeviceReport, AnImpossibleFigureIsRefused) {
   auto report = nlohmann::ordered_json::parse(json_report(device_profile()));
   report["device"]["waitsMs"]["copy"] = -1;
