@@ -44,6 +44,7 @@ imports::ImportOptions import_options(const TraceOptions& options) {
   };
   how.batch_size = options.batch_size;
   how.code = options.code;
+  how.all_steps = options.all_steps;
   return how;
 }
 

@@ -21,6 +21,7 @@ struct TraceOptions {
   std::optional<std::uint32_t> process;
   std::vector<std::string> code;
   bool with_shapes = false;  ///< read, where the trace has them
+  bool all_steps = false;    ///< imports::ImportOptions::all_steps
 };
 
 /// Without links where they can be followed, and without a '/' at its end.

@@ -53,10 +53,13 @@ std::size_t median_iteration(const Recording& recording, std::vector<std::size_t
 
 class Builder {
  public:
-  Builder(const Recording& recording, const analysis::SourceScope& scope, double bare_ns)
+  /// `iteration`: the one; absent: the median.
+  Builder(const Recording& recording, const analysis::SourceScope& scope, double bare_ns,
+          std::optional<std::size_t> iteration = std::nullopt)
       : recording_(recording),
         scope_(scope),
         bare_ns_(bare_ns),
+        wanted_(iteration),
         attribution_(analysis::attribute(recording, scope)),
         walk_(recording, attribution_) {
     graph_.names.emplace_back();
@@ -71,6 +74,7 @@ class Builder {
     add_threads(spans);
     add_operations();
     add_activities();
+    hand_over(spans);
     connect_waits(spans);
     add_memory();
     scale();
@@ -79,7 +83,8 @@ class Builder {
 
  private:
   void choose() {
-    const std::vector<std::size_t> iterations = analysis::chosen_iterations(recording_);
+    const std::vector<std::size_t> iterations =
+        wanted_ ? std::vector{*wanted_} : analysis::chosen_iterations(recording_);
     const std::size_t chosen = median_iteration(recording_, iterations);
     iteration_.begin = recording_.iteration_start()[chosen];
     iteration_.end = recording_.iteration_end()[chosen];
@@ -201,7 +206,6 @@ class Builder {
         graph_.end = append(Task{.kind = Kind::kMark}, host, last);
       }
     }
-    hand_over(spans);
   }
 
   /// The operations of the iteration, and which of them each task of a host is in.
@@ -251,18 +255,39 @@ class Builder {
     graph_.dependencies.push_back({from, to, lag});
   }
 
-  /// Work of another thread after idle time waits for what thread 0 had done before.
+  /// Work of another thread after idle time waits for what was over last before it: of thread 0, or of a device.
   void hand_over(const HostSpans& spans) {
+    std::vector<Placed> activities = placed_activities();
     for (std::size_t thread = 1; thread < spans.size(); ++thread) {
       for (std::size_t i = 0; i < spans[thread].size(); ++i) {
         const Placed& work = placed_[thread][i];
-        if (spans[thread][i].after_idle || i == 0) {
-          if (const Placed* before = last_over(0, work.begin)) {
-            depend(before->task, work.task, before->end, work.begin);
-          }
+        if (!spans[thread][i].after_idle && i > 0) {
+          continue;
+        }
+        const Placed* before = last_over(0, work.begin);
+        const auto after = std::ranges::upper_bound(activities, work.begin, {}, &Placed::end);
+        if (after != activities.begin() && (before == nullptr || std::prev(after)->end > before->end)) {
+          before = &*std::prev(after);
+        }
+        if (before != nullptr) {
+          depend(before->task, work.task, before->end, work.begin);
         }
       }
     }
+  }
+
+  /// Those of devices that a task of a host asked for in the iteration, in the order in which they ended.
+  std::vector<Placed> placed_activities() const {
+    std::vector<Placed> placed;
+    for (const auto& [activity, task] : activity_tasks_) {
+      const std::uint64_t begin = recording_.activity_start()[activity];
+      const auto launch = launches_.find(recording_.activity_call()[activity]);
+      if (launch != launches_.end() && launch->second.begin < begin && begin < recording_.activity_end()[activity]) {
+        placed.push_back({task, begin, recording_.activity_end()[activity]});
+      }
+    }
+    std::ranges::sort(placed, {}, [](const Placed& one) { return std::pair(one.end, one.task); });
+    return placed;
   }
 
   void connect_waits(const HostSpans& spans) {
@@ -511,6 +536,7 @@ class Builder {
   const Recording& recording_;
   const analysis::SourceScope& scope_;
   double bare_ns_;
+  std::optional<std::size_t> wanted_;
   analysis::Attribution attribution_;
   analysis::IterationWalk walk_;
   ChosenIteration iteration_;
@@ -530,6 +556,10 @@ class Builder {
 
 Graph graph_of(const Recording& recording, const analysis::SourceScope& scope, double bare_ns) {
   return Builder(recording, scope, bare_ns).run();
+}
+
+Graph graph_of_iteration(const Recording& recording, const analysis::SourceScope& scope, std::size_t iteration) {
+  return Builder(recording, scope, 0, iteration).run();
 }
 
 }  // namespace ridgeline::graph

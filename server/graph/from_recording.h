@@ -5,6 +5,8 @@
 // Nothing is synchronised to map a kernel to a layer: the call that launched it knows its line and its module.
 #pragma once
 
+#include <cstddef>
+
 #include "analysis/values/input.h"
 #include "graph/graph.h"
 #include "protocol/recording.h"
@@ -17,5 +19,9 @@ namespace ridgeline::graph {
 /// sum, by line and phase, to what the profile has for these. Durations on devices are as recorded. Thread 0 of the
 /// recording is resource 0.
 Graph graph_of(const recording::Recording& recording, const analysis::SourceScope& scope, double bare_ns);
+
+/// Another iteration of the recording, by its index, as recorded.
+Graph graph_of_iteration(const recording::Recording& recording, const analysis::SourceScope& scope,
+                         std::size_t iteration);
 
 }  // namespace ridgeline::graph

@@ -23,6 +23,8 @@ constexpr std::uint64_t kBlockedNs = 1'000'000;
 constexpr double kBlockedShare = 0.9;
 /// The iteration's thread waits for others when they work in so much of a gap between its operations.
 constexpr double kWaitingShare = 0.5;
+/// Those that work in so much of it are awaited: autograd has a thread for each device.
+constexpr double kWorkerShare = 0.25;
 
 struct Interval {
   std::uint64_t begin;
@@ -184,10 +186,11 @@ class Cutter {
     for (std::size_t thread = 0; thread < pieces.size(); ++thread) {
       busy_.push_back(busy_intervals(recording, static_cast<std::uint16_t>(thread), pieces[thread].pieces));
     }
+    waits_ = waits_for_threads();
   }
 
   std::vector<HostSpan> spans_of(std::uint16_t thread) const {
-    std::vector<Section> sections = thread == 0 ? waits_for_threads() : idle_of(thread);
+    std::vector<Section> sections = thread == 0 ? waits_ : idle_of(thread);
     const auto calls = std::ranges::equal_range(recording_.call_thread(), thread);
     for (auto at = calls.begin(); at != calls.end(); ++at) {
       activities_.add_sections(static_cast<std::uint32_t>(at - recording_.call_thread().begin()), sections);
@@ -221,8 +224,8 @@ class Cutter {
     return sections;
   }
 
-  /// Gaps of another thread in which thread 0 works: then the thread has nothing to do. Gaps in which thread 0 waits
-  /// are the thread's own work between operations.
+  /// Gaps of another thread, in which it waits for what thread 0 or a device does. While thread 0 waits for this
+  /// thread, as for that of autograd, they are its own work between operations.
   std::vector<Section> idle_of(std::uint16_t thread) const {
     std::vector<Section> sections;
     const std::vector<HostPiece>& pieces = pieces_[thread].pieces;
@@ -231,13 +234,23 @@ class Cutter {
       return sections;
     }
     for (const Interval& gap : gaps(busy_[thread], pieces.front().begin, pieces.back().end)) {
-      const auto next = std::ranges::upper_bound(busy_[0], gap.begin, {}, &Interval::end);
-      const bool outside = gap.begin == pieces.front().begin || gap.end == pieces.back().end;
-      if (outside || (next != busy_[0].end() && next->begin < gap.end)) {
+      const auto after = std::ranges::upper_bound(waits_, gap.begin, {}, &Section::begin);
+      const bool is_awaited =
+          after != waits_.begin() && gap.end <= std::prev(after)->end && works_in(thread, *std::prev(after));
+      if (!is_awaited) {
         sections.push_back({gap.begin, gap.end, Section::Type::kIdle});
       }
     }
     return sections;
+  }
+
+  /// Whether the thread is one of those that do most of the work of a wait.
+  bool works_in(std::uint16_t thread, const Section& wait) const {
+    std::uint64_t worked = 0;
+    for (const Interval& interval : beginning_in(busy_[thread], {wait.begin, wait.end})) {
+      worked += interval.end - interval.begin;
+    }
+    return static_cast<double>(worked) >= kWorkerShare * static_cast<double>(wait.end - wait.begin);
   }
 
   /// Sections are by begin; what of one lies in an earlier one is left out.
@@ -284,6 +297,7 @@ class Cutter {
   Activities activities_;
   const std::vector<analysis::HostPieces>& pieces_;
   std::vector<std::vector<Interval>> busy_;  ///< by thread
+  std::vector<Section> waits_;               ///< of thread 0 for others, in order of time
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ struct HostSpan {
   std::uint32_t call = recording::kNone;  ///< of the device's runtime, when the span is inside one
   /// Of a wait (kWait): the activity that it ended with; kNone: with the last work of other threads before.
   std::uint32_t activity = recording::kNone;
-  bool after_idle = false;  ///< the thread had nothing to do before: another thread gave it this work
+  bool after_idle = false;  ///< the thread waited before, for another thread or a device
 };
 
 /// By thread of the recording; a thread's in order of time. A wait is a span without length at the time when it is

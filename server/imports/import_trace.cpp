@@ -240,7 +240,8 @@ class Importer {
         ++trace_.losses.overlapping;
       }
     }
-    for (const auto& [start, end] : trace_.source == TraceSource::kNsightSystems ? typical(apart) : apart) {
+    const bool choose = trace_.source == TraceSource::kNsightSystems && !options_.all_steps;
+    for (const auto& [start, end] : choose ? typical(apart) : apart) {
       columns().iteration_start.push_back(start);
       columns().iteration_end.push_back(end);
     }

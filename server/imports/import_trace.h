@@ -18,6 +18,7 @@ struct ImportOptions {
   TraceFiles::Exists exists{};      ///< whether a path is a file of this machine
   int batch_size = 0;               ///< 0: unknown
   std::vector<std::string> code{};  ///< packages whose lines have figures, too, as they are imported
+  bool all_steps = false;           ///< also those that are far from the one in the middle
 };
 
 /// One run whose bare times are the recorded ones. The warnings say what the trace does not contain, and what of it

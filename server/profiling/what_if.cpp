@@ -67,6 +67,12 @@ base::Result<whatif::GraphBasis> basis_on_graph(const WhatIfBase& base) {
   auto basis = whatif::graph_basis(base.graph, base.step_ms, base.facts, peak);
   if (basis) {
     basis->noise = base.noise;
+    for (const graph::Graph& other : base.other_steps) {
+      const double ms = static_cast<double>(other.recorded_ns) / kNsPerMs;
+      if (auto step = whatif::graph_basis(other, ms, base.facts, std::nullopt); step && ms > 0) {
+        basis->others.push_back(std::move(*step));
+      }
+    }
   }
   return basis;
 }

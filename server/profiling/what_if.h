@@ -92,8 +92,9 @@ struct WhatIfBase {
   bool on_host = true;  ///< the step, and so its memory, which no allocator reserves in advance
   whatif::StepFacts facts{};
   bool peak_known = true;
-  bool is_compiled = false;  ///< in parts, by torch.compile: memory of a changed step is not predicted
-  double noise = 0;          ///< whatif::Baseline::noise, GraphBasis::noise
+  bool is_compiled = false;                 ///< in parts, by torch.compile: memory of a changed step is not predicted
+  double noise = 0;                         ///< whatif::Baseline::noise, GraphBasis::noise
+  std::vector<graph::Graph> other_steps{};  ///< as recorded: whatif::GraphBasis::others
 };
 WhatIfBase what_if_base(const ProfileRun& run);
 

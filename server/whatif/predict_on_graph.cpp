@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "simulate/schedule_analysis.h"
 #include "simulate/simulate.h"
+#include "whatif/change_limits.h"
 #include "whatif/change_table.h"
 #include "whatif/prediction_error.h"
 #include "whatif/steady_state.h"
@@ -16,9 +18,12 @@ namespace ridgeline::whatif {
 namespace {
 
 using analysis::PredictedChange;
+using analysis::SpeedUp;
 
 /// Iterations that follow each other say more than one, unless the recording's do not repeat like that.
 constexpr double kMostPeriodError = 0.03;
+/// One in so many other steps may be faster than the interval has it, and one slower.
+constexpr std::size_t kOthersOutside = 10;
 
 base::Result<ChangedGraph> made(const GraphBasis& basis, const std::vector<std::string>& requests,
                                 const UserChanges& user, Bound bound) {
@@ -60,6 +65,63 @@ base::Result<std::int64_t> peak_of(const ChangedGraph& changed) {
     return schedule.error();
   }
   return simulate::memory_peak(changed.graph, *schedule).bytes + changed.peak_bytes;
+}
+
+/// What an iteration may take.
+struct Limits {
+  double least_ms;
+  double most_ms;
+};
+
+/// Those that one end of the guesses says. A change that only takes away waits touches no task: what it may bring is up
+/// to kernels alone.
+void add_limit(const GraphBasis& basis, const ChangedGraph& changed, Bound bound, double length_ns, Limits& limits) {
+  TouchedGraph touched = touched_by_change(basis.graph, changed.graph);
+  const std::int64_t touched_ns = touched.before_ns + touched.added_ns;
+  if (bound == Bound::kPessimistic && touched_ns > 0) {
+    limits.most_ms = (length_ns + static_cast<double>(touched_ns)) * basis.ms_per_ns;
+  } else if (bound == Bound::kOptimistic) {
+    limits.least_ms = static_cast<double>(busiest_device_ns(touched.without)) * basis.ms_per_ns;
+    const auto least = length_of({.graph = std::move(touched.without), .into_next = changed.into_next}, basis.repeats);
+    if (least && touched_ns > 0) limits.least_ms = std::max(limits.least_ms, *least * basis.ms_per_ns);
+  }
+}
+
+/// How much faster an iteration is; in the middle of the guesses.
+base::Result<double> middle_speed_up(const GraphBasis& basis, const std::vector<std::string>& requests,
+                                     const UserChanges& user) {
+  const auto changed = made(basis, requests, user, Bound::kMiddle);
+  if (!changed) {
+    return changed.error();
+  }
+  const auto length = length_of(*changed, basis.repeats);
+  if (!length) {
+    return length.error();
+  }
+  return changed->samples * basis.step_ms / std::max(*length * basis.ms_per_ns, 0.001 * basis.step_ms);
+}
+
+/// By how far the change brings more or less in other steps, most of them and all together, than in this one.
+void widen_by_others(const GraphBasis& basis, const std::vector<std::string>& requests, const UserChanges& user,
+                     SpeedUp& speed_up) {
+  std::vector<double> ratios;
+  double before_ms = 0;
+  double after_ms = 0;
+  for (const GraphBasis& other : basis.others) {
+    if (const auto ratio = middle_speed_up(other, requests, user); ratio && speed_up.value > 0) {
+      ratios.push_back(*ratio / speed_up.value);
+      before_ms += other.step_ms;
+      after_ms += other.step_ms / *ratio;
+    }
+  }
+  if (ratios.empty()) {
+    return;
+  }
+  std::ranges::sort(ratios);
+  const std::size_t outside = ratios.size() / kOthersOutside;
+  const double all = before_ms / after_ms / speed_up.value;
+  speed_up.low *= std::min({1.0, ratios[outside], all});
+  speed_up.high *= std::max({1.0, ratios[ratios.size() - 1 - outside], all});
 }
 
 bool has_same_memory(const graph::Graph& a, const graph::Graph& b) {
@@ -128,6 +190,7 @@ GraphBasis after_runner(const GraphBasis& unchanged, const PredictedStep& change
 base::Result<PredictedChange> predict_on_graph(const GraphBasis& basis, const std::vector<std::string>& requests,
                                                const UserChanges& user) {
   std::array<double, 3> ms{};
+  Limits limits{0, std::numeric_limits<double>::infinity()};
   PredictedChange predicted;
   double samples = 1;
   for (const Bound bound : {Bound::kPessimistic, Bound::kMiddle, Bound::kOptimistic}) {
@@ -140,6 +203,9 @@ base::Result<PredictedChange> predict_on_graph(const GraphBasis& basis, const st
       return length.error();
     }
     ms.at(static_cast<std::size_t>(bound)) = *length * basis.ms_per_ns;
+    if (!basis.start.has_value()) {
+      add_limit(basis, *changed, bound, *length, limits);
+    }
     if (bound == Bound::kMiddle) {
       samples = changed->samples * (basis.start.has_value() ? basis.start->samples : 1);
       predicted.peak_bytes = changed_peak(basis, *changed);
@@ -156,8 +222,11 @@ base::Result<PredictedChange> predict_on_graph(const GraphBasis& basis, const st
   };
   const auto speed = [&](double length) { return samples * basis.step_ms / std::max(length, 0.001 * basis.step_ms); };
   predicted.step_ms = middle;
-  predicted.speed_up = {speed(middle), speed(slowest + error(slowest)) / (1 + basis.noise),
-                        speed(fastest - error(fastest)) * (1 + basis.noise)};
+  SpeedUp& speed_up = predicted.speed_up;
+  speed_up = {speed(middle), speed(slowest + error(slowest)), speed(fastest - error(fastest))};
+  widen_by_others(basis, requests, user, speed_up);
+  speed_up.low = std::max(speed_up.low, std::min(speed_up.value, speed(limits.most_ms))) / (1 + basis.noise);
+  speed_up.high = std::min(speed_up.high, std::max(speed_up.value, speed(limits.least_ms))) * (1 + basis.noise);
   predicted.measured_share = start.measured_share;
   predicted.by_rule = true;
   return predicted;

@@ -35,6 +35,8 @@ struct GraphBasis {
     bool memory_changed = false;  ///< and Graph::memory does not show that
   };
   std::optional<Start> start{};
+  /// Other recorded steps of the same code, where they differ: the interval has what the change brings in them.
+  std::vector<GraphBasis> others{};
 };
 
 /// An error when the graph cannot be simulated, or takes no time. `step_ms` is positive.
@@ -46,8 +48,9 @@ base::Result<GraphBasis> graph_basis(const graph::Graph& graph, double step_ms, 
 GraphBasis after_runner(const GraphBasis& unchanged, const PredictedStep& changed, bool keeps_parameters);
 
 /// Makes the changes in order, with their guesses at the middle and at both ends, and simulates each: the interval is
-/// between the ends, and wider by what a prediction misses anyway and by the noise of the steps. An error says why one
-/// does not apply.
+/// between the ends, and wider by what a prediction misses anyway and by what the changes bring in `others`. It ends
+/// where the step would be shorter than without what the changes touch, or than its kernels alone, or longer than with
+/// what they touch and add a second time; then it is wider by the noise. An error says why one does not apply.
 base::Result<analysis::PredictedChange> predict_on_graph(const GraphBasis& basis,
                                                          const std::vector<std::string>& requests,
                                                          const UserChanges& user = {});

@@ -155,6 +155,23 @@ TEST(GraphOfRecording, BackwardOnAThreadOfItsOwnIsHandedOver) {
       << "thread 0 waits for backward";
 }
 
+TEST(GraphOfRecording, AThreadOfTheBackgroundWaitsForTheDevice) {
+  RecordingBuilder builder;
+  builder.thread(9);
+  builder.iteration(0, 20 * kMs);
+  const auto launch = builder.call({Call::kLaunch, 0, 10'000});
+  builder.call({Call::kSynchronise, 17 * kMs, 17 * kMs + 100'000});
+  const auto first = builder.call({Call::kCopy, 10'000, 20'000, kNone, 0, 1});
+  const auto copy = builder.call({Call::kCopy, 15 * kMs + 1'000, 15 * kMs + 50'000, kNone, 0, 1});
+  builder.activity({"old", 12'000, 18'000, first, Activity::kHostToDevice, 0, 9});
+  builder.activity({"kernel", 20'000, 15 * kMs, launch});
+  builder.activity({"next", 15 * kMs + 5'000, 15 * kMs + 45'000, copy, Activity::kHostToDevice, 0, 9});
+  const Graph graph = graph_of(builder);
+  EXPECT_EQ(start_of(graph, "next"), 15 * kMs + 5'000);
+  const Graph faster = with_duration(graph, {task_named(graph, "kernel")}, 0);
+  EXPECT_LT(start_of(faster, "next"), kMs) << "the gap before the copy is no work";
+}
+
 /// Iterations of 10, 12 and 14 ms, in which attention computes on two threads for 6 ms: both have operations.
 RecordingBuilder with_a_second_thread(std::uint64_t second_ends, bool called_by_python = false) {
   RecordingBuilder builder;

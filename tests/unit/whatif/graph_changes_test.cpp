@@ -377,6 +377,36 @@ TEST(PredictOnGraph, TheIntervalIsWiderByTheNoiseOfTheSteps) {
   EXPECT_DOUBLE_EQ(noisy->speed_up.high, quiet->speed_up.high * 1.5);
 }
 
+TEST(PredictOnGraph, TheIntervalEndsWhereTheStepExcludesMore) {
+  const Graph graph = training_step();
+  const double step = static_cast<double>(length_of_step(graph));
+  GraphBasis unchanged = *graph_basis(graph, step / 1e6, {}, {});
+  unchanged.others = std::vector(12, unchanged);
+  for (GraphBasis& other : unchanged.others) other.step_ms *= 20;
+  const auto data = predict_on_graph(unchanged, {"loader-workers:1"});
+  ASSERT_TRUE(data);
+  EXPECT_LE(data->speed_up.high, step / (step - 40e6) + 1e-9) << "without any loading";
+  const auto optimizer = predict_on_graph(unchanged, {"fused-optimizer"});
+  ASSERT_TRUE(optimizer);
+  EXPECT_LE(optimizer->speed_up.high, step / (step - 20e6 - 2) + 1e-9) << "without the optimizer";
+  EXPECT_GE(optimizer->speed_up.low, step / (step + 20e6)) << "with it a second time";
+}
+
+TEST(PredictOnGraph, TheIntervalHasWhatTheChangeBringsInOtherSteps) {
+  const Graph graph = training_step();
+  Graph longer = graph;
+  longer.tasks[1].duration_ns = 30 * kMillisecond;  // to load
+  GraphBasis unchanged = *graph_basis(graph, 100, {}, {});
+  const auto alone = predict_on_graph(unchanged, {"loader-workers:1"});
+  unchanged.others.push_back(*graph_basis(longer, 90, {}, {}));
+  unchanged.others.push_back(*graph_basis(graph, 100, {}, {}));
+  const auto with_others = predict_on_graph(unchanged, {"loader-workers:1"});
+  ASSERT_TRUE(alone && with_others);
+  EXPECT_DOUBLE_EQ(with_others->speed_up.value, alone->speed_up.value);
+  EXPECT_LT(with_others->speed_up.low, alone->speed_up.low) << "there is less to gain";
+  EXPECT_DOUBLE_EQ(with_others->speed_up.high, alone->speed_up.high);
+}
+
 TEST(PredictOnGraph, EveryChangeOfATraceHasWhatTheTableSays) {
   for (const ChangeKind& kind : change_table()) {
     EXPECT_TRUE(kind.on_step || kind.on_graph != nullptr) << kind.name;
